@@ -1,0 +1,32 @@
+PYTHON ?= python3
+BIN = .venv/bin
+
+.PHONY: demo test slow bench lint report clean
+
+# The environment is made once, and again whenever pyproject.toml changes.
+.venv/ready: pyproject.toml
+	test -d .venv || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+demo: .venv/ready
+	$(BIN)/graphuq demo --output out/demo
+
+test: .venv/ready
+	$(BIN)/pytest --cov --cov-report=term:skip-covered -n 2
+
+slow: .venv/ready
+	$(BIN)/pytest -m slow -n 2
+
+bench: .venv/ready
+	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tests/contracts/module_length.py
+
+clean:
+	rm -rf .venv out build *.egg-info src/*.egg-info

@@ -1,0 +1,80 @@
+"""graphuq: label everything from a few labels, and say how sure it is.
+
+Names are imported when first used, so that the command line starts at once.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from graphuq import (
+        datasets,
+        graphs,
+        inference,
+        likelihoods,
+        plots,
+        priors,
+        scores,
+    )
+    from graphuq.classifier import GraphClassifier
+    from graphuq.errors import GraphuqError, GraphuqWarning
+    from graphuq.posterior import Posterior
+    from graphuq.report import write_report
+    from graphuq.result import Result, load
+    from graphuq.run import infer
+    from graphuq.spectrum import Spectrum, laplacian_spectrum, load_spectrum
+    from graphuq.stopping import Converged, CumulativeMean
+
+_MODULE_OF = {
+    "GraphClassifier": "classifier",
+    "GraphuqError": "errors",
+    "GraphuqWarning": "errors",
+    "infer": "run",
+    "Posterior": "posterior",
+    "write_report": "report",
+    "Result": "result",
+    "load": "result",
+    "Spectrum": "spectrum",
+    "laplacian_spectrum": "spectrum",
+    "load_spectrum": "spectrum",
+    "Converged": "stopping",
+    "CumulativeMean": "stopping",
+}
+_MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors", "scores")
+
+__all__ = [
+    "Converged",
+    "CumulativeMean",
+    "GraphClassifier",
+    "GraphuqError",
+    "GraphuqWarning",
+    "Posterior",
+    "Result",
+    "Spectrum",
+    "datasets",
+    "graphs",
+    "infer",
+    "inference",
+    "laplacian_spectrum",
+    "likelihoods",
+    "load",
+    "load_spectrum",
+    "plots",
+    "priors",
+    "scores",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"graphuq.{name}")
+    if name in _MODULE_OF:
+        value = getattr(import_module(f"graphuq.{_MODULE_OF[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'graphuq' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

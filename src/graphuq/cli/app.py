@@ -1,0 +1,58 @@
+"""The commands, and how each way of going wrong is told: one line, exit code 2."""
+
+import sys
+import warnings
+from typing import Any
+
+import typer
+
+from graphuq.cli.classify import classify
+from graphuq.cli.datasets import datasets
+from graphuq.cli.demo import demo
+from graphuq.cli.predict import predict
+from graphuq.errors import GraphuqError
+
+app = typer.Typer(
+    name="graphuq",
+    help="Label everything from a few labels, and say how sure.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(classify)
+app.command()(predict)
+app.command()(datasets)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 2 bad input, 130 interrupted."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            code = app(args=arguments, standalone_mode=False)
+        except KeyboardInterrupt:
+            return _fail("interrupted; the same command with --resume goes on from here", 130)
+        except (GraphuqError, OSError, MemoryError) as error:
+            return _fail(str(error) or type(error).__name__, 2)
+        except Exception as error:
+            if hasattr(error, "format_message"):  # a usage error of the argument parser
+                return _fail(error.format_message() or "see graphuq --help", 2)
+            if type(error).__name__ == "Abort":
+                return _fail("interrupted; the same command with --resume goes on from here", 130)
+            raise
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"graphuq: error: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"graphuq: warning: {' '.join(str(message).split())}", file=sys.stderr)

@@ -1,0 +1,50 @@
+"""``graphuq predict``: new rows, without a new fit."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphuq.errors import require
+from graphuq.files import check_writable, written_whole
+
+
+def predict(
+    posterior: Annotated[Path, typer.Argument(help="posterior.nc of graphuq classify.")],
+    file: Annotated[Path, typer.Argument(help="CSV, Parquet or NPZ file of new rows.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="CSV file to write.")] = Path(
+        "new_predictions.csv"
+    ),
+    id_column: Annotated[str | None, typer.Option(help="Column that names the rows.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column that is no feature (may be repeated).")
+    ] = None,
+) -> None:
+    """Infer labels of rows that were not in the graph, from a stored posterior."""
+    check_writable(output.parent)
+    from graphuq.classifier import GraphClassifier
+    from graphuq.cli.classify import prediction_table
+    from graphuq.cli.preprocessing import Preprocessing
+    from graphuq.cli.tables import read_table
+    from graphuq.storage import read_tree
+
+    classifier = GraphClassifier.load(posterior)
+    table = read_table(file, id_column=id_column, dropped=drop or [])
+    features = table.features
+    tree = read_tree(posterior)
+    if "preprocessing" in tree.children:
+        features = Preprocessing.from_dataset(tree["preprocessing"].to_dataset())(features)
+    require(
+        features.shape[1] == classifier.n_features_in_,
+        "file",
+        f"{features.shape[1]} feature columns",
+        f"the fit had {classifier.n_features_in_}; see --drop",
+    )
+    mean = classifier.predict_summaries(features).label_mean
+    names = str(classifier.classes_[0]), str(classifier.classes_[1])
+    predictions = prediction_table(
+        table.ids, names, mean, classifier.predict_interval(features, 0.95)
+    )
+    with written_whole(output) as temporary:
+        predictions.to_csv(temporary, index=False, float_format="%.6g")
+    print(f"{len(mean)} rows → {output}")

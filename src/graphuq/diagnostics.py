@@ -1,0 +1,185 @@
+"""R-hat, effective sample size and Monte-Carlo error → a verdict in words."""
+
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.inference.chains import Draws
+from graphuq.posterior import Posterior
+from graphuq.summaries import Rows, conditional_moments
+
+RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
+ESS_BOUND = 400  # the same: below it the estimates of R-hat and error are themselves unsure
+SKETCH_NODES = 50
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnostics:
+    """Whether to believe the numbers.
+
+    Attributes
+    ----------
+    rhat : float
+        Largest rank-normalised split R-hat over the functionals.
+    ess_bulk, ess_tail : float
+        Smallest effective sample sizes over the functionals.
+    label_mcse : float
+        Largest Monte-Carlo standard error of a label mean over all nodes.
+    acceptance, step_size : float
+        Mean acceptance probability after warm-up, and the step size it was reached with.
+    n_chains, n_samples, n_warmup, thin : int
+        Length of the run: chains, kept draws a chain, steps of warm-up, steps a kept draw.
+    seconds : float
+        Wall time of sampling, compilation included.
+    stopped_by : str
+        Why sampling ended.
+    """
+
+    rhat: float
+    ess_bulk: float
+    ess_tail: float
+    label_mcse: float
+    acceptance: float
+    step_size: float
+    n_chains: int
+    n_samples: int
+    n_warmup: int
+    thin: int
+    seconds: float
+    stopped_by: str
+
+    @property
+    def converged(self) -> bool:
+        """R-hat below 1.01 and both effective sample sizes above 400."""
+        return bool(
+            self.rhat < RHAT_BOUND and self.ess_bulk >= ESS_BOUND and self.ess_tail >= ESS_BOUND
+        )
+
+    @property
+    def verdict(self) -> str:
+        """The convergence verdict, in a sentence or two."""
+        numbers = (
+            f"largest R-hat {self.rhat:.3f}, smallest effective sample size "
+            f"{self.ess_bulk:.0f} (bulk) and {self.ess_tail:.0f} (tail), largest Monte-Carlo "
+            f"error of a label mean {self.label_mcse:.3f}"
+        )
+        if self.converged:
+            return f"The chains have converged: {numbers}."
+        failures = []
+        if not self.rhat < RHAT_BOUND:
+            failures.append(f"R-hat is not below {RHAT_BOUND}")
+        if not min(self.ess_bulk, self.ess_tail) >= ESS_BOUND:
+            failures.append(f"an effective sample size is below {ESS_BOUND}")
+        factor = max(2.0, ESS_BOUND / max(1.0, min(self.ess_bulk, self.ess_tail)))
+        return (
+            f"The chains have NOT converged ({' and '.join(failures)}): {numbers}. Do not rely "
+            f"on these numbers yet; run about {np.ceil(factor):.0f} times longer (raise thin or "
+            "n_samples, and n_warmup)."
+        )
+
+
+def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C S"]]:
+    """Functionals that stand for the whole field: its mean given the draw at some nodes.
+
+    50 nodes at random, unlabelled ones first, and the log likelihood.
+    """
+    spectrum = posterior.spectrum
+    position = node_positions(posterior)
+    order = np.random.default_rng(0).permutation(spectrum.n_nodes)
+    order = order[np.argsort(position[order] >= 0, kind="stable")]
+    nodes = np.sort(order[:SKETCH_NODES])
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    mean, _ = conditional_moments(
+        posterior.field,
+        white,
+        Rows(spectrum.eigenvectors[nodes], spectrum.node_scale[nodes], position[nodes]),
+    )
+    shape = draws.n_chains, draws.n_samples
+    latent = {
+        f"u[{node}]": values.reshape(shape)
+        for node, values in zip(nodes, mean, strict=True)
+        # A node whose conditional mean never moves (no evidence) has nothing to converge.
+        if np.ptp(values) > 1e-9
+    }
+    return {"log_likelihood": draws.log_likelihood.astype(np.float64), **latent}
+
+
+def node_positions(posterior: Posterior) -> np.ndarray:
+    """Position of each node among the labelled ones, or −1, shape (N,)."""
+    position = np.full(posterior.spectrum.n_nodes, -1)
+    position[posterior.labelled] = np.arange(len(posterior.labelled))
+    return position
+
+
+def convergence_table(
+    functionals: dict[str, Float[np.ndarray, "C S"]],
+) -> dict[str, dict[str, float]]:
+    """R-hat and effective sample sizes of each functional.
+
+    Returns
+    -------
+    dict
+        Name → ``{"rhat", "ess_bulk", "ess_tail"}``. A functional that takes one value only (a
+        step likelihood that all draws fit) is left out.
+    """
+    arviz = import_arviz()
+    table = {}
+    for name, values in functionals.items():
+        if np.ptp(values) == 0:
+            continue
+        table[name] = {
+            "rhat": float(arviz.rhat(values)) if len(values) > 1 else np.nan,
+            "ess_bulk": float(arviz.ess(values, method="bulk")),
+            "ess_tail": _ess_tail(arviz, values),
+        }
+    return table
+
+
+def _ess_tail(arviz: Any, values: Float[np.ndarray, "C S"]) -> float:
+    """Tail effective sample size; the bulk's where few values make quantiles ties."""
+    if len(np.unique(values)) < 20:
+        return float(arviz.ess(values, method="bulk"))
+    return float(arviz.ess(values, method="tail"))
+
+
+def import_arviz() -> Any:
+    """ArviZ, imported where it is first needed (it takes a second), its banner silenced."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        import arviz
+    return arviz
+
+
+def worst(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
+    """Largest R-hat and smallest bulk and tail effective sample size of a table."""
+    if not table:
+        return np.nan, np.nan, np.nan
+    return (
+        max(row["rhat"] for row in table.values()),
+        min(row["ess_bulk"] for row in table.values()),
+        min(row["ess_tail"] for row in table.values()),
+    )
+
+
+def diagnose(
+    posterior: Posterior, draws: Draws, label_mcse: Float[np.ndarray, " N"]
+) -> Diagnostics:
+    """Judge a finished run."""
+    rhat, ess_bulk, ess_tail = worst(convergence_table(sketch(posterior, draws)))
+    return Diagnostics(
+        rhat=rhat,
+        ess_bulk=ess_bulk,
+        ess_tail=ess_tail,
+        label_mcse=float(label_mcse.max()),
+        acceptance=float(draws.acceptance.mean()),
+        step_size=draws.step_size,
+        n_chains=draws.n_chains,
+        n_samples=draws.n_samples,
+        n_warmup=draws.n_warmup,
+        thin=draws.thin,
+        seconds=draws.seconds,
+        stopped_by=draws.stopped_by,
+    )

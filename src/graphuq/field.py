@@ -1,0 +1,221 @@
+r"""The Gaussian field at the labelled nodes, in white coordinates, and the law of the rest.
+
+With ``d = s² − s̄²`` the prior covariance is ``G = Q diag(d) Qᵀ + s̄² I`` (MATH §1), times
+`node_scale` on both sides, left out of the formulas below. The likelihood sees ``u_L`` alone,
+so the chain needs no more than a square root of ``G_LL``, and all the rest is Gaussian given
+``u_L``, with a variance that does not depend on it:
+
+    u_L      = F x,  x white                             `LowRankField`, dimension min(J, ℓ)
+             = s̄ x + V (√t − s̄)(Vᵀ x)                   `TailField`, dimension J
+    E[u | x] = Q H c(x)                                  c(x) = x, or Vᵀ x
+    Var[u_j] = s̄² + q_jᵀ diag(d) q_j − |Hᵀ q_j|²
+"""
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.priors import SpectralStd
+from graphuq.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    Array = Any
+else:
+    Array = jax.Array | np.ndarray  # parts hold NumPy arrays until a sampler takes them
+
+RANK_TOLERANCE = 1e-12  # relative size of a standard deviation below which a direction is empty
+
+
+class Field(eqx.Module):
+    """The prior at the labelled nodes, as a map from white coordinates."""
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Number of white coordinates."""
+
+    @abstractmethod
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+        """Field ``u_L`` at the labelled nodes."""
+
+
+class LabelledField(Field):
+    """A field that is sampled at the labelled nodes only, in closed form elsewhere.
+
+    Attributes
+    ----------
+    coefficient_map : array, shape (L, r)
+        H: the mean coefficients of the series are ``H c(x)``.
+    mode_variance : array, shape (L,)
+        ``d = s² − s̄²``.
+    tail_std : float
+        s̄.
+    """
+
+    coefficient_map: eqx.AbstractVar[Float[Array, "L r"]]
+    mode_variance: eqx.AbstractVar[Float[Array, " L"]]
+    tail_std: eqx.AbstractVar[float]
+
+    @abstractmethod
+    def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
+        """``c(x)``: the part of the white coordinates that unlabelled nodes depend on."""
+
+    def mean_coefficients(self, white: Float[Array, "*S n"]) -> Float[Array, "*S L"]:
+        """``E[coefficients | x]``: multiply by rows of Q for the mean field off the labels."""
+        return self.seen(white) @ self.coefficient_map.T
+
+    def conditional_std(self, rows: Float[np.ndarray, "B L"]) -> Float[np.ndarray, " B"]:
+        """Standard deviation of u given ``u_L``, at unlabelled nodes with these rows of Q."""
+        prior = self.tail_std**2 + rows**2 @ self.mode_variance
+        explained = ((rows @ self.coefficient_map) ** 2).sum(axis=1)
+        variance = np.asarray(prior - explained)
+        # What is left by cancellation is rounding, not variance: such a node is determined.
+        variance[variance < RANK_TOLERANCE * prior] = 0.0
+        return np.sqrt(variance)
+
+
+class LowRankField(LabelledField):
+    """``u_L = F x`` with F of shape (J, r)."""
+
+    factor: Float[Array, "J r"]
+    coefficient_map: Float[Array, "L r"]
+    mode_variance: Float[Array, " L"]
+    tail_std: float
+
+    @property
+    def dimension(self) -> int:
+        """Number of white coordinates."""
+        return int(self.factor.shape[1])
+
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+        """Field ``u_L`` at the labelled nodes."""
+        return self.factor @ white
+
+    def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
+        """All of the white coordinates."""
+        return white
+
+
+class TailField(LabelledField):
+    """``u_L = s̄ x + V (√t − s̄)(Vᵀ x)`` times the node scale: a tail and more labels than modes."""
+
+    basis: Float[Array, "J r"]  # V, orthonormal columns
+    stretch: Float[Array, " r"]  # √t − s̄
+    scale: Float[Array, " J"]
+    coefficient_map: Float[Array, "L r"]
+    mode_variance: Float[Array, " L"]
+    tail_std: float
+
+    @property
+    def dimension(self) -> int:
+        """Number of white coordinates."""
+        return int(self.basis.shape[0])
+
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+        """Field ``u_L`` at the labelled nodes."""
+        return self.scale * (
+            self.tail_std * white + self.basis @ (self.stretch * (white @ self.basis))
+        )
+
+    def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
+        """``Vᵀ x``."""
+        return white @ self.basis
+
+
+class NodeField(Field):
+    """The plain N-dimensional form ``u = Q (s ξ) + s̄ (z − Q Qᵀ z)`` of the papers' algorithms.
+
+    Its white coordinates are (ξ, z), ℓ + N of them. Kept to test the labelled-node forms.
+    """
+
+    eigenvectors: Float[Array, "N L"]
+    std: SpectralStd
+    scale: Float[Array, " N"]
+    labelled: Array
+
+    @property
+    def dimension(self) -> int:
+        """Number of white coordinates."""
+        return sum(self.eigenvectors.shape)
+
+    def at_nodes(self, white: Float[Array, " n"]) -> Float[Array, " N"]:
+        """Field u at all nodes (Bertozzi et al. 2018, (11) and the corrected (14))."""
+        n_eigenpairs = self.eigenvectors.shape[1]
+        xi, z = white[:n_eigenpairs], white[n_eigenpairs:]
+        r = z - self.eigenvectors @ (self.eigenvectors.T @ z)
+        return self.scale * (self.eigenvectors @ (self.std.modes * xi) + self.std.tail * r)
+
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+        """Field ``u_L`` at the labelled nodes."""
+        return jnp.asarray(self.at_nodes(white))[self.labelled]
+
+
+def labelled_field(spectrum: Spectrum, std: SpectralStd, labelled: np.ndarray) -> LabelledField:
+    """Square root of the prior covariance at the labelled nodes.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    std : SpectralStd
+    labelled : numpy.ndarray of int, shape (J,)
+    """
+    rows = spectrum.eigenvectors[labelled]
+    scale = spectrum.node_scale[labelled]
+    if std.tail == 0.0:
+        return _projected_field(rows, scale, std)
+    return _field_with_tail(rows, scale, std)
+
+
+def _projected_field(
+    rows: Float[np.ndarray, "J L"], scale: Float[np.ndarray, " J"], std: SpectralStd
+) -> LowRankField:
+    """Without a tail: ``A = Q_L diag(s) = U Σ Vᵀ``, ``F = U Σ``, ``H = diag(s) V``."""
+    left, sigma, right = np.linalg.svd(rows * std.modes, full_matrices=False)
+    kept = sigma > RANK_TOLERANCE * sigma.max()
+    return LowRankField(
+        factor=scale[:, None] * left[:, kept] * sigma[kept],
+        coefficient_map=std.modes[:, None] * right[kept].T,
+        mode_variance=std.modes**2,
+        tail_std=0.0,
+    )
+
+
+def _field_with_tail(
+    rows: Float[np.ndarray, "J L"], scale: Float[np.ndarray, " J"], std: SpectralStd
+) -> LabelledField:
+    """With a tail: ``Q_L = V Σ Wᵀ`` turns ``G_LL`` into an r×r matrix T on span V, s̄² I off it.
+
+    ``T = Σ Wᵀ diag(d) W Σ + s̄² I = Y t Yᵀ``; V is turned by Y, and
+    ``H = diag(d) W Σ Y t^{-1/2}`` since ``E[coefficients | u_L] = diag(d) Q_Lᵀ G_LL^{-1} u_L``.
+    """
+    mode_variance = std.modes**2 - std.tail**2
+    left, sigma, right = np.linalg.svd(rows, full_matrices=False)
+    turned = right.T * sigma
+    t, y = np.linalg.eigh(
+        turned.T @ (mode_variance[:, None] * turned) + std.tail**2 * np.eye(len(sigma))
+    )
+    kept = t > RANK_TOLERANCE**2 * t.max()
+    t, y = np.maximum(t, 0.0), y
+    inverse_root = np.where(kept, 1 / np.sqrt(np.where(kept, t, 1.0)), 0.0)
+    basis = left @ y
+    coefficient_map = mode_variance[:, None] * (turned @ y) * inverse_root
+    if len(rows) <= rows.shape[1]:  # V is square: u_L = V √t x' with x' = Vᵀ x white as well
+        return LowRankField(
+            factor=scale[:, None] * basis * np.sqrt(t),
+            coefficient_map=coefficient_map,
+            mode_variance=mode_variance,
+            tail_std=std.tail,
+        )
+    return TailField(
+        basis=basis,
+        stretch=np.sqrt(t) - std.tail,
+        scale=scale,
+        coefficient_map=coefficient_map,
+        mode_variance=mode_variance,
+        tail_std=std.tail,
+    )

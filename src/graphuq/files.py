@@ -1,0 +1,53 @@
+"""Files are written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from graphuq.errors import StorageError
+
+
+def check_writable(folder: str | Path) -> Path:
+    """Create ``folder`` if need be and prove that a file can be written there.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be made or written to.
+    """
+    folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise StorageError(
+            f"cannot write to folder '{folder}' ({error.strerror or error}); choose another one"
+        ) from None
+    return folder
+
+
+@contextmanager
+def written_whole(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path that replaces ``path`` once the block ends without an error.
+
+    Raises
+    ------
+    StorageError
+        If the disk refuses (no folder, no permission, no space).
+    """
+    path = Path(path)
+    check_writable(path.parent)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=path.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StorageError(f"cannot write '{path}' ({error.strerror or error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,20 @@
+"""Floor 1: features → similarity graph."""
+
+from graphuq.graphs.adjacency import from_adjacency
+from graphuq.graphs.complete import complete_graph
+from graphuq.graphs.feature_space import FeatureSpace
+from graphuq.graphs.graph import Graph
+from graphuq.graphs.knn import knn_graph
+from graphuq.graphs.weights import Cosine, GaussianWeights, SelfTuning, Unweighted
+
+__all__ = [
+    "Cosine",
+    "FeatureSpace",
+    "GaussianWeights",
+    "Graph",
+    "SelfTuning",
+    "Unweighted",
+    "complete_graph",
+    "from_adjacency",
+    "knn_graph",
+]

@@ -1,0 +1,203 @@
+"""The immutable weighted graph: every construction ends here and every check is made here."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from graphuq.errors import DisconnectedGraphWarning, GraphRepairWarning, InvalidInput, require
+from graphuq.graphs.feature_space import FeatureSpace
+
+Weights: TypeAlias = "sparse.csr_array | np.ndarray"
+
+ROUNDING_ASYMMETRY = 1e-10  # relative; what summation order does to a symmetric formula
+TOLERATED_ASYMMETRY = 1e-3  # relative; repaired with a warning, above it is an error
+NEGLIGIBLE_WEIGHT = 1e-12  # of √(d_i d_j): what no eigensolver in doubles can tell from no edge
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A similarity graph on N nodes.
+
+    Made by `knn_graph`, `complete_graph` or `from_adjacency`; not by hand.
+
+    Attributes
+    ----------
+    weights : scipy.sparse.csr_array or numpy.ndarray, shape (N, N)
+        Symmetric, non-negative, zero diagonal.
+    degrees : numpy.ndarray, shape (N,)
+        Row sums ``d = W 1``.
+    components : numpy.ndarray of int, shape (N,)
+        Number of the connected component of each node, from 0.
+    feature_space : FeatureSpace or None
+        What is needed to connect new rows; None for a ready-made graph.
+    settings : dict
+        How the graph was made.
+    """
+
+    weights: Weights
+    degrees: Float[np.ndarray, " N"]
+    components: Int[np.ndarray, " N"]
+    feature_space: FeatureSpace | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return len(self.degrees)
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components."""
+        return int(self.components.max()) + 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges of positive weight."""
+        if isinstance(self.weights, np.ndarray):
+            return int(np.count_nonzero(self.weights)) // 2
+        return int(self.weights.nnz) // 2
+
+    def __repr__(self) -> str:
+        return (
+            f"Graph({self.n_nodes} nodes, {self.n_edges} edges, "
+            f"{self.n_components} component{'s' if self.n_components > 1 else ''})"
+        )
+
+
+def make_graph(
+    weights: Weights,
+    *,
+    argument: str = "weights",
+    feature_space: FeatureSpace | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Graph:
+    """Check weights and wrap them into a `Graph`.
+
+    Parameters
+    ----------
+    weights : scipy.sparse.csr_array or numpy.ndarray, shape (N, N)
+        Similarities. Asymmetry up to rounding is removed in silence, up to one part in a
+        thousand with a warning; self-loops are removed with a warning.
+    argument : str
+        Name under which errors speak of the weights.
+    feature_space : FeatureSpace, optional
+        How new rows connect to the graph.
+    settings : dict, optional
+        How the graph was made.
+
+    Raises
+    ------
+    InvalidInput
+        If the weights are not square, finite, non-negative and symmetric, or empty.
+    """
+    shape = weights.shape
+    require(
+        len(shape) == 2 and shape[0] == shape[1],
+        argument,
+        f"shape {tuple(shape)} is not square",
+        "give one row and one column a node",
+    )
+    n_nodes = shape[0]
+    require(n_nodes >= 2, argument, f"{n_nodes} node(s)", "a graph needs at least 2 nodes")
+    if isinstance(weights, np.ndarray):
+        weights = weights.astype(np.float64)
+        data = weights
+    else:
+        weights = weights.astype(np.float64)
+        weights.sum_duplicates()
+        data = weights.data
+    if not np.isfinite(data).all():
+        n_bad = int((~np.isfinite(data)).sum())
+        raise InvalidInput(
+            argument, f"{n_bad} weight(s) are NaN or infinite", "remove or replace them"
+        )
+    if (data < 0).any():
+        raise InvalidInput(
+            argument,
+            f"{int((data < 0).sum())} negative weight(s), the smallest {data.min():.3g}",
+            "a similarity must be >= 0; use for example exp(-distance**2)",
+        )
+    require(bool((data > 0).any()), argument, "no positive weight", "there must be edges")
+
+    weights = _without_loops(weights, argument)
+    weights = _without_negligible(_symmetric(weights, argument))
+    n_components, components = connected_components(weights, directed=False)
+    if n_components > 1:
+        sizes = np.bincount(components)
+        warnings.warn(
+            f"the graph has {n_components} connected components (largest {sizes.max()} of "
+            f"{n_nodes} nodes, {int((sizes == 1).sum())} isolated): labels inform their own "
+            "component only, and a component without labels keeps the prior's answer. "
+            "A larger n_neighbors or scale joins components.",
+            DisconnectedGraphWarning,
+            stacklevel=3,
+        )
+    return Graph(
+        weights=weights,
+        degrees=np.asarray(weights.sum(axis=1), dtype=np.float64).ravel(),
+        components=components.astype(np.int64),
+        feature_space=feature_space,
+        settings=dict(settings or {}),
+    )
+
+
+def _without_loops(weights: Weights, argument: str) -> Weights:
+    n_loops = int(np.count_nonzero(weights.diagonal()))
+    if n_loops == 0:
+        return weights
+    warnings.warn(
+        f"{argument}: {n_loops} self-loop(s) removed; the models need a zero diagonal",
+        GraphRepairWarning,
+        stacklevel=4,
+    )
+    if isinstance(weights, np.ndarray):
+        weights = weights.copy()
+        np.fill_diagonal(weights, 0.0)
+        return weights
+    weights = sparse.csr_array(weights - sparse.diags_array(weights.diagonal()))
+    weights.eliminate_zeros()
+    return weights
+
+
+def _without_negligible(weights: Weights) -> Weights:
+    """Drop edges too weak to be seen, so that components are those that arithmetic can see."""
+    degrees = np.asarray(weights.sum(axis=1)).ravel()
+    if isinstance(weights, np.ndarray):
+        kept = weights >= NEGLIGIBLE_WEIGHT * np.sqrt(np.multiply.outer(degrees, degrees))
+        return weights if kept.all() else np.where(kept, weights, 0.0)
+    rows = np.repeat(np.arange(len(degrees)), np.diff(weights.indptr))
+    bound = NEGLIGIBLE_WEIGHT * np.sqrt(degrees[rows] * degrees[weights.indices])
+    if (weights.data < bound).any():
+        weights = weights.copy()
+        weights.data[weights.data < bound] = 0.0
+        weights.eliminate_zeros()
+    return weights
+
+
+def _symmetric(weights: Weights, argument: str) -> Weights:
+    asymmetry = abs(weights - weights.T).max() / weights.max()
+    if asymmetry > TOLERATED_ASYMMETRY:
+        raise InvalidInput(
+            argument,
+            f"asymmetric weights (largest difference {asymmetry:.2g} of the largest weight)",
+            "pass (W + W.T) / 2 or W.maximum(W.T)",
+        )
+    if asymmetry > ROUNDING_ASYMMETRY:
+        warnings.warn(
+            f"{argument}: weights differ from their transpose by {asymmetry:.2g} of the "
+            "largest weight; (W + W.T) / 2 is used",
+            GraphRepairWarning,
+            stacklevel=4,
+        )
+    if isinstance(weights, np.ndarray):
+        return (weights + weights.T) / 2
+    symmetric = sparse.csr_array((weights + weights.T) / 2)
+    symmetric.eliminate_zeros()
+    symmetric.sort_indices()
+    return symmetric

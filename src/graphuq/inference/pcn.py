@@ -1,0 +1,47 @@
+"""Preconditioned Crank-Nicolson."""
+
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from graphuq.errors import require
+from graphuq.inference.base import Info, Kernel, State, WhiteTarget, metropolis
+
+
+class PCN(Kernel):
+    r"""ξ' = √(1−β²) ξ + β ζ leaves the white prior invariant (Bertozzi et al. 2018, Alg. 1-3).
+
+    The acceptance probability does not involve the prior, so that β need not shrink as the
+    graph grows (Cotter, Roberts, Stuart & White 2013).
+
+    Parameters
+    ----------
+    step_size : float, default 0.3
+        β in (0, 1]: where warm-up starts from, or the value itself where nothing is adapted.
+    target_acceptance : float, default 0.3
+        Mean acceptance probability that warm-up tunes β to, in (0, 1).
+    """
+
+    step_size: float | Float[Array, ""] = 0.3
+    target_acceptance: float = 0.3
+    max_step_size: ClassVar[float] = 1.0
+    requires_gradient: ClassVar[bool] = False
+
+    def __check_init__(self) -> None:
+        if isinstance(self.step_size, float | int):
+            require(0 < self.step_size <= 1, "step_size", f"{self.step_size!r}", "use β in (0, 1]")
+        require(
+            0 < self.target_acceptance < 1,
+            "target_acceptance",
+            f"{self.target_acceptance!r}",
+            "use a probability in (0, 1)",
+        )
+
+    def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
+        """One step of the chain."""
+        key_move, key_accept = jax.random.split(key)
+        noise = jax.random.normal(key_move, state.white.shape, state.white.dtype)
+        white = jnp.sqrt(1 - self.step_size**2) * state.white + self.step_size * noise
+        return metropolis(key_accept, state, State(white, target.log_likelihood(white)))

@@ -1,0 +1,164 @@
+"""A figure a function. Each returns a matplotlib ``Figure`` and shows nothing."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from graphuq.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst
+from graphuq.result import Result
+from graphuq.spectrum import Spectrum
+
+BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
+LABEL_COLORS = "coolwarm"  # −1 blue, 0 pale, +1 red
+MANY_NODES = 20_000  # from here on points are binned
+
+
+def _figure(width: float = 6.0, height: float = 3.8) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots()
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def plot_spectrum(spectrum: Spectrum) -> Figure:
+    """Eigenvalues of the Laplacian, and the tail that stands for the rest."""
+    figure, axes = _figure()
+    index = np.arange(spectrum.n_eigenpairs)
+    axes.plot(index, spectrum.eigenvalues, ".", color=BLUE, markersize=4, label="computed")
+    if spectrum.tail is not None:
+        axes.plot(
+            [spectrum.n_eigenpairs, spectrum.n_nodes],
+            [spectrum.tail] * 2,
+            color=ORANGE,
+            label="tail λ̄",
+        )
+        axes.legend(frameon=False)
+    axes.set(xlabel="index j", ylabel="eigenvalue λ_j", title="Laplacian spectrum")
+    return figure
+
+
+def plot_embedding(result: Result) -> Figure:
+    """Nodes at the first two non-constant eigenvectors, coloured by label mean."""
+    figure, axes = _figure(6.0, 4.6)
+    spectrum = result.posterior.spectrum
+    first = min(spectrum.n_components, spectrum.n_eigenpairs - 1)
+    second = min(first + 1, spectrum.n_eigenpairs - 1)
+    x, y = spectrum.eigenvectors[:, first], spectrum.eigenvectors[:, second]
+    style: dict[str, Any] = {"cmap": LABEL_COLORS, "vmin": -1, "vmax": 1}
+    drawn: Any
+    if result.n_nodes > MANY_NODES:
+        drawn = axes.hexbin(x, y, C=result.label_mean, gridsize=120, **style)
+    else:
+        size = float(np.clip(20_000 / result.n_nodes, 4, 25))
+        drawn = axes.scatter(x, y, c=result.label_mean, s=size, linewidths=0, **style)
+        drawn.set_rasterized(True)
+    labelled = result.posterior.labelled
+    if len(labelled) <= 1000:
+        axes.scatter(
+            x[labelled],
+            y[labelled],
+            c=result.posterior.labels,
+            s=45,
+            edgecolors="black",
+            linewidths=1.0,
+            label="given label",
+            **style,
+        )
+        axes.legend(frameon=False)
+    figure.colorbar(drawn, label="label mean")
+    axes.set(
+        xlabel=f"eigenvector {first}",
+        ylabel=f"eigenvector {second}",
+        title="Nodes by eigenvectors, coloured by label mean",
+    )
+    return figure
+
+
+def plot_certainty(result: Result, class_names: tuple[str, str] = ("−1", "+1")) -> Figure:
+    """Histogram of label means over unlabelled nodes: certain at the ends, torn in the middle."""
+    figure, axes = _figure()
+    unlabelled = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
+    values = result.label_mean[unlabelled] if len(unlabelled) else result.label_mean
+    bins: Any = np.linspace(-1, 1, 41)
+    bars: Any
+    _, edges, bars = axes.hist(values, bins=bins)
+    import matplotlib
+
+    colors = matplotlib.colormaps[LABEL_COLORS]
+    for left, bar in zip(edges, bars, strict=False):
+        bar.set_facecolor(colors((left + 0.025 + 1) / 2))
+        bar.set_edgecolor("white")
+    axes.set(
+        xlabel=f"label mean  (−1: surely {class_names[0]}, +1: surely {class_names[1]})",
+        ylabel="unlabelled nodes",
+        title="How certain the labels are",
+    )
+    return figure
+
+
+def plot_trace(result: Result) -> Figure:
+    """Trace, by chain, of the functional that mixes worst and of the log likelihood."""
+    functionals = result.functionals()
+    table = convergence_table(functionals)
+    slowest = min(table, key=lambda name: table[name]["ess_bulk"]) if table else "log_likelihood"
+    names = [slowest] + [n for n in ("log_likelihood",) if n != slowest]
+    figure = Figure(figsize=(8.0, 2.3 * len(names)), layout="constrained")
+    for axes, name in zip(np.atleast_1d(figure.subplots(len(names), 1)), names, strict=True):
+        values = functionals[name]
+        stride = max(1, values.shape[1] // 1000)
+        for chain in values[:, ::stride]:
+            axes.plot(
+                np.arange(len(chain)) * stride, chain, linewidth=0.6, alpha=0.7, rasterized=True
+            )
+        row = table.get(name)
+        note = "" if row is None else f"  (R-hat {row['rhat']:.3f}, ESS {row['ess_bulk']:.0f})"
+        axes.set_title(f"{name.replace('_', ' ')}{note}", fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xlabel("kept draw")
+    return figure
+
+
+def plot_ess(result: Result) -> Figure:
+    """Smallest effective sample size and largest R-hat as draws accumulate."""
+    figure = Figure(figsize=(8.0, 2.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    functionals = result.functionals()
+    n_samples = result.draws.n_samples
+    counts = np.unique(np.linspace(max(4, n_samples // 8), n_samples, 8).astype(int))
+    rhat, bulk, tail = np.array(
+        [
+            worst(convergence_table({k: v[:, :count] for k, v in functionals.items()}))
+            for count in counts
+        ]
+    ).T
+    left.plot(counts, bulk, "o-", color=BLUE, label="bulk", markersize=4)
+    left.plot(counts, tail, "o-", color=ORANGE, label="tail", markersize=4)
+    left.axhline(ESS_BOUND, color=GREY, linestyle="--", linewidth=1)
+    left.set(xlabel="kept draws a chain", title="Smallest effective sample size", ylim=(0, None))
+    left.legend(frameon=False)
+    right.plot(counts, rhat, "o-", color=BLUE, markersize=4)
+    right.axhline(RHAT_BOUND, color=GREY, linestyle="--", linewidth=1)
+    right.set(xlabel="kept draws a chain", title="Largest R-hat")
+    for axes in (left, right):
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def plot_images(
+    result: Result, images: Float[np.ndarray, "N h w"], nodes: Int[np.ndarray, " M"], title: str
+) -> Figure:
+    """The images of some nodes, each under its label mean."""
+    columns = min(10, max(1, len(nodes)))
+    rows = -(-len(nodes) // columns)
+    figure = Figure(figsize=(0.9 * columns, 1.1 * rows + 0.3), layout="constrained")
+    figure.suptitle(title, fontsize=10)
+    grid = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    for axes in grid:
+        axes.set_axis_off()
+    for axes, node in zip(grid, nodes, strict=False):
+        axes.imshow(images[node], cmap="gray_r", interpolation="nearest")
+        axes.set_title(f"{result.label_mean[node]:+.2f}", fontsize=8)
+    return figure

@@ -1,0 +1,6 @@
+"""Floor 3: Gaussian random series, one file each."""
+
+from graphuq.priors.base import Prior, SpectralStd
+from graphuq.priors.inverse_laplacian import InverseLaplacian
+
+__all__ = ["InverseLaplacian", "Prior", "SpectralStd"]

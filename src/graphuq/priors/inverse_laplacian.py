@@ -1,0 +1,64 @@
+"""The prior of Bertozzi, Luo, Stuart & Zygalakis (2018)."""
+
+import numpy as np
+
+from graphuq.errors import IncompatibleParts
+from graphuq.priors.base import Prior, SpectralStd
+from graphuq.spectrum import Spectrum
+
+
+class InverseLaplacian(Prior):
+    r"""``s_j² = c / λ_j``, with c such that ``E|u|² = N`` (Bertozzi et al. 2018, (4), (5), (13)).
+
+    A spectrum without tail gives their Algorithm 2 (projection), one with a tail Algorithm 3
+    (approximation: λ̄ stands for every eigenvalue left out), a full one Algorithm 1.
+
+    Null vectors have λ = 0, which would ask for infinite variance: the graph says nothing about
+    the level of u on a component as a whole. On a connected graph the paper leaves the one null
+    vector out, so that u must change sign. On a disconnected one that would force *every*
+    component to change sign, also one that lies within a class, and would pin isolated nodes to
+    u = 0. There each null vector takes the variance of the smoothest non-constant mode,
+    ``c / λ_+`` with λ_+ the smallest positive eigenvalue kept: levels are as free as anything
+    the graph knows of, independent between components, and symmetric about 0, so that a
+    component without labels has probability 1/2 throughout.
+
+    Parameters
+    ----------
+    constant : bool or None, default None
+        Whether null vectors take part, at variance ``c / λ_+``; None: only if the graph is
+        disconnected.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> graph = gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2)
+    >>> std = gq.priors.InverseLaplacian().spectral_std(gq.laplacian_spectrum(graph))
+    >>> round(float((std.modes**2).sum()), 6)
+    9.0
+    """
+
+    constant: bool | None = None
+
+    def spectral_std(self, spectrum: Spectrum) -> SpectralStd:
+        """Standard deviation of each coefficient of the series.
+
+        Raises
+        ------
+        IncompatibleParts
+            If null vectors are left out and isolated nodes have no other mode to live on.
+        """
+        n_null = spectrum.n_components
+        constant = n_null > 1 if self.constant is None else self.constant
+        if not constant and (n_isolated := int((spectrum.degrees == 0).sum())):
+            raise IncompatibleParts(
+                f"InverseLaplacian(constant=False) leaves u = 0 at {n_isolated} isolated "
+                "node(s); use constant=None, or drop those nodes"
+            )
+        smallest_positive = spectrum.eigenvalues[n_null]
+        precision = spectrum.eigenvalues.copy()
+        precision[:n_null] = smallest_positive if constant else np.inf
+        variances = 1 / precision
+        tail_variance = 0.0 if spectrum.tail is None else 1 / spectrum.tail
+        energy = variances @ spectrum.energy + tail_variance * spectrum.tail_energy
+        c = spectrum.n_nodes / energy
+        return SpectralStd(modes=np.sqrt(c * variances), tail=float(np.sqrt(c * tail_variance)))

@@ -1,0 +1,129 @@
+"""Renders the report."""
+
+import base64
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from jinja2 import Environment, PackageLoader
+from matplotlib.figure import Figure
+
+from graphuq import plots, scores
+from graphuq.files import written_whole
+from graphuq.result import Result
+
+N_LISTED = 20
+
+
+def write_report(
+    result: Result,
+    path: str | Path,
+    *,
+    title: str = "graphuq report",
+    class_names: Sequence[Any] = ("-1", "+1"),
+    ids: Sequence[Any] | np.ndarray | None = None,
+    truth: Float[np.ndarray, " N"] | None = None,
+    images: Float[np.ndarray, "N h w"] | None = None,
+) -> None:
+    """Write a page that says what was run, whether to believe it, and what came out.
+
+    Parameters
+    ----------
+    result : Result
+    path : path
+        The HTML file; it needs no other file and no network.
+    title : str
+    class_names : sequence of two
+        Names of the classes −1 and +1.
+    ids : sequence of length N, optional
+        Names of the nodes; by default their indices.
+    truth : numpy.ndarray, shape (N,), optional
+        True labels ±1 (NaN where unknown): adds accuracy.
+    images : numpy.ndarray, shape (N, h, w), optional
+        Pictures of the nodes, shown for the most and least certain.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+    names = str(class_names[0]), str(class_names[1])
+    identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
+    most, least = result.most_certain(N_LISTED), result.most_uncertain(N_LISTED)
+    figures = {
+        "Spectrum": plots.plot_spectrum(result.posterior.spectrum),
+        "Embedding": plots.plot_embedding(result),
+        "Certainty": plots.plot_certainty(result, names),
+    }
+    pictures = {}
+    if images is not None and len(least):
+        pictures = {
+            "Least certain": plots.plot_images(result, images, least, "Least certain: look here"),
+            "Most certain": plots.plot_images(result, images, most, "Most certain"),
+        }
+    chains = {"Trace": plots.plot_trace(result), "Effective samples": plots.plot_ess(result)}
+    environment = Environment(loader=PackageLoader("graphuq.report", "."), autoescape=True)
+    html = environment.get_template("template.html").render(
+        title=title,
+        result=result,
+        diagnostics=result.diagnostics,
+        names=names,
+        counts=[int((result.labels < 0).sum()), int((result.labels > 0).sum())],
+        given=[int((result.posterior.labels == sign).sum()) for sign in (-1, 1)],
+        no_evidence=int((~result.has_evidence).sum()),
+        listed=[
+            (
+                "Least certain nodes",
+                "the next ones to label",
+                _rows(result, identifiers, names, least),
+            ),
+            ("Most certain nodes", "", _rows(result, identifiers, names, most)),
+        ],
+        worst=_worst_functionals(result),
+        accuracy=_accuracy(result, truth),
+        figures={name: _png(figure) for name, figure in figures.items()},
+        pictures={name: _png(figure) for name, figure in pictures.items()},
+        chains={name: _png(figure) for name, figure in chains.items()},
+    )
+    with written_whole(path) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+
+
+def _rows(result: Result, ids: np.ndarray, names: tuple[str, str], nodes: np.ndarray) -> list[dict]:
+    return [
+        {
+            "id": ids[node],
+            "label": names[int(result.labels[node] > 0)],
+            "probability": result.class_probabilities[node].max(),
+            "label_mean": result.label_mean[node],
+            "mcse": result.label_mcse[node],
+            "evidence": bool(result.has_evidence[node]),
+        }
+        for node in nodes
+    ]
+
+
+def _worst_functionals(result: Result) -> list[dict[str, Any]]:
+    table = result.convergence_table()
+    names = sorted(table, key=lambda name: table[name]["ess_bulk"])[:5]
+    return [{"name": name, **table[name]} for name in names]
+
+
+def _accuracy(result: Result, truth: np.ndarray | None) -> list[tuple[str, float]] | None:
+    if truth is None:
+        return None
+    known = np.isfinite(truth)
+    known[result.posterior.labelled] = False
+    if not known.any():
+        return None
+    by_share = scores.accuracy_by_certainty(result.label_mean[known], truth[known])
+    return [(f"{share:.0%}", value) for share, value in by_share.items()]
+
+
+def _png(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=130)
+    return base64.b64encode(buffer.getvalue()).decode()

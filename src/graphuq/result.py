@@ -1,0 +1,339 @@
+"""The immutable answer: what is known of every node, whether to believe it, and how it was got."""
+
+import dataclasses
+import json
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Float, Int
+
+import graphuq.likelihoods
+import graphuq.priors
+from graphuq.diagnostics import (
+    Diagnostics,
+    convergence_table,
+    import_arviz,
+    node_positions,
+    sketch,
+)
+from graphuq.errors import NotConvergedWarning, StorageError, require
+from graphuq.field import LowRankField, TailField
+from graphuq.inference import Kernel
+from graphuq.inference.chains import Draws
+from graphuq.posterior import Posterior
+from graphuq.spectrum import Spectrum
+from graphuq.storage import (
+    arrays_of,
+    arrays_to,
+    part_from_json,
+    part_to_json,
+    read_tree,
+    version,
+    write_tree,
+)
+from graphuq.summaries import NodeSummaries, Rows, credible_interval, summarize
+
+
+def certainty_order(label_mean: Float[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
+    """Indices from the least to the most certain label; ties in random order, always the same.
+
+    An order of the data that knows the classes must not break ties: it would leak them.
+    """
+    shuffled = np.random.default_rng(0).permutation(len(label_mean))
+    return shuffled[np.argsort(np.abs(label_mean[shuffled]), kind="stable")]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Result:
+    """Posterior of every label; made by `infer`, read back by `load`.
+
+    Attributes
+    ----------
+    label_mean : numpy.ndarray, shape (N,)
+        ``E sign(u_j)``, in [−1, 1] (Bertozzi et al. 2018, (8)).
+    label_mcse : numpy.ndarray, shape (N,)
+        Monte-Carlo standard error of `label_mean`.
+    latent_mean, latent_std : numpy.ndarray, shape (N,)
+        Posterior mean and standard deviation of u.
+    has_evidence : numpy.ndarray of bool, shape (N,)
+        False where a node's component holds no label, so that its answer is the prior's.
+    posterior : Posterior
+    draws : Draws
+    diagnostics : Diagnostics
+    settings : dict
+        How graph, spectrum, model and run were set, and the version that ran.
+    """
+
+    label_mean: Float[np.ndarray, " N"]
+    label_mcse: Float[np.ndarray, " N"]
+    latent_mean: Float[np.ndarray, " N"]
+    latent_std: Float[np.ndarray, " N"]
+    has_evidence: Bool[np.ndarray, " N"]
+    posterior: Posterior
+    draws: Draws
+    diagnostics: Diagnostics
+    settings: Mapping[str, Any]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return len(self.label_mean)
+
+    @property
+    def label_variance(self) -> Float[np.ndarray, " N"]:
+        """``Var sign(u_j) = 1 − label_mean²``, in [0, 1]."""
+        return 1 - self.label_mean**2
+
+    @property
+    def mean_label_variance(self) -> float:
+        """Label variance averaged over all nodes (Bertozzi et al. 2018, (9))."""
+        return float(self.label_variance.mean())
+
+    @property
+    def class_probabilities(self) -> Float[np.ndarray, "N 2"]:
+        """Probability of −1 and of +1 at each node."""
+        return np.stack([1 - self.label_mean, 1 + self.label_mean], axis=1) / 2
+
+    @property
+    def labels(self) -> Float[np.ndarray, " N"]:
+        """The more probable label of each node, −1 or +1 (+1 on a tie)."""
+        return np.where(self.label_mean >= 0, 1.0, -1.0)
+
+    def credible_interval(self, probability: float = 0.95) -> Float[np.ndarray, "N 2"]:
+        """Equal-tailed interval that holds u_j with a given probability.
+
+        Raises
+        ------
+        InvalidInput
+            If ``probability`` is not in (0, 1).
+        """
+        require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
+        return credible_interval(self.posterior.field, self.draws, self._all_rows(), probability)
+
+    def certainty_order(self) -> Int[np.ndarray, " N"]:
+        """Node indices from the least to the most certain; see `certainty_order`."""
+        return certainty_order(self.label_mean)
+
+    def most_uncertain(self, n: int = 20) -> Int[np.ndarray, " n"]:
+        """The n least certain unlabelled nodes, the least certain first."""
+        return self._unlabelled_in(self.certainty_order())[:n]
+
+    def most_certain(self, n: int = 20) -> Int[np.ndarray, " n"]:
+        """The n most certain unlabelled nodes, the most certain first."""
+        return self._unlabelled_in(self.certainty_order()[::-1])[:n]
+
+    def at_rows(
+        self, eigenvectors: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
+    ) -> NodeSummaries:
+        """Posterior of nodes outside the graph, from `Spectrum.extend` and `extend_scale`."""
+        rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
+        return summarize(self.posterior.field, self.draws, rows)
+
+    def interval_at_rows(
+        self,
+        eigenvectors: Float[np.ndarray, "M L"],
+        scale: Float[np.ndarray, " M"],
+        probability: float = 0.95,
+    ) -> Float[np.ndarray, "M 2"]:
+        """Equal-tailed intervals of u at nodes outside the graph."""
+        rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
+        return credible_interval(self.posterior.field, self.draws, rows, probability)
+
+    def convergence_table(self) -> dict[str, dict[str, float]]:
+        """R-hat and effective sample sizes of each monitored functional."""
+        return convergence_table(self.functionals())
+
+    def functionals(self) -> dict[str, Float[np.ndarray, "C S"]]:
+        """Log likelihood, and u (its mean given the draw) at 50 nodes: what is monitored."""
+        return sketch(self.posterior, self.draws)
+
+    def to_arviz(self) -> Any:
+        """As ArviZ data: ``InferenceData`` before ArviZ 1, a ``DataTree`` from then on.
+
+        Groups ``posterior`` (white coordinates; u at 50 monitored nodes), ``sample_stats``,
+        ``observed_data`` and ``constant_data``.
+        """
+        groups = self._arviz_groups()
+        arviz = import_arviz()
+        if hasattr(arviz, "InferenceData"):
+            return arviz.InferenceData(**groups)
+        return xr.DataTree.from_dict(groups)
+
+    def save(self, path: str | Path) -> None:
+        """Write to one NetCDF file, whole or not at all; read it with `load`.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        write_tree(self.to_tree(), path)
+
+    def to_tree(self) -> xr.DataTree:
+        """All of it as groups of arrays: ArviZ's, and ``nodes``, ``spectrum``, ``field``."""
+        spectrum = self.posterior.spectrum
+        node_arrays = {
+            name: ("node", getattr(self, name))
+            for name in ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence")
+        }
+        spectrum_arrays = {
+            "eigenvalues": ("pair", spectrum.eigenvalues),
+            "eigenvectors": (("node", "pair"), spectrum.eigenvectors),
+            "residuals": ("pair", spectrum.residuals),
+            "components": ("node", spectrum.components),
+            "degrees": ("node", spectrum.degrees),
+            "node_scale": ("node", spectrum.node_scale),
+        }
+        tail = np.nan if spectrum.tail is None else spectrum.tail
+        tree = xr.DataTree.from_dict(
+            {
+                **self._arviz_groups(),
+                "nodes": xr.Dataset(node_arrays),
+                "spectrum": xr.Dataset(
+                    spectrum_arrays,
+                    attrs={"tail": tail, "settings": json.dumps(dict(spectrum.settings))},
+                ),
+                "field": arrays_of(self.posterior.field, "field"),
+            }
+        )
+        tree.attrs |= {
+            "prior": part_to_json(self.posterior.prior),
+            "likelihood": part_to_json(self.posterior.likelihood),
+            "diagnostics": json.dumps(dataclasses.asdict(self.diagnostics)),
+            "settings": json.dumps(dict(self.settings)),
+        }
+        return tree
+
+    def _arviz_groups(self) -> dict[str, xr.Dataset]:
+        draws = self.draws
+        latent = {k: v for k, v in self.functionals().items() if k != "log_likelihood"}
+        nodes = [int(name[2:-1]) for name in latent]
+        values = np.stack(list(latent.values()), axis=-1) if latent else None
+        posterior = {"white": (("chain", "draw", "coordinate"), draws.white)}
+        coordinates = {}
+        if values is not None:
+            posterior["u"] = (("chain", "draw", "monitored_node"), values)
+            coordinates["monitored_node"] = nodes
+        return {
+            "posterior": xr.Dataset(posterior, coords=coordinates),
+            "sample_stats": xr.Dataset(
+                {
+                    "log_likelihood": (("chain", "draw"), draws.log_likelihood),
+                    "acceptance_rate": (("chain", "draw"), draws.acceptance),
+                },
+                attrs={
+                    "step_size": draws.step_size,
+                    "n_warmup": draws.n_warmup,
+                    "thin": draws.thin,
+                    "stopped_by": draws.stopped_by,
+                    "seconds": draws.seconds,
+                },
+            ),
+            "observed_data": xr.Dataset({"label": ("labelled_node", self.posterior.labels)}),
+            "constant_data": xr.Dataset({"labelled": ("labelled_node", self.posterior.labelled)}),
+        }
+
+    def _all_rows(self) -> Rows:
+        spectrum = self.posterior.spectrum
+        return Rows(spectrum.eigenvectors, spectrum.node_scale, node_positions(self.posterior))
+
+    def _unlabelled_in(self, order: Int[np.ndarray, " N"]) -> Int[np.ndarray, " M"]:
+        return order[~np.isin(order, self.posterior.labelled)]
+
+    def __repr__(self) -> str:
+        state = "converged" if self.diagnostics.converged else "NOT converged"
+        return (
+            f"Result({self.n_nodes} nodes, {len(self.posterior.labels)} labelled, mean label "
+            f"variance {self.mean_label_variance:.3f}, {state})"
+        )
+
+
+def load(path: str | Path) -> Result:
+    """Read a result that `Result.save` wrote.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, truncated, not a result, or of another version.
+    """
+    return result_from_tree(read_tree(path), path)
+
+
+def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
+    """The result in a tree that was read from ``path``."""
+    try:
+        spectrum = _spectrum_from(tree["spectrum"].to_dataset())
+        posterior = Posterior(
+            spectrum,
+            part_from_json(tree.attrs["prior"], graphuq.priors),
+            part_from_json(tree.attrs["likelihood"], graphuq.likelihoods),
+            tree["constant_data"]["labelled"].to_numpy(),
+            tree["observed_data"]["label"].to_numpy(),
+        )
+        # The draws are in the coordinates of the field that was stored: another machine's
+        # linear algebra may turn them.
+        posterior.__dict__["field"] = arrays_to(
+            tree["field"].to_dataset(), (LowRankField, TailField)
+        )
+        stats = tree["sample_stats"]
+        draws = Draws(
+            white=tree["posterior"]["white"].to_numpy(),
+            log_likelihood=stats["log_likelihood"].to_numpy(),
+            acceptance=stats["acceptance_rate"].to_numpy(),
+            step_size=float(stats.attrs["step_size"]),
+            n_warmup=int(stats.attrs["n_warmup"]),
+            thin=int(stats.attrs["thin"]),
+            stopped_by=str(stats.attrs["stopped_by"]),
+            seconds=float(stats.attrs["seconds"]),
+        )
+        nodes = tree["nodes"]
+        summaries = {
+            name: nodes[name].to_numpy()
+            for name in ("label_mean", "label_mcse", "latent_mean", "latent_std")
+        }
+        return Result(
+            **summaries,
+            has_evidence=nodes["has_evidence"].to_numpy().astype(bool),
+            posterior=posterior,
+            draws=draws,
+            diagnostics=Diagnostics(**json.loads(tree.attrs["diagnostics"])),
+            settings=json.loads(tree.attrs["settings"]),
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise StorageError(f"'{path}' is damaged or incomplete ({error})") from None
+
+
+def _spectrum_from(dataset: xr.Dataset) -> Spectrum:
+    names = ("eigenvalues", "eigenvectors", "residuals", "components", "degrees", "node_scale")
+    tail = float(dataset.attrs["tail"])
+    return Spectrum(
+        **{name: dataset[name].to_numpy() for name in names},
+        tail=None if np.isnan(tail) else tail,
+        settings=json.loads(dataset.attrs["settings"]),
+    )
+
+
+def run_settings(
+    posterior: Posterior, method: Kernel, seed: int | np.random.Generator, precision: str
+) -> dict[str, Any]:
+    """What made a result, as plain data."""
+    return {
+        **posterior.spectrum.settings,
+        "prior": repr(posterior.prior),
+        "likelihood": repr(posterior.likelihood),
+        "n_labelled": len(posterior.labelled),
+        "inference": repr(method),
+        "seed": seed if isinstance(seed, int) else "generator",
+        "precision": precision,
+        "graphuq_version": version(),
+    }
+
+
+def warn_unless_converged(diagnostics: Diagnostics) -> None:
+    """Say in words that the numbers are not to be trusted yet."""
+    if not diagnostics.converged:
+        warnings.warn(diagnostics.verdict, NotConvergedWarning, stacklevel=3)

@@ -1,0 +1,113 @@
+"""Posterior × method → `Result`: the one place that checks that the parts fit."""
+
+import dataclasses
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from graphuq.diagnostics import diagnose, node_positions
+from graphuq.errors import IncompatibleParts
+from graphuq.inference import Kernel
+from graphuq.inference.chains import Draws, Progress, run_chains
+from graphuq.posterior import Posterior
+from graphuq.result import Result, run_settings, warn_unless_converged
+from graphuq.summaries import Rows, summarize
+
+
+class Stop(Protocol):
+    """A stop rule, such as `Converged` or `CumulativeMean`."""
+
+    def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
+        """Reason to stop, in words, or None."""
+        ...
+
+
+def infer(
+    posterior: Posterior,
+    method: Kernel,
+    *,
+    n_samples: int = 1000,
+    n_chains: int = 8,
+    n_warmup: int = 2000,
+    thin: int = 20,
+    seed: int | np.random.Generator = 0,
+    precision: str = "float64",
+    stop: Stop | None = None,
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+) -> Result:
+    """Explore a posterior and report on every node.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    method : Kernel
+        A sampler, such as ``gq.inference.PCN()``.
+    n_samples : int, default 1000
+        Kept draws a chain; the most there may be where ``stop`` is given.
+    n_chains : int, default 8
+    n_warmup : int, default 2000
+        Steps a chain before anything is kept, in which the step size is adapted; rounded up to
+        whole blocks of ``50 thin``. With 0 the kernel's own step size is used.
+    thin : int, default 20
+        Steps a kept draw. Memory grows with kept draws × labelled nodes or eigenpairs.
+    seed : int or numpy.random.Generator, default 0
+        Same seed, same machine, same result.
+    precision : {"float64", "float32"}, default "float64"
+        Of the chain; summaries are always computed in float64. On the posteriors of
+        ``benchmarks/pcn_step.py`` the two agree within Monte-Carlo error.
+    stop : Converged, CumulativeMean or callable, optional
+        Ends the run early.
+    progress : callable, optional
+        Called with phase, steps done, steps in all and acceptance; see `progress_bar`.
+    checkpoint : path, optional
+        An interrupted run with the same arguments goes on from there to the same result.
+
+    Returns
+    -------
+    Result
+
+    Warns
+    -----
+    NotConvergedWarning
+        If the chains have not converged.
+
+    Raises
+    ------
+    IncompatibleParts
+        If the method needs something that the likelihood lacks.
+    InvalidInput, StorageError
+        See `graphuq.inference.chains.run_chains`.
+    """
+    if method.requires_gradient and not posterior.likelihood.smooth:
+        raise IncompatibleParts(
+            f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
+        )
+    rule = None if stop is None else lambda draws: stop(posterior, draws)
+    draws = run_chains(
+        posterior.target,
+        method,
+        n_samples=n_samples,
+        n_chains=n_chains,
+        n_warmup=n_warmup,
+        thin=thin,
+        seed=seed,
+        precision=precision,
+        stop=rule,
+        progress=progress,
+        checkpoint=checkpoint,
+    )
+    spectrum = posterior.spectrum
+    rows = Rows(spectrum.eigenvectors, spectrum.node_scale, node_positions(posterior))
+    summaries = summarize(posterior.field, draws, rows)
+    result = Result(
+        **{f.name: getattr(summaries, f.name) for f in dataclasses.fields(summaries)},
+        has_evidence=posterior.has_evidence,
+        posterior=posterior,
+        draws=draws,
+        diagnostics=diagnose(posterior, draws, summaries.label_mcse),
+        settings=run_settings(posterior, method, seed, precision),
+    )
+    warn_unless_converged(result.diagnostics)
+    return result

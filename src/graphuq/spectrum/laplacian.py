@@ -1,0 +1,112 @@
+"""The Laplacian as an operator, and its null space in closed form."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.errors import InvalidInput, require
+from graphuq.graphs import Graph
+
+LAPLACIANS = ("symmetric", "unnormalized", "random-walk")
+
+
+@dataclass(frozen=True, eq=False)
+class Laplacian:
+    """A graph Laplacian L = Qᵀ-diagonalisable in an orthonormal basis (MATH §1).
+
+    ``"symmetric"``: ``I − D^{-1/2} W D^{-1/2}``, zero on isolated nodes.
+    ``"unnormalized"``: ``D − W``.
+    ``"random-walk"``: ``I − D^{-1} W``, which shares its eigenvalues with the symmetric one
+    and has the right eigenvectors ``D^{-1/2} q_j``: it is the symmetric operator here, with
+    `node_scale` turning its eigenvectors into the random walk's.
+    """
+
+    graph: Graph
+    kind: str = "symmetric"
+
+    def __post_init__(self) -> None:
+        require(
+            self.kind in LAPLACIANS,
+            "laplacian",
+            f"{self.kind!r} is unknown",
+            f"use one of {', '.join(LAPLACIANS)}",
+        )
+        n_isolated = int((self.graph.degrees == 0).sum())
+        if self.kind == "random-walk" and n_isolated:
+            raise InvalidInput(
+                "laplacian",
+                f"'random-walk' with {n_isolated} isolated node(s), whose degree is 0",
+                "drop them, or use laplacian='symmetric'",
+            )
+
+    @cached_property
+    def _inverse_root_degrees(self) -> np.ndarray:
+        degrees = self.graph.degrees
+        return np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1.0)), 0.0)
+
+    @property
+    def upper_bound(self) -> float:
+        """A number that no eigenvalue exceeds."""
+        if self.kind == "unnormalized":
+            return 2 * float(self.graph.degrees.max())
+        return 2.0
+
+    @property
+    def trace(self) -> float:
+        """Sum of all N eigenvalues."""
+        degrees = self.graph.degrees
+        return float(degrees.sum() if self.kind == "unnormalized" else (degrees > 0).sum())
+
+    def __matmul__(self, x: np.ndarray) -> np.ndarray:
+        """Apply L to a vector (N,) or to columns (N, k)."""
+        column = (slice(None),) + (None,) * (x.ndim - 1)
+        if self.kind == "unnormalized":
+            return self.graph.degrees[column] * x - self.graph.weights @ x
+        inverse_root = self._inverse_root_degrees[column]
+        occupied = (self.graph.degrees > 0)[column]
+        return occupied * x - inverse_root * (self.graph.weights @ (inverse_root * x))
+
+    def dense(self) -> Float[np.ndarray, "N N"]:
+        """L as a matrix."""
+        matrix = self @ np.eye(self.graph.n_nodes)
+        return (matrix + matrix.T) / 2
+
+    @cached_property
+    def null_profile(self) -> Float[np.ndarray, " N"]:
+        """All null vectors at once: the null vector of component c is this, where it lives.
+
+        ``D^{1/2} 1`` (or ``1``) restricted to each component and normalised there.
+        """
+        graph = self.graph
+        profile = np.ones(graph.n_nodes)
+        if self.kind != "unnormalized":
+            profile = np.sqrt(graph.degrees)
+            profile[graph.degrees == 0] = 1.0
+        norms = np.sqrt(np.bincount(graph.components, weights=profile**2))
+        return profile / norms[graph.components]
+
+    def null_vectors(self) -> Float[np.ndarray, "N c"]:
+        """One orthonormal null vector a component, as columns."""
+        graph = self.graph
+        vectors = np.zeros((graph.n_nodes, graph.n_components))
+        vectors[np.arange(graph.n_nodes), graph.components] = self.null_profile
+        return vectors
+
+    def project_to_null_space(self, x: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
+        """Orthogonal projection onto the null space, in O(N)."""
+        components = self.graph.components
+        coefficients = np.bincount(components, weights=self.null_profile * x)
+        return self.null_profile * coefficients[components]
+
+    @property
+    def node_scale(self) -> Float[np.ndarray, " N"]:
+        """Factor from the orthonormal basis to this Laplacian's eigenvectors, at each node.
+
+        1, but ``sqrt(mean degree / degree)`` for the random walk.
+        """
+        degrees = self.graph.degrees
+        if self.kind != "random-walk":
+            return np.ones(len(degrees))
+        return np.sqrt(degrees.mean() / degrees)

@@ -1,0 +1,144 @@
+"""Graph → `Spectrum`: chooses the solver, adds the null space, checks what came back."""
+
+import warnings
+
+import numpy as np
+
+from graphuq.errors import InvalidInput, NotConvergedWarning, require
+from graphuq.graphs import Graph
+from graphuq.spectrum import dense, lanczos
+from graphuq.spectrum.laplacian import Laplacian
+from graphuq.spectrum.spectrum import Spectrum
+
+DENSE_BELOW = 1500  # nodes; where the two solvers take about as long for 150 pairs
+DEFAULT_EIGENPAIRS = 150
+RESIDUAL_BOUND = 1e-5  # relative to the largest eigenvalue; above it the pairs are doubted aloud
+
+
+def laplacian_spectrum(
+    graph: Graph,
+    laplacian: str = "symmetric",
+    n_eigenpairs: int | None = None,
+    *,
+    tail: bool | float | str = False,
+    solver: str = "auto",
+    tolerance: float = 1e-8,
+) -> Spectrum:
+    """Compute the ℓ smallest eigenpairs of a graph Laplacian.
+
+    Parameters
+    ----------
+    graph : Graph
+    laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
+    n_eigenpairs : int, optional
+        ℓ, null vectors included; by default 150, or N if that is less. ``N`` gives the full
+        spectrum (Bertozzi et al. 2018, Algorithm 1).
+    tail : bool, float or "mean", default False
+        λ̄, one value for all eigenvalues from ℓ on (Algorithm 3). False: they are left out
+        (Algorithm 2). True: the last computed eigenvalue. ``"mean"``: their true mean, known
+        from the trace. Without effect when ℓ = N.
+    solver : {"auto", "dense", "lanczos"}, default "auto"
+        ``"auto"`` is dense below 1,500 nodes, or where more than a fifth of the pairs is wanted.
+    tolerance : float, default 1e-8
+        Relative accuracy of the Lanczos eigenvalues.
+
+    Returns
+    -------
+    Spectrum
+
+    Raises
+    ------
+    InvalidInput
+        If an option is unknown, or ℓ is not above the number of components and at most N.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
+    >>> spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path), "unnormalized")
+    >>> spectrum.eigenvalues.round(3).tolist()
+    [0.0, 0.586, 2.0, 3.414]
+    """
+    operator = Laplacian(graph, laplacian)
+    n_nodes, n_null = graph.n_nodes, graph.n_components
+    if n_eigenpairs is None:
+        n_eigenpairs = min(n_nodes, DEFAULT_EIGENPAIRS + n_null - 1)
+    require(
+        n_eigenpairs <= n_nodes,
+        "n_eigenpairs",
+        f"{n_eigenpairs} pairs of a graph of {n_nodes} nodes",
+        f"use at most {n_nodes}",
+    )
+    require(
+        n_eigenpairs > n_null,
+        "n_eigenpairs",
+        f"{n_eigenpairs} pairs of a graph with {n_null} component(s), each of which has a null "
+        "vector",
+        f"use more than {n_null}, or join the components with more neighbours",
+    )
+    if solver not in ("auto", "dense", "lanczos"):
+        raise InvalidInput("solver", f"{solver!r} is unknown", "use auto, dense or lanczos")
+    if solver == "auto":
+        small = n_nodes < DENSE_BELOW or n_eigenpairs > n_nodes // 5
+        solver = "dense" if small else "lanczos"
+    if solver == "lanczos" and n_eigenpairs == n_nodes:
+        raise InvalidInput("solver", "'lanczos' cannot give all N pairs", "use solver='dense'")
+    _check_tail(tail)
+
+    n_pairs = n_eigenpairs - n_null
+    if solver == "dense":
+        values, vectors = dense.nonnull_pairs(operator, n_pairs)
+    else:
+        values, vectors = lanczos.nonnull_pairs(operator, n_pairs, tolerance)
+    eigenvalues = np.concatenate([np.zeros(n_null), np.maximum(values, 0.0)])
+    eigenvectors = _with_fixed_signs(np.hstack([operator.null_vectors(), vectors]))
+    residuals = np.linalg.norm(operator @ eigenvectors - eigenvalues * eigenvectors, axis=0)
+    if residuals.max() > RESIDUAL_BOUND * operator.upper_bound:
+        warnings.warn(
+            f"eigenpairs have residuals up to {residuals.max():.1e}; use a smaller tolerance",
+            NotConvergedWarning,
+            stacklevel=2,
+        )
+    return Spectrum(
+        eigenvalues=eigenvalues,
+        eigenvectors=eigenvectors,
+        residuals=residuals,
+        tail=_tail_value(tail, eigenvalues, n_nodes, operator.trace),
+        components=graph.components,
+        degrees=graph.degrees,
+        node_scale=operator.node_scale,
+        settings={
+            **graph.settings,
+            "laplacian": laplacian,
+            "n_eigenpairs": n_eigenpairs,
+            "tail": tail,
+            "solver": solver,
+        },
+    )
+
+
+def _check_tail(tail: bool | float | str) -> None:
+    if isinstance(tail, str):
+        require(tail == "mean", "tail", f"{tail!r} is unknown", "use True, False, 'mean' or λ̄ > 0")
+    elif not isinstance(tail, bool):
+        require(tail > 0, "tail", f"{tail!r} is not positive", "give λ̄ > 0, True, False or 'mean'")
+
+
+def _tail_value(
+    tail: bool | float | str, eigenvalues: np.ndarray, n_nodes: int, trace: float
+) -> float | None:
+    n_left_out = n_nodes - len(eigenvalues)
+    if tail is False or n_left_out == 0:
+        return None
+    if tail is True:
+        return float(eigenvalues[-1])
+    if tail == "mean":
+        return float((trace - eigenvalues.sum()) / n_left_out)
+    return float(tail)
+
+
+def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
+    """Make the entry of largest magnitude of each column positive."""
+    largest = np.abs(vectors).argmax(axis=0)
+    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
+    return np.ascontiguousarray(vectors * signs)

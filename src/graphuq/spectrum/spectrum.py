@@ -1,0 +1,173 @@
+"""The value `Spectrum`: eigenpairs, how good they are, and what stands for the rest."""
+
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+
+from graphuq.errors import StorageError
+from graphuq.files import written_whole
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """The ℓ smallest eigenpairs of a graph Laplacian.
+
+    Attributes
+    ----------
+    eigenvalues : numpy.ndarray, shape (L,)
+        Ascending; the first `n_components` are exactly 0.
+    eigenvectors : numpy.ndarray, shape (N, L)
+        Orthonormal columns; the entry of largest magnitude of each is positive. The first
+        `n_components` are the null vectors, one a component.
+    residuals : numpy.ndarray, shape (L,)
+        ``|L q − λ q|`` of each pair.
+    tail : float or None
+        λ̄, the one value that stands for the eigenvalues from ℓ on (Bertozzi et al. 2018,
+        Algorithm 3); None where there is no tail (Algorithm 2), or no eigenvalue is left out.
+    components : numpy.ndarray of int, shape (N,)
+        Connected component of each node.
+    degrees, node_scale : numpy.ndarray, shape (N,)
+        Degrees of the graph; `Laplacian.node_scale`.
+    settings : dict
+        How graph and spectrum were made.
+    """
+
+    eigenvalues: Float[np.ndarray, " L"]
+    eigenvectors: Float[np.ndarray, "N L"]
+    residuals: Float[np.ndarray, " L"]
+    tail: float | None
+    components: Int[np.ndarray, " N"]
+    degrees: Float[np.ndarray, " N"]
+    node_scale: Float[np.ndarray, " N"]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.eigenvectors.shape[0]
+
+    @property
+    def n_eigenpairs(self) -> int:
+        """Number of eigenpairs ℓ."""
+        return self.eigenvectors.shape[1]
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components, and so of null vectors."""
+        return int(self.components.max()) + 1
+
+    @cached_property
+    def energy(self) -> Float[np.ndarray, " L"]:
+        """``Σ_i (scale_i q_ji)²``, what a unit coefficient adds to ``|u|²``."""
+        if np.all(self.node_scale == 1.0):
+            return np.ones(self.n_eigenpairs)
+        return np.einsum("n,nl,nl->l", self.node_scale**2, self.eigenvectors, self.eigenvectors)
+
+    @property
+    def tail_energy(self) -> float:
+        """The same for all directions beyond the ℓ kept ones together; N − ℓ unless random-walk."""
+        return float((self.node_scale**2).sum() - self.energy.sum())
+
+    def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M L"]:
+        """Rows of the eigenvector matrix for new nodes, each a weighted mean over its neighbours.
+
+        ``q_k(*) = Σ_j w_*j √(d_*/d_j) q_k(j) / d_*`` for the symmetric Laplacian (the mean is
+        taken of the random walk's eigenvectors, of which a node's value is nearly the mean over
+        its neighbours), and the plain mean for the unnormalised one.
+
+        Parameters
+        ----------
+        weights : scipy.sparse.csr_array, shape (M, N)
+            Weights from new rows to nodes; a row of zeros is given a row of zeros.
+
+        Returns
+        -------
+        numpy.ndarray, shape (M, L)
+        """
+        degree = np.asarray(weights.sum(axis=1)).ravel()
+        inverse = np.where(degree > 0, 1 / np.where(degree > 0, degree, 1.0), 0.0)
+        if self.settings["laplacian"] == "unnormalized":
+            return inverse[:, None] * (weights @ self.eigenvectors)
+        node_degree = np.where(self.degrees > 0, self.degrees, 1.0)
+        mean = weights @ (self.eigenvectors / np.sqrt(node_degree)[:, None])
+        return (inverse * np.sqrt(degree))[:, None] * mean
+
+    def extend_scale(self, weights: sparse.csr_array) -> Float[np.ndarray, " M"]:
+        """`node_scale` of new nodes."""
+        degree = np.asarray(weights.sum(axis=1)).ravel()
+        if self.settings["laplacian"] != "random-walk":
+            return np.ones(len(degree))
+        return np.sqrt(self.degrees.mean() / np.where(degree > 0, degree, self.degrees.mean()))
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file, whole or not at all; read it with `load_spectrum`.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        with written_whole(path) as temporary, open(temporary, "wb") as file:
+            np.savez(
+                file,
+                format=FORMAT,
+                eigenvalues=self.eigenvalues,
+                eigenvectors=self.eigenvectors,
+                residuals=self.residuals,
+                tail=np.nan if self.tail is None else self.tail,
+                components=self.components,
+                degrees=self.degrees,
+                node_scale=self.node_scale,
+                settings=json.dumps(dict(self.settings)),
+            )
+
+    def __repr__(self) -> str:
+        tail = "no tail" if self.tail is None else f"tail at {self.tail:.4g}"
+        return (
+            f"Spectrum({self.n_eigenpairs} of {self.n_nodes} eigenpairs, "
+            f"{self.settings['laplacian']}, {tail}, largest residual {self.residuals.max():.1e})"
+        )
+
+
+def load_spectrum(path: str | Path) -> Spectrum:
+    """Read a spectrum that `Spectrum.save` wrote.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, truncated, or of another format.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if int(file["format"]) != FORMAT:
+                raise StorageError(
+                    f"'{path}' has format {int(file['format'])}, this graphuq reads {FORMAT}; "
+                    "compute the spectrum again"
+                )
+            tail = float(file["tail"])
+            return Spectrum(
+                eigenvalues=file["eigenvalues"],
+                eigenvectors=file["eigenvectors"],
+                residuals=file["residuals"],
+                tail=None if np.isnan(tail) else tail,
+                components=file["components"],
+                degrees=file["degrees"],
+                node_scale=file["node_scale"],
+                settings=json.loads(str(file["settings"])),
+            )
+    except (OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise StorageError(f"'{path}' is not a saved spectrum ({error})") from None
+    except ValueError as error:
+        if isinstance(error, StorageError):
+            raise
+        raise StorageError(f"'{path}' is not a saved spectrum ({error})") from None

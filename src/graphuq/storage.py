@@ -1,0 +1,97 @@
+"""NetCDF files: written whole, read with suspicion; and parts of a model as plain data."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+import xarray as xr
+
+from graphuq.errors import StorageError
+from graphuq.files import written_whole
+
+FORMAT = 1
+
+
+def version() -> str:
+    """Version of the installed graphuq."""
+    from importlib.metadata import version as installed
+
+    return installed("graphuq")
+
+
+def write_tree(tree: xr.DataTree, path: str | Path) -> None:
+    """Write groups of arrays to one NetCDF file, whole or not at all.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+    tree.attrs |= {"graphuq_format": FORMAT, "graphuq_version": version()}
+    with written_whole(path) as temporary:
+        tree.to_netcdf(str(temporary), engine="h5netcdf")
+
+
+def read_tree(path: str | Path) -> xr.DataTree:
+    """Read a file of `write_tree` into memory.
+
+    Raises
+    ------
+    StorageError
+        If it is missing, truncated, of something else, or of another format.
+    """
+    if not Path(path).is_file():
+        raise StorageError(f"there is no file '{path}'")
+    try:
+        with xr.open_datatree(path, engine="h5netcdf") as file:
+            tree = file.load()
+    except Exception as error:  # HDF5 raises what it likes on a damaged file
+        raise StorageError(
+            f"'{path}' is not a readable result ({type(error).__name__}); it may be truncated"
+        ) from None
+    found = tree.attrs.get("graphuq_format")
+    if found is None:
+        raise StorageError(f"'{path}' was not written by graphuq")
+    if int(found) != FORMAT:
+        raise StorageError(
+            f"'{path}' has format {int(found)} (graphuq {tree.attrs.get('graphuq_version')}), "
+            f"this graphuq reads format {FORMAT}; run the fit again"
+        )
+    return tree
+
+
+def part_to_json(part: Any) -> str:
+    """A prior, likelihood or weight function as JSON: its class name and its fields."""
+    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    return json.dumps({"class": type(part).__name__, **fields})
+
+
+def part_from_json(text: str, module: Any) -> Any:
+    """The part that `part_to_json` wrote, from the module that exports its class."""
+    fields = json.loads(text)
+    name = fields.pop("class")
+    if name not in module.__all__:
+        raise StorageError(f"unknown part {name!r}: the file is of another version of graphuq")
+    return getattr(module, name)(**fields)
+
+
+def arrays_of(part: eqx.Module, prefix: str) -> xr.Dataset:
+    """The array fields of a module as variables, each with dimensions of its own."""
+    variables = {
+        field.name: xr.DataArray(
+            value, dims=[f"{prefix}_{field.name}_{axis}" for axis in range(value.ndim)]
+        )
+        for field in dataclasses.fields(part)
+        for value in [np.asarray(getattr(part, field.name), dtype=np.float64)]
+    }
+    return xr.Dataset(variables, attrs={"class": type(part).__name__})
+
+
+def arrays_to(dataset: xr.Dataset, classes: tuple[type, ...]) -> Any:
+    """The module that `arrays_of` took apart."""
+    (kind,) = (c for c in classes if c.__name__ == dataset.attrs["class"])
+    values = {name: array.to_numpy() for name, array in dataset.items()}
+    return kind(**{str(k): float(v) if v.ndim == 0 else v for k, v in values.items()})

@@ -1,0 +1,21 @@
+"""No module over 400 lines without an excuse."""
+
+import sys
+from pathlib import Path
+
+LIMIT = 400
+EXCUSES = {
+    # The scikit-learn contract wants one class; most of it is docstring and parameters.
+    "src/graphuq/classifier.py": 520,
+}
+
+root = Path(__file__).parents[2]
+too_long = [
+    f"{name}: {n_lines} lines"
+    for path in sorted((root / "src").rglob("*.py"))
+    for name in [path.relative_to(root).as_posix()]
+    for n_lines in [len(path.read_text().splitlines())]
+    if n_lines > EXCUSES.get(name, LIMIT)
+]
+if too_long:
+    sys.exit("modules over their limit: " + ", ".join(too_long))
