@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from graphuq.result import Result, run_settings, warn_unless_converged
 from graphuq.summaries import Rows, summarize
 
 
+@runtime_checkable
 class Stop(Protocol):
     """A stop rule, such as `Converged` or `CumulativeMean`."""
 

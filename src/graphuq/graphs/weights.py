@@ -1,13 +1,14 @@
 """Distance → weight."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 
 from graphuq.errors import InvalidInput, require
 
 
+@runtime_checkable
 class WeightFunction(Protocol):
     """A rule from distances, and the local scales τ at both ends, to weights."""
 

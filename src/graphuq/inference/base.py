@@ -1,7 +1,7 @@
 """What a sampler is: ``init`` and ``step``; and the one acceptance rule that all share."""
 
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 
+@runtime_checkable
 class WhiteTarget(Protocol):
     """A standard normal prior times a likelihood, as samplers see it."""
 

@@ -6,7 +6,7 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -24,6 +24,7 @@ CHECKPOINT_FORMAT = 1
 FIRST_CHECK, CHECK_GROWTH = 100, 1.3  # draws at which a stop rule is asked, and their growth
 
 
+@runtime_checkable
 class StartableTarget(WhiteTarget, Protocol):
     """A target that offers starting points."""
 

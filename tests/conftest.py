@@ -1,0 +1,51 @@
+"""Shared by all tests: strict JAX, small graphs, and where the real data is."""
+
+import os
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+import graphuq as gq
+
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+DATA = Path(os.environ.get("GRAPHUQ_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder of real data sets; the test is skipped where there is none."""
+    if not (DATA / "voting").exists():
+        pytest.skip(f"no data sets in {DATA}; set GRAPHUQ_DATA")
+    return DATA
+
+
+def random_adjacency(n_nodes, seed=0, density=0.3):
+    """A connected random weighted graph: a ring, and chords."""
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.uniform(0.2, 1, (n_nodes, n_nodes)), 1)
+    weights *= rng.uniform(size=weights.shape) < density
+    ring = np.arange(n_nodes)
+    weights[np.minimum(ring, (ring + 1) % n_nodes), np.maximum(ring, (ring + 1) % n_nodes)] = 0.5
+    return weights + weights.T
+
+
+@pytest.fixture
+def graph():
+    """A connected graph of 16 nodes."""
+    return gq.graphs.from_adjacency(random_adjacency(16))
+
+
+@pytest.fixture
+def posterior(graph):
+    """A small probit posterior."""
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=10)
+    return gq.Posterior(
+        spectrum,
+        gq.priors.InverseLaplacian(),
+        gq.likelihoods.Probit(0.3),
+        labelled=[0, 5, 9],
+        labels=[1, -1, 1],
+    )

@@ -1,0 +1,58 @@
+"""One label in a world that is known in closed form."""
+
+import jax
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.field import LowRankField
+from graphuq.inference.chains import run_chains
+from graphuq.posterior import Target
+
+
+@pytest.mark.parametrize("noise_std", [0.2, 0.5, 2.0])
+def test_one_node_seen_once(noise_std):
+    """u ~ N(0, 1) seen once as y = +1 through noise γ: E sign(u) = (2/π) arctan(1/γ)."""
+    field = LowRankField(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0)
+    target = Target(field, gq.likelihoods.Probit(noise_std), np.ones(1))
+    draws = run_chains(target, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=5, seed=0)
+    chain_means = np.where(draws.white[..., 0] >= 0, 1.0, -1.0).mean(axis=1)
+    standard_error = chain_means.std(ddof=1) / np.sqrt(len(chain_means))
+    assert standard_error < 0.01
+    truth = 2 / np.pi * np.arctan(1 / noise_std)
+    assert abs(chain_means.mean() - truth) < 4 * standard_error
+
+
+def test_log_likelihoods_are_the_papers():
+    from scipy.stats import norm
+
+    u, y = np.array([0.3, -2.0, 0.0]), np.array([1.0, 1.0, -1.0])
+    with jax.enable_x64(True):
+        arrays = jax.numpy.asarray(u), jax.numpy.asarray(y)
+        probit = np.asarray(gq.likelihoods.Probit(0.7).log_prob(*arrays))
+        level_set = np.asarray(gq.likelihoods.LevelSet(0.7).log_prob(*arrays))
+    np.testing.assert_allclose(probit, norm.logcdf(y * u / 0.7), rtol=1e-12)
+    np.testing.assert_allclose(level_set, [0, -2 / 0.49, -2 / 0.49], rtol=1e-12)
+
+
+def test_probit_is_exact_far_in_the_tail():
+    """log Φ(−100) = −5005.5…, where Φ itself underflows."""
+    from scipy.stats import norm
+
+    with jax.enable_x64(True):
+        value = gq.likelihoods.Probit(0.1).log_prob(jax.numpy.asarray([-10.0]), jax.numpy.ones(1))
+    np.testing.assert_allclose(np.asarray(value), norm.logcdf(-100.0), rtol=1e-12)
+
+
+def test_credible_interval_of_a_gaussian():
+    """Wide noise leaves the prior almost alone: 95 % of u_j within 1.96 prior deviations."""
+    graph = gq.graphs.from_adjacency(np.ones((6, 6)) - np.eye(6))
+    spectrum = gq.laplacian_spectrum(graph)
+    posterior = gq.Posterior(
+        spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(1e3), [0, 1], [1, -1]
+    )
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, n_chains=16, thin=5, seed=0)
+    # K_6 without its constant: u = sqrt(6/5) (I − 11ᵀ/6) z, of variance 1 at each node.
+    interval = result.credible_interval(0.95)
+    np.testing.assert_allclose(interval, [[-1.96, 1.96]] * 6, atol=0.15)
+    np.testing.assert_allclose(result.latent_std, 1.0, atol=0.03)

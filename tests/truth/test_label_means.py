@@ -1,0 +1,77 @@
+"""Label means of whole runs against orthant probabilities of the multivariate normal law."""
+
+import numpy as np
+import pytest
+from reference import covariance, level_set_label_mean, probit_label_mean
+
+import graphuq as gq
+from conftest import random_adjacency
+
+LABELLED, LABELS = [0, 3, 7, 12], [1, -1, 1, -1]
+N_NODES, N_EIGENPAIRS = 24, 12
+NODES = [1, 5, 7, 12, 20, 23]  # two labelled ones among them
+
+
+def run(likelihood, *, tail, labelled=LABELLED, labels=LABELS, laplacian="symmetric", **options):
+    graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
+    spectrum = gq.laplacian_spectrum(graph, laplacian, N_EIGENPAIRS, tail=tail)
+    posterior = gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
+    return gq.infer(
+        posterior, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=10, seed=1, **options
+    )
+
+
+def assert_label_means(result, truth, nodes):
+    """Within 4 standard errors, of runs good enough to judge by."""
+    error = result.label_mcse[nodes]
+    assert error.max() < 0.01
+    assert np.all(np.abs(result.label_mean[nodes] - truth) < 4 * error + 2e-5)
+
+
+@pytest.mark.parametrize("laplacian", ["symmetric", "unnormalized", "random-walk"])
+@pytest.mark.parametrize("tail", [None, 0.8])
+def test_probit(tail, laplacian):
+    result = run(gq.likelihoods.Probit(0.4), tail=tail or False, laplacian=laplacian)
+    prior = covariance(random_adjacency(N_NODES, seed=3), N_EIGENPAIRS, tail, laplacian)
+    truth = [probit_label_mean(prior, LABELLED, LABELS, 0.4, node) for node in NODES]
+    assert_label_means(result, truth, NODES)
+
+
+@pytest.mark.parametrize("tail", [None, 0.8])
+def test_level_set(tail):
+    result = run(gq.likelihoods.LevelSet(1.0), tail=tail or False)
+    prior = covariance(random_adjacency(N_NODES, seed=3), N_EIGENPAIRS, tail)
+    truth = [level_set_label_mean(prior, LABELLED, LABELS, 1.0, node) for node in NODES]
+    assert_label_means(result, truth, NODES)
+
+
+def test_more_labels_than_modes_with_tail():
+    """J = 6 > ℓ = 4 takes the structured square root."""
+    labelled, labels = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]
+    graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=4, tail=0.9)
+    posterior = gq.Posterior(
+        spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.4), labelled, labels
+    )
+    assert type(posterior.field).__name__ == "TailField"
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=10, seed=2)
+    prior = covariance(random_adjacency(N_NODES, seed=3), 4, 0.9)
+    nodes = [1, 7, 20]
+    truth = [probit_label_mean(prior, labelled, labels, 0.4, node) for node in nodes]
+    assert_label_means(result, truth, nodes)
+
+
+def test_float32_chain():
+    result = run(gq.likelihoods.Probit(0.4), tail=False, precision="float32")
+    prior = covariance(random_adjacency(N_NODES, seed=3), N_EIGENPAIRS, None)
+    truth = [probit_label_mean(prior, LABELLED, LABELS, 0.4, node) for node in NODES]
+    assert_label_means(result, truth, NODES)
+
+
+def test_wrong_noise_is_noticed():
+    """Negative control: the truth of another γ is far outside the bounds."""
+    result = run(gq.likelihoods.Probit(0.4), tail=False)
+    prior = covariance(random_adjacency(N_NODES, seed=3), N_EIGENPAIRS, None)
+    truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
+    gap = np.abs(result.label_mean[NODES] - truth)
+    assert (gap > 4 * result.label_mcse[NODES]).any()
