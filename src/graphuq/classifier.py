@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -103,24 +103,24 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     """
 
     def __init__(
-        self,
-        graph: str = "knn",
+        self,  # scikit-learn wants any value accepted here, and judged by fit
+        graph: Any = "knn",
         *,
-        n_neighbors: int | str = "auto",
+        n_neighbors: Any = "auto",
         weights: Any = "self-tuning",
-        scale: float | None = None,
-        laplacian: str = "symmetric",
-        n_eigenpairs: int | None = None,
-        tail: bool | float | str = False,
-        prior: str | Prior = "inverse-laplacian",
-        likelihood: str | Likelihood = "probit",
-        inference: str | Kernel = "pcn",
-        n_samples: int = 4000,
-        n_chains: int = 8,
-        n_warmup: int = 2000,
-        thin: int = 50,
-        until_converged: bool = True,
-        precision: str = "float64",
+        scale: Any = None,
+        laplacian: Any = "symmetric",
+        n_eigenpairs: Any = None,
+        tail: Any = False,
+        prior: Any = "inverse-laplacian",
+        likelihood: Any = "probit",
+        inference: Any = "pcn",
+        n_samples: Any = 4000,
+        n_chains: Any = 8,
+        n_warmup: Any = 2000,
+        thin: Any = 50,
+        until_converged: Any = True,
+        precision: Any = "float64",
         missing_label: Any = -1,
         random_state: Any = 0,
         progress: Any = None,
@@ -147,7 +147,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.progress = progress
         self.checkpoint = checkpoint
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any) -> "GraphClassifier":
         """Infer the class of every row.
 
         Parameters
@@ -177,6 +177,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             accept_sparse="csr" if precomputed else False,
             dtype=np.float64,
             ensure_min_samples=2,
+            ensure_all_finite=not precomputed,  # of weights, the graph speaks itself
         )
         values, given = split_labels(y, self.missing_label)
         require(len(values) == X.shape[0], "y", f"{len(values)} values", f"X has {X.shape[0]} rows")
@@ -219,6 +220,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         -------
         numpy.ndarray, shape (M,)
         """
+        check_is_fitted(self)
         classes: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return classes
 
@@ -294,7 +296,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         write_tree(tree, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls, path: str | Path) -> "GraphClassifier":
         """Read a fitted classifier that `save` wrote; it predicts, and need not be fitted.
 
         Raises
@@ -393,7 +395,9 @@ def split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarra
         If ``y`` is missing, not one-dimensional, or holds no label at all.
     """
     if y is None:
-        raise InvalidInput("y", "missing (requires y to be passed)", "give the known labels")
+        raise InvalidInput(
+            "y", "requires y to be passed, but the target y is None", "give the known labels"
+        )
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:
         import warnings

@@ -1,5 +1,7 @@
 """What a user can be told: every error names the argument, the value and the remedy."""
 
+from typing import Any
+
 
 class GraphuqError(ValueError):
     """Base of all errors that graphuq raises on purpose; a ``ValueError``."""
@@ -51,7 +53,7 @@ class NotConvergedWarning(GraphuqWarning):
     """The numbers are not yet to be trusted; says what to do."""
 
 
-def require(condition: bool, argument: str, problem: str, remedy: str) -> None:
+def require(condition: Any, argument: str, problem: str, remedy: str) -> None:
     """Raise `InvalidInput` unless ``condition`` holds."""
     if not condition:
         raise InvalidInput(argument, problem, remedy)

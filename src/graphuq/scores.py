@@ -1,5 +1,7 @@
 """Scores against the truth; nothing below this floor may know the truth."""
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Bool, Float
 
@@ -8,8 +10,8 @@ from graphuq.errors import InvalidInput, require
 
 def accuracy(
     label_mean: Float[np.ndarray, " N"],
-    truth: Float[np.ndarray, " N"],
-    labelled: np.ndarray | None = None,
+    truth: np.ndarray,
+    labelled: Any = None,
 ) -> float:
     """Share of nodes whose more probable label is the true one.
 
@@ -35,9 +37,9 @@ def accuracy(
 
 def accuracy_by_certainty(
     label_mean: Float[np.ndarray, " N"],
-    truth: Float[np.ndarray, " N"],
+    truth: np.ndarray,
     shares: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 1.0),
-    labelled: np.ndarray | None = None,
+    labelled: Any = None,
 ) -> dict[float, float]:
     """Accuracy of the most certain share of the nodes, for several shares in (0, 1]."""
     judged = np.flatnonzero(_judged(label_mean, truth, labelled))
@@ -52,8 +54,8 @@ def accuracy_by_certainty(
 
 def _judged(
     label_mean: Float[np.ndarray, " N"],
-    truth: Float[np.ndarray, " N"],
-    labelled: np.ndarray | None,
+    truth: np.ndarray,
+    labelled: Any,
 ) -> Bool[np.ndarray, " N"]:
     require(
         np.shape(label_mean) == np.shape(truth),

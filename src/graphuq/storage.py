@@ -46,7 +46,7 @@ def read_tree(path: str | Path) -> xr.DataTree:
     if not Path(path).is_file():
         raise StorageError(f"there is no file '{path}'")
     try:
-        with xr.open_datatree(path, engine="h5netcdf") as file:
+        with open(path, "rb") as handle, xr.open_datatree(handle, engine="h5netcdf") as file:
             tree = file.load()
     except Exception as error:  # HDF5 raises what it likes on a damaged file
         raise StorageError(

@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 
 
 def covariance(weights, n_eigenpairs, tail, laplacian="symmetric"):
-    """Prior covariance of u at all nodes (Bertozzi et al. 2018, (4), (5), (13)), connected graph."""
+    """Prior covariance of u on a connected graph (Bertozzi et al. 2018, (4), (5), (13))."""
     n_nodes = len(weights)
     degrees = weights.sum(axis=1)
     if laplacian == "unnormalized":
@@ -31,7 +31,12 @@ def orthant(matrix, signs):
     signs = np.asarray(signs, dtype=float)
     flipped = signs[:, None] * matrix * signs
     law = multivariate_normal(
-        np.zeros(len(signs)), flipped, abseps=1e-6, releps=1e-6, maxpts=400_000, seed=0,
+        np.zeros(len(signs)),
+        flipped,
+        abseps=1e-6,
+        releps=1e-6,
+        maxpts=400_000,
+        seed=0,
         allow_singular=True,
     )
     return float(law.cdf(np.zeros(len(signs))))

@@ -12,6 +12,8 @@ from graphuq.cli.demo import demo
 from graphuq.cli.predict import predict
 from graphuq.errors import GraphuqError
 
+INTERRUPTED = "interrupted; graphuq classify --resume goes on from here"
+
 app = typer.Typer(
     name="graphuq",
     help="Label everything from a few labels, and say how sure.",
@@ -35,17 +37,19 @@ def run(arguments: list[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            code = app(args=arguments, standalone_mode=False)
+            code = app(args=arguments, prog_name="graphuq", standalone_mode=False)
         except KeyboardInterrupt:
-            return _fail("interrupted; the same command with --resume goes on from here", 130)
+            return _fail(INTERRUPTED, 130)
         except (GraphuqError, OSError, MemoryError) as error:
             return _fail(str(error) or type(error).__name__, 2)
         except Exception as error:
             if hasattr(error, "format_message"):  # a usage error of the argument parser
                 return _fail(error.format_message() or "see graphuq --help", 2)
             if type(error).__name__ == "Abort":
-                return _fail("interrupted; the same command with --resume goes on from here", 130)
+                return _fail(INTERRUPTED, 130)
             raise
+    if code == 130:  # some versions of the argument parser take the interruption themselves
+        return _fail(INTERRUPTED, 130)
     return code if isinstance(code, int) else 0
 
 

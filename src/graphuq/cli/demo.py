@@ -21,7 +21,7 @@ def demo(
     check_writable(output)
     import numpy as np
 
-    from graphuq.cli.classify import fit_and_write
+    from graphuq.cli.fitting import fit_and_write
     from graphuq.cli.tables import Table
     from graphuq.datasets import load_digits
 

@@ -23,7 +23,7 @@ def predict(
     """Infer labels of rows that were not in the graph, from a stored posterior."""
     check_writable(output.parent)
     from graphuq.classifier import GraphClassifier
-    from graphuq.cli.classify import prediction_table
+    from graphuq.cli.fitting import prediction_table
     from graphuq.cli.preprocessing import Preprocessing
     from graphuq.cli.tables import read_table
     from graphuq.storage import read_tree

@@ -118,18 +118,24 @@ def _read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
     try:
         if path.suffix.lower() == ".parquet":
             return pd.read_parquet(path)
-        return pd.read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
+        frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
     except (OSError, ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise StorageError(
             f"'{path}' is not a readable {path.suffix[1:]} file ({reason}); it may be empty, "
             "truncated or of another type"
         ) from None
+    # An empty field is read as an empty string; a field that is not there, as NaN.
+    present = [column for column in text_columns if column in frame.columns]
+    short = np.flatnonzero(frame[present].isna().any(axis=1))
+    if len(short):
+        raise StorageError(f"row {short[0]} of '{path}' has too few fields; it may be truncated")
+    return frame
 
 
 def _read_npz(path: Path, special: list[str]) -> tuple[dict[str, np.ndarray], Any, list[str]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
             keys = set(file.files)
             if {"indices", "indptr", "data", "shape"} <= keys:
                 return {}, sparse.csr_array(sparse.load_npz(path)), []

@@ -323,7 +323,7 @@ def _load(path: str | Path | None, fingerprint: str) -> tuple[_Position, list[_K
     if path is None or not Path(path).exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
             if int(file["format"]) != CHECKPOINT_FORMAT or str(file["fingerprint"]) != fingerprint:
                 raise InvalidInput(
                     "checkpoint",

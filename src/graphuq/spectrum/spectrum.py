@@ -148,7 +148,7 @@ def load_spectrum(path: str | Path) -> Spectrum:
         If the file is missing, truncated, or of another format.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
             if int(file["format"]) != FORMAT:
                 raise StorageError(
                     f"'{path}' has format {int(file['format'])}, this graphuq reads {FORMAT}; "

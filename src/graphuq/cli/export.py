@@ -1,0 +1,57 @@
+"""A data set as a CSV file with a few labels."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from graphuq import datasets as library
+from graphuq.datasets import Dataset
+from graphuq.errors import InvalidInput, require
+from graphuq.files import written_whole
+
+
+def load(name: str, folder: Path | None) -> Dataset:
+    """Load a data set by its name on the command line."""
+    if name == "digits":
+        return library.load_digits()
+    if name == "two-moons":
+        return library.two_moons()
+    return library.load_voting(folder) if name == "voting" else library.load_mnist(folder=folder)
+
+
+def keep_classes(data: Dataset, wanted: list[str], n_each: int | None, seed: int) -> Dataset:
+    """Keep two classes, named as text."""
+    known = sorted({str(c) for c in data.classes})
+    for name in wanted:
+        require(name in known, "--classes", f"{name!r} is not a class", f"use {known}")
+    require(len(wanted) == 2, "--classes", f"{wanted}", "give two classes, as in 4,9")
+    by_text = {str(c): c for c in np.unique(data.classes)}
+    return data.pair(by_text[wanted[0]], by_text[wanted[1]], n_each, seed)
+
+
+def write(data: Dataset, labels: list[str], csv: Path, seed: int) -> None:
+    """Write columns id, class, label, and the features."""
+    rng = np.random.default_rng(seed)
+    truth = data.classes.astype(str)
+    given = np.full(len(truth), "", dtype=object)
+    for entry in labels:
+        name, _, count = entry.partition("=")
+        if not count.isdigit():
+            raise InvalidInput("--label", f"{entry!r}", "write CLASS=COUNT, as in democrat=3")
+        found = np.flatnonzero(truth == name)
+        require(len(found) > 0, "--label", f"no row of class {name!r}", f"use {sorted(set(truth))}")
+        require(
+            int(count) <= len(found),
+            "--label",
+            f"{count} of class {name!r}",
+            f"at most {len(found)}",
+        )
+        given[rng.choice(found, size=int(count), replace=False)] = name
+    names = data.feature_names or tuple(f"x{i}" for i in range(data.features.shape[1]))
+    frame = pd.DataFrame(data.features, columns=list(names))
+    frame.insert(0, "label", given)
+    frame.insert(0, "class", truth)
+    frame.insert(0, "id", np.arange(len(truth)))
+    with written_whole(csv) as temporary:
+        frame.to_csv(temporary, index=False, float_format="%.8g")

@@ -1,0 +1,147 @@
+"""Table → fitted classifier → predictions.csv, posterior.nc and report.html, all or none."""
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from graphuq.classifier import LIKELIHOODS, GraphClassifier
+from graphuq.cli.preprocessing import fit_preprocessing
+from graphuq.cli.progress import progress_bar
+from graphuq.cli.summary import print_summary
+from graphuq.cli.tables import Table
+from graphuq.errors import require
+from graphuq.likelihoods import Likelihood
+from graphuq.report import write_report
+from graphuq.result import certainty_order
+
+CHECKPOINT = ".checkpoint.npz"
+
+
+def fit_and_write(
+    table: Table,
+    given: np.ndarray,
+    options: dict,
+    output: Path,
+    *,
+    title: str,
+    positive: str | None = None,
+    scaling: str = "none",
+    pca: int | None = None,
+    image_shape: tuple[int, int] | None = None,
+    resume: bool = False,
+    quiet: bool = False,
+) -> GraphClassifier:
+    """Fit a classifier to a table and write the three files, all or none."""
+    names = class_names(given, positive)
+    codes = np.where(given == "", np.nan, np.where(given == names[1], 1.0, 0.0))
+    features = table.features
+    preprocessing = None
+    if options["graph"] != "precomputed":
+        preprocessing = fit_preprocessing(features, scaling, pca)
+        if preprocessing is not None:
+            features = preprocessing(features)
+    checkpoint = output / CHECKPOINT
+    if not resume:
+        checkpoint.unlink(missing_ok=True)
+    with progress_bar(not quiet) as progress:
+        classifier = GraphClassifier(
+            **options, missing_label=None, progress=progress, checkpoint=checkpoint
+        ).fit(features, codes)
+    classifier.classes_ = np.array(names)
+    result = classifier.result_
+    truth = None
+    if table.truth is not None:
+        truth = np.where(table.truth == "", np.nan, np.where(table.truth == names[1], 1.0, -1.0))
+    images = None
+    if image_shape is not None:
+        images = table.features.reshape(-1, *image_shape)
+    with _all_or_none(output) as folder:
+        predictions = prediction_table(
+            table.ids, names, result.label_mean, result.credible_interval(0.95)
+        )
+        predictions["monte_carlo_error"] = result.label_mcse
+        predictions["given_label"] = given
+        predictions["has_evidence"] = result.has_evidence
+        predictions.to_csv(folder / "predictions.csv", index=False, float_format="%.6g")
+        extra = {} if preprocessing is None else {"preprocessing": preprocessing.to_dataset()}
+        classifier.save(folder / "posterior.nc", extra)
+        write_report(
+            result,
+            folder / "report.html",
+            title=title,
+            class_names=names,
+            ids=table.ids,
+            truth=truth,
+            images=images,
+        )
+    checkpoint.unlink(missing_ok=True)
+    if not quiet:
+        print_summary(result, names, truth, output)
+    return classifier
+
+
+def prediction_table(
+    ids: np.ndarray, names: tuple[str, str], label_mean: np.ndarray, interval: np.ndarray
+) -> pd.DataFrame:
+    """The table of ``predictions.csv``; rank 1 is the least certain node."""
+    rank = np.empty(len(ids), dtype=int)
+    rank[certainty_order(label_mean)] = np.arange(1, len(ids) + 1)
+    return pd.DataFrame(
+        {
+            "id": ids,
+            "label": np.where(label_mean >= 0, names[1], names[0]),
+            "probability": (1 + np.abs(label_mean)) / 2,
+            "label_mean": label_mean,
+            "label_variance": 1 - label_mean**2,
+            "latent_lower": interval[:, 0],
+            "latent_upper": interval[:, 1],
+            "uncertainty_rank": rank,
+        }
+    )
+
+
+def class_names(given: np.ndarray, positive: str | None) -> tuple[str, str]:
+    """Names of the classes −1 and +1."""
+    classes = sorted(set(given.tolist()) - {""})
+    require(len(classes) > 0, "labels", "no row has a label", "label some rows of each class")
+    require(
+        len(classes) > 1, "labels", f"only the class {classes}", "label rows of a second class too"
+    )
+    require(
+        len(classes) == 2,
+        "labels",
+        f"{len(classes)} classes: {classes[:5]}",
+        "keep two (several classes are not supported yet)",
+    )
+    if positive is None:
+        return classes[0], classes[1]
+    require(positive in classes, "--positive", f"no row is labelled '{positive}'", f"use {classes}")
+    return next(c for c in classes if c != positive), positive
+
+
+def parse_likelihood(name: str, noise_std: float) -> Likelihood:
+    """The likelihood of a name and a noise level."""
+    require(
+        name in LIKELIHOODS,
+        "--likelihood",
+        f"{name!r} is unknown",
+        f"use one of {', '.join(LIKELIHOODS)}",
+    )
+    return LIKELIHOODS[name](noise_std=noise_std)  # type: ignore[call-arg]
+
+
+@contextlib.contextmanager
+def _all_or_none(output: Path) -> Iterator[Path]:
+    """Yield a folder whose files move to ``output`` once the block ends without an error."""
+    folder = Path(tempfile.mkdtemp(dir=output, prefix=".writing-"))
+    try:
+        yield folder
+        for path in sorted(folder.iterdir()):
+            path.replace(output / path.name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,346 @@
+"""The commands: what they write, and one line with exit code 2 for whatever is wrong."""
+
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+import graphuq as gq
+from graphuq.cli.app import run
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+
+FAST = ["--n-samples", "60", "--n-chains", "2", "--n-warmup", "200", "--thin", "2"]
+FAST += ["--fixed-length", "--quiet"]
+MOONS = gq.datasets.two_moons(60, n_features=2, noise_std=0.05, seed=1)
+
+
+def frame(n_labelled=8):
+    names = np.array(["left", "right"])[MOONS.classes]
+    table = pd.DataFrame(MOONS.features, columns=["a", "b"])
+    table.insert(0, "name", [f"row{i}" for i in range(60)])
+    table["truth"] = names
+    table["label"] = np.where(np.arange(60) < n_labelled, names, "")
+    return table
+
+
+@pytest.fixture
+def csv(tmp_path):
+    path = tmp_path / "moons.csv"
+    frame().to_csv(path, index=False)
+    return path
+
+
+COLUMNS = ["--label-column", "label", "--id-column", "name", "--truth-column", "truth"]
+
+
+def classify(path, out, *more):
+    return run(["classify", str(path), *COLUMNS, "--output", str(out), *FAST, *more])
+
+
+def test_classify_and_predict(csv, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert classify(csv, out, "--n-neighbors", "8", "--scaling", "standard") == 0
+    assert sorted(p.name for p in out.iterdir()) == [
+        "posterior.nc",
+        "predictions.csv",
+        "report.html",
+    ]
+    table = pd.read_csv(out / "predictions.csv")
+    assert table["id"].tolist() == [f"row{i}" for i in range(60)]
+    assert sorted(table["uncertainty_rank"]) == list(range(1, 61))
+    assert (table["label"] == frame()["truth"]).mean() > 0.9
+    np.testing.assert_allclose(table["probability"], (1 + table["label_mean"].abs()) / 2, rtol=1e-4)
+    np.testing.assert_allclose(table["label_variance"], 1 - table["label_mean"] ** 2, atol=1e-4)
+    assert (table["latent_lower"] < table["latent_upper"]).all()
+    assert gq.load(out / "posterior.nc").n_nodes == 60
+
+    again = tmp_path / "again.csv"
+    code = run(
+        ["predict", str(out / "posterior.nc"), str(csv), "-o", str(again), "--id-column", "name"]
+        + ["--drop", "label", "--drop", "truth"]
+    )
+    assert code == 0
+    new = pd.read_csv(again)
+    np.testing.assert_allclose(new["label_mean"], table["label_mean"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "npz"])
+def test_other_formats_give_the_same(kind, csv, tmp_path):
+    other = tmp_path / f"moons.{kind}"
+    table = pd.read_csv(csv, keep_default_na=False)
+    if kind == "parquet":
+        table["label"] = table["label"].replace("", None)
+        table.to_parquet(other)
+    else:
+        columns = {c: table[c].to_numpy(dtype=str) for c in ("name", "truth", "label")}
+        np.savez(other, X=table[["a", "b"]].to_numpy(), **columns)
+    assert classify(csv, tmp_path / "1", "--n-neighbors", "8") == 0
+    assert classify(other, tmp_path / "2", "--n-neighbors", "8") == 0
+    first, second = (pd.read_csv(tmp_path / i / "predictions.csv") for i in "12")
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_ready_made_graph_with_labels_of_its_own(tmp_path):
+    graph = gq.graphs.knn_graph(MOONS.features, 8)
+    sparse.save_npz(tmp_path / "w.npz", sparse.csr_matrix(graph.weights))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,label\n" + "\n".join(f"{i},{MOONS.classes[i]}" for i in range(8)))
+    arguments = ["classify", str(tmp_path / "w.npz"), "--labels", str(labels), *FAST]
+    code = run([*arguments, "--graph", "precomputed", "--output", str(tmp_path / "out")])
+    assert code == 0
+    table = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    assert (table["label"] == MOONS.classes).mean() > 0.9
+
+
+def one_line(capsys, code):
+    captured = capsys.readouterr()
+    lines = [line for line in captured.err.splitlines() if "warning" not in line]
+    assert code == 2, captured.err
+    assert len(lines) == 1, captured.err
+    assert lines[0].startswith("graphuq: error: ")
+    return lines[0]
+
+
+def changed(column=None, value=None, **options):
+    def change(path):
+        table = frame(**options)
+        if column is not None:
+            table[column] = table[column].astype(object)
+            table.loc[3, column] = value
+        table.to_csv(path, index=False)
+
+    return change
+
+
+def three_classes(path):
+    table = frame()
+    table.loc[0, "label"] = "middle"
+    table.to_csv(path, index=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "words"),
+    [
+        (changed("a", np.nan), [], "column 'a' is empty in row 3"),
+        (changed("a", "inf"), [], "NaN or infinite values in 1 row"),
+        (changed("a", "much"), [], "column 'a' holds text ('much' in row 3)"),
+        (changed("name", "row1"), [], "'row1'] occurs more than once"),
+        (changed("name", ""), [], "name: missing in row [3]"),
+        (changed(n_labelled=0), [], "no row has a label"),
+        (changed(n_labelled=1), [], "only the class"),
+        (three_classes, [], "3 classes"),
+        (changed(), ["--label-column", "party"], "'party' is not among"),
+        (changed(), ["--positive", "middle"], "no row is labelled 'middle'"),
+        (changed(), ["--n-neighbors", "60"], "60 neighbours asked of 60 rows"),
+        (changed(), ["--graph", "ring"], "graph: 'ring' is unknown"),
+        (changed(), ["--weights", "soft"], "weights: 'soft' is unknown"),
+        (changed(), ["--laplacian", "heat"], "laplacian: 'heat' is unknown"),
+        (changed(), ["--likelihood", "logit"], "--likelihood: 'logit' is unknown"),
+        (changed(), ["--noise-std", "-1"], "noise_std: -1.0 is not positive"),
+        (changed(), ["--tail", "long"], "--tail: 'long' is unknown"),
+        (changed(), ["--n-eigenpairs", "61"], "61 pairs of a graph of 60 nodes"),
+        (changed(), ["--n-eigenpairs", "few"], "--n-eigenpairs: 'few'"),
+        (changed(), ["--scaling", "log"], "--scaling: 'log' is unknown"),
+        (changed(), ["--pca", "3"], "--pca: 3 components"),
+        (changed(), ["--thin", "0"], "thin: 0"),
+        (changed(), ["--n-chains", "two"], "--n-chains"),
+        (changed(), ["--frobnicate"], "--frobnicate"),
+        (changed(), ["--labels", "x.csv"], "labels come from one place"),
+        (lambda p: p.write_text(""), [], "is not a readable csv file"),
+        (lambda p: p.write_bytes(b"PAR1" + bytes(range(256))), [], "is not a readable csv file"),
+        (lambda p: p.write_text("name,a,b,truth,label\n"), [], "empty (shape (0, 2))"),
+        (lambda p: p.unlink(), [], "there is no file"),
+        (lambda p: p.write_text(frame().to_csv(index=False)[:-25]), [], "row 59 of"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(change, more, words, csv, tmp_path, capsys):
+    change(csv)
+    out = tmp_path / "out"
+    line = one_line(capsys, classify(csv, out, *more))
+    assert words in line
+    assert not out.exists() or not list(out.iterdir())
+
+
+@pytest.mark.parametrize("name", ["x.npz", "x.parquet", "x.csv.gz"])
+def test_wrongly_typed_files(name, csv, tmp_path, capsys):
+    path = tmp_path / name
+    path.write_bytes(csv.read_bytes())
+    assert name in one_line(capsys, classify(path, tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ("0,a\n60,b", "nodes that are not there, for example ['60']"),
+        ("0,a\n0,b", "['0'] occurs more than once"),
+    ],
+)
+def test_labels_on_nodes_that_are_not_there(rows, words, tmp_path, capsys):
+    graph = gq.graphs.knn_graph(MOONS.features, 8)
+    sparse.save_npz(tmp_path / "w.npz", sparse.csr_matrix(graph.weights))
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,label\n" + rows)
+    code = run(
+        ["classify", str(tmp_path / "w.npz"), "--labels", str(labels), "--graph"]
+        + ["precomputed", "-o", str(tmp_path / "out"), *FAST]
+    )
+    assert words in one_line(capsys, code)
+
+
+@pytest.mark.parametrize("flaw", ["negative", "asymmetric", "nan"])
+def test_bad_weights(flaw, tmp_path, capsys):
+    weights = np.ones((6, 6)) - np.eye(6)
+    weights[0, 1] = {"negative": -1, "asymmetric": 3, "nan": np.nan}[flaw]
+    sparse.save_npz(tmp_path / "w.npz", sparse.csr_matrix(weights))
+    (tmp_path / "l.csv").write_text("id,label\n0,a\n3,b")
+    code = run(
+        ["classify", str(tmp_path / "w.npz"), "--labels", str(tmp_path / "l.csv")]
+        + ["--graph", "precomputed", "-o", str(tmp_path / "out"), *FAST]
+    )
+    words = {"negative": "negative", "asymmetric": "asymmetric", "nan": "NaN"}[flaw]
+    assert words in one_line(capsys, code)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX paths")
+def test_folder_that_cannot_be_written(csv, tmp_path, capsys):
+    (tmp_path / "file").write_text("in the way")
+    line = one_line(capsys, classify(csv, tmp_path / "file" / "out"))
+    assert "cannot write to folder" in line
+
+
+def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
+    from graphuq.classifier import GraphClassifier
+    from graphuq.cli import fitting as module
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(GraphClassifier, "save", full)
+    line = one_line(capsys, classify(csv, tmp_path / "out"))
+    assert "No space left" in line
+    assert [p.name for p in (tmp_path / "out").iterdir()] == [module.CHECKPOINT]
+
+
+def test_interrupted_run_resumes_to_the_same_numbers(csv, tmp_path, capsys, monkeypatch):
+    from graphuq.inference import chains
+
+    assert classify(csv, tmp_path / "whole") == 0
+    block, count = chains._run_block, []
+
+    def interrupt(*args):
+        count.append(1)
+        if len(count) == 4:
+            raise KeyboardInterrupt
+        return block(*args)
+
+    monkeypatch.setattr(chains, "_run_block", interrupt)
+    assert classify(csv, tmp_path / "cut") == 130
+    assert "--resume" in capsys.readouterr().err
+    assert [p.name for p in (tmp_path / "cut").iterdir()] == [".checkpoint.npz"]
+    count[:] = [1] * 10
+    assert classify(csv, tmp_path / "cut", "--resume") == 0
+    first, second = (pd.read_csv(tmp_path / d / "predictions.csv") for d in ("whole", "cut"))
+    pd.testing.assert_frame_equal(first, second)
+    assert not (tmp_path / "cut" / ".checkpoint.npz").exists()
+
+
+@pytest.mark.parametrize("damage", ["truncated", "text", "missing"])
+def test_predict_refuses_damaged_results(damage, csv, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert classify(csv, out) == 0
+    path = out / "posterior.nc"
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[:500])
+    elif damage == "text":
+        path.write_text("hello")
+    else:
+        path.unlink()
+    code = run(["predict", str(path), str(csv), "-o", str(tmp_path / "new.csv")])
+    assert "posterior.nc" in one_line(capsys, code)
+    assert not (tmp_path / "new.csv").exists()
+
+
+def test_predict_wants_the_same_columns(csv, tmp_path, capsys):
+    assert classify(csv, tmp_path / "out") == 0
+    other = tmp_path / "other.csv"
+    other.write_text("a,b,c\n1,2,3\n")
+    code = run(["predict", str(tmp_path / "out" / "posterior.nc"), str(other)])
+    assert "3 feature columns" in one_line(capsys, code)
+
+
+def test_datasets(tmp_path, capsys):
+    assert run(["datasets"]) == 0
+    assert "voting" in capsys.readouterr().out
+    csv = tmp_path / "digits.csv"
+    assert (
+        run(
+            [
+                "datasets",
+                "digits",
+                "--classes",
+                "4,9",
+                "--label",
+                "4=3",
+                "--label",
+                "9=3",
+                "--csv",
+                str(csv),
+            ]
+        )
+        == 0
+    )
+    table = pd.read_csv(csv, dtype={"label": str}, keep_default_na=False)
+    assert table.shape == (361, 67)
+    assert (table["label"] == "4").sum() == 3
+    capsys.readouterr()
+    assert "'cats' is unknown" in one_line(capsys, run(["datasets", "cats"]))
+    code = run(["datasets", "digits", "--label", "4=3000", "--csv", str(csv)])
+    assert "at most" in one_line(capsys, code)
+
+
+def test_voting_from_its_csv(data_folder, tmp_path):
+    """Bertozzi's setting, from the command line, in short."""
+    csv = tmp_path / "votes.csv"
+    assert (
+        run(
+            ["datasets", "voting", "--folder", str(data_folder), "--label", "democrat=3"]
+            + ["--label", "republican=2", "--csv", str(csv)]
+        )
+        == 0
+    )
+    code = run(
+        ["classify", str(csv), "--label-column", "label", "--truth-column", "class"]
+        + ["--id-column", "id", "--graph", "complete", "--weights", "gaussian"]
+        + ["--scale", "1.25", "--n-eigenpairs", "all", "-o", str(tmp_path / "out"), "--quiet"]
+    )
+    assert code == 0
+    table = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    assert (table["label"] == pd.read_csv(csv)["class"]).mean() > 0.7
+
+
+def test_help_reads_well(capsys):
+    for command in ([], ["demo"], ["classify"], ["predict"], ["datasets"]):
+        assert run([*command, "--help"]) == 0
+        assert "Usage: graphuq" in capsys.readouterr().out
+
+
+def test_demo(tmp_path, capsys):
+    assert run(["demo", "--output", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "The chains have converged" in printed
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_starting_is_quick_because_little_is_imported():
+    """Help imports neither JAX nor scikit-learn."""
+    import subprocess
+
+    code = "import sys, graphuq.cli.app; print([m for m in ('jax', 'sklearn') if m in sys.modules])"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert printed.stdout.strip() == "[]"

@@ -1,0 +1,117 @@
+"""Laws of every sampler, and samplers made wrong on purpose that must break them."""
+
+from typing import ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.field import LowRankField
+from graphuq.inference.base import Info, Kernel, State, metropolis
+from graphuq.inference.chains import run_chains
+from graphuq.likelihoods import Likelihood
+from graphuq.posterior import Target
+
+ALL_KERNELS = [gq.inference.PCN(0.6)]
+
+
+class LogLinear(Likelihood):
+    """log p = a·u: the posterior is N(a, 1) exactly."""
+
+    slope: float = 1.5
+    smooth: ClassVar[bool] = True
+
+    def log_prob(self, u, y):
+        return self.slope * u
+
+
+class Undefined(Likelihood):
+    """NaN left of zero."""
+
+    smooth: ClassVar[bool] = False
+
+    def log_prob(self, u, y):
+        return jnp.where(u < 0, jnp.nan, 0.0)
+
+
+class NoContraction(gq.inference.PCN):
+    """Negative control: forgets the factor √(1 − β²)."""
+
+    def step(self, key, state, target):
+        key_move, key_accept = jax.random.split(key)
+        white = state.white + self.step_size * jax.random.normal(
+            key_move, state.white.shape, state.white.dtype
+        )
+        return metropolis(key_accept, state, State(white, target.log_likelihood(white)))
+
+
+class AlwaysAccepts(gq.inference.PCN):
+    """Negative control: ignores the likelihood."""
+
+    def step(self, key, state, target):
+        noise = jax.random.normal(key, state.white.shape, state.white.dtype)
+        white = jnp.sqrt(1 - self.step_size**2) * state.white + self.step_size * noise
+        one = jnp.ones_like(state.log_likelihood)
+        return State(white, target.log_likelihood(white)), Info(one, one > 0)
+
+
+def moments(kernel, likelihood):
+    """Mean and mean square of u over 64 chains, and their standard errors."""
+    field = LowRankField(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0)
+    target = Target(field, likelihood, np.ones(1))
+    draws = run_chains(target, kernel, n_samples=500, n_chains=64, n_warmup=500, thin=10, seed=11)
+    u = draws.white[..., 0]
+    chain = np.stack([u.mean(axis=1), (u**2).mean(axis=1)])
+    return chain.mean(axis=1), chain.std(axis=1, ddof=1) / 8
+
+
+def holds(kernel):
+    estimate, error = moments(kernel, LogLinear(1.5))
+    precise = error.max() < 0.08
+    return precise and np.all(np.abs(estimate - [1.5, 1 + 1.5**2]) < 4 * error)
+
+
+@pytest.mark.parametrize("kernel", ALL_KERNELS, ids=repr)
+def test_tilted_normal(kernel):
+    assert holds(kernel)
+
+
+@pytest.mark.parametrize("kernel", [NoContraction(0.6), AlwaysAccepts(0.6)], ids=repr)
+def test_wrong_kernels_are_caught(kernel):
+    assert not holds(kernel)
+
+
+@pytest.mark.parametrize("kernel", ALL_KERNELS, ids=repr)
+def test_undefined_likelihood_is_never_entered(kernel):
+    estimate, error = moments(kernel, Undefined())  # half normal: mean √(2/π), mean square 1
+    assert np.all(np.abs(estimate - [np.sqrt(2 / np.pi), 1.0]) < 4 * error + 1e-3)
+
+
+def test_every_exported_kernel_is_under_the_law():
+    exported = {
+        value
+        for name in gq.inference.__all__
+        for value in [getattr(gq.inference, name)]
+        if isinstance(value, type) and issubclass(value, Kernel) and value is not Kernel
+    }
+    assert exported == {type(kernel) for kernel in ALL_KERNELS}
+
+
+def test_a_new_step_size_compiles_nothing_new(posterior):
+    """Counting traces: speed without a clock."""
+    traces = []
+
+    class Counted(gq.inference.PCN):
+        def step(self, key, state, target):
+            traces.append(1)
+            return super().step(key, state, target)
+
+    for step_size in (0.2, 0.4, 0.8):
+        run_chains(
+            posterior.target, Counted(step_size), n_samples=50, n_chains=2, n_warmup=0, thin=2
+        )
+    assert len(traces) == 1
+    assert isinstance(Counted(0.2), eqx.Module)

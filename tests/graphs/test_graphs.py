@@ -1,0 +1,167 @@
+"""Graphs against their definitions, and every way in which input can be bad."""
+
+import networkx
+import numpy as np
+import pytest
+from scipy import sparse
+
+import graphuq as gq
+from graphuq.errors import (
+    DisconnectedGraphWarning,
+    GraphRepairWarning,
+    GraphuqError,
+    InvalidInput,
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(30, 3))
+
+
+def brute_force_knn(x, k):
+    """Self-tuning union graph of Bertozzi et al. (16), by loops."""
+    n = len(x)
+    d = np.array([[np.linalg.norm(a - b) for b in x] for a in x])
+    order = np.array([[j for j in np.argsort(d[i], kind="stable") if j != i][:k] for i in range(n)])
+    tau = np.array([d[i, order[i, -1]] for i in range(n)])
+    w = np.zeros((n, n))
+    for i in range(n):
+        for j in order[i]:
+            w[i, j] = w[j, i] = np.exp(-(d[i, j] ** 2) / (2 * tau[i] * tau[j]))
+    return w
+
+
+def dense(graph):
+    return graph.weights.toarray() if sparse.issparse(graph.weights) else graph.weights
+
+
+@pytest.mark.parametrize("n_features", [3, 12])  # tree and brute-force neighbours
+def test_knn_graph_is_its_definition(n_features):
+    x = np.random.default_rng(1).normal(size=(40, n_features))
+    graph = gq.graphs.knn_graph(x, n_neighbors=6)
+    np.testing.assert_allclose(dense(graph), brute_force_knn(x, 6), atol=1e-9)
+    np.testing.assert_allclose(graph.degrees, dense(graph).sum(axis=1))
+
+
+def test_average_halves_one_sided_edges():
+    union = dense(gq.graphs.knn_graph(X, 5))
+    average = dense(gq.graphs.knn_graph(X, 5, symmetrize="average"))
+    ratio = average[union > 0] / union[union > 0]
+    assert set(ratio.round(9)) == {0.5, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("weights", "options", "formula"),
+    [
+        ("gaussian", {"scale": 1.25}, lambda a, b: np.exp(-((a - b) ** 2).sum() / (2 * 1.25**2))),
+        ("unweighted", {}, lambda a, b: 1.0),
+        ("cosine", {}, lambda a, b: a @ b / np.linalg.norm(a) / np.linalg.norm(b)),
+    ],
+)
+def test_complete_graph_weights(weights, options, formula):
+    x = np.abs(X[:12])
+    w = dense(gq.graphs.complete_graph(x, weights, **options))
+    truth = [[0.0 if i == j else formula(a, b) for j, b in enumerate(x)] for i, a in enumerate(x)]
+    np.testing.assert_allclose(w, truth, atol=1e-12)
+
+
+def test_complete_self_tuning_scale_is_the_kth_neighbour():
+    w = dense(gq.graphs.complete_graph(X, n_neighbors=4))
+    d = np.linalg.norm(X[:, None] - X[None], axis=-1)
+    tau = np.sort(d, axis=1)[:, 4]
+    truth = np.exp(-(d**2) / (2 * np.outer(tau, tau)))
+    np.fill_diagonal(truth, 0)
+    np.testing.assert_allclose(w, truth, atol=1e-12)
+
+
+def test_coincident_points_do_not_divide_by_zero():
+    x = np.concatenate([np.zeros((8, 2)), RNG.normal(size=(8, 2))])
+    with pytest.warns(DisconnectedGraphWarning, match="3 connected components"):
+        graph = gq.graphs.knn_graph(x, n_neighbors=4)
+    assert np.isfinite(dense(graph)).all()
+    assert dense(graph)[0].max() == 1.0
+
+
+def test_three_ways_to_bring_a_graph():
+    network = networkx.karate_club_graph()
+    matrix = networkx.to_numpy_array(network)
+    graphs = [gq.graphs.from_adjacency(g) for g in (network, matrix, sparse.csr_matrix(matrix))]
+    for graph in graphs:
+        np.testing.assert_allclose(dense(graph), matrix)
+    assert sparse.issparse(graphs[2].weights)
+
+
+def test_components_are_counted_aloud():
+    w = np.zeros((7, 7))
+    w[0, 1] = w[1, 0] = w[2, 3] = w[3, 2] = w[3, 4] = w[4, 3] = 1
+    with pytest.warns(DisconnectedGraphWarning, match=r"4 connected components .* 2 isolated"):
+        graph = gq.graphs.from_adjacency(w)
+    assert graph.n_components == 4
+
+
+def test_edges_that_arithmetic_cannot_see_do_not_connect():
+    w = np.kron(np.eye(2), np.ones((3, 3))) - np.eye(6) + 0.0
+    w[0, 3] = w[3, 0] = 1e-20
+    for adjacency in (w, sparse.csr_array(w)):
+        with pytest.warns(DisconnectedGraphWarning):
+            assert gq.graphs.from_adjacency(adjacency).n_components == 2
+
+
+def test_small_flaws_are_mended_aloud():
+    w = np.ones((4, 4)) - np.eye(4)
+    w[0, 1] += 1e-5
+    with pytest.warns(GraphRepairWarning, match="transpose"):
+        graph = gq.graphs.from_adjacency(w)
+    assert dense(graph)[0, 1] == dense(graph)[1, 0]
+    for adjacency in (np.ones((4, 4)), sparse.csr_array(np.ones((4, 4)))):
+        with pytest.warns(GraphRepairWarning, match="4 self-loop"):
+            assert not gq.graphs.from_adjacency(adjacency).weights.diagonal().any()
+
+
+def with_nan(x):
+    x = x.copy()
+    x[2, 0] = np.nan
+    return x
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: gq.graphs.knn_graph(with_nan(X)), "X: NaN or infinite values in 1 row"),
+        (lambda: gq.graphs.knn_graph(X * np.inf), "NaN or infinite"),
+        (lambda: gq.graphs.knn_graph(X[:5], 5), "5 neighbours asked of 5 rows; use at most 4"),
+        (lambda: gq.graphs.knn_graph(X, 0), "n_neighbors: 0 is not positive"),
+        (lambda: gq.graphs.knn_graph(X[:0]), "empty"),
+        (lambda: gq.graphs.knn_graph(X[:, 0]), "1 dimension"),
+        (lambda: gq.graphs.knn_graph([["a", "b"]]), "not numeric"),
+        (lambda: gq.graphs.knn_graph(X, weights="soft"), "'soft' is unknown; use one of self-t"),
+        (lambda: gq.graphs.knn_graph(X, weights="gaussian"), "scale: missing"),
+        (lambda: gq.graphs.knn_graph(X, scale=2.0), "scale: 2.0 has no effect"),
+        (lambda: gq.graphs.knn_graph(X, weights="gaussian", scale=-1.0), "-1.0 is not positive"),
+        (lambda: gq.graphs.knn_graph(X, symmetrize="both"), "symmetrize: 'both' is unknown"),
+        (lambda: gq.graphs.complete_graph(X, "cosine"), "negative for some pairs"),
+        (lambda: gq.graphs.complete_graph(np.zeros((30_000, 1))), "7 GB; use knn_graph"),
+        (lambda: gq.graphs.from_adjacency(-np.ones((3, 3))), "9 negative weight"),
+        (lambda: gq.graphs.from_adjacency(with_nan(np.eye(4))), "1 weight.* NaN"),
+        (lambda: gq.graphs.from_adjacency(np.triu(np.ones((3, 3)), 1)), "asymmetric"),
+        (lambda: gq.graphs.from_adjacency(np.ones((3, 2))), "not square"),
+        (lambda: gq.graphs.from_adjacency(np.zeros((3, 3))), "no positive weight"),
+        (lambda: gq.graphs.from_adjacency([["a"]]), "not numeric"),
+    ],
+)
+def test_bad_input_names_argument_value_and_remedy(call, words):
+    with pytest.raises(InvalidInput, match=words):
+        call()
+
+
+def test_errors_are_value_errors():
+    assert issubclass(GraphuqError, ValueError)
+
+
+def test_new_rows_connect_as_the_graph_does():
+    graph = gq.graphs.knn_graph(X, 5, weights="gaussian", scale=0.8)
+    queries = RNG.normal(size=(4, 3))
+    w = graph.feature_space.connect(queries).toarray()
+    d = np.linalg.norm(queries[:, None] - X[None], axis=-1)
+    nearest = d <= np.sort(d, axis=1)[:, 4:5]
+    np.testing.assert_allclose(w, np.where(nearest, np.exp(-(d**2) / (2 * 0.8**2)), 0), atol=1e-12)
+    assert graph.feature_space.find(np.stack([X[7], queries[0]])).tolist() == [7, -1]

@@ -1,0 +1,170 @@
+"""Spectra by residual, projector and closed form, never by sign."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
+
+
+def matrix(weights, kind):
+    degrees = weights.sum(axis=1)
+    if kind == "unnormalized":
+        return np.diag(degrees) - weights
+    return np.eye(len(weights)) - weights / np.sqrt(np.outer(degrees, degrees))
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "unnormalized", "random-walk"])
+@pytest.mark.parametrize("solver", ["dense", "lanczos"])
+def test_pairs_are_those_of_the_matrix(solver, kind):
+    weights = random_adjacency(60, seed=2)
+    graph = gq.graphs.from_adjacency(sparse.csr_array(weights))
+    spectrum = gq.laplacian_spectrum(graph, kind, 15, solver=solver)
+    truth, q = np.linalg.eigh(matrix(weights, kind))
+    np.testing.assert_allclose(spectrum.eigenvalues, truth[:15], atol=1e-9)
+    assert spectrum.residuals.max() < 1e-6
+    basis = spectrum.eigenvectors
+    np.testing.assert_allclose(basis.T @ basis, np.eye(15), atol=1e-9)
+    np.testing.assert_allclose(basis @ basis.T, q[:, :15] @ q[:, :15].T, atol=1e-6)
+
+
+def test_path_in_closed_form():
+    """λ_k = 4 sin²(πk / 2n) and cos(π(i − ½)k / n): Hartog & van Zanten (4), corrected."""
+    n = 30
+    path = np.diag(np.ones(n - 1), 1)
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path + path.T), "unnormalized", n)
+    k = np.arange(n)
+    np.testing.assert_allclose(
+        spectrum.eigenvalues, 4 * np.sin(np.pi * k / (2 * n)) ** 2, atol=1e-12
+    )
+    cosines = np.cos(np.pi * (k[:, None] + 0.5) * k / n)
+    cosines /= np.linalg.norm(cosines, axis=0)
+    np.testing.assert_allclose(np.abs((spectrum.eigenvectors * cosines).sum(axis=0)), 1, atol=1e-9)
+
+
+def test_random_walk_eigenvectors():
+    """node_scale turns the columns into right eigenvectors of I − D⁻¹W."""
+    weights = random_adjacency(25)
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(weights), "random-walk")
+    right = spectrum.node_scale[:, None] * spectrum.eigenvectors
+    operator = np.eye(25) - weights / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(operator @ right, right * spectrum.eigenvalues, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "unnormalized"])
+@pytest.mark.parametrize("solver", ["dense", "lanczos"])
+def test_disconnected_graph_has_one_null_vector_a_component(solver, kind):
+    blocks = [random_adjacency(20, seed=s) for s in range(3)] + [np.zeros((1, 1))]
+    with pytest.warns(DisconnectedGraphWarning, match="4 connected"):
+        graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+    spectrum = gq.laplacian_spectrum(graph, kind, 12, solver=solver)
+    assert (spectrum.eigenvalues == 0).sum() == 4
+    assert spectrum.eigenvalues[4] > 0.01
+    for component in range(4):
+        outside = spectrum.components != component
+        assert not spectrum.eigenvectors[outside, component].any()
+    truth = np.sort(np.concatenate([np.linalg.eigvalsh(matrix(b, kind)) for b in blocks[:3]]))
+    np.testing.assert_allclose(spectrum.eigenvalues[4:], truth[3:11], atol=1e-9)
+
+
+def test_same_input_same_signs(graph):
+    first, second = (gq.laplacian_spectrum(graph, n_eigenpairs=8).eigenvectors for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert np.all(first[np.abs(first).argmax(axis=0), np.arange(8)] > 0)
+
+
+def test_tails(graph):
+    truth = gq.laplacian_spectrum(graph, n_eigenpairs=16).eigenvalues
+    spectra = {t: gq.laplacian_spectrum(graph, n_eigenpairs=6, tail=t) for t in (True, "mean", 0.7)}
+    assert spectra[True].tail == pytest.approx(truth[5])
+    assert spectra["mean"].tail == pytest.approx(truth[6:].mean())
+    assert spectra[0.7].tail == 0.7
+    assert gq.laplacian_spectrum(graph, n_eigenpairs=16, tail=True).tail is None
+
+
+def test_save_and_load(graph, tmp_path):
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=6, tail=0.7)
+    spectrum.save(tmp_path / "s.npz")
+    again = gq.load_spectrum(tmp_path / "s.npz")
+    for name in ("eigenvalues", "eigenvectors", "residuals", "components", "degrees", "tail"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(spectrum, name))
+    assert again.settings == spectrum.settings
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "other", "text"])
+def test_damaged_files_are_refused(graph, tmp_path, damage):
+    path = tmp_path / "s.npz"
+    gq.laplacian_spectrum(graph, n_eigenpairs=6).save(path)
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[:200])
+    elif damage == "missing":
+        path.unlink()
+    elif damage == "other":
+        np.savez(path, a=1)
+    else:
+        path.write_text("eigenvalues")
+    with pytest.raises(StorageError):
+        gq.load_spectrum(path)
+
+
+def test_nothing_half_written(graph, tmp_path, monkeypatch):
+    path = tmp_path / "s.npz"
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=6)
+    spectrum.save(path)
+    before = path.read_bytes()
+
+    def full_disk(file, **_):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full_disk)
+    with pytest.raises(StorageError, match="No space left"):
+        spectrum.save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"laplacian": "heat"}, "'heat' is unknown; use one of symmetric"),
+        ({"n_eigenpairs": 17}, "17 pairs of a graph of 16 nodes"),
+        ({"n_eigenpairs": 1}, "use more than 1"),
+        ({"solver": "magic"}, "solver: 'magic'"),
+        ({"solver": "lanczos", "n_eigenpairs": 16}, "use solver='dense'"),
+        ({"tail": "median"}, "tail: 'median'"),
+        ({"tail": -1.0}, "tail: -1.0"),
+    ],
+)
+def test_bad_options(graph, options, words):
+    with pytest.raises(InvalidInput, match=words):
+        gq.laplacian_spectrum(graph, **options)
+
+
+def test_random_walk_refuses_isolated_nodes():
+    w = np.zeros((4, 4))
+    w[:3, :3] = 1 - np.eye(3)
+    with pytest.warns(DisconnectedGraphWarning):
+        graph = gq.graphs.from_adjacency(w)
+    with pytest.raises(InvalidInput, match="1 isolated"):
+        gq.laplacian_spectrum(graph, "random-walk")
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "unnormalized", "random-walk"])
+def test_extension_is_the_mean_over_neighbours(kind):
+    """A new node with the edges of an old one: (1 − λ) q_old for the random walk's vectors."""
+    weights = random_adjacency(25)
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(weights), kind)
+    rows = spectrum.extend(sparse.csr_array(weights[[3, 8]]))
+    degrees = weights.sum(axis=1)
+    if kind == "unnormalized":
+        truth = weights[[3, 8]] @ spectrum.eigenvectors / degrees[[3, 8], None]
+    else:
+        truth = (1 - spectrum.eigenvalues) * spectrum.eigenvectors[[3, 8]]
+    np.testing.assert_allclose(rows, truth, atol=1e-10)
+    np.testing.assert_allclose(
+        spectrum.extend_scale(sparse.csr_array(weights[[3, 8]])), spectrum.node_scale[[3, 8]]
+    )
+    assert not spectrum.extend(sparse.csr_array((1, 25))).any()

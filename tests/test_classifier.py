@@ -1,0 +1,142 @@
+"""The scikit-learn face."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import graphuq as gq
+from graphuq.errors import GraphuqWarning, InvalidInput, StorageError
+
+SHORT = {"n_samples": 40, "n_chains": 2, "n_warmup": 200, "thin": 2, "until_converged": False}
+MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, seed=1)
+
+
+def expected_failures(_):
+    return {
+        "check_classifiers_classes": "its target {-1, 1} means unlabelled here, as in "
+        "scikit-learn's own semi-supervised estimators, which it exempts by name",
+    }
+
+
+@parametrize_with_checks([gq.GraphClassifier(**SHORT)], expected_failed_checks=expected_failures)
+def test_scikit_learn_contract(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphuqWarning)  # short runs, small odd graphs
+        check(estimator)
+
+
+def few_labels(missing, classes=MOONS.classes):
+    y = np.full(len(classes), missing, dtype=object if missing in (None, "") else None)
+    y[:12] = classes[:12]
+    return y
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return gq.GraphClassifier(n_neighbors=8, random_state=0).fit(MOONS.features, few_labels(-1))
+
+
+@pytest.mark.parametrize("missing", [-1, np.nan, None, ""])
+def test_unlabelled_in_every_spelling(missing, fitted):
+    names = np.array(["a", "b"], dtype=object)[MOONS.classes]
+    classes = names if missing in (None, "") else MOONS.classes
+    y = few_labels(missing, classes)
+    classifier = gq.GraphClassifier(n_neighbors=8, random_state=0).fit(MOONS.features, y)
+    assert classifier.classes_.tolist() == (["a", "b"] if missing in (None, "") else [0, 1])
+    assert (classifier.transduction_ == classes).mean() > 0.95
+    np.testing.assert_array_equal(classifier.label_distributions_, fitted.label_distributions_)
+
+
+def test_minus_one_can_be_a_class():
+    y = few_labels(np.nan, 2.0 * MOONS.classes - 1)
+    with pytest.raises(InvalidInput, match="missing_label=None makes it a class"):
+        gq.GraphClassifier(**SHORT).fit(MOONS.features, y)
+    classifier = gq.GraphClassifier(n_neighbors=8, missing_label=None).fit(MOONS.features, y)
+    assert classifier.classes_.tolist() == [-1, 1]
+
+
+def test_rows_of_the_graph_keep_their_posterior(fitted):
+    np.testing.assert_array_equal(fitted.predict_proba(MOONS.features), fitted.label_distributions_)
+    np.testing.assert_array_equal(fitted.predict(MOONS.features), fitted.transduction_)
+    np.testing.assert_array_equal(
+        fitted.predict_interval(MOONS.features), fitted.result_.credible_interval()
+    )
+
+
+def test_new_rows(fitted):
+    new = gq.datasets.two_moons(300, n_features=2, noise_std=0.05, seed=2)
+    probability = fitted.predict_proba(new.features)
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    assert (fitted.predict(new.features) == new.classes).mean() > 0.95
+    far = fitted.predict_proba([[1e6, 1e6]])
+    np.testing.assert_array_equal(far, [[0.5, 0.5]])
+    assert fitted.predict_interval(new.features[:3]).shape == (3, 2)
+
+
+def test_precomputed_graph_stays_sparse():
+    graph = gq.graphs.knn_graph(MOONS.features, 8)
+    classifier = gq.GraphClassifier("precomputed").fit(graph.weights, few_labels(-1))
+    assert sparse.issparse(classifier.graph_.weights)
+    assert (classifier.transduction_ == MOONS.classes).mean() > 0.95
+    assert classifier.predict(graph.weights[:7]).shape == (7,)
+
+
+def test_pipeline_clone_and_search():
+    pipeline = make_pipeline(StandardScaler(), gq.GraphClassifier(n_neighbors=8, **SHORT))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphuqWarning)
+        assert pipeline.fit(MOONS.features, few_labels(-1)).predict(MOONS.features).shape == (120,)
+        likelihoods = [gq.likelihoods.Probit(0.1), gq.likelihoods.Probit(5.0), "level-set"]
+        search = GridSearchCV(
+            clone(pipeline), {"graphclassifier__likelihood": likelihoods}, cv=2
+        ).fit(MOONS.features, MOONS.classes)
+    assert search.best_score_ > 0.9
+
+
+def test_file_predicts_the_same(fitted, tmp_path):
+    fitted.save(tmp_path / "c.nc")
+    again = gq.GraphClassifier.load(tmp_path / "c.nc")
+    new = gq.datasets.two_moons(50, n_features=2, noise_std=0.05, seed=3).features
+    np.testing.assert_array_equal(again.predict_proba(new), fitted.predict_proba(new))
+    np.testing.assert_array_equal(again.transduction_, fitted.transduction_)
+    fitted.result_.save(tmp_path / "r.nc")
+    with pytest.raises(StorageError, match="no classifier"):
+        gq.GraphClassifier.load(tmp_path / "r.nc")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"graph": "ring"}, "graph: 'ring' is unknown"),
+        ({"n_neighbors": "many"}, "n_neighbors: 'many'"),
+        ({"n_neighbors": 120}, "use at most 119"),
+        ({"prior": "flat"}, "prior: 'flat' is unknown"),
+        ({"likelihood": "logit"}, "use one of probit, level-set, or a Likelihood"),
+        ({"inference": "exact"}, "inference: 'exact'"),
+        ({"random_state": "lucky"}, "random_state"),
+    ],
+)
+def test_bad_options(options, words):
+    with pytest.raises(InvalidInput, match=words):
+        gq.GraphClassifier(**{**SHORT, **options}).fit(MOONS.features, few_labels(-1))
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (np.full(120, -1), "no label among 120 rows"),
+        (np.where(np.arange(120) < 5, 1, -1), "one class only"),
+        (np.arange(120) % 3, "Only binary classification"),
+        (np.zeros((120, 2)), "one label a row"),
+    ],
+)
+def test_bad_labels(y, words):
+    with pytest.raises(InvalidInput, match=words):
+        gq.GraphClassifier(**SHORT).fit(MOONS.features, y)

@@ -1,0 +1,90 @@
+"""The posterior's checks, and what it says of components without labels."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import DisconnectedGraphWarning, IncompatibleParts, InvalidInput
+
+PRIOR, PROBIT = gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.3)
+
+
+@pytest.mark.parametrize(
+    ("labelled", "labels", "words"),
+    [
+        ([], [], "labelled: shape"),
+        ([0, 16], [1, -1], r"node \[16\] is not there; use indices from 0 to 15"),
+        ([0, -1], [1, -1], r"node \[-1\] is not there"),
+        ([0, 0], [1, -1], "labelled twice"),
+        ([0, 1], [1, 1], "only the class"),
+        ([0, 1], [1, 0], "code the two classes as -1 and"),
+        ([0, 1], [1], "one label a labelled node"),
+        ([0.5, 1.0], [1, -1], "integer node indices"),
+    ],
+)
+def test_bad_labels(graph, labelled, labels, words):
+    with pytest.raises(InvalidInput, match=words):
+        gq.Posterior(gq.laplacian_spectrum(graph), PRIOR, PROBIT, labelled, labels)
+
+
+@pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit, gq.likelihoods.LevelSet])
+@pytest.mark.parametrize("noise_std", [0.0, -1.0])
+def test_noise_must_be_positive(likelihood, noise_std):
+    with pytest.raises(InvalidInput, match="use γ > 0"):
+        likelihood(noise_std=noise_std)
+
+
+@pytest.fixture
+def in_three_parts():
+    """Two components of 12 nodes and an isolated node."""
+    blocks = [random_adjacency(12, seed=s) for s in range(2)] + [np.zeros((1, 1))]
+    with pytest.warns(DisconnectedGraphWarning):
+        return gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+
+
+@pytest.mark.parametrize("tail", [False, True])
+def test_component_without_labels_keeps_the_prior(in_three_parts, tail):
+    """Probability 1/2 and the prior's whole variance; never NaN (scikit-learn 9292, 18029)."""
+    spectrum = gq.laplacian_spectrum(in_three_parts, n_eigenpairs=10, tail=tail)
+    posterior = gq.Posterior(spectrum, PRIOR, PROBIT, [0, 5], [1, -1])
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=500, seed=0)
+    silent = np.arange(25) >= 12
+    np.testing.assert_array_equal(result.has_evidence, ~silent)
+    np.testing.assert_allclose(result.label_mean[silent], 0, atol=1e-12)
+    modes, tail_std = posterior.std.modes, posterior.std.tail
+    prior_std = np.sqrt(spectrum.eigenvectors**2 @ (modes**2 - tail_std**2) + tail_std**2)
+    np.testing.assert_allclose(result.latent_std[silent], prior_std[silent], rtol=1e-9)
+    assert prior_std.min() > 0.05
+    assert np.isfinite(result.label_mean).all()
+
+
+@pytest.mark.parametrize(("constant", "forced"), [(None, False), (False, True)])
+def test_component_of_one_class_is_not_forced_to_change_sign(constant, forced):
+    """Labels of one class only pull all of a component there, but for u ⟂ its null vector."""
+    blocks = [random_adjacency(12, seed=s) for s in range(2)]
+    with pytest.warns(DisconnectedGraphWarning):
+        graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+    posterior = gq.Posterior(
+        gq.laplacian_spectrum(graph, n_eigenpairs=10),
+        gq.priors.InverseLaplacian(constant=constant),
+        PROBIT,
+        [0, 4, 8, 12, 16, 20],
+        [1, 1, 1, -1, -1, -1],
+    )
+    mean = gq.infer(posterior, gq.inference.PCN(), n_samples=1000, seed=0).label_mean
+    assert (mean[:12].min() < 0) == forced
+    assert (mean[12:].max() > 0) == forced
+
+
+def test_null_vectors_left_out_on_demand(graph, in_three_parts):
+    std = PRIOR.spectral_std(gq.laplacian_spectrum(graph))
+    assert std.modes[0] == 0
+    constant = gq.priors.InverseLaplacian(constant=True).spectral_std(gq.laplacian_spectrum(graph))
+    assert constant.modes[0] == constant.modes[1] > 0
+    assert (constant.modes**2).sum() == pytest.approx(16)
+    with pytest.raises(IncompatibleParts, match="1 isolated"):
+        gq.priors.InverseLaplacian(constant=False).spectral_std(
+            gq.laplacian_spectrum(in_three_parts)
+        )

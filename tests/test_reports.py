@@ -1,0 +1,117 @@
+"""Scores, figures, report and data sets."""
+
+import hashlib
+import re
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.datasets.base import RemoteFile, locate
+from graphuq.errors import InvalidInput, StorageError
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    moons = gq.datasets.two_moons(150, n_features=2, noise_std=0.1)
+    y = np.where(np.arange(150) < 10, moons.classes, -1)
+    return gq.GraphClassifier(n_neighbors=8).fit(moons.features, y), moons
+
+
+def test_scores_by_hand():
+    mean, truth = np.array([0.9, -0.8, 0.1, -0.2]), np.array([1.0, -1.0, -1.0, -1.0])
+    assert gq.scores.accuracy(mean, truth) == 0.75
+    assert gq.scores.accuracy(mean, truth, labelled=[2]) == 1.0
+    shares = gq.scores.accuracy_by_certainty(mean, truth, (0.5, 1.0))
+    assert shares == {0.5: 1.0, 1.0: 0.75}
+    with pytest.raises(InvalidInput, match="one true label"):
+        gq.scores.accuracy(mean, truth[:2])
+
+
+def test_report_stands_alone(fitted, tmp_path):
+    classifier, moons = fitted
+    images = np.random.default_rng(0).uniform(size=(150, 4, 4))
+    gq.write_report(
+        classifier.result_,
+        tmp_path / "report.html",
+        title="<moons & co>",
+        class_names=("upper", "lower"),
+        truth=moons.signs(1),
+        images=images,
+    )
+    html = (tmp_path / "report.html").read_text()
+    assert "&lt;moons &amp; co&gt;" in html
+    assert classifier.result_.diagnostics.verdict in html
+    assert html.count("data:image/png;base64,") == 7
+    assert not re.search(r'(src|href)="(?!data:)', html)
+    assert "accuracy" in html
+
+
+@pytest.mark.parametrize("n_many", [10, 20_000])
+def test_every_figure_draws(fitted, n_many, monkeypatch, tmp_path):
+    result = fitted[0].result_
+    monkeypatch.setattr(gq.plots, "MANY_NODES", n_many)
+    for plot in (
+        lambda: gq.plots.plot_spectrum(result.posterior.spectrum),
+        lambda: gq.plots.plot_embedding(result),
+        lambda: gq.plots.plot_certainty(result),
+        lambda: gq.plots.plot_trace(result),
+        lambda: gq.plots.plot_ess(result),
+    ):
+        plot().savefig(tmp_path / "figure.png")
+        assert (tmp_path / "figure.png").stat().st_size > 5000
+
+
+def test_two_moons_are_two_half_circles():
+    moons = gq.datasets.two_moons(1001, n_features=5, noise_std=0.0, seed=2)
+    upper = moons.features[moons.classes == 0]
+    lower = moons.features[moons.classes == 1]
+    assert (len(upper), len(lower)) == (501, 500)
+    np.testing.assert_allclose(np.linalg.norm(upper[:, :2], axis=1), 1)
+    np.testing.assert_allclose(np.linalg.norm(lower[:, :2] - [1, 0.5], axis=1), 1)
+    assert upper[:, 1].min() >= 0
+    assert lower[:, 1].max() <= 0.5
+    assert not moons.features[:, 2:].any()
+    noisy = gq.datasets.two_moons(1001, n_features=5, noise_std=0.1, seed=2)
+    assert noisy.features[:, 2:].std() == pytest.approx(0.1, rel=0.05)
+
+
+def test_digits_are_built_in():
+    digits = gq.datasets.load_digits((4, 9))
+    assert digits.features.shape == (361, 64)
+    with pytest.raises(InvalidInput, match="digits from 0 to 9"):
+        gq.datasets.load_digits((11,))
+
+
+def test_voting(data_folder):
+    voting = gq.datasets.load_voting(data_folder)
+    assert voting.features.shape == (435, 16)
+    assert (voting.classes == "democrat").sum() == 267
+    assert (voting.features == 0).sum() == 392
+
+
+def test_mnist(data_folder):
+    pair = gq.datasets.load_mnist((4, 9), 100, folder=data_folder)
+    assert pair.features.shape == (200, 784)
+    assert pair.features.max() == 1.0
+    assert np.unique(pair.classes).tolist() == [4, 9]
+    small = gq.datasets.load_mnist((4, 9), 100, n_components=10, folder=data_folder)
+    assert small.features.shape == (200, 10)
+
+
+def test_files_are_checked(tmp_path, monkeypatch):
+    content = b"data"
+    file = RemoteFile("a/b.txt", hashlib.sha256(content).hexdigest(), "http://localhost:1/b.txt")
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "b.txt").write_bytes(content)
+    assert locate(file, tmp_path).read_bytes() == content
+    monkeypatch.setenv("GRAPHUQ_DATA", str(tmp_path))
+    assert locate(file, None).read_bytes() == content
+    (tmp_path / "a" / "b.txt").write_bytes(b"dat")
+    with pytest.raises(StorageError, match="wrong checksum"):
+        locate(file, tmp_path)
+    (tmp_path / "a" / "b.txt").unlink()
+    monkeypatch.setenv("GRAPHUQ_DATA", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(StorageError, match="could not be downloaded"):
+        locate(file, tmp_path)
