@@ -125,12 +125,19 @@ def _read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
             f"'{path}' is not a readable {path.suffix[1:]} file ({reason}); it may be empty, "
             "truncated or of another type"
         ) from None
-    # An empty field is read as an empty string; a field that is not there, as NaN.
-    present = [column for column in text_columns if column in frame.columns]
-    short = np.flatnonzero(frame[present].isna().any(axis=1))
-    if len(short):
-        raise StorageError(f"row {short[0]} of '{path}' has too few fields; it may be truncated")
+    if _last_line_is_short(path, frame.shape[1]):
+        raise StorageError(f"the last row of '{path}' has too few fields; it may be truncated")
     return frame
+
+
+def _last_line_is_short(path: Path, n_columns: int) -> bool:
+    """Whether the file ends within a row, which the CSV reader would fill up in silence."""
+    with open(path, "rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - 1_000_000))
+        lines = file.read().decode(errors="replace").splitlines()
+    last = next((line for line in reversed(lines) if line.strip()), "")
+    return '"' not in last and last.count(",") + 1 < n_columns
 
 
 def _read_npz(path: Path, special: list[str]) -> tuple[dict[str, np.ndarray], Any, list[str]]:

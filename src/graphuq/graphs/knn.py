@@ -49,8 +49,9 @@ def knn_graph(
     Examples
     --------
     >>> import numpy as np, graphuq as gq
-    >>> gq.graphs.knn_graph(np.arange(6.0)[:, None], n_neighbors=2)
-    Graph(6 nodes, 9 edges, 1 component)
+    >>> square = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    >>> gq.graphs.knn_graph(square, n_neighbors=2)
+    Graph(4 nodes, 4 edges, 1 component)
     """
     features = check_features(X)
     weight = weight_function(weights, scale)
