@@ -3,11 +3,11 @@
 from typing import ClassVar
 
 from jax import Array
-from jax.scipy.stats import norm
 from jaxtyping import Float
 
 from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood
+from graphuq.special import log_normal_cdf
 
 
 class Probit(Likelihood):
@@ -27,4 +27,4 @@ class Probit(Likelihood):
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log Φ(y u / γ)``."""
-        return norm.logcdf(y * u / self.noise_std)
+        return log_normal_cdf(y * u / self.noise_std)
