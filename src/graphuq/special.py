@@ -62,8 +62,10 @@ def log_normal_cdf(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     polynomial = jnp.full_like(x, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         polynomial = polynomial * s + coefficient
-    log_erfc = jnp.log(t) + polynomial - z * z
-    return jnp.where(x > 0, jnp.log1p(-0.5 * jnp.exp(log_erfc)), log_erfc - _LOG_2)
+    exponent = polynomial - z * z
+    right = x > 0  # log(1 − erfc(z)/2), else log(erfc(z)/2): one logarithm serves both
+    logarithm = jnp.log1p(jnp.where(right, -0.5 * t * jnp.exp(exponent), t - 1))
+    return jnp.where(right, logarithm, logarithm + exponent - _LOG_2)
 
 
 @log_normal_cdf.defjvp
