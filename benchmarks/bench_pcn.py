@@ -117,6 +117,7 @@ def effective_samples(values, variance):
 
 def run_graphuq(posterior, precision, seconds, nodes, output):
     import jax
+
     from graphuq.inference import PCN
     from graphuq.inference.chains import run_chains
     from graphuq.summaries import Rows, conditional_moments
@@ -201,6 +202,19 @@ def worker(name, tail, method, seconds, folder):
     print(json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in out.items()}))
 
 
+def compare(rows):
+    """Ratios of graphuq in float64 to the literal form, and what float32 does, in words."""
+    exact, single = rows["graphuq float64"], rows["graphuq float32"]
+    plain = rows["literal"]
+    step = plain["us_a_chain_step"] / exact["us_a_chain_step"]
+    latent, label = (np.median(exact[k]) / np.median(plain[k]) for k in ("latent", "label"))
+    gap = np.abs(np.array(exact["label_means"]) - np.array(single["label_means"])).mean()
+    return (
+        f"float64 against literal: {step:.0f}x a step, {latent:.0f}x latent and {label:.0f}x label "
+        f"ESS/s; float32 moves label means by {gap:.4f} on average, Monte-Carlo error included"
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, default=20)
@@ -235,14 +249,7 @@ def main():
                     flush=True,
                 )
                 table.append({"case": name, "form": tail, "method": method, **row})
-            exact, single, plain = (rows[m] for m in ("graphuq float64", "graphuq float32", "literal"))
-            gap = np.abs(np.array(exact["label_means"]) - np.array(single["label_means"])).mean()
-            print(
-                f"{'':14} ratio to literal, float64: {plain['us_a_chain_step'] / exact['us_a_chain_step']:.0f}x "
-                f"a step, {np.median(exact['latent']) / np.median(plain['latent']):.0f}x latent ESS/s, "
-                f"{np.median(exact['label']) / np.median(plain['label']):.0f}x label ESS/s; "
-                f"float32 moves label means by {gap:.4f} on average (two runs' Monte-Carlo error included)"
-            )
+            print(f"{'':14} {compare(rows)}", flush=True)
     Path(options.output).parent.mkdir(parents=True, exist_ok=True)
     Path(options.output).write_text(json.dumps(table, indent=1))
     print(f"written to {options.output}")

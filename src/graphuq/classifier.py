@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,6 +17,7 @@ import graphuq.graphs
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import FeatureSpace, Graph, complete_graph, from_adjacency, knn_graph
 from graphuq.inference import PCN, Kernel
+from graphuq.labels import check_two_classes, split_labels
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 from graphuq.posterior import Posterior
 from graphuq.priors import InverseLaplacian, Prior
@@ -70,7 +71,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         Value of ``y`` that means unlabelled, besides NaN, None and "". None: those alone, so
         that −1 can be a class.
     random_state : int, Generator, RandomState or None, default 0
-    progress : callable, optional
+    progress : bool or callable, default False
         See `graphuq.infer`.
     checkpoint : path, optional
         See `graphuq.infer`.
@@ -123,7 +124,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         precision: Any = "float64",
         missing_label: Any = -1,
         random_state: Any = 0,
-        progress: Any = None,
+        progress: Any = False,
         checkpoint: Any = None,
     ) -> None:
         self.graph = graph
@@ -183,7 +184,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         require(len(values) == X.shape[0], "y", f"{len(values)} values", f"X has {X.shape[0]} rows")
         check_classification_targets(values[given])
         self.classes_, codes = np.unique(values[given], return_inverse=True)
-        _check_two_classes(self.classes_, self.missing_label)
+        check_two_classes(self.classes_, self.missing_label)
 
         self.graph_ = self._build_graph(X)
         spectrum = laplacian_spectrum(
@@ -382,82 +383,6 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.graph == "precomputed"
         tags.input_tags.pairwise = self.graph == "precomputed"
         return tags
-
-
-def split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarray, " N"]]:
-    """Labels as an array, and which of them are given.
-
-    Unlabelled are ``missing_label``, NaN, None and the empty string.
-
-    Raises
-    ------
-    InvalidInput
-        If ``y`` is missing, not one-dimensional, or holds no label at all.
-    """
-    if y is None:
-        raise InvalidInput(
-            "y", "requires y to be passed, but the target y is None", "give the known labels"
-        )
-    values = np.asarray(y)
-    if values.ndim == 2 and values.shape[1] == 1:
-        import warnings
-
-        from sklearn.exceptions import DataConversionWarning
-
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected",
-            DataConversionWarning,
-            stacklevel=3,
-        )
-        values = values.ravel()
-    require(values.ndim == 1, "y", f"shape {values.shape}", "give one label a row")
-    if np.issubdtype(values.dtype, np.floating) and np.isinf(values).any():
-        raise InvalidInput("y", "infinite values", "give classes, or NaN where unknown")
-    missing = np.array(
-        [
-            value is None
-            or (isinstance(value, float | np.floating) and np.isnan(value))
-            or (isinstance(value, str) and value == "")
-            or (missing_label is not None and _same(value, missing_label))
-            for value in values
-        ],
-        dtype=bool,
-    )
-    require(
-        not missing.all(),
-        "y",
-        f"no label among {len(values)} rows",
-        "label at least one row of each class",
-    )
-    given = values[~missing]
-    if values.dtype == object and len({isinstance(v, str) for v in given}) == 1:
-        values = values.copy()
-        values[missing] = given[0]  # any value of the right type: never looked at
-        values = np.array(values.tolist())
-    return values, ~missing
-
-
-def _same(value: Any, missing_label: Any) -> bool:
-    if isinstance(value, str) != isinstance(missing_label, str):
-        return False
-    return bool(value == missing_label)
-
-
-def _check_two_classes(classes: np.ndarray, missing_label: Any) -> None:
-    if len(classes) == 2:
-        return
-    hint = f" ({missing_label!r} means unlabelled; missing_label=None makes it a class)"
-    if len(classes) == 1:
-        raise InvalidInput(
-            "y",
-            f"labels of one class only: {classes.tolist()}",
-            "label rows of both classes" + (hint if missing_label is not None else ""),
-        )
-    raise InvalidInput(
-        "y",
-        f"{len(classes)} classes: {classes[:5].tolist()}. Only binary classification is supported",
-        "keep two classes",
-    )
 
 
 def _resolve(part: Any, table: dict[str, Callable[[], Any]], kind: type, argument: str) -> Any:

@@ -1,6 +1,7 @@
 """Posterior × method → `Result`: the one place that checks that the parts fit."""
 
 import dataclasses
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
@@ -9,8 +10,9 @@ import numpy as np
 from graphuq.diagnostics import diagnose, node_positions
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import Kernel
-from graphuq.inference.chains import Draws, Progress, run_chains
+from graphuq.inference.chains import Draws, run_chains
 from graphuq.posterior import Posterior
+from graphuq.progress import Progress, progress_bar
 from graphuq.result import Result, run_settings, warn_unless_converged
 from graphuq.summaries import Rows, summarize
 
@@ -35,7 +37,7 @@ def infer(
     seed: int | np.random.Generator = 0,
     precision: str = "float64",
     stop: Stop | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress = False,
     checkpoint: str | Path | None = None,
 ) -> Result:
     """Explore a posterior and report on every node.
@@ -57,11 +59,12 @@ def infer(
         Same seed, same machine, same result.
     precision : {"float64", "float32"}, default "float64"
         Of the chain; summaries are always computed in float64. On the posteriors of
-        ``benchmarks/pcn_step.py`` the two agree within Monte-Carlo error.
+        ``benchmarks/bench_pcn.py`` the two agree within Monte-Carlo error.
     stop : Converged, CumulativeMean or callable, optional
         Ends the run early.
-    progress : callable, optional
-        Called with phase, steps done, steps in all and acceptance; see `progress_bar`.
+    progress : bool or callable, default False
+        True: a bar on standard error. A callable is called with phase, steps done, steps in
+        all and acceptance.
     checkpoint : path, optional
         An interrupted run with the same arguments goes on from there to the same result.
 
@@ -86,19 +89,20 @@ def infer(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
         )
     rule = None if stop is None else lambda draws: stop(posterior, draws)
-    draws = run_chains(
-        posterior.target,
-        method,
-        n_samples=n_samples,
-        n_chains=n_chains,
-        n_warmup=n_warmup,
-        thin=thin,
-        seed=seed,
-        precision=precision,
-        stop=rule,
-        progress=progress,
-        checkpoint=checkpoint,
-    )
+    with _reporting(progress) as report:
+        draws = run_chains(
+            posterior.target,
+            method,
+            n_samples=n_samples,
+            n_chains=n_chains,
+            n_warmup=n_warmup,
+            thin=thin,
+            seed=seed,
+            precision=precision,
+            stop=rule,
+            progress=report,
+            checkpoint=checkpoint,
+        )
     spectrum = posterior.spectrum
     rows = Rows(spectrum.eigenvectors, spectrum.node_scale, node_positions(posterior))
     summaries = summarize(posterior.field, draws, rows)
@@ -112,3 +116,9 @@ def infer(
     )
     warn_unless_converged(result.diagnostics)
     return result
+
+
+def _reporting(progress: bool | Progress) -> AbstractContextManager[Progress | None]:
+    if isinstance(progress, bool):
+        return progress_bar() if progress else nullcontext(None)
+    return nullcontext(progress)

@@ -34,21 +34,22 @@ def datasets(
 
     The CSV has the columns id, class (the truth), label (the few labels asked for), then features.
     """
+    from graphuq.cli.export import keep_classes, load, where, write
+
     if name is None:
         for known, description in NAMES.items():
             print(f"{known:10} {description}")
+            print(f"{'':10} {where(known, folder)}")
         print("\nFiles are looked for in --folder or $GRAPHUQ_DATA, else downloaded and checked.")
         return
     require(name in NAMES, "NAME", f"{name!r} is unknown", f"use one of {', '.join(NAMES)}")
     if csv is not None:
         check_writable(csv.parent)
-    from graphuq.cli.export import keep_classes, load, write
-
     data = load(name, folder)
     if classes is not None:
         data = keep_classes(data, classes.split(","), n_each, seed)
     print(f"{data.name}: {data.features.shape[0]} rows, {data.features.shape[1]} features")
-    print(f"source: {data.source}")
+    print(f"source: {data.source}; {where(name, folder)}")
     if csv is not None:
         write(data, label or [], csv, seed)
         print(f"written to {csv}")

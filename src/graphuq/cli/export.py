@@ -6,9 +6,20 @@ import numpy as np
 import pandas as pd
 
 from graphuq import datasets as library
-from graphuq.datasets import Dataset
+from graphuq.datasets import Dataset, mnist, voting
+from graphuq.datasets.base import find_local
 from graphuq.errors import InvalidInput, require
 from graphuq.files import written_whole
+
+
+def where(name: str, folder: Path | None) -> str:
+    """Where the files of a data set are on this machine, in words."""
+    files = {"voting": [voting.FILE], "mnist": list(mnist.FILES.values())}.get(name)
+    if files is None:
+        return "always there"
+    found = [find_local(file, folder) for file in files]
+    here = [path for path in found if path is not None]
+    return f"found in {here[0].parent}" if len(here) == len(files) else "not found here"
 
 
 def load(name: str, folder: Path | None) -> Dataset:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from graphuq.classifier import LIKELIHOODS, GraphClassifier
 from graphuq.cli.preprocessing import fit_preprocessing
-from graphuq.cli.progress import progress_bar
 from graphuq.cli.summary import print_summary
 from graphuq.cli.tables import Table
 from graphuq.errors import require
@@ -48,10 +47,9 @@ def fit_and_write(
     checkpoint = output / CHECKPOINT
     if not resume:
         checkpoint.unlink(missing_ok=True)
-    with progress_bar(not quiet) as progress:
-        classifier = GraphClassifier(
-            **options, missing_label=None, progress=progress, checkpoint=checkpoint
-        ).fit(features, codes)
+    classifier = GraphClassifier(
+        **options, missing_label=None, progress=not quiet, checkpoint=checkpoint
+    ).fit(features, codes)
     classifier.classes_ = np.array(names)
     result = classifier.result_
     truth = None

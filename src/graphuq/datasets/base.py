@@ -78,6 +78,17 @@ class RemoteFile:
     also_accepted: tuple[str, ...] = ()
 
 
+def find_local(file: RemoteFile, folder: str | Path | None = None) -> Path | None:
+    """Where a file is on this machine, unchecked: the data folder, the cache, or nowhere."""
+    folder = folder or os.environ.get(FOLDER_VARIABLE)
+    if folder and (Path(folder) / file.path).exists():
+        return Path(folder) / file.path
+    import pooch
+
+    cached = Path(pooch.os_cache("graphuq")) / file.path
+    return cached if cached.exists() else None
+
+
 def locate(file: RemoteFile, folder: str | Path | None) -> Path:
     """Find a file in the user's data folder, else in the cache, else download it.
 

@@ -17,10 +17,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.files import written_whole
 from graphuq.inference.base import Kernel, State, WhiteTarget
+from graphuq.progress import Progress
 
 BLOCK = 50  # kept draws a chain between two returns to Python
 CHECKPOINT_SECONDS = 10.0
 CHECKPOINT_FORMAT = 1
+MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machine
 FIRST_CHECK, CHECK_GROWTH = 100, 1.3  # draws at which a stop rule is asked, and their growth
 
 
@@ -75,9 +77,6 @@ class Draws:
 
 StopRule = Callable[[Draws], str | None]
 """Returns the reason to stop, in words, or None to go on."""
-
-Progress = Callable[[str, int, int, float], None]
-"""Called with phase, steps done, steps in all, and mean acceptance."""
 
 
 class _Position(NamedTuple):
@@ -151,6 +150,7 @@ def run_chains(
         seed = int(seed.integers(2**31))
     dtype = np.dtype(precision)
     n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
+    _check_memory(n_chains, n_samples, target.dimension, dtype)
     fingerprint = _fingerprint(target, kernel, n_chains, n_warmup, thin, seed, precision)
     with jax.enable_x64(precision == "float64"):
         target, kernel = _with_dtype(target, dtype), _with_dtype(kernel, dtype)
@@ -202,6 +202,17 @@ def _check_lengths(n_samples: int, n_chains: int, n_warmup: int, thin: int, prec
         "precision",
         f"{precision!r} is unknown",
         "use 'float64' or 'float32'",
+    )
+
+
+def _check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype) -> None:
+    n_bytes = n_chains * n_samples * dimension * dtype.itemsize
+    require(
+        n_bytes <= MAX_DRAW_BYTES,
+        "n_samples",
+        f"{n_samples} draws of {n_chains} chains in {dimension} dimensions fill "
+        f"{n_bytes / 1e9:.0f} GB",
+        "keep fewer and raise thin instead",
     )
 
 

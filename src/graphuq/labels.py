@@ -1,0 +1,83 @@
+"""Labels of any type, some of them missing."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool
+from sklearn.exceptions import DataConversionWarning
+
+from graphuq.errors import InvalidInput, require
+
+
+def split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarray, " N"]]:
+    """Labels as an array, and which of them are given.
+
+    Unlabelled are ``missing_label``, NaN, None and the empty string.
+
+    Raises
+    ------
+    InvalidInput
+        If ``y`` is missing, not one-dimensional, or holds no label at all.
+    """
+    if y is None:
+        raise InvalidInput(
+            "y", "requires y to be passed, but the target y is None", "give the known labels"
+        )
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        values = values.ravel()
+    require(values.ndim == 1, "y", f"shape {values.shape}", "give one label a row")
+    if np.issubdtype(values.dtype, np.floating) and np.isinf(values).any():
+        raise InvalidInput("y", "infinite values", "give classes, or NaN where unknown")
+    missing = np.array(
+        [
+            value is None
+            or (isinstance(value, float | np.floating) and np.isnan(value))
+            or (isinstance(value, str) and value == "")
+            or (missing_label is not None and _same(value, missing_label))
+            for value in values
+        ],
+        dtype=bool,
+    )
+    require(
+        not missing.all(),
+        "y",
+        f"no label among {len(values)} rows",
+        "label at least one row of each class",
+    )
+    given = values[~missing]
+    if values.dtype == object and len({isinstance(v, str) for v in given}) == 1:
+        values = values.copy()
+        values[missing] = given[0]  # any value of the right type: never looked at
+        values = np.array(values.tolist())
+    return values, ~missing
+
+
+def _same(value: Any, missing_label: Any) -> bool:
+    if isinstance(value, str) != isinstance(missing_label, str):
+        return False
+    return bool(value == missing_label)
+
+
+def check_two_classes(classes: np.ndarray, missing_label: Any) -> None:
+    """Demand exactly two classes among the given labels."""
+    if len(classes) == 2:
+        return
+    hint = f" ({missing_label!r} means unlabelled; missing_label=None makes it a class)"
+    if len(classes) == 1:
+        raise InvalidInput(
+            "y",
+            f"labels of one class only: {classes.tolist()}",
+            "label rows of both classes" + (hint if missing_label is not None else ""),
+        )
+    raise InvalidInput(
+        "y",
+        f"{len(classes)} classes: {classes[:5].tolist()}. Only binary classification is supported",
+        "keep two classes",
+    )

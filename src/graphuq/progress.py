@@ -1,0 +1,38 @@
+"""Progress of a long run: what it reports, and a bar on standard error."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+Progress: TypeAlias = Callable[[str, int, int, float], None]
+"""Called with phase, steps done, steps in all, and mean acceptance."""
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """Yield a callback that draws a bar with acceptance and time left."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("{task.description:9}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} steps, acceptance {task.fields[acceptance]:.2f}"),
+        TimeElapsedColumn(),
+        TextColumn("elapsed, at most"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("warm-up", total=None, acceptance=0.0)
+
+        def report(phase: str, done: int, total: int, acceptance: float) -> None:
+            bar.update(task, description=phase, completed=done, total=total, acceptance=acceptance)
+
+        yield report
