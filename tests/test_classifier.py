@@ -111,6 +111,15 @@ def test_file_predicts_the_same(fitted, tmp_path):
         gq.GraphClassifier.load(tmp_path / "r.nc")
 
 
+def test_expectation_propagation_agrees_with_sampling(fitted):
+    fast = gq.GraphClassifier(n_neighbors=8, inference="expectation-propagation")
+    fast.fit(MOONS.features, few_labels(-1))
+    assert fast.n_iter_ < 100
+    np.testing.assert_allclose(
+        fast.predict_proba(MOONS.features), fitted.label_distributions_, atol=0.05
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -118,7 +127,7 @@ def test_file_predicts_the_same(fitted, tmp_path):
         ({"n_neighbors": "many"}, "n_neighbors: 'many'"),
         ({"n_neighbors": 120}, "use at most 119"),
         ({"prior": "flat"}, "prior: 'flat' is unknown"),
-        ({"likelihood": "logit"}, "use one of probit, level-set, or a Likelihood"),
+        ({"likelihood": "logit"}, "use one of probit, level-set, or an object"),
         ({"inference": "exact"}, "inference: 'exact'"),
         ({"random_state": "lucky"}, "random_state"),
     ],

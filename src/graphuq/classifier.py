@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import graphuq.graphs
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import FeatureSpace, Graph, complete_graph, from_adjacency, knn_graph
-from graphuq.inference import PCN, Kernel
+from graphuq.inference import PCN, Approximation, ExpectationPropagation, Gaussian, Kernel
 from graphuq.labels import check_two_classes, split_labels
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 from graphuq.posterior import Posterior
@@ -31,7 +31,10 @@ from graphuq.summaries import NodeSummaries
 GRAPHS = ("knn", "complete", "precomputed")
 LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {"probit": Probit, "level-set": LevelSet}
 PRIORS: dict[str, Callable[[], Prior]] = {"inverse-laplacian": InverseLaplacian}
-METHODS: dict[str, Callable[[], Kernel]] = {"pcn": PCN}
+METHODS: dict[str, Callable[[], Kernel | Approximation]] = {
+    "pcn": PCN,
+    "expectation-propagation": ExpectationPropagation,
+}
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -59,7 +62,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     prior : {"inverse-laplacian"} or Prior, default "inverse-laplacian"
     likelihood : {"probit", "level-set"} or Likelihood, default "probit"
         By name with noise γ = 0.1; ``gq.likelihoods.Probit(noise_std=0.5)`` for another.
-    inference : {"pcn"} or Kernel, default "pcn"
+    inference : {"pcn", "expectation-propagation"}, Kernel or Approximation, default "pcn"
+        Expectation propagation answers at once, without a bound on its error.
     n_samples : int, default 4000
         Most kept draws a chain: sampling stops once R-hat < 1.01 and ESS > 400.
     n_chains, n_warmup, thin : int, default 8, 2000 and 50
@@ -88,7 +92,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     graph_ : Graph
     n_features_in_ : int
     n_iter_ : int
-        Kept draws a chain.
+        Kept draws a chain, or sweeps of an approximation.
 
     Examples
     --------
@@ -171,7 +175,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         precomputed = self._check_options()
         prior = _resolve(self.prior, PRIORS, Prior, "prior")
         likelihood = _resolve(self.likelihood, LIKELIHOODS, Likelihood, "likelihood")
-        method = _resolve(self.inference, METHODS, Kernel, "inference")
+        method = _resolve(self.inference, METHODS, (Kernel, Approximation), "inference")
         X = validate_data(
             self,
             X,
@@ -328,7 +332,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _describe(self) -> None:
         self.label_distributions_ = self.result_.class_probabilities
         self.transduction_ = self.classes_[(self.result_.labels > 0).astype(int)]
-        self.n_iter_ = self.result_.draws.n_samples
+        answer = self.result_.answer
+        self.n_iter_ = answer.n_iterations if isinstance(answer, Gaussian) else answer.n_samples
 
     def _check_options(self) -> bool:
         require(
@@ -385,15 +390,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _resolve(part: Any, table: dict[str, Callable[[], Any]], kind: type, argument: str) -> Any:
+def _resolve(part: Any, table: dict[str, Callable[[], Any]], kinds: Any, argument: str) -> Any:
     if isinstance(part, str) and part in table:
         return table[part]()
-    if isinstance(part, kind):
+    if isinstance(part, kinds):
         return part
     raise InvalidInput(
         argument,
         f"{part!r} is unknown",
-        f"use one of {', '.join(table)}, or a {kind.__name__}",
+        f"use one of {', '.join(table)}, or an object of that kind",
     )
 
 

@@ -2,11 +2,13 @@
 
 import dataclasses
 import warnings
-from typing import Any
+from functools import singledispatch
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.inference import Gaussian
 from graphuq.inference.chains import Draws
 from graphuq.posterior import Posterior
 from graphuq.summaries import Rows, conditional_moments
@@ -79,6 +81,49 @@ class Diagnostics:
             f"on these numbers yet; run about {np.ceil(factor):.0f} times longer (raise thin or "
             "n_samples, and n_warmup)."
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class ApproximationDiagnostics:
+    """What is known of an approximation: that it settled, not how far off it is.
+
+    Attributes
+    ----------
+    description : str
+        The method, and how it settled.
+    n_iterations : int
+    seconds : float
+        Wall time, compilation included.
+    """
+
+    description: str
+    n_iterations: int
+    seconds: float
+    label_mcse: ClassVar[float] = 0.0
+    converged: ClassVar[bool] = True
+
+    @property
+    def verdict(self) -> str:
+        """What to believe, in a sentence or two."""
+        return (
+            f"An approximation ({self.description}), which has settled; nothing in it says how "
+            "far off it is. Sample with PCN() to be sure."
+        )
+
+
+@singledispatch
+def diagnose(
+    answer: Draws | Gaussian, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]
+) -> Diagnostics | ApproximationDiagnostics:
+    """Judge what a sampler or an approximation found."""
+    raise TypeError(f"no diagnostics of {type(answer).__name__}")
+
+
+@diagnose.register
+def _(
+    answer: Gaussian, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]
+) -> ApproximationDiagnostics:
+    return ApproximationDiagnostics(answer.description, answer.n_iterations, answer.seconds)
 
 
 def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C S"]]:
@@ -164,10 +209,9 @@ def worst(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
     )
 
 
-def diagnose(
-    posterior: Posterior, draws: Draws, label_mcse: Float[np.ndarray, " N"]
-) -> Diagnostics:
-    """Judge a finished run."""
+@diagnose.register
+def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]) -> Diagnostics:
+    draws = answer
     rhat, ess_bulk, ess_tail = worst(convergence_table(sketch(posterior, draws)))
     return Diagnostics(
         rhat=rhat,

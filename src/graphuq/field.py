@@ -12,12 +12,13 @@ so the chain needs no more than a square root of ``G_LL``, and all the rest is G
 """
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
 from graphuq.priors import SpectralStd
@@ -44,6 +45,26 @@ class Field(eqx.Module):
         """Field ``u_L`` at the labelled nodes."""
 
 
+class Conditioned(NamedTuple):
+    """The field given Gaussian sites ``exp(ν u − τ u²/2)`` at the labelled nodes.
+
+    Attributes
+    ----------
+    mean, variance : array, shape (J,)
+        Of u at each labelled node.
+    seen_mean, seen_covariance : array, shape (r,) and (r, r)
+        Of the white coordinates that unlabelled nodes depend on.
+    log_normalizer : array, shape ()
+        Log of the prior mean of the product of the sites.
+    """
+
+    mean: Array
+    variance: Array
+    seen_mean: Array
+    seen_covariance: Array
+    log_normalizer: Array
+
+
 class LabelledField(Field):
     """A field that is sampled at the labelled nodes only, in closed form elsewhere.
 
@@ -64,6 +85,10 @@ class LabelledField(Field):
     @abstractmethod
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """``c(x)``: the part of the white coordinates that unlabelled nodes depend on."""
+
+    @abstractmethod
+    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
+        """The field given sites of precision τ (of any sign) and shift ν."""
 
     def mean_coefficients(self, white: Float[Array, "*S n"]) -> Float[Array, "*S L"]:
         """``E[coefficients | x]``: multiply by rows of Q for the mean field off the labels."""
@@ -100,6 +125,22 @@ class LowRankField(LabelledField):
         """All of the white coordinates."""
         return white
 
+    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
+        """By the Cholesky factor of ``I + Fᵀ diag(τ) F``, r×r."""
+        factor = jnp.asarray(self.factor)
+        inner = jnp.eye(self.dimension) + factor.T @ (precision[:, None] * factor)
+        lower = jnp.linalg.cholesky(inner)
+        root = solve_triangular(lower, factor.T, lower=True)  # Σ_L = rootᵀ root
+        whitened = root @ shift
+        inverse = solve_triangular(lower, jnp.eye(self.dimension), lower=True)
+        return Conditioned(
+            mean=root.T @ whitened,
+            variance=(root**2).sum(axis=0),
+            seen_mean=inverse.T @ whitened,
+            seen_covariance=inverse.T @ inverse,
+            log_normalizer=0.5 * whitened @ whitened - jnp.log(jnp.diag(lower)).sum(),
+        )
+
 
 class TailField(LabelledField):
     """``u_L = s̄ x + V (√t − s̄)(Vᵀ x)`` times the node scale: a tail and more labels than modes."""
@@ -125,6 +166,40 @@ class TailField(LabelledField):
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """``Vᵀ x``."""
         return white @ self.basis
+
+    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
+        """By Woodbury's identity in r dimensions.
+
+        With ``w = u / scale`` of covariance ``s̄² I + V (t − s̄²) Vᵀ``, A = 1/s̄² + τ and
+        K = 1/s̄² − 1/t, the posterior covariance is ``(A − V K Vᵀ)⁻¹``.
+        """
+        tail_variance = self.tail_std**2
+        t = jnp.maximum((self.stretch + self.tail_std) ** 2, RANK_TOLERANCE * tail_variance)
+        basis, scale = jnp.asarray(self.basis), jnp.asarray(self.scale)
+        inverse = 1 / (1 / tail_variance + precision * scale**2)  # A⁻¹
+        k = 1 / tail_variance - 1 / t
+        r = basis.T @ (inverse[:, None] * basis)
+        system = jnp.eye(len(k)) - k[:, None] * r
+        c = jnp.linalg.solve(system, jnp.diag(k))
+        c = (c + c.T) / 2
+        scaled = inverse[:, None] * basis
+        shift = shift * scale
+        mean = inverse * shift + scaled @ (c @ (scaled.T @ shift))
+        variance = inverse + ((scaled @ c) * scaled).sum(axis=1)
+        projected = r + r @ c @ r
+        log_determinant = (
+            (len(shift) - len(t)) * jnp.log(tail_variance)
+            + jnp.log(t).sum()
+            - jnp.log(inverse).sum()
+            + jnp.linalg.slogdet(system)[1]
+        )
+        return Conditioned(
+            mean=scale * mean,
+            variance=scale**2 * variance,
+            seen_mean=(basis.T @ mean) / jnp.sqrt(t),
+            seen_covariance=projected / jnp.sqrt(t[:, None] * t[None, :]),
+            log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
+        )
 
 
 class NodeField(Field):

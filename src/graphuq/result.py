@@ -14,21 +14,26 @@ from jaxtyping import Bool, Float, Int
 import graphuq.likelihoods
 import graphuq.priors
 from graphuq.diagnostics import (
+    ApproximationDiagnostics,
     Diagnostics,
     convergence_table,
+    diagnose,
     import_arviz,
     node_positions,
     sketch,
 )
-from graphuq.errors import NotConvergedWarning, StorageError, require
+from graphuq.errors import IncompatibleParts, NotConvergedWarning, StorageError, require
 from graphuq.field import LowRankField, TailField
-from graphuq.inference import Kernel
+from graphuq.inference import Approximation, Gaussian, Kernel
 from graphuq.inference.chains import Draws
 from graphuq.posterior import Posterior
 from graphuq.spectrum import Spectrum
 from graphuq.storage import (
+    answer_from,
     arrays_of,
     arrays_to,
+    draws_groups,
+    gaussian_group,
     part_from_json,
     part_to_json,
     read_tree,
@@ -62,8 +67,9 @@ class Result:
     has_evidence : numpy.ndarray of bool, shape (N,)
         False where a node's component holds no label, so that its answer is the prior's.
     posterior : Posterior
-    draws : Draws
-    diagnostics : Diagnostics
+    answer : Draws or Gaussian
+        What the sampler or approximation found; every number is computed from it.
+    diagnostics : Diagnostics or ApproximationDiagnostics
     settings : dict
         How graph, spectrum, model and run were set, and the version that ran.
     """
@@ -74,14 +80,35 @@ class Result:
     latent_std: Float[np.ndarray, " N"]
     has_evidence: Bool[np.ndarray, " N"]
     posterior: Posterior
-    draws: Draws
-    diagnostics: Diagnostics
+    answer: Draws | Gaussian
+    diagnostics: Diagnostics | ApproximationDiagnostics
     settings: Mapping[str, Any]
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return len(self.label_mean)
+
+    @property
+    def draws(self) -> Draws:
+        """The kept draws.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the result is an approximation's.
+        """
+        if isinstance(self.answer, Gaussian):
+            raise IncompatibleParts(
+                f"this result is an approximation ({self.answer.description}) and has no draws; "
+                "use a sampler, such as PCN()"
+            )
+        return self.answer
+
+    @property
+    def log_evidence(self) -> float | None:
+        """Estimate of ``log p(labels)``; None where the method has none."""
+        return self.answer.log_evidence if isinstance(self.answer, Gaussian) else None
 
     @property
     def label_variance(self) -> Float[np.ndarray, " N"]:
@@ -112,7 +139,7 @@ class Result:
             If ``probability`` is not in (0, 1).
         """
         require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
-        return credible_interval(self.posterior.field, self.draws, self._all_rows(), probability)
+        return credible_interval(self.answer, self.posterior.field, self._all_rows(), probability)
 
     def certainty_order(self) -> Int[np.ndarray, " N"]:
         """Node indices from the least to the most certain; see `certainty_order`."""
@@ -131,7 +158,7 @@ class Result:
     ) -> NodeSummaries:
         """Posterior of nodes outside the graph, from `Spectrum.extend` and `extend_scale`."""
         rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
-        return summarize(self.posterior.field, self.draws, rows)
+        return summarize(self.answer, self.posterior.field, rows)
 
     def interval_at_rows(
         self,
@@ -141,7 +168,7 @@ class Result:
     ) -> Float[np.ndarray, "M 2"]:
         """Equal-tailed intervals of u at nodes outside the graph."""
         rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
-        return credible_interval(self.posterior.field, self.draws, rows, probability)
+        return credible_interval(self.answer, self.posterior.field, rows, probability)
 
     def convergence_table(self) -> dict[str, dict[str, float]]:
         """R-hat and effective sample sizes of each monitored functional."""
@@ -157,7 +184,7 @@ class Result:
         Groups ``posterior`` (white coordinates; u at 50 monitored nodes), ``sample_stats``,
         ``observed_data`` and ``constant_data``.
         """
-        groups = self._arviz_groups()
+        groups = self._groups()
         arviz = import_arviz()
         if hasattr(arviz, "InferenceData"):
             return arviz.InferenceData(**groups)
@@ -191,7 +218,7 @@ class Result:
         tail = np.nan if spectrum.tail is None else spectrum.tail
         tree = xr.DataTree.from_dict(
             {
-                **self._arviz_groups(),
+                **self._groups(),
                 "nodes": xr.Dataset(node_arrays),
                 "spectrum": xr.Dataset(
                     spectrum_arrays,
@@ -208,34 +235,14 @@ class Result:
         }
         return tree
 
-    def _arviz_groups(self) -> dict[str, xr.Dataset]:
-        draws = self.draws
+    def _groups(self) -> dict[str, xr.Dataset]:
+        observed = xr.Dataset({"label": ("labelled_node", self.posterior.labels)})
+        constant = xr.Dataset({"labelled": ("labelled_node", self.posterior.labelled)})
+        groups = {"observed_data": observed, "constant_data": constant}
+        if isinstance(self.answer, Gaussian):
+            return {"gaussian": gaussian_group(self.answer), **groups}
         latent = {k: v for k, v in self.functionals().items() if k != "log_likelihood"}
-        nodes = [int(name[2:-1]) for name in latent]
-        values = np.stack(list(latent.values()), axis=-1) if latent else None
-        posterior = {"white": (("chain", "draw", "coordinate"), draws.white)}
-        coordinates = {}
-        if values is not None:
-            posterior["u"] = (("chain", "draw", "monitored_node"), values)
-            coordinates["monitored_node"] = nodes
-        return {
-            "posterior": xr.Dataset(posterior, coords=coordinates),
-            "sample_stats": xr.Dataset(
-                {
-                    "log_likelihood": (("chain", "draw"), draws.log_likelihood),
-                    "acceptance_rate": (("chain", "draw"), draws.acceptance),
-                },
-                attrs={
-                    "step_size": draws.step_size,
-                    "n_warmup": draws.n_warmup,
-                    "thin": draws.thin,
-                    "stopped_by": draws.stopped_by,
-                    "seconds": draws.seconds,
-                },
-            ),
-            "observed_data": xr.Dataset({"label": ("labelled_node", self.posterior.labels)}),
-            "constant_data": xr.Dataset({"labelled": ("labelled_node", self.posterior.labelled)}),
-        }
+        return {**draws_groups(self.answer, latent), **groups}
 
     def _all_rows(self) -> Rows:
         spectrum = self.posterior.spectrum
@@ -246,6 +253,8 @@ class Result:
 
     def __repr__(self) -> str:
         state = "converged" if self.diagnostics.converged else "NOT converged"
+        if isinstance(self.answer, Gaussian):
+            state = "approximation"
         return (
             f"Result({self.n_nodes} nodes, {len(self.posterior.labels)} labelled, mean label "
             f"variance {self.mean_label_variance:.3f}, {state})"
@@ -279,17 +288,7 @@ def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
         posterior.__dict__["field"] = arrays_to(
             tree["field"].to_dataset(), (LowRankField, TailField)
         )
-        stats = tree["sample_stats"]
-        draws = Draws(
-            white=tree["posterior"]["white"].to_numpy(),
-            log_likelihood=stats["log_likelihood"].to_numpy(),
-            acceptance=stats["acceptance_rate"].to_numpy(),
-            step_size=float(stats.attrs["step_size"]),
-            n_warmup=int(stats.attrs["n_warmup"]),
-            thin=int(stats.attrs["thin"]),
-            stopped_by=str(stats.attrs["stopped_by"]),
-            seconds=float(stats.attrs["seconds"]),
-        )
+        answer = answer_from(tree)
         nodes = tree["nodes"]
         summaries = {
             name: nodes[name].to_numpy()
@@ -299,8 +298,12 @@ def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
             **summaries,
             has_evidence=nodes["has_evidence"].to_numpy().astype(bool),
             posterior=posterior,
-            draws=draws,
-            diagnostics=Diagnostics(**json.loads(tree.attrs["diagnostics"])),
+            answer=answer,
+            diagnostics=(
+                diagnose(answer, posterior, nodes["label_mcse"].to_numpy())
+                if isinstance(answer, Gaussian)
+                else Diagnostics(**json.loads(tree.attrs["diagnostics"]))
+            ),
             settings=json.loads(tree.attrs["settings"]),
         )
     except (KeyError, ValueError, TypeError) as error:
@@ -318,7 +321,10 @@ def _spectrum_from(dataset: xr.Dataset) -> Spectrum:
 
 
 def run_settings(
-    posterior: Posterior, method: Kernel, seed: int | np.random.Generator, precision: str
+    posterior: Posterior,
+    method: Kernel | Approximation,
+    seed: int | np.random.Generator,
+    precision: str,
 ) -> dict[str, Any]:
     """What made a result, as plain data."""
     return {
@@ -333,7 +339,7 @@ def run_settings(
     }
 
 
-def warn_unless_converged(diagnostics: Diagnostics) -> None:
+def warn_unless_converged(diagnostics: Diagnostics | ApproximationDiagnostics) -> None:
     """Say in words that the numbers are not to be trusted yet."""
     if not diagnostics.converged:
         warnings.warn(diagnostics.verdict, NotConvergedWarning, stacklevel=3)

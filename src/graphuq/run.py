@@ -9,7 +9,7 @@ import numpy as np
 
 from graphuq.diagnostics import diagnose, node_positions
 from graphuq.errors import IncompatibleParts
-from graphuq.inference import Kernel
+from graphuq.inference import Approximation, Gaussian, Kernel
 from graphuq.inference.chains import Draws, run_chains
 from graphuq.posterior import Posterior
 from graphuq.progress import Progress, progress_bar
@@ -28,7 +28,7 @@ class Stop(Protocol):
 
 def infer(
     posterior: Posterior,
-    method: Kernel,
+    method: Kernel | Approximation,
     *,
     n_samples: int = 1000,
     n_chains: int = 8,
@@ -45,8 +45,10 @@ def infer(
     Parameters
     ----------
     posterior : Posterior
-    method : Kernel
-        A sampler, such as ``gq.inference.PCN()``.
+    method : Kernel or Approximation
+        A sampler, such as ``gq.inference.PCN()``; or an approximation, such as
+        ``gq.inference.ExpectationPropagation()``, which answers in milliseconds and needs none
+        of the arguments below.
     n_samples : int, default 1000
         Kept draws a chain; the most there may be where ``stop`` is given.
     n_chains : int, default 8
@@ -88,6 +90,8 @@ def infer(
         raise IncompatibleParts(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
         )
+    if isinstance(method, Approximation):
+        return _report(posterior, method, method.fit(posterior.target), seed, "float64")
     rule = None if stop is None else lambda draws: stop(posterior, draws)
     with _reporting(progress) as report:
         draws = run_chains(
@@ -103,19 +107,29 @@ def infer(
             progress=report,
             checkpoint=checkpoint,
         )
+    result = _report(posterior, method, draws, seed, precision)
+    warn_unless_converged(result.diagnostics)
+    return result
+
+
+def _report(
+    posterior: Posterior,
+    method: Kernel | Approximation,
+    answer: Draws | Gaussian,
+    seed: int | np.random.Generator,
+    precision: str,
+) -> Result:
     spectrum = posterior.spectrum
     rows = Rows(spectrum.eigenvectors, spectrum.node_scale, node_positions(posterior))
-    summaries = summarize(posterior.field, draws, rows)
-    result = Result(
+    summaries = summarize(answer, posterior.field, rows)
+    return Result(
         **{f.name: getattr(summaries, f.name) for f in dataclasses.fields(summaries)},
         has_evidence=posterior.has_evidence,
         posterior=posterior,
-        draws=draws,
-        diagnostics=diagnose(posterior, draws, summaries.label_mcse),
+        answer=answer,
+        diagnostics=diagnose(answer, posterior, summaries.label_mcse),
         settings=run_settings(posterior, method, seed, precision),
     )
-    warn_unless_converged(result.diagnostics)
-    return result
 
 
 def _reporting(progress: bool | Progress) -> AbstractContextManager[Progress | None]:

@@ -11,6 +11,8 @@ import xarray as xr
 
 from graphuq.errors import StorageError
 from graphuq.files import written_whole
+from graphuq.inference import Gaussian
+from graphuq.inference.chains import Draws
 
 FORMAT = 1
 
@@ -95,3 +97,71 @@ def arrays_to(dataset: xr.Dataset, classes: tuple[type, ...]) -> Any:
     (kind,) = (c for c in classes if c.__name__ == dataset.attrs["class"])
     values = {name: array.to_numpy() for name, array in dataset.items()}
     return kind(**{str(k): float(v) if v.ndim == 0 else v for k, v in values.items()})
+
+
+def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Dataset]:
+    """Draws as ArviZ has them; ``latent`` holds u at monitored nodes under names ``u[node]``."""
+    posterior: dict[str, Any] = {"white": (("chain", "draw", "coordinate"), draws.white)}
+    coordinates = {}
+    if latent:
+        posterior["u"] = (("chain", "draw", "monitored_node"), np.stack([*latent.values()], -1))
+        coordinates["monitored_node"] = [int(name[2:-1]) for name in latent]
+    return {
+        "posterior": xr.Dataset(posterior, coords=coordinates),
+        "sample_stats": xr.Dataset(
+            {
+                "log_likelihood": (("chain", "draw"), draws.log_likelihood),
+                "acceptance_rate": (("chain", "draw"), draws.acceptance),
+            },
+            attrs={
+                "step_size": draws.step_size,
+                "n_warmup": draws.n_warmup,
+                "thin": draws.thin,
+                "stopped_by": draws.stopped_by,
+                "seconds": draws.seconds,
+            },
+        ),
+    }
+
+
+def gaussian_group(gaussian: Gaussian) -> xr.Dataset:
+    """A Gaussian answer as arrays and attributes."""
+    return xr.Dataset(
+        {
+            "seen_mean": ("seen", gaussian.seen_mean),
+            "seen_covariance": (("seen", "seen_again"), gaussian.seen_covariance),
+            "labelled_mean": ("labelled_node", gaussian.labelled_mean),
+            "labelled_variance": ("labelled_node", gaussian.labelled_variance),
+            "labelled_label_mean": ("labelled_node", gaussian.labelled_label_mean),
+        },
+        attrs={
+            "log_evidence": gaussian.log_evidence,
+            "n_iterations": gaussian.n_iterations,
+            "seconds": gaussian.seconds,
+            "description": gaussian.description,
+        },
+    )
+
+
+def answer_from(tree: xr.DataTree) -> Draws | Gaussian:
+    """The answer that `draws_groups` or `gaussian_group` took apart."""
+    if "gaussian" in tree.children:
+        group = tree["gaussian"].to_dataset()
+        return Gaussian(
+            **{str(name): array.to_numpy() for name, array in group.items()},
+            log_evidence=float(group.attrs["log_evidence"]),
+            n_iterations=int(group.attrs["n_iterations"]),
+            seconds=float(group.attrs["seconds"]),
+            description=str(group.attrs["description"]),
+        )
+    stats = tree["sample_stats"]
+    return Draws(
+        white=tree["posterior"]["white"].to_numpy(),
+        log_likelihood=stats["log_likelihood"].to_numpy(),
+        acceptance=stats["acceptance_rate"].to_numpy(),
+        step_size=float(stats.attrs["step_size"]),
+        n_warmup=int(stats.attrs["n_warmup"]),
+        thin=int(stats.attrs["thin"]),
+        stopped_by=str(stats.attrs["stopped_by"]),
+        seconds=float(stats.attrs["seconds"]),
+    )

@@ -5,15 +5,16 @@ each draw gives a probability, not a sign; its average has the same mean and les
 """
 
 import dataclasses
-from functools import partial
+from functools import partial, singledispatch
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from graphuq.field import LabelledField
+from graphuq.inference import Gaussian
 from graphuq.inference.chains import Draws
 
 BLOCK_ELEMENTS = 4_000_000  # rows × draws held at once: 32 MB a temporary
@@ -69,20 +70,40 @@ def conditional_moments(
     return mean, std
 
 
-def summarize(field: LabelledField, draws: Draws, rows: Rows) -> NodeSummaries:
+@singledispatch
+def summarize(answer: Draws | Gaussian, field: LabelledField, rows: Rows) -> NodeSummaries:
     """Means, deviations and Monte-Carlo errors at nodes.
 
     Parameters
     ----------
+    answer : Draws or Gaussian
+        What a sampler or an approximation found.
     field : LabelledField
-    draws : Draws
     rows : Rows
 
     Returns
     -------
     NodeSummaries
-        The Monte-Carlo error is the larger of that of batch means and that of chain means.
+        The Monte-Carlo error is the larger of that of batch means and that of chain means; 0 for
+        a Gaussian, whose own error it does not know.
     """
+    raise TypeError(f"no summaries of {type(answer).__name__}")
+
+
+@summarize.register
+def _(answer: Gaussian, field: LabelledField, rows: Rows) -> NodeSummaries:
+    mean, std = _gaussian_moments(answer, field, rows)
+    with np.errstate(invalid="ignore"):
+        label = 2 * ndtr(np.where(std > 0, mean / std, np.sign(mean) * np.inf)) - 1
+    label[(std == 0) & (mean == 0)] = 0.0
+    known = rows.at_labelled >= 0
+    label[known] = answer.labelled_label_mean[rows.at_labelled[known]]
+    return NodeSummaries(label, np.zeros_like(label), mean, std)
+
+
+@summarize.register
+def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
+    draws = answer
     n_chains, n_samples = draws.n_chains, draws.n_samples
     n_batches = min(BATCHES_A_CHAIN, n_samples // 2)
     n_used = n_samples - n_samples % n_batches
@@ -118,14 +139,46 @@ def _summarize_block(mean: jax.Array, std: jax.Array, n_chains: int, n_batches: 
     return jnp.stack([label.mean(axis=1), mcse, mean.mean(axis=1), latent_std])
 
 
+def _gaussian_moments(
+    gaussian: Gaussian, field: LabelledField, rows: Rows
+) -> tuple[Float[np.ndarray, " B"], Float[np.ndarray, " B"]]:
+    """Mean and standard deviation of u at nodes."""
+    loadings = rows.eigenvectors @ np.asarray(field.coefficient_map)
+    spread = ((loadings @ gaussian.seen_covariance) * loadings).sum(axis=1)
+    variance = field.conditional_std(rows.eigenvectors) ** 2 + np.maximum(spread, 0.0)
+    mean, std = rows.scale * (loadings @ gaussian.seen_mean), rows.scale * np.sqrt(variance)
+    known = np.flatnonzero(rows.at_labelled >= 0)
+    mean[known] = gaussian.labelled_mean[rows.at_labelled[known]]
+    std[known] = np.sqrt(gaussian.labelled_variance[rows.at_labelled[known]])
+    return mean, std
+
+
+@singledispatch
 def credible_interval(
-    field: LabelledField, draws: Draws, rows: Rows, probability: float
+    answer: Draws | Gaussian, field: LabelledField, rows: Rows, probability: float
 ) -> Float[np.ndarray, "B 2"]:
     """Equal-tailed credible interval of u at nodes.
 
-    Quantiles of draws completed by the conditional law: each draw's mean plus its deviation
-    times a normal score, the scores stratified and shuffled once.
+    Of draws: quantiles of draws completed by the conditional law, each draw's mean plus its
+    deviation times a normal score, the scores stratified and shuffled once.
     """
+    raise TypeError(f"no intervals of {type(answer).__name__}")
+
+
+@credible_interval.register
+def _(
+    answer: Gaussian, field: LabelledField, rows: Rows, probability: float
+) -> Float[np.ndarray, "B 2"]:
+    mean, std = _gaussian_moments(answer, field, rows)
+    half = ndtri((1 + probability) / 2) * std
+    return np.stack([mean - half, mean + half], axis=1)
+
+
+@credible_interval.register
+def _(
+    answer: Draws, field: LabelledField, rows: Rows, probability: float
+) -> Float[np.ndarray, "B 2"]:
+    draws = answer
     white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
     white = white[:: max(1, -(-len(white) // QUANTILE_DRAWS))]
     scores = ndtri((np.arange(len(white)) + 0.5) / len(white))

@@ -96,6 +96,21 @@ def test_ready_made_graph_with_labels_of_its_own(tmp_path):
     assert (table["label"] == MOONS.classes).mean() > 0.9
 
 
+def test_expectation_propagation_answers_without_chains(csv, tmp_path, capsys):
+    arguments = ["classify", str(csv), *COLUMNS, "--n-neighbors", "8", "-o", str(tmp_path / "out")]
+    assert run([*arguments, "--inference", "expectation-propagation"]) == 0
+    assert "how far off" in " ".join(capsys.readouterr().out.split())
+    table = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    assert (table["label"] == frame()["truth"]).mean() > 0.9
+    code = run(
+        ["predict", str(tmp_path / "out" / "posterior.nc"), str(csv), "--drop", "label"]
+        + ["--drop", "truth", "--id-column", "name", "-o", str(tmp_path / "new.csv")]
+    )
+    assert code == 0
+    new = pd.read_csv(tmp_path / "new.csv")
+    np.testing.assert_allclose(new["label_mean"], table["label_mean"], rtol=1e-4)
+
+
 def one_line(capsys, code):
     captured = capsys.readouterr()
     lines = [line for line in captured.err.splitlines() if "warning" not in line]

@@ -1,6 +1,15 @@
 """Floor 4: ways to explore a posterior, one file each."""
 
-from graphuq.inference.base import Info, Kernel, State
+from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, State
+from graphuq.inference.expectation_propagation import ExpectationPropagation
 from graphuq.inference.pcn import PCN
 
-__all__ = ["PCN", "Info", "Kernel", "State"]
+__all__ = [
+    "PCN",
+    "Approximation",
+    "ExpectationPropagation",
+    "Gaussian",
+    "Info",
+    "Kernel",
+    "State",
+]

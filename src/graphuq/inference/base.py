@@ -1,11 +1,12 @@
 """What a sampler is: ``init`` and ``step``; and the one acceptance rule that all share."""
 
 from abc import abstractmethod
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 
@@ -56,6 +57,67 @@ class Kernel(eqx.Module):
     @abstractmethod
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
         """One step of the chain."""
+
+
+def with_dtype(tree: Any, dtype: Any) -> Any:
+    """All floating leaves as JAX arrays of one type, so that none of them is compiled in."""
+
+    def cast(leaf: Any) -> Any:
+        if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
+            return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+        return jnp.asarray(leaf, dtype)
+
+    return jax.tree.map(cast, tree)
+
+
+@runtime_checkable
+class SiteTarget(Protocol):
+    """A target whose field can be conditioned on Gaussian sites at its labels."""
+
+    field: Any
+    likelihood: Any
+    labels: Any
+
+
+class Gaussian(NamedTuple):
+    """A Gaussian in place of the posterior.
+
+    Attributes
+    ----------
+    seen_mean, seen_covariance : numpy.ndarray, shape (r,) and (r, r)
+        Of the white coordinates that unlabelled nodes depend on; see `graphuq.field`.
+    labelled_mean, labelled_variance : numpy.ndarray, shape (J,)
+        Of u at each labelled node.
+    labelled_label_mean : numpy.ndarray, shape (J,)
+        ``E sign(u)`` there, which the Gaussian itself gets wrong: u is skew where it was seen.
+    log_evidence : float
+        Its estimate of ``log p(y)``.
+    n_iterations : int
+    seconds : float
+        Wall time, compilation included.
+    description : str
+        How it was got, in words.
+    """
+
+    seen_mean: Any
+    seen_covariance: Any
+    labelled_mean: Any
+    labelled_variance: Any
+    labelled_label_mean: Any
+    log_evidence: float
+    n_iterations: int
+    seconds: float
+    description: str
+
+
+class Approximation(eqx.Module):
+    """A method that answers with a Gaussian instead of draws."""
+
+    requires_gradient: ClassVar[bool]
+
+    @abstractmethod
+    def fit(self, target: SiteTarget) -> Gaussian:
+        """The Gaussian."""
 
 
 def metropolis(key: PRNGKeyArray, current: State, proposal: State) -> tuple[State, Info]:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.files import written_whole
-from graphuq.inference.base import Kernel, State, WhiteTarget
+from graphuq.inference.base import Kernel, State, WhiteTarget, with_dtype
 from graphuq.progress import Progress
 
 BLOCK = 50  # kept draws a chain between two returns to Python
@@ -153,7 +153,7 @@ def run_chains(
     _check_memory(n_chains, n_samples, target.dimension, dtype)
     fingerprint = _fingerprint(target, kernel, n_chains, n_warmup, thin, seed, precision)
     with jax.enable_x64(precision == "float64"):
-        target, kernel = _with_dtype(target, dtype), _with_dtype(kernel, dtype)
+        target, kernel = with_dtype(target, dtype), with_dtype(kernel, dtype)
         key_start, key_chains = jax.random.split(jax.random.key(seed))
         keys = jax.random.split(key_chains, n_chains)
         position, kept = _load(checkpoint, fingerprint) or (
@@ -222,17 +222,6 @@ def _is_check(done: int) -> bool:
     while check <= done - BLOCK:
         check = int(check * CHECK_GROWTH) + 1
     return check <= done
-
-
-def _with_dtype(tree: Any, dtype: np.dtype) -> Any:
-    """All floating leaves as JAX arrays of one type, so that none of them is compiled in."""
-
-    def cast(leaf: Any) -> Any:
-        if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
-            return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
-        return jnp.asarray(leaf, dtype)
-
-    return jax.tree.map(cast, tree)
 
 
 @eqx.filter_jit

@@ -8,6 +8,7 @@ from jaxtyping import Float
 
 from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood
+from graphuq.special import log_normal_cdf
 
 
 class LevelSet(Likelihood):
@@ -31,3 +32,10 @@ class LevelSet(Likelihood):
         """``−|y − sign(u)|² / (2 γ²)``."""
         sign = jnp.where(u >= 0, 1, -1)
         return -((y - sign) ** 2) / (2 * self.noise_std**2)
+
+    def log_partition(
+        self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
+    ) -> Float[Array, " J"]:
+        """``log(Φ(z) + e^{−2/γ²} Φ(−z))`` with ``z = y mean / √variance``."""
+        z = y * mean / jnp.sqrt(variance)
+        return jnp.logaddexp(log_normal_cdf(z), log_normal_cdf(-z) - 2 / self.noise_std**2)

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
@@ -28,3 +29,9 @@ class Probit(Likelihood):
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log Φ(y u / γ)``."""
         return log_normal_cdf(y * u / self.noise_std)
+
+    def log_partition(
+        self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
+    ) -> Float[Array, " J"]:
+        """``log Φ(y mean / √(γ² + variance))``."""
+        return log_normal_cdf(y * mean / jnp.sqrt(self.noise_std**2 + variance))

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from graphuq import plots, scores
 from graphuq.files import written_whole
+from graphuq.inference.chains import Draws
 from graphuq.result import Result
 
 N_LISTED = 20
@@ -64,7 +65,9 @@ def write_report(
             "Least certain": plots.plot_images(result, images, least, "Least certain: look here"),
             "Most certain": plots.plot_images(result, images, most, "Most certain"),
         }
-    chains = {"Trace": plots.plot_trace(result), "Effective samples": plots.plot_ess(result)}
+    chains = {}
+    if sampled := isinstance(result.answer, Draws):
+        chains = {"Trace": plots.plot_trace(result), "Effective samples": plots.plot_ess(result)}
     environment = Environment(loader=PackageLoader("graphuq.report", "."), autoescape=True)
     html = environment.get_template("template.html").render(
         title=title,
@@ -82,7 +85,8 @@ def write_report(
             ),
             ("Most certain nodes", "", _rows(result, identifiers, names, most)),
         ],
-        worst=_worst_functionals(result),
+        worst=_worst_functionals(result) if sampled else [],
+        sampled=sampled,
         accuracy=_accuracy(result, truth),
         figures={name: _png(figure) for name, figure in figures.items()},
         pictures={name: _png(figure) for name, figure in pictures.items()},

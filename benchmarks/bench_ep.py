@@ -1,0 +1,103 @@
+"""Expectation propagation against long chains: how far off is it, and how fast?
+
+Question: on voting records, MNIST (4, 9) and two moons, for probit and level set, what is the mean
+and largest difference of label means from those of pCN chains with R-hat < 1.01, and in what time?
+
+    python benchmarks/bench_ep.py
+"""
+
+import json
+import os
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import graphuq as gq
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("GRAPHUQ_DATA", ROOT.parent / "shared" / "data"))
+
+
+def cases():
+    """Name, spectrum, true signs, labelled nodes."""
+    rng = np.random.default_rng(0)
+    moons = gq.datasets.two_moons(2000, noise_std=0.06)
+    graph = gq.graphs.knn_graph(moons.features, 20)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=150)
+    yield "two moons", spectrum, moons.signs(1), rng.choice(2000, 60, replace=False)
+    if not DATA.exists():
+        print(f"voting and MNIST skipped: no data sets in {DATA}; set GRAPHUQ_DATA")
+        return
+    voting = gq.datasets.load_voting(DATA)
+    graph = gq.graphs.complete_graph(voting.features, "gaussian", scale=1.25)
+    truth = voting.signs("democrat")
+    labelled = np.concatenate(
+        [rng.choice(np.flatnonzero(truth == s), k, False) for s, k in ((1, 3), (-1, 2))]
+    )
+    yield "voting", gq.laplacian_spectrum(graph, n_eigenpairs=435), truth, labelled
+    mnist = gq.datasets.load_mnist((4, 9), 2000, n_components=50, folder=DATA)
+    graph = gq.graphs.knn_graph(mnist.features, 20)
+    labelled = rng.choice(4000, 160, replace=False)
+    for tail in (False, True):
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=300, tail=tail)
+        yield "mnist49, tail" if tail else "mnist49", spectrum, mnist.signs(4), labelled
+
+
+def main():
+    warnings.simplefilter("ignore", gq.GraphuqWarning)
+    rows = []
+    print(
+        f"{'case':14} {'likelihood':10} {'EP ms':>8} {'pCN s':>7} {'R-hat':>7} {'mean diff':>9} "
+        f"{'largest':>8} {'MC error':>8} {'accuracy EP':>11} {'pCN':>7}"
+    )
+    for name, spectrum, truth, labelled in cases():
+        for kind, likelihood in (
+            ("probit", gq.likelihoods.Probit(0.1)),
+            ("level-set", gq.likelihoods.LevelSet(0.1)),
+        ):
+            prior = gq.priors.InverseLaplacian()
+            posterior = gq.Posterior(spectrum, prior, likelihood, labelled, truth[labelled])
+            method = gq.inference.ExpectationPropagation()
+            fast = gq.infer(posterior, method)  # compiles
+            began = time.perf_counter()
+            fast = gq.infer(posterior, method)
+            ep_seconds = time.perf_counter() - began
+            began = time.perf_counter()
+            slow = gq.infer(
+                posterior,
+                gq.inference.PCN(),
+                n_samples=4000,
+                n_warmup=10_000,
+                thin=300,
+                stop=gq.Converged(ess=1500),
+                precision="float32",
+            )
+            gap = np.abs(fast.label_mean - slow.label_mean)
+            row = {
+                "case": name,
+                "likelihood": kind,
+                "ep_ms": ep_seconds * 1e3,
+                "pcn_s": time.perf_counter() - began,
+                "rhat": slow.diagnostics.rhat,
+                "mean_difference": float(gap.mean()),
+                "largest_difference": float(gap.max()),
+                "mean_mcse": float(slow.label_mcse.mean()),
+                "accuracy_ep": gq.scores.accuracy(fast.label_mean, truth, labelled),
+                "accuracy_pcn": gq.scores.accuracy(slow.label_mean, truth, labelled),
+            }
+            rows.append(row)
+            print(
+                f"{name:14} {kind:10} {row['ep_ms']:8.0f} {row['pcn_s']:7.1f} {row['rhat']:7.4f} "
+                f"{row['mean_difference']:9.4f} {row['largest_difference']:8.4f} "
+                f"{row['mean_mcse']:8.4f} {row['accuracy_ep']:11.4f} {row['accuracy_pcn']:7.4f}",
+                flush=True,
+            )
+    output = ROOT / "benchmarks" / "results" / "ep.json"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,204 @@
+"""Expectation propagation against orthant probabilities, long chains, and finite differences."""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from reference import covariance, level_set_label_mean, orthant, probit_label_mean
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.inference import expectation_propagation as ep
+
+WEIGHTS = random_adjacency(24, seed=3)
+GRAPH = gq.graphs.from_adjacency(WEIGHTS)
+LABELLED, LABELS = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]
+CASES = [(12, None, 4), (12, 0.8, 4), (4, 0.9, 6), (4, None, 6)]  # (ℓ, λ̄, J): every field
+
+
+def build(likelihood, n_eigenpairs, tail, n_labelled, laplacian="symmetric"):
+    spectrum = gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs, tail=tail or False)
+    labelled, labels = LABELLED[:n_labelled], LABELS[:n_labelled]
+    prior = gq.priors.InverseLaplacian()
+    return gq.Posterior(spectrum, prior, likelihood, labelled, labels)
+
+
+@pytest.mark.parametrize(("n_eigenpairs", "tail", "n_labelled"), CASES)
+@pytest.mark.parametrize("laplacian", ["symmetric", "random-walk"])
+def test_conditioning_on_sites_is_gaussian_conditioning(n_eigenpairs, tail, n_labelled, laplacian):
+    """The field given Gaussian observations, by the textbook formula on all N nodes."""
+    likelihood = gq.likelihoods.Probit(0.4)
+    posterior = build(likelihood, n_eigenpairs, tail, n_labelled, laplacian)
+    rng = np.random.default_rng(0)
+    tau, nu = rng.uniform(0.5, 2, n_labelled), rng.normal(size=n_labelled)
+    with jax.enable_x64(True):
+        found = posterior.field.condition(jnp.asarray(tau), jnp.asarray(nu))
+    prior = covariance(WEIGHTS, n_eigenpairs, tail, laplacian)
+    labelled = posterior.labelled
+    block = prior[np.ix_(labelled, labelled)]
+    gain = np.linalg.solve(block + np.diag(1 / tau), prior[labelled]).T
+    mean, cov = gain @ (nu / tau), prior - gain @ prior[labelled]
+    np.testing.assert_allclose(found.mean, mean[labelled], atol=1e-9)
+    np.testing.assert_allclose(found.variance, np.diag(cov)[labelled], atol=1e-9)
+    # ∫ N(u; 0, G) exp(νu − τu²/2): a Gaussian density in ν/τ, without its own constant.
+    y, noisy = nu / tau, block + np.diag(1 / tau)
+    log_norm = 0.5 * (nu @ y) - 0.5 * (
+        y @ np.linalg.solve(noisy, y) + np.linalg.slogdet(noisy)[1] + np.log(tau).sum()
+    )
+    assert float(found.log_normalizer) == pytest.approx(log_norm, abs=1e-9)
+    rows = np.setdiff1d(np.arange(24), labelled)
+    q, scale = posterior.spectrum.eigenvectors[rows], posterior.spectrum.node_scale[rows]
+    loadings = q @ posterior.field.coefficient_map
+    np.testing.assert_allclose(
+        scale * (loadings @ np.asarray(found.seen_mean)), mean[rows], atol=1e-8
+    )
+    spread = ((loadings @ np.asarray(found.seen_covariance)) * loadings).sum(axis=1)
+    np.testing.assert_allclose(
+        scale**2 * (posterior.field.conditional_std(q) ** 2 + spread),
+        np.diag(cov)[rows],
+        atol=1e-8,
+    )
+
+
+@pytest.mark.parametrize(("n_eigenpairs", "tail", "n_labelled"), CASES[:3])
+@pytest.mark.parametrize(
+    "likelihood",
+    [gq.likelihoods.Probit(0.4), gq.likelihoods.LevelSet(1.0), gq.likelihoods.LevelSet(0.4)],
+    ids=repr,
+)
+def test_label_means_and_evidence(likelihood, n_eigenpairs, tail, n_labelled):
+    """Within 0.01 of the exact label means, and 0.003 of the exact log evidence."""
+    posterior = build(likelihood, n_eigenpairs, tail, n_labelled)
+    result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    prior = covariance(WEIGHTS, n_eigenpairs, tail)
+    labelled, labels = LABELLED[:n_labelled], LABELS[:n_labelled]
+    noise, nodes = likelihood.noise_std, [1, 3, 5, 20, 23]  # node 3 is labelled
+    block = prior[np.ix_(labelled, labelled)]
+    if isinstance(likelihood, gq.likelihoods.Probit):
+        truth = [probit_label_mean(prior, labelled, labels, noise, node) for node in nodes]
+        evidence = orthant(block + noise**2 * np.eye(n_labelled), labels)
+    else:
+        truth = [level_set_label_mean(prior, labelled, labels, noise, node) for node in nodes]
+        evidence = sum(
+            np.exp(-2 * np.sum(np.array(signs) != labels) / noise**2) * orthant(block, signs)
+            for signs in itertools.product([-1, 1], repeat=n_labelled)
+        )
+    np.testing.assert_allclose(result.label_mean[nodes], truth, atol=0.01)
+    assert result.log_evidence == pytest.approx(np.log(evidence), abs=0.003)
+
+
+def test_against_a_long_chain_where_labels_are_many():
+    """Two moons, 60 labels: the error of expectation propagation, measured."""
+    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, seed=0)
+    graph = gq.graphs.knn_graph(moons.features, 10)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=40)
+    posterior = gq.Posterior(
+        spectrum,
+        gq.priors.InverseLaplacian(),
+        gq.likelihoods.Probit(0.3),
+        np.arange(60),
+        moons.signs(1)[:60],
+    )
+    fast = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    slow = gq.infer(posterior, gq.inference.PCN(), n_samples=3000, thin=50, n_warmup=5000, seed=0)
+    assert slow.label_mcse.max() < 0.03
+    assert np.abs(fast.label_mean - slow.label_mean).mean() < 0.01
+    np.testing.assert_allclose(fast.latent_std, slow.latent_std, rtol=0.15)
+
+
+@pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(0.4), gq.likelihoods.LevelSet(0.8)])
+def test_log_partition_against_quadrature(likelihood):
+    mean, variance = np.array([0.3, -1.2, 2.0]), np.array([0.5, 2.0, 0.1])
+    y = np.array([1.0, 1.0, -1.0])
+    with jax.enable_x64(True):
+        arrays = jnp.asarray(mean), jnp.asarray(variance), jnp.asarray(y)
+        closed = np.asarray(likelihood.log_partition(*arrays))
+        default = np.asarray(super(type(likelihood), likelihood).log_partition(*arrays))
+
+        def integrand(u, j):
+            p = np.exp(float(likelihood.log_prob(jnp.asarray([u]), arrays[2][j : j + 1])[0]))
+            return p * norm.pdf(u, mean[j], np.sqrt(variance[j]))
+
+        truth = [
+            np.log(
+                sum(
+                    quad(integrand, a, b, args=(j,), limit=200)[0]
+                    for a, b in (
+                        (mean[j] - 9 * np.sqrt(variance[j]), 0.0),
+                        (0.0, mean[j] + 9 * np.sqrt(variance[j])),
+                    )
+                )
+            )
+            for j in range(3)
+        ]
+    np.testing.assert_allclose(closed, truth, rtol=1e-6)
+    # Gauss-Hermite is exact for smooth likelihoods only: it sees a step to about 5 %.
+    np.testing.assert_allclose(default, truth, atol=1e-4 if likelihood.smooth else 0.1)
+
+
+def test_gradient_of_the_evidence():
+    """Sites held fixed, against finite differences of the whole fixed point."""
+    posterior = build(gq.likelihoods.Probit(0.4), 12, None, 4)
+
+    def at(noise_std):
+        likelihood = gq.likelihoods.Probit(noise_std)
+        target = eqx.tree_at(lambda t: t.likelihood, posterior.target, likelihood)
+        return gq.inference.ExpectationPropagation(tolerance=1e-12).fit(target)
+
+    step = 1e-4
+    numerical = (at(0.4 + step).log_evidence - at(0.4 - step).log_evidence) / (2 * step)
+    with jax.enable_x64(True):
+        target = ep.with_dtype(posterior.target, jnp.float64)
+        sites, _, _ = ep._iterate(target, jnp.asarray(1.0), 500, jnp.asarray(1e-12))
+
+        def evidence(noise_std):
+            moved = eqx.tree_at(lambda t: t.likelihood.noise_std, target, noise_std)
+            return ep.log_evidence(moved, sites)
+
+        exact = float(jax.grad(evidence)(jnp.asarray(0.4)))
+    assert exact == pytest.approx(numerical, rel=1e-5)
+
+
+def test_survives_a_file_and_has_no_draws(tmp_path):
+    posterior = build(gq.likelihoods.Probit(0.4), 12, 0.8, 4)
+    result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    result.save(tmp_path / "ep.nc")
+    again = gq.load(tmp_path / "ep.nc")
+    np.testing.assert_array_equal(again.label_mean, result.label_mean)
+    np.testing.assert_array_equal(again.credible_interval(0.9), result.credible_interval(0.9))
+    assert again.log_evidence == result.log_evidence
+    assert again.diagnostics == result.diagnostics
+    assert "approximation" in repr(again)
+    with pytest.raises(IncompatibleParts, match="has no draws"):
+        result.draws  # noqa: B018
+    gq.write_report(result, tmp_path / "report.html")
+    assert "how far off" in (tmp_path / "report.html").read_text()
+
+
+def test_unsettled_iteration_is_an_error_in_words():
+    posterior = build(gq.likelihoods.Probit(0.01), 12, None, 4)
+    with pytest.raises(InvalidInput, match="did not settle within 1 sweeps"):
+        gq.infer(posterior, gq.inference.ExpectationPropagation(max_sweeps=1))
+
+
+def test_components_without_labels_keep_the_prior():
+    from scipy import sparse
+
+    from graphuq.errors import DisconnectedGraphWarning
+
+    blocks = [random_adjacency(12, seed=s) for s in range(2)]
+    with pytest.warns(DisconnectedGraphWarning):
+        graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=10)
+    posterior = gq.Posterior(
+        spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.3), [0, 5], [1, -1]
+    )
+    result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    np.testing.assert_allclose(result.label_mean[12:], 0, atol=1e-12)
+    assert (result.latent_std[12:] > 0.05).all()
