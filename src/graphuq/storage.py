@@ -33,8 +33,10 @@ def write_tree(tree: xr.DataTree, path: str | Path) -> None:
         If the file cannot be written.
     """
     tree.attrs |= {"graphuq_format": FORMAT, "graphuq_version": version()}
+    # In memory first: HDF5 crashes the process at exit when the disk fills up beneath it.
+    content = tree.to_netcdf(engine="h5netcdf")
     with written_whole(path) as temporary:
-        tree.to_netcdf(str(temporary), engine="h5netcdf")
+        temporary.write_bytes(content)
 
 
 def read_tree(path: str | Path) -> xr.DataTree:
