@@ -16,7 +16,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 import graphuq.graphs
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import FeatureSpace, Graph, complete_graph, from_adjacency, knn_graph
-from graphuq.inference import PCN, Approximation, ExpectationPropagation, Gaussian, Kernel
+from graphuq.inference import (
+    PCN,
+    Approximation,
+    ExpectationPropagation,
+    Gaussian,
+    Hamiltonian,
+    Kernel,
+)
 from graphuq.labels import check_two_classes, split_labels
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 from graphuq.posterior import Posterior
@@ -33,6 +40,7 @@ LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {"probit": Probit, "level-set
 PRIORS: dict[str, Callable[[], Prior]] = {"inverse-laplacian": InverseLaplacian}
 METHODS: dict[str, Callable[[], Kernel | Approximation]] = {
     "pcn": PCN,
+    "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
     "expectation-propagation": ExpectationPropagation,
 }
 
@@ -62,8 +70,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     prior : {"inverse-laplacian"} or Prior, default "inverse-laplacian"
     likelihood : {"probit", "level-set"} or Likelihood, default "probit"
         By name with noise γ = 0.1; ``gq.likelihoods.Probit(noise_std=0.5)`` for another.
-    inference : {"pcn", "expectation-propagation"}, Kernel or Approximation, default "pcn"
-        Expectation propagation answers at once, without a bound on its error.
+    inference : {"pcn", "hamiltonian", "expectation-propagation"}, Kernel or Approximation
+        Default "pcn". Hamiltonian, about expectation propagation, is the fastest for probit;
+        expectation propagation answers at once, without a bound on its error.
     n_samples : int, default 4000
         Most kept draws a chain: sampling stops once R-hat < 1.01 and ESS > 400.
     n_chains, n_warmup, thin : int, default 8, 2000 and 50

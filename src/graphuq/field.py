@@ -125,6 +125,15 @@ class LowRankField(LabelledField):
         """All of the white coordinates."""
         return white
 
+    def rotated(self, rotation: Float[np.ndarray, "r r"]) -> "LowRankField":
+        """The same field in coordinates y with ``x = rotation y``, white as well."""
+        return LowRankField(
+            factor=self.factor @ rotation,
+            coefficient_map=self.coefficient_map @ rotation,
+            mode_variance=self.mode_variance,
+            tail_std=self.tail_std,
+        )
+
     def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
         """By the Cholesky factor of ``I + Fᵀ diag(τ) F``, r×r."""
         factor = jnp.asarray(self.factor)

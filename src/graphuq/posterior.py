@@ -10,8 +10,15 @@ import numpy as np
 from jax.scipy.sparse.linalg import cg
 from jaxtyping import Float, Int, PRNGKeyArray
 
-from graphuq.errors import InvalidInput, require
-from graphuq.field import Array, Field, LabelledField, NodeField, labelled_field
+from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.field import (
+    Array,
+    Field,
+    LabelledField,
+    LowRankField,
+    NodeField,
+    labelled_field,
+)
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Spectrum
@@ -67,6 +74,64 @@ class Target(eqx.Module):
     def log_density(self, white: Float[Array, " n"]) -> Float[Array, ""]:
         """Log posterior density in white coordinates, up to a constant."""
         return self.log_likelihood(white) - 0.5 * (white**2).sum()
+
+
+class ReferredTarget(eqx.Module):
+    """The same posterior, whitened by a Gaussian that is close to it instead of by its prior.
+
+    With ``x = U (μ + √s z)``, z is standard normal under the reference and the rest of the
+    density, ``log p(y | x) − |x|²/2 + |z|²/2``, takes the place of the log likelihood: a kernel
+    that leaves the prior invariant then proposes from the reference. U makes the reference's
+    covariance diagonal and the prior no less white, so that a step costs what it did.
+    """
+
+    target: Target  # in the coordinates Uᵀ x
+    mean: Float[Array, " n"]  # μ
+    scale: Float[Array, " n"]  # √s
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+        return self.target.dimension
+
+    def to_target(self, z: Float[Array, "*S n"]) -> Float[Array, "*S n"]:
+        """Coordinates of `target` that belong to z."""
+        return self.mean + self.scale * z
+
+    def log_likelihood(self, z: Float[Array, " n"]) -> Float[Array, ""]:
+        """Log density of the posterior over the reference, up to a constant."""
+        white = self.to_target(z)
+        return self.target.log_density(white) + 0.5 * (z**2).sum()
+
+    def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
+        """A draw from the reference."""
+        return jax.random.normal(key, (self.dimension,), self.mean.dtype)
+
+
+def refer(
+    target: Target, mean: Float[np.ndarray, " n"], covariance: Float[np.ndarray, "n n"]
+) -> tuple[ReferredTarget, Float[np.ndarray, "n n"]]:
+    """Whiten a target by the Gaussian of a given mean and covariance in its coordinates.
+
+    Returns
+    -------
+    referred : ReferredTarget
+    rotation : numpy.ndarray, shape (n, n)
+        U: coordinates of ``target`` are ``rotation @ referred.to_target(z)``.
+
+    Raises
+    ------
+    IncompatibleParts
+        If the field has a tail and more labels than modes: then no n×n matrix is kept.
+    """
+    if not isinstance(target.field, LowRankField):
+        raise IncompatibleParts(
+            "a reference needs a field without a tail, or with fewer labels than eigenpairs; "
+            "sample without reference"
+        )
+    variances, rotation = np.linalg.eigh(covariance)
+    rotated = Target(target.field.rotated(rotation), target.likelihood, target.labels)
+    return ReferredTarget(rotated, rotation.T @ mean, np.sqrt(variances)), rotation
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

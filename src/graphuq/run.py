@@ -1,6 +1,7 @@
 """Posterior × method → `Result`: the one place that checks that the parts fit."""
 
 import dataclasses
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -11,7 +12,7 @@ from graphuq.diagnostics import diagnose, node_positions
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import Approximation, Gaussian, Kernel
 from graphuq.inference.chains import Draws, run_chains
-from graphuq.posterior import Posterior
+from graphuq.posterior import Posterior, ReferredTarget, Target, refer
 from graphuq.progress import Progress, progress_bar
 from graphuq.result import Result, run_settings, warn_unless_converged
 from graphuq.summaries import Rows, summarize
@@ -92,22 +93,22 @@ def infer(
         )
     if isinstance(method, Approximation):
         return _report(posterior, method, method.fit(posterior.target), seed, "float64")
-    rule = None if stop is None else lambda draws: stop(posterior, draws)
+    target, back = _whitened(posterior, method.reference)
     with _reporting(progress) as report:
         draws = run_chains(
-            posterior.target,
-            method,
+            target,
+            dataclasses.replace(method, reference=None),
             n_samples=n_samples,
             n_chains=n_chains,
             n_warmup=n_warmup,
             thin=thin,
             seed=seed,
             precision=precision,
-            stop=rule,
+            stop=None if stop is None else lambda draws: stop(posterior, back(draws)),
             progress=report,
             checkpoint=checkpoint,
         )
-    result = _report(posterior, method, draws, seed, precision)
+    result = _report(posterior, method, back(draws), seed, precision)
     warn_unless_converged(result.diagnostics)
     return result
 
@@ -130,6 +131,26 @@ def _report(
         diagnostics=diagnose(answer, posterior, summaries.label_mcse),
         settings=run_settings(posterior, method, seed, precision),
     )
+
+
+def _whitened(
+    posterior: Posterior, reference: Approximation | None
+) -> tuple[Target | ReferredTarget, Callable[[Draws], Draws]]:
+    """What the chains run on, and the map of their draws back to the posterior's coordinates."""
+    if reference is None:
+        return posterior.target, lambda draws: draws
+    gaussian = reference.fit(posterior.target)
+    referred, rotation = refer(posterior.target, gaussian.seen_mean, gaussian.seen_covariance)
+
+    def back(draws: Draws) -> Draws:
+        z = draws.white.astype(np.float64)
+        white = np.asarray(referred.to_target(z)) @ rotation.T
+        correction = 0.5 * ((white**2).sum(axis=-1) - (z**2).sum(axis=-1))
+        return dataclasses.replace(
+            draws, white=white, log_likelihood=draws.log_likelihood + correction
+        )
+
+    return referred, back
 
 
 def _reporting(progress: bool | Progress) -> AbstractContextManager[Progress | None]:

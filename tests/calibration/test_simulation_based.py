@@ -26,7 +26,7 @@ def simulate_labels(likelihood, u, rng):
     return np.sign(u) * np.where(rng.uniform(size=len(u)) < wrong, -1, 1)
 
 
-def ranks(likelihood, assumed, tail):
+def ranks(likelihood, assumed, tail, kernel=None):
     """Ranks from 0 to 19 of u at two nodes over many simulated data sets."""
     graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=10, tail=tail)
@@ -43,7 +43,7 @@ def ranks(likelihood, assumed, tail):
         object.__setattr__(posterior, "labels", labels)  # one class only may occur, too
         draws = run_chains(
             posterior.target,
-            gq.inference.PCN(),
+            kernel or gq.inference.PCN(),
             n_samples=N_RANKS,
             n_chains=1,
             n_warmup=4000,
@@ -77,3 +77,11 @@ def test_wrong_noise_is_noticed():
     """Negative control: labels are far noisier than the model believes."""
     found = ranks(gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1), tail=False)
     assert min(p_values(found)) < 1e-3 / 8
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tail", [False, True])
+def test_ranks_are_uniform_by_hamiltonian(tail):
+    likelihood = gq.likelihoods.Probit(0.5)
+    found = ranks(likelihood, likelihood, tail, gq.inference.Hamiltonian())
+    assert min(p_values(found)) > 1e-3 / 8

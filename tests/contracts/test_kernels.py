@@ -15,7 +15,7 @@ from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Target
 
-ALL_KERNELS = [gq.inference.PCN(0.6)]
+ALL_KERNELS = [gq.inference.PCN(0.6), gq.inference.Hamiltonian(0.3)]
 
 
 class LogLinear(Likelihood):

@@ -51,7 +51,9 @@ def classify(
     ] = "none",
     likelihood: Annotated[str, typer.Option(help="probit or level-set.")] = "probit",
     noise_std: Annotated[float, typer.Option(help="Label noise γ > 0.")] = 0.1,
-    inference: Annotated[str, typer.Option(help="pcn, or expectation-propagation.")] = "pcn",
+    inference: Annotated[
+        str, typer.Option(help="pcn, hamiltonian or expectation-propagation.")
+    ] = "pcn",
     n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,
     n_chains: Annotated[int, typer.Option(help="Chains.")] = 8,
     n_warmup: Annotated[int, typer.Option(help="Warm-up steps.")] = 2000,

@@ -2,6 +2,7 @@
 
 from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, State
 from graphuq.inference.expectation_propagation import ExpectationPropagation
+from graphuq.inference.hamiltonian import Hamiltonian
 from graphuq.inference.pcn import PCN
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Approximation",
     "ExpectationPropagation",
     "Gaussian",
+    "Hamiltonian",
     "Info",
     "Kernel",
     "State",

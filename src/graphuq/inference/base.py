@@ -38,38 +38,6 @@ class Info(NamedTuple):
     accepted: Bool[Array, ""]
 
 
-class Kernel(eqx.Module):
-    """A Markov kernel that leaves the posterior invariant.
-
-    Subclasses are small immutable values with a ``step_size`` in (0, `max_step_size`], which
-    the driver adapts in warm-up so that the acceptance probability is `target_acceptance`.
-    """
-
-    step_size: eqx.AbstractVar[float | Float[Array, ""]]
-    target_acceptance: eqx.AbstractVar[float]
-    max_step_size: ClassVar[float]
-    requires_gradient: ClassVar[bool]
-
-    def init(self, white: Float[Array, " n"], target: WhiteTarget) -> State:
-        """State at a given point."""
-        return State(white, target.log_likelihood(white))
-
-    @abstractmethod
-    def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
-        """One step of the chain."""
-
-
-def with_dtype(tree: Any, dtype: Any) -> Any:
-    """All floating leaves as JAX arrays of one type, so that none of them is compiled in."""
-
-    def cast(leaf: Any) -> Any:
-        if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
-            return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
-        return jnp.asarray(leaf, dtype)
-
-    return jax.tree.map(cast, tree)
-
-
 @runtime_checkable
 class SiteTarget(Protocol):
     """A target whose field can be conditioned on Gaussian sites at its labels."""
@@ -120,12 +88,56 @@ class Approximation(eqx.Module):
         """The Gaussian."""
 
 
-def metropolis(key: PRNGKeyArray, current: State, proposal: State) -> tuple[State, Info]:
+class Kernel(eqx.Module):
+    """A Markov kernel that leaves the posterior invariant.
+
+    Subclasses are small immutable values with a ``step_size`` in (0, `max_step_size`], which
+    the driver adapts in warm-up so that the acceptance probability is `target_acceptance`, and a
+    ``reference``, whose Gaussian takes the place of the prior that they leave invariant.
+    """
+
+    reference: eqx.AbstractVar[Approximation | None]
+    step_size: eqx.AbstractVar[float | Float[Array, ""]]
+    target_acceptance: eqx.AbstractVar[float]
+    requires_gradient: ClassVar[bool]
+
+    @property
+    def max_step_size(self) -> float:
+        """What warm-up does not exceed."""
+        return 1.0
+
+    def init(self, white: Float[Array, " n"], target: WhiteTarget) -> State:
+        """State at a given point."""
+        return State(white, target.log_likelihood(white))
+
+    @abstractmethod
+    def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
+        """One step of the chain."""
+
+
+def with_dtype(tree: Any, dtype: Any) -> Any:
+    """All floating leaves as JAX arrays of one type, so that none of them is compiled in."""
+
+    def cast(leaf: Any) -> Any:
+        if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
+            return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+        return jnp.asarray(leaf, dtype)
+
+    return jax.tree.map(cast, tree)
+
+
+def metropolis(
+    key: PRNGKeyArray,
+    current: State,
+    proposal: State,
+    log_proposal_ratio: Float[Array, ""] | float = 0.0,
+) -> tuple[State, Info]:
     """Accept the proposal with probability ``min(1, exp(Φ(u) − Φ(u')))`` (Bertozzi, Alg. 1).
 
-    For proposals that leave the prior invariant. A proposal whose likelihood is NaN is rejected.
+    For proposals that leave the prior invariant; others say by ``log_proposal_ratio`` how much
+    they fail to. A proposal whose likelihood is NaN is rejected.
     """
-    log_ratio = proposal.log_likelihood - current.log_likelihood
+    log_ratio = proposal.log_likelihood - current.log_likelihood + log_proposal_ratio
     probability = jnp.exp(jnp.minimum(jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio), 0.0))
     accepted = jax.random.uniform(key, dtype=probability.dtype) < probability
     state = State(

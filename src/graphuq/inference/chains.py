@@ -301,7 +301,9 @@ def _fingerprint(
     precision: str,
 ) -> str:
     digest = hashlib.sha256(
-        repr((kernel, n_chains, n_warmup, thin, seed, precision, type(target.likelihood))).encode()
+        repr(
+            (kernel, n_chains, n_warmup, thin, seed, precision, str(jax.tree.structure(target)))
+        ).encode()
     )
     for leaf in jax.tree.leaves(target):
         digest.update(np.asarray(leaf).tobytes())

@@ -1,0 +1,122 @@
+"""Samplers about a reference Gaussian: the same posterior, in fewer steps."""
+
+import dataclasses
+
+import jax
+import numpy as np
+import pytest
+from reference import covariance, probit_label_mean
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import IncompatibleParts
+from graphuq.inference.base import with_dtype
+from graphuq.inference.chains import run_chains
+from graphuq.posterior import ReferredTarget, refer
+
+WEIGHTS = random_adjacency(24, seed=3)
+LABELLED, LABELS = [0, 3, 7, 12], [1, -1, 1, -1]
+NODES = [1, 5, 7, 20]
+EP = gq.inference.ExpectationPropagation()
+KERNELS = [
+    gq.inference.PCN(reference=EP),
+    gq.inference.Hamiltonian(),
+    gq.inference.Hamiltonian(reference=EP),
+]
+
+
+def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABELS):
+    graph = gq.graphs.from_adjacency(WEIGHTS)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail or False)
+    return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+@pytest.mark.parametrize("tail", [None, 0.8])
+def test_label_means(kernel, tail):
+    """Against orthant probabilities, with noise small enough for the posterior to be skew."""
+    posterior = build(gq.likelihoods.Probit(0.15), tail=tail)
+    result = gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=3, seed=1)
+    prior = covariance(WEIGHTS, 12, tail)
+    truth = [probit_label_mean(prior, LABELLED, LABELS, 0.15, node) for node in NODES]
+    error = result.label_mcse[NODES]
+    assert error.max() < 0.01
+    assert np.all(np.abs(result.label_mean[NODES] - truth) < 4 * error + 2e-5)
+
+
+def test_step_likelihood_about_a_reference():
+    """pCN needs no gradient; both ways of whitening agree."""
+    posterior = build(gq.likelihoods.LevelSet(0.7))
+    results = [
+        gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=10, seed=2)
+        for kernel in (gq.inference.PCN(), gq.inference.PCN(reference=EP))
+    ]
+    error = np.hypot(results[0].label_mcse, results[1].label_mcse)
+    assert error.max() < 0.02
+    assert np.all(np.abs(results[0].label_mean - results[1].label_mean) < 4.5 * error)
+
+
+class Uncorrected(ReferredTarget):
+    """Negative control: forgets to divide by the reference."""
+
+    def log_likelihood(self, z):
+        return self.target.log_likelihood(self.to_target(z))
+
+
+def test_wrong_reference_density_is_noticed():
+    posterior = build(gq.likelihoods.Probit(0.15))
+    gaussian = EP.fit(posterior.target)
+    right, rotation = refer(posterior.target, gaussian.seen_mean, gaussian.seen_covariance)
+    wrong = Uncorrected(right.target, right.mean, right.scale)
+    means, errors = [], []
+    for target in (right, wrong):
+        draws = run_chains(target, gq.inference.PCN(), n_samples=1000, n_chains=16, thin=10)
+        x = np.asarray(target.to_target(draws.white)) @ rotation.T
+        with jax.enable_x64(True):
+            u = np.asarray(jax.vmap(jax.vmap(posterior.field.at_labelled))(x))[..., 0]
+        means.append(u.mean())
+        errors.append(u.mean(axis=1).std(ddof=1) / 4)
+    assert abs(means[0] - means[1]) > 6 * np.hypot(*errors)
+
+
+def test_draws_come_back_in_the_coordinates_of_the_posterior():
+    posterior = build(gq.likelihoods.Probit(0.3))
+    result = gq.infer(posterior, KERNELS[2], n_samples=1000, n_chains=4, thin=2, seed=0)
+    with jax.enable_x64(True):
+        target = with_dtype(posterior.target, np.dtype(np.float64))
+        log_likelihood = jax.vmap(jax.vmap(target.log_likelihood))(result.draws.white)
+    np.testing.assert_allclose(result.draws.log_likelihood, log_likelihood, atol=1e-9)
+
+
+def test_hamiltonian_needs_a_gradient():
+    with pytest.raises(IncompatibleParts, match="needs a gradient"):
+        gq.infer(build(gq.likelihoods.LevelSet(0.5)), gq.inference.Hamiltonian())
+
+
+def test_reference_needs_a_low_rank_field():
+    labelled, labels = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]
+    posterior = build(gq.likelihoods.Probit(0.4), 4, 0.9, labelled, labels)
+    with pytest.raises(IncompatibleParts, match="sample without reference"):
+        gq.infer(posterior, gq.inference.PCN(reference=EP))
+    result = gq.infer(posterior, gq.inference.Hamiltonian(), n_samples=500, thin=2)
+    assert result.diagnostics.converged
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_interrupted_run_about_a_reference_resumes(tmp_path):
+    posterior = build(gq.likelihoods.Probit(0.3))
+    options = {"n_samples": 150, "n_chains": 4, "thin": 2, "n_warmup": 200}
+    whole = gq.infer(posterior, KERNELS[2], **options)
+    calls = []
+
+    def interrupt(*args):
+        calls.append(args)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "run.npz"
+    with pytest.raises(KeyboardInterrupt):
+        gq.infer(posterior, KERNELS[2], progress=interrupt, checkpoint=path, **options)
+    resumed = gq.infer(posterior, KERNELS[2], checkpoint=path, **options)
+    np.testing.assert_array_equal(resumed.label_mean, whole.label_mean)
+    assert dataclasses.asdict(resumed.diagnostics)["rhat"] == whole.diagnostics.rhat
