@@ -76,6 +76,35 @@ def test_interrupted_run_resumes_to_the_same_numbers(posterior, tmp_path, monkey
         assert len(resumed_calls) + stop_at == 6  # 2 blocks of warm-up, 4 of sampling
 
 
+def test_interruption_while_a_block_is_awaited_loses_no_draws(posterior, tmp_path, monkeypatch):
+    """The step is dispatched, its draws are not yet here: position and draws must stay in step."""
+    path = tmp_path / "run.npz"
+    whole = run_chains(posterior.target, gq.inference.PCN(), **OPTIONS)
+    kept, count = chains._Kept, []
+
+    class Awaited(kept):
+        def __new__(cls, *args):
+            count.append(1)
+            if len(count) == 4:  # after two blocks of warm-up and one of sampling
+                raise KeyboardInterrupt
+            return kept(*args)
+
+    _run_block = chains._run_block
+
+    def run_block(*args):
+        with monkeypatch.context() as patch:
+            patch.setattr(chains, "_Kept", kept)
+            return _run_block(*args)
+
+    monkeypatch.setattr(chains, "_run_block", run_block)
+    monkeypatch.setattr(chains, "_Kept", Awaited)
+    with pytest.raises(KeyboardInterrupt):
+        run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, **OPTIONS)
+    monkeypatch.undo()
+    resumed = run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, **OPTIONS)
+    np.testing.assert_array_equal(resumed.white, whole.white)
+
+
 def test_checkpoint_of_another_run_is_refused(posterior, tmp_path):
     path = tmp_path / "run.npz"
     run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, **OPTIONS)

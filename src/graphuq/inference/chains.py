@@ -156,36 +156,37 @@ def run_chains(
         target, kernel = with_dtype(target, dtype), with_dtype(kernel, dtype)
         key_start, key_chains = jax.random.split(jax.random.key(seed))
         keys = jax.random.split(key_chains, n_chains)
-        position, kept = _load(checkpoint, fingerprint) or (
+        # One name for both, so that an interruption finds them in step with each other.
+        run = _load(checkpoint, fingerprint) or (
             _initial(jax.random.split(key_start, n_chains), target, kernel),
             [],
         )
         stopped_by = "fixed length"
         saved = time.perf_counter()
         try:
-            while (done := sum(k.white.shape[1] for k in kept)) < n_samples:
+            while (done := sum(k.white.shape[1] for k in run[1])) < n_samples:
                 reason = None
                 if stop is not None and _is_check(done):
-                    reason = stop(_collect(kept, position, n_samples, n_warmup, thin))
+                    reason = stop(_collect(*run, n_samples, n_warmup, thin))
                 if reason is not None:
                     stopped_by = reason
                     break
-                position, block = _run_block(keys, position, target, kernel, n_warmup, thin)
-                n_steps = int(position.n_steps)
-                if n_steps > n_warmup:
-                    kept.append(_Kept(*(np.asarray(leaf) for leaf in block)))
+                moved, computed = _run_block(keys, run[0], target, kernel, n_warmup, thin)
+                block = _Kept(*(np.asarray(leaf) for leaf in computed))
+                n_steps = int(moved.n_steps)
+                run = moved, [*run[1], block] if n_steps > n_warmup else run[1]
                 if progress is not None:
                     phase = "warm-up" if n_steps <= n_warmup else "sampling"
                     total = n_warmup + n_samples * thin
-                    acceptance = float(np.mean(np.asarray(block.acceptance)))
+                    acceptance = float(np.mean(block.acceptance))
                     progress(phase, min(n_steps, total), total, acceptance)
                 if checkpoint is not None and time.perf_counter() - saved > CHECKPOINT_SECONDS:
-                    _save(checkpoint, fingerprint, position, kept)
+                    _save(checkpoint, fingerprint, *run)
                     saved = time.perf_counter()
         finally:
             if checkpoint is not None:
-                _save(checkpoint, fingerprint, position, kept)
-        draws = _collect(kept, position, n_samples, n_warmup, thin)
+                _save(checkpoint, fingerprint, *run)
+        draws = _collect(*run, n_samples, n_warmup, thin)
     return dataclasses.replace(draws, stopped_by=stopped_by, seconds=time.perf_counter() - began)
 
 
@@ -276,7 +277,7 @@ def _adapt(
 
 
 def _collect(
-    kept: list[_Kept], position: _Position, n_samples: int, n_warmup: int, thin: int
+    position: _Position, kept: list[_Kept], n_samples: int, n_warmup: int, thin: int
 ) -> Draws:
     white, log_likelihood, acceptance = (
         np.concatenate(parts, axis=1)[:, :n_samples] for parts in zip(*kept, strict=True)
