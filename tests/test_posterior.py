@@ -88,3 +88,18 @@ def test_null_vectors_left_out_on_demand(graph, in_three_parts):
         gq.priors.InverseLaplacian(constant=False).spectral_std(
             gq.laplacian_spectrum(in_three_parts)
         )
+
+
+def test_labels_that_no_field_fits_are_refused():
+    """Two modes cannot alternate in sign along a path of eight."""
+    path = np.diag(np.ones(7), 1) + np.diag(np.ones(7), -1)
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path), n_eigenpairs=3)
+    posterior = gq.Posterior(
+        spectrum,
+        gq.priors.InverseLaplacian(),
+        gq.likelihoods.NoiseFree(),
+        np.arange(8),
+        [1, -1, 1, -1, 1, -1, 1, -1],
+    )
+    with pytest.raises(InvalidInput, match="probability zero at"):
+        gq.infer(posterior, gq.inference.ExactHamiltonian(), n_samples=50, thin=1, n_warmup=50)

@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from graphuq.diagnostics import diagnose, node_positions
-from graphuq.errors import IncompatibleParts
+from graphuq.errors import IncompatibleParts, require
 from graphuq.inference import Approximation, Gaussian, Kernel
 from graphuq.inference.chains import Draws, run_chains
 from graphuq.posterior import Posterior, ReferredTarget, Target, refer
@@ -91,6 +91,11 @@ def infer(
         raise IncompatibleParts(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
         )
+    if isinstance(method, Kernel) and method.requires_step and not posterior.likelihood.step:
+        raise IncompatibleParts(
+            f"{method} needs a likelihood of two levels, such as LevelSet, and "
+            f"{posterior.likelihood} is not; use Hamiltonian()"
+        )
     if isinstance(method, Approximation):
         return _report(posterior, method, method.fit(posterior.target), seed, "float64")
     target, back = _whitened(posterior, method.reference)
@@ -108,9 +113,23 @@ def infer(
             progress=report,
             checkpoint=checkpoint,
         )
+    _demand_a_fit(posterior, draws)
     result = _report(posterior, method, back(draws), seed, precision)
     warn_unless_converged(result.diagnostics)
     return result
+
+
+def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:
+    """Refuse draws of probability zero: no sampler found a field that fits all labels."""
+    lost = int((draws.log_likelihood == -np.inf).sum())
+    require(
+        lost == 0,
+        "likelihood",
+        f"{posterior.likelihood} gives the labels probability zero at {lost} of "
+        f"{draws.log_likelihood.size} draws",
+        "use one that allows wrong labels, more eigenpairs, or longer warm-up with "
+        "ExactHamiltonian()",
+    )
 
 
 def _report(

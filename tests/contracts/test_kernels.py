@@ -15,7 +15,14 @@ from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Target
 
-ALL_KERNELS = [gq.inference.PCN(0.6), gq.inference.Hamiltonian(0.3)]
+ALL_KERNELS = [
+    gq.inference.PCN(0.6),
+    gq.inference.Hamiltonian(0.3),
+    gq.inference.EllipticalSlice(),
+    gq.inference.ExactHamiltonian(),
+]
+FOR_SMOOTH = [kernel for kernel in ALL_KERNELS if not kernel.requires_step]
+FOR_STEPS = [kernel for kernel in ALL_KERNELS if not kernel.requires_gradient]
 
 
 class LogLinear(Likelihood):
@@ -35,6 +42,21 @@ class Undefined(Likelihood):
 
     def log_prob(self, u, y):
         return jnp.where(u < 0, jnp.nan, 0.0)
+
+
+class FreeOfCharge(gq.inference.ExactHamiltonian):
+    """Negative control: crosses every wall without paying for it."""
+
+    def prepare(self, target):
+        walls = super().prepare(target)
+        return eqx.tree_at(lambda w: w.rise, walls, jnp.zeros_like(walls.rise))
+
+
+class NoBracket(gq.inference.EllipticalSlice):
+    """Negative control: takes the first angle, whatever the likelihood says."""
+
+    def step(self, key, state, target):
+        return super().step(key, state._replace(log_likelihood=-jnp.inf), target)
 
 
 class NoContraction(gq.inference.PCN):
@@ -60,31 +82,55 @@ class AlwaysAccepts(gq.inference.PCN):
 
 def moments(kernel, likelihood):
     """Mean and mean square of u over 64 chains, and their standard errors."""
-    field = LowRankField(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0)
+    field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, likelihood, np.ones(1))
     draws = run_chains(target, kernel, n_samples=500, n_chains=64, n_warmup=500, thin=10, seed=11)
-    u = draws.white[..., 0]
+    u = draws.white @ [0.6, 0.8]
     chain = np.stack([u.mean(axis=1), (u**2).mean(axis=1)])
     return chain.mean(axis=1), chain.std(axis=1, ddof=1) / 8
 
 
-def holds(kernel):
-    estimate, error = moments(kernel, LogLinear(1.5))
+def agrees(kernel, likelihood, truth):
+    estimate, error = moments(kernel, likelihood)
     precise = error.max() < 0.08
-    return precise and np.all(np.abs(estimate - [1.5, 1 + 1.5**2]) < 4 * error)
+    return precise and np.all(np.abs(estimate - truth) < 4 * error)
 
 
-@pytest.mark.parametrize("kernel", ALL_KERNELS, ids=repr)
+def holds_for_tilt(kernel):
+    return agrees(kernel, LogLinear(1.5), [1.5, 1 + 1.5**2])
+
+
+def holds_for_step(kernel):
+    # b = 0.8 right of zero and a = 0.3 left of it: the mean is 2 φ(0) (b − a) / (a + b).
+    mean = np.sqrt(2 / np.pi) * (0.8 - 0.3) / (0.8 + 0.3)
+    return agrees(kernel, gq.likelihoods.AtomicNoise(p=0.8, q=0.7), [mean, 1.0])
+
+
+@pytest.mark.parametrize("kernel", FOR_SMOOTH, ids=repr)
 def test_tilted_normal(kernel):
-    assert holds(kernel)
+    assert holds_for_tilt(kernel)
 
 
-@pytest.mark.parametrize("kernel", [NoContraction(0.6), AlwaysAccepts(0.6)], ids=repr)
+@pytest.mark.parametrize("kernel", FOR_STEPS, ids=repr)
+def test_step(kernel):
+    assert holds_for_step(kernel)
+
+
+@pytest.mark.parametrize("kernel", FOR_STEPS, ids=repr)
+def test_half_normal(kernel):
+    assert agrees(kernel, gq.likelihoods.NoiseFree(), [np.sqrt(2 / np.pi), 1.0])
+
+
+@pytest.mark.parametrize("kernel", [NoContraction(0.6), AlwaysAccepts(0.6), NoBracket()], ids=repr)
 def test_wrong_kernels_are_caught(kernel):
-    assert not holds(kernel)
+    assert not holds_for_tilt(kernel)
 
 
-@pytest.mark.parametrize("kernel", ALL_KERNELS, ids=repr)
+def test_a_wall_that_costs_nothing_is_caught():
+    assert not holds_for_step(FreeOfCharge())
+
+
+@pytest.mark.parametrize("kernel", FOR_SMOOTH, ids=repr)
 def test_undefined_likelihood_is_never_entered(kernel):
     estimate, error = moments(kernel, Undefined())  # half normal: mean √(2/π), mean square 1
     assert np.all(np.abs(estimate - [np.sqrt(2 / np.pi), 1.0]) < 4 * error + 1e-3)

@@ -8,11 +8,15 @@ from scipy import sparse
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.priors import Prior
 
 ALL_PRIORS = [
     gq.priors.InverseLaplacian(),
     gq.priors.InverseLaplacian(constant=True),
+    gq.priors.Matern(),
+    gq.priors.Matern(tau=0.7, alpha=8.0, constant=True),
+    gq.priors.Matern(tau=0.0, alpha=1.5),
 ]
 
 
@@ -39,6 +43,46 @@ def test_one_a_node(prior, laplacian, tail, n_eigenpairs):
         assert np.trace(covariance) == pytest.approx(graph.n_nodes)
         assert np.isfinite(std.modes).all()
         assert (std.modes >= 0).all()
+
+
+def test_matern_is_a_power_of_the_shifted_spectrum():
+    graph = gq.graphs.from_adjacency(random_adjacency(20))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12)
+    std = gq.priors.Matern(tau=0.6, alpha=3.0, truncation=8, constant=True).spectral_std(spectrum)
+    expected = (spectrum.eigenvalues[:8] + 0.36) ** -1.5
+    np.testing.assert_allclose(std.modes[:8] / std.modes[0], expected / expected[0])
+    assert not std.modes[8:].any()
+
+
+@pytest.mark.parametrize("tail", [False, 0.5])
+def test_matern_contains_the_inverse_laplacian(tail):
+    for graph in graphs():
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=8, tail=tail)
+        found = gq.priors.Matern(tau=0.0, alpha=1.0).spectral_std(spectrum)
+        expected = gq.priors.InverseLaplacian().spectral_std(spectrum)
+        np.testing.assert_allclose(found.modes, expected.modes)
+        assert found.tail == pytest.approx(expected.tail)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tau": -1.0}, "tau: -1.0 is negative"),
+        ({"tau": 0.0, "constant": True}, "infinite variance"),
+        ({"alpha": 0.0}, "alpha: 0.0 is not positive"),
+        ({"truncation": 1}, "truncation: 1"),
+    ],
+)
+def test_matern_refuses(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        gq.priors.Matern(**options)
+
+
+def test_matern_refuses_a_cut_series_with_a_tail():
+    graph = gq.graphs.from_adjacency(random_adjacency(20))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12, tail=True)
+    with pytest.raises(IncompatibleParts, match="truncation=8 of 12 eigenpairs and a tail"):
+        gq.priors.Matern(truncation=8).spectral_std(spectrum)
 
 
 def test_every_exported_prior_is_under_the_law():

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from reference import covariance, level_set_label_mean, orthant, probit_label_mean
+from reference import covariance, orthant, probit_label_mean, step_label_mean
 from scipy.integrate import quad
 from scipy.stats import norm
 
@@ -20,6 +20,22 @@ WEIGHTS = random_adjacency(24, seed=3)
 GRAPH = gq.graphs.from_adjacency(WEIGHTS)
 LABELLED, LABELS = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]
 CASES = [(12, None, 4), (12, 0.8, 4), (4, 0.9, 6), (4, None, 6)]  # (ℓ, λ̄, J): every field
+
+
+# p(y | sign of u), up to a factor, by the paper's definitions: (sign, y) → level
+LEVELS = {
+    repr(gq.likelihoods.LevelSet(g)): {
+        (s, y): np.exp(-((y - s) ** 2) / (2 * g**2)) for s in (-1, 1) for y in (-1, 1)
+    }
+    for g in (0.4, 1.0)
+}
+LEVELS[repr(gq.likelihoods.AtomicNoise(0.9, 0.8))] = {
+    (1, 1): 0.9,
+    (1, -1): 0.1,
+    (-1, -1): 0.8,
+    (-1, 1): 0.2,
+}
+LEVELS[repr(gq.likelihoods.NoiseFree())] = {(1, 1): 1, (1, -1): 0, (-1, -1): 1, (-1, 1): 0}
 
 
 def build(likelihood, n_eigenpairs, tail, n_labelled, laplacian="symmetric"):
@@ -69,7 +85,13 @@ def test_conditioning_on_sites_is_gaussian_conditioning(n_eigenpairs, tail, n_la
 @pytest.mark.parametrize(("n_eigenpairs", "tail", "n_labelled"), CASES[:3])
 @pytest.mark.parametrize(
     "likelihood",
-    [gq.likelihoods.Probit(0.4), gq.likelihoods.LevelSet(1.0), gq.likelihoods.LevelSet(0.4)],
+    [
+        gq.likelihoods.Probit(0.4),
+        gq.likelihoods.LevelSet(1.0),
+        gq.likelihoods.LevelSet(0.4),
+        gq.likelihoods.AtomicNoise(0.9, 0.8),
+        gq.likelihoods.NoiseFree(),
+    ],
     ids=repr,
 )
 def test_label_means_and_evidence(likelihood, n_eigenpairs, tail, n_labelled):
@@ -78,15 +100,18 @@ def test_label_means_and_evidence(likelihood, n_eigenpairs, tail, n_labelled):
     result = gq.infer(posterior, gq.inference.ExpectationPropagation())
     prior = covariance(WEIGHTS, n_eigenpairs, tail)
     labelled, labels = LABELLED[:n_labelled], LABELS[:n_labelled]
-    noise, nodes = likelihood.noise_std, [1, 3, 5, 20, 23]  # node 3 is labelled
+    nodes = [1, 3, 5, 20, 23]  # node 3 is labelled
     block = prior[np.ix_(labelled, labelled)]
-    if isinstance(likelihood, gq.likelihoods.Probit):
+    if likelihood.smooth:
+        noise = likelihood.noise_std
         truth = [probit_label_mean(prior, labelled, labels, noise, node) for node in nodes]
         evidence = orthant(block + noise**2 * np.eye(n_labelled), labels)
     else:
-        truth = [level_set_label_mean(prior, labelled, labels, noise, node) for node in nodes]
+        levels = LEVELS[repr(likelihood)]
+        truth = [step_label_mean(prior, labelled, labels, levels, node) for node in nodes]
         evidence = sum(
-            np.exp(-2 * np.sum(np.array(signs) != labels) / noise**2) * orthant(block, signs)
+            np.prod([levels[s, y] for s, y in zip(signs, labels, strict=True)])
+            * orthant(block, signs)
             for signs in itertools.product([-1, 1], repeat=n_labelled)
         )
     np.testing.assert_allclose(result.label_mean[nodes], truth, atol=0.01)
@@ -112,14 +137,21 @@ def test_against_a_long_chain_where_labels_are_many():
     np.testing.assert_allclose(fast.latent_std, slow.latent_std, rtol=0.15)
 
 
-@pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(0.4), gq.likelihoods.LevelSet(0.8)])
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        gq.likelihoods.Probit(0.4),
+        gq.likelihoods.LevelSet(0.8),
+        gq.likelihoods.AtomicNoise(0.7, 0.9),
+    ],
+)
 def test_log_partition_against_quadrature(likelihood):
     mean, variance = np.array([0.3, -1.2, 2.0]), np.array([0.5, 2.0, 0.1])
     y = np.array([1.0, 1.0, -1.0])
     with jax.enable_x64(True):
         arrays = jnp.asarray(mean), jnp.asarray(variance), jnp.asarray(y)
         closed = np.asarray(likelihood.log_partition(*arrays))
-        default = np.asarray(super(type(likelihood), likelihood).log_partition(*arrays))
+        default = np.asarray(gq.likelihoods.Likelihood.log_partition(likelihood, *arrays))
 
         def integrand(u, j):
             p = np.exp(float(likelihood.log_prob(jnp.asarray([u]), arrays[2][j : j + 1])[0]))

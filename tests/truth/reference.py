@@ -50,8 +50,11 @@ def probit_label_mean(prior, labelled, labels, noise_std, node):
     return 2 * orthant(noisy, [*labels, 1]) / evidence - 1
 
 
-def level_set_label_mean(prior, labelled, labels, noise_std, node):
-    """E sign(u_node): a sum over the signs that u may have at the labelled nodes."""
+def step_label_mean(prior, labelled, labels, levels, node):
+    """E sign(u_node): a sum over the signs that u may have at the labelled nodes.
+
+    ``levels[sign, y]`` is the likelihood of a label y where u has that sign.
+    """
     if node in labelled:
         index, new = list(labelled), list(labelled).index(node)
     else:
@@ -59,8 +62,15 @@ def level_set_label_mean(prior, labelled, labels, noise_std, node):
     block = prior[np.ix_(index, index)]
     total = mean = 0.0
     for signs in itertools.product([-1, 1], repeat=len(index)):
-        mismatch = sum(s != y for s, y in zip(signs, labels, strict=False))
-        weight = np.exp(-2 * mismatch / noise_std**2) * orthant(block, signs)
+        likelihood = np.prod([levels[s, y] for s, y in zip(signs, labels, strict=False)])
+        weight = likelihood * orthant(block, signs) if likelihood else 0.0
         total += weight
         mean += weight * signs[new]
     return mean / total
+
+
+def level_set_label_mean(prior, labelled, labels, noise_std, node):
+    """The same for the level set: a label on the wrong side costs 2/γ²."""
+    wrong = np.exp(-2 / noise_std**2)
+    levels = {(1, 1): 1, (-1, -1): 1, (1, -1): wrong, (-1, 1): wrong}
+    return step_label_mean(prior, labelled, labels, levels, node)

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from reference import covariance, level_set_label_mean, probit_label_mean
+from reference import covariance, level_set_label_mean, probit_label_mean, step_label_mean
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.errors import IncompatibleParts
 
 LABELLED, LABELS = [0, 3, 7, 12], [1, -1, 1, -1]
 N_NODES, N_EIGENPAIRS = 24, 12
@@ -75,3 +76,35 @@ def test_wrong_noise_is_noticed():
     truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
     gap = np.abs(result.label_mean[NODES] - truth)
     assert (gap > 4 * result.label_mcse[NODES]).any()
+
+
+@pytest.mark.parametrize("gram_labels", [4096, 1])
+@pytest.mark.parametrize(
+    ("likelihood", "right", "wrong"),
+    [
+        (gq.likelihoods.LevelSet(1.0), {1: 1, -1: 1}, {1: np.exp(-2), -1: np.exp(-2)}),
+        (gq.likelihoods.AtomicNoise(0.9, 0.8), {1: 0.9, -1: 0.8}, {1: 0.2, -1: 0.1}),
+        (gq.likelihoods.NoiseFree(), {1: 1, -1: 1}, {1: 0, -1: 0}),
+    ],
+    ids=["level-set", "atomic", "noise-free"],
+)
+@pytest.mark.parametrize(("n_eigenpairs", "tail"), [(12, None), (12, 0.8), (3, 0.8)])
+def test_exact_hamiltonian(monkeypatch, likelihood, right, wrong, n_eigenpairs, tail, gram_labels):
+    """Every field; with walls' scalar products at hand, and computed on the way."""
+    monkeypatch.setattr("graphuq.inference.exact_hamiltonian.GRAM_LABELS", gram_labels)
+    graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail or False)
+    prior = gq.priors.InverseLaplacian()
+    posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
+    method = gq.inference.ExactHamiltonian(max_events=50 + gram_labels % 2)  # compiled anew
+    result = gq.infer(posterior, method, n_samples=2000, n_chains=32, thin=2, n_warmup=100, seed=1)
+    assert result.diagnostics.acceptance > 0.999
+    levels = {(y, y): right[y] for y in (-1, 1)} | {(-y, y): wrong[y] for y in (-1, 1)}
+    law = covariance(random_adjacency(N_NODES, seed=3), n_eigenpairs, tail)
+    truth = [step_label_mean(law, LABELLED, LABELS, levels, node) for node in NODES]
+    assert_label_means(result, truth, NODES)
+
+
+def test_steps_are_demanded(posterior):
+    with pytest.raises(IncompatibleParts, match="needs a likelihood of two levels"):
+        gq.infer(posterior, gq.inference.ExactHamiltonian())

@@ -1,6 +1,8 @@
 """Floor 4: ways to explore a posterior, one file each."""
 
 from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, State
+from graphuq.inference.elliptical_slice import EllipticalSlice
+from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.expectation_propagation import ExpectationPropagation
 from graphuq.inference.hamiltonian import Hamiltonian
 from graphuq.inference.pcn import PCN
@@ -8,6 +10,8 @@ from graphuq.inference.pcn import PCN
 __all__ = [
     "PCN",
     "Approximation",
+    "EllipticalSlice",
+    "ExactHamiltonian",
     "ExpectationPropagation",
     "Gaussian",
     "Hamiltonian",

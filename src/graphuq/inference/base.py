@@ -100,11 +100,16 @@ class Kernel(eqx.Module):
     step_size: eqx.AbstractVar[float | Float[Array, ""]]
     target_acceptance: eqx.AbstractVar[float]
     requires_gradient: ClassVar[bool]
+    requires_step: ClassVar[bool] = False  # a likelihood of two levels, `StepLikelihood`
 
     @property
     def max_step_size(self) -> float:
         """What warm-up does not exceed."""
         return 1.0
+
+    def prepare(self, target: Any) -> Any:
+        """The target, with whatever all steps share added to it; done once a block of steps."""
+        return target
 
     def init(self, white: Float[Array, " n"], target: WhiteTarget) -> State:
         """State at a given point."""

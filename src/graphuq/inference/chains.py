@@ -237,6 +237,7 @@ def _run_block(
     keys: Any, position: _Position, target: Any, kernel: Any, n_warmup: int, thin: int
 ) -> tuple[_Position, _Kept]:
     """`BLOCK` times `thin` steps of every chain; adapts while in warm-up."""
+    target = kernel.prepare(target)
 
     def step(_: Any, carry: Any) -> Any:
         position, acceptance = carry

@@ -1,7 +1,9 @@
 """Floor 3: what a label says about the field, one file each."""
 
-from graphuq.likelihoods.base import Likelihood
+from graphuq.likelihoods.atomic_noise import AtomicNoise
+from graphuq.likelihoods.base import Likelihood, StepLikelihood
 from graphuq.likelihoods.level_set import LevelSet
+from graphuq.likelihoods.noise_free import NoiseFree
 from graphuq.likelihoods.probit import Probit
 
-__all__ = ["LevelSet", "Likelihood", "Probit"]
+__all__ = ["AtomicNoise", "LevelSet", "Likelihood", "NoiseFree", "Probit", "StepLikelihood"]

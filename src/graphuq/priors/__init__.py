@@ -2,5 +2,6 @@
 
 from graphuq.priors.base import Prior, SpectralStd
 from graphuq.priors.inverse_laplacian import InverseLaplacian
+from graphuq.priors.matern import Matern
 
-__all__ = ["InverseLaplacian", "Prior", "SpectralStd"]
+__all__ = ["InverseLaplacian", "Matern", "Prior", "SpectralStd"]

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from graphuq.errors import IncompatibleParts
-from graphuq.priors.base import Prior, SpectralStd
+from graphuq.priors.base import Prior, SpectralStd, null_vectors_take_part
 from graphuq.spectrum import Spectrum
 
 
@@ -48,12 +47,7 @@ class InverseLaplacian(Prior):
             If null vectors are left out and isolated nodes have no other mode to live on.
         """
         n_null = spectrum.n_components
-        constant = n_null > 1 if self.constant is None else self.constant
-        if not constant and (n_isolated := int((spectrum.degrees == 0).sum())):
-            raise IncompatibleParts(
-                f"InverseLaplacian(constant=False) leaves u = 0 at {n_isolated} isolated "
-                "node(s); use constant=None, or drop those nodes"
-            )
+        constant = null_vectors_take_part(self.constant, spectrum)
         smallest_positive = spectrum.eigenvalues[n_null]
         precision = spectrum.eigenvalues.copy()
         precision[:n_null] = smallest_positive if constant else np.inf
