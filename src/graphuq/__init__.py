@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     )
     from graphuq.classifier import GraphClassifier
     from graphuq.errors import GraphuqError, GraphuqWarning
+    from graphuq.evidence import EvidenceMaximum, maximize_evidence
     from graphuq.posterior import Posterior
     from graphuq.report import write_report
     from graphuq.result import Result, load
@@ -29,6 +30,8 @@ _MODULE_OF = {
     "GraphClassifier": "classifier",
     "GraphuqError": "errors",
     "GraphuqWarning": "errors",
+    "EvidenceMaximum": "evidence",
+    "maximize_evidence": "evidence",
     "infer": "run",
     "Posterior": "posterior",
     "write_report": "report",
@@ -45,6 +48,7 @@ _MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors",
 __all__ = [
     "Converged",
     "CumulativeMean",
+    "EvidenceMaximum",
     "GraphClassifier",
     "GraphuqError",
     "GraphuqWarning",
@@ -59,6 +63,7 @@ __all__ = [
     "likelihoods",
     "load",
     "load_spectrum",
+    "maximize_evidence",
     "plots",
     "priors",
     "scores",

@@ -187,7 +187,7 @@ def test_gradient_of_the_evidence():
     numerical = (at(0.4 + step).log_evidence - at(0.4 - step).log_evidence) / (2 * step)
     with jax.enable_x64(True):
         target = ep.with_dtype(posterior.target, jnp.float64)
-        sites, _, _ = ep._iterate(target, jnp.asarray(1.0), 500, jnp.asarray(1e-12))
+        sites, _, _ = ep.settle(target, jnp.asarray(1.0), 500, jnp.asarray(1e-12))
 
         def evidence(noise_std):
             moved = eqx.tree_at(lambda t: t.likelihood.noise_std, target, noise_std)

@@ -54,7 +54,7 @@ class ExpectationPropagation(Approximation):
         with jax.enable_x64(True):
             target = with_dtype(target, jnp.float64)
             for damping in DAMPINGS:
-                sites, n_sweeps, change = _iterate(
+                sites, n_sweeps, change = settle(
                     target, jnp.asarray(damping), self.max_sweeps, jnp.asarray(self.tolerance)
                 )
                 if float(change) <= self.tolerance:
@@ -119,9 +119,14 @@ def _tilted_label_mean(target: Any, mean: Array, variance: Array) -> Array:
 
 
 @eqx.filter_jit
-def _iterate(
+def settle(
     target: Any, damping: Array, max_sweeps: int, tolerance: Array
 ) -> tuple[tuple[Array, Array], Array, Array]:
+    """Sites (precision, shift) of the fixed point, sweeps taken, and the last change.
+
+    ``target.field.condition`` is all that is asked of the field; a change above the tolerance
+    says that the fixed point was not reached.
+    """
     zeros = jnp.zeros_like(target.labels)
 
     def sweep(carry: Any) -> Any:

@@ -1,17 +1,13 @@
 """What every prior offers: eigenvalues → spectral standard deviations."""
 
 from abc import abstractmethod
-from typing import Any
 
 import equinox as eqx
-import jax
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts
 from graphuq.spectrum import Spectrum
-
-Array = jax.Array | np.ndarray  # NumPy, unless hyperparameters are traced
 
 
 class SpectralStd(eqx.Module):
@@ -19,14 +15,14 @@ class SpectralStd(eqx.Module):
 
     Attributes
     ----------
-    modes : array, shape (L,)
+    modes : numpy.ndarray, shape (L,)
         s_j >= 0 of each kept eigenvector.
     tail : float
         s̄ of everything orthogonal to them; 0 without a tail.
     """
 
-    modes: Float[Array, " L"]
-    tail: Any
+    modes: Float[np.ndarray, " L"]
+    tail: float
 
 
 class Prior(eqx.Module):
