@@ -68,9 +68,10 @@ def test_monte_carlo_error_is_that_of_repeated_runs(result):
 def test_rao_blackwell_estimates_what_signs_estimate(result):
     """Counting signs of completed draws gives the same number; ignoring the deviation does not."""
     rng = np.random.default_rng(0)
+    from graphuq.diagnostics import rows_of
     from graphuq.summaries import conditional_moments
 
-    rows = result._all_rows()
+    rows = rows_of(result.posterior)
     white = result.draws.white.reshape(-1, result.posterior.dimension)
     mean, std = conditional_moments(result.posterior.field, white, rows)
     signs = np.where(mean + std[:, None] * rng.normal(size=mean.shape) >= 0, 1.0, -1.0)

@@ -1,7 +1,6 @@
 """The scikit-learn face: composes graph, spectrum, posterior and inference; computes nothing."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +13,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import graphuq.graphs
-from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.graphs import FeatureSpace, Graph, complete_graph, from_adjacency, knn_graph
-from graphuq.inference import (
-    PCN,
-    Approximation,
-    ExpectationPropagation,
-    Gaussian,
-    Hamiltonian,
-    Kernel,
-)
+from graphuq.errors import StorageError, require
+from graphuq.evidence import maximize_evidence
+from graphuq.graphs import FeatureSpace
+from graphuq.inference import Gaussian
 from graphuq.labels import check_two_classes, split_labels
-from graphuq.likelihoods import LevelSet, Likelihood, Probit
+from graphuq.options import (
+    build_graph,
+    check_words,
+    chosen_by_evidence,
+    likelihood_of,
+    method_of,
+    prior_of,
+    seed_of,
+)
 from graphuq.posterior import Posterior
-from graphuq.priors import InverseLaplacian, Prior
 from graphuq.result import result_from_tree
 from graphuq.run import infer
 from graphuq.spectrum import laplacian_spectrum
@@ -35,14 +35,7 @@ from graphuq.stopping import Converged
 from graphuq.storage import part_from_json, part_to_json, read_tree, write_tree
 from graphuq.summaries import NodeSummaries
 
-GRAPHS = ("knn", "complete", "precomputed")
-LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {"probit": Probit, "level-set": LevelSet}
-PRIORS: dict[str, Callable[[], Prior]] = {"inverse-laplacian": InverseLaplacian}
-METHODS: dict[str, Callable[[], Kernel | Approximation]] = {
-    "pcn": PCN,
-    "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
-    "expectation-propagation": ExpectationPropagation,
-}
+LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
 
 
 class GraphClassifier(ClassifierMixin, BaseEstimator):
@@ -56,36 +49,46 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     graph : {"knn", "complete", "precomputed"}, default "knn"
         ``"precomputed"``: ``X`` is an (N, N) matrix of weights, dense or sparse.
     n_neighbors : int or "auto", default "auto"
-        K of the graph, or of the complete graph's local scales: 20 (10 for the complete
+        K of the graph, or of the complete graph's local scales: 15 (10 for the complete
         graph), or N − 1 where there are fewer rows.
-    weights : str or WeightFunction, default "self-tuning"
-        See `graphuq.graphs.knn_graph`.
+    weights : str or WeightFunction, default "auto"
+        See `graphuq.graphs.knn_graph`. "auto": self-tuning, of sharpness 4 for the
+        nearest-neighbour graph and 1/2 for the complete one.
     scale : float, optional
         Length of ``weights="gaussian"``.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
-    n_eigenpairs : int, optional
-        ℓ; by default 150, or N if that is less.
+    n_eigenpairs : int or "auto", optional
+        ℓ; by default 150, or N if that is less. "auto": as many of those as the evidence likes.
     tail : bool, float or "mean", default False
         What stands for the other eigenvalues; see `graphuq.laplacian_spectrum`.
-    prior : {"inverse-laplacian"} or Prior, default "inverse-laplacian"
-    likelihood : {"probit", "level-set"} or Likelihood, default "probit"
-        By name with noise γ = 0.1; ``gq.likelihoods.Probit(noise_std=0.5)`` for another.
-    inference : {"pcn", "hamiltonian", "expectation-propagation"}, Kernel or Approximation
-        Default "pcn". Hamiltonian, about expectation propagation, is the fastest for probit;
-        expectation propagation answers at once, without a bound on its error.
+    prior : {"auto", "matern", "inverse-laplacian"} or Prior, default "auto"
+        "auto": `Matern`, its τ and α chosen by `graphuq.maximize_evidence`.
+    likelihood : {"auto", "probit", "level-set", "atomic-noise", "noise-free"} or Likelihood
+        "auto", the default, is probit, its γ chosen by `graphuq.maximize_evidence`; by another
+        name, with the defaults of its class.
+    inference : str, Kernel or Approximation, default "auto"
+        "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
+        "expectation-propagation" answers at once, without a bound on its error; "pcn",
+        "hamiltonian" (about expectation propagation), "exact-hamiltonian" and
+        "elliptical-slice" sample.
     n_samples : int, default 4000
-        Most kept draws a chain: sampling stops once R-hat < 1.01 and ESS > 400.
-    n_chains, n_warmup, thin : int, default 8, 2000 and 50
+        Most kept draws a chain: sampling stops once R-hat < 1.01, effective samples exceed 400
+        and the Monte-Carlo error of every label mean is at most 0.01.
+    n_chains, n_warmup, thin : int, optional
         See `graphuq.infer`.
     until_converged : bool, default True
         False: always draw ``n_samples``.
-    precision : {"float64", "float32"}, default "float64"
+    precision : {"float32", "float64"}, default "float32"
+        Of the chains; all else is computed in float64. Label means of the two agree to within
+        their Monte-Carlo error (``benchmarks/bench_pcn.py``).
     missing_label : object, default -1
         Value of ``y`` that means unlabelled, besides NaN, None and "". None: those alone, so
         that −1 can be a class.
     random_state : int, Generator, RandomState or None, default 0
     progress : bool or callable, default False
         See `graphuq.infer`.
+    preview : callable, optional
+        Called with the first, approximate `Result` before sampling starts; see `graphuq.infer`.
     checkpoint : path, optional
         See `graphuq.infer`.
 
@@ -121,23 +124,24 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         graph: Any = "knn",
         *,
         n_neighbors: Any = "auto",
-        weights: Any = "self-tuning",
+        weights: Any = "auto",
         scale: Any = None,
         laplacian: Any = "symmetric",
         n_eigenpairs: Any = None,
         tail: Any = False,
-        prior: Any = "inverse-laplacian",
-        likelihood: Any = "probit",
-        inference: Any = "pcn",
+        prior: Any = "auto",
+        likelihood: Any = "auto",
+        inference: Any = "auto",
         n_samples: Any = 4000,
-        n_chains: Any = 8,
-        n_warmup: Any = 2000,
-        thin: Any = 50,
+        n_chains: Any = None,
+        n_warmup: Any = None,
+        thin: Any = None,
         until_converged: Any = True,
-        precision: Any = "float64",
+        precision: Any = "float32",
         missing_label: Any = -1,
         random_state: Any = 0,
         progress: Any = False,
+        preview: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.graph = graph
@@ -159,6 +163,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.missing_label = missing_label
         self.random_state = random_state
         self.progress = progress
+        self.preview = preview
         self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any) -> "GraphClassifier":
@@ -181,10 +186,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         InvalidInput
             If features, weights, labels or options cannot be used.
         """
-        precomputed = self._check_options()
-        prior = _resolve(self.prior, PRIORS, Prior, "prior")
-        likelihood = _resolve(self.likelihood, LIKELIHOODS, Likelihood, "likelihood")
-        method = _resolve(self.inference, METHODS, (Kernel, Approximation), "inference")
+        check_words(self.graph, self.n_neighbors, self.n_eigenpairs)
+        precomputed = self.graph == "precomputed"
+        prior, likelihood = prior_of(self.prior), likelihood_of(self.likelihood)
+        method = method_of(self.inference)
         X = validate_data(
             self,
             X,
@@ -199,12 +204,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(values[given], return_inverse=True)
         check_two_classes(self.classes_, self.missing_label)
 
-        self.graph_ = self._build_graph(X)
-        spectrum = laplacian_spectrum(
-            self.graph_, self.laplacian, self.n_eigenpairs, tail=self.tail
-        )
+        self.graph_ = build_graph(self.graph, X, self.n_neighbors, self.weights, self.scale)
+        n_eigenpairs = None if isinstance(self.n_eigenpairs, str) else self.n_eigenpairs
+        spectrum = laplacian_spectrum(self.graph_, self.laplacian, n_eigenpairs, tail=self.tail)
         labelled = np.flatnonzero(given)
         posterior = Posterior(spectrum, prior, likelihood, labelled, 2.0 * codes - 1.0)
+        if auto := chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs):
+            posterior = maximize_evidence(posterior, auto).posterior
         self.result_ = infer(
             posterior,
             method,
@@ -212,9 +218,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             n_chains=self.n_chains,
             n_warmup=self.n_warmup,
             thin=self.thin,
-            seed=_seed(self.random_state),
+            seed=seed_of(self.random_state),
             precision=self.precision,
-            stop=Converged() if self.until_converged else None,
+            stop=Converged(label_mcse=LABEL_MCSE) if self.until_converged else None,
+            preview=self.preview,
             progress=self.progress,
             checkpoint=self.checkpoint,
         )
@@ -344,32 +351,6 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         answer = self.result_.answer
         self.n_iter_ = answer.n_iterations if isinstance(answer, Gaussian) else answer.n_samples
 
-    def _check_options(self) -> bool:
-        require(
-            self.graph in GRAPHS,
-            "graph",
-            f"{self.graph!r} is unknown",
-            f"use one of {', '.join(GRAPHS)}",
-        )
-        if isinstance(self.n_neighbors, str):
-            require(
-                self.n_neighbors == "auto",
-                "n_neighbors",
-                f"{self.n_neighbors!r} is unknown",
-                "give a number, or 'auto'",
-            )
-        return self.graph == "precomputed"
-
-    def _build_graph(self, X: Any) -> Graph:
-        if self.graph == "precomputed":
-            return from_adjacency(X)
-        usual = 20 if self.graph == "knn" else 10
-        n_neighbors = (
-            min(usual, len(X) - 1) if isinstance(self.n_neighbors, str) else self.n_neighbors
-        )
-        build = knn_graph if self.graph == "knn" else complete_graph
-        return build(X, n_neighbors=n_neighbors, weights=self.weights, scale=self.scale)
-
     def _rows(
         self, X: Any
     ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
@@ -397,26 +378,3 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = self.graph == "precomputed"
         tags.input_tags.pairwise = self.graph == "precomputed"
         return tags
-
-
-def _resolve(part: Any, table: dict[str, Callable[[], Any]], kinds: Any, argument: str) -> Any:
-    if isinstance(part, str) and part in table:
-        return table[part]()
-    if isinstance(part, kinds):
-        return part
-    raise InvalidInput(
-        argument,
-        f"{part!r} is unknown",
-        f"use one of {', '.join(table)}, or an object of that kind",
-    )
-
-
-def _seed(random_state: Any) -> int | np.random.Generator:
-    if isinstance(random_state, int | np.integer):
-        return int(random_state)
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**31 - 1))
-    require(random_state is None, "random_state", f"{random_state!r}", "give an integer")
-    return np.random.default_rng()

@@ -140,7 +140,7 @@ def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C
     mean, _ = conditional_moments(
         posterior.field,
         white,
-        Rows(spectrum.eigenvectors[nodes], spectrum.node_scale[nodes], position[nodes]),
+        rows_of(posterior)[nodes],
     )
     shape = draws.n_chains, draws.n_samples
     latent = {
@@ -157,6 +157,12 @@ def node_positions(posterior: Posterior) -> np.ndarray:
     position = np.full(posterior.spectrum.n_nodes, -1)
     position[posterior.labelled] = np.arange(len(posterior.labelled))
     return position
+
+
+def rows_of(posterior: Posterior) -> Rows:
+    """All nodes, to be summarised."""
+    spectrum = posterior.spectrum
+    return Rows(spectrum.eigenvectors, spectrum.node_scale, node_positions(posterior))
 
 
 def convergence_table(

@@ -19,7 +19,7 @@ from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior, Target
 from graphuq.priors import Prior, SpectralStd
 
-TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-7, 300, (1.0, 0.5, 0.2)
+TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-7, 300, (1.0, 0.2)
 MAX_ITERATIONS = 40
 TRUNCATION_RATIO = 2**0.5
 TRUNCATION_LOG_STD = 0.5  # of the hyperprior about ℓ

@@ -19,7 +19,7 @@ from graphuq.diagnostics import (
     convergence_table,
     diagnose,
     import_arviz,
-    node_positions,
+    rows_of,
     sketch,
 )
 from graphuq.errors import IncompatibleParts, NotConvergedWarning, StorageError, require
@@ -139,7 +139,8 @@ class Result:
             If ``probability`` is not in (0, 1).
         """
         require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
-        return credible_interval(self.answer, self.posterior.field, self._all_rows(), probability)
+        rows = rows_of(self.posterior)
+        return credible_interval(self.answer, self.posterior.field, rows, probability)
 
     def certainty_order(self) -> Int[np.ndarray, " N"]:
         """Node indices from the least to the most certain; see `certainty_order`."""
@@ -243,10 +244,6 @@ class Result:
             return {"gaussian": gaussian_group(self.answer), **groups}
         latent = {k: v for k, v in self.functionals().items() if k != "log_likelihood"}
         return {**draws_groups(self.answer, latent), **groups}
-
-    def _all_rows(self) -> Rows:
-        spectrum = self.posterior.spectrum
-        return Rows(spectrum.eigenvectors, spectrum.node_scale, node_positions(self.posterior))
 
     def _unlabelled_in(self, order: Int[np.ndarray, " N"]) -> Int[np.ndarray, " M"]:
         return order[~np.isin(order, self.posterior.labelled)]

@@ -6,16 +6,32 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
 
-from graphuq.diagnostics import diagnose, node_positions
-from graphuq.errors import IncompatibleParts, require
-from graphuq.inference import Approximation, Gaussian, Kernel
+from graphuq.diagnostics import diagnose, rows_of
+from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.field import LowRankField
+from graphuq.inference import (
+    Approximation,
+    EllipticalSlice,
+    ExactHamiltonian,
+    ExpectationPropagation,
+    Gaussian,
+    Hamiltonian,
+    Kernel,
+)
+from graphuq.inference.base import with_dtype
 from graphuq.inference.chains import Draws, run_chains
 from graphuq.posterior import Posterior, ReferredTarget, Target, refer
 from graphuq.progress import Progress, progress_bar
 from graphuq.result import Result, run_settings, warn_unless_converged
-from graphuq.summaries import Rows, summarize
+from graphuq.summaries import summarize
+
+MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
+PROBES, CLOSE = 64, 0.5  # draws of the Gaussian, and how little their log ratio varies
 
 
 @runtime_checkable
@@ -29,15 +45,16 @@ class Stop(Protocol):
 
 def infer(
     posterior: Posterior,
-    method: Kernel | Approximation,
+    method: Kernel | Approximation | None = None,
     *,
     n_samples: int = 1000,
-    n_chains: int = 8,
-    n_warmup: int = 2000,
-    thin: int = 20,
+    n_chains: int | None = None,
+    n_warmup: int | None = None,
+    thin: int | None = None,
     seed: int | np.random.Generator = 0,
     precision: str = "float64",
     stop: Stop | None = None,
+    preview: Callable[[Result], None] | None = None,
     progress: bool | Progress = False,
     checkpoint: str | Path | None = None,
 ) -> Result:
@@ -46,18 +63,22 @@ def infer(
     Parameters
     ----------
     posterior : Posterior
-    method : Kernel or Approximation
-        A sampler, such as ``gq.inference.PCN()``; or an approximation, such as
-        ``gq.inference.ExpectationPropagation()``, which answers in milliseconds and needs none
-        of the arguments below.
+    method : Kernel or Approximation, optional
+        A sampler, such as ``gq.inference.PCN()``, by default the one that `automatic_kernel`
+        chooses; or an approximation, such as ``gq.inference.ExpectationPropagation()``, which
+        answers in milliseconds and needs none of the arguments below.
     n_samples : int, default 1000
         Kept draws a chain; the most there may be where ``stop`` is given.
-    n_chains : int, default 8
-    n_warmup : int, default 2000
+    n_chains : int, optional
+        By default 32, fewer from 1,000 labels on (4 at least): chains side by side cost little
+        while they fit the processor's cache.
+    n_warmup : int, optional
         Steps a chain before anything is kept, in which the step size is adapted; rounded up to
-        whole blocks of ``50 thin``. With 0 the kernel's own step size is used.
-    thin : int, default 20
-        Steps a kept draw. Memory grows with kept draws × labelled nodes or eigenpairs.
+        whole blocks of ``50 thin``. With 0 the kernel's own step size is used. By default what
+        the kernel usually needs: 2,000 for pCN, 300 for Hamiltonian, 50 for exact Hamiltonian.
+    thin : int, optional
+        Steps a kept draw; by default 20 for pCN, 1 for Hamiltonian. Memory grows with kept
+        draws × labelled nodes or eigenpairs.
     seed : int or numpy.random.Generator, default 0
         Same seed, same machine, same result.
     precision : {"float64", "float32"}, default "float64"
@@ -65,6 +86,9 @@ def infer(
         ``benchmarks/bench_pcn.py`` the two agree within Monte-Carlo error.
     stop : Converged, CumulativeMean or callable, optional
         Ends the run early.
+    preview : callable, optional
+        Called with the result of expectation propagation, before sampling starts, where
+        ``method`` is left out.
     progress : bool or callable, default False
         True: a bar on standard error. A callable is called with phase, steps done, steps in
         all and acceptance.
@@ -87,6 +111,12 @@ def infer(
     InvalidInput, StorageError
         See `graphuq.inference.chains.run_chains`.
     """
+    gaussian = None
+    if method is None:
+        method, gaussian = automatic_kernel(posterior)
+        if gaussian is not None and preview is not None:
+            approximation = ExpectationPropagation()
+            preview(_report(posterior, approximation, gaussian, seed, "float64"))
     if method.requires_gradient and not posterior.likelihood.smooth:
         raise IncompatibleParts(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
@@ -98,15 +128,15 @@ def infer(
         )
     if isinstance(method, Approximation):
         return _report(posterior, method, method.fit(posterior.target), seed, "float64")
-    target, back = _whitened(posterior, method.reference)
+    target, back = _whitened(posterior, method.reference, gaussian)
     with _reporting(progress) as report:
         draws = run_chains(
             target,
             dataclasses.replace(method, reference=None),
             n_samples=n_samples,
-            n_chains=n_chains,
-            n_warmup=n_warmup,
-            thin=thin,
+            n_chains=usual_chains(posterior) if n_chains is None else n_chains,
+            n_warmup=method.usual_warmup if n_warmup is None else n_warmup,
+            thin=method.usual_thin if thin is None else thin,
             seed=seed,
             precision=precision,
             stop=None if stop is None else lambda draws: stop(posterior, back(draws)),
@@ -117,6 +147,48 @@ def infer(
     result = _report(posterior, method, back(draws), seed, precision)
     warn_unless_converged(result.diagnostics)
     return result
+
+
+def automatic_kernel(posterior: Posterior) -> tuple[Kernel, Gaussian | None]:
+    """The sampler that won on posteriors of this kind, and expectation propagation's Gaussian.
+
+    A likelihood of two levels gets `ExactHamiltonian`. Any other is sampled about expectation
+    propagation where that settles and the field allows: by `EllipticalSlice` where the
+    Gaussian is so close that draws from it are all but draws from the posterior (its log ratio
+    to it varies by less than a half), or there is no gradient; else by `Hamiltonian`.
+    `docs/measurements.md` has the figures.
+    """
+    likelihood = posterior.likelihood
+    approximation = ExpectationPropagation()
+    try:
+        gaussian = approximation.fit(posterior.target)
+    except InvalidInput:
+        gaussian = None
+    if likelihood.step:
+        return ExactHamiltonian(), gaussian
+    if gaussian is None or not isinstance(posterior.field, LowRankField):
+        return Hamiltonian() if likelihood.smooth else EllipticalSlice(), gaussian
+    if likelihood.smooth and _spread(posterior, gaussian) > CLOSE:
+        return Hamiltonian(reference=approximation), gaussian
+    return EllipticalSlice(reference=approximation), gaussian
+
+
+def usual_chains(posterior: Posterior) -> int:
+    """How many chains are run where the user gives no number."""
+    return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // len(posterior.labels)))
+
+
+def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
+    """Standard deviation of the log density of the posterior over the Gaussian, at its draws."""
+    referred, _ = refer(posterior.target, gaussian.seen_mean, gaussian.seen_covariance)
+    z = np.random.default_rng(0).normal(size=(PROBES, referred.dimension))
+    with jax.enable_x64(True):
+        return float(np.std(_log_ratios(with_dtype(referred, jnp.float64), z)))
+
+
+@eqx.filter_jit
+def _log_ratios(referred: ReferredTarget, z: jax.Array | np.ndarray) -> jax.Array:
+    return jax.vmap(referred.log_likelihood)(jnp.asarray(z))
 
 
 def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:
@@ -139,9 +211,7 @@ def _report(
     seed: int | np.random.Generator,
     precision: str,
 ) -> Result:
-    spectrum = posterior.spectrum
-    rows = Rows(spectrum.eigenvectors, spectrum.node_scale, node_positions(posterior))
-    summaries = summarize(answer, posterior.field, rows)
+    summaries = summarize(answer, posterior.field, rows_of(posterior))
     return Result(
         **{f.name: getattr(summaries, f.name) for f in dataclasses.fields(summaries)},
         has_evidence=posterior.has_evidence,
@@ -153,12 +223,12 @@ def _report(
 
 
 def _whitened(
-    posterior: Posterior, reference: Approximation | None
+    posterior: Posterior, reference: Approximation | None, gaussian: Gaussian | None
 ) -> tuple[Target | ReferredTarget, Callable[[Draws], Draws]]:
     """What the chains run on, and the map of their draws back to the posterior's coordinates."""
     if reference is None:
         return posterior.target, lambda draws: draws
-    gaussian = reference.fit(posterior.target)
+    gaussian = reference.fit(posterior.target) if gaussian is None else gaussian
     referred, rotation = refer(posterior.target, gaussian.seen_mean, gaussian.seen_covariance)
 
     def back(draws: Draws) -> Draws:
@@ -166,7 +236,11 @@ def _whitened(
         white = np.asarray(referred.to_target(z)) @ rotation.T
         correction = 0.5 * ((white**2).sum(axis=-1) - (z**2).sum(axis=-1))
         return dataclasses.replace(
-            draws, white=white, log_likelihood=draws.log_likelihood + correction
+            draws,
+            white=white,
+            log_likelihood=draws.log_likelihood + correction,
+            reference=gaussian,
+            log_ratio=draws.log_likelihood.astype(np.float64),
         )
 
     return referred, back

@@ -5,10 +5,20 @@ import dataclasses
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, sketch, worst
+from graphuq.diagnostics import (
+    ESS_BOUND,
+    RHAT_BOUND,
+    convergence_table,
+    rows_of,
+    sketch,
+    worst,
+)
 from graphuq.errors import require
 from graphuq.inference.chains import Draws
 from graphuq.posterior import Posterior
+from graphuq.summaries import summarize
+
+MCSE_NODES, FIRST_DRAWS, WORST_NODES = 5_000, 1_000, 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,21 +31,48 @@ class Converged:
         Bound on the largest R-hat, above 1.
     ess : float, default 400
         Bound on the smallest bulk and tail effective sample size over all chains together.
+    label_mcse : float, optional
+        Bound on the Monte-Carlo standard error of label means, judged at 200 nodes where it was
+        largest over the first 1,000 draws, sought among 5,000 at random where there are more.
     """
 
     rhat: float = RHAT_BOUND
     ess: float = ESS_BOUND
+    label_mcse: float | None = None
 
     def __post_init__(self) -> None:
         require(self.rhat > 1, "rhat", f"{self.rhat!r}", "use a bound above 1")
         require(self.ess > 0, "ess", f"{self.ess!r}", "use a positive bound")
+        if self.label_mcse is not None:
+            require(
+                self.label_mcse > 0, "label_mcse", f"{self.label_mcse!r}", "use a positive bound"
+            )
 
     def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
         """Reason to stop, or None."""
+        if self.label_mcse is not None and _largest_error(posterior, draws) > self.label_mcse:
+            return None
         rhat, ess_bulk, ess_tail = worst(convergence_table(sketch(posterior, draws)))
-        if rhat < self.rhat and min(ess_bulk, ess_tail) >= self.ess:
-            return f"R-hat below {self.rhat} and effective sample sizes above {self.ess:g}"
-        return None
+        if not (rhat < self.rhat and min(ess_bulk, ess_tail) >= self.ess):
+            return None
+        reason = f"R-hat below {self.rhat} and effective sample sizes above {self.ess:g}"
+        if self.label_mcse is None:
+            return reason
+        return f"{reason}; Monte-Carlo errors of label means below {self.label_mcse:g}"
+
+
+def _largest_error(posterior: Posterior, draws: Draws) -> float:
+    """Largest Monte-Carlo error of a label mean over the nodes that the first draws find worst.
+
+    Those are sought among 5,000 at random: to summarise all nodes at each check would take
+    longer than sampling does.
+    """
+    rows = rows_of(posterior)
+    some = np.random.default_rng(0).permutation(posterior.spectrum.n_nodes)[:MCSE_NODES]
+    few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
+    errors = summarize(few, posterior.field, rows[some]).label_mcse
+    worst_nodes = some[np.argsort(-errors, kind="stable")[:WORST_NODES]]
+    return float(summarize(draws, posterior.field, rows[worst_nodes]).label_mcse.max())
 
 
 @dataclasses.dataclass(frozen=True)

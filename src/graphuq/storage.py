@@ -108,13 +108,19 @@ def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Da
     if latent:
         posterior["u"] = (("chain", "draw", "monitored_node"), np.stack([*latent.values()], -1))
         coordinates["monitored_node"] = [int(name[2:-1]) for name in latent]
+    stats: dict[str, Any] = {
+        "log_likelihood": (("chain", "draw"), draws.log_likelihood),
+        "acceptance_rate": (("chain", "draw"), draws.acceptance),
+    }
+    reference = {}
+    if draws.reference is not None:
+        stats["log_ratio"] = (("chain", "draw"), draws.log_ratio)
+        reference = {"reference": gaussian_group(draws.reference)}
     return {
+        **reference,
         "posterior": xr.Dataset(posterior, coords=coordinates),
         "sample_stats": xr.Dataset(
-            {
-                "log_likelihood": (("chain", "draw"), draws.log_likelihood),
-                "acceptance_rate": (("chain", "draw"), draws.acceptance),
-            },
+            stats,
             attrs={
                 "step_size": draws.step_size,
                 "n_warmup": draws.n_warmup,
@@ -148,14 +154,10 @@ def gaussian_group(gaussian: Gaussian) -> xr.Dataset:
 def answer_from(tree: xr.DataTree) -> Draws | Gaussian:
     """The answer that `draws_groups` or `gaussian_group` took apart."""
     if "gaussian" in tree.children:
-        group = tree["gaussian"].to_dataset()
-        return Gaussian(
-            **{str(name): array.to_numpy() for name, array in group.items()},
-            log_evidence=float(group.attrs["log_evidence"]),
-            n_iterations=int(group.attrs["n_iterations"]),
-            seconds=float(group.attrs["seconds"]),
-            description=str(group.attrs["description"]),
-        )
+        return _gaussian_from(tree["gaussian"].to_dataset())
+    reference = None
+    if "reference" in tree.children:
+        reference = _gaussian_from(tree["reference"].to_dataset())
     stats = tree["sample_stats"]
     return Draws(
         white=tree["posterior"]["white"].to_numpy(),
@@ -166,4 +168,16 @@ def answer_from(tree: xr.DataTree) -> Draws | Gaussian:
         thin=int(stats.attrs["thin"]),
         stopped_by=str(stats.attrs["stopped_by"]),
         seconds=float(stats.attrs["seconds"]),
+        reference=reference,
+        log_ratio=None if reference is None else stats["log_ratio"].to_numpy(),
+    )
+
+
+def _gaussian_from(group: xr.Dataset) -> Gaussian:
+    return Gaussian(
+        **{str(name): array.to_numpy() for name, array in group.items()},
+        log_evidence=float(group.attrs["log_evidence"]),
+        n_iterations=int(group.attrs["n_iterations"]),
+        seconds=float(group.attrs["seconds"]),
+        description=str(group.attrs["description"]),
     )

@@ -34,34 +34,45 @@ def classify(
     pca: Annotated[int | None, typer.Option(help="Keep so many principal components.")] = None,
     graph: Annotated[str, typer.Option(help="knn, complete or precomputed.")] = "knn",
     n_neighbors: Annotated[
-        int | None, typer.Option(help="Neighbours a node; default 20 (10 if complete).")
+        int | None, typer.Option(help="Neighbours a node; default 15 (10 if complete).")
     ] = None,
     weights: Annotated[
-        str, typer.Option(help="self-tuning, gaussian, unweighted or cosine.")
-    ] = "self-tuning",
+        str, typer.Option(help="auto, self-tuning, gaussian, unweighted or cosine.")
+    ] = "auto",
     scale: Annotated[float | None, typer.Option(help="Length of gaussian weights.")] = None,
     laplacian: Annotated[
         str, typer.Option(help="symmetric, unnormalized or random-walk.")
     ] = "symmetric",
     n_eigenpairs: Annotated[
-        str | None, typer.Option(help="Eigenpairs kept, or 'all'; default 150.")
+        str | None, typer.Option(help="Eigenpairs kept, 'all' or 'auto'; default 150.")
     ] = None,
     tail: Annotated[
         str, typer.Option(help="The rest: none, last (eigenvalue), mean, or a number.")
     ] = "none",
-    likelihood: Annotated[str, typer.Option(help="probit or level-set.")] = "probit",
-    noise_std: Annotated[float, typer.Option(help="Label noise γ > 0.")] = 0.1,
+    prior: Annotated[
+        str, typer.Option(help="auto (by evidence), matern or inverse-laplacian.")
+    ] = "auto",
+    likelihood: Annotated[
+        str, typer.Option(help="auto, probit, level-set, atomic-noise or noise-free.")
+    ] = "auto",
+    noise_std: Annotated[
+        float | None, typer.Option(help="Label noise γ > 0; default 0.1, or by evidence if auto.")
+    ] = None,
     inference: Annotated[
-        str, typer.Option(help="pcn, hamiltonian or expectation-propagation.")
-    ] = "pcn",
+        str,
+        typer.Option(
+            help="auto, expectation-propagation (at once), hamiltonian, exact-hamiltonian, "
+            "elliptical-slice or pcn."
+        ),
+    ] = "auto",
     n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,
-    n_chains: Annotated[int, typer.Option(help="Chains.")] = 8,
-    n_warmup: Annotated[int, typer.Option(help="Warm-up steps.")] = 2000,
-    thin: Annotated[int, typer.Option(help="Steps a kept draw.")] = 50,
+    n_chains: Annotated[int | None, typer.Option(help="Chains; default 4 to 32.")] = None,
+    n_warmup: Annotated[int | None, typer.Option(help="Warm-up steps; default by sampler.")] = None,
+    thin: Annotated[int | None, typer.Option(help="Steps a kept draw; default by sampler.")] = None,
     fixed_length: Annotated[
         bool, typer.Option(help="Draw all samples, also when converged before.")
     ] = False,
-    precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
     seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
     resume: Annotated[bool, typer.Option(help="Go on with an interrupted run.")] = False,
     quiet: Annotated[bool, typer.Option(help="No progress bar, no table.")] = False,
@@ -87,6 +98,7 @@ def classify(
         "scale": scale,
         "laplacian": laplacian,
         "tail": parse_tail(tail),
+        "prior": prior,
         "likelihood": parse_likelihood(likelihood, noise_std),
         "inference": inference,
         "n_samples": n_samples,
@@ -125,11 +137,11 @@ def parse_tail(tail: str) -> bool | float | str:
     raise InvalidInput("--tail", f"{tail!r} is unknown", "use none, last, mean or a number")
 
 
-def parse_n_eigenpairs(text: str | None, n_nodes: int) -> int | None:
+def parse_n_eigenpairs(text: str | None, n_nodes: int) -> int | str | None:
     """Turn the text of ``--n-eigenpairs`` into a number."""
-    if text is None:
-        return None
+    if text is None or text == "auto":
+        return text
     if text == "all":
         return n_nodes
-    require(text.isdigit(), "--n-eigenpairs", f"{text!r}", "give a whole number or 'all'")
+    require(text.isdigit(), "--n-eigenpairs", f"{text!r}", "give a whole number, 'all' or 'auto'")
     return int(text)

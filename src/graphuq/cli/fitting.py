@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from graphuq.classifier import LIKELIHOODS, GraphClassifier
+from graphuq.classifier import GraphClassifier
 from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.summary import print_summary
 from graphuq.cli.tables import Table
 from graphuq.errors import require
-from graphuq.likelihoods import Likelihood
+from graphuq.likelihoods import LevelSet, Likelihood, Probit
+from graphuq.options import LIKELIHOODS
 from graphuq.report import write_report
 from graphuq.result import certainty_order
 
@@ -122,15 +123,21 @@ def class_names(given: np.ndarray, positive: str | None) -> tuple[str, str]:
     return next(c for c in classes if c != positive), positive
 
 
-def parse_likelihood(name: str, noise_std: float) -> Likelihood:
-    """The likelihood of a name and a noise level."""
+def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:
+    """The likelihood of a name and a noise level; "auto" is probit once a level is given."""
     require(
         name in LIKELIHOODS,
         "--likelihood",
         f"{name!r} is unknown",
         f"use one of {', '.join(LIKELIHOODS)}",
     )
-    return LIKELIHOODS[name](noise_std=noise_std)  # type: ignore[call-arg]
+    if noise_std is None:
+        return name
+    kinds = {"auto": Probit, "probit": Probit, "level-set": LevelSet}
+    require(
+        name in kinds, "--noise-std", f"{noise_std} with {name}", "use it with probit or level-set"
+    )
+    return kinds[name](noise_std=noise_std)
 
 
 @contextlib.contextmanager

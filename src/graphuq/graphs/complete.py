@@ -8,7 +8,7 @@ from graphuq.errors import InvalidInput
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.neighbors import all_distances, check_features, check_neighbor_count
-from graphuq.graphs.weights import WeightFunction, weight_function
+from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 
 MAX_NODES = 20_000  # 3.2 GB for one N×N matrix of doubles
 
@@ -52,7 +52,8 @@ def complete_graph(
             f"a complete graph of {n_nodes} nodes needs {8e-9 * n_nodes**2:.0f} GB",
             f"use knn_graph, or at most {MAX_NODES} rows",
         )
-    n_neighbors = min(n_neighbors, n_nodes - 1) if weights != "self-tuning" else n_neighbors
+    if not isinstance(weight, SelfTuning):  # whose scales alone need so many
+        n_neighbors = min(n_neighbors, n_nodes - 1)
     check_neighbor_count(n_neighbors, n_nodes)
     distances = all_distances(features, weight.metric)
     # Column 0 of the sorted distances is the node itself.

@@ -23,20 +23,27 @@ class WeightFunction(Protocol):
 
 @dataclass(frozen=True)
 class SelfTuning:
-    """``exp(-d² / (2 τ_i τ_j))``, τ the distance to the K-th neighbour.
+    """``exp(-sharpness d² / (τ_i τ_j))``, τ the distance to the K-th neighbour.
 
-    Zelnik-Manor & Perona 2004; Bertozzi et al. 2018, (16).
-    Identical points have weight 1, also where so many coincide that τ = 0.
+    Zelnik-Manor & Perona 2004; Bertozzi et al. 2018, (16), with sharpness 1/2. Larger values
+    favour the nearest of the K neighbours. Identical points have weight 1, also where so many
+    coincide that τ = 0.
     """
 
+    sharpness: float = 0.5
     metric: ClassVar[str] = "euclidean"
+
+    def __post_init__(self) -> None:
+        require(
+            self.sharpness > 0, "sharpness", f"{self.sharpness!r} is not positive", "use 0.5, or 4"
+        )
 
     def weight(
         self, distance: np.ndarray, scale_rows: np.ndarray, scale_columns: np.ndarray
     ) -> np.ndarray:
         """Weights of the shape to which the three arguments broadcast."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            exponent = distance**2 / (2 * scale_rows * scale_columns)
+            exponent = self.sharpness * distance**2 / (scale_rows * scale_columns)
         return np.exp(-np.where(distance == 0, 0.0, exponent))
 
 

@@ -101,6 +101,8 @@ class Kernel(eqx.Module):
     target_acceptance: eqx.AbstractVar[float]
     requires_gradient: ClassVar[bool]
     requires_step: ClassVar[bool] = False  # a likelihood of two levels, `StepLikelihood`
+    usual_warmup: ClassVar[int] = 2000  # steps, where the user gives no number
+    usual_thin: ClassVar[int] = 20
 
     @property
     def max_step_size(self) -> float:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.files import written_whole
-from graphuq.inference.base import Kernel, State, WhiteTarget, with_dtype
+from graphuq.inference.base import Gaussian, Kernel, State, WhiteTarget, with_dtype
 from graphuq.progress import Progress
 
 BLOCK = 50  # kept draws a chain between two returns to Python
@@ -51,6 +51,10 @@ class Draws:
         Steps of warm-up, and steps a kept draw.
     stopped_by : str
         Why sampling ended, in words.
+    reference : Gaussian or None
+        The Gaussian that the sampler moved about, a control variate for what is averaged.
+    log_ratio : numpy.ndarray, shape (C, S), or None
+        Log density of the posterior over the reference at each draw, up to a constant.
     seconds : float
         Wall time of warm-up and sampling, compilation included.
     """
@@ -63,6 +67,8 @@ class Draws:
     thin: int
     stopped_by: str = "fixed length"
     seconds: float = 0.0
+    reference: Gaussian | None = None
+    log_ratio: Float[np.ndarray, "C S"] | None = None
 
     @property
     def n_chains(self) -> int:
@@ -73,6 +79,16 @@ class Draws:
     def n_samples(self) -> int:
         """Kept draws a chain S."""
         return int(self.white.shape[1])
+
+    def first(self, n_samples: int) -> "Draws":
+        """The first so many draws of each chain."""
+        return dataclasses.replace(
+            self,
+            white=self.white[:, :n_samples],
+            log_likelihood=self.log_likelihood[:, :n_samples],
+            acceptance=self.acceptance[:, :n_samples],
+            log_ratio=None if self.log_ratio is None else self.log_ratio[:, :n_samples],
+        )
 
 
 StopRule = Callable[[Draws], str | None]

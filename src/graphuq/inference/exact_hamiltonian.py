@@ -38,6 +38,8 @@ class ExactHamiltonian(Kernel):
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
+    usual_warmup: ClassVar[int] = 50
+    usual_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
         require(self.max_events >= 1, "max_events", f"{self.max_events}", "use 1 or more")

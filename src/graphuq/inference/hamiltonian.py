@@ -31,7 +31,7 @@ class Hamiltonian(Kernel):
     step_size : float, default 0.1
         Angle of one rotation in (0, 1], jittered by a fifth at each trajectory; adapted in
         warm-up, up to a quarter turn for the whole trajectory: a full turn would come back.
-    n_steps : int, default 8
+    n_steps : int, default 10
         Rotations a trajectory.
     target_acceptance : float, default 0.8
         Mean acceptance probability that warm-up tunes the angle to, in (0, 1).
@@ -40,10 +40,12 @@ class Hamiltonian(Kernel):
     """
 
     step_size: float | Float[Array, ""] = 0.1
-    n_steps: int = 8
+    n_steps: int = 10
     target_acceptance: float = 0.8
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = True
+    usual_warmup: ClassVar[int] = 300
+    usual_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
         require(self.n_steps >= 1, "n_steps", f"{self.n_steps}", "use 1 or more")

@@ -1,0 +1,122 @@
+"""What the words mean that users type: names → parts, and the rules behind "auto"."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphuq.errors import InvalidInput, require
+from graphuq.graphs import Graph, SelfTuning, complete_graph, from_adjacency, knn_graph
+from graphuq.inference import (
+    PCN,
+    Approximation,
+    EllipticalSlice,
+    ExactHamiltonian,
+    ExpectationPropagation,
+    Hamiltonian,
+    Kernel,
+)
+from graphuq.likelihoods import AtomicNoise, LevelSet, Likelihood, NoiseFree, Probit
+from graphuq.priors import InverseLaplacian, Matern, Prior
+
+GRAPHS = ("knn", "complete", "precomputed")
+USUAL_NEIGHBORS = {"knn": 15, "complete": 10}
+USUAL_SHARPNESS = {"knn": 4.0, "complete": 0.5}
+LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {
+    "auto": Probit,
+    "probit": Probit,
+    "level-set": LevelSet,
+    "atomic-noise": AtomicNoise,
+    "noise-free": NoiseFree,
+}
+PRIORS: dict[str, Callable[[], Prior]] = {
+    "auto": lambda: Matern(tau=0.25, alpha=4.0),
+    "matern": Matern,
+    "inverse-laplacian": InverseLaplacian,
+}
+METHODS: dict[str, Callable[[], Kernel | Approximation | None]] = {
+    "auto": lambda: None,
+    "pcn": PCN,
+    "elliptical-slice": EllipticalSlice,
+    "exact-hamiltonian": ExactHamiltonian,
+    "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
+    "expectation-propagation": ExpectationPropagation,
+}
+
+
+def prior_of(prior: Any) -> Prior:
+    """The prior of a name, or the prior itself."""
+    return _resolve(prior, PRIORS, Prior, "prior")
+
+
+def likelihood_of(likelihood: Any) -> Likelihood:
+    """The likelihood of a name, or the likelihood itself."""
+    return _resolve(likelihood, LIKELIHOODS, Likelihood, "likelihood")
+
+
+def method_of(inference: Any) -> Kernel | Approximation | None:
+    """The sampler or approximation of a name, or itself; None for "auto"."""
+    return _resolve(inference, METHODS, (Kernel, Approximation), "inference")
+
+
+def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[str]:
+    """Hyperparameters that "auto" leaves to the evidence."""
+    names = {"tau": prior, "alpha": prior, "noise_std": likelihood, "truncation": n_eigenpairs}
+    return [name for name, word in names.items() if _is(word, "auto")]
+
+
+def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any) -> None:
+    """Refuse words that mean nothing."""
+    require(
+        isinstance(graph, str) and graph in GRAPHS,
+        "graph",
+        f"{graph!r} is unknown",
+        f"use one of {', '.join(GRAPHS)}",
+    )
+    for name, value in (("n_neighbors", n_neighbors), ("n_eigenpairs", n_eigenpairs)):
+        require(
+            not isinstance(value, str) or value == "auto",
+            name,
+            f"{value!r} is unknown",
+            "give a number, or 'auto'",
+        )
+
+
+def build_graph(graph: str, X: Any, n_neighbors: Any, weights: Any, scale: Any) -> Graph:
+    """The graph of a name."""
+    if graph == "precomputed":
+        return from_adjacency(X)
+    if _is(n_neighbors, "auto"):
+        n_neighbors = min(USUAL_NEIGHBORS[graph], len(X) - 1)
+    if _is(weights, "auto"):
+        weights = SelfTuning(USUAL_SHARPNESS[graph])
+    build = knn_graph if graph == "knn" else complete_graph
+    return build(X, n_neighbors=n_neighbors, weights=weights, scale=scale)
+
+
+def seed_of(random_state: Any) -> int | np.random.Generator:
+    """A seed from what scikit-learn calls a random state."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    require(random_state is None, "random_state", f"{random_state!r}", "give an integer")
+    return np.random.default_rng()
+
+
+def _is(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
+
+
+def _resolve(part: Any, table: dict[str, Callable[[], Any]], kinds: Any, argument: str) -> Any:
+    if isinstance(part, str) and part in table:
+        return table[part]()
+    if isinstance(part, kinds):
+        return part
+    raise InvalidInput(
+        argument,
+        f"{part!r} is unknown",
+        f"use one of {', '.join(table)}, or an object of that kind",
+    )
