@@ -10,13 +10,15 @@ and two pairs of digits that played no part in the choice of defaults?
 Peers: GraphLearning's Laplace and Poisson learning on its default graph (10 exact neighbours),
 scikit-learn's LabelSpreading on 7 (its default) and 20 neighbours. Means over label draws, with
 standard errors. Calibration (expected calibration error, Brier and log score) takes a peer's
-scores, normalised to one, as its probabilities: they offer no other.
+scores as probabilities: it offers no other. Poisson learning's, of any sign and size, get the
+logistic slope that suits them best in hindsight.
 """
 
 import argparse
 import json
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -42,6 +44,7 @@ def main():
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--labels", type=int, nargs="+", default=[10, 20, 40, 80, 160])
     parser.add_argument("--data", nargs="+", default=DATASETS)
+    parser.add_argument("--output", type=Path, default=RESULTS / "accuracy.json")
     parser.add_argument("--approximate", action="store_true", help="no sampling")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -56,7 +59,7 @@ def main():
         except (FileNotFoundError, gq.GraphuqError) as error:
             print(f"{name} skipped: {error}")
             continue
-        methods = peers(features)
+        methods = peers(features, truth)
 
         def ours(nodes, signs, features=features):
             y = np.full(len(features), -1)
@@ -86,8 +89,8 @@ def main():
                     f"{name:10}{n_labels:4d} {method:20} {'  '.join(cells[:-1])}  {cells[-1]} s",
                     flush=True,
                 )
-            RESULTS.mkdir(parents=True, exist_ok=True)
-            (RESULTS / "accuracy.json").write_text(json.dumps(rows, indent=1))
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            options.output.write_text(json.dumps(rows, indent=1))
     behind = [r for r in rows if r["graphuq ahead by"] < 0]
     print(f"\nbehind in accuracy in {len(behind)} of {len(rows)} comparisons:")
     for row in behind:

@@ -127,7 +127,10 @@ def test_expectation_propagation_agrees_with_sampling(fitted):
         ({"n_neighbors": "many"}, "n_neighbors: 'many'"),
         ({"n_neighbors": 120}, "use at most 119"),
         ({"prior": "flat"}, "prior: 'flat' is unknown"),
-        ({"likelihood": "logit"}, "use one of auto, probit, level-set, atomic-noise, noise-free, or"),
+        (
+            {"likelihood": "logit"},
+            "use one of auto, probit, level-set, atomic-noise, noise-free, or",
+        ),
         ({"inference": "exact"}, "inference: 'exact'"),
         ({"random_state": "lucky"}, "random_state"),
     ],

@@ -1,11 +1,14 @@
 """The commands, and how each way of going wrong is told: one line, exit code 2."""
 
+import os
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import typer
 
+from graphuq.cli import clock as clock  # imported first: the clock starts with it
 from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
@@ -29,7 +32,19 @@ app.command()(datasets)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 2 bad input, 130 interrupted."""
+    _keep_compiled_code()
     sys.exit(run(arguments))
+
+
+def _keep_compiled_code() -> None:
+    """Let JAX keep what it compiles in the user's cache folder, unless told where or not to.
+
+    By environment variables, which JAX reads when it is imported: a command that needs no JAX
+    does not import it for this.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "graphuq" / "compiled"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
 def run(arguments: list[str] | None = None) -> int:

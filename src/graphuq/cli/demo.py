@@ -47,7 +47,7 @@ def demo(
     fit_and_write(
         table,
         given,
-        {"graph": "knn", "n_neighbors": 10, "n_eigenpairs": 50, "random_state": seed},
+        {"graph": "knn", "random_state": seed},
         output,
         title="graphuq demo: handwritten fours and nines",
         image_shape=(8, 8),

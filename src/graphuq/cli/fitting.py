@@ -11,7 +11,7 @@ import pandas as pd
 
 from graphuq.classifier import GraphClassifier
 from graphuq.cli.preprocessing import fit_preprocessing
-from graphuq.cli.summary import print_summary
+from graphuq.cli.summary import print_preview, print_summary
 from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
@@ -48,14 +48,18 @@ def fit_and_write(
     checkpoint = output / CHECKPOINT
     if not resume:
         checkpoint.unlink(missing_ok=True)
-    classifier = GraphClassifier(
-        **options, missing_label=None, progress=not quiet, checkpoint=checkpoint
-    ).fit(features, codes)
-    classifier.classes_ = np.array(names)
-    result = classifier.result_
     truth = None
     if table.truth is not None:
         truth = np.where(table.truth == "", np.nan, np.where(table.truth == names[1], 1.0, -1.0))
+    classifier = GraphClassifier(
+        **options,
+        missing_label=None,
+        progress=not quiet,
+        preview=None if quiet else lambda result: print_preview(result, names, truth),
+        checkpoint=checkpoint,
+    ).fit(features, codes)
+    classifier.classes_ = np.array(names)
+    result = classifier.result_
     images = None
     if image_shape is not None:
         images = table.features.reshape(-1, *image_shape)

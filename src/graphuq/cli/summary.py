@@ -1,5 +1,6 @@
 """What is printed at the end of a run."""
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,33 @@ from rich.console import Console
 from rich.table import Table
 
 from graphuq import scores
+from graphuq.cli.clock import STARTED
 from graphuq.result import Result
+
+
+def print_preview(result: Result, names: tuple[str, str], truth: np.ndarray | None) -> None:
+    """Print the first, approximate answer, while sampling begins."""
+    counts = ", ".join(
+        f"{int((result.labels == sign).sum())} {name}"
+        for name, sign in zip(names, (-1, 1), strict=True)
+    )
+    judged = _judged(result, truth)
+    accuracy = "" if judged is None else f", accuracy {scores.accuracy(*judged):.4f}"
+    Console().print(
+        f"First answer after {time.perf_counter() - STARTED:.1f} s, by expectation propagation: "
+        f"{counts}{accuracy}. Sampling to be sure.",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+def _judged(result: Result, truth: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """Label means and truth of unlabelled nodes whose truth is known."""
+    if truth is None:
+        return None
+    known = np.isfinite(truth)
+    known[result.posterior.labelled] = False
+    return (result.label_mean[known], truth[known]) if known.any() else None
 
 
 def print_summary(
@@ -30,12 +57,11 @@ def print_summary(
             str(int((sure > 0.95).sum())),
         )
     console.print(table)
-    if truth is not None and np.isfinite(truth).any():
-        known = np.isfinite(truth)
-        known[result.posterior.labelled] = False
-        if known.any():
-            accuracy = scores.accuracy(result.label_mean[known], truth[known])
-            console.print(f"Accuracy on {known.sum()} unlabelled nodes: {accuracy:.4f}")
+    if (judged := _judged(result, truth)) is not None:
+        console.print(
+            f"On {len(judged[0])} unlabelled nodes: accuracy {scores.accuracy(*judged):.4f}, "
+            f"expected calibration error {scores.expected_calibration_error(*judged):.4f}"
+        )
     console.print(f"Mean label variance: {result.mean_label_variance:.4f}  (0 sure, 1 torn)")
     if (missing := int((~result.has_evidence).sum())) > 0:
         console.print(f"{missing} nodes have no evidence: no label in their component.")

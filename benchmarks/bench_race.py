@@ -1,0 +1,276 @@
+"""Seconds to an honest answer: graphuq's default sampler, NumPyro's NUTS, and pCN as in the paper.
+
+Question: on the same posterior, how long from a spectrum until the Monte-Carlo error of every label
+mean is at most 0.01, and how many effective samples a second does each method give?
+
+    pip install numpyro
+    python benchmarks/bench_race.py [--cases ...] [--literal-seconds 20]
+
+One process. graphuq (float32 chains, its default, and float64) runs until R-hat < 1.01, 400
+effective samples and the bound on the error, all of it counted. NUTS (float64, two chains side by
+side, 500 steps of warm-up) runs in the same white coordinates and is given graphuq's conditional
+means of unlabelled nodes; where its error ends above or below 0.01, sampling time is scaled by the
+square of the ratio. So is that of the literal chain (NumPy, N dimensions, the step size that pCN's
+warm-up finds, started in equilibrium and so without any warm-up). NUTS sees no gradient of a step
+likelihood; it is run there all the same. An effective sample is Var(X) / error² at 50 unlabelled
+nodes, over all the time spent. Compilation is part of the time; graphuq is run twice to tell it.
+"""
+
+import argparse
+import json
+import time
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import log_ndtr
+
+import graphuq as gq
+from bench_pcn import DATA, effective_samples
+from graphuq.diagnostics import rows_of
+from graphuq.inference.base import with_dtype
+from graphuq.inference.chains import Draws, run_chains
+from graphuq.stopping import Converged
+from graphuq.summaries import conditional_moments, summarize
+from peers import RESULTS
+
+TARGET = 0.01
+P, S, A = gq.likelihoods.Probit, gq.likelihoods.LevelSet, gq.likelihoods.AtomicNoise
+CASES = {
+    "voting, J = 5, probit 0.1": ("voting", P(0.1)),
+    "voting, J = 5, level set 0.5": ("voting", S(0.5)),
+    "voting, J = 5, atomic 0.9": ("voting", A(0.9, 0.9)),
+    "MNIST, J = 160, probit 0.05": ("mnist160", P(0.05)),
+    "MNIST, J = 160, probit 0.1": ("mnist160", P(0.1)),
+    "MNIST, J = 160, probit 1": ("mnist160", P(1.0)),
+    "MNIST, J = 160, level set 0.1": ("mnist160", S(0.1)),
+    "MNIST, J = 160, level set 1": ("mnist160", S(1.0)),
+    "MNIST, J = 160, atomic 0.9": ("mnist160", A(0.9, 0.9)),
+    "MNIST, J = 551, probit 0.1": ("mnist551", P(0.1)),
+    "MNIST, J = 551, level set 0.1": ("mnist551", S(0.1)),
+    "286,720 nodes, J = 8,000, probit 1": ("large", P(1.0)),
+    "286,720 nodes, J = 8,000, probit 0.1": ("large", P(0.1)),
+    "286,720 nodes, J = 8,000, level set 1": ("large", S(1.0)),
+}
+
+
+def spectrum_and_labels(name):
+    """Spectrum, labelled nodes, their signs."""
+    rng = np.random.default_rng(0)
+    if name == "large":
+        n_nodes, n_pairs = 286_720, 50
+        basis = np.linalg.qr(rng.normal(size=(n_nodes, n_pairs)))[0]
+        spectrum = gq.Spectrum(
+            eigenvalues=np.linspace(0, 1, n_pairs),
+            eigenvectors=basis,
+            residuals=np.zeros(n_pairs),
+            tail=None,
+            components=np.zeros(n_nodes, dtype=np.int64),
+            degrees=np.ones(n_nodes),
+            node_scale=np.ones(n_nodes),
+            settings={"laplacian": "symmetric"},
+        )
+        std = gq.priors.InverseLaplacian().spectral_std(spectrum)
+        u = basis @ (std.modes * rng.normal(size=n_pairs))
+        labelled = rng.choice(n_nodes, 8000, replace=False)
+        return spectrum, labelled, np.sign(u + rng.normal(size=n_nodes))[labelled]
+    if name == "voting":
+        data = gq.datasets.load_voting(DATA)
+        graph = gq.graphs.complete_graph(data.features, "gaussian", scale=1.25)
+        truth = data.signs("democrat")
+        labelled = np.concatenate(
+            [rng.choice(np.flatnonzero(truth == s), k, False) for s, k in ((1, 3), (-1, 2))]
+        )
+        return gq.laplacian_spectrum(graph, n_eigenpairs=435), labelled, truth[labelled]
+    n_each, n_labels = (2000, 160) if name == "mnist160" else (None, 551)
+    data = gq.datasets.load_mnist((4, 9), n_each, n_components=50, folder=DATA)
+    truth = data.signs(4)
+    labelled = rng.choice(len(truth), n_labels, replace=False)
+    graph = gq.graphs.knn_graph(data.features, 20)
+    return gq.laplacian_spectrum(graph, n_eigenpairs=300), labelled, truth[labelled]
+
+
+def graphuq_race(posterior, precision, seed):
+    """The default, until it stops by itself."""
+    began = time.perf_counter()
+    result = gq.infer(
+        posterior, n_samples=4000, precision=precision, seed=seed, stop=Converged(label_mcse=TARGET)
+    )
+    seconds = time.perf_counter() - began
+    return result, seconds
+
+
+def nuts_race(posterior, n_samples, seed=0):
+    """White draws of NUTS as `Draws`, seconds before sampling, seconds of it."""
+    import numpyro.infer
+
+    with jax.enable_x64(True):
+        target = with_dtype(posterior.target, jnp.float64)
+        kernel = numpyro.infer.NUTS(potential_fn=lambda x: -target.log_density(x))
+        sampler = numpyro.infer.MCMC(
+            kernel,
+            num_warmup=500,
+            num_samples=n_samples,
+            num_chains=2,
+            chain_method="vectorized",
+            progress_bar=False,
+        )
+        keys = jax.random.split(jax.random.key(seed), 2)
+        start = jax.vmap(target.start)(keys)
+        began = time.perf_counter()
+        sampler.warmup(jax.random.PRNGKey(seed), init_params=start)
+        before = time.perf_counter() - began
+        began = time.perf_counter()
+        sampler.run(sampler.post_warmup_state.rng_key, init_params=start)
+        white = np.asarray(sampler.get_samples(group_by_chain=True))
+        sampling = time.perf_counter() - began
+    zeros = np.zeros(white.shape[:2])
+    return Draws(white, zeros, zeros, 0.0, 500, 1), before, sampling
+
+
+def negative_log_likelihood(posterior):
+    """Φ(u) in plain NumPy."""
+    likelihood, labels, nodes = posterior.likelihood, posterior.labels, posterior.labelled
+    if isinstance(likelihood, P):
+        return lambda u: -log_ndtr(labels * u[nodes] / likelihood.noise_std).sum()
+    with jax.enable_x64(True):
+        right, wrong = map(np.asarray, likelihood.log_levels(jnp.asarray(labels)))
+    return lambda u: -np.where(np.where(u[nodes] >= 0, 1, -1) == labels, right, wrong).sum()
+
+
+def literal_race(posterior, u, step_size, seconds, nodes):
+    """Algorithm 2 line by line: u at some nodes, and the time it took."""
+    rng = np.random.default_rng(3)
+    q, std, phi = posterior.spectrum.eigenvectors, posterior.std, negative_log_likelihood(posterior)
+    energy, kept, began = phi(u), [], time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        xi = q @ (std.modes * rng.normal(size=q.shape[1]))
+        proposal = np.sqrt(1 - step_size**2) * u + step_size * xi
+        proposed = phi(proposal)
+        if np.log(rng.uniform()) < energy - proposed:
+            u, energy = proposal, proposed
+        kept.append(u[nodes])
+    return np.array(kept), time.perf_counter() - began
+
+
+def ess_a_second(posterior, draws, seconds, nodes, label_variance, latent_variance):
+    """Median and minimum over nodes of effective samples a second, latent and label."""
+    summary = summarize(draws, posterior.field, rows_of(posterior)[nodes])
+    label = label_variance / np.maximum(summary.label_mcse, 1e-12) ** 2
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    with jax.enable_x64(True):
+        mean, _ = conditional_moments(posterior.field, white, rows_of(posterior)[nodes])
+    latent = effective_samples(mean.T.reshape(*draws.white.shape[:2], -1), latent_variance)
+    return [float(f(x)) / seconds for x in (latent, label) for f in (np.median, np.min)]
+
+
+def race(name, posterior, options):
+    """Rows of one case."""
+    rng = np.random.default_rng(1)
+    posterior.field  # noqa: B018  built before any clock starts
+    unlabelled = np.setdiff1d(np.arange(posterior.spectrum.n_nodes), posterior.labelled)
+    nodes = rng.choice(unlabelled, 50, replace=False)
+    rows, reference = {}, None
+    for precision in ("float32", "float64"):
+        _, first = graphuq_race(posterior, precision, seed=0)
+        result, seconds = graphuq_race(posterior, precision, seed=1)
+        if reference is None:
+            reference = result
+            label_variance, latent_variance = (
+                result.label_variance[nodes],
+                result.latent_std[nodes] ** 2,
+            )
+            judged = label_variance > 1e-4  # elsewhere there is nothing to estimate
+            nodes = nodes[judged]
+            label_variance, latent_variance = label_variance[judged], latent_variance[judged]
+        rows[f"graphuq {precision}"] = {
+            "seconds": first,
+            "compiled": seconds,
+            "mcse": result.diagnostics.label_mcse,
+            "rhat": result.diagnostics.rhat,
+            "ess": ess_a_second(
+                posterior, result.draws, seconds, nodes, label_variance, latent_variance
+            ),
+        }
+    if options.nuts_samples and not (posterior.likelihood.step and len(posterior.labels) > 1000):
+        draws, before, sampling = nuts_race(posterior, options.nuts_samples)
+        summary = summarize(draws, posterior.field, rows_of(posterior))
+        error = float(summary.label_mcse.max())
+        rows["NUTS float64"] = {
+            "seconds": before + sampling * (error / TARGET) ** 2,
+            "compiled": None,
+            "mcse": error,
+            "gap": float(np.abs(summary.label_mean - reference.label_mean).mean()),
+            "ess": ess_a_second(
+                posterior, draws, before + sampling, nodes, label_variance, latent_variance
+            ),
+        }
+    pcn = run_chains(
+        posterior.target, gq.inference.PCN(), n_samples=50, n_chains=4, thin=20, precision="float32"
+    )
+    with jax.enable_x64(True):
+        white = reference.draws.white[-1, -1].astype(np.float64)
+        u = posterior.spectrum.eigenvectors @ np.asarray(posterior.field.mean_coefficients(white))
+        u[posterior.labelled] = np.asarray(posterior.field.at_labelled(white))
+    kept, elapsed = literal_race(posterior, u, pcn.step_size, options.literal_seconds, nodes)
+    signs = np.where(kept >= 0, 1.0, -1.0)
+    label = effective_samples(signs[None], label_variance)
+    latent = effective_samples(kept[None], latent_variance)
+    # A node whose sign never changed in all that time has at most one effective sample.
+    n_worst = min(float(label.min()), 1.0) if len(label) < len(nodes) else float(label.min())
+    error = np.sqrt(reference.label_variance.max() / n_worst)
+    rows["literal pCN"] = {
+        "seconds": elapsed * (error / TARGET) ** 2,
+        "compiled": None,
+        "mcse": float(error),
+        "ess": [float(f(x)) / elapsed for x in (latent, label) for f in (np.median, np.min)],
+    }
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cases", nargs="+", default=list(CASES))
+    parser.add_argument("--literal-seconds", type=float, default=20)
+    parser.add_argument("--nuts-samples", type=int, default=1000, help="a chain; 0 leaves it out")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    try:
+        import numpyro  # noqa: F401
+    except ImportError:
+        print("NumPyro is not installed: pip install numpyro")
+        options.nuts_samples = 0
+    everything, held = [], (None, None)
+    print(
+        "seconds: to MCSE 0.01 at every node, with compilation (without); ESS/s: median (minimum)"
+    )
+    for name in options.cases:
+        kind, likelihood = CASES[name]
+        if kind != "large" and not DATA.exists():
+            print(f"{name} skipped: no data sets in {DATA}; set GRAPHUQ_DATA")
+            continue
+        if held[0] != kind:
+            held = kind, spectrum_and_labels(kind)
+        spectrum, labelled, labels = held[1]
+        prior = gq.priors.InverseLaplacian()
+        rows = race(name, gq.Posterior(spectrum, prior, likelihood, labelled, labels), options)
+        print(name)
+        ours = rows["graphuq float32"]["seconds"]
+        for method, row in rows.items():
+            compiled = "" if row["compiled"] is None else f"({row['compiled']:.2f})"
+            latent, least_latent, label, least_label = row["ess"]
+            print(
+                f"  {method:16} {row['seconds']:12,.2f} s {compiled:9} x{row['seconds'] / ours:<10,.1f}"
+                f" latent {latent:10,.0f} ({least_latent:,.0f})  label {label:10,.0f} "
+                f"({least_label:,.0f})"
+                + (f"  differs by {row['gap']:.4f}" if "gap" in row else ""),
+                flush=True,
+            )
+            everything.append({"case": name, "method": method, **row})
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / "race.json").write_text(json.dumps(everything, indent=1))
+
+
+if __name__ == "__main__":
+    main()
