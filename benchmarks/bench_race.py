@@ -261,9 +261,9 @@ def main():
             compiled = "" if row["compiled"] is None else f"({row['compiled']:.2f})"
             latent, least_latent, label, least_label = row["ess"]
             print(
-                f"  {method:16} {row['seconds']:12,.2f} s {compiled:9} x{row['seconds'] / ours:<10,.1f}"
-                f" latent {latent:10,.0f} ({least_latent:,.0f})  label {label:10,.0f} "
-                f"({least_label:,.0f})"
+                f"  {method:16} {row['seconds']:12,.2f} s {compiled:9} "
+                f"x{row['seconds'] / ours:<10,.1f} latent {latent:10,.0f} ({least_latent:,.0f})"
+                f"  label {label:10,.0f} ({least_label:,.0f})"
                 + (f"  differs by {row['gap']:.4f}" if "gap" in row else ""),
                 flush=True,
             )

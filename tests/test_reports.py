@@ -42,9 +42,10 @@ def test_report_stands_alone(fitted, tmp_path):
     html = (tmp_path / "report.html").read_text()
     assert "&lt;moons &amp; co&gt;" in html
     assert classifier.result_.diagnostics.verdict in html
-    assert html.count("data:image/png;base64,") == 7
+    assert html.count("data:image/png;base64,") == 8
     assert not re.search(r'(src|href)="(?!data:)', html)
     assert "accuracy" in html
+    assert "expected calibration error" in html
 
 
 @pytest.mark.parametrize("n_many", [10, 20_000])
@@ -57,6 +58,9 @@ def test_every_figure_draws(fitted, n_many, monkeypatch, tmp_path):
         lambda: gq.plots.plot_certainty(result),
         lambda: gq.plots.plot_trace(result),
         lambda: gq.plots.plot_ess(result),
+        lambda: gq.plots.plot_reliability(
+            gq.scores.reliability_curve(result.label_mean, fitted[1].signs(1))
+        ),
     ):
         plot().savefig(tmp_path / "figure.png")
         assert (tmp_path / "figure.png").stat().st_size > 5000

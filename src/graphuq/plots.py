@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from graphuq.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst
 from graphuq.result import Result
+from graphuq.scores import ReliabilityCurve
 from graphuq.spectrum import Spectrum
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
@@ -96,6 +97,44 @@ def plot_certainty(result: Result, class_names: tuple[str, str] = ("−1", "+1")
         ylabel="unlabelled nodes",
         title="How certain the labels are",
     )
+    return figure
+
+
+def plot_reliability(curve: ReliabilityCurve) -> Figure:
+    """Accuracy by confidence, with two binomial standard errors; on the diagonal, well calibrated.
+
+    Parameters
+    ----------
+    curve : ReliabilityCurve
+        Of `graphuq.scores.reliability_curve`.
+    """
+    figure, axes = _figure(4.6, 3.8)
+    axes.plot([0.5, 1], [0.5, 1], "--", color=GREY, linewidth=1, label="well calibrated")
+    # Half a node more on either side: of few nodes that are all right, little is known.
+    share = (curve.accuracy * curve.count + 0.5) / (curve.count + 1)
+    error = 2 * np.sqrt(share * (1 - share) / curve.count)
+    axes.errorbar(
+        curve.confidence,
+        curve.accuracy,
+        yerr=[np.minimum(error, curve.accuracy), np.minimum(error, 1 - curve.accuracy)],
+        fmt="o",
+        color=BLUE,
+        capsize=2,
+        markersize=4,
+        linewidth=1,
+    )
+    for x, y, n in zip(curve.confidence, curve.accuracy, curve.count, strict=True):
+        axes.annotate(
+            f"{n}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7, color=GREY
+        )
+    axes.set(
+        xlabel="probability of the inferred class",
+        ylabel="share that is right",
+        xlim=(0.48, 1.02),
+        ylim=(max(0.0, float(curve.accuracy.min()) - 0.15), 1.03),
+        title=f"Reliability (calibration error {curve.expected_calibration_error:.3f})",
+    )
+    axes.legend(frameon=False, loc="upper left")
     return figure
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.scipy.sparse.linalg import cg
 from jaxtyping import Float, Int, PRNGKeyArray
@@ -19,10 +20,11 @@ from graphuq.field import (
     NodeField,
     labelled_field,
 )
-from graphuq.likelihoods import Likelihood
+from graphuq.likelihoods import Likelihood, StepLikelihood
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Spectrum
 
+MAX_REFLECTIONS = 10_000  # before a start is taken as it is
 START_NOISE = 0.5  # wide enough that starts differ, narrow enough that most labels fit
 
 
@@ -69,7 +71,35 @@ class Target(eqx.Module):
         weights, _ = cg(  # type: ignore[no-untyped-call]
             covariance, misfit, tol=1e-3, maxiter=100
         )
-        return white + transpose(weights)[0]
+        return self.possible(white + transpose(weights)[0])
+
+    def possible(self, white: Float[Array, " n"]) -> Float[Array, " n"]:
+        """A point near this one whose likelihood is not zero, where the likelihood can be.
+
+        Reflects at the wall that is violated most until none is (Motzkin & Schoenberg 1954).
+        """
+        if not isinstance(self.likelihood, StepLikelihood):
+            return white
+        impossible = self.likelihood.log_levels(self.labels)[1] == -jnp.inf
+
+        def margins(x: Any) -> Any:
+            return jnp.where(impossible, self.labels * self.field.at_labelled(x), 1.0)
+
+        def violated(carry: Any) -> Any:
+            x, n_reflections = carry
+            return (margins(x) <= 0).any() & (n_reflections < MAX_REFLECTIONS)
+
+        def reflect(carry: Any) -> Any:
+            x, n_reflections = carry
+            margin = margins(x)
+            j = jnp.argmin(margin)
+            unit = jnp.zeros_like(self.labels).at[j].set(self.labels[j])
+            normal = jax.linear_transpose(self.field.at_labelled, x)(unit)[0]
+            size = normal @ normal
+            step = (1e-3 * jnp.sqrt(size) - 2 * margin[j]) / size
+            return x + step * normal, n_reflections + 1
+
+        return jax.lax.while_loop(violated, reflect, (white, 0))[0]
 
     def log_density(self, white: Float[Array, " n"]) -> Float[Array, ""]:
         """Log posterior density in white coordinates, up to a constant."""
@@ -104,8 +134,9 @@ class ReferredTarget(eqx.Module):
         return self.target.log_density(white) + 0.5 * (z**2).sum()
 
     def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
-        """A draw from the reference."""
-        return jax.random.normal(key, (self.dimension,), self.mean.dtype)
+        """A draw from the reference, or a possible point near it."""
+        z = jax.random.normal(key, (self.dimension,), self.mean.dtype)
+        return (self.target.possible(self.to_target(z)) - self.mean) / self.scale
 
 
 def refer(

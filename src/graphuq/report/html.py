@@ -42,7 +42,7 @@ def write_report(
     ids : sequence of length N, optional
         Names of the nodes; by default their indices.
     truth : numpy.ndarray, shape (N,), optional
-        True labels ±1 (NaN where unknown): adds accuracy.
+        True labels ±1 (NaN where unknown): adds accuracy and calibration.
     images : numpy.ndarray, shape (N, h, w), optional
         Pictures of the nodes, shown for the most and least certain.
 
@@ -59,6 +59,9 @@ def write_report(
         "Embedding": plots.plot_embedding(result),
         "Certainty": plots.plot_certainty(result, names),
     }
+    judged = _judged(result, truth)
+    if judged is not None:
+        figures["Reliability"] = plots.plot_reliability(scores.reliability_curve(*judged))
     pictures = {}
     if images is not None and len(least):
         pictures = {
@@ -87,7 +90,8 @@ def write_report(
         ],
         worst=_worst_functionals(result) if sampled else [],
         sampled=sampled,
-        accuracy=_accuracy(result, truth),
+        accuracy=None if judged is None else _accuracy(*judged),
+        calibration=None if judged is None else _calibration(*judged),
         figures={name: _png(figure) for name, figure in figures.items()},
         pictures={name: _png(figure) for name, figure in pictures.items()},
         chains={name: _png(figure) for name, figure in chains.items()},
@@ -116,15 +120,26 @@ def _worst_functionals(result: Result) -> list[dict[str, Any]]:
     return [{"name": name, **table[name]} for name in names]
 
 
-def _accuracy(result: Result, truth: np.ndarray | None) -> list[tuple[str, float]] | None:
+def _judged(result: Result, truth: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
+    """Label means and truth of the unlabelled nodes whose truth is known."""
     if truth is None:
         return None
     known = np.isfinite(truth)
     known[result.posterior.labelled] = False
-    if not known.any():
-        return None
-    by_share = scores.accuracy_by_certainty(result.label_mean[known], truth[known])
+    return (result.label_mean[known], truth[known]) if known.any() else None
+
+
+def _accuracy(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, float]]:
+    by_share = scores.accuracy_by_certainty(label_mean, truth)
     return [(f"{share:.0%}", value) for share, value in by_share.items()]
+
+
+def _calibration(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, float]]:
+    return [
+        ("expected calibration error", scores.expected_calibration_error(label_mean, truth)),
+        ("Brier score (a coin: 0.25)", scores.brier_score(label_mean, truth)),
+        ("log score (a coin: 0.69)", scores.log_score(label_mean, truth)),
+    ]
 
 
 def _png(figure: Figure) -> str:

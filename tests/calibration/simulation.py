@@ -1,0 +1,152 @@
+"""Simulation-based calibration (Talts et al. 2018).
+
+Truth from the prior, labels from the likelihood, then the rank of u at unlabelled nodes among draws
+of a method. Ranks are uniform if it is right.
+
+    python tests/calibration/simulation.py docs/images/ranks.png
+
+draws the rank histograms of every method.
+"""
+
+import sys
+
+import jax
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import stats
+
+import graphuq as gq
+from graphuq.inference import Approximation
+from graphuq.summaries import Rows, conditional_moments
+
+N_NODES, N_EIGENPAIRS, N_RANKS = 20, 10, 19
+LABELLED = np.array([0, 4, 8, 12, 16])
+NODES = np.array([2, 10])
+LIKELIHOODS = {
+    "probit": gq.likelihoods.Probit(0.5),
+    "level set": gq.likelihoods.LevelSet(1.0),
+    "atomic noise": gq.likelihoods.AtomicNoise(0.9, 0.7),
+    "noise-free": gq.likelihoods.NoiseFree(),
+}
+EP = gq.inference.ExpectationPropagation()
+METHODS = {
+    "pCN": (gq.inference.PCN(), 80, 4000),
+    "pCN about EP": (gq.inference.PCN(reference=EP), 80, 4000),
+    "elliptical slice": (gq.inference.EllipticalSlice(), 20, 1000),
+    "elliptical slice about EP": (gq.inference.EllipticalSlice(reference=EP), 20, 1000),
+    "Hamiltonian": (gq.inference.Hamiltonian(), 10, 500),
+    "Hamiltonian about EP": (gq.inference.Hamiltonian(reference=EP), 10, 500),
+    "exact Hamiltonian": (gq.inference.ExactHamiltonian(), 10, 500),
+    "expectation propagation": (EP, 0, 0),
+}
+
+
+def ring_with_chords(n_nodes, seed):
+    """The random graph of the other tests."""
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.uniform(0.2, 1, (n_nodes, n_nodes)), 1)
+    weights *= rng.uniform(size=weights.shape) < 0.3
+    ring = np.arange(n_nodes)
+    ends = np.minimum(ring, (ring + 1) % n_nodes), np.maximum(ring, (ring + 1) % n_nodes)
+    weights[ends] = 0.5
+    return weights + weights.T
+
+
+def simulate_labels(likelihood, u, rng):
+    """Labels by the models' own definitions."""
+    sign = np.where(u >= 0, 1, -1)
+    if isinstance(likelihood, gq.likelihoods.Probit):
+        return np.sign(u + likelihood.noise_std * rng.normal(size=len(u)))
+    if isinstance(likelihood, gq.likelihoods.NoiseFree):
+        return sign
+    if isinstance(likelihood, gq.likelihoods.AtomicNoise):
+        right = np.where(sign > 0, likelihood.p, likelihood.q)
+        return sign * np.where(rng.uniform(size=len(u)) < right, 1, -1)
+    # Level-set with labels ±1: p(y | u) ∝ exp(−|y − sign u|² / 2γ²)
+    wrong = 1 / (1 + np.exp(2 / likelihood.noise_std**2))
+    return sign * np.where(rng.uniform(size=len(u)) < wrong, -1, 1)
+
+
+def suits(method, likelihood):
+    """Whether a method can sample a likelihood."""
+    needs_gradient = method.requires_gradient and not likelihood.smooth
+    return not needs_gradient and (likelihood.step or not getattr(method, "requires_step", False))
+
+
+def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):
+    """Draws of u at `NODES`, shape (2, 19)."""
+    rows = Rows(posterior.spectrum.eigenvectors[NODES], np.ones(2), np.full(2, -1))
+    if isinstance(method, Approximation):
+        gaussian = method.fit(posterior.target)
+        loadings = rows.eigenvectors @ posterior.field.coefficient_map
+        spread = loadings @ gaussian.seen_covariance @ loadings.T
+        root = np.linalg.cholesky(
+            spread + np.diag(posterior.field.conditional_std(rows.eigenvectors) ** 2 + 1e-12)
+        )
+        return (loadings @ gaussian.seen_mean)[:, None] + root @ rng.normal(size=(2, N_RANKS))
+    result = gq.infer(
+        posterior, method, n_samples=N_RANKS, n_chains=1, n_warmup=n_warmup, thin=thin, seed=seed
+    )
+    with jax.enable_x64(True):
+        mean, sd = conditional_moments(posterior.field, result.draws.white[0], rows)
+    return mean + sd[:, None] * rng.normal(size=mean.shape)
+
+
+def ranks(simulated, assumed, tail, method, thin, n_warmup, n_runs=300):
+    """Ranks from 0 to 19 of u at two nodes over many simulated data sets."""
+    graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail=tail)
+    prior = gq.priors.InverseLaplacian()
+    std, q = prior.spectral_std(spectrum), spectrum.eigenvectors
+    rng = np.random.default_rng(0)
+    found = []
+    while len(found) < n_runs:
+        z = rng.normal(size=N_NODES)
+        u = q @ (std.modes * rng.normal(size=N_EIGENPAIRS)) + std.tail * (z - q @ (q.T @ z))
+        labels = simulate_labels(simulated, u[LABELLED], rng).astype(float)
+        posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [1, 1, 1, 1, -1])
+        object.__setattr__(posterior, "labels", labels)  # one class only may occur, too
+        draws = draws_at_nodes(posterior, method, thin, n_warmup, len(found), rng)
+        found.append((draws < u[NODES, None]).sum(axis=1))
+    return np.array(found)
+
+
+def p_values(found):
+    """Of the χ² test of uniformity at each node, in five bins."""
+    counts = np.array([np.bincount(column, minlength=N_RANKS + 1) for column in found.T])
+    return [stats.chisquare(row.reshape(5, 4).sum(axis=1)).pvalue for row in counts]
+
+
+def draw_histograms(path):
+    """A histogram for each method and likelihood that suit each other, tail and no tail pooled."""
+    figure = Figure(figsize=(10, 13), layout="constrained")
+    grid = figure.subplots(len(METHODS), len(LIKELIHOODS), sharex=True, sharey=True)
+    for axes_row, (name, (method, thin, n_warmup)) in zip(grid, METHODS.items(), strict=True):
+        for axes, (kind, likelihood) in zip(axes_row, LIKELIHOODS.items(), strict=True):
+            if not suits(method, likelihood):
+                axes.set_axis_off()
+                continue
+            found = [
+                ranks(likelihood, likelihood, tail, method, thin, n_warmup)
+                for tail in (False, True)
+            ]
+            pooled = np.concatenate(found).ravel()
+            expected = len(pooled) / 10
+            axes.hist(pooled, bins=np.arange(0, 21, 2) - 0.5, color="#3b6fb6", edgecolor="white")
+            band = 2.58 * np.sqrt(expected * 0.9)
+            axes.axhspan(expected - band, expected + band, color="#8a8f98", alpha=0.3, zorder=0)
+            p = min(min(p_values(f)) for f in found)
+            axes.set_title(f"{name}, {kind}\nsmallest of 4 p-values {p:.3f}", fontsize=7)
+            axes.spines[["top", "right"]].set_visible(False)
+            sys.stdout.write(f"{name}, {kind}: {p:.4f}\n")
+            sys.stdout.flush()
+    figure.supxlabel("rank of the true u among 19 draws")
+    figure.supylabel("simulated data sets × nodes; grey: 99 % band of the uniform law")
+    figure.savefig(path, dpi=110)
+
+
+if __name__ == "__main__":
+    import warnings
+
+    warnings.simplefilter("ignore")
+    draw_histograms(sys.argv[1])

@@ -1,0 +1,81 @@
+"""What "auto" means, and which sampler it takes."""
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import InvalidInput
+from graphuq.options import build_graph, chosen_by_evidence, likelihood_of, prior_of
+from graphuq.run import automatic_kernel, usual_chains
+
+GRAPH = gq.graphs.from_adjacency(random_adjacency(24, seed=3))
+
+
+def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
+    spectrum = gq.laplacian_spectrum(GRAPH, n_eigenpairs=n_eigenpairs, tail=tail)
+    labels = np.tile([1, -1], n_labelled)[:n_labelled]
+    nodes = np.arange(n_labelled) * 3
+    return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, nodes, labels)
+
+
+@pytest.mark.parametrize(
+    ("posterior", "kernel", "about"),
+    [
+        (build(gq.likelihoods.LevelSet(0.5)), "ExactHamiltonian", False),
+        (build(gq.likelihoods.AtomicNoise()), "ExactHamiltonian", False),
+        (build(gq.likelihoods.Probit(1.0)), "EllipticalSlice", True),
+        (build(gq.likelihoods.Probit(0.05), n_labelled=8), "Hamiltonian", True),
+        (build(gq.likelihoods.Probit(0.1), 4, 0.8, n_labelled=8), "Hamiltonian", False),
+    ],
+    ids=["level-set", "atomic", "close", "far", "tail"],
+)
+def test_the_sampler_follows_the_posterior(posterior, kernel, about):
+    found, gaussian = automatic_kernel(posterior)
+    assert type(found).__name__ == kernel
+    assert (found.reference is not None) == about
+    assert gaussian is not None
+
+
+def test_infer_without_a_method_shows_the_first_answer():
+    posterior, seen = build(gq.likelihoods.Probit(0.5)), []
+    result = gq.infer(posterior, preview=seen.append, stop=gq.Converged(label_mcse=0.02))
+    (first,) = seen
+    direct = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    np.testing.assert_array_equal(first.label_mean, direct.label_mean)
+    assert result.diagnostics.converged
+    assert result.diagnostics.label_mcse <= 0.02
+    assert "Monte-Carlo errors of label means below 0.02" in result.diagnostics.stopped_by
+    assert np.abs(result.label_mean - first.label_mean).max() < 0.1
+
+
+def test_stop_rule_refuses_nonsense():
+    with pytest.raises(InvalidInput, match="label_mcse: -1"):
+        gq.Converged(label_mcse=-1.0)
+
+
+def test_many_labels_have_fewer_chains():
+    assert usual_chains(build(gq.likelihoods.Probit())) == 32
+    posterior = build(gq.likelihoods.Probit())
+    object.__setattr__(posterior, "labels", np.ones(8000))
+    assert usual_chains(posterior) == 4
+
+
+def test_words():
+    assert chosen_by_evidence("auto", "probit", None) == ["tau", "alpha"]
+    assert chosen_by_evidence(gq.priors.Matern(), "auto", "auto") == ["noise_std", "truncation"]
+    assert prior_of("matern") == gq.priors.Matern()
+    assert likelihood_of("noise-free") == gq.likelihoods.NoiseFree()
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    graph = build_graph("knn", X, "auto", "auto", None)
+    assert "sharpness=4.0" in graph.settings["weights"]
+    assert graph.settings["n_neighbors"] == 15
+    assert build_graph("knn", X[:9], "auto", "auto", None).settings["n_neighbors"] == 8
+
+
+def test_sharper_weights_favour_the_nearest():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    usual, sharp = (gq.graphs.knn_graph(X, 10, gq.graphs.SelfTuning(s)).weights for s in (0.5, 4.0))
+    np.testing.assert_allclose(sharp.data, usual.data**8, rtol=1e-10)
+    with pytest.raises(InvalidInput, match="sharpness: 0"):
+        gq.graphs.SelfTuning(0.0)
