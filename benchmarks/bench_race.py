@@ -51,7 +51,6 @@ CASES = {
     "MNIST, J = 551, level set 0.1": ("mnist551", S(0.1)),
     "286,720 nodes, J = 8,000, probit 1": ("large", P(1.0)),
     "286,720 nodes, J = 8,000, probit 0.1": ("large", P(0.1)),
-    "286,720 nodes, J = 8,000, level set 1": ("large", S(1.0)),
 }
 
 

@@ -35,6 +35,8 @@ def classify(csv, form, folder, seed):
     command = ["classify", str(csv), "--id-column", "id", "--label-column", "label"]
     command += ["--truth-column", "class", "--positive", "democrat", "--graph", "complete"]
     command += ["--weights", "gaussian", "--scale", "1.25", "--noise-std", "0.1", *FORMS[form]]
+    command += ["--prior", "inverse-laplacian", "--likelihood", "probit", "--inference", "pcn"]
+    command += ["--n-chains", "8"]
     command += ["--n-samples", "3000", "--thin", "20", "--fixed-length", "--seed", str(seed)]
     if run([*command, "--output", str(folder), "--quiet"]) != 0:
         raise SystemExit("graphuq classify failed")

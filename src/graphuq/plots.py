@@ -108,7 +108,7 @@ def plot_reliability(curve: ReliabilityCurve) -> Figure:
     curve : ReliabilityCurve
         Of `graphuq.scores.reliability_curve`.
     """
-    figure, axes = _figure(4.6, 3.8)
+    figure, axes = _figure()
     axes.plot([0.5, 1], [0.5, 1], "--", color=GREY, linewidth=1, label="well calibrated")
     # Half a node more on either side: of few nodes that are all right, little is known.
     share = (curve.accuracy * curve.count + 0.5) / (curve.count + 1)
@@ -134,7 +134,7 @@ def plot_reliability(curve: ReliabilityCurve) -> Figure:
         ylim=(max(0.0, float(curve.accuracy.min()) - 0.15), 1.03),
         title=f"Reliability (calibration error {curve.expected_calibration_error:.3f})",
     )
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="lower right")
     return figure
 
 

@@ -30,6 +30,7 @@ from graphuq.progress import Progress, progress_bar
 from graphuq.result import Result, run_settings, warn_unless_converged
 from graphuq.summaries import summarize
 
+WALLS = 2_000  # labels up to which trajectories that stop at each wall are worth their time
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 PROBES, CLOSE = 64, 0.5  # draws of the Gaussian, and how little their log ratio varies
 
@@ -152,7 +153,8 @@ def infer(
 def automatic_kernel(posterior: Posterior) -> tuple[Kernel, Gaussian | None]:
     """The sampler that won on posteriors of this kind, and expectation propagation's Gaussian.
 
-    A likelihood of two levels gets `ExactHamiltonian`. Any other is sampled about expectation
+    A likelihood of two levels gets `ExactHamiltonian`, up to 2,000 labels or where expectation
+    propagation does not settle. Any other is sampled about expectation
     propagation where that settles and the field allows: by `EllipticalSlice` where the
     Gaussian is so close that draws from it are all but draws from the posterior (its log ratio
     to it varies by less than a half), or there is no gradient; else by `Hamiltonian`.
@@ -164,7 +166,7 @@ def automatic_kernel(posterior: Posterior) -> tuple[Kernel, Gaussian | None]:
         gaussian = approximation.fit(posterior.target)
     except InvalidInput:
         gaussian = None
-    if likelihood.step:
+    if likelihood.step and (gaussian is None or len(posterior.labels) <= WALLS):
         return ExactHamiltonian(), gaussian
     if gaussian is None or not isinstance(posterior.field, LowRankField):
         return Hamiltonian() if likelihood.smooth else EllipticalSlice(), gaussian

@@ -32,8 +32,9 @@ class Converged:
     ess : float, default 400
         Bound on the smallest bulk and tail effective sample size over all chains together.
     label_mcse : float, optional
-        Bound on the Monte-Carlo standard error of label means, judged at 200 nodes where it was
-        largest over the first 1,000 draws, sought among 5,000 at random where there are more.
+        Bound on the Monte-Carlo standard error of label means, judged at 200 unlabelled nodes
+        where it was largest over the first 1,000 draws, sought among 5,000 at random where there
+        are more.
     """
 
     rhat: float = RHAT_BOUND
@@ -62,13 +63,15 @@ class Converged:
 
 
 def _largest_error(posterior: Posterior, draws: Draws) -> float:
-    """Largest Monte-Carlo error of a label mean over the nodes that the first draws find worst.
+    """Largest Monte-Carlo error of a label mean over unlabelled nodes that early draws find worst.
 
     Those are sought among 5,000 at random: to summarise all nodes at each check would take
     longer than sampling does.
     """
-    rows = rows_of(posterior)
-    some = np.random.default_rng(0).permutation(posterior.spectrum.n_nodes)[:MCSE_NODES]
+    rows, unlabelled = rows_of(posterior), np.ones(posterior.spectrum.n_nodes, dtype=bool)
+    unlabelled[posterior.labelled] = False
+    nodes = np.flatnonzero(unlabelled) if unlabelled.any() else posterior.labelled
+    some = np.random.default_rng(0).permutation(nodes)[:MCSE_NODES]
     few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
     errors = summarize(few, posterior.field, rows[some]).label_mcse
     worst_nodes = some[np.argsort(-errors, kind="stable")[:WORST_NODES]]

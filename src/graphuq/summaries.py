@@ -117,7 +117,8 @@ def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
     shape = draws.n_chains, n_batches
     many = len(rows.scale) * len(white) > COMPILED_ELEMENTS
     dtype = np.float32 if many else np.float64
-    summarize_values = _compiled if many else partial(_summarize_values, np, erf)
+    summarize_values = _compiled_values if many else partial(_summarize_values, np, erf)
+    summarize_rows = _compiled_rows if many else partial(_summarize_rows, np, erf)
     out = np.empty((4, len(rows.scale)))
     unlabelled = np.flatnonzero(rows.at_labelled < 0)
     labelled = np.flatnonzero(rows.at_labelled >= 0)
@@ -126,9 +127,11 @@ def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
         ratio = ratio.astype(dtype)
         for nodes in _blocks(unlabelled, len(white)):
             part = rows[nodes]
-            mean = (part.scale[:, None] * part.eigenvectors).astype(dtype) @ coefficients
+            loadings = (part.scale[:, None] * part.eigenvectors).astype(dtype)
             std = (part.scale * field.conditional_std(part.eigenvectors)).astype(dtype)
-            out[:, nodes] = summarize_values(mean, std, known[:, nodes].astype(dtype), ratio, shape)
+            out[:, nodes] = summarize_rows(
+                loadings, coefficients, std, known[:, nodes].astype(dtype), ratio, shape
+            )
         if len(labelled):
             at_labelled = np.asarray(jax.vmap(field.at_labelled)(white)).T
             for nodes in _blocks(labelled, len(white)):
@@ -179,7 +182,21 @@ def _summarize_values(
     return xp.stack([xp.clip(flat.mean(axis=1), -1, 1), mcse, latent_mean, latent_std])
 
 
-_compiled = jax.jit(partial(_summarize_values, jnp, jax.lax.erf), static_argnums=4)
+def _summarize_rows(
+    xp: Any,
+    erf: Any,
+    loadings: Any,
+    coefficients: Any,
+    std: Any,
+    known: Any,
+    ratio: Any,
+    shape: Any,
+) -> Any:
+    return _summarize_values(xp, erf, loadings @ coefficients, std, known, ratio, shape)
+
+
+_compiled_values = jax.jit(partial(_summarize_values, jnp, jax.lax.erf), static_argnums=4)
+_compiled_rows = jax.jit(partial(_summarize_rows, jnp, jax.lax.erf), static_argnums=5)
 
 
 def _controlled(xp: Any, values: Any, known: Any, ratio: Any) -> Any:
