@@ -158,6 +158,17 @@ def _probability(
     return (1 + label_mean[judged]) / 2, np.asarray(truth)[judged] > 0
 
 
+def where_known(
+    label_mean: Float[np.ndarray, " N"], truth: np.ndarray | None, labelled: Any
+) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]] | None:
+    """Label means and truth of the unlabelled nodes whose truth is known (not NaN), if any."""
+    if truth is None:
+        return None
+    known = np.isfinite(truth)
+    known[labelled] = False
+    return (label_mean[known], truth[known]) if known.any() else None
+
+
 def _judged(
     label_mean: Float[np.ndarray, " N"],
     truth: np.ndarray,

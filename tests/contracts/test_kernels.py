@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.errors import InvalidInput
 from graphuq.field import LowRankField
 from graphuq.inference.base import Info, Kernel, State, metropolis
 from graphuq.inference.chains import run_chains
@@ -134,6 +135,27 @@ def test_a_wall_that_costs_nothing_is_caught():
 def test_undefined_likelihood_is_never_entered(kernel):
     estimate, error = moments(kernel, Undefined())  # half normal: mean √(2/π), mean square 1
     assert np.all(np.abs(estimate - [np.sqrt(2 / np.pi), 1.0]) < 4 * error + 1e-3)
+
+
+def test_exact_moves_take_no_reference():
+    with pytest.raises(InvalidInput, match="reference: ExpectationPropagation"):
+        gq.inference.ExactHamiltonian(reference=gq.inference.ExpectationPropagation())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: gq.inference.ExactHamiltonian(2.0), "step_size: 2.0"),
+        (lambda: gq.inference.ExactHamiltonian(max_events=0), "max_events: 0"),
+        (lambda: gq.inference.EllipticalSlice(4.0), "step_size: 4.0"),
+        (lambda: gq.inference.EllipticalSlice(max_trials=0), "max_trials: 0"),
+        (lambda: gq.likelihoods.AtomicNoise(p=1.0), "p: 1.0"),
+        (lambda: gq.likelihoods.AtomicNoise(p=0.4, q=0.5), "speak against themselves"),
+    ],
+)
+def test_bad_settings(make, message):
+    with pytest.raises(InvalidInput, match=message):
+        make()
 
 
 def test_every_exported_kernel_is_under_the_law():

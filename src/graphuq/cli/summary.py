@@ -18,7 +18,7 @@ def print_preview(result: Result, names: tuple[str, str], truth: np.ndarray | No
         f"{int((result.labels == sign).sum())} {name}"
         for name, sign in zip(names, (-1, 1), strict=True)
     )
-    judged = _judged(result, truth)
+    judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     accuracy = "" if judged is None else f", accuracy {scores.accuracy(*judged):.4f}"
     Console().print(
         f"First answer after {time.perf_counter() - STARTED:.1f} s, by expectation propagation: "
@@ -26,15 +26,6 @@ def print_preview(result: Result, names: tuple[str, str], truth: np.ndarray | No
         soft_wrap=True,
         highlight=False,
     )
-
-
-def _judged(result: Result, truth: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-    """Label means and truth of unlabelled nodes whose truth is known."""
-    if truth is None:
-        return None
-    known = np.isfinite(truth)
-    known[result.posterior.labelled] = False
-    return (result.label_mean[known], truth[known]) if known.any() else None
 
 
 def print_summary(
@@ -57,7 +48,8 @@ def print_summary(
             str(int((sure > 0.95).sum())),
         )
     console.print(table)
-    if (judged := _judged(result, truth)) is not None:
+    judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
+    if judged is not None:
         console.print(
             f"On {len(judged[0])} unlabelled nodes: accuracy {scores.accuracy(*judged):.4f}, "
             f"expected calibration error {scores.expected_calibration_error(*judged):.4f}"

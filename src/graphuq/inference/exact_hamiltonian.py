@@ -42,6 +42,12 @@ class ExactHamiltonian(Kernel):
     usual_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
+        require(
+            self.reference is None,
+            "reference",
+            f"{self.reference}: between walls only the prior's own ellipses are exact",
+            "leave it out",
+        )
         require(self.max_events >= 1, "max_events", f"{self.max_events}", "use 1 or more")
         if isinstance(self.step_size, float | int):
             require(

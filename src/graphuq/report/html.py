@@ -59,7 +59,7 @@ def write_report(
         "Embedding": plots.plot_embedding(result),
         "Certainty": plots.plot_certainty(result, names),
     }
-    judged = _judged(result, truth)
+    judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     if judged is not None:
         figures["Reliability"] = plots.plot_reliability(scores.reliability_curve(*judged))
     pictures = {}
@@ -118,15 +118,6 @@ def _worst_functionals(result: Result) -> list[dict[str, Any]]:
     table = result.convergence_table()
     names = sorted(table, key=lambda name: table[name]["ess_bulk"])[:5]
     return [{"name": name, **table[name]} for name in names]
-
-
-def _judged(result: Result, truth: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
-    """Label means and truth of the unlabelled nodes whose truth is known."""
-    if truth is None:
-        return None
-    known = np.isfinite(truth)
-    known[result.posterior.labelled] = False
-    return (result.label_mean[known], truth[known]) if known.any() else None
 
 
 def _accuracy(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, float]]:
