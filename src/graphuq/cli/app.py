@@ -37,12 +37,18 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _keep_compiled_code() -> None:
-    """Let JAX keep what it compiles in the user's cache folder, unless told where or not to.
+    """Let JAX keep what it compiles in the user's cache folder, if it can be written.
 
     By environment variables, which JAX reads when it is imported: a command that needs no JAX
     does not import it for this.
     """
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "graphuq" / "compiled"
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return
+    if not os.access(cache, os.W_OK):
+        return
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
