@@ -31,10 +31,20 @@ def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
     ids=["level-set", "atomic", "close", "far", "tail"],
 )
 def test_the_sampler_follows_the_posterior(posterior, kernel, about):
-    found, gaussian = automatic_kernel(posterior)
+    gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
+    found = automatic_kernel(posterior, gaussian)
     assert type(found).__name__ == kernel
     assert (found.reference is not None) == about
-    assert gaussian is not None
+
+
+def test_without_expectation_propagation_no_reference_is_taken():
+    for likelihood, kernel in (
+        (gq.likelihoods.Probit(0.1), gq.inference.Hamiltonian),
+        (gq.likelihoods.LevelSet(0.1), gq.inference.ExactHamiltonian),
+    ):
+        found = automatic_kernel(build(likelihood), None)
+        assert isinstance(found, kernel)
+        assert found.reference is None
 
 
 def test_infer_without_a_method_shows_the_first_answer():

@@ -114,10 +114,11 @@ def infer(
     """
     gaussian = None
     if method is None:
-        method, gaussian = automatic_kernel(posterior)
+        gaussian = _first_answer(posterior)
         if gaussian is not None and preview is not None:
             approximation = ExpectationPropagation()
             preview(_report(posterior, approximation, gaussian, seed, "float64"))
+        method = automatic_kernel(posterior, gaussian)
     if method.requires_gradient and not posterior.likelihood.smooth:
         raise IncompatibleParts(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
@@ -150,8 +151,16 @@ def infer(
     return result
 
 
-def automatic_kernel(posterior: Posterior) -> tuple[Kernel, Gaussian | None]:
-    """The sampler that won on posteriors of this kind, and expectation propagation's Gaussian.
+def _first_answer(posterior: Posterior) -> Gaussian | None:
+    """Expectation propagation's Gaussian, where it settles."""
+    try:
+        return ExpectationPropagation().fit(posterior.target)
+    except InvalidInput:
+        return None
+
+
+def automatic_kernel(posterior: Posterior, gaussian: Gaussian | None) -> Kernel:
+    """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
 
     A likelihood of two levels gets `ExactHamiltonian`, up to 2,000 labels or where expectation
     propagation does not settle. Any other is sampled about expectation
@@ -162,17 +171,13 @@ def automatic_kernel(posterior: Posterior) -> tuple[Kernel, Gaussian | None]:
     """
     likelihood = posterior.likelihood
     approximation = ExpectationPropagation()
-    try:
-        gaussian = approximation.fit(posterior.target)
-    except InvalidInput:
-        gaussian = None
     if likelihood.step and (gaussian is None or len(posterior.labels) <= WALLS):
-        return ExactHamiltonian(), gaussian
+        return ExactHamiltonian()
     if gaussian is None or not isinstance(posterior.field, LowRankField):
-        return Hamiltonian() if likelihood.smooth else EllipticalSlice(), gaussian
+        return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     if likelihood.smooth and _spread(posterior, gaussian) > CLOSE:
-        return Hamiltonian(reference=approximation), gaussian
-    return EllipticalSlice(reference=approximation), gaussian
+        return Hamiltonian(reference=approximation)
+    return EllipticalSlice(reference=approximation)
 
 
 def usual_chains(posterior: Posterior) -> int:

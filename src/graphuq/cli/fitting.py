@@ -16,7 +16,6 @@ from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 from graphuq.options import LIKELIHOODS
-from graphuq.report import write_report
 from graphuq.result import certainty_order
 
 CHECKPOINT = ".checkpoint.npz"
@@ -60,6 +59,8 @@ def fit_and_write(
     ).fit(features, codes)
     classifier.classes_ = np.array(names)
     result = classifier.result_
+    from graphuq.report import write_report  # draws in matplotlib: after the first answer
+
     images = None
     if image_shape is not None:
         images = table.features.reshape(-1, *image_shape)
