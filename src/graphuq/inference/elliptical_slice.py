@@ -25,6 +25,8 @@ class EllipticalSlice(Kernel):
         Half the width of the first bracket, in (0, π]. Warm-up leaves it at π.
     max_trials : int, default 100
         Angles tried before the chain stays where it is: a bracket of 2⁻¹⁰⁰ holds only θ = 0.
+    target_acceptance : float
+        Without use: nothing is rejected.
     reference : Approximation, optional
         Draw ellipses about its Gaussian instead of the prior (Nishihara, Murray & Adams 2014).
     """

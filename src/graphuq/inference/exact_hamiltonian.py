@@ -30,6 +30,8 @@ class ExactHamiltonian(Kernel):
     max_events : int, default 50
         Walls met in a trajectory, in multiples of the number of labels, beyond which it is
         given up and the chain stays where it is.
+    target_acceptance, reference
+        Without use: nothing is rejected, and only the prior's ellipses are exact.
     """
 
     step_size: float | Float[Array, ""] = float(np.pi) / 2
