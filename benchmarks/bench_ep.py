@@ -69,6 +69,7 @@ def main():
                 posterior,
                 gq.inference.PCN(),
                 n_samples=4000,
+                n_chains=8,
                 n_warmup=10_000,
                 thin=300,
                 stop=gq.Converged(ess=1500),

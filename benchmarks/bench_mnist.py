@@ -50,6 +50,7 @@ def main():
                 posterior,
                 gq.inference.PCN(),
                 n_samples=4000,
+                n_chains=8,
                 n_warmup=10_000,
                 thin=400 if name == "level-set" else 100,
                 stop=gq.Converged(),

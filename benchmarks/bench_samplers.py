@@ -19,8 +19,8 @@ import graphuq as gq
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("GRAPHUQ_DATA", ROOT.parent / "shared" / "data"))
 EP = gq.inference.ExpectationPropagation()
-LONG = {"n_samples": 2000, "thin": 50, "n_warmup": 5000}
-SHORT = {"n_samples": 2000, "thin": 1, "n_warmup": 500}
+LONG = {"n_chains": 8, "n_samples": 2000, "thin": 50, "n_warmup": 5000}
+SHORT = {"n_chains": 8, "n_samples": 2000, "thin": 1, "n_warmup": 500}
 METHODS = {
     "pCN": (gq.inference.PCN(), LONG),
     "pCN about EP": (gq.inference.PCN(reference=EP, target_acceptance=0.2), LONG),

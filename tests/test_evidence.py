@@ -98,6 +98,8 @@ def test_unknown_names_are_refused():
     with pytest.raises(InvalidInput, match="'noise_std' is no hyperparameter"):
         gq.maximize_evidence(posterior, ["noise_std"])
     assert set(gq.maximize_evidence(posterior, ["tau"]).values) == {"tau"}
+    with pytest.raises(InvalidInput, match="'noise_std' is no hyperparameter"):
+        gq.maximize_evidence(build(gq.likelihoods.LevelSet(0.5)), ["noise_std"])
     with_tail = build(gq.likelihoods.Probit(), tail=True)
     with pytest.raises(InvalidInput, match="use some of tau, alpha, noise_std"):
         gq.maximize_evidence(with_tail, ["truncation"])

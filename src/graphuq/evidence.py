@@ -85,8 +85,8 @@ def maximize_evidence(
     posterior : Posterior
         Its own hyperparameters are where the search starts.
     names : sequence of str, optional
-        Among "tau", "alpha", "noise_std" and "truncation"; by default all that the parts have,
-        "truncation" only without a tail.
+        Among "tau", "alpha", "noise_std" (not of a level set, whose likelihood is known up to a
+        factor in γ) and "truncation" (not with a tail); by default all that the parts have.
     hyperprior : bool, default True
         Weigh the evidence by the log-normal laws of `HYPERPRIORS`, narrow ones: with few labels
         the evidence alone runs to extremes, and classifies worse than the medians do.
@@ -149,6 +149,9 @@ def maximize_evidence(
 def _hyperparameters(posterior: Posterior) -> list[str]:
     """Names of those that can be chosen."""
     names = [n for n in HYPERPRIORS if _owner(posterior, n) is not None]
+    if posterior.likelihood.step and "noise_std" in names:
+        # The level set is known up to a factor that depends on γ: more noise would always win.
+        names.remove("noise_std")
     if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail is None:
         names.append("truncation")
     return names
