@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import graphuq as gq
-from graphuq.errors import GraphuqWarning, InvalidInput, StorageError
+from graphuq.errors import GraphuqWarning, InvalidInput, NotConvergedWarning, StorageError
 
 SHORT = {"n_samples": 40, "n_chains": 2, "n_warmup": 200, "thin": 2, "until_converged": False}
 MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, seed=1)
@@ -152,3 +152,17 @@ def test_bad_options(options, words):
 def test_bad_labels(y, words):
     with pytest.raises(InvalidInput, match=words):
         gq.GraphClassifier(**SHORT).fit(MOONS.features, y)
+
+
+def test_without_evidence_the_medians_are_kept(monkeypatch):
+    def unsettled(posterior, names):
+        raise InvalidInput("posterior", "expectation propagation does not settle", "so it goes")
+
+    monkeypatch.setattr("graphuq.classifier.maximize_evidence", unsettled)
+    X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0, 0], [2, 2]], 20, axis=0)
+    y = np.full(40, -1)
+    y[[0, 5, 25, 30]] = [0, 0, 1, 1]
+    classifier = gq.GraphClassifier(inference="expectation-propagation", n_neighbors=8)
+    with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha, noise_std"):
+        classifier.fit(X, y)
+    assert classifier.result_.posterior.prior == gq.priors.Matern(tau=0.25, alpha=4.0)

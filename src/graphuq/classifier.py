@@ -1,6 +1,7 @@
 """The scikit-learn face: composes graph, spectrum, posterior and inference; computes nothing."""
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import graphuq.graphs
-from graphuq.errors import StorageError, require
+from graphuq.errors import InvalidInput, NotConvergedWarning, StorageError, require
 from graphuq.evidence import maximize_evidence
 from graphuq.graphs import FeatureSpace
 from graphuq.inference import Gaussian
@@ -210,7 +211,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         labelled = np.flatnonzero(given)
         posterior = Posterior(spectrum, prior, likelihood, labelled, 2.0 * codes - 1.0)
         if auto := chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs):
-            posterior = maximize_evidence(posterior, auto).posterior
+            try:
+                posterior = maximize_evidence(posterior, auto).posterior
+            except InvalidInput as error:
+                warnings.warn(
+                    f"the evidence could not choose {', '.join(auto)} ({error}); "
+                    f"{posterior.prior} and {posterior.likelihood} are kept",
+                    NotConvergedWarning,
+                    stacklevel=2,
+                )
         self.result_ = infer(
             posterior,
             method,
