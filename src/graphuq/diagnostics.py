@@ -1,6 +1,8 @@
 """R-hat, effective sample size and Monte-Carlo error → a verdict in words."""
 
 import dataclasses
+import os
+import tempfile
 import warnings
 from functools import singledispatch
 from typing import Any, ClassVar
@@ -197,10 +199,23 @@ def _ess_tail(arviz: Any, values: Float[np.ndarray, "C S"]) -> float:
 
 
 def import_arviz() -> Any:
-    """ArviZ, imported where it is first needed (it takes a second), its banner silenced."""
+    """ArviZ, imported where it is first needed (it takes a second), its banner silenced.
+
+    Some of its versions write to the user's cache folder when they are imported, and fail where
+    that cannot be written; they are given another folder for as long as that takes.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        import arviz
+        try:
+            import arviz
+        except OSError:
+            usual = os.environ.get("XDG_CACHE_HOME", "")
+            with tempfile.TemporaryDirectory() as folder:
+                os.environ["XDG_CACHE_HOME"] = folder
+                try:
+                    import arviz
+                finally:
+                    os.environ["XDG_CACHE_HOME"] = usual
     return arviz
 
 

@@ -86,6 +86,11 @@ class LabelledField(Field):
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """``c(x)``: the part of the white coordinates that unlabelled nodes depend on."""
 
+    @property
+    @abstractmethod
+    def labelled_loadings(self) -> Float[Array, "J r"] | None:
+        """Matrix of ``c(x) → u_L``, where ``u_L`` depends on nothing else."""
+
     @abstractmethod
     def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
         """The field given sites of precision τ (of any sign) and shift ν."""
@@ -94,11 +99,19 @@ class LabelledField(Field):
         """``E[coefficients | x]``: multiply by rows of Q for the mean field off the labels."""
         return self.seen(white) @ self.coefficient_map.T
 
-    def conditional_std(self, rows: Float[np.ndarray, "B L"]) -> Float[np.ndarray, " B"]:
-        """Standard deviation of u given ``u_L``, at unlabelled nodes with these rows of Q."""
+    def conditional_std(
+        self, rows: Float[np.ndarray, "B L"], loadings: Float[np.ndarray, "B r"] | None = None
+    ) -> Float[np.ndarray, " B"]:
+        """Standard deviation of u given ``u_L``, at unlabelled nodes with these rows of Q.
+
+        ``loadings``, rows of Q H, are computed where they are not given.
+        """
+        if self.tail_std == 0.0 and self.coefficient_map.shape[0] == self.coefficient_map.shape[1]:
+            return np.zeros(len(rows))  # as many labels as modes: they determine every node
         prior = self.tail_std**2 + rows**2 @ self.mode_variance
-        explained = ((rows @ self.coefficient_map) ** 2).sum(axis=1)
-        variance = np.asarray(prior - explained)
+        if loadings is None:
+            loadings = rows @ np.asarray(self.coefficient_map)
+        variance = np.asarray(prior - (loadings**2).sum(axis=1))
         # What is left by cancellation is rounding, not variance: such a node is determined.
         variance[variance < RANK_TOLERANCE * prior] = 0.0
         return np.sqrt(variance)
@@ -124,6 +137,11 @@ class LowRankField(LabelledField):
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """All of the white coordinates."""
         return white
+
+    @property
+    def labelled_loadings(self) -> Float[Array, "J r"]:
+        """F."""
+        return self.factor
 
     def rotated(self, rotation: Float[np.ndarray, "r r"]) -> "LowRankField":
         """The same field in coordinates y with ``x = rotation y``, white as well."""
@@ -175,6 +193,11 @@ class TailField(LabelledField):
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """``Vᵀ x``."""
         return white @ self.basis
+
+    @property
+    def labelled_loadings(self) -> None:
+        """None: a labelled node's share of the tail is its own."""
+        return None
 
     def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
         """By Woodbury's identity in r dimensions.

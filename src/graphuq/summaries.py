@@ -5,23 +5,25 @@ each draw gives a probability, not a sign; its average has the same mean and les
 """
 
 import dataclasses
-from collections.abc import Iterator
-from functools import partial, singledispatch
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import singledispatch
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import erf, ndtr, ndtri
+from threadpoolctl import threadpool_limits
 
 from graphuq.field import LabelledField
 from graphuq.inference import Gaussian
 from graphuq.inference.chains import Draws
 
-BLOCK_ELEMENTS = 500_000  # rows × draws held at once: a temporary fits the cache
-COMPILED_ELEMENTS = 20_000_000  # rows × draws from which compiled single precision is faster
-BATCHES_A_CHAIN = 20  # at most, for the Monte-Carlo error by batch means
+BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
+MANY_ELEMENTS = 20_000_000  # rows × draws from which averages are taken in single precision
+BATCHES, BATCHES_A_CHAIN = 20, 20  # in all, and a chain at most, for the Monte-Carlo error
 QUANTILE_DRAWS = 2_000  # at most, evenly spaced, for credible intervals
 
 
@@ -63,14 +65,35 @@ def conditional_moments(
     field: LabelledField, white: Float[np.ndarray, "S n"], rows: Rows
 ) -> tuple[Float[np.ndarray, "B S"], Float[np.ndarray, " B"]]:
     """Mean, for each draw, and standard deviation of u at nodes given u at the labelled ones."""
-    mean = rows.scale[:, None] * (rows.eigenvectors @ np.asarray(field.mean_coefficients(white)).T)
-    std = rows.scale * field.conditional_std(rows.eigenvectors)
-    known = np.flatnonzero(rows.at_labelled >= 0)
+    loadings, std = _law(field, rows)
+    mean = loadings @ np.asarray(field.seen(white)).T
+    known, at = _apart(field, rows)
     if len(known):
-        at_labelled = jax.vmap(field.at_labelled)(white)
-        mean[known] = np.asarray(at_labelled)[:, rows.at_labelled[known]].T
+        mean[known] = np.asarray(jax.vmap(field.at_labelled)(white))[:, at].T
         std[known] = 0.0
     return mean, std
+
+
+def _law(
+    field: LabelledField, rows: Rows
+) -> tuple[Float[np.ndarray, "B r"], Float[np.ndarray, " B"]]:
+    """Nodes given a draw: u has mean ``loadings @ seen`` and this deviation; see `_apart`."""
+    loadings = rows.eigenvectors @ np.asarray(field.coefficient_map)
+    std = rows.scale * field.conditional_std(rows.eigenvectors, loadings)
+    loadings *= rows.scale[:, None]
+    if field.labelled_loadings is not None:
+        known = np.flatnonzero(rows.at_labelled >= 0)
+        loadings[known] = np.asarray(field.labelled_loadings)[rows.at_labelled[known]]
+        std[known] = 0.0
+    return loadings, std
+
+
+def _apart(field: LabelledField, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Labelled nodes that `_law` does not describe, and the position of each among the labels."""
+    if field.labelled_loadings is not None:
+        return np.arange(0), np.arange(0)
+    known = np.flatnonzero(rows.at_labelled >= 0)
+    return known, rows.at_labelled[known]
 
 
 @singledispatch
@@ -96,149 +119,179 @@ def summarize(answer: Draws | Gaussian, field: LabelledField, rows: Rows) -> Nod
 
 @summarize.register
 def _(answer: Gaussian, field: LabelledField, rows: Rows) -> NodeSummaries:
-    _, std = _gaussian_moments(answer, field, rows)
-    label, mean = _gaussian_means(answer, field, rows)
-    known = rows.at_labelled >= 0
-    label[known] = answer.labelled_label_mean[rows.at_labelled[known]]
+    label, mean, std = np.empty((3, len(rows.scale)))
+    for part in _slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.seen_mean)):
+        label[part], mean[part], std[part] = _gaussian_law(answer, *_law(field, rows[part]))
+    known = np.flatnonzero(rows.at_labelled >= 0)
+    at = rows.at_labelled[known]
+    _, mean[known], std[known] = _gaussian_at_labelled(answer, at)
+    label[known] = answer.labelled_label_mean[at]
     return NodeSummaries(label, np.zeros_like(label), mean, std)
 
 
 @summarize.register
 def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
-    draws = answer
-    n_batches = min(BATCHES_A_CHAIN, draws.n_samples // 2)
-    n_used = draws.n_samples - draws.n_samples % n_batches
-    white = draws.white[:, -n_used:].reshape(draws.n_chains * n_used, -1).astype(np.float64)
-    known, ratio = np.zeros((2, len(rows.scale))), np.zeros(len(white))
-    if draws.reference is not None and draws.log_ratio is not None:
-        known = np.stack(_gaussian_means(draws.reference, field, rows))
-        log_ratio = draws.log_ratio[:, -n_used:].ravel()
-        ratio = np.exp(np.min(log_ratio) - log_ratio)
-    shape = draws.n_chains, n_batches
-    many = len(rows.scale) * len(white) > COMPILED_ELEMENTS
-    dtype = np.float32 if many else np.float64
-    summarize_values = _compiled_values if many else partial(_summarize_values, np, erf)
-    summarize_rows = _compiled_rows if many else partial(_summarize_rows, np, erf)
+    n_draws = answer.n_chains * answer.n_samples
+    many = len(rows.scale) * n_draws > MANY_ELEMENTS
+    averages = _Averages(answer, field, np.dtype(np.float32 if many else np.float64))
     out = np.empty((4, len(rows.scale)))
-    unlabelled = np.flatnonzero(rows.at_labelled < 0)
-    labelled = np.flatnonzero(rows.at_labelled >= 0)
     with jax.enable_x64(True):
-        coefficients = np.asarray(field.mean_coefficients(white)).T.astype(dtype)
-        ratio = ratio.astype(dtype)
-        for nodes in _blocks(unlabelled, len(white)):
-            part = rows[nodes]
-            loadings = (part.scale[:, None] * part.eigenvectors).astype(dtype)
-            std = (part.scale * field.conditional_std(part.eigenvectors)).astype(dtype)
-            out[:, nodes] = summarize_rows(
-                loadings, coefficients, std, known[:, nodes].astype(dtype), ratio, shape
-            )
-        if len(labelled):
-            at_labelled = np.asarray(jax.vmap(field.at_labelled)(white)).T
-            for nodes in _blocks(labelled, len(white)):
-                mean = at_labelled[rows.at_labelled[nodes]].astype(dtype)
-                std = np.zeros(len(nodes), dtype)
-                out[:, nodes] = summarize_values(
-                    mean, std, known[:, nodes].astype(dtype), ratio, shape
-                )
+
+        def average(part: slice) -> None:
+            out[:, part] = averages.lawful(*_law(field, rows[part]))
+
+        side_by_side(average, _slices(len(rows.scale), BLOCK_ELEMENTS // n_draws))
+        known, at = _apart(field, rows)
+        if len(known):
+            at_labelled = np.asarray(jax.vmap(field.at_labelled)(averages.white)).T
+            for part in _slices(len(known), BLOCK_ELEMENTS // n_draws):
+                out[:, known[part]] = averages.apart(at_labelled[at[part]], at[part])
     return NodeSummaries(*out)
 
 
-def _blocks(nodes: np.ndarray, n_draws: int) -> Iterator[np.ndarray]:
-    """Equally many nodes at a time, the last block repeating some: one program serves all."""
-    block = max(1, min(max(64, BLOCK_ELEMENTS // n_draws), len(nodes)))
-    for begin in range(0, len(nodes), block):
-        begin = min(begin, len(nodes) - block)
-        yield nodes[begin : begin + block]
+def _slices(n: int, size: int) -> Iterator[slice]:
+    """Equally long parts of n rows, the last one repeating some."""
+    size = max(1, min(max(64, size), n))
+    for begin in range(0, n, size):
+        begin = min(begin, n - size)
+        yield slice(begin, begin + size)
 
 
-def _summarize_values(
-    xp: Any,
-    erf: Any,
-    mean: Any,
-    std: Any,
-    known: Any,
-    ratio: Any,
-    shape: tuple[int, int],
-) -> Any:
-    """Label mean, its error, latent mean and deviation of nodes, from u's mean given each draw.
+def side_by_side(work: Callable[[slice], None], parts: Iterator[slice]) -> None:
+    """Work on parts, one thread a core; what it calls holds no lock for long."""
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(work, parts))
 
-    ``xp`` is NumPy or jax.numpy: the first needs no compilation, the second less memory traffic.
+
+class _Averages:
+    """Means over draws, less a control variate, with the Monte-Carlo error of label means.
+
+    The control variate of f is ``c = r (f − E_q f)``, r the density of the reference Gaussian
+    q over the posterior: its posterior mean is zero, whatever the constant in r, and where q is
+    close it is all but f less its mean. It is taken off with the coefficient of least squares:
+    1 if q is the posterior, about 0 if r is wild or, as without reference, zero. Deviations
+    ``f − E_q f`` are what is averaged, so that single precision loses nothing.
     """
-    root = np.sqrt(2.0).astype(std.dtype)
-    # Where u is determined by the draw, its sign is; where no mode lives (0/0), it is even.
-    label = xp.where(
-        std[:, None] > 0, erf(mean / (root * xp.where(std > 0, std, 1))[:, None]), xp.sign(mean)
-    )
-    label = _controlled(xp, label, known[0], ratio)
-    n_chains, n_batches = shape
-    batches = label.reshape(len(std), n_chains, n_batches, -1).mean(axis=-1)
-    flat = batches.reshape(len(std), -1)
-    mcse = flat.std(axis=1, ddof=1) / np.sqrt(n_chains * n_batches).astype(std.dtype)
-    if n_chains > 1:
-        between = batches.mean(axis=2).std(axis=1, ddof=1)
-        mcse = xp.maximum(mcse, between / np.sqrt(n_chains).astype(std.dtype))
-    latent_mean = _controlled(xp, mean, known[1], ratio).mean(axis=1)
-    latent_std = xp.sqrt(mean.var(axis=1) + std**2)
-    return xp.stack([xp.clip(flat.mean(axis=1), -1, 1), mcse, latent_mean, latent_std])
+
+    def __init__(self, draws: Draws, field: LabelledField, dtype: np.dtype) -> None:
+        per_chain = min(max(2, min(BATCHES // draws.n_chains, BATCHES_A_CHAIN)), draws.n_samples)
+        n_used = draws.n_samples - draws.n_samples % per_chain
+        n_draws = draws.n_chains * n_used
+        self.shape = draws.n_chains, per_chain
+        self.white = draws.white[:, -n_used:].reshape(n_draws, -1).astype(np.float64)
+        self.gaussian, ratio = None, np.zeros(n_draws)
+        if draws.reference is not None and draws.log_ratio is not None:
+            self.gaussian = draws.reference
+            log_ratio = draws.log_ratio[:, -n_used:].ravel()
+            ratio = np.exp(np.min(log_ratio) - log_ratio)
+        n_batches = draws.n_chains * per_chain
+        batches = np.repeat(np.eye(n_batches), n_draws // n_batches, axis=0) * n_batches / n_draws
+        self.first = np.concatenate([batches, batches * ratio[:, None]], axis=1).astype(dtype)
+        self.second = (np.stack([ratio, ratio**2], axis=1) / n_draws).astype(dtype)
+        self.erf: Callable[[Any], Any] = erf if dtype == np.float64 else _fast_erf
+        seen = np.asarray(field.seen(self.white))
+        self.center = seen.mean(axis=0) if self.gaussian is None else self.gaussian.seen_mean
+        seen = (seen - self.center).T
+        weights = np.stack([np.ones(n_draws), ratio, ratio**2]) / n_draws
+        self.seen = seen.astype(dtype)
+        self.means = seen @ weights[:2].T
+        self.moments = [(seen * weight) @ seen.T for weight in weights]
+
+    def lawful(self, loadings: Any, std: Any) -> Any:
+        """Label mean, its error, latent mean and deviation of nodes that `_law` describes."""
+        dtype = self.first.dtype
+        center = loadings @ self.center
+        mean = loadings.astype(dtype) @ self.seen
+        mean += center.astype(dtype)[:, None]
+        known = np.zeros(len(std))
+        if self.gaussian is not None:
+            known = _gaussian_law(self.gaussian, loadings, std)[0]
+        label = self._label(mean, std.astype(dtype), known)
+        plain, control = (loadings @ self.means).T
+        variance, covariance, second = (
+            ((loadings @ moment) * loadings).sum(axis=1) for moment in self.moments
+        )
+        gain = _coefficient(control, second - control**2, covariance - control * plain)
+        latent_std = np.sqrt(np.maximum(variance - plain**2, 0.0) + std**2)
+        return np.stack([*label, center + plain - gain * control, latent_std])
+
+    def apart(self, u: Any, at: np.ndarray) -> Any:
+        """The same of labelled nodes, from u there in each draw."""
+        dtype = self.first.dtype
+        known_label, known, _ = np.zeros((3, len(u)))
+        if self.gaussian is not None:
+            known_label, known, _ = _gaussian_at_labelled(self.gaussian, at)
+        label = self._label(u.astype(dtype), np.zeros(len(u), dtype), known_label)
+        batches = self._batches((u - known[:, None]).astype(dtype))
+        return np.stack([*label, known + batches.mean(axis=1), u.std(axis=1)])
+
+    def _label(self, mean: Any, std: Any, known: Any) -> tuple[Any, Any]:
+        values = _expected_sign(mean, std, self.erf)
+        values -= known.astype(values.dtype)[:, None]
+        batches = self._batches(values)
+        n_chains, per_chain = self.shape
+        mcse = batches.std(axis=1, ddof=1) / np.sqrt(n_chains * per_chain)
+        if n_chains > 1:
+            between = batches.reshape(-1, n_chains, per_chain).mean(axis=2).std(axis=1, ddof=1)
+            mcse = np.maximum(mcse, between / np.sqrt(n_chains))
+        return np.clip(known + batches.mean(axis=1), -1, 1), mcse
+
+    def _batches(self, values: Any) -> Any:
+        """Batch means of each row, less the control variate."""
+        plain, control = np.split((values @ self.first).astype(np.float64), 2, axis=1)
+        values *= values
+        covariance, second = (values @ self.second).astype(np.float64).T
+        mean = control.mean(axis=1)
+        gain = _coefficient(mean, second - mean**2, covariance - mean * plain.mean(axis=1))
+        return plain - gain[:, None] * control
 
 
-def _summarize_rows(
-    xp: Any,
-    erf: Any,
-    loadings: Any,
-    coefficients: Any,
-    std: Any,
-    known: Any,
-    ratio: Any,
-    shape: Any,
-) -> Any:
-    return _summarize_values(xp, erf, loadings @ coefficients, std, known, ratio, shape)
-
-
-_compiled_values = jax.jit(partial(_summarize_values, jnp, jax.lax.erf), static_argnums=4)
-_compiled_rows = jax.jit(partial(_summarize_rows, jnp, jax.lax.erf), static_argnums=5)
-
-
-def _controlled(xp: Any, values: Any, known: Any, ratio: Any) -> Any:
-    """Values f (B, S) less a control variate, with the same mean and less variance.
-
-    With r the density of a Gaussian q over the posterior, ``r (f − E_q f)`` has posterior mean
-    zero, whatever the constant in r; where q is close it is all but f less its mean. It is
-    taken off with the coefficient of least squares: 1 if q is the posterior, about 0 if r is
-    wild or, as without reference, zero.
-    """
-    control = ratio[None, :] * (values - known[:, None])
-    mean = control.mean(axis=1)
-    variance = (control**2).mean(axis=1) - mean**2
-    covariance = (control * values).mean(axis=1) - mean * values.mean(axis=1)
+def _coefficient(mean: Any, variance: Any, covariance: Any) -> Any:
+    """Of least squares, for a control variate of this mean and variance."""
     usable = variance > 1e-6 * mean**2
-    coefficient = xp.where(usable, covariance / xp.where(usable, variance, 1), 0)
-    return values - coefficient[:, None] * control
+    return np.where(usable, covariance / np.where(usable, variance, 1.0), 0.0)
 
 
-def _gaussian_means(
-    gaussian: Gaussian, field: LabelledField, rows: Rows
-) -> tuple[Float[np.ndarray, " B"], Float[np.ndarray, " B"]]:
-    """Mean of sign(u), and of u, under the Gaussian at nodes."""
-    mean, std = _gaussian_moments(gaussian, field, rows)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        label = 2 * ndtr(np.where(std > 0, mean / std, np.sign(mean) * np.inf)) - 1
-    label[(std == 0) & (mean == 0)] = 0.0
-    return label, mean
+def _expected_sign(mean: Any, std: Any, erf: Callable[[Any], Any]) -> Any:
+    """``E sign(u)`` of Gaussians (B, S) whose deviation is that of their row."""
+    smooth = std > 0
+    inverse = 1 / (np.sqrt(2.0).astype(std.dtype) * np.where(smooth, std, 1))
+    if smooth.all():
+        return erf(mean * inverse[:, None])
+    # Where u is determined by the draw, its sign is; where no mode lives (0/0), it is even.
+    signs = np.subtract(mean > 0, 0.5, dtype=std.dtype) * 2
+    signs[~mean[:, :8].any(axis=1)] = 0  # not by chance in eight draws
+    if not smooth.any():
+        return signs
+    return np.where(smooth[:, None], erf(mean * inverse[:, None]), signs)
 
 
-def _gaussian_moments(
-    gaussian: Gaussian, field: LabelledField, rows: Rows
-) -> tuple[Float[np.ndarray, " B"], Float[np.ndarray, " B"]]:
-    """Mean and standard deviation of u at nodes."""
-    loadings = rows.eigenvectors @ np.asarray(field.coefficient_map)
+_compiled_erf = jax.jit(jax.lax.erf)
+
+
+def _fast_erf(x: Any) -> Any:
+    """The compiled erf: 20 times faster than SciPy's, once the shape has been met."""
+    return np.array(_compiled_erf(x))
+
+
+def _gaussian_law(gaussian: Gaussian, loadings: Any, std: Any) -> tuple[Any, Any, Any]:
+    """``E sign(u)``, mean and deviation of u under the Gaussian at unlabelled nodes."""
+    mean = loadings @ gaussian.seen_mean
     spread = ((loadings @ gaussian.seen_covariance) * loadings).sum(axis=1)
-    variance = field.conditional_std(rows.eigenvectors) ** 2 + np.maximum(spread, 0.0)
-    mean, std = rows.scale * (loadings @ gaussian.seen_mean), rows.scale * np.sqrt(variance)
-    known = np.flatnonzero(rows.at_labelled >= 0)
-    mean[known] = gaussian.labelled_mean[rows.at_labelled[known]]
-    std[known] = np.sqrt(gaussian.labelled_variance[rows.at_labelled[known]])
-    return mean, std
+    std = np.sqrt(std**2 + np.maximum(spread, 0.0))
+    return _gaussian_sign(mean, std), mean, std
+
+
+def _gaussian_at_labelled(gaussian: Gaussian, at: np.ndarray) -> tuple[Any, Any, Any]:
+    """The same at labelled nodes."""
+    mean, std = gaussian.labelled_mean[at], np.sqrt(gaussian.labelled_variance[at])
+    return _gaussian_sign(mean, std), mean, std
+
+
+def _gaussian_sign(mean: Any, std: Any) -> Any:
+    """``E sign(u)`` of a Gaussian; 0 where it is 0 for certain."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((std == 0) & (mean == 0), 0.0, 2 * ndtr(mean / std) - 1)
 
 
 @singledispatch
@@ -257,7 +310,8 @@ def credible_interval(
 def _(
     answer: Gaussian, field: LabelledField, rows: Rows, probability: float
 ) -> Float[np.ndarray, "B 2"]:
-    mean, std = _gaussian_moments(answer, field, rows)
+    answer_at = summarize(answer, field, rows)
+    mean, std = answer_at.latent_mean, answer_at.latent_std
     half = ndtri((1 + probability) / 2) * std
     return np.stack([mean - half, mean + half], axis=1)
 
@@ -273,10 +327,8 @@ def _(
     np.random.default_rng(0).shuffle(scores)
     tails = [(1 - probability) / 2, (1 + probability) / 2]
     out = np.empty((len(rows.scale), 2))
-    unlabelled = np.flatnonzero(rows.at_labelled < 0)
-    labelled = np.flatnonzero(rows.at_labelled >= 0)
     with jax.enable_x64(True):
-        for nodes in [*_blocks(unlabelled, len(white)), labelled]:
-            mean, std = conditional_moments(field, white, rows[nodes])
-            out[nodes] = np.quantile(mean + std[:, None] * scores, tails, axis=1).T
+        for part in _slices(len(rows.scale), BLOCK_ELEMENTS // len(white)):
+            mean, std = conditional_moments(field, white, rows[part])
+            out[part] = np.quantile(mean + std[:, None] * scores, tails, axis=1).T
     return out

@@ -374,3 +374,12 @@ def test_compiled_code_is_kept_where_that_is_possible(tmp_path, monkeypatch):
     app._keep_compiled_code()
     found = os.environ.pop("JAX_COMPILATION_CACHE_DIR")
     assert found == str(tmp_path / "graphuq" / "compiled")
+
+
+def test_diagnostics_load_where_no_cache_can_be_written(tmp_path):
+    import subprocess
+
+    (tmp_path / "file").write_text("")
+    code = "from graphuq.diagnostics import import_arviz; import_arviz()"
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "file" / "cache")}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=environment, check=True)
