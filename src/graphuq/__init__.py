@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from graphuq.report import write_report
     from graphuq.result import Result, load
     from graphuq.run import infer
-    from graphuq.spectrum import Spectrum, laplacian_spectrum, load_spectrum
+    from graphuq.spectrum import Spectrum, laplacian_spectrum, load_spectrum, nystrom_spectrum
     from graphuq.stopping import Converged, CumulativeMean
 
 _MODULE_OF = {
@@ -40,6 +40,7 @@ _MODULE_OF = {
     "Spectrum": "spectrum",
     "laplacian_spectrum": "spectrum",
     "load_spectrum": "spectrum",
+    "nystrom_spectrum": "spectrum",
     "Converged": "stopping",
     "CumulativeMean": "stopping",
 }
@@ -64,6 +65,7 @@ __all__ = [
     "load",
     "load_spectrum",
     "maximize_evidence",
+    "nystrom_spectrum",
     "plots",
     "priors",
     "scores",

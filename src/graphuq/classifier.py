@@ -17,7 +17,7 @@ import graphuq.graphs
 from graphuq.errors import InvalidInput, NotConvergedWarning, StorageError, require
 from graphuq.evidence import maximize_evidence
 from graphuq.graphs import FeatureSpace
-from graphuq.inference import Gaussian
+from graphuq.inference.chains import Draws
 from graphuq.labels import check_two_classes, split_labels
 from graphuq.options import (
     build_graph,
@@ -358,7 +358,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.label_distributions_ = self.result_.class_probabilities
         self.transduction_ = self.classes_[(self.result_.labels > 0).astype(int)]
         answer = self.result_.answer
-        self.n_iter_ = answer.n_iterations if isinstance(answer, Gaussian) else answer.n_samples
+        self.n_iter_ = answer.n_samples if isinstance(answer, Draws) else answer.n_iterations
 
     def _rows(
         self, X: Any

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.inference import Gaussian
+from graphuq.inference import Gaussian, Point
 from graphuq.inference.chains import Draws
 from graphuq.posterior import Posterior
 from graphuq.summaries import Rows, conditional_moments
@@ -96,17 +96,25 @@ class ApproximationDiagnostics:
     n_iterations : int
     seconds : float
         Wall time, compilation included.
+    is_point : bool
+        Whether it is one field, without any uncertainty.
     """
 
     description: str
     n_iterations: int
     seconds: float
+    is_point: bool = False
     label_mcse: ClassVar[float] = 0.0
     converged: ClassVar[bool] = True
 
     @property
     def verdict(self) -> str:
         """What to believe, in a sentence or two."""
+        if self.is_point:
+            return (
+                f"A point ({self.description}): it classifies, and says nothing of how sure it is. "
+                "Sample, or use ExpectationPropagation(), to know that."
+            )
         return (
             f"An approximation ({self.description}), which has settled; nothing in it says how "
             "far off it is. Sample with PCN() to be sure."
@@ -115,7 +123,7 @@ class ApproximationDiagnostics:
 
 @singledispatch
 def diagnose(
-    answer: Draws | Gaussian, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]
+    answer: Draws | Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]
 ) -> Diagnostics | ApproximationDiagnostics:
     """Judge what a sampler or an approximation found."""
     raise TypeError(f"no diagnostics of {type(answer).__name__}")
@@ -123,9 +131,11 @@ def diagnose(
 
 @diagnose.register
 def _(
-    answer: Gaussian, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]
+    answer: Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]
 ) -> ApproximationDiagnostics:
-    return ApproximationDiagnostics(answer.description, answer.n_iterations, answer.seconds)
+    return ApproximationDiagnostics(
+        answer.description, answer.n_iterations, answer.seconds, isinstance(answer, Point)
+    )
 
 
 def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C S"]]:
@@ -155,9 +165,9 @@ def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C
 
 
 def node_positions(posterior: Posterior) -> np.ndarray:
-    """Position of each node among the labelled ones, or −1, shape (N,)."""
+    """Position of each node among those that the likelihood sees, or −1, shape (N,)."""
     position = np.full(posterior.spectrum.n_nodes, -1)
-    position[posterior.labelled] = np.arange(len(posterior.labelled))
+    position[posterior.seen_nodes] = np.arange(len(posterior.seen_nodes))
     return position
 
 

@@ -8,11 +8,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Float
 from scipy.optimize import minimize
 
-from graphuq.errors import InvalidInput, require
-from graphuq.field import SeriesField
+from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.field import Array, Conditioned, Field
 from graphuq.inference.base import with_dtype
 from graphuq.inference.expectation_propagation import log_evidence, settle
 from graphuq.likelihoods import Likelihood
@@ -97,6 +97,8 @@ def maximize_evidence(
 
     Raises
     ------
+    IncompatibleParts
+        If the likelihood speaks of every node.
     InvalidInput
         If the parts have no hyperparameter of a name, or expectation propagation does not settle
         at the start.
@@ -111,6 +113,11 @@ def maximize_evidence(
     >>> sorted(best.values)
     ['alpha', 'noise_std', 'tau', 'truncation']
     """
+    if posterior.likelihood.everywhere:
+        raise IncompatibleParts(
+            f"{posterior.likelihood} has no evidence by expectation propagation: its wells "
+            "at every node make many modes; choose hyperparameters with Probit()"
+        )
     offered = _hyperparameters(posterior)
     names = offered if names is None else list(names)
     for name in names:
@@ -302,3 +309,60 @@ def _evidence_and_gradient(target: Target, damping: Array) -> tuple[Array, Any, 
     sites, _, change = settle(target, damping, MAX_SWEEPS, jnp.asarray(TOLERANCE))
     value, gradient = eqx.filter_value_and_grad(lambda t: log_evidence(t, sites))(target)
     return value, (gradient.field, gradient.likelihood), change <= TOLERANCE
+
+
+class SeriesField(Field):
+    """The series as it stands, for gradients in its spectral deviations; nothing is sampled.
+
+    ``u_L = R diag(s) ξ + s̄ r`` has covariance ``G = R diag(d) Rᵀ + s̄² I``; `condition` works in
+    J or ℓ dimensions, whichever is smaller, and accepts any G, singular ones too.
+    """
+
+    rows: Float[Array, "J L"]
+    scale: Float[Array, " J"]
+    modes: Float[Array, " L"]
+    tail: Any
+
+    @property
+    def dimension(self) -> int:
+        """Number of coefficients of the series; those of the tail are not counted."""
+        return int(self.modes.shape[0])
+
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+        """The kept modes' part of the field at the labelled nodes."""
+        return self.scale * (self.rows @ (self.modes * white))
+
+    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
+        """The field at the labelled nodes, and the normaliser, given sites; no white coordinates.
+
+        With ``Σ = (G⁻¹ + T)⁻¹``: ``Σ = (I + G T)⁻¹ G`` in J dimensions; or with ``E = I + s̄² T``,
+        ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹`` in ℓ.
+        """
+        tail_variance = jnp.asarray(self.tail) ** 2
+        mode_variance = jnp.asarray(self.modes) ** 2 - tail_variance
+        rows = jnp.asarray(self.rows)
+        site = precision * self.scale**2
+        shift = shift * self.scale
+        n_labels, n_modes = rows.shape
+        if n_labels <= n_modes:
+            prior = (rows * mode_variance[None, :]) @ rows.T + tail_variance * jnp.eye(n_labels)
+            system = jnp.eye(n_labels) + prior * site[None, :]
+            covariance = jnp.linalg.solve(system, prior)
+            mean, variance = covariance @ shift, jnp.diagonal(covariance)
+            log_determinant = jnp.linalg.slogdet(system)[1]
+        else:
+            e = 1 + tail_variance * site
+            information = rows.T @ ((site / e)[:, None] * rows)
+            system = jnp.eye(n_modes) + information * mode_variance[None, :]
+            inner = mode_variance[:, None] * jnp.linalg.inv(system)
+            scaled = rows / e[:, None]
+            mean = tail_variance * shift / e + scaled @ (inner @ (scaled.T @ shift))
+            variance = tail_variance / e + ((scaled @ inner) * scaled).sum(axis=1)
+            log_determinant = jnp.linalg.slogdet(system)[1] + jnp.log(jnp.abs(e)).sum()
+        return Conditioned(
+            mean=self.scale * mean,
+            variance=self.scale**2 * variance,
+            seen_mean=jnp.zeros((0,)),
+            seen_covariance=jnp.zeros((0, 0)),
+            log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
+        )

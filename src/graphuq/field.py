@@ -86,6 +86,10 @@ class LabelledField(Field):
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """``c(x)``: the part of the white coordinates that unlabelled nodes depend on."""
 
+    @abstractmethod
+    def white(self, u: Float[Array, " J"], seen: Float[Array, " r"]) -> Float[Array, " n"]:
+        """White coordinates of a field, from ``u_L`` and ``c(x)``."""
+
     @property
     @abstractmethod
     def labelled_loadings(self) -> Float[Array, "J r"] | None:
@@ -137,6 +141,10 @@ class LowRankField(LabelledField):
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """All of the white coordinates."""
         return white
+
+    def white(self, u: Float[Array, " J"], seen: Float[Array, " r"]) -> Float[Array, " n"]:
+        """``c(x)`` is all of x."""
+        return seen
 
     @property
     def labelled_loadings(self) -> Float[Array, "J r"]:
@@ -194,6 +202,12 @@ class TailField(LabelledField):
         """``Vᵀ x``."""
         return white @ self.basis
 
+    def white(self, u: Float[Array, " J"], seen: Float[Array, " r"]) -> Float[Array, " n"]:
+        """``(I − V Vᵀ) u / s̄ + V c(x)``, u before scaling."""
+        unscaled = u / self.scale
+        rest = unscaled - self.basis @ (unscaled @ self.basis)
+        return rest / self.tail_std + self.basis @ seen
+
     @property
     def labelled_loadings(self) -> None:
         """None: a labelled node's share of the tail is its own."""
@@ -234,61 +248,22 @@ class TailField(LabelledField):
         )
 
 
-class SeriesField(Field):
-    """The series as it stands, for gradients in its spectral deviations; nothing is sampled.
+class NoisyField(Field):
+    """``u_L + γ ε``: the field's own white coordinates, and after them the noise of each label."""
 
-    ``u_L = R diag(s) ξ + s̄ r`` has covariance ``G = R diag(d) Rᵀ + s̄² I``; `condition` works in
-    J or ℓ dimensions, whichever is smaller, and accepts any G, singular ones too.
-    """
-
-    rows: Float[Array, "J L"]
-    scale: Float[Array, " J"]
-    modes: Float[Array, " L"]
-    tail: Any
+    field: Field
+    noise_std: Float[Array, ""] | float
+    n_labels: int
 
     @property
     def dimension(self) -> int:
-        """Number of coefficients of the series; those of the tail are not counted."""
-        return int(self.modes.shape[0])
+        """Number of white coordinates, noise included."""
+        return self.field.dimension + self.n_labels
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """The kept modes' part of the field at the labelled nodes."""
-        return self.scale * (self.rows @ (self.modes * white))
-
-    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
-        """The field at the labelled nodes, and the normaliser, given sites; no white coordinates.
-
-        With ``Σ = (G⁻¹ + T)⁻¹``: ``Σ = (I + G T)⁻¹ G`` in J dimensions; or with ``E = I + s̄² T``,
-        ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹`` in ℓ.
-        """
-        tail_variance = jnp.asarray(self.tail) ** 2
-        mode_variance = jnp.asarray(self.modes) ** 2 - tail_variance
-        rows = jnp.asarray(self.rows)
-        site = precision * self.scale**2
-        shift = shift * self.scale
-        n_labels, n_modes = rows.shape
-        if n_labels <= n_modes:
-            prior = (rows * mode_variance[None, :]) @ rows.T + tail_variance * jnp.eye(n_labels)
-            system = jnp.eye(n_labels) + prior * site[None, :]
-            covariance = jnp.linalg.solve(system, prior)
-            mean, variance = covariance @ shift, jnp.diagonal(covariance)
-            log_determinant = jnp.linalg.slogdet(system)[1]
-        else:
-            e = 1 + tail_variance * site
-            information = rows.T @ ((site / e)[:, None] * rows)
-            system = jnp.eye(n_modes) + information * mode_variance[None, :]
-            inner = mode_variance[:, None] * jnp.linalg.inv(system)
-            scaled = rows / e[:, None]
-            mean = tail_variance * shift / e + scaled @ (inner @ (scaled.T @ shift))
-            variance = tail_variance / e + ((scaled @ inner) * scaled).sum(axis=1)
-            log_determinant = jnp.linalg.slogdet(system)[1] + jnp.log(jnp.abs(e)).sum()
-        return Conditioned(
-            mean=self.scale * mean,
-            variance=self.scale**2 * variance,
-            seen_mean=jnp.zeros((0,)),
-            seen_covariance=jnp.zeros((0, 0)),
-            log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
-        )
+        """Field and noise at the labelled nodes."""
+        n = self.field.dimension
+        return self.field.at_labelled(white[:n]) + self.noise_std * white[n:]
 
 
 class NodeField(Field):
@@ -317,6 +292,20 @@ class NodeField(Field):
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
         """Field ``u_L`` at the labelled nodes."""
         return jnp.asarray(self.at_nodes(white))[self.labelled]
+
+
+def series_field(spectrum: Spectrum, std: SpectralStd) -> LowRankField:
+    """The field at all nodes, its white coordinates those of the series itself: ``u = Q (s ξ)``.
+
+    Modes of no variance are left out, and so is a tail.
+    """
+    kept = np.flatnonzero(std.modes > 0)
+    return LowRankField(
+        factor=spectrum.node_scale[:, None] * spectrum.eigenvectors[:, kept] * std.modes[kept],
+        coefficient_map=np.diag(std.modes)[:, kept],
+        mode_variance=std.modes**2,
+        tail_std=0.0,
+    )
 
 
 def labelled_field(spectrum: Spectrum, std: SpectralStd, labelled: np.ndarray) -> LabelledField:

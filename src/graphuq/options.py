@@ -8,6 +8,7 @@ import numpy as np
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph, SelfTuning, complete_graph, from_adjacency, knn_graph
 from graphuq.inference import (
+    MAP,
     PCN,
     Approximation,
     EllipticalSlice,
@@ -16,7 +17,14 @@ from graphuq.inference import (
     Hamiltonian,
     Kernel,
 )
-from graphuq.likelihoods import AtomicNoise, LevelSet, Likelihood, NoiseFree, Probit
+from graphuq.likelihoods import (
+    AtomicNoise,
+    GinzburgLandau,
+    LevelSet,
+    Likelihood,
+    NoiseFree,
+    Probit,
+)
 from graphuq.priors import InverseLaplacian, Matern, Prior
 
 GRAPHS = ("knn", "complete", "precomputed")
@@ -28,6 +36,7 @@ LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {
     "level-set": LevelSet,
     "atomic-noise": AtomicNoise,
     "noise-free": NoiseFree,
+    "ginzburg-landau": GinzburgLandau,
 }
 PRIORS: dict[str, Callable[[], Prior]] = {
     "auto": lambda: Matern(tau=0.25, alpha=4.0),
@@ -40,6 +49,7 @@ METHODS: dict[str, Callable[[], Kernel | Approximation | None]] = {
     "elliptical-slice": EllipticalSlice,
     "exact-hamiltonian": ExactHamiltonian,
     "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
+    "map": MAP,
     "expectation-propagation": ExpectationPropagation,
 }
 

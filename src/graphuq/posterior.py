@@ -18,9 +18,11 @@ from graphuq.field import (
     LabelledField,
     LowRankField,
     NodeField,
+    NoisyField,
     labelled_field,
+    series_field,
 )
-from graphuq.likelihoods import Likelihood, StepLikelihood
+from graphuq.likelihoods import Likelihood, NoiseFree, Probit, StepLikelihood
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Spectrum
 
@@ -36,6 +38,7 @@ class Target(eqx.Module):
     field : Field
     likelihood : Likelihood
     labels : array of ±1, shape (J,)
+        0 where a likelihood that speaks of every node is given no label.
     """
 
     field: Field
@@ -63,11 +66,13 @@ class Target(eqx.Module):
         noise = START_NOISE * jax.random.normal(key_noise, self.labels.shape, dtype)
         transpose = jax.linear_transpose(self.field.at_labelled, white)
 
+        given = self.labels != 0
+
         def covariance(x: jax.Array) -> jax.Array:
             image: jax.Array = self.field.at_labelled(transpose(x)[0])
-            return image + START_NOISE**2 * x
+            return jnp.where(given, image, 0.0) + START_NOISE**2 * x
 
-        misfit = self.labels - self.field.at_labelled(white) - noise
+        misfit = jnp.where(given, self.labels - self.field.at_labelled(white) - noise, 0.0)
         weights, _ = cg(  # type: ignore[no-untyped-call]
             covariance, misfit, tol=1e-3, maxiter=100
         )
@@ -137,6 +142,17 @@ class ReferredTarget(eqx.Module):
         """A draw from the reference, or a possible point near it."""
         z = jax.random.normal(key, (self.dimension,), self.mean.dtype)
         return (self.target.possible(self.to_target(z)) - self.mean) / self.scale
+
+
+def with_noise_sampled(target: Target) -> Target | None:
+    """The same posterior with the probit's noise among the coordinates; None for others.
+
+    ``y = sign(u + γ ε)``: given u and ε no doubt is left, and the likelihood is `NoiseFree`.
+    """
+    if not isinstance(target.likelihood, Probit):
+        return None
+    noisy = NoisyField(target.field, target.likelihood.noise_std, len(target.labels))
+    return Target(noisy, NoiseFree(), target.labels)
 
 
 def refer(
@@ -213,20 +229,36 @@ class Posterior:
 
     @cached_property
     def field(self) -> LabelledField:
-        """The prior at the labelled nodes, and the law of the rest given it."""
-        return labelled_field(self.spectrum, self.std, self.labelled)
+        """The prior at the nodes that the likelihood sees, and the law of the rest given it."""
+        if self.likelihood.everywhere and self.std.tail == 0.0:
+            return series_field(self.spectrum, self.std)
+        return labelled_field(self.spectrum, self.std, self.seen_nodes)
+
+    @cached_property
+    def seen_nodes(self) -> Int[np.ndarray, " J"]:
+        """Nodes that the likelihood speaks of: the labelled ones, or all."""
+        return np.arange(self.spectrum.n_nodes) if self.likelihood.everywhere else self.labelled
+
+    @cached_property
+    def seen_labels(self) -> Float[np.ndarray, " J"]:
+        """Their labels, 0 where there is none."""
+        if not self.likelihood.everywhere:
+            return self.labels
+        labels = np.zeros(self.spectrum.n_nodes)
+        labels[self.labelled] = self.labels
+        return labels
 
     @cached_property
     def target(self) -> Target:
         """The posterior in white coordinates at the labelled nodes."""
-        return Target(self.field, self.likelihood, self.labels)
+        return Target(self.field, self.likelihood, self.seen_labels)
 
     @property
     def node_target(self) -> Target:
         """The same law in the papers' N-dimensional form; slow, for tests."""
         spectrum = self.spectrum
-        field = NodeField(spectrum.eigenvectors, self.std, spectrum.node_scale, self.labelled)
-        return Target(field, self.likelihood, self.labels)
+        field = NodeField(spectrum.eigenvectors, self.std, spectrum.node_scale, self.seen_nodes)
+        return Target(field, self.likelihood, self.seen_labels)
 
     @property
     def dimension(self) -> int:

@@ -24,7 +24,7 @@ from graphuq.diagnostics import (
 )
 from graphuq.errors import IncompatibleParts, NotConvergedWarning, StorageError, require
 from graphuq.field import LowRankField, TailField
-from graphuq.inference import Approximation, Gaussian, Kernel
+from graphuq.inference import Approximation, Gaussian, Kernel, Point
 from graphuq.inference.chains import Draws
 from graphuq.posterior import Posterior
 from graphuq.spectrum import Spectrum
@@ -36,6 +36,7 @@ from graphuq.storage import (
     gaussian_group,
     part_from_json,
     part_to_json,
+    point_group,
     read_tree,
     version,
     write_tree,
@@ -67,7 +68,7 @@ class Result:
     has_evidence : numpy.ndarray of bool, shape (N,)
         False where a node's component holds no label, so that its answer is the prior's.
     posterior : Posterior
-    answer : Draws or Gaussian
+    answer : Draws, Gaussian or Point
         What the sampler or approximation found; every number is computed from it.
     diagnostics : Diagnostics or ApproximationDiagnostics
     settings : dict
@@ -80,7 +81,7 @@ class Result:
     latent_std: Float[np.ndarray, " N"]
     has_evidence: Bool[np.ndarray, " N"]
     posterior: Posterior
-    answer: Draws | Gaussian
+    answer: Draws | Gaussian | Point
     diagnostics: Diagnostics | ApproximationDiagnostics
     settings: Mapping[str, Any]
 
@@ -98,7 +99,7 @@ class Result:
         IncompatibleParts
             If the result is an approximation's.
         """
-        if isinstance(self.answer, Gaussian):
+        if not isinstance(self.answer, Draws):
             raise IncompatibleParts(
                 f"this result is an approximation ({self.answer.description}) and has no draws; "
                 "use a sampler, such as PCN()"
@@ -242,6 +243,8 @@ class Result:
         groups = {"observed_data": observed, "constant_data": constant}
         if isinstance(self.answer, Gaussian):
             return {"gaussian": gaussian_group(self.answer), **groups}
+        if isinstance(self.answer, Point):
+            return {"point": point_group(self.answer), **groups}
         latent = {k: v for k, v in self.functionals().items() if k != "log_likelihood"}
         return {**draws_groups(self.answer, latent), **groups}
 
@@ -250,7 +253,7 @@ class Result:
 
     def __repr__(self) -> str:
         state = "converged" if self.diagnostics.converged else "NOT converged"
-        if isinstance(self.answer, Gaussian):
+        if not isinstance(self.answer, Draws):
             state = "approximation"
         return (
             f"Result({self.n_nodes} nodes, {len(self.posterior.labels)} labelled, mean label "
@@ -298,7 +301,7 @@ def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
             answer=answer,
             diagnostics=(
                 diagnose(answer, posterior, nodes["label_mcse"].to_numpy())
-                if isinstance(answer, Gaussian)
+                if not isinstance(answer, Draws)
                 else Diagnostics(**json.loads(tree.attrs["diagnostics"]))
             ),
             settings=json.loads(tree.attrs["settings"]),

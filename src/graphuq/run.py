@@ -22,17 +22,28 @@ from graphuq.inference import (
     Gaussian,
     Hamiltonian,
     Kernel,
+    ParallelTempering,
+    Point,
 )
 from graphuq.inference.base import with_dtype
 from graphuq.inference.chains import Draws, run_chains
-from graphuq.posterior import Posterior, ReferredTarget, Target, refer
+from graphuq.likelihoods import Probit, StepLikelihood
+from graphuq.posterior import (
+    Posterior,
+    ReferredTarget,
+    Target,
+    refer,
+    with_noise_sampled,
+)
 from graphuq.progress import Progress, progress_bar
 from graphuq.result import Result, run_settings, warn_unless_converged
 from graphuq.summaries import summarize
 
 WALLS = 2_000  # labels up to which trajectories that stop at each wall are worth their time
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
-PROBES, CLOSE = 64, 0.5  # draws of the Gaussian, and how little their log ratio varies
+NOISY_WALLS = 1_000  # the same where each wall has noise of its own
+PROBES = 64  # draws of the Gaussian, by whose log ratio it is
+CLOSE, FAR = 0.5, 15.0  # where that varies by less, or by more
 
 
 @runtime_checkable
@@ -123,14 +134,15 @@ def infer(
         raise IncompatibleParts(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
         )
-    if isinstance(method, Kernel) and method.requires_step and not posterior.likelihood.step:
+    needs_step = isinstance(method, Kernel) and method.requires_step
+    if needs_step and not isinstance(posterior.likelihood, StepLikelihood | Probit):
         raise IncompatibleParts(
-            f"{method} needs a likelihood of two levels, such as LevelSet, and "
+            f"{method} needs a likelihood of two levels, such as LevelSet, or Probit, and "
             f"{posterior.likelihood} is not; use Hamiltonian()"
         )
     if isinstance(method, Approximation):
         return _report(posterior, method, method.fit(posterior.target), seed, "float64")
-    target, back = _whitened(posterior, method.reference, gaussian)
+    target, back = _whitened(posterior, method, gaussian)
     with _reporting(progress) as report:
         draws = run_chains(
             target,
@@ -145,14 +157,17 @@ def infer(
             progress=report,
             checkpoint=checkpoint,
         )
+    draws = back(draws)
     _demand_a_fit(posterior, draws)
-    result = _report(posterior, method, back(draws), seed, precision)
+    result = _report(posterior, method, draws, seed, precision)
     warn_unless_converged(result.diagnostics)
     return result
 
 
 def _first_answer(posterior: Posterior) -> Gaussian | None:
-    """Expectation propagation's Gaussian, where it settles."""
+    """Expectation propagation's Gaussian, where it settles; none of every node's wells."""
+    if posterior.likelihood.everywhere:
+        return None
     try:
         return ExpectationPropagation().fit(posterior.target)
     except InvalidInput:
@@ -166,23 +181,32 @@ def automatic_kernel(posterior: Posterior, gaussian: Gaussian | None) -> Kernel:
     propagation does not settle. Any other is sampled about expectation
     propagation where that settles and the field allows: by `EllipticalSlice` where the
     Gaussian is so close that draws from it are all but draws from the posterior (its log ratio
-    to it varies by less than a half), or there is no gradient; else by `Hamiltonian`.
+    to it varies by less than a half), or there is no gradient; else by `Hamiltonian`. A probit of
+    so little noise that the Gaussian is far off (by more than 15) gets `ExactHamiltonian`
+    as well, up to 1,000 labels. One that speaks of every node may have many modes, and gets
+    `ParallelTempering`.
     `docs/measurements.md` has the figures.
     """
-    likelihood = posterior.likelihood
+    likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     approximation = ExpectationPropagation()
-    if likelihood.step and (gaussian is None or len(posterior.labels) <= WALLS):
+    if likelihood.everywhere:
+        kernel = Hamiltonian() if likelihood.smooth else EllipticalSlice()
+        return ParallelTempering(kernel=kernel)
+    if likelihood.step and (gaussian is None or n_labels <= WALLS):
         return ExactHamiltonian()
     if gaussian is None or not isinstance(posterior.field, LowRankField):
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
-    if likelihood.smooth and _spread(posterior, gaussian) > CLOSE:
+    spread = _spread(posterior, gaussian)
+    if isinstance(likelihood, Probit) and spread > FAR and n_labels <= NOISY_WALLS:
+        return ExactHamiltonian()
+    if likelihood.smooth and spread > CLOSE:
         return Hamiltonian(reference=approximation)
     return EllipticalSlice(reference=approximation)
 
 
 def usual_chains(posterior: Posterior) -> int:
     """How many chains are run where the user gives no number."""
-    return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // len(posterior.labels)))
+    return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // len(posterior.seen_labels)))
 
 
 def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
@@ -214,7 +238,7 @@ def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:
 def _report(
     posterior: Posterior,
     method: Kernel | Approximation,
-    answer: Draws | Gaussian,
+    answer: Draws | Gaussian | Point,
     seed: int | np.random.Generator,
     precision: str,
 ) -> Result:
@@ -230,13 +254,24 @@ def _report(
 
 
 def _whitened(
-    posterior: Posterior, reference: Approximation | None, gaussian: Gaussian | None
+    posterior: Posterior, method: Kernel, gaussian: Gaussian | None
 ) -> tuple[Target | ReferredTarget, Callable[[Draws], Draws]]:
     """What the chains run on, and the map of their draws back to the posterior's coordinates."""
+    reference, target = method.reference, posterior.target
+    noisy = with_noise_sampled(target) if method.requires_step else None
+    if noisy is not None:
+        return noisy, lambda draws: _without_noise(draws, target)
     if reference is None:
-        return posterior.target, lambda draws: draws
-    gaussian = reference.fit(posterior.target) if gaussian is None else gaussian
-    referred, rotation = refer(posterior.target, gaussian.seen_mean, gaussian.seen_covariance)
+        return target, lambda draws: draws
+    if gaussian is None:
+        fitted = reference.fit(target)
+        if isinstance(fitted, Point):
+            raise IncompatibleParts(
+                f"{reference} gives a point, which no sampler can move about; use "
+                "ExpectationPropagation() as reference"
+            )
+        gaussian = fitted
+    referred, rotation = refer(target, gaussian.seen_mean, gaussian.seen_covariance)
 
     def back(draws: Draws) -> Draws:
         z = draws.white.astype(np.float64)
@@ -251,6 +286,22 @@ def _whitened(
         )
 
     return referred, back
+
+
+def _without_noise(draws: Draws, target: Target) -> Draws:
+    """Draws of the field alone, with their likelihood given it."""
+    white = draws.white[..., : target.dimension]
+    with jax.enable_x64(True):
+        values = _log_likelihoods(with_dtype(target, jnp.float64), white.astype(np.float64))
+        return dataclasses.replace(draws, white=white, log_likelihood=np.asarray(values))
+
+
+@eqx.filter_jit
+def _log_likelihoods(target: Target, white: jax.Array | np.ndarray) -> jax.Array:
+    """Of every draw of every chain."""
+    flat = jnp.asarray(white).reshape(-1, white.shape[-1])
+    values: jax.Array = jax.vmap(target.log_likelihood)(flat)
+    return values.reshape(white.shape[:-1])
 
 
 def _reporting(progress: bool | Progress) -> AbstractContextManager[Progress | None]:

@@ -11,7 +11,7 @@ import xarray as xr
 
 from graphuq.errors import StorageError
 from graphuq.files import written_whole
-from graphuq.inference import Gaussian
+from graphuq.inference import Gaussian, Point
 from graphuq.inference.chains import Draws
 
 FORMAT = 1
@@ -151,8 +151,25 @@ def gaussian_group(gaussian: Gaussian) -> xr.Dataset:
     )
 
 
-def answer_from(tree: xr.DataTree) -> Draws | Gaussian:
-    """The answer that `draws_groups` or `gaussian_group` took apart."""
+def point_group(point: Point) -> xr.Dataset:
+    """A point as arrays and attributes."""
+    values = point._asdict()
+    arrays = {"seen": ("seen", values.pop("seen")), "labelled": ("node", values.pop("labelled"))}
+    return xr.Dataset(arrays, attrs=values)
+
+
+def answer_from(tree: xr.DataTree) -> Draws | Gaussian | Point:
+    """The answer that `draws_groups`, `gaussian_group` or `point_group` took apart."""
+    if "point" in tree.children:
+        group = tree["point"].to_dataset()
+        return Point(
+            seen=group["seen"].to_numpy(),
+            labelled=group["labelled"].to_numpy(),
+            objective=float(group.attrs["objective"]),
+            n_iterations=int(group.attrs["n_iterations"]),
+            seconds=float(group.attrs["seconds"]),
+            description=str(group.attrs["description"]),
+        )
     if "gaussian" in tree.children:
         return _gaussian_from(tree["gaussian"].to_dataset())
     reference = None

@@ -18,7 +18,7 @@ from scipy.special import erf, ndtr, ndtri
 from threadpoolctl import threadpool_limits
 
 from graphuq.field import LabelledField
-from graphuq.inference import Gaussian
+from graphuq.inference import Gaussian, Point
 from graphuq.inference.chains import Draws
 
 BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
@@ -97,7 +97,7 @@ def _apart(field: LabelledField, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 @singledispatch
-def summarize(answer: Draws | Gaussian, field: LabelledField, rows: Rows) -> NodeSummaries:
+def summarize(answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows) -> NodeSummaries:
     """Means, deviations and Monte-Carlo errors at nodes.
 
     Parameters
@@ -111,7 +111,8 @@ def summarize(answer: Draws | Gaussian, field: LabelledField, rows: Rows) -> Nod
     -------
     NodeSummaries
         The Monte-Carlo error is the larger of that of batch means and that of chain means; 0 for
-        a Gaussian, whose own error it does not know. Where draws times nodes exceed 20 million,
+        a Gaussian, whose own error it does not know, and a point, which knows of no deviation
+        either. Where draws times nodes exceed 20 million,
         averages are taken in single precision: rounding of 1e-6, far below that error.
     """
     raise TypeError(f"no summaries of {type(answer).__name__}")
@@ -147,6 +148,16 @@ def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
             for part in _slices(len(known), BLOCK_ELEMENTS // n_draws):
                 out[:, known[part]] = averages.apart(at_labelled[at[part]], at[part])
     return NodeSummaries(*out)
+
+
+@summarize.register
+def _(answer: Point, field: LabelledField, rows: Rows) -> NodeSummaries:
+    mean = np.empty(len(rows.scale))
+    for part in _slices(len(mean), BLOCK_ELEMENTS // len(answer.seen)):
+        mean[part] = _law(field, rows[part])[0] @ answer.seen
+    known = np.flatnonzero(rows.at_labelled >= 0)
+    mean[known] = answer.labelled[rows.at_labelled[known]]
+    return NodeSummaries(np.sign(mean), np.zeros_like(mean), mean, np.zeros_like(mean))
 
 
 def _slices(n: int, size: int) -> Iterator[slice]:
@@ -296,7 +307,7 @@ def _gaussian_sign(mean: Any, std: Any) -> Any:
 
 @singledispatch
 def credible_interval(
-    answer: Draws | Gaussian, field: LabelledField, rows: Rows, probability: float
+    answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows, probability: float
 ) -> Float[np.ndarray, "B 2"]:
     """Equal-tailed credible interval of u at nodes.
 
@@ -308,7 +319,7 @@ def credible_interval(
 
 @credible_interval.register
 def _(
-    answer: Gaussian, field: LabelledField, rows: Rows, probability: float
+    answer: Gaussian | Point, field: LabelledField, rows: Rows, probability: float
 ) -> Float[np.ndarray, "B 2"]:
     answer_at = summarize(answer, field, rows)
     mean, std = answer_at.latent_mean, answer_at.latent_std

@@ -37,6 +37,11 @@ METHODS = {
     "Hamiltonian": (gq.inference.Hamiltonian(), 10, 500),
     "Hamiltonian about EP": (gq.inference.Hamiltonian(reference=EP), 10, 500),
     "exact Hamiltonian": (gq.inference.ExactHamiltonian(), 10, 500),
+    "parallel tempering": (
+        gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=5),
+        10,
+        500,
+    ),
     "expectation propagation": (EP, 0, 0),
 }
 
@@ -70,7 +75,8 @@ def simulate_labels(likelihood, u, rng):
 def suits(method, likelihood):
     """Whether a method can sample a likelihood."""
     needs_gradient = method.requires_gradient and not likelihood.smooth
-    return not needs_gradient and (likelihood.step or not getattr(method, "requires_step", False))
+    walls = likelihood.step or isinstance(likelihood, gq.likelihoods.Probit)
+    return not needs_gradient and (walls or not getattr(method, "requires_step", False))
 
 
 def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):
@@ -119,7 +125,7 @@ def p_values(found):
 
 def draw_histograms(path):
     """A histogram for each method and likelihood that suit each other, tail and no tail pooled."""
-    figure = Figure(figsize=(10, 13), layout="constrained")
+    figure = Figure(figsize=(10, 14.5), layout="constrained")
     grid = figure.subplots(len(METHODS), len(LIKELIHOODS), sharex=True, sharey=True)
     for axes_row, (name, (method, thin, n_warmup)) in zip(grid, METHODS.items(), strict=True):
         for axes, (kind, likelihood) in zip(axes_row, LIKELIHOODS.items(), strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.errors import InvalidInput
+from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.field import LowRankField
 from graphuq.inference.base import Info, Kernel, State, metropolis
 from graphuq.inference.chains import run_chains
@@ -21,6 +21,7 @@ ALL_KERNELS = [
     gq.inference.Hamiltonian(0.3),
     gq.inference.EllipticalSlice(),
     gq.inference.ExactHamiltonian(),
+    gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=4),
 ]
 FOR_SMOOTH = [kernel for kernel in ALL_KERNELS if not kernel.requires_step]
 FOR_STEPS = [kernel for kernel in ALL_KERNELS if not kernel.requires_gradient]
@@ -69,6 +70,15 @@ class NoContraction(gq.inference.PCN):
             key_move, state.white.shape, state.white.dtype
         )
         return metropolis(key_accept, state, State(white, target.log_likelihood(white)))
+
+
+class SwapsFreely(gq.inference.ParallelTempering):
+    """Negative control: the two replicas of most power change places whatever they are worth."""
+
+    def step(self, key, state, target):
+        state, info = super().step(key, state, target)
+        swapped = State(*(leaf[jnp.array([0, 1, 3, 2])] for leaf in state))
+        return swapped, info
 
 
 class AlwaysAccepts(gq.inference.PCN):
@@ -122,7 +132,16 @@ def test_half_normal(kernel):
     assert agrees(kernel, gq.likelihoods.NoiseFree(), [np.sqrt(2 / np.pi), 1.0])
 
 
-@pytest.mark.parametrize("kernel", [NoContraction(0.6), AlwaysAccepts(0.6), NoBracket()], ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        NoContraction(0.6),
+        AlwaysAccepts(0.6),
+        NoBracket(),
+        SwapsFreely(gq.inference.EllipticalSlice(), n_replicas=4),
+    ],
+    ids=repr,
+)
 def test_wrong_kernels_are_caught(kernel):
     assert not holds_for_tilt(kernel)
 
@@ -142,6 +161,21 @@ def test_exact_moves_take_no_reference():
         gq.inference.ExactHamiltonian(reference=gq.inference.ExpectationPropagation())
 
 
+def tempering(kernel=None, **settings):
+    return gq.inference.ParallelTempering(kernel or gq.inference.EllipticalSlice(), **settings)
+
+
+def test_what_cannot_be_tempered():
+    approximation = gq.inference.ExpectationPropagation()
+    for kernel, settings in (
+        (gq.inference.ExactHamiltonian(), {}),
+        (gq.inference.Hamiltonian(reference=approximation), {}),
+        (gq.inference.PCN(), {"reference": approximation}),
+    ):
+        with pytest.raises(IncompatibleParts):
+            tempering(kernel, **settings)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -149,6 +183,11 @@ def test_exact_moves_take_no_reference():
         (lambda: gq.inference.ExactHamiltonian(max_events=0), "max_events: 0"),
         (lambda: gq.inference.EllipticalSlice(4.0), "step_size: 4.0"),
         (lambda: gq.inference.EllipticalSlice(max_trials=0), "max_trials: 0"),
+        (lambda: tempering(n_replicas=1), "n_replicas: 1"),
+        (lambda: tempering(exponent=0.0), "exponent: 0.0"),
+        (lambda: tempering(step_size=2.0), "step_size: 2.0"),
+        (lambda: gq.likelihoods.GinzburgLandau(epsilon=0.0), "epsilon: 0.0"),
+        (lambda: gq.likelihoods.GinzburgLandau(noise_std=-1.0), "noise_std: -1.0"),
         (lambda: gq.likelihoods.AtomicNoise(p=1.0), "p: 1.0"),
         (lambda: gq.likelihoods.AtomicNoise(p=0.4, q=0.5), "speak against themselves"),
     ],

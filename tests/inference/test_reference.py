@@ -26,6 +26,7 @@ KERNELS = [
     gq.inference.Hamiltonian(reference=EP),
     gq.inference.EllipticalSlice(),
     gq.inference.EllipticalSlice(reference=EP),
+    gq.inference.ExactHamiltonian(),
 ]
 
 

@@ -1,13 +1,16 @@
 """Floor 4: ways to explore a posterior, one file each."""
 
-from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, State
+from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, Point, State
 from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.expectation_propagation import ExpectationPropagation
 from graphuq.inference.hamiltonian import Hamiltonian
+from graphuq.inference.map import MAP
+from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
 
 __all__ = [
+    "MAP",
     "PCN",
     "Approximation",
     "EllipticalSlice",
@@ -17,5 +20,7 @@ __all__ = [
     "Hamiltonian",
     "Info",
     "Kernel",
+    "ParallelTempering",
+    "Point",
     "State",
 ]

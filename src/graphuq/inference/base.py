@@ -46,6 +46,10 @@ class SiteTarget(Protocol):
     likelihood: Any
     labels: Any
 
+    def log_density(self, white: Float[Array, " n"]) -> Float[Array, ""]:
+        """Log posterior density in white coordinates, up to a constant."""
+        ...
+
 
 class Gaussian(NamedTuple):
     """A Gaussian in place of the posterior.
@@ -78,14 +82,40 @@ class Gaussian(NamedTuple):
     description: str
 
 
+class Point(NamedTuple):
+    """One field in place of the posterior: it says nothing of how sure it is.
+
+    Attributes
+    ----------
+    seen : numpy.ndarray, shape (r,)
+        White coordinates that unlabelled nodes depend on; see `graphuq.field`.
+    labelled : numpy.ndarray, shape (J,)
+        u at each labelled node.
+    objective : float
+        Minus the log density of the posterior there, up to a constant.
+    n_iterations : int
+    seconds : float
+        Wall time, compilation included.
+    description : str
+        How it was got, in words.
+    """
+
+    seen: Any
+    labelled: Any
+    objective: float
+    n_iterations: int
+    seconds: float
+    description: str
+
+
 class Approximation(eqx.Module):
-    """A method that answers with a Gaussian instead of draws."""
+    """A method that answers with a Gaussian, or a point, instead of draws."""
 
     requires_gradient: ClassVar[bool]
 
     @abstractmethod
-    def fit(self, target: SiteTarget) -> Gaussian:
-        """The Gaussian."""
+    def fit(self, target: SiteTarget) -> Gaussian | Point:
+        """What stands for the posterior."""
 
 
 class Kernel(eqx.Module):
@@ -116,6 +146,10 @@ class Kernel(eqx.Module):
     def init(self, white: Float[Array, " n"], target: WhiteTarget) -> State:
         """State at a given point."""
         return State(white, target.log_likelihood(white))
+
+    def visible(self, state: State) -> State:
+        """What is kept of a state: all, but for kernels that carry more than one field."""
+        return state
 
     @abstractmethod
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:

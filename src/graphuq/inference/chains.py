@@ -268,9 +268,10 @@ def _run_block(
         )
 
     def draw(position: _Position, _: Any) -> tuple[_Position, _Kept]:
-        acceptance = jnp.zeros_like(position.states.log_likelihood)
+        acceptance = jnp.zeros(len(keys), position.log_step.dtype)
         position, acceptance = jax.lax.fori_loop(0, thin, step, (position, acceptance))
-        return position, _Kept(position.states.white, position.states.log_likelihood, acceptance)
+        kept = jax.vmap(kernel.visible)(position.states)
+        return position, _Kept(kept.white, kept.log_likelihood, acceptance)
 
     position, kept = jax.lax.scan(draw, position, None, length=BLOCK)
     return position, jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), kept)

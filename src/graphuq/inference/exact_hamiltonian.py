@@ -23,6 +23,8 @@ class ExactHamiltonian(Kernel):
     wall pays for it, or, too small, is reflected. Energy is conserved exactly, and nothing is
     ever rejected (Pakman & Paninski 2014, §3 and §4; Afshar & Domke 2015).
 
+    Of a probit the noise is sampled along with the field: given both, each label is certain.
+
     Parameters
     ----------
     step_size : float, default π/2
@@ -90,8 +92,13 @@ class ExactHamiltonian(Kernel):
             start,
         )
         arrived = end.remaining <= 0
-        white = jnp.where(arrived, end.white, state.white)
-        new = State(white, target.log_likelihood(white))
+        # By the sides of walls, which are known without rounding.
+        right, wrong = target.target.likelihood.log_levels(target.labels)
+        value = jnp.where(end.side == target.labels, right, wrong).sum()
+        new = State(
+            jnp.where(arrived, end.white, state.white),
+            jnp.where(arrived, value, state.log_likelihood),
+        )
         return new, Info(arrived.astype(dtype), arrived)
 
 

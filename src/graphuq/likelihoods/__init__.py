@@ -2,8 +2,17 @@
 
 from graphuq.likelihoods.atomic_noise import AtomicNoise
 from graphuq.likelihoods.base import Likelihood, StepLikelihood
+from graphuq.likelihoods.ginzburg_landau import GinzburgLandau
 from graphuq.likelihoods.level_set import LevelSet
 from graphuq.likelihoods.noise_free import NoiseFree
 from graphuq.likelihoods.probit import Probit
 
-__all__ = ["AtomicNoise", "LevelSet", "Likelihood", "NoiseFree", "Probit", "StepLikelihood"]
+__all__ = [
+    "AtomicNoise",
+    "GinzburgLandau",
+    "LevelSet",
+    "Likelihood",
+    "NoiseFree",
+    "Probit",
+    "StepLikelihood",
+]

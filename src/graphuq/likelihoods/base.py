@@ -24,10 +24,13 @@ class Likelihood(eqx.Module):
         Whether `log_prob` has a useful gradient in ``u``.
     step : bool
         Whether `log_prob` depends on the sign of ``u`` alone; see `StepLikelihood`.
+    everywhere : bool
+        Whether it speaks of every node; then a y of 0 stands for a node without label.
     """
 
     smooth: ClassVar[bool]
     step: ClassVar[bool] = False
+    everywhere: ClassVar[bool] = False
 
     @abstractmethod
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:

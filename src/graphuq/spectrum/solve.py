@@ -91,7 +91,7 @@ def laplacian_spectrum(
     else:
         values, vectors = lanczos.nonnull_pairs(operator, n_pairs, tolerance)
     eigenvalues = np.concatenate([np.zeros(n_null), np.maximum(values, 0.0)])
-    eigenvectors = _with_fixed_signs(np.hstack([operator.null_vectors(), vectors]))
+    eigenvectors = with_fixed_signs(np.hstack([operator.null_vectors(), vectors]))
     residuals = np.linalg.norm(operator @ eigenvectors - eigenvalues * eigenvectors, axis=0)
     if residuals.max() > RESIDUAL_BOUND * operator.upper_bound:
         warnings.warn(
@@ -103,7 +103,7 @@ def laplacian_spectrum(
         eigenvalues=eigenvalues,
         eigenvectors=eigenvectors,
         residuals=residuals,
-        tail=_tail_value(tail, eigenvalues, n_nodes, operator.trace),
+        tail=tail_value(tail, eigenvalues, n_nodes, operator.trace),
         components=graph.components,
         degrees=graph.degrees,
         node_scale=operator.node_scale,
@@ -124,7 +124,7 @@ def _check_tail(tail: bool | float | str) -> None:
         require(tail > 0, "tail", f"{tail!r} is not positive", "give λ̄ > 0, True, False or 'mean'")
 
 
-def _tail_value(
+def tail_value(
     tail: bool | float | str, eigenvalues: np.ndarray, n_nodes: int, trace: float
 ) -> float | None:
     n_left_out = n_nodes - len(eigenvalues)
@@ -137,7 +137,7 @@ def _tail_value(
     return float(tail)
 
 
-def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
+def with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
     """Make the entry of largest magnitude of each column positive."""
     largest = np.abs(vectors).argmax(axis=0)
     signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])

@@ -1,0 +1,138 @@
+"""Parallel tempering: replicas of a flattened likelihood hand their places on to the real one."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from graphuq.errors import IncompatibleParts, require
+from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget
+
+
+class _Flattened(eqx.Module):
+    """A target with its likelihood raised to a power."""
+
+    target: Any
+    power: Array
+
+    @property
+    def dimension(self) -> int:
+        """Number of white coordinates."""
+        return int(self.target.dimension)
+
+    def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
+        """Log likelihood times the power."""
+        value: Array = self.power * self.target.log_likelihood(white)
+        return value
+
+
+class ParallelTempering(Kernel):
+    r"""Replicas at powers ``b_k = (k / (K − 1))^e`` of the likelihood, 0 (the prior) to 1.
+
+    The replica of power 0 is drawn afresh, each other takes a step of ``kernel``; then
+    neighbours swap places with probability ``min(1, exp((b_k − b_l)(log L_l − log L_k)))``, even
+    pairs and then odd ones (Geyer 1991). What no sampler can travel between is reached through
+    the prior: for posteriors of several modes, such as Ginzburg-Landau's. A step costs K times
+    what the kernel's does.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        What moves a replica about the prior: ``EllipticalSlice()``, ``Hamiltonian()``, ``PCN()``.
+    n_replicas : int, default 24
+        K ≥ 2; neighbours must overlap, which takes about ``√dimension`` of them.
+    exponent : float, default 3.0
+        e > 0; the larger, the more replicas of small power.
+    step_size : float, default 0.1
+        Step of the replica of power 1 in (0, 1], as a share of the kernel's largest; another's
+        is ``1/√b`` times that, at most 1. Adapted in warm-up.
+    target_acceptance : float, default 0.8
+        Of the replica of power 1, which is what diagnostics report.
+    """
+
+    kernel: Kernel  # type: ignore[misc]  # AbstractVar is no field
+    n_replicas: int = 24
+    exponent: float = 3.0
+    step_size: float | Float[Array, ""] = 0.1
+    target_acceptance: float = 0.8
+    reference: Approximation | None = None
+    usual_warmup: ClassVar[int] = 500
+    usual_thin: ClassVar[int] = 5
+
+    def __check_init__(self) -> None:
+        require(self.n_replicas >= 2, "n_replicas", f"{self.n_replicas}", "use 2 or more")
+        if isinstance(self.exponent, float | int):
+            require(self.exponent > 0, "exponent", f"{self.exponent!r}", "use a positive exponent")
+        if isinstance(self.step_size, float | int):
+            require(
+                0 < self.step_size <= 1, "step_size", f"{self.step_size!r}", "use a share in (0, 1]"
+            )
+        if self.reference is not None or self.kernel.reference is not None:
+            raise IncompatibleParts(
+                "parallel tempering starts from the prior and takes no reference; leave it out"
+            )
+        if self.kernel.requires_step:
+            raise IncompatibleParts(
+                f"{self.kernel} knows no flattened likelihood; temper EllipticalSlice() or PCN()"
+            )
+
+    @property
+    def requires_gradient(self) -> bool:  # type: ignore[override]
+        """What the kernel requires."""
+        return self.kernel.requires_gradient
+
+    @property
+    def powers(self) -> Float[np.ndarray, " K"]:
+        """b_k."""
+        return np.linspace(0.0, 1.0, self.n_replicas) ** np.asarray(self.exponent)
+
+    def init(self, white: Float[Array, " n"], target: WhiteTarget) -> State:
+        """All replicas at one point; the first swaps and prior draws part them."""
+        state = State(white, target.log_likelihood(white))
+        return State(*(jnp.stack([leaf] * self.n_replicas) for leaf in state))
+
+    def visible(self, state: State) -> State:
+        """The replica of power 1."""
+        return State(*(leaf[-1] for leaf in state))
+
+    def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
+        """A step of every replica, and two rounds of swaps."""
+        key_prior, key_move, key_even, key_odd = jax.random.split(key, 4)
+        dtype = state.white.dtype
+        powers = (jnp.arange(self.n_replicas) / (self.n_replicas - 1)).astype(
+            dtype
+        ) ** self.exponent
+        fresh = jax.random.normal(key_prior, state.white.shape[1:], dtype)
+
+        def move(key: PRNGKeyArray, power: Array, white: Array, value: Array) -> Any:
+            share = jnp.minimum(self.step_size / jnp.sqrt(power), 1.0)
+            largest = self.kernel.max_step_size
+            kernel = eqx.tree_at(lambda k: k.step_size, self.kernel, share * largest)
+            return kernel.step(key, State(white, power * value), _Flattened(target, power))
+
+        keys = jax.random.split(key_move, self.n_replicas - 1)
+        moved, info = jax.vmap(move)(keys, powers[1:], state.white[1:], state.log_likelihood[1:])
+        white = jnp.concatenate([fresh[None], moved.white])
+        value = jnp.concatenate(
+            [target.log_likelihood(fresh)[None], moved.log_likelihood / powers[1:]]
+        )
+        for key_swap, first in ((key_even, 0), (key_odd, 1)):
+            white, value = _swap(key_swap, first, powers, white, value)
+        return State(white, value), Info(info.acceptance_probability[-1], info.accepted[-1])
+
+
+def _swap(
+    key: PRNGKeyArray, first: int, powers: Array, white: Array, value: Array
+) -> tuple[Array, Array]:
+    """Offer pairs (first, first + 1), (first + 2, first + 3), … to swap."""
+    n_pairs = (len(powers) - first) // 2
+    lower = first + 2 * jnp.arange(n_pairs)
+    log_ratio = (powers[lower] - powers[lower + 1]) * (value[lower + 1] - value[lower])
+    accepted = jnp.log(jax.random.uniform(key, (n_pairs,), value.dtype)) < log_ratio  # not NaN
+    order = jnp.arange(len(powers))
+    order = order.at[lower].add(accepted.astype(order.dtype))
+    order = order.at[lower + 1].add(-accepted.astype(order.dtype))
+    return white[order], value[order]

@@ -1,0 +1,115 @@
+"""The Ginzburg-Landau posterior against quadrature; modes that only tempering travels between."""
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import NotConvergedWarning
+
+WEIGHTS = random_adjacency(9, seed=5)
+LABELLED, LABELS = [0, 4], [1, -1]
+
+
+def build(epsilon, noise_std, n_eigenpairs=4, tail=False, weights=WEIGHTS):
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(weights), n_eigenpairs=n_eigenpairs, tail=tail
+    )
+    likelihood = gq.likelihoods.GinzburgLandau(epsilon, noise_std)
+    return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, LABELLED, LABELS)
+
+
+def by_quadrature(weights, n_modes, epsilon, noise_std, n_points=121, width=5.0):
+    """Label mean, mean and deviation of u on a grid of the series' coefficients."""
+    n_nodes = len(weights)
+    degrees = weights.sum(axis=1)
+    operator = np.eye(n_nodes) - weights / np.sqrt(np.outer(degrees, degrees))
+    eigenvalues, q = np.linalg.eigh(operator)
+    inverse = 1 / eigenvalues[1 : n_modes + 1]
+    std = np.sqrt(n_nodes * inverse / inverse.sum())
+    axis = np.linspace(-width, width, n_points)
+    grid = np.stack(np.meshgrid(*[axis] * n_modes, indexing="ij"), axis=-1).reshape(-1, n_modes)
+    u = grid @ (q[:, 1 : n_modes + 1] * std).T
+    energy = (grid**2).sum(axis=1) / 2 + ((u**2 - 1) ** 2).sum(axis=1) / (4 * epsilon)
+    energy += ((u[:, LABELLED] - LABELS) ** 2).sum(axis=1) / (2 * noise_std**2)
+    weight = np.exp(energy.min() - energy)
+    weight /= weight.sum()
+    mean = weight @ u
+    return weight @ np.sign(u), mean, np.sqrt(weight @ (u - mean) ** 2)
+
+
+KERNELS = [
+    gq.inference.PCN(),
+    gq.inference.Hamiltonian(),
+    gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=8),
+    gq.inference.ParallelTempering(gq.inference.Hamiltonian(), n_replicas=8),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
+def test_against_quadrature(kernel):
+    label_mean, mean, std = by_quadrature(WEIGHTS, 3, 2.0, 0.8)
+    result = gq.infer(build(2.0, 0.8), kernel, n_samples=1500, n_chains=32, thin=5, seed=1)
+    error = result.label_mcse
+    assert error.max() < 0.02
+    assert np.all(np.abs(result.label_mean - label_mean) < 4 * error + 1e-4)
+    assert np.all(np.abs(result.latent_mean - mean) < 6 * error)
+    np.testing.assert_allclose(result.latent_std, std, atol=0.02)
+
+
+def test_with_a_tail_both_forms_agree():
+    posterior = build(2.0, 0.8, n_eigenpairs=4, tail=0.7)
+    results = [
+        gq.infer(p, gq.inference.Hamiltonian(), n_samples=2000, n_chains=32, thin=3, seed=2)
+        for p in (posterior, build(2.0, 0.8, n_eigenpairs=9))
+    ]
+    assert posterior.dimension == 9
+    assert np.isfinite(results[0].label_mean).all()
+    # With all but one of the eigenvalues left alone the tail is no approximation.
+    exact = np.sort(results[1].posterior.spectrum.eigenvalues)
+    near = build(2.0, 0.8, n_eigenpairs=8, tail=float(exact[-1]))
+    third = gq.infer(near, gq.inference.Hamiltonian(), n_samples=2000, n_chains=32, thin=3, seed=3)
+    error = np.hypot(third.label_mcse, results[1].label_mcse)
+    assert np.all(np.abs(third.label_mean - results[1].label_mean) < 4.5 * error + 1e-4)
+
+
+def test_only_tempering_reaches_all_modes():
+    """Deep wells: a plain chain stays where it started, and R-hat says so."""
+    label_mean, _, _ = by_quadrature(WEIGHTS, 3, 0.05, 2.0, n_points=161)
+    posterior = build(0.05, 2.0)
+    with pytest.warns(NotConvergedWarning):
+        stuck = gq.infer(posterior, gq.inference.Hamiltonian(), n_samples=1000, n_chains=16, seed=0)
+    assert stuck.diagnostics.rhat > 1.5
+    tempered = gq.infer(
+        posterior,
+        gq.inference.ParallelTempering(gq.inference.Hamiltonian(), n_replicas=16),
+        n_samples=3000,
+        n_chains=16,
+        seed=0,
+    )
+    assert tempered.diagnostics.rhat < 1.01
+    assert np.all(np.abs(tempered.label_mean - label_mean) < 4 * tempered.label_mcse + 2e-3)
+    assert np.abs(stuck.label_mean - label_mean).max() > 0.05
+
+
+def test_small_noise_limit():
+    """Probit and level set of γ → 0, atomic noise of p = q → 1: all meet the noise-free law."""
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=6)
+
+    def label_mean(likelihood):
+        prior = gq.priors.InverseLaplacian()
+        posterior = gq.Posterior(spectrum, prior, likelihood, [0, 2, 4, 7], [1, -1, -1, 1])
+        result = gq.infer(posterior, n_samples=4000, n_chains=32, seed=0)
+        return result.label_mean, result.label_mcse
+
+    limit, limit_error = label_mean(gq.likelihoods.NoiseFree())
+    distances = []
+    for small, large in (
+        (gq.likelihoods.Probit(1e-3), gq.likelihoods.Probit(0.5)),
+        (gq.likelihoods.LevelSet(0.2), gq.likelihoods.LevelSet(2.0)),
+        (gq.likelihoods.AtomicNoise(1 - 1e-6, 1 - 1e-6), gq.likelihoods.AtomicNoise(0.8, 0.8)),
+    ):
+        mean, error = label_mean(small)
+        assert np.all(np.abs(mean - limit) < 4.5 * np.hypot(error, limit_error) + 2e-3)
+        distances.append(np.abs(label_mean(large)[0] - limit).max())
+    assert min(distances) > 0.05
