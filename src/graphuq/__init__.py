@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from graphuq.report import write_report
     from graphuq.result import Result, load
     from graphuq.run import infer
-    from graphuq.spectrum import Spectrum, laplacian_spectrum, load_spectrum, nystrom_spectrum
+    from graphuq.spectrum import (
+        Spectrum,
+        fiedler_signs,
+        laplacian_spectrum,
+        load_spectrum,
+        nystrom_spectrum,
+    )
     from graphuq.stopping import Converged, CumulativeMean
 
 _MODULE_OF = {
@@ -38,6 +44,7 @@ _MODULE_OF = {
     "Result": "result",
     "load": "result",
     "Spectrum": "spectrum",
+    "fiedler_signs": "spectrum",
     "laplacian_spectrum": "spectrum",
     "load_spectrum": "spectrum",
     "nystrom_spectrum": "spectrum",
@@ -57,6 +64,7 @@ __all__ = [
     "Result",
     "Spectrum",
     "datasets",
+    "fiedler_signs",
     "graphs",
     "infer",
     "inference",

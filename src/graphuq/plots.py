@@ -186,6 +186,40 @@ def plot_ess(result: Result) -> Figure:
     return figure
 
 
+def plot_marginals(
+    result: Result, nodes: Int[np.ndarray, " M"], *, title: str = "Marginal posteriors of u"
+) -> Figure:
+    """Histogram of u at some nodes, one panel each, under its label mean (Bertozzi, figure 4)."""
+    columns = min(3, max(1, len(nodes)))
+    rows = -(-len(nodes) // columns)
+    figure = Figure(figsize=(2.6 * columns, 1.7 * rows + 0.4), layout="constrained")
+    figure.suptitle(title, fontsize=10)
+    grid = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    for axes in grid[len(nodes) :]:
+        axes.set_axis_off()
+    for axes, node, u in zip(grid, nodes, result.latent_draws(nodes), strict=False):
+        axes.hist(u, bins=60, density=True, color=BLUE)
+        axes.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
+        axes.set_title(f"node {node}: label mean {result.label_mean[node]:+.2f}", fontsize=8)
+        axes.set_yticks([])
+        axes.spines[["top", "right", "left"]].set_visible(False)
+    return figure
+
+
+def plot_order(result: Result) -> Figure:
+    """Label variance of all nodes, from the most to the least certain."""
+    figure, axes = _figure()
+    variance = result.label_variance[result.certainty_order()[::-1]]
+    axes.plot(np.arange(1, result.n_nodes + 1), variance, color=BLUE, rasterized=True)
+    axes.set(
+        xlabel="nodes, the most certain first",
+        ylabel="label variance",
+        ylim=(-0.02, 1.02),
+        title=f"Label variance by certainty (mean {result.mean_label_variance:.3f})",
+    )
+    return figure
+
+
 def plot_images(
     result: Result, images: Float[np.ndarray, "N h w"], nodes: Int[np.ndarray, " M"], title: str
 ) -> Figure:

@@ -41,7 +41,13 @@ from graphuq.storage import (
     version,
     write_tree,
 )
-from graphuq.summaries import NodeSummaries, Rows, credible_interval, summarize
+from graphuq.summaries import (
+    NodeSummaries,
+    Rows,
+    credible_interval,
+    latent_draws,
+    summarize,
+)
 
 
 def certainty_order(label_mean: Float[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
@@ -142,6 +148,19 @@ class Result:
         require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
         rows = rows_of(self.posterior)
         return credible_interval(self.answer, self.posterior.field, rows, probability)
+
+    def latent_draws(self, nodes: Any) -> Float[np.ndarray, "n S"]:
+        """Draws of u at some nodes, all chains one after the other: their marginal posteriors.
+
+        Each row is a sample of its node's marginal; the signs are one of its label's.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the result is an approximation's.
+        """
+        rows = rows_of(self.posterior)[np.atleast_1d(np.asarray(nodes))]
+        return latent_draws(self.draws, self.posterior.field, rows)
 
     def certainty_order(self) -> Int[np.ndarray, " N"]:
         """Node indices from the least to the most certain; see `certainty_order`."""

@@ -305,6 +305,18 @@ def _gaussian_sign(mean: Any, std: Any) -> Any:
         return np.where((std == 0) & (mean == 0), 0.0, 2 * ndtr(mean / std) - 1)
 
 
+def latent_draws(
+    draws: Draws, field: LabelledField, rows: Rows, seed: int = 0
+) -> Float[np.ndarray, "B S"]:
+    """U at nodes in every draw, completed by the conditional law: each node's own marginal."""
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    with jax.enable_x64(True):
+        mean, std = conditional_moments(field, white, rows)
+    noise = np.random.default_rng(seed).normal(size=mean.shape)
+    completed: Float[np.ndarray, "B S"] = mean + std[:, None] * noise
+    return completed
+
+
 @singledispatch
 def credible_interval(
     answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows, probability: float

@@ -51,6 +51,9 @@ class ParallelTempering(Kernel):
         is ``1/√b`` times that, at most 1. Adapted in warm-up.
     target_acceptance : float, default 0.8
         Of the replica of power 1, which is what diagnostics report.
+    reference : Approximation, optional
+        Go from its Gaussian to the posterior, instead of from the prior: nearer, and fewer
+        replicas will do, if it covers all modes.
     """
 
     kernel: Kernel  # type: ignore[misc]  # AbstractVar is no field
@@ -70,9 +73,9 @@ class ParallelTempering(Kernel):
             require(
                 0 < self.step_size <= 1, "step_size", f"{self.step_size!r}", "use a share in (0, 1]"
             )
-        if self.reference is not None or self.kernel.reference is not None:
+        if self.kernel.reference is not None:
             raise IncompatibleParts(
-                "parallel tempering starts from the prior and takes no reference; leave it out"
+                f"{self.kernel} has a reference of its own; give it to parallel tempering instead"
             )
         if self.kernel.requires_step:
             raise IncompatibleParts(

@@ -1,8 +1,16 @@
 """Floor 2: graph → Laplacian spectrum."""
 
+from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum, load_spectrum
 
-__all__ = ["Laplacian", "Spectrum", "laplacian_spectrum", "load_spectrum", "nystrom_spectrum"]
+__all__ = [
+    "Laplacian",
+    "Spectrum",
+    "fiedler_signs",
+    "laplacian_spectrum",
+    "load_spectrum",
+    "nystrom_spectrum",
+]

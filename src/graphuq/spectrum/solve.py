@@ -20,6 +20,7 @@ def laplacian_spectrum(
     laplacian: str = "symmetric",
     n_eigenpairs: int | None = None,
     *,
+    algorithm: str | None = None,
     tail: bool | float | str = False,
     solver: str = "auto",
     tolerance: float = 1e-8,
@@ -33,6 +34,9 @@ def laplacian_spectrum(
     n_eigenpairs : int, optional
         ℓ, null vectors included; by default 150, or N if that is less. ``N`` gives the full
         spectrum (Bertozzi et al. 2018, Algorithm 1).
+    algorithm : {"full", "projection", "approximation"}, optional
+        Algorithm 1, 2 or 3 of Bertozzi et al. 2018 by name, in place of ``n_eigenpairs=N``,
+        ``tail=False``, or ``tail=True`` where no λ̄ is given.
     tail : bool, float or "mean", default False
         λ̄, one value for all eigenvalues from ℓ on (Algorithm 3). False: they are left out
         (Algorithm 2). True: the last computed eigenvalue. ``"mean"``: their true mean, known
@@ -61,6 +65,7 @@ def laplacian_spectrum(
     """
     operator = Laplacian(graph, laplacian)
     n_nodes, n_null = graph.n_nodes, graph.n_components
+    n_eigenpairs, tail = _by_name(algorithm, n_nodes, n_eigenpairs, tail)
     if n_eigenpairs is None:
         n_eigenpairs = min(n_nodes, DEFAULT_EIGENPAIRS + n_null - 1)
     require(
@@ -117,6 +122,31 @@ def laplacian_spectrum(
     )
 
 
+def _by_name(
+    algorithm: str | None, n_nodes: int, n_eigenpairs: int | None, tail: bool | float | str
+) -> tuple[int | None, bool | float | str]:
+    """Eigenpairs and tail of a named algorithm."""
+    if algorithm is None:
+        return n_eigenpairs, tail
+    fits = {
+        "full": n_eigenpairs in (None, n_nodes) and tail is False,
+        "projection": tail is False,
+        "approximation": True,
+    }
+    require(
+        algorithm in fits, "algorithm", f"{algorithm!r} is unknown", f"use one of {', '.join(fits)}"
+    )
+    require(
+        fits[algorithm],
+        "algorithm",
+        f"{algorithm!r} beside n_eigenpairs={n_eigenpairs} and tail={tail}",
+        "leave those out, or use another algorithm",
+    )
+    if algorithm == "full":
+        return n_nodes, False
+    return n_eigenpairs, True if algorithm == "approximation" and tail is False else tail
+
+
 def _check_tail(tail: bool | float | str) -> None:
     if isinstance(tail, str):
         require(tail == "mean", "tail", f"{tail!r} is unknown", "use True, False, 'mean' or λ̄ > 0")
@@ -127,6 +157,7 @@ def _check_tail(tail: bool | float | str) -> None:
 def tail_value(
     tail: bool | float | str, eigenvalues: np.ndarray, n_nodes: int, trace: float
 ) -> float | None:
+    """λ̄ of a choice of tail; None where nothing is left out."""
     n_left_out = n_nodes - len(eigenvalues)
     if tail is False or n_left_out == 0:
         return None

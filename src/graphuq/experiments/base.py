@@ -1,0 +1,127 @@
+"""What an experiment is, and how its outcome is written down."""
+
+import base64
+import dataclasses
+import io
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pandas as pd
+from jinja2 import Environment, PackageLoader
+from matplotlib.figure import Figure
+
+from graphuq.files import written_whole
+from graphuq.storage import version
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """How to run.
+
+    Attributes
+    ----------
+    quick : bool
+        Fewer trials and coarser grids.
+    folder : Path or None
+        Where the data sets are; None: the environment variable, or a download.
+    seed : int
+    """
+
+    quick: bool = False
+    folder: Path | None = None
+    seed: int = 0
+
+    def pick(self, quick: T, full: T) -> T:
+        """One of two sizes."""
+        return quick if self.quick else full
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an experiment found.
+
+    Attributes
+    ----------
+    rows : sequence of dict
+        The table; where the paper has a number, beside it ("paper") what its own protocol gives
+        ("protocol") and the converged answer ("converged").
+    text : str
+        What it says, in a line or two.
+    figure : Figure or None
+    """
+
+    rows: Sequence[dict[str, Any]]
+    text: str
+    figure: Figure | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """A table or figure of a paper: name, title, and what makes it."""
+
+    name: str
+    title: str
+    run: Callable[[Context], Outcome]
+
+
+def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
+    """Write ``name.csv``, ``name.txt`` and, where there is a figure, ``name.png``.
+
+    Raises
+    ------
+    StorageError
+        If a file cannot be written.
+    """
+    paths = [folder / f"{name}.csv", folder / f"{name}.txt"]
+    with written_whole(paths[0]) as temporary:
+        pd.DataFrame(list(outcome.rows)).to_csv(temporary, index=False)
+    with written_whole(paths[1]) as temporary:
+        temporary.write_text(outcome.text + "\n", encoding="utf-8")
+    if outcome.figure is not None:
+        paths.append(folder / f"{name}.png")
+        with written_whole(paths[-1]) as temporary:
+            outcome.figure.savefig(temporary, dpi=130)
+    return paths
+
+
+def write_page(
+    title: str, found: Sequence[tuple[Experiment, Outcome, float]], path: Path, quick: bool
+) -> None:
+    """Write all outcomes, with the seconds each took, on one HTML page.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written.
+    """
+    environment = Environment(
+        loader=PackageLoader("graphuq", "experiments"), autoescape=True, trim_blocks=True
+    )
+    entries = [
+        {
+            "name": experiment.name,
+            "title": experiment.title,
+            "text": outcome.text,
+            "seconds": seconds,
+            "table": pd.DataFrame(list(outcome.rows)).head(40).to_html(
+                index=False, border=0, float_format=lambda value: f"{value:.4g}", na_rep=""
+            ),
+            "n_hidden": max(0, len(outcome.rows) - 40),
+            "picture": None if outcome.figure is None else _embedded(outcome.figure),
+        }
+        for experiment, outcome, seconds in found
+    ]
+    page = environment.get_template("page.html").render(
+        title=title, entries=entries, quick=quick, version=version()
+    )
+    with written_whole(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def _embedded(figure: Figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=110)
+    return base64.b64encode(buffer.getvalue()).decode()

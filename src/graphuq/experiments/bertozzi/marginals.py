@@ -1,0 +1,71 @@
+"""Marginal posteriors at chosen nodes: figure 4."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.bertozzi.setup import choose, converged, protocol, voting
+from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
+from graphuq.result import Result
+
+MODELS: dict[str, tuple[Likelihood, float]] = {
+    "Ginzburg-Landau": (GinzburgLandau(epsilon=10.0, noise_std=0.6), 0.1),
+    "probit": (Probit(0.5), 0.2),
+    "level set": (LevelSet(0.5), 0.2),
+}
+
+
+def figure4(context: Context) -> Outcome:
+    """Voting records, 5 labels: u at six nodes of low and six of high confidence."""
+    problem = voting(context)
+    labelled = choose(problem.truth, 3, 2, context.seed)
+    n_steps = context.pick(20_000, 100_000)
+    chains: dict[str, Result] = {}
+    honest: dict[str, Result] = {}
+    for model, (likelihood, step_size) in MODELS.items():
+        posterior = problem.posterior(likelihood, labelled)
+        chains[model] = protocol(posterior, n_steps, step_size, context.seed)
+        honest[model] = converged(posterior, context.seed)
+    score = np.mean([result.label_mean for result in honest.values()], axis=0)
+    score[labelled] = 0.5  # neither low nor high: their label is known
+    low, high = np.argsort(np.abs(score))[:6], np.argsort(-score)[:6]
+    rows: list[dict[str, Any]] = [
+        {
+            "model": model,
+            "confidence": kind,
+            "node": int(node),
+            "protocol": float(chains[model].label_mean[node]),
+            "converged": float(result.label_mean[node]),
+            "R-hat": result.diagnostics.rhat,
+        }
+        for model, result in honest.items()
+        for kind, nodes in (("low", low), ("high", high))
+        for node in nodes
+    ]
+    figure = Figure(figsize=(13, 6.4), layout="constrained")
+    parts = figure.subfigures(2, 3)
+    for column, (model, result) in enumerate(honest.items()):
+        for line, (kind, nodes) in enumerate((("low", low), ("high", high))):
+            part = parts[line, column]
+            part.suptitle(f"{model}, {kind} confidence", fontsize=9)
+            drawn = zip(part.subplots(2, 3).ravel(), nodes, result.latent_draws(nodes), strict=True)
+            for axes, node, u in drawn:
+                axes.hist(u, bins=50, density=True, color="#3b6fb6")
+                axes.set_title(f"s = {result.label_mean[node]:+.2f}", fontsize=7)
+                axes.tick_params(labelsize=6)
+                axes.set_yticks([])
+    gaps = {
+        model: float(np.abs(chains[model].label_mean - result.label_mean).mean())
+        for model, result in honest.items()
+    }
+    return Outcome(
+        rows,
+        "Mean gap between the protocol's label means and the converged ones over all nodes: "
+        + ", ".join(f"{model} {gap:.3f}" for model, gap in gaps.items())
+        + "; converged R-hat "
+        + ", ".join(f"{m} {r.diagnostics.rhat:.3f}" for m, r in honest.items())
+        + " (Ginzburg-Landau by parallel tempering).",
+        figure,
+    )

@@ -1,0 +1,30 @@
+"""Spectral clustering by the Fiedler vector: the baseline that knows no label."""
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.spectrum.spectrum import Spectrum
+
+
+def fiedler_signs(spectrum: Spectrum) -> Float[np.ndarray, " N"]:
+    """Sign of the eigenvector of the smallest positive eigenvalue at each node, ±1.
+
+    Two clusters, without names: which of them is +1 is arbitrary (Bertozzi et al. 2018, §6.2).
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+
+    Returns
+    -------
+    numpy.ndarray, shape (N,)
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> graph = gq.graphs.knn_graph(np.array([[0.0], [1], [2], [9], [10], [11]]), n_neighbors=3)
+    >>> abs(gq.fiedler_signs(gq.laplacian_spectrum(graph))[:3].sum())
+    np.float64(3.0)
+    """
+    vector = spectrum.eigenvectors[:, min(spectrum.n_components, spectrum.n_eigenpairs - 1)]
+    return np.where(vector * spectrum.node_scale >= 0, 1.0, -1.0)
