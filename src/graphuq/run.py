@@ -128,7 +128,7 @@ def infer(
         gaussian = _first_answer(posterior)
         if gaussian is not None and preview is not None:
             approximation = ExpectationPropagation()
-            preview(result_of(posterior, approximation, gaussian, seed))
+            preview(_report(posterior, approximation, gaussian, seed))
         method = automatic_kernel(posterior, gaussian)
     if method.requires_gradient and not posterior.likelihood.smooth:
         raise IncompatibleParts(
@@ -141,7 +141,7 @@ def infer(
             f"{posterior.likelihood} is not; use Hamiltonian()"
         )
     if isinstance(method, Approximation):
-        return result_of(posterior, method, method.fit(posterior.target), seed)
+        return _report(posterior, method, method.fit(posterior.target), seed)
     target, back = _whitened(posterior, method, gaussian)
     with _reporting(progress) as report:
         draws = run_chains(
@@ -159,7 +159,7 @@ def infer(
         )
     draws = back(draws)
     _demand_a_fit(posterior, draws)
-    result = result_of(posterior, method, draws, seed, precision)
+    result = _report(posterior, method, draws, seed, precision)
     warn_unless_converged(result.diagnostics)
     return result
 
@@ -235,14 +235,13 @@ def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:
     )
 
 
-def result_of(
+def _report(
     posterior: Posterior,
     method: Kernel | Approximation,
     answer: Draws | Gaussian | Point,
-    seed: int | np.random.Generator = 0,
+    seed: int | np.random.Generator,
     precision: str = "float64",
 ) -> Result:
-    """What a method found, as a `Result`: node summaries and diagnostics are computed here."""
     summaries = summarize(answer, posterior.field, rows_of(posterior))
     return Result(
         **{f.name: getattr(summaries, f.name) for f in dataclasses.fields(summaries)},

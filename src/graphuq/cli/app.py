@@ -13,6 +13,7 @@ from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.predict import predict
+from graphuq.cli.reproduce import reproduce
 from graphuq.errors import GraphuqError
 
 INTERRUPTED = "interrupted; graphuq classify --resume goes on from here"
@@ -28,6 +29,7 @@ app.command()(demo)
 app.command()(classify)
 app.command()(predict)
 app.command()(datasets)
+app.command()(reproduce)
 
 
 def main(arguments: list[str] | None = None) -> None:

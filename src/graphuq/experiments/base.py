@@ -106,9 +106,9 @@ def write_page(
             "title": experiment.title,
             "text": outcome.text,
             "seconds": seconds,
-            "table": pd.DataFrame(list(outcome.rows)).head(40).to_html(
-                index=False, border=0, float_format=lambda value: f"{value:.4g}", na_rep=""
-            ),
+            "table": pd.DataFrame(list(outcome.rows))
+            .head(40)
+            .to_html(index=False, border=0, float_format=lambda value: f"{value:.4g}", na_rep=""),
             "n_hidden": max(0, len(outcome.rows) - 40),
             "picture": None if outcome.figure is None else _embedded(outcome.figure),
         }

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.bertozzi.setup import choose, converged, protocol, voting
+from graphuq.experiments.bertozzi.setup import Chain, choose, converged, protocol, rhat, voting
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.result import Result
 
@@ -22,7 +22,7 @@ def figure4(context: Context) -> Outcome:
     problem = voting(context)
     labelled = choose(problem.truth, 3, 2, context.seed)
     n_steps = context.pick(20_000, 100_000)
-    chains: dict[str, Result] = {}
+    chains: dict[str, Chain] = {}
     honest: dict[str, Result] = {}
     for model, (likelihood, step_size) in MODELS.items():
         posterior = problem.posterior(likelihood, labelled)
@@ -38,14 +38,14 @@ def figure4(context: Context) -> Outcome:
             "node": int(node),
             "protocol": float(chains[model].label_mean[node]),
             "converged": float(result.label_mean[node]),
-            "R-hat": result.diagnostics.rhat,
+            "R-hat": rhat(result),
         }
         for model, result in honest.items()
         for kind, nodes in (("low", low), ("high", high))
         for node in nodes
     ]
     figure = Figure(figsize=(13, 6.4), layout="constrained")
-    parts = figure.subfigures(2, 3)
+    parts: Any = figure.subfigures(2, 3)
     for column, (model, result) in enumerate(honest.items()):
         for line, (kind, nodes) in enumerate((("low", low), ("high", high))):
             part = parts[line, column]
@@ -65,7 +65,7 @@ def figure4(context: Context) -> Outcome:
         "Mean gap between the protocol's label means and the converged ones over all nodes: "
         + ", ".join(f"{model} {gap:.3f}" for model, gap in gaps.items())
         + "; converged R-hat "
-        + ", ".join(f"{m} {r.diagnostics.rhat:.3f}" for m, r in honest.items())
+        + ", ".join(f"{m} {rhat(r):.3f}" for m, r in honest.items())
         + " (Ginzburg-Landau by parallel tempering).",
         figure,
     )

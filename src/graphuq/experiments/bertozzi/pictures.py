@@ -36,7 +36,7 @@ def figure2(context: Context) -> Outcome:
         rows,
         "Last computed eigenvalues: "
         + ", ".join(f"{name} {value:.3f}" for name, value in last.items())
-        + ". The complete graphs saturate near 1, the neighbour graph of MNIST does not, as printed.",
+        + ". Complete graphs saturate near 1, the neighbour graph of MNIST does not, as printed.",
         figure,
     )
 
@@ -55,12 +55,8 @@ def figure3(context: Context) -> Outcome:
         for sign, color in ((1, "#c2410c"), (-1, "#3b6fb6")):
             chosen = problem.truth == sign
             digit = pair[0] if sign == 1 else pair[1]
-            axes.plot(
-                q[chosen, 1], q[chosen, 2], ".", markersize=2, color=color, label=str(digit)
-            )
-        axes.set(
-            title=f"{letter}) ({pair[0]}, {pair[1]})", xlabel="2nd eigenvector", ylabel="3rd"
-        )
+            axes.plot(q[chosen, 1], q[chosen, 2], ".", markersize=2, color=color, label=str(digit))
+        axes.set(title=f"{letter}) ({pair[0]}, {pair[1]})", xlabel="2nd eigenvector", ylabel="3rd")
         axes.legend(frameon=False, markerscale=4)
     accuracies = ", ".join(f"{r['digits']} {r['Fiedler accuracy']:.3f}" for r in rows)
     return Outcome(

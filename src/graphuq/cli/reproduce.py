@@ -1,0 +1,66 @@
+"""``graphuq reproduce``: the papers' tables and figures."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphuq.errors import InvalidInput, require
+from graphuq.files import check_writable
+
+
+def reproduce(
+    paper: Annotated[str, typer.Argument(help="bertozzi.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Tables and figures, such as table1 figure9.")
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="Say what there is.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All of them, and a page.")] = False,
+    quick: Annotated[bool, typer.Option(help="Fewer trials and coarser grids.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder; default out/PAPER.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Your data folder; default $GRAPHUQ_DATA.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
+) -> None:
+    """Run tables and figures of PAPER: its number, its protocol's, and the converged one.
+
+    Each writes NAME.csv, NAME.txt and, where there is a figure, NAME.png; --all adds index.html.
+    """
+    from graphuq.experiments import PAPERS, Context
+    from graphuq.experiments.base import write_outcome, write_page
+
+    require(paper in PAPERS, "PAPER", f"{paper!r} is unknown", f"use {', '.join(PAPERS)}")
+    experiments = PAPERS[paper]
+    if show_list:
+        for name, experiment in experiments.items():
+            print(f"{name:10} {experiment.title}")
+        return
+    chosen = list(experiments) if everything else list(names or [])
+    if not chosen:
+        raise InvalidInput(
+            "NAMES", "nothing to run", f"name some of {', '.join(experiments)}, or use --all"
+        )
+    for name in chosen:
+        require(
+            name in experiments, "NAMES", f"{name!r} is unknown", "see graphuq reproduce --list"
+        )
+    output = check_writable(Path("out") / paper if output is None else output)
+    context = Context(quick=quick, folder=folder, seed=seed)
+    found = []
+    for name in chosen:
+        began = time.perf_counter()
+        outcome = experiments[name].run(context)
+        seconds = time.perf_counter() - began
+        paths = write_outcome(outcome, output, name)
+        found.append((experiments[name], outcome, seconds))
+        print(f"{name} ({seconds:.0f} s): {outcome.text}")
+        for path in paths:
+            print(f"  {path}")
+        if everything:  # after each, so that an interruption leaves what was found
+            write_page(f"graphuq reproduce {paper}", found, output / "index.html", quick)
+    if everything:
+        print(f"  {output / 'index.html'}")

@@ -1,0 +1,35 @@
+"""Bertozzi, Luo, Stuart & Zygalakis (2018): figures 2 to 14, tables 1 and 2."""
+
+from graphuq.experiments.base import Experiment
+from graphuq.experiments.bertozzi.algorithms import figure9
+from graphuq.experiments.bertozzi.hyperspectral import figure10, figure11, figure12
+from graphuq.experiments.bertozzi.marginals import figure4
+from graphuq.experiments.bertozzi.optimization import figure13, figure14
+from graphuq.experiments.bertozzi.pictures import figure2, figure3, figure5
+from graphuq.experiments.bertozzi.timing import table2
+from graphuq.experiments.bertozzi.variance import figure6, figure7, figure8, table1
+
+EXPERIMENTS = {
+    run.__name__: Experiment(
+        run.__name__,
+        (run.__doc__ or "").rstrip("."),
+        run,
+    )
+    for run in (
+        figure2,
+        figure3,
+        figure4,
+        figure5,
+        figure6,
+        table1,
+        figure7,
+        figure8,
+        figure9,
+        figure10,
+        figure11,
+        figure12,
+        figure13,
+        figure14,
+        table2,
+    )
+}

@@ -1,0 +1,132 @@
+"""Maximum a posteriori as a classifier: figures 13 and 14."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from graphuq.errors import InvalidInput
+from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.bertozzi.setup import Problem, mnist, moons, share
+from graphuq.inference import MAP
+from graphuq.likelihoods import GinzburgLandau, Probit
+from graphuq.run import infer
+from graphuq.spectrum import fiedler_signs
+
+SHARES = (0.005, 0.01, 0.03)
+METHODS = ("GL, random start", "GL, probit start", "probit", "Fiedler vector")
+COLORS = dict(zip(METHODS, ("#c2410c", "#d97706", "#3b6fb6", "#8a8f98"), strict=True))
+
+
+def _accuracies(problem: Problem, fraction: float, trial: int) -> dict[str, float]:
+    """Accuracy of each method off the labelled nodes."""
+    labelled = share(problem.truth, fraction, trial)
+    rest = np.setdiff1d(np.arange(len(problem.truth)), labelled)
+
+    def right(signs: np.ndarray) -> float:
+        return float((signs == problem.truth)[rest].mean())
+
+    wells = problem.posterior(GinzburgLandau(epsilon=1.0, noise_std=1.0), labelled)
+    found = {}
+    for name, posterior, method in (
+        ("GL, random start", wells, MAP(start="random", tolerance=1e-5, seed=trial)),
+        ("GL, probit start", wells, MAP(start=Probit(0.1), tolerance=1e-5)),
+        ("probit", problem.posterior(Probit(0.1), labelled), MAP(tolerance=1e-7)),
+    ):
+        try:
+            found[name] = right(infer(posterior, method).label_mean)
+        except InvalidInput:
+            found[name] = np.nan
+    baseline = right(fiedler_signs(problem.spectrum))
+    return found | {"Fiedler vector": max(baseline, 1 - baseline)}
+
+
+def figure13(context: Context) -> Outcome:
+    """Two moons: accuracy against σ, with 0.5, 1 and 3 % labelled."""
+    sigmas = context.pick((0.06, 0.12), (0.02, 0.04, 0.06, 0.08, 0.1, 0.12))
+    n_trials = context.pick(3, 50)
+    rows: list[dict[str, Any]] = []
+    for sigma in sigmas:
+        found: dict[tuple[float, str], list[float]] = {}
+        for trial in range(n_trials):
+            problem = moons(sigma, trial)
+            for fraction in SHARES:
+                for method, value in _accuracies(problem, fraction, trial).items():
+                    found.setdefault((fraction, method), []).append(value)
+        rows += [_row(sigma, *key, values) for key, values in found.items()]
+    return _outcome(rows, "standard deviation σ of the feature noise", "two moons")
+
+
+def figure14(context: Context) -> Outcome:
+    """MNIST (4, 9): accuracy with 0.5, 1 and 3 % labelled."""
+    problem = mnist(context, (4, 9))
+    rows: list[dict[str, Any]] = []
+    for fraction in SHARES:
+        trials = [_accuracies(problem, fraction, trial) for trial in range(context.pick(5, 50))]
+        rows += [
+            _row(fraction, fraction, method, [trial[method] for trial in trials])
+            for method in METHODS
+        ]
+    return _outcome(rows, "share of labelled nodes", "MNIST (4, 9)")
+
+
+def _row(x: float, fraction: float, method: str, values: list[float]) -> dict[str, Any]:
+    low, median, high = np.nanquantile(values, [0.25, 0.5, 0.75])
+    return {
+        "x": x,
+        "share labelled": fraction,
+        "method": method,
+        "25 %": float(low),
+        "median": float(median),
+        "75 %": float(high),
+        "trials": len(values),
+        "not settled": int(np.isnan(values).sum()),
+    }
+
+
+def _outcome(rows: list[dict[str, Any]], axis: str, data: str) -> Outcome:
+    by_share = axis.startswith("standard")
+    panels = SHARES if by_share else (None,)
+    figure = Figure(figsize=(4.2 * len(panels) + 1.5, 3.4), layout="constrained")
+    grid = np.atleast_1d(figure.subplots(1, len(panels), sharey=True))
+    for axes, fraction in zip(grid, panels, strict=True):
+        for method in METHODS:
+            chosen = [
+                r for r in rows if r["method"] == method and fraction in (None, r["share labelled"])
+            ]
+            middle = np.array([r["median"] for r in chosen])
+            spread = [
+                middle - [r["25 %"] for r in chosen],
+                np.array([r["75 %"] for r in chosen]) - middle,
+            ]
+            axes.errorbar(
+                [r["x"] for r in chosen],
+                middle,
+                spread,
+                fmt="o-",
+                capsize=2,
+                label=method,
+                color=COLORS[method],
+                markersize=4,
+                linewidth=1,
+            )
+        axes.set_xlabel(axis)
+        axes.set_title(data if fraction is None else f"{100 * fraction:g} % labelled")
+        axes.spines[["top", "right"]].set_visible(False)
+    grid[0].set_ylabel("classification accuracy (median, quartiles)")
+    grid[-1].legend(frameon=False, fontsize=8)
+    medians = {
+        method: float(np.mean([r["median"] for r in rows if r["method"] == method]))
+        for method in METHODS
+    }
+    widths = {
+        method: float(np.mean([r["75 %"] - r["25 %"] for r in rows if r["method"] == method]))
+        for method in METHODS
+    }
+    return Outcome(
+        rows,
+        f"{data}, medians averaged over settings (width between quartiles): "
+        + ", ".join(f"{m} {medians[m]:.3f} ({widths[m]:.3f})" for m in METHODS)
+        + ".",
+        figure,
+    )
