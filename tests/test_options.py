@@ -5,7 +5,7 @@ import pytest
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.errors import InvalidInput
+from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.options import build_graph, chosen_by_evidence, likelihood_of, prior_of
 from graphuq.run import automatic_kernel, usual_chains
 
@@ -25,16 +25,23 @@ def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
         (build(gq.likelihoods.LevelSet(0.5)), "ExactHamiltonian", False),
         (build(gq.likelihoods.AtomicNoise()), "ExactHamiltonian", False),
         (build(gq.likelihoods.Probit(1.0)), "EllipticalSlice", True),
-        (build(gq.likelihoods.Probit(0.05), n_labelled=8), "Hamiltonian", True),
+        (build(gq.likelihoods.Probit(0.3), n_labelled=8), "Hamiltonian", True),
+        (build(gq.likelihoods.Probit(0.02), n_labelled=8), "ExactHamiltonian", False),
         (build(gq.likelihoods.Probit(0.1), 4, 0.8, n_labelled=8), "Hamiltonian", False),
     ],
-    ids=["level-set", "atomic", "close", "far", "tail"],
+    ids=["level-set", "atomic", "close", "off", "far", "tail"],
 )
 def test_the_sampler_follows_the_posterior(posterior, kernel, about):
     gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
     found = automatic_kernel(posterior, gaussian)
     assert type(found).__name__ == kernel
     assert (found.reference is not None) == about
+
+
+def test_many_modes_are_tempered():
+    found = automatic_kernel(build(gq.likelihoods.GinzburgLandau()), None)
+    assert type(found).__name__ == "ParallelTempering"
+    assert type(found.kernel).__name__ == "Hamiltonian"
 
 
 def test_without_expectation_propagation_no_reference_is_taken():
@@ -89,3 +96,18 @@ def test_sharper_weights_favour_the_nearest():
     np.testing.assert_allclose(sharp.data, usual.data**8, rtol=1e-10)
     with pytest.raises(InvalidInput, match="sharpness: 0"):
         gq.graphs.SelfTuning(0.0)
+
+
+def test_a_point_and_wells_by_name():
+    """MAP classifies without a probability; Ginzburg-Landau has no evidence and says so."""
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=0)
+    y = np.full(200, -1)
+    y[:20] = moons.classes[:20]
+    point = gq.GraphClassifier(inference="map", prior="matern", likelihood="probit")
+    assert (point.fit(moons.features, y).transduction_ == moons.classes).mean() > 0.9
+    assert set(np.unique(point.label_distributions_)) == {0.0, 1.0}
+    assert "a point" in point.result_.diagnostics.verdict.lower()
+    wells = gq.GraphClassifier(likelihood="ginzburg-landau", inference="map")
+    with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha"):
+        wells.fit(moons.features, y)
+    assert (wells.transduction_ == moons.classes).mean() > 0.9

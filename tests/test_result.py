@@ -134,3 +134,18 @@ def test_damaged_files_are_refused(result, tmp_path, damage):
 
 def test_settings_are_plain_data(result):
     assert json.loads(json.dumps(result.settings)) == result.settings
+
+
+def test_marginals_at_nodes(posterior):
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, seed=0)
+    draws = result.latent_draws([2, 5, 11])
+    assert draws.shape == (3, result.draws.n_chains * 2000)
+    np.testing.assert_allclose(draws.mean(axis=1), result.latent_mean[[2, 5, 11]], atol=0.05)
+    np.testing.assert_allclose(draws.std(axis=1), result.latent_std[[2, 5, 11]], atol=0.05)
+    np.testing.assert_allclose(
+        np.sign(draws).mean(axis=1), result.label_mean[[2, 5, 11]], atol=0.05
+    )
+    figure = gq.plots.plot_marginals(result, np.array([2, 5]))
+    assert "node 2" in figure.axes[0].get_title()
+    line = gq.plots.plot_order(result).axes[0].lines[0].get_ydata()
+    assert np.all(np.diff(line) >= 0)

@@ -14,7 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import graphuq.graphs
-from graphuq.errors import InvalidInput, NotConvergedWarning, StorageError, require
+from graphuq.errors import (
+    IncompatibleParts,
+    InvalidInput,
+    NotConvergedWarning,
+    StorageError,
+    require,
+)
 from graphuq.evidence import maximize_evidence
 from graphuq.graphs import FeatureSpace
 from graphuq.inference.chains import Draws
@@ -213,7 +219,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         if auto := chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs):
             try:
                 posterior = maximize_evidence(posterior, auto).posterior
-            except InvalidInput as error:
+            except (InvalidInput, IncompatibleParts) as error:
                 warnings.warn(
                     f"the evidence could not choose {', '.join(auto)} ({error}); "
                     f"{posterior.prior} and {posterior.likelihood} are kept",

@@ -53,7 +53,8 @@ def classify(
         str, typer.Option(help="auto (by evidence), matern or inverse-laplacian.")
     ] = "auto",
     likelihood: Annotated[
-        str, typer.Option(help="auto, probit, level-set, atomic-noise or noise-free.")
+        str,
+        typer.Option(help="auto, probit, level-set, atomic-noise, noise-free or ginzburg-landau."),
     ] = "auto",
     noise_std: Annotated[
         float | None, typer.Option(help="Label noise γ > 0; default 0.1, or by evidence if auto.")
@@ -62,7 +63,7 @@ def classify(
         str,
         typer.Option(
             help="auto, expectation-propagation (at once), hamiltonian, exact-hamiltonian, "
-            "elliptical-slice or pcn."
+            "elliptical-slice, pcn or map (a point, no uncertainty)."
         ),
     ] = "auto",
     n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,

@@ -14,7 +14,7 @@ from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.summary import print_preview, print_summary
 from graphuq.cli.tables import Table
 from graphuq.errors import require
-from graphuq.likelihoods import LevelSet, Likelihood, Probit
+from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.options import LIKELIHOODS
 from graphuq.result import certainty_order
 
@@ -138,9 +138,17 @@ def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:
     )
     if noise_std is None:
         return name
-    kinds = {"auto": Probit, "probit": Probit, "level-set": LevelSet}
+    kinds = {
+        "auto": Probit,
+        "probit": Probit,
+        "level-set": LevelSet,
+        "ginzburg-landau": GinzburgLandau,
+    }
     require(
-        name in kinds, "--noise-std", f"{noise_std} with {name}", "use it with probit or level-set"
+        name in kinds,
+        "--noise-std",
+        f"{noise_std} with {name}",
+        "use it with probit, level-set or ginzburg-landau",
     )
     return kinds[name](noise_std=noise_std)
 

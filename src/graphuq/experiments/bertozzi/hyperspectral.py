@@ -26,6 +26,7 @@ from graphuq.run import infer
 from graphuq.spectrum import Spectrum, nystrom_spectrum
 from graphuq.stopping import Converged
 
+FRAME, QUICK_FRAME = (128, 320), (64, 160)  # pixels
 N_PAIRS, N_LABELS, N_CLUSTERS, UNSURE = 40, 8_000, 4, 0.4
 EDGE = 3  # pixels on either side of the plume's outline that count as its edge
 
@@ -43,7 +44,7 @@ class Plume(NamedTuple):
 @lru_cache(maxsize=1)
 def plume(context: Context) -> Plume:
     """7 frames of 128 × 320 pixels (quick: of 64 × 160), cosine weights, 40 eigenpairs."""
-    frame = context.pick((64, 160), (128, 320))
+    frame = context.pick(QUICK_FRAME, FRAME)
     clock = _Clock()
     video = gas_plume(7, frame, seed=context.seed)
     clock.lap("simulation")

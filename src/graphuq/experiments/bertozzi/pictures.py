@@ -31,11 +31,11 @@ def figure2(context: Context) -> Outcome:
         axes.spines[["top", "right"]].set_visible(False)
         for j in (1, 2, 5, 10, 20, 39, spectrum.n_eigenpairs - 1):
             rows.append({"data": name, "j": j, "eigenvalue": float(spectrum.eigenvalues[j])})
-    last = {name: spectrum.eigenvalues[-1] for name, spectrum in spectra.items()}
+    middle = {name: float(np.median(spectrum.eigenvalues)) for name, spectrum in spectra.items()}
     return Outcome(
         rows,
-        "Last computed eigenvalues: "
-        + ", ".join(f"{name} {value:.3f}" for name, value in last.items())
+        "Median of the computed eigenvalues: "
+        + ", ".join(f"{name} {value:.3f}" for name, value in middle.items())
         + ". Complete graphs saturate near 1, the neighbour graph of MNIST does not, as printed.",
         figure,
     )

@@ -1,0 +1,127 @@
+"""The studies of Bertozzi et al.: what they are made of, and the command that runs them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.cli.app import run
+from graphuq.errors import InvalidInput
+from graphuq.experiments import PAPERS, Context
+from graphuq.experiments.bertozzi import hyperspectral, optimization
+from graphuq.experiments.bertozzi.setup import choose, protocol, share, truncated, voting
+
+
+def test_all_tables_and_figures_are_there():
+    expected = {f"figure{k}" for k in range(2, 15)} | {"table1", "table2"}
+    assert set(PAPERS["bertozzi"]) == expected
+    assert all(e.title and e.name == name for name, e in PAPERS["bertozzi"].items())
+
+
+def test_list(capsys):
+    assert run(["reproduce", "bertozzi", "--list"]) == 0
+    assert "table1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["hooke"], "'hooke' is unknown"),
+        (["bertozzi"], "nothing to run"),
+        (["bertozzi", "figure99"], "'figure99' is unknown"),
+    ],
+)
+def test_refusals(arguments, message, capsys):
+    assert run(["reproduce", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_one_figure_from_the_command_line(tmp_path, data_folder, capsys):
+    folder = str(data_folder)
+    arguments = ["bertozzi", "figure9", "--quick", "-o", str(tmp_path), "--folder", folder]
+    assert run(["reproduce", *arguments]) == 0
+    table = pd.read_csv(tmp_path / "figure9.csv")
+    assert list(table["algorithm"]) == ["projection", "approximation"]
+    # What the paper claims and the converged posterior confirms.
+    projection, approximation = table["converged"]
+    assert 0.1 < projection < 0.2
+    assert approximation < 0.02
+    assert (tmp_path / "figure9.png").stat().st_size > 10_000
+    assert "projection" in (tmp_path / "figure9.txt").read_text()
+    assert "figure9.csv" in capsys.readouterr().out
+
+
+def test_the_papers_chain_has_the_posterior_as_its_law(data_folder):
+    """Long enough, the literal chain agrees with the converged answer; short, it need not."""
+    context = Context(quick=True, folder=data_folder)
+    for algorithm, n_eigenpairs in (("full", None), ("approximation", 30)):
+        problem = voting(context, algorithm, n_eigenpairs)
+        posterior = problem.posterior(gq.likelihoods.Probit(0.5), choose(problem.truth, 3, 2, 0))
+        chain = protocol(posterior, 100_000, 0.4, seed=1)
+        exact = gq.infer(posterior, n_samples=500, seed=0)
+        assert 0.1 < chain.acceptance < 0.9
+        assert np.abs(chain.label_mean - exact.label_mean).mean() < 0.05
+    few = truncated(problem, 10)
+    assert few.spectrum.n_eigenpairs == 10
+
+
+def test_shares():
+    truth = np.where(np.arange(100) < 30, 1.0, -1.0)
+    nodes = share(truth, 0.1, seed=0)
+    assert (truth[nodes] == 1).sum() == 3
+    assert (truth[nodes] == -1).sum() == 7
+    assert len(share(truth, 0.001, seed=0)) == 2, "one of each class at least"
+
+
+def test_maximum_a_posteriori_study(monkeypatch):
+    problem = optimization.moons(0.06, 0)
+    found = optimization._accuracies(problem, 0.03, 0)
+    assert set(found) == set(optimization.METHODS)
+    assert found["probit"] > 0.8
+    assert found["GL, probit start"] > 0.8
+
+
+@pytest.fixture
+def small_plume(monkeypatch):
+    """48 × 64 pixels are enough to see that the study holds together."""
+    monkeypatch.setattr(hyperspectral, "QUICK_FRAME", (48, 64))
+    hyperspectral.plume.cache_clear()
+    yield Context(quick=True)
+    hyperspectral.plume.cache_clear()
+
+
+def test_plume_maps(small_plume):
+    outcome = hyperspectral.figure11(small_plume)
+    judged = [row for row in outcome.rows if row.get("q_0")]
+    assert all(row["agrees"] > 0.95 for row in judged)
+    assert judged[0]["unsure on edge"] > 0.5, "unsure pixels lie on the plume's edge"
+    stages = [row["stage"] for row in outcome.rows if "stage" in row]
+    assert stages[:2] == ["simulation", "graph and spectrum (Nyström)"]
+    assert outcome.figure is not None
+
+
+def test_simulated_plume():
+    video = gq.datasets.gas_plume(3, (24, 40), seed=2)
+    assert video.features.shape == (3 * 24 * 40, 129)
+    assert (video.features > 0).all()
+    frames = (video.classes == "plume").reshape(3, -1)
+    assert not frames[0].any()
+    assert 0.02 < frames[1:].mean() < 0.4
+    # Gas absorbs at its lines and nowhere else.
+    quiet = gq.datasets.gas_plume(2, (24, 40), noise_std=0.0, seed=2)
+    direction = quiet.features / np.linalg.norm(quiet.features, axis=1, keepdims=True)
+    before, after = direction.reshape(2, -1, 129)
+    thick = (quiet.classes == "plume").reshape(2, -1)[1]
+    change = (np.log(after) - np.log(before))[thick].mean(axis=0)
+    wavelengths = np.linspace(7830, 11700, 129)
+    assert abs(wavelengths[np.argmin(change)] - 10_300) < 100
+    same = gq.datasets.gas_plume(3, (24, 40), seed=2)
+    np.testing.assert_array_equal(same.features, video.features)
+    for settings, message in (
+        ({"n_frames": 1}, "n_frames: 1"),
+        ({"shape": (4, 40)}, "shape: 4"),
+        ({"n_channels": 2}, "n_channels: 2"),
+        ({"noise_std": -1.0}, "noise_std"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            gq.datasets.gas_plume(**settings)
