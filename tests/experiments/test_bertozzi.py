@@ -51,6 +51,7 @@ def test_one_figure_from_the_command_line(tmp_path, data_folder, capsys):
     assert "figure9.csv" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_papers_chain_has_the_posterior_as_its_law(data_folder):
     """Long enough, the literal chain agrees with the converged answer; short, it need not."""
     context = Context(quick=True, folder=data_folder)
@@ -73,7 +74,8 @@ def test_shares():
     assert len(share(truth, 0.001, seed=0)) == 2, "one of each class at least"
 
 
-def test_maximum_a_posteriori_study(monkeypatch):
+@pytest.mark.slow
+def test_maximum_a_posteriori_study():
     problem = optimization.moons(0.06, 0)
     found = optimization._accuracies(problem, 0.03, 0)
     assert set(found) == set(optimization.METHODS)
@@ -90,6 +92,7 @@ def small_plume(monkeypatch):
     hyperspectral.plume.cache_clear()
 
 
+@pytest.mark.slow
 def test_plume_maps(small_plume):
     outcome = hyperspectral.figure11(small_plume)
     judged = [row for row in outcome.rows if row.get("q_0")]

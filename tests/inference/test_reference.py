@@ -20,6 +20,9 @@ WEIGHTS = random_adjacency(24, seed=3)
 LABELLED, LABELS = [0, 3, 7, 12], [1, -1, 1, -1]
 NODES = [1, 5, 7, 20]
 EP = gq.inference.ExpectationPropagation()
+TEMPERED = gq.inference.ParallelTempering(
+    gq.inference.EllipticalSlice(), n_replicas=4, reference=EP
+)
 KERNELS = [
     gq.inference.PCN(reference=EP),
     gq.inference.Hamiltonian(),
@@ -27,6 +30,7 @@ KERNELS = [
     gq.inference.EllipticalSlice(),
     gq.inference.EllipticalSlice(reference=EP),
     gq.inference.ExactHamiltonian(),
+    TEMPERED,
 ]
 
 

@@ -60,7 +60,7 @@ def test_against_quadrature(kernel):
 def test_with_a_tail_both_forms_agree():
     posterior = build(2.0, 0.8, n_eigenpairs=4, tail=0.7)
     results = [
-        gq.infer(p, gq.inference.Hamiltonian(), n_samples=2000, n_chains=32, thin=3, seed=2)
+        gq.infer(p, gq.inference.Hamiltonian(), n_samples=800, n_chains=32, thin=3, seed=2)
         for p in (posterior, build(2.0, 0.8, n_eigenpairs=9))
     ]
     assert posterior.dimension == 9
@@ -68,7 +68,7 @@ def test_with_a_tail_both_forms_agree():
     # With all but one of the eigenvalues left alone the tail is no approximation.
     exact = np.sort(results[1].posterior.spectrum.eigenvalues)
     near = build(2.0, 0.8, n_eigenpairs=8, tail=float(exact[-1]))
-    third = gq.infer(near, gq.inference.Hamiltonian(), n_samples=2000, n_chains=32, thin=3, seed=3)
+    third = gq.infer(near, gq.inference.Hamiltonian(), n_samples=800, n_chains=32, thin=3, seed=3)
     error = np.hypot(third.label_mcse, results[1].label_mcse)
     assert np.all(np.abs(third.label_mean - results[1].label_mean) < 4.5 * error + 1e-4)
 
@@ -99,7 +99,7 @@ def test_small_noise_limit():
     def label_mean(likelihood):
         prior = gq.priors.InverseLaplacian()
         posterior = gq.Posterior(spectrum, prior, likelihood, [0, 2, 4, 7], [1, -1, -1, 1])
-        result = gq.infer(posterior, n_samples=4000, n_chains=32, seed=0)
+        result = gq.infer(posterior, n_samples=1000, n_chains=32, seed=0)
         return result.label_mean, result.label_mcse
 
     limit, limit_error = label_mean(gq.likelihoods.NoiseFree())

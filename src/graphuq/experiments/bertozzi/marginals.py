@@ -29,8 +29,9 @@ def figure4(context: Context) -> Outcome:
         chains[model] = protocol(posterior, n_steps, step_size, context.seed)
         honest[model] = converged(posterior, context.seed)
     score = np.mean([result.label_mean for result in honest.values()], axis=0)
-    score[labelled] = 0.5  # neither low nor high: their label is known
-    low, high = np.argsort(np.abs(score))[:6], np.argsort(-score)[:6]
+    others = np.setdiff1d(np.arange(len(score)), labelled)
+    low = others[np.argsort(np.abs(score[others]))[:6]]
+    high = others[np.argsort(-score[others])[:6]]
     rows: list[dict[str, Any]] = [
         {
             "model": model,

@@ -29,8 +29,16 @@ def _accuracies(problem: Problem, fraction: float, trial: int) -> dict[str, floa
     wells = problem.posterior(GinzburgLandau(epsilon=1.0, noise_std=1.0), labelled)
     found = {}
     for name, posterior, method in (
-        ("GL, random start", wells, MAP(start="random", tolerance=1e-5, seed=trial)),
-        ("GL, probit start", wells, MAP(start=Probit(0.1), tolerance=1e-5)),
+        (
+            "GL, random start",
+            wells,
+            MAP("flow", "random", max_iterations=20_000, tolerance=1e-5, seed=trial),
+        ),
+        (
+            "GL, probit start",
+            wells,
+            MAP("flow", Probit(0.1), max_iterations=20_000, tolerance=1e-5),
+        ),
         ("probit", problem.posterior(Probit(0.1), labelled), MAP(tolerance=1e-7)),
     ):
         try:

@@ -59,7 +59,8 @@ def moons(noise_std: float, seed: int) -> Problem:
     """2,000 points in 100 dimensions, complete graph, self-tuning weights with K = 10."""
     data = two_moons(2000, 100, noise_std, seed=seed)
     graph = complete_graph(data.features, "self-tuning", n_neighbors=10)
-    return Problem(laplacian_spectrum(graph, n_eigenpairs=MOONS_PAIRS), data.signs(1))
+    spectrum = laplacian_spectrum(graph, n_eigenpairs=MOONS_PAIRS, solver="dense")
+    return Problem(spectrum, data.signs(1))
 
 
 @lru_cache(maxsize=6)
