@@ -118,6 +118,7 @@ def test_label_means_and_evidence(likelihood, n_eigenpairs, tail, n_labelled):
     assert result.log_evidence == pytest.approx(np.log(evidence), abs=0.003)
 
 
+@pytest.mark.slow
 def test_against_a_long_chain_where_labels_are_many():
     """Two moons, 60 labels: the error of expectation propagation, measured."""
     moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, seed=0)
