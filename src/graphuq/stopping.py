@@ -129,5 +129,5 @@ def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
     mean = spectrum.node_scale * (
         spectrum.eigenvectors @ np.asarray(field.mean_coefficients(white))
     )
-    mean[posterior.labelled] = np.asarray(field.at_labelled(white))
+    mean[posterior.seen_nodes] = np.asarray(field.at_labelled(white))
     return float(np.linalg.norm(mean))

@@ -113,3 +113,11 @@ def test_small_noise_limit():
         assert np.all(np.abs(mean - limit) < 4.5 * np.hypot(error, limit_error) + 2e-3)
         distances.append(np.abs(label_mean(large)[0] - limit).max())
     assert min(distances) > 0.05
+
+
+def test_the_papers_stop_rule_sees_every_node():
+    posterior = build(10.0, 1.0)
+    stop = gq.CumulativeMean(tolerance=0.2, every=500)
+    with pytest.warns(NotConvergedWarning):
+        result = gq.infer(posterior, gq.inference.PCN(), n_samples=500, n_chains=1, stop=stop)
+    assert result.diagnostics.stopped_by.startswith("the running mean moved by")

@@ -27,6 +27,7 @@ PAPER = {
     ("gas plume", "level set"): 970.8,
 }
 
+MOST_WALLS = 1_000  # labels of a level set from which no sampler here converges in minutes
 Models = dict[str, tuple[Likelihood, float]]  # with the paper's β
 VOTING: Models = {
     "probit": (Probit(0.2), 0.4),
@@ -61,7 +62,7 @@ def table2(context: Context) -> Outcome:
                     **_honest(context, posterior),
                 }
             )
-    reached = [r for r in rows if r["MCSE"] <= 0.0125 and r["R-hat"] < 1.01]
+    reached = [r for r in rows if r.get("MCSE", 1) <= 0.0125 and r["R-hat"] < 1.01]
     missed = [f"{r['data']} {r['model']}" for r in rows if r not in reached]
     return Outcome(
         rows,
@@ -124,19 +125,23 @@ def _protocol(
 def _honest(context: Context, posterior: Posterior) -> dict[str, Any]:
     """The automatic sampler until the largest Monte-Carlo error is 0.01; twice, for compilation."""
 
+    slow = posterior.likelihood.everywhere  # tempered: until R-hat < 1.01 takes a minute already
+
     def run() -> Any:
         return infer(
             posterior,
             n_samples=context.pick(1000, 4000),
             precision="float32",
             seed=context.seed,
-            stop=Converged(label_mcse=0.01),
+            stop=Converged(label_mcse=None if slow else 0.01),
         )
 
+    if posterior.likelihood.step and len(posterior.labels) > MOST_WALLS:
+        return {"converged": np.nan, "sampler": "none: too many walls; use probit"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         seconds, result = _timed(run)
-        again, _ = _timed(run)
+        again = np.nan if slow else _timed(run)[0]
     return {
         "converged": seconds,
         "MCSE": result.diagnostics.label_mcse,
