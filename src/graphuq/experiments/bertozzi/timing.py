@@ -124,7 +124,6 @@ def _protocol(
 
 def _honest(context: Context, posterior: Posterior) -> dict[str, Any]:
     """The automatic sampler until the largest Monte-Carlo error is 0.01; twice, for compilation."""
-
     slow = posterior.likelihood.everywhere  # tempered: until R-hat < 1.01 takes a minute already
 
     def run() -> Any:
