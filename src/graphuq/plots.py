@@ -24,6 +24,20 @@ def _figure(width: float = 6.0, height: float = 3.8) -> tuple[Figure, Axes]:
     return figure, axes
 
 
+def _grid(
+    n_panels: int, most_columns: int, size: tuple[float, float], title: str
+) -> tuple[Figure, Any]:
+    """A title over rows of panels of a size, all of them switched off until something is drawn."""
+    columns = min(most_columns, max(1, n_panels))
+    rows = -(-n_panels // columns)
+    figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.3), layout="constrained")
+    figure.suptitle(title, fontsize=10)
+    grid = np.atleast_1d(figure.subplots(rows, columns)).ravel()
+    for axes in grid:
+        axes.set_axis_off()
+    return figure, grid
+
+
 def plot_spectrum(spectrum: Spectrum) -> Figure:
     """Eigenvalues of the Laplacian, and the tail that stands for the rest."""
     figure, axes = _figure()
@@ -190,14 +204,9 @@ def plot_marginals(
     result: Result, nodes: Int[np.ndarray, " M"], *, title: str = "Marginal posteriors of u"
 ) -> Figure:
     """Histogram of u at some nodes, one panel each, under its label mean (Bertozzi, figure 4)."""
-    columns = min(3, max(1, len(nodes)))
-    rows = -(-len(nodes) // columns)
-    figure = Figure(figsize=(2.6 * columns, 1.7 * rows + 0.4), layout="constrained")
-    figure.suptitle(title, fontsize=10)
-    grid = np.atleast_1d(figure.subplots(rows, columns)).ravel()
-    for axes in grid[len(nodes) :]:
-        axes.set_axis_off()
+    figure, grid = _grid(len(nodes), 3, (2.6, 1.7), title)
     for axes, node, u in zip(grid, nodes, result.latent_draws(nodes), strict=False):
+        axes.set_axis_on()
         axes.hist(u, bins=60, density=True, color=BLUE)
         axes.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
         axes.set_title(f"node {node}: label mean {result.label_mean[node]:+.2f}", fontsize=8)
@@ -224,13 +233,7 @@ def plot_images(
     result: Result, images: Float[np.ndarray, "N h w"], nodes: Int[np.ndarray, " M"], title: str
 ) -> Figure:
     """The images of some nodes, each under its label mean."""
-    columns = min(10, max(1, len(nodes)))
-    rows = -(-len(nodes) // columns)
-    figure = Figure(figsize=(0.9 * columns, 1.1 * rows + 0.3), layout="constrained")
-    figure.suptitle(title, fontsize=10)
-    grid = np.atleast_1d(figure.subplots(rows, columns)).ravel()
-    for axes in grid:
-        axes.set_axis_off()
+    figure, grid = _grid(len(nodes), 10, (0.9, 1.1), title)
     for axes, node in zip(grid, nodes, strict=False):
         axes.imshow(images[node], cmap="gray_r", interpolation="nearest")
         axes.set_title(f"{result.label_mean[node]:+.2f}", fontsize=8)
