@@ -31,7 +31,7 @@ def reproduce(
     Each writes NAME.csv, NAME.txt and, where there is a figure, NAME.png; --all adds index.html.
     """
     from graphuq.experiments import PAPERS, Context
-    from graphuq.experiments.base import write_outcome, write_page
+    from graphuq.experiments.base import write_outcome, write_summary
 
     require(paper in PAPERS, "PAPER", f"{paper!r} is unknown", f"use {', '.join(PAPERS)}")
     experiments = PAPERS[paper]
@@ -61,6 +61,6 @@ def reproduce(
         for path in paths:
             print(f"  {path}")
         if everything:  # after each, so that an interruption leaves what was found
-            write_page(f"graphuq reproduce {paper}", found, output / "index.html", quick)
+            write_summary(f"graphuq reproduce {paper}", found, output / "index.html", quick)
     if everything:
         print(f"  {output / 'index.html'}")

@@ -1,17 +1,15 @@
 """What an experiment is, and how its outcome is written down."""
 
-import base64
 import dataclasses
-import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader
 from matplotlib.figure import Figure
 
 from graphuq.files import written_whole
+from graphuq.pages import embedded, write_page
 from graphuq.storage import version
 
 T = TypeVar("T")
@@ -87,7 +85,7 @@ def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def write_page(
+def write_summary(
     title: str, found: Sequence[tuple[Experiment, Outcome, float]], path: Path, quick: bool
 ) -> None:
     """Write all outcomes, with the seconds each took, on one HTML page.
@@ -97,9 +95,6 @@ def write_page(
     StorageError
         If the file cannot be written.
     """
-    environment = Environment(
-        loader=PackageLoader("graphuq", "experiments"), autoescape=True, trim_blocks=True
-    )
     entries = [
         {
             "name": experiment.name,
@@ -108,20 +103,24 @@ def write_page(
             "seconds": seconds,
             "table": pd.DataFrame(list(outcome.rows))
             .head(40)
-            .to_html(index=False, border=0, float_format=lambda value: f"{value:.4g}", na_rep=""),
+            .to_html(
+                index=False,
+                border=0,
+                classes="wide",
+                float_format=lambda value: f"{value:.4g}",
+                na_rep="",
+            ),
             "n_hidden": max(0, len(outcome.rows) - 40),
-            "picture": None if outcome.figure is None else _embedded(outcome.figure),
+            "picture": None if outcome.figure is None else embedded(outcome.figure, dpi=110),
         }
         for experiment, outcome, seconds in found
     ]
-    page = environment.get_template("page.html").render(
-        title=title, entries=entries, quick=quick, version=version()
+    write_page(
+        path,
+        "graphuq.experiments",
+        "page.html",
+        title=title,
+        entries=entries,
+        quick=quick,
+        version=version(),
     )
-    with written_whole(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
-
-
-def _embedded(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    return base64.b64encode(buffer.getvalue()).decode()

@@ -1,19 +1,15 @@
 """Renders the report."""
 
-import base64
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from jinja2 import Environment, PackageLoader
-from matplotlib.figure import Figure
 
 from graphuq import plots, scores
-from graphuq.files import written_whole
 from graphuq.inference.chains import Draws
+from graphuq.pages import embedded, write_page
 from graphuq.result import Result
 
 N_LISTED = 20
@@ -71,8 +67,10 @@ def write_report(
     chains = {}
     if sampled := isinstance(result.answer, Draws):
         chains = {"Trace": plots.plot_trace(result), "Effective samples": plots.plot_ess(result)}
-    environment = Environment(loader=PackageLoader("graphuq.report", "."), autoescape=True)
-    html = environment.get_template("template.html").render(
+    write_page(
+        path,
+        "graphuq.report",
+        "template.html",
         title=title,
         result=result,
         diagnostics=result.diagnostics,
@@ -92,12 +90,10 @@ def write_report(
         sampled=sampled,
         accuracy=None if judged is None else _accuracy(*judged),
         calibration=None if judged is None else _calibration(*judged),
-        figures={name: _png(figure) for name, figure in figures.items()},
-        pictures={name: _png(figure) for name, figure in pictures.items()},
-        chains={name: _png(figure) for name, figure in chains.items()},
+        figures={name: embedded(figure) for name, figure in figures.items()},
+        pictures={name: embedded(figure) for name, figure in pictures.items()},
+        chains={name: embedded(figure) for name, figure in chains.items()},
     )
-    with written_whole(path) as temporary:
-        temporary.write_text(html, encoding="utf-8")
 
 
 def _rows(result: Result, ids: np.ndarray, names: tuple[str, str], nodes: np.ndarray) -> list[dict]:
@@ -131,9 +127,3 @@ def _calibration(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, f
         ("Brier score (a coin: 0.25)", scores.brier_score(label_mean, truth)),
         ("log score (a coin: 0.69)", scores.log_score(label_mean, truth)),
     ]
-
-
-def _png(figure: Figure) -> str:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=130)
-    return base64.b64encode(buffer.getvalue()).decode()
