@@ -14,6 +14,16 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 DATA = Path(os.environ.get("GRAPHUQ_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def compiled_code(tmp_path_factory):
+    """What one worker compiles serves the others."""
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    jax.config.update("jax_compilation_cache_dir", str(shared / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     """The folder of real data sets; the test is skipped where there is none."""

@@ -89,7 +89,8 @@ def test_precomputed_graph_stays_sparse():
 
 
 def test_pipeline_clone_and_search():
-    pipeline = make_pipeline(StandardScaler(), gq.GraphClassifier(n_neighbors=8, **SHORT))
+    quick = gq.GraphClassifier(n_neighbors=8, inference="expectation-propagation")
+    pipeline = make_pipeline(StandardScaler(), quick)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphuqWarning)
         assert pipeline.fit(MOONS.features, few_labels(-1)).predict(MOONS.features).shape == (120,)

@@ -10,7 +10,7 @@ import graphuq as gq
 from graphuq.field import LowRankField
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
-from graphuq.posterior import Target
+from graphuq.target import Target
 
 
 class Logistic(Likelihood):

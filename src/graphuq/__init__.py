@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from graphuq.classifier import GraphClassifier
     from graphuq.errors import GraphuqError, GraphuqWarning
     from graphuq.evidence import EvidenceMaximum, maximize_evidence
+    from graphuq.hyperparameters import (
+        DiscreteUniform,
+        Distribution,
+        Gamma,
+        LogNormal,
+        LogUniform,
+        Uniform,
+    )
     from graphuq.posterior import Posterior
     from graphuq.report import write_report
     from graphuq.result import Result, load
@@ -38,6 +46,12 @@ _MODULE_OF = {
     "GraphuqWarning": "errors",
     "EvidenceMaximum": "evidence",
     "maximize_evidence": "evidence",
+    "DiscreteUniform": "hyperparameters",
+    "Distribution": "hyperparameters",
+    "Gamma": "hyperparameters",
+    "LogNormal": "hyperparameters",
+    "LogUniform": "hyperparameters",
+    "Uniform": "hyperparameters",
     "infer": "run",
     "Posterior": "posterior",
     "write_report": "report",
@@ -56,13 +70,19 @@ _MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors",
 __all__ = [
     "Converged",
     "CumulativeMean",
+    "DiscreteUniform",
+    "Distribution",
     "EvidenceMaximum",
+    "Gamma",
     "GraphClassifier",
     "GraphuqError",
     "GraphuqWarning",
+    "LogNormal",
+    "LogUniform",
     "Posterior",
     "Result",
     "Spectrum",
+    "Uniform",
     "datasets",
     "fiedler_signs",
     "graphs",

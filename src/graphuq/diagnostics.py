@@ -141,7 +141,7 @@ def _(
 def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C S"]]:
     """Functionals that stand for the whole field: its mean given the draw at some nodes.
 
-    50 nodes at random, unlabelled ones first, and the log likelihood.
+    50 nodes at random, unlabelled ones first, the log likelihood, and every number that is learnt.
     """
     spectrum = posterior.spectrum
     position = node_positions(posterior)
@@ -161,7 +161,12 @@ def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C
         # A node whose conditional mean never moves (no evidence) has nothing to converge.
         if np.ptp(values) > 1e-9
     }
-    return {"log_likelihood": draws.log_likelihood.astype(np.float64), **latent}
+    learnt = {
+        name: values.astype(np.float64)
+        for name, values in draws.hyperparameters.items()
+        if values.ndim == 2
+    }
+    return {"log_likelihood": draws.log_likelihood.astype(np.float64), **learnt, **latent}
 
 
 def node_positions(posterior: Posterior) -> np.ndarray:

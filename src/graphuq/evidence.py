@@ -11,13 +11,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
+from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import Array, Conditioned, Field
+from graphuq.field import Conditioned, Field
 from graphuq.inference.base import with_dtype
 from graphuq.inference.expectation_propagation import log_evidence, settle
 from graphuq.likelihoods import Likelihood
-from graphuq.posterior import Posterior, Target
+from graphuq.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
+from graphuq.target import Target
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-7, 300, (1.0, 0.2)
 MAX_ITERATIONS = 40
@@ -85,8 +87,8 @@ def maximize_evidence(
     posterior : Posterior
         Its own hyperparameters are where the search starts.
     names : sequence of str, optional
-        Among "tau", "alpha", "noise_std" (not of a level set, whose likelihood is known up to a
-        factor in γ) and "truncation" (not with a tail); by default all that the parts have.
+        Among "tau", "alpha", "noise_std" (not of a level set, whose γ has other units than the
+        hyperprior) and "truncation" (not with a tail); by default all that the parts have.
     hyperprior : bool, default True
         Weigh the evidence by the log-normal laws of `HYPERPRIORS`, narrow ones: with few labels
         the evidence alone runs to extremes, and classifies worse than the medians do.
@@ -157,7 +159,7 @@ def _hyperparameters(posterior: Posterior) -> list[str]:
     """Names of those that can be chosen."""
     names = [n for n in HYPERPRIORS if _owner(posterior, n) is not None]
     if posterior.likelihood.step and "noise_std" in names:
-        # The level set is known up to a factor that depends on γ: more noise would always win.
+        # Its γ is in units of the label, and the hyperprior in those of u.
         names.remove("noise_std")
     if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail is None:
         names.append("truncation")

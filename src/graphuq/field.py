@@ -12,22 +12,17 @@ so the chain needs no more than a square root of ``G_LL``, and all the rest is G
 """
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
+from graphuq.arrays import Array
 from graphuq.priors import SpectralStd
 from graphuq.spectrum import Spectrum
-
-if TYPE_CHECKING:
-    Array = Any
-else:
-    Array = jax.Array | np.ndarray  # parts hold NumPy arrays until a sampler takes them
 
 RANK_TOLERANCE = 1e-12  # relative size of a standard deviation below which a direction is empty
 

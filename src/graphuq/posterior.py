@@ -4,181 +4,17 @@ import dataclasses
 from functools import cached_property
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.sparse.linalg import cg
-from jaxtyping import Float, Int, PRNGKeyArray
+from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import (
-    Array,
-    Field,
-    LabelledField,
-    LowRankField,
-    NodeField,
-    NoisyField,
-    labelled_field,
-    series_field,
-)
-from graphuq.likelihoods import Likelihood, NoiseFree, Probit, StepLikelihood
+from graphuq.field import LabelledField, NodeField, labelled_field, series_field
+from graphuq.hierarchy import HierarchicalTarget, coefficient_field
+from graphuq.hyperparameters import Distribution
+from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Spectrum
-
-MAX_REFLECTIONS = 10_000  # before a start is taken as it is
-START_NOISE = 0.5  # wide enough that starts differ, narrow enough that most labels fit
-
-
-class Target(eqx.Module):
-    """What a sampler sees: a standard normal prior times a likelihood, in white coordinates.
-
-    Attributes
-    ----------
-    field : Field
-    likelihood : Likelihood
-    labels : array of ±1, shape (J,)
-        0 where a likelihood that speaks of every node is given no label.
-    """
-
-    field: Field
-    likelihood: Likelihood
-    labels: Float[Array, " J"]
-
-    @property
-    def dimension(self) -> int:
-        """Number of white coordinates."""
-        return self.field.dimension
-
-    def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
-        """Log likelihood of all labels, up to a constant; ``−Φ(u)`` of the papers."""
-        return self.likelihood.log_prob(self.field.at_labelled(white), self.labels).sum()
-
-    def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
-        """An overdispersed point near the labels, for a chain to start from.
-
-        A draw from the Gaussian posterior that would hold if the labels were values of u
-        seen through noise of standard deviation `START_NOISE` (Matheron's rule).
-        """
-        key_white, key_noise = jax.random.split(key)
-        dtype = self.labels.dtype
-        white = jax.random.normal(key_white, (self.dimension,), dtype)
-        noise = START_NOISE * jax.random.normal(key_noise, self.labels.shape, dtype)
-        transpose = jax.linear_transpose(self.field.at_labelled, white)
-
-        given = self.labels != 0
-
-        def covariance(x: jax.Array) -> jax.Array:
-            image: jax.Array = self.field.at_labelled(transpose(x)[0])
-            return jnp.where(given, image, 0.0) + START_NOISE**2 * x
-
-        misfit = jnp.where(given, self.labels - self.field.at_labelled(white) - noise, 0.0)
-        weights, _ = cg(  # type: ignore[no-untyped-call]
-            covariance, misfit, tol=1e-3, maxiter=100
-        )
-        return self.possible(white + transpose(weights)[0])
-
-    def possible(self, white: Float[Array, " n"]) -> Float[Array, " n"]:
-        """A point near this one whose likelihood is not zero, where the likelihood can be.
-
-        Reflects at the wall that is violated most until none is (Motzkin & Schoenberg 1954).
-        """
-        if not isinstance(self.likelihood, StepLikelihood):
-            return white
-        impossible = self.likelihood.log_levels(self.labels)[1] == -jnp.inf
-
-        def margins(x: Any) -> Any:
-            return jnp.where(impossible, self.labels * self.field.at_labelled(x), 1.0)
-
-        def violated(carry: Any) -> Any:
-            x, n_reflections = carry
-            return (margins(x) <= 0).any() & (n_reflections < MAX_REFLECTIONS)
-
-        def reflect(carry: Any) -> Any:
-            x, n_reflections = carry
-            margin = margins(x)
-            j = jnp.argmin(margin)
-            unit = jnp.zeros_like(self.labels).at[j].set(self.labels[j])
-            normal = jax.linear_transpose(self.field.at_labelled, x)(unit)[0]
-            size = normal @ normal
-            step = (1e-3 * jnp.sqrt(size) - 2 * margin[j]) / size
-            return x + step * normal, n_reflections + 1
-
-        return jax.lax.while_loop(violated, reflect, (white, 0))[0]
-
-    def log_density(self, white: Float[Array, " n"]) -> Float[Array, ""]:
-        """Log posterior density in white coordinates, up to a constant."""
-        return self.log_likelihood(white) - 0.5 * (white**2).sum()
-
-
-class ReferredTarget(eqx.Module):
-    """The same posterior, whitened by a Gaussian that is close to it instead of by its prior.
-
-    With ``x = U (μ + √s z)``, z is standard normal under the reference and the rest of the
-    density, ``log p(y | x) − |x|²/2 + |z|²/2``, takes the place of the log likelihood: a kernel
-    that leaves the prior invariant then proposes from the reference. U makes the reference's
-    covariance diagonal and the prior no less white, so that a step costs what it did.
-    """
-
-    target: Target  # in the coordinates Uᵀ x
-    mean: Float[Array, " n"]  # μ
-    scale: Float[Array, " n"]  # √s
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates."""
-        return self.target.dimension
-
-    def to_target(self, z: Float[Array, "*S n"]) -> Float[Array, "*S n"]:
-        """Coordinates of `target` that belong to z."""
-        return self.mean + self.scale * z
-
-    def log_likelihood(self, z: Float[Array, " n"]) -> Float[Array, ""]:
-        """Log density of the posterior over the reference, up to a constant."""
-        white = self.to_target(z)
-        return self.target.log_density(white) + 0.5 * (z**2).sum()
-
-    def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
-        """A draw from the reference, or a possible point near it."""
-        z = jax.random.normal(key, (self.dimension,), self.mean.dtype)
-        return (self.target.possible(self.to_target(z)) - self.mean) / self.scale
-
-
-def with_noise_sampled(target: Target) -> Target | None:
-    """The same posterior with the probit's noise among the coordinates; None for others.
-
-    ``y = sign(u + γ ε)``: given u and ε no doubt is left, and the likelihood is `NoiseFree`.
-    """
-    if not isinstance(target.likelihood, Probit):
-        return None
-    noisy = NoisyField(target.field, target.likelihood.noise_std, len(target.labels))
-    return Target(noisy, NoiseFree(), target.labels)
-
-
-def refer(
-    target: Target, mean: Float[np.ndarray, " n"], covariance: Float[np.ndarray, "n n"]
-) -> tuple[ReferredTarget, Float[np.ndarray, "n n"]]:
-    """Whiten a target by the Gaussian of a given mean and covariance in its coordinates.
-
-    Returns
-    -------
-    referred : ReferredTarget
-    rotation : numpy.ndarray, shape (n, n)
-        U: coordinates of ``target`` are ``rotation @ referred.to_target(z)``.
-
-    Raises
-    ------
-    IncompatibleParts
-        If the field has a tail and more labels than modes: then no n×n matrix is kept.
-    """
-    if not isinstance(target.field, LowRankField):
-        raise IncompatibleParts(
-            "a reference needs a field without a tail, or with fewer labels than eigenpairs; "
-            "sample without reference"
-        )
-    variances, rotation = np.linalg.eigh(covariance)
-    rotated = Target(target.field.rotated(rotation), target.likelihood, target.labels)
-    return ReferredTarget(rotated, rotation.T @ mean, np.sqrt(variances)), rotation
+from graphuq.target import Target
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -218,9 +54,19 @@ class Posterior:
     labels: Any
 
     def __post_init__(self) -> None:
+        if self.learnt and self.spectrum.tail is not None:
+            raise IncompatibleParts(
+                f"{', '.join(self.learnt)} can be learnt on a spectrum without a tail only; "
+                "compute it with tail=False"
+            )
         labelled, labels = _check_labels(self.labelled, self.labels, self.spectrum.n_nodes)
         object.__setattr__(self, "labelled", labelled)
         object.__setattr__(self, "labels", labels)
+
+    @property
+    def learnt(self) -> dict[str, Distribution]:
+        """Hyperparameters that are distributions, of prior and likelihood, by name."""
+        return {**self.prior.learnt, **self.likelihood.learnt}
 
     @cached_property
     def std(self) -> SpectralStd:
@@ -229,7 +75,13 @@ class Posterior:
 
     @cached_property
     def field(self) -> LabelledField:
-        """The prior at the nodes that the likelihood sees, and the law of the rest given it."""
+        """The prior at the nodes that the likelihood sees, and the law of the rest given it.
+
+        Where hyperparameters are learnt: the series in its own coefficients.
+        """
+        if self.learnt:
+            assert isinstance(self.target, HierarchicalTarget)
+            return coefficient_field(self.spectrum, self.seen_nodes, self.target.n_modes)
         if self.likelihood.everywhere and self.std.tail == 0.0:
             return series_field(self.spectrum, self.std)
         return labelled_field(self.spectrum, self.std, self.seen_nodes)
@@ -249,9 +101,26 @@ class Posterior:
         return labels
 
     @cached_property
-    def target(self) -> Target:
+    def target(self) -> Target | HierarchicalTarget:
         """The posterior in white coordinates at the labelled nodes."""
+        if self.learnt:
+            return HierarchicalTarget.of(
+                self.spectrum, self.prior, self.likelihood, self.seen_nodes, self.seen_labels
+            )
         return Target(self.field, self.likelihood, self.seen_labels)
+
+    @property
+    def plain_target(self) -> Target:
+        """The target where nothing is learnt.
+
+        Raises
+        ------
+        IncompatibleParts
+            If something is.
+        """
+        if not isinstance(self.target, Target):
+            raise IncompatibleParts(f"{', '.join(self.learnt)} is learnt; give a number")
+        return self.target
 
     @property
     def node_target(self) -> Target:

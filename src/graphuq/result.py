@@ -113,6 +113,11 @@ class Result:
         return self.answer
 
     @property
+    def hyperparameters(self) -> dict[str, np.ndarray]:
+        """Draws, shape (C, S) or (C, S, m), of each hyperparameter that was learnt, by name."""
+        return dict(self.answer.hyperparameters) if isinstance(self.answer, Draws) else {}
+
+    @property
     def log_evidence(self) -> float | None:
         """Estimate of ``log p(labels)``; None where the method has none."""
         return self.answer.log_evidence if isinstance(self.answer, Gaussian) else None
@@ -196,13 +201,14 @@ class Result:
         return convergence_table(self.functionals())
 
     def functionals(self) -> dict[str, Float[np.ndarray, "C S"]]:
-        """Log likelihood, and u (its mean given the draw) at 50 nodes: what is monitored."""
+        """What is monitored: log likelihood, what is learnt, u (its mean given a draw) at nodes."""
         return sketch(self.posterior, self.draws)
 
     def to_arviz(self) -> Any:
         """As ArviZ data: ``InferenceData`` before ArviZ 1, a ``DataTree`` from then on.
 
-        Groups ``posterior`` (white coordinates; u at 50 monitored nodes), ``sample_stats``,
+        Groups ``posterior`` (white coordinates; u at 50 monitored nodes; what was learnt, as
+        ``hyperparameter_tau`` and so on), ``sample_stats``,
         ``observed_data`` and ``constant_data``.
         """
         groups = self._groups()
@@ -264,7 +270,7 @@ class Result:
             return {"gaussian": gaussian_group(self.answer), **groups}
         if isinstance(self.answer, Point):
             return {"point": point_group(self.answer), **groups}
-        latent = {k: v for k, v in self.functionals().items() if k != "log_likelihood"}
+        latent = {k: v for k, v in self.functionals().items() if k.startswith("u[")}
         return {**draws_groups(self.answer, latent), **groups}
 
     def _unlabelled_in(self, order: Int[np.ndarray, " N"]) -> Int[np.ndarray, " M"]:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -14,6 +14,7 @@ import numpy as np
 from graphuq.diagnostics import diagnose, rows_of
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import LowRankField
+from graphuq.hierarchy import HierarchicalTarget
 from graphuq.inference import (
     Approximation,
     EllipticalSlice,
@@ -22,22 +23,18 @@ from graphuq.inference import (
     Gaussian,
     Hamiltonian,
     Kernel,
+    MetropolisWithinGibbs,
     ParallelTempering,
     Point,
 )
 from graphuq.inference.base import with_dtype
 from graphuq.inference.chains import Draws, run_chains
 from graphuq.likelihoods import Probit, StepLikelihood
-from graphuq.posterior import (
-    Posterior,
-    ReferredTarget,
-    Target,
-    refer,
-    with_noise_sampled,
-)
+from graphuq.posterior import Posterior
 from graphuq.progress import Progress, progress_bar
 from graphuq.result import Result, run_settings, warn_unless_converged
 from graphuq.summaries import summarize
+from graphuq.target import ReferredTarget, Target, refer, with_noise_sampled
 
 WALLS = 2_000  # labels up to which trajectories that stop at each wall are worth their time
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
@@ -140,8 +137,10 @@ def infer(
             f"{method} needs a likelihood of two levels, such as LevelSet, or Probit, and "
             f"{posterior.likelihood} is not; use Hamiltonian()"
         )
+    if posterior.learnt:
+        _check_learns(posterior, method)
     if isinstance(method, Approximation):
-        return _report(posterior, method, method.fit(posterior.target), seed)
+        return _report(posterior, method, method.fit(posterior.plain_target), seed)
     target, back = _whitened(posterior, method, gaussian)
     with _reporting(progress) as report:
         draws = run_chains(
@@ -166,10 +165,10 @@ def infer(
 
 def _first_answer(posterior: Posterior) -> Gaussian | None:
     """Expectation propagation's Gaussian, where it settles; none of every node's wells."""
-    if posterior.likelihood.everywhere:
+    if posterior.likelihood.everywhere or posterior.learnt:
         return None
     try:
-        return ExpectationPropagation().fit(posterior.target)
+        return ExpectationPropagation().fit(posterior.plain_target)
     except InvalidInput:
         return None
 
@@ -184,11 +183,17 @@ def automatic_kernel(posterior: Posterior, gaussian: Gaussian | None) -> Kernel:
     to it varies by less than a half), or there is no gradient; else by `Hamiltonian`. A probit of
     so little noise that the Gaussian is far off (by more than 15) gets `ExactHamiltonian`
     as well, up to 1,000 labels. One that speaks of every node may have many modes, and gets
-    `ParallelTempering`.
+    `ParallelTempering`. Hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient
+    together with the field where there is one, else in turn with exact Hamiltonian moves.
     `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     approximation = ExpectationPropagation()
+    if posterior.learnt:
+        if likelihood.smooth:
+            return MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True)
+        mover = ExactHamiltonian() if likelihood.step else EllipticalSlice()
+        return MetropolisWithinGibbs(kernel=mover)
     if likelihood.everywhere:
         kernel = Hamiltonian() if likelihood.smooth else EllipticalSlice()
         return ParallelTempering(kernel=kernel)
@@ -211,7 +216,7 @@ def usual_chains(posterior: Posterior) -> int:
 
 def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
     """Standard deviation of the log density of the posterior over the Gaussian, at its draws."""
-    referred, _ = refer(posterior.target, gaussian.seen_mean, gaussian.seen_covariance)
+    referred, _ = refer(posterior.plain_target, gaussian.seen_mean, gaussian.seen_covariance)
     z = np.random.default_rng(0).normal(size=(PROBES, referred.dimension))
     with jax.enable_x64(True):
         return float(np.std(_log_ratios(with_dtype(referred, jnp.float64), z)))
@@ -255,9 +260,11 @@ def _report(
 
 def _whitened(
     posterior: Posterior, method: Kernel, gaussian: Gaussian | None
-) -> tuple[Target | ReferredTarget, Callable[[Draws], Draws]]:
+) -> tuple[Target | ReferredTarget | HierarchicalTarget, Callable[[Draws], Draws]]:
     """What the chains run on, and the map of their draws back to the posterior's coordinates."""
     reference, target = method.reference, posterior.target
+    if isinstance(target, HierarchicalTarget):
+        return target, lambda draws: _in_coefficients(draws, target)
     noisy = with_noise_sampled(target) if method.requires_step else None
     if noisy is not None:
         return noisy, lambda draws: _without_noise(draws, target)
@@ -286,6 +293,48 @@ def _whitened(
         )
 
     return referred, back
+
+
+def _check_learns(posterior: Posterior, method: Kernel | Approximation) -> None:
+    """Refuse what cannot learn hyperparameters."""
+    names = ", ".join(posterior.learnt)
+    if isinstance(method, Approximation):
+        raise IncompatibleParts(
+            f"{method} learns no hyperparameter, and {names} is a distribution; use "
+            "MetropolisWithinGibbs, or a number that maximize_evidence chooses"
+        )
+    if method.reference is not None:
+        raise IncompatibleParts(
+            f"with {names} to learn there is no one Gaussian to move about; leave reference out"
+        )
+    between_walls = method.requires_step and not posterior.likelihood.step
+    if between_walls or (method.requires_step and not isinstance(method, MetropolisWithinGibbs)):
+        raise IncompatibleParts(
+            f"{method} does not learn {names} of {posterior.likelihood}; use "
+            "MetropolisWithinGibbs(Hamiltonian(), joint=True), or for a step likelihood "
+            "MetropolisWithinGibbs(ExactHamiltonian())"
+        )
+
+
+def _in_coefficients(draws: Draws, target: HierarchicalTarget) -> Draws:
+    """Draws of the series' coefficients, and of the hyperparameters."""
+    with jax.enable_x64(True):
+        white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+        coefficients, values = _unwhitened(with_dtype(target, jnp.float64), white)
+    shape = draws.white.shape[:2]
+    return dataclasses.replace(
+        draws,
+        white=np.asarray(coefficients).reshape(*shape, -1),
+        hyperparameters={
+            name: np.asarray(value).reshape(*shape, *value.shape[1:])
+            for name, value in values.items()
+        },
+    )
+
+
+@eqx.filter_jit
+def _unwhitened(target: HierarchicalTarget, white: jax.Array | np.ndarray) -> Any:
+    return jax.vmap(lambda x: (target.coefficients(x), target.values(x)))(jnp.asarray(white))
 
 
 def _without_noise(draws: Draws, target: Target) -> Draws:

@@ -11,10 +11,12 @@ import xarray as xr
 
 from graphuq.errors import StorageError
 from graphuq.files import written_whole
+from graphuq.hyperparameters import Distribution
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.chains import Draws
 
 FORMAT = 1
+HYPERPARAMETER = "hyperparameter_"  # before the name of its variable
 
 
 def version() -> str:
@@ -69,8 +71,20 @@ def read_tree(path: str | Path) -> xr.DataTree:
 
 def part_to_json(part: Any) -> str:
     """A prior, likelihood or weight function as JSON: its class name and its fields."""
-    fields = {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
+    fields = {field.name: _plain(getattr(part, field.name)) for field in dataclasses.fields(part)}
     return json.dumps({"class": type(part).__name__, **fields})
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Distribution):
+        return {"distribution": value.name, "parameters": value.parameters}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _from_plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Distribution(value["distribution"], tuple(value["parameters"]))
+    return np.array(value) if isinstance(value, list) else value
 
 
 def part_from_json(text: str, module: Any) -> Any:
@@ -79,7 +93,7 @@ def part_from_json(text: str, module: Any) -> Any:
     name = fields.pop("class")
     if name not in module.__all__:
         raise StorageError(f"unknown part {name!r}: the file is of another version of graphuq")
-    return getattr(module, name)(**fields)
+    return getattr(module, name)(**{key: _from_plain(value) for key, value in fields.items()})
 
 
 def arrays_of(part: eqx.Module, prefix: str) -> xr.Dataset:
@@ -108,6 +122,9 @@ def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Da
     if latent:
         posterior["u"] = (("chain", "draw", "monitored_node"), np.stack([*latent.values()], -1))
         coordinates["monitored_node"] = [int(name[2:-1]) for name in latent]
+    for name, values in draws.hyperparameters.items():
+        axes = ["chain", "draw", f"{name}_index"][: values.ndim]
+        posterior[HYPERPARAMETER + name] = (axes, values)
     stats: dict[str, Any] = {
         "log_likelihood": (("chain", "draw"), draws.log_likelihood),
         "acceptance_rate": (("chain", "draw"), draws.acceptance),
@@ -187,6 +204,11 @@ def answer_from(tree: xr.DataTree) -> Draws | Gaussian | Point:
         seconds=float(stats.attrs["seconds"]),
         reference=reference,
         log_ratio=None if reference is None else stats["log_ratio"].to_numpy(),
+        hyperparameters={
+            str(name).removeprefix(HYPERPARAMETER): values.to_numpy()
+            for name, values in tree["posterior"].data_vars.items()
+            if str(name).startswith(HYPERPARAMETER)
+        },
     )
 
 

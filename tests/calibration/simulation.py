@@ -117,6 +117,47 @@ def ranks(simulated, assumed, tail, method, thin, n_warmup, n_runs=300):
     return np.array(found)
 
 
+HIERARCHICAL = {
+    "probit": gq.inference.MetropolisWithinGibbs(gq.inference.Hamiltonian(), joint=True),
+    "level set": gq.inference.MetropolisWithinGibbs(gq.inference.ExactHamiltonian()),
+    "atomic noise": gq.inference.MetropolisWithinGibbs(gq.inference.PCN()),
+}
+
+
+def hierarchical_ranks(simulated, assumed, kernel, n_runs=300):
+    """Ranks of u at two nodes, τ, α and M (ties broken at random), all drawn from their priors."""
+    graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS)
+    prior = gq.priors.Matern(
+        tau=gq.LogUniform(0.1, 1.0),
+        alpha=gq.Gamma(4.0, 2.0),
+        truncation=gq.DiscreteUniform(3, N_EIGENPAIRS),
+    )
+    q = spectrum.eigenvectors
+    rng = np.random.default_rng(0)
+    found = []
+    while len(found) < n_runs:
+        tau, alpha = np.exp(rng.uniform(np.log(0.1), 0.0)), rng.gamma(4.0, 0.5)
+        m = int(rng.integers(3, N_EIGENPAIRS + 1))
+        variances = (spectrum.eigenvalues + tau**2) ** -alpha
+        variances[0], variances[m:] = 0.0, 0.0
+        std = np.sqrt(N_NODES * variances / variances.sum())
+        u = q @ (std * rng.normal(size=N_EIGENPAIRS))
+        labels = simulate_labels(simulated, u[LABELLED], rng).astype(float)
+        posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [1, 1, 1, 1, -1])
+        object.__setattr__(posterior, "labels", labels)
+        result = gq.infer(
+            posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=40, seed=len(found)
+        )
+        draws = result.hyperparameters
+        at_nodes = q[NODES] @ result.draws.white[0].T
+        values = np.stack([*at_nodes, draws["tau"][0], draws["alpha"][0], draws["truncation"][0]])
+        truth = np.array([*u[NODES], tau, alpha, m])[:, None]
+        noise = 1e-6 * rng.uniform(size=(2, *values.shape))
+        found.append((values + noise[0] < truth + noise[1][:, :1]).sum(axis=1))
+    return np.array(found)
+
+
 def p_values(found):
     """Of the χ² test of uniformity at each node, in five bins."""
     counts = np.array([np.bincount(column, minlength=N_RANKS + 1) for column in found.T])

@@ -4,7 +4,15 @@ Slow: hundreds of whole runs each.
 """
 
 import pytest
-from simulation import LIKELIHOODS, METHODS, p_values, ranks, suits
+from simulation import (
+    HIERARCHICAL,
+    LIKELIHOODS,
+    METHODS,
+    hierarchical_ranks,
+    p_values,
+    ranks,
+    suits,
+)
 
 import graphuq as gq
 from graphuq.inference import Approximation, Kernel
@@ -47,4 +55,20 @@ def test_every_method_is_calibrated():
         and issubclass(value, Kernel | Approximation)
         and value not in (Kernel, Approximation, gq.inference.MAP)
     }
-    assert exported == {type(method) for method, _, _ in METHODS.values()}
+    calibrated = {type(method) for method, _, _ in METHODS.values()}
+    assert exported == calibrated | {type(kernel) for kernel in HIERARCHICAL.values()}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.parametrize("kind", HIERARCHICAL)
+def test_hyperparameters_are_calibrated(kind):
+    found = hierarchical_ranks(LIKELIHOODS[kind], LIKELIHOODS[kind], HIERARCHICAL[kind])
+    assert min(p_values(found)) > 1e-3 / (5 * len(HIERARCHICAL))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_wrong_noise_is_noticed_by_what_is_learnt():
+    noisy, believed = gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1)
+    assert min(p_values(hierarchical_ranks(noisy, believed, HIERARCHICAL["probit"]))) < 1e-4

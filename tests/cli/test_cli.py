@@ -155,7 +155,7 @@ def three_classes(path):
         (changed(), ["--weights", "soft"], "weights: 'soft' is unknown"),
         (changed(), ["--laplacian", "heat"], "laplacian: 'heat' is unknown"),
         (changed(), ["--likelihood", "logit"], "--likelihood: 'logit' is unknown"),
-        (changed(), ["--noise-std", "-1"], "noise_std: -1.0 is not positive"),
+        (changed(), ["--noise-std", "-1"], "noise_std: -1.0 is out of range"),
         (changed(), ["--tail", "long"], "--tail: 'long' is unknown"),
         (changed(), ["--n-eigenpairs", "61"], "61 pairs of a graph of 60 nodes"),
         (changed(), ["--n-eigenpairs", "few"], "--n-eigenpairs: 'few'"),

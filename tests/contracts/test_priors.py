@@ -1,5 +1,6 @@
 """Laws of every prior: E|u|² = N on any graph, and nothing but finite deviations."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -17,6 +18,8 @@ ALL_PRIORS = [
     gq.priors.Matern(),
     gq.priors.Matern(tau=0.7, alpha=8.0, constant=True),
     gq.priors.Matern(tau=0.0, alpha=1.5),
+    gq.priors.EigenScales(0.5, 2.0, scales=np.linspace(0.5, 2.0, 20)),
+    gq.priors.LearnedSpectrum(slopes=np.array([0.0, 1.0, 3.0, 8.0]), n_knots=4),
 ]
 
 
@@ -33,6 +36,8 @@ def graphs():
 @pytest.mark.parametrize("tail", [False, True, "mean", 0.5])
 @pytest.mark.parametrize("n_eigenpairs", [6, 20])
 def test_one_a_node(prior, laplacian, tail, n_eigenpairs):
+    if isinstance(prior, gq.priors.EigenScales):
+        prior = dataclasses.replace(prior, scales=prior.scales[:n_eigenpairs])
     for graph in graphs():
         spectrum = gq.laplacian_spectrum(graph, laplacian, n_eigenpairs, tail=tail)
         std = prior.spectral_std(spectrum)
@@ -67,9 +72,9 @@ def test_matern_contains_the_inverse_laplacian(tail):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tau": -1.0}, "tau: -1.0 is negative"),
+        ({"tau": -1.0}, "tau: -1.0 is out of range; use τ >= 0"),
         ({"tau": 0.0, "constant": True}, "infinite variance"),
-        ({"alpha": 0.0}, "alpha: 0.0 is not positive"),
+        ({"alpha": 0.0}, "alpha: 0.0 is out of range; use α > 0"),
         ({"truncation": 1}, "truncation: 1"),
     ],
 )
@@ -83,6 +88,22 @@ def test_matern_refuses_a_cut_series_with_a_tail():
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12, tail=True)
     with pytest.raises(IncompatibleParts, match="truncation=8 of 12 eigenpairs and a tail"):
         gq.priors.Matern(truncation=8).spectral_std(spectrum)
+
+
+def test_eigen_scales_and_modes_must_match():
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(random_adjacency(20)), n_eigenpairs=9)
+    with pytest.raises(IncompatibleParts, match="8 scales and 9 eigenpairs"):
+        gq.priors.EigenScales(scales=np.ones(8)).spectral_std(spectrum)
+
+
+def test_learned_spectrum_decreases_and_holds_power_laws():
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(random_adjacency(20)), n_eigenpairs=9)
+    slopes = np.random.default_rng(0).gamma(0.5, 8.0, 8)
+    std = gq.priors.LearnedSpectrum(slopes).spectral_std(spectrum)
+    assert (np.diff(std.modes[1:]) <= 0).all()
+    power = gq.priors.LearnedSpectrum(np.full(8, 3.0)).spectral_std(spectrum)
+    matern = gq.priors.Matern(tau=0.0, alpha=3.0).spectral_std(spectrum)
+    np.testing.assert_allclose(power.modes, matern.modes, rtol=1e-9)
 
 
 def test_every_exported_prior_is_under_the_law():

@@ -22,11 +22,15 @@ LABELLED, LABELS = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]
 CASES = [(12, None, 4), (12, 0.8, 4), (4, 0.9, 6), (4, None, 6)]  # (ℓ, λ̄, J): every field
 
 
-# p(y | sign of u), up to a factor, by the paper's definitions: (sign, y) → level
+def level_set(sign, y, noise_std):
+    """The paper's exp(−|y − sign|² / 2γ²), normalised over the two labels there are."""
+    cost = {label: np.exp(-((label - sign) ** 2) / (2 * noise_std**2)) for label in (-1, 1)}
+    return cost[y] / sum(cost.values())
+
+
+# p(y | sign of u) by the paper's definitions: (sign, y) → level
 LEVELS = {
-    repr(gq.likelihoods.LevelSet(g)): {
-        (s, y): np.exp(-((y - s) ** 2) / (2 * g**2)) for s in (-1, 1) for y in (-1, 1)
-    }
+    repr(gq.likelihoods.LevelSet(g)): {(s, y): level_set(s, y, g) for s in (-1, 1) for y in (-1, 1)}
     for g in (0.4, 1.0)
 }
 LEVELS[repr(gq.likelihoods.AtomicNoise(0.9, 0.8))] = {

@@ -13,8 +13,8 @@ from graphuq.diagnostics import rows_of
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.base import with_dtype
 from graphuq.inference.chains import run_chains
-from graphuq.posterior import ReferredTarget, refer
 from graphuq.summaries import summarize
+from graphuq.target import ReferredTarget, refer
 
 WEIGHTS = random_adjacency(24, seed=3)
 LABELLED, LABELS = [0, 3, 7, 12], [1, -1, 1, -1]

@@ -7,7 +7,7 @@ import pytest
 import graphuq as gq
 from graphuq.field import LowRankField
 from graphuq.inference.chains import run_chains
-from graphuq.posterior import Target
+from graphuq.target import Target
 
 
 @pytest.mark.parametrize("noise_std", [0.2, 0.5, 2.0])
@@ -32,7 +32,8 @@ def test_log_likelihoods_are_the_papers():
         probit = np.asarray(gq.likelihoods.Probit(0.7).log_prob(*arrays))
         level_set = np.asarray(gq.likelihoods.LevelSet(0.7).log_prob(*arrays))
     np.testing.assert_allclose(probit, norm.logcdf(y * u / 0.7), rtol=1e-12)
-    np.testing.assert_allclose(level_set, [0, -2 / 0.49, -2 / 0.49], rtol=1e-12)
+    np.testing.assert_allclose(level_set - level_set[0], [0, -2 / 0.49, -2 / 0.49], rtol=1e-12)
+    assert np.exp(level_set[:2]).sum() == pytest.approx(1)  # of the two labels there are
 
 
 def test_probit_is_exact_far_in_the_tail():

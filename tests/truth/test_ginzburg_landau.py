@@ -41,7 +41,10 @@ def by_quadrature(weights, n_modes, epsilon, noise_std, n_points=121, width=5.0)
 KERNELS = [
     gq.inference.PCN(),
     gq.inference.Hamiltonian(),
-    gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=8),
+    pytest.param(
+        gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=8),
+        marks=pytest.mark.slow,
+    ),
     gq.inference.ParallelTempering(gq.inference.Hamiltonian(), n_replicas=8),
 ]
 
@@ -93,6 +96,7 @@ def test_only_tempering_reaches_all_modes():
     assert np.abs(stuck.label_mean - label_mean).max() > 0.05
 
 
+@pytest.mark.slow
 def test_small_noise_limit():
     """Probit and level set of γ → 0, atomic noise of p = q → 1: all meet the noise-free law."""
     spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=6)

@@ -31,7 +31,10 @@ def assert_label_means(result, truth, nodes):
     assert np.all(np.abs(result.label_mean[nodes] - truth) < 4 * error + 2e-5)
 
 
-@pytest.mark.parametrize("laplacian", ["symmetric", "unnormalized", "random-walk"])
+@pytest.mark.parametrize(
+    "laplacian",
+    ["symmetric", pytest.param("unnormalized", marks=pytest.mark.slow), "random-walk"],
+)
 @pytest.mark.parametrize("tail", [None, 0.8])
 def test_probit(tail, laplacian):
     result = run(gq.likelihoods.Probit(0.4), tail=tail or False, laplacian=laplacian)
@@ -80,7 +83,7 @@ def test_wrong_noise_is_noticed():
     assert (gap > 4 * result.label_mcse[NODES]).any()
 
 
-@pytest.mark.parametrize("gram_labels", [4096, 1])
+@pytest.mark.parametrize("gram_labels", [4096, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("likelihood", "right", "wrong"),
     [

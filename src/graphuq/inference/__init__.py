@@ -6,6 +6,7 @@ from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.expectation_propagation import ExpectationPropagation
 from graphuq.inference.hamiltonian import Hamiltonian
 from graphuq.inference.map import MAP
+from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
 
@@ -20,6 +21,7 @@ __all__ = [
     "Hamiltonian",
     "Info",
     "Kernel",
+    "MetropolisWithinGibbs",
     "ParallelTempering",
     "Point",
     "State",

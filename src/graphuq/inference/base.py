@@ -139,6 +139,15 @@ class Kernel(eqx.Module):
         """What warm-up does not exceed."""
         return 1.0
 
+    @property
+    def wanted_acceptance(self) -> Any:
+        """What warm-up tunes each step size to."""
+        return self.target_acceptance
+
+    def suited_to(self, target: Any) -> "Kernel":
+        """The kernel, with as many step sizes as it takes to move this target."""
+        return self
+
     def prepare(self, target: Any) -> Any:
         """The target, with whatever all steps share added to it; done once a block of steps."""
         return target

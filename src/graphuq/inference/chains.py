@@ -46,7 +46,7 @@ class Draws:
     log_likelihood, acceptance : numpy.ndarray, shape (C, S)
         Log likelihood of each kept draw; mean acceptance probability since the one before.
     step_size : float
-        The step size that warm-up chose.
+        The step size that warm-up chose; of several blocks, the first's.
     n_warmup, thin : int
         Steps of warm-up, and steps a kept draw.
     stopped_by : str
@@ -57,6 +57,12 @@ class Draws:
         Log density of the posterior over the reference at each draw, up to a constant.
     seconds : float
         Wall time of warm-up and sampling, compilation included.
+    hyperparameters : dict of str to numpy.ndarray, shape (C, S) or (C, S, m)
+        Draws of what was learnt beside the field.
+    block_acceptance : numpy.ndarray, shape (C, S, b), or None
+    block_step_sizes : numpy.ndarray, shape (b,), or None
+        Acceptance and step size of each block, where a step moves several in turn; the first
+        is the field's, and is what ``acceptance`` and ``step_size`` say.
     """
 
     white: Float[np.ndarray, "C S n"]
@@ -69,6 +75,9 @@ class Draws:
     seconds: float = 0.0
     reference: Gaussian | None = None
     log_ratio: Float[np.ndarray, "C S"] | None = None
+    hyperparameters: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    block_acceptance: Float[np.ndarray, "C S b"] | None = None
+    block_step_sizes: Float[np.ndarray, " b"] | None = None
 
     @property
     def n_chains(self) -> int:
@@ -88,6 +97,10 @@ class Draws:
             log_likelihood=self.log_likelihood[:, :n_samples],
             acceptance=self.acceptance[:, :n_samples],
             log_ratio=None if self.log_ratio is None else self.log_ratio[:, :n_samples],
+            block_acceptance=None
+            if self.block_acceptance is None
+            else self.block_acceptance[:, :n_samples],
+            hyperparameters={k: v[:, :n_samples] for k, v in self.hyperparameters.items()},
         )
 
 
@@ -99,8 +112,8 @@ class _Position(NamedTuple):
     """Where the run stands: enough to go on from."""
 
     states: State  # each leaf (C, …)
-    log_step: Float[Array, ""]
-    log_step_sum: Float[Array, ""]  # over the second half of warm-up
+    log_step: Float[Array, "*b"]
+    log_step_sum: Float[Array, "*b"]  # over the second half of warm-up
     log_step_count: Float[Array, ""]
     n_steps: Float[Array, ""]
 
@@ -165,6 +178,7 @@ def run_chains(
     if isinstance(seed, np.random.Generator):
         seed = int(seed.integers(2**31))
     dtype = np.dtype(precision)
+    kernel = kernel.suited_to(target)
     n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
     _check_memory(n_chains, n_samples, target.dimension, dtype)
     fingerprint = _fingerprint(target, kernel, n_chains, n_warmup, thin, seed, precision)
@@ -244,8 +258,9 @@ def _is_check(done: int) -> bool:
 @eqx.filter_jit
 def _initial(keys: Any, target: Any, kernel: Any) -> _Position:
     states = jax.vmap(lambda key: kernel.init(target.start(key), target))(keys)
+    log_step = jnp.log(kernel.step_size)
     zero = jnp.zeros((), states.log_likelihood.dtype)
-    return _Position(states, jnp.log(kernel.step_size), zero, zero, jnp.zeros((), jnp.int32))
+    return _Position(states, log_step, jnp.zeros_like(log_step), zero, jnp.zeros((), jnp.int32))
 
 
 @eqx.filter_jit
@@ -262,13 +277,13 @@ def _run_block(
         states, info = jax.vmap(lambda key, state: tuned.step(key, state, target))(
             step_keys, position.states
         )
-        mean_acceptance = info.acceptance_probability.mean()
+        mean_acceptance = info.acceptance_probability.mean(axis=0)
         return _adapt(position, states, mean_acceptance, kernel, n_warmup), (
             acceptance + info.acceptance_probability / thin
         )
 
     def draw(position: _Position, _: Any) -> tuple[_Position, _Kept]:
-        acceptance = jnp.zeros(len(keys), position.log_step.dtype)
+        acceptance = jnp.zeros((len(keys), *position.log_step.shape), position.log_step.dtype)
         position, acceptance = jax.lax.fori_loop(0, thin, step, (position, acceptance))
         kept = jax.vmap(kernel.visible)(position.states)
         return position, _Kept(kept.white, kept.log_likelihood, acceptance)
@@ -284,7 +299,8 @@ def _adapt(
     t = position.n_steps + 1
     dtype = position.log_step.dtype
     gain = (jnp.asarray(t, dtype)) ** -0.5
-    moved = position.log_step + gain * (acceptance - kernel.target_acceptance)
+    wanted = jnp.asarray(kernel.wanted_acceptance, dtype)
+    moved = position.log_step + gain * (acceptance - wanted)
     moved = jnp.minimum(moved, jnp.log(kernel.max_step_size).astype(dtype))
     late = (t > n_warmup // 2) & (t <= n_warmup)
     total = position.log_step_sum + jnp.where(late, moved, 0.0)
@@ -300,11 +316,15 @@ def _collect(
     white, log_likelihood, acceptance = (
         np.concatenate(parts, axis=1)[:, :n_samples] for parts in zip(*kept, strict=True)
     )
+    steps = np.exp(np.atleast_1d(np.asarray(position.log_step)))
+    blocks = acceptance if acceptance.ndim > 2 else None
     return Draws(
         white=white,
         log_likelihood=log_likelihood,
-        acceptance=acceptance,
-        step_size=float(jnp.exp(position.log_step)),
+        acceptance=acceptance if blocks is None else acceptance[..., 0],
+        block_acceptance=blocks,
+        block_step_sizes=None if blocks is None else steps,
+        step_size=float(steps[0]),
         n_warmup=n_warmup,
         thin=thin,
     )

@@ -5,6 +5,7 @@ from jax import Array
 from jaxtyping import Float
 
 from graphuq.errors import require
+from graphuq.hyperparameters import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.likelihoods.base import StepLikelihood
 
 
@@ -15,21 +16,22 @@ class AtomicNoise(StepLikelihood):
 
     Parameters
     ----------
-    p, q : float, default 0.9
+    p, q : float or Distribution, default 0.9
         Probabilities in (0, 1) of the label +1 where u ≥ 0, and of −1 where u < 0; p + q > 1,
         or labels would speak against themselves.
     """
 
-    p: float = 0.9
-    q: float = 0.9
+    p: Hyperparameter = parameter(0.9)
+    q: Hyperparameter = parameter(0.9)
 
     def __check_init__(self) -> None:
         for name, value in (("p", self.p), ("q", self.q)):
-            require(0 < value < 1, name, f"{value!r}", "use a probability in (0, 1)")
+            check_range(name, value, 0.0, 1.0, open=True, remedy="use a probability in (0, 1)")
+        least = sum(v.support[0] if is_learnt(v) else v for v in (self.p, self.q))
         require(
-            self.p + self.q > 1,
+            least > 1 or (least == 1 and self.learnt),
             "p",
-            f"p + q = {self.p + self.q:g}: labels would speak against themselves",
+            f"p + q may be {least:g}: labels would speak against themselves",
             "use p + q > 1",
         )
 

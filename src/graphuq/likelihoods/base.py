@@ -10,6 +10,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float
 
+from graphuq.hyperparameters import Distribution, learnt_of
 from graphuq.special import log_normal_cdf
 
 QUADRATURE_NODES = 64
@@ -32,9 +33,17 @@ class Likelihood(eqx.Module):
     step: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
 
+    @property
+    def learnt(self) -> dict[str, Distribution]:
+        """Hyperparameters that are distributions, by name."""
+        return learnt_of(self)
+
     @abstractmethod
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """Log probability of each label y ∈ {−1, +1}, up to a constant free of ``u``."""
+        """Log probability of each label y ∈ {−1, +1}, up to a constant.
+
+        The constant is free of ``u`` and of every hyperparameter that may be learnt.
+        """
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]

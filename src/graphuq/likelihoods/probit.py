@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from graphuq.errors import require
+from graphuq.hyperparameters import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
 from graphuq.special import log_normal_cdf
 
@@ -16,15 +16,15 @@ class Probit(Likelihood):
 
     Parameters
     ----------
-    noise_std : float, default 0.1
+    noise_std : float or Distribution, default 0.1
         γ > 0, in units of u, whose prior variance is 1 a node on average.
     """
 
-    noise_std: float = 0.1
+    noise_std: Hyperparameter = parameter(0.1)
     smooth: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
-        require(self.noise_std > 0, "noise_std", f"{self.noise_std!r} is not positive", "use γ > 0")
+        check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log Φ(y u / γ)``."""

@@ -1,7 +1,17 @@
 """Floor 3: Gaussian random series, one file each."""
 
-from graphuq.priors.base import Prior, SpectralStd
+from graphuq.priors.base import Modes, Prior, SpectralStd
+from graphuq.priors.eigen_scales import EigenScales
 from graphuq.priors.inverse_laplacian import InverseLaplacian
+from graphuq.priors.learned_spectrum import LearnedSpectrum
 from graphuq.priors.matern import Matern
 
-__all__ = ["InverseLaplacian", "Matern", "Prior", "SpectralStd"]
+__all__ = [
+    "EigenScales",
+    "InverseLaplacian",
+    "LearnedSpectrum",
+    "Matern",
+    "Modes",
+    "Prior",
+    "SpectralStd",
+]

@@ -1,12 +1,15 @@
-"""What every prior offers: eigenvalues → spectral standard deviations."""
+"""What every prior offers: the variance of an eigenvector as a function of its eigenvalue."""
 
 from abc import abstractmethod
+from typing import Any
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
-from graphuq.errors import IncompatibleParts
+from graphuq.arrays import Array, of_kind
+from graphuq.errors import IncompatibleParts, require
+from graphuq.hyperparameters import Distribution, check_range, is_learnt, learnt_of
 from graphuq.spectrum import Spectrum
 
 
@@ -15,22 +18,189 @@ class SpectralStd(eqx.Module):
 
     Attributes
     ----------
-    modes : numpy.ndarray, shape (L,)
+    modes : array, shape (L,)
         s_j >= 0 of each kept eigenvector.
     tail : float
         s̄ of everything orthogonal to them; 0 without a tail.
     """
 
-    modes: Float[np.ndarray, " L"]
-    tail: float
+    modes: Float[Array, " L"]
+    tail: Float[Array, ""] | float
+
+
+class Modes(eqx.Module):
+    """What a prior sees of a spectrum.
+
+    Attributes
+    ----------
+    eigenvalues : array, shape (L,)
+        Those of null vectors as the prior takes them.
+    present : array of bool, shape (L,)
+        Whether an eigenvector takes part.
+    energy : array, shape (L,)
+        Sum of squares of each eigenvector over the nodes, scaled as nodes are.
+    tail, tail_energy : float or None, float
+        Eigenvalue that stands for all left out, and their energy.
+    n_nodes : int
+    """
+
+    eigenvalues: Float[Array, " L"]
+    present: Bool[Array, " L"]
+    energy: Float[Array, " L"]
+    tail: float | Float[Array, ""] | None
+    tail_energy: float | Float[Array, ""]
+    n_nodes: int
 
 
 class Prior(eqx.Module):
-    """A Gaussian random series on the spectrum of a graph Laplacian."""
+    """A Gaussian random series on the spectrum of a graph Laplacian.
+
+    A subclass is a small immutable value: its hyperparameters as fields, each a number or a
+    distribution, and `log_variances`. ``truncation``, where it has one, and ``constant`` are
+    understood here.
+    """
+
+    constant: eqx.AbstractVar[bool | None]
 
     @abstractmethod
+    def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Log variance of modes with these eigenvalues, up to a constant.
+
+        Written with `of_kind`, it serves NumPy and JAX arrays alike.
+        """
+
+    def log_scales(self, modes: Modes) -> Float[Array, " L"] | float:
+        """What is added to the log variance of each mode for itself, its eigenvalue apart."""
+        return 0.0
+
+    @property
+    def frees_null_vectors(self) -> bool:
+        """Whether null vectors that take part have their own variance, at λ = 0.
+
+        Else they have that of the smoothest other mode.
+        """
+        return False
+
+    @property
+    def learnt(self) -> dict[str, Distribution]:
+        """Hyperparameters that are distributions, by name."""
+        return learnt_of(self)
+
+    def n_values(self, name: str, n_modes: int) -> int | None:
+        """How many values a hyperparameter has; None for a plain number."""
+        return None
+
+    def modes(self, spectrum: Spectrum) -> Modes:
+        """What this prior sees of a spectrum.
+
+        Raises
+        ------
+        IncompatibleParts
+            If null vectors are left out and isolated nodes have no other mode to live on; if
+            ``truncation`` is not above the number of components; if it leaves out computed
+            eigenvectors while a tail stands for the others.
+        """
+        n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
+        present = np.arange(n_pairs) < self._kept(spectrum)
+        present[:n_null] = null_vectors_take_part(self.constant, spectrum)
+        eigenvalues = spectrum.eigenvalues.copy()
+        if not self.frees_null_vectors:
+            eigenvalues[:n_null] = eigenvalues[n_null]
+        return Modes(
+            eigenvalues,
+            present,
+            spectrum.energy,
+            spectrum.tail,
+            spectrum.tail_energy,
+            spectrum.n_nodes,
+        )
+
+    def _kept(self, spectrum: Spectrum) -> int:
+        """Eigenvectors that truncation leaves, at most where it is learnt."""
+        truncation = getattr(self, "truncation", None)
+        n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
+        if truncation is None:
+            return n_pairs
+        least, most = (truncation, truncation)
+        if is_learnt(truncation):
+            least, most = truncation.support
+            if np.isfinite(most) and most > n_pairs:
+                raise IncompatibleParts(
+                    f"truncation goes up to {most:g} and there are {n_pairs} eigenpairs; compute "
+                    "more, or let it go no further"
+                )
+        if least <= n_null:
+            raise IncompatibleParts(
+                f"truncation={least:g} leaves no mode beside the {n_null} null vector(s); use more"
+            )
+        if (is_learnt(truncation) or most < n_pairs) and spectrum.tail is not None:
+            raise IncompatibleParts(
+                f"truncation={truncation} of {n_pairs} eigenpairs and a tail contradict each "
+                "other; use a spectrum without tail, or truncation=None"
+            )
+        return int(min(most, n_pairs))
+
+    def std_of(self, modes: Modes) -> SpectralStd:
+        """Standard deviations, so scaled that ``E|u|² = N``: MATH §5 on Chen's (7).
+
+        Here ``truncation`` may be a traced number, and so may all else.
+        """
+        xp = of_kind(modes.eigenvalues)
+        present = modes.present
+        truncation = getattr(self, "truncation", None)
+        if truncation is not None:
+            present = present & (xp.arange(len(present)) < truncation)
+        logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
+        # Relative to the largest, lest powers overflow.
+        largest = xp.max(xp.where(present, logs, -xp.inf))
+        variances = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0)), 0.0)
+        tail_variance: Any = 0.0
+        if modes.tail is not None:
+            at = xp.asarray([modes.tail], dtype=modes.eigenvalues.dtype)
+            tail_variance = xp.exp(self.log_variances(at)[0] - largest)
+        energy = variances @ modes.energy + tail_variance * modes.tail_energy
+        scale = xp.sqrt(modes.n_nodes / energy)
+        return SpectralStd(scale * xp.sqrt(variances), scale * xp.sqrt(tail_variance))
+
     def spectral_std(self, spectrum: Spectrum) -> SpectralStd:
-        """Standard deviation of each coefficient of the series."""
+        """Standard deviation of each coefficient of the series.
+
+        Raises
+        ------
+        IncompatibleParts
+            See `modes`; and if a hyperparameter is a distribution.
+        """
+        if self.learnt:
+            raise IncompatibleParts(
+                f"{', '.join(self.learnt)} of {self} is learnt, and has no one value; give a number"
+            )
+        std = self.std_of(self.modes(spectrum))
+        return SpectralStd(std.modes, float(std.tail))
+
+
+def power_law(eigenvalues: Array, tau: Any, alpha: Any) -> Array:
+    """``−α log(λ + τ²)``."""
+    return -alpha * of_kind(eigenvalues).log(eigenvalues + tau**2)
+
+
+def check_power_law(tau: Any, alpha: Any) -> None:
+    """Refuse τ < 0 and α ≤ 0; a τ that is learnt may be negative, as only its square matters."""
+    if not is_learnt(tau):
+        check_range("tau", tau, 0.0, open=False, remedy="use τ >= 0")
+    check_range("alpha", alpha, 0.0, open=True, remedy="use α > 0")
+
+
+def check_truncation(truncation: Any) -> None:
+    """Refuse M < 2, and a distribution that is not one of integers."""
+    if truncation is None:
+        return
+    check_range("truncation", truncation, 2.0, open=False, remedy="use 2 or more")
+    require(
+        not is_learnt(truncation) or truncation.discrete,
+        "truncation",
+        f"{truncation!r} is continuous",
+        "use one of integers, such as DiscreteUniform(2, 70)",
+    )
 
 
 def null_vectors_take_part(constant: bool | None, spectrum: Spectrum) -> bool:

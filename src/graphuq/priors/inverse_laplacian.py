@@ -1,9 +1,9 @@
 """The prior of Bertozzi, Luo, Stuart & Zygalakis (2018)."""
 
-import numpy as np
+from jaxtyping import Float
 
-from graphuq.priors.base import Prior, SpectralStd, null_vectors_take_part
-from graphuq.spectrum import Spectrum
+from graphuq.arrays import Array, of_kind
+from graphuq.priors.base import Prior
 
 
 class InverseLaplacian(Prior):
@@ -38,21 +38,7 @@ class InverseLaplacian(Prior):
 
     constant: bool | None = None
 
-    def spectral_std(self, spectrum: Spectrum) -> SpectralStd:
-        """Standard deviation of each coefficient of the series.
-
-        Raises
-        ------
-        IncompatibleParts
-            If null vectors are left out and isolated nodes have no other mode to live on.
-        """
-        n_null = spectrum.n_components
-        constant = null_vectors_take_part(self.constant, spectrum)
-        smallest_positive = spectrum.eigenvalues[n_null]
-        precision = spectrum.eigenvalues.copy()
-        precision[:n_null] = smallest_positive if constant else np.inf
-        variances = 1 / precision
-        tail_variance = 0.0 if spectrum.tail is None else 1 / spectrum.tail
-        energy = variances @ spectrum.energy + tail_variance * spectrum.tail_energy
-        c = spectrum.n_nodes / energy
-        return SpectralStd(modes=np.sqrt(c * variances), tail=float(np.sqrt(c * tail_variance)))
+    def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
+        """``−log λ``."""
+        result: Float[Array, " n"] = -of_kind(eigenvalues).log(eigenvalues)
+        return result

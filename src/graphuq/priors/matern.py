@@ -1,25 +1,28 @@
 """The Matérn prior on a graph."""
 
-import numpy as np
+from jaxtyping import Float
 
-from graphuq.errors import IncompatibleParts, require
-from graphuq.priors.base import Prior, SpectralStd, null_vectors_take_part
-from graphuq.spectrum import Spectrum
+from graphuq.arrays import Array
+from graphuq.errors import require
+from graphuq.hyperparameters import Hyperparameter, is_learnt, parameter
+from graphuq.priors.base import Prior, check_power_law, check_truncation, power_law
 
 
 class Matern(Prior):
     r"""``s_j² = κ (λ_j + τ²)^{−α}``, with κ such that ``E|u|² = N`` (Chen, (6) and (7), corrected).
 
     The Laplacian's powers are the spectral density of a Matérn covariance: α says how smooth u
-    is, and 1/τ how far a label reaches. ``Matern(tau=0, alpha=1)`` is `InverseLaplacian`.
+    is, and 1/τ how far a label reaches. ``Matern(tau=0, alpha=1)`` is `InverseLaplacian`. With
+    distributions instead of numbers it is Chen's model B (τ, α) or C (M as well).
 
     Parameters
     ----------
-    tau : float, default 0.3
-        τ ≥ 0, in units of the square root of an eigenvalue.
-    alpha : float, default 4.0
+    tau : float or Distribution, default 0.3
+        τ ≥ 0, in units of the square root of an eigenvalue; a distribution may be one of negative
+        values too, as only τ² matters.
+    alpha : float or Distribution, default 4.0
         α > 0.
-    truncation : int, optional
+    truncation : int or Distribution, optional
         M: eigenvectors from this one on are left out; by default none of those computed is.
     constant : bool or None, default None
         Whether null vectors take part, at their own variance ``κ τ^{−2α}``. None: only if the
@@ -35,57 +38,24 @@ class Matern(Prior):
     9.0
     """
 
-    tau: float = 0.3
-    alpha: float = 4.0
-    truncation: int | None = None
+    tau: Hyperparameter = parameter(0.3)
+    alpha: Hyperparameter = parameter(4.0)
+    truncation: Hyperparameter = parameter(None)
     constant: bool | None = None
 
     def __check_init__(self) -> None:
-        require(self.tau >= 0, "tau", f"{self.tau!r} is negative", "use τ >= 0")
+        check_power_law(self.tau, self.alpha)
+        check_truncation(self.truncation)
+        free = is_learnt(self.tau) or self.tau != 0 or not self.constant
         require(
-            self.tau > 0 or not self.constant,
-            "tau",
-            "0 gives the constant infinite variance",
-            "use τ > 0, or constant=None",
+            free, "tau", "0 gives the constant infinite variance", "use τ > 0, or constant=None"
         )
-        require(self.alpha > 0, "alpha", f"{self.alpha!r} is not positive", "use α > 0")
-        if self.truncation is not None:
-            require(self.truncation >= 2, "truncation", f"{self.truncation}", "use 2 or more")
 
-    def spectral_std(self, spectrum: Spectrum) -> SpectralStd:
-        """Standard deviation of each coefficient of the series.
+    @property
+    def frees_null_vectors(self) -> bool:
+        """As ``constant`` says."""
+        return bool(self.constant)
 
-        Raises
-        ------
-        IncompatibleParts
-            If null vectors are left out and isolated nodes have no other mode to live on; if
-            ``truncation`` is not above the number of components; if it leaves out computed
-            eigenvectors while a tail stands for the others.
-        """
-        n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
-        take_part = null_vectors_take_part(self.constant, spectrum)
-        kept = n_pairs if self.truncation is None else min(self.truncation, n_pairs)
-        if kept <= n_null:
-            raise IncompatibleParts(
-                f"truncation={kept} leaves no mode beside the {n_null} null vector(s); use more"
-            )
-        if kept < n_pairs and spectrum.tail is not None:
-            raise IncompatibleParts(
-                f"truncation={kept} of {n_pairs} eigenpairs and a tail contradict each other; "
-                "use a spectrum without tail, or truncation=None"
-            )
-        eigenvalues = spectrum.eigenvalues.copy()
-        if self.constant is None:
-            eigenvalues[:n_null] = eigenvalues[n_null]
-        present = np.arange(n_pairs) < kept
-        present[:n_null] = take_part
-        # Relative to the smoothest mode, lest powers overflow.
-        smoothest = eigenvalues[present][0] + self.tau**2
-        variances = np.zeros(n_pairs)
-        variances[present] = ((eigenvalues[present] + self.tau**2) / smoothest) ** -self.alpha
-        tail_variance = 0.0
-        if spectrum.tail is not None:
-            tail_variance = ((spectrum.tail + self.tau**2) / smoothest) ** -self.alpha
-        energy = variances @ spectrum.energy + tail_variance * spectrum.tail_energy
-        kappa = spectrum.n_nodes / energy
-        return SpectralStd(np.sqrt(kappa * variances), float(np.sqrt(kappa * tail_variance)))
+    def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
+        """``−α log(λ + τ²)``."""
+        return power_law(eigenvalues, self.tau, self.alpha)

@@ -19,12 +19,13 @@ from graphuq.graphs import complete_graph, knn_graph
 from graphuq.inference import PCN
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
-from graphuq.posterior import Posterior, Target
+from graphuq.posterior import Posterior
 from graphuq.priors import InverseLaplacian
 from graphuq.result import Result
 from graphuq.run import infer
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 from graphuq.stopping import Converged
+from graphuq.target import Target
 
 MOONS_PAIRS, MNIST_PAIRS = 150, 300  # eigenpairs, of the appendix; §5.2 does not say
 KEPT = 2_000  # draws kept of a protocol's chain

@@ -1,0 +1,70 @@
+"""A scale of its own for every eigenvector."""
+
+from typing import Any
+
+from jaxtyping import Float
+
+from graphuq.arrays import Array, of_kind
+from graphuq.errors import IncompatibleParts, require
+from graphuq.hyperparameters import Hyperparameter, Uniform, check_range, is_learnt, parameter
+from graphuq.priors.base import Modes, Prior, check_power_law, check_truncation, power_law
+
+
+class EigenScales(Prior):
+    r"""``s_j² = κ v_j²``, ``v_j = a_j (λ_j + τ²)^{−α/2}``, each a_j learnt (Chen, models D and E).
+
+    The paper's ``v_j ~ U((1 − a)(λ_j + τ²)^{−α/2}, (1 + a)(λ_j + τ²)^{−α/2})`` is
+    ``scales=Uniform(1 − a, 1 + a)``. Model D has a fixed truncation, E a learnt one.
+
+    Parameters
+    ----------
+    tau, alpha, truncation, constant
+        As in `Matern`; numbers or distributions.
+    scales : Distribution or array of shape (L,), default Uniform(0.2, 1.8)
+        Of a_j > 0, independent for each eigenvector.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> prior = gq.priors.EigenScales(tau=0.7, alpha=35.0, scales=gq.Uniform(0.2, 1.8))
+    >>> list(prior.learnt)
+    ['scales']
+    """
+
+    tau: Hyperparameter = parameter(0.3)
+    alpha: Hyperparameter = parameter(4.0)
+    scales: Any = parameter(Uniform(0.2, 1.8))
+    truncation: Hyperparameter = parameter(None)
+    constant: bool | None = None
+
+    def __check_init__(self) -> None:
+        check_power_law(self.tau, self.alpha)
+        check_truncation(self.truncation)
+        if is_learnt(self.scales):
+            check_range("scales", self.scales, 0.0, open=True, remedy="use positive scales")
+        else:
+            positive = getattr(self.scales, "ndim", 0) == 1 and (self.scales > 0).all()
+            require(positive, "scales", "not a vector of positive numbers", "give one a mode")
+
+    def n_values(self, name: str, n_modes: int) -> int | None:
+        """A scale for each mode."""
+        return n_modes if name == "scales" else None
+
+    def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
+        """``−α log(λ + τ²)``."""
+        return power_law(eigenvalues, self.tau, self.alpha)
+
+    def log_scales(self, modes: Modes) -> Float[Array, " L"] | float:
+        """``2 log a_j``.
+
+        Raises
+        ------
+        IncompatibleParts
+            If there are not as many scales as modes.
+        """
+        if len(self.scales) != len(modes.eigenvalues):
+            raise IncompatibleParts(
+                f"{len(self.scales)} scales and {len(modes.eigenvalues)} eigenpairs; give one each"
+            )
+        result: Float[Array, " L"] = 2 * of_kind(modes.eigenvalues).log(self.scales)
+        return result

@@ -1,0 +1,70 @@
+"""A decreasing spectrum of any shape."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.arrays import Array, of_kind
+from graphuq.errors import require
+from graphuq.hyperparameters import Gamma, Hyperparameter, check_range, is_learnt, parameter
+from graphuq.priors.base import Prior, check_truncation
+
+SMALLEST = 1e-4  # eigenvalues below are taken for this one: logarithms must end somewhere
+
+
+class LearnedSpectrum(Prior):
+    r"""``s_j² = κ f(λ_j)²`` with any decreasing f, learnt (Chen, model G).
+
+    ``log f²`` is piecewise linear in ``log λ`` between knots evenly spaced there, from λ = 1e-4 to
+    2: ``f² = Π_k (λ / t_k)^{−d_k}`` over the segments below λ, each slope ``d_k ≥ 0`` a local
+    exponent. So f decreases whatever the slopes are, its scale is left to the normalisation,
+    and every power law and, but for rounded corners, every Matérn spectrum is among them: that of
+    (τ, α) has slopes 0 below λ = τ² and α above. An eigenvalue beyond the last knot (of an
+    unnormalised Laplacian) goes on with the last slope.
+
+    Parameters
+    ----------
+    slopes : Distribution or array of shape (n_knots,), default Gamma(0.5, 0.125)
+        Of each d_k, independently: mean 4, and half of them below 1.8.
+    n_knots : int, default 8
+        Segments, at least 1.
+    truncation, constant
+        As in `Matern`.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> list(gq.priors.LearnedSpectrum().learnt)
+    ['slopes']
+    """
+
+    slopes: Any = parameter(Gamma(0.5, 0.125))
+    n_knots: int = 8
+    truncation: Hyperparameter = parameter(None)
+    constant: bool | None = None
+
+    def __check_init__(self) -> None:
+        check_truncation(self.truncation)
+        require(self.n_knots >= 1, "n_knots", f"{self.n_knots}", "use 1 or more")
+        if is_learnt(self.slopes):
+            check_range("slopes", self.slopes, 0.0, open=False, remedy="use slopes >= 0")
+        else:
+            shape = np.shape(self.slopes)
+            fits = shape == (self.n_knots,) and (np.asarray(self.slopes) >= 0).all()
+            require(fits, "slopes", f"of shape {shape}", "give n_knots numbers >= 0")
+
+    def n_values(self, name: str, n_modes: int) -> int | None:
+        """A slope for each segment."""
+        return self.n_knots if name == "slopes" else None
+
+    def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
+        """``−Σ_k d_k · (length of segment k below log λ)``."""
+        xp = of_kind(eigenvalues)
+        ends = np.linspace(np.log(SMALLEST), np.log(2.0), self.n_knots + 1)
+        starts, lengths = ends[:-1], np.diff(ends)
+        lengths[-1] = np.inf
+        log = xp.log(xp.maximum(eigenvalues, SMALLEST))[:, None]
+        below = xp.clip(log - xp.asarray(starts)[None, :], 0.0, xp.asarray(lengths)[None, :])
+        result: Float[Array, " n"] = -(below.astype(eigenvalues.dtype) @ xp.asarray(self.slopes))
+        return result

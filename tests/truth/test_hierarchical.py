@@ -1,0 +1,201 @@
+"""Learnt hyperparameters against quadrature over them, with orthant probabilities for the labels.
+
+Three labels, whose orthant probabilities are known in closed form, so that nothing but the chains
+is random.
+"""
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import expit
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import IncompatibleParts
+from graphuq.inference import (
+    PCN,
+    EllipticalSlice,
+    ExactHamiltonian,
+    Hamiltonian,
+    MetropolisWithinGibbs,
+)
+
+N_NODES, N_PAIRS = 14, 9
+WEIGHTS = random_adjacency(N_NODES, seed=4)
+LABELLED, LABELS = [6, 8, 11], [1, -1, 1]  # of all triples, one that says much
+TAU = gq.LogUniform(0.05, 2.0)
+ALPHA = gq.Gamma(2.0, 0.5)
+TRUNCATION = gq.DiscreteUniform(2, N_PAIRS)
+NOISE = gq.Uniform(0.05, 2.0)
+
+
+def orthant(covariance, signs):
+    """P(signs * x > 0) of three normals, 1/8 + Σ asin ρ / 4π; covariances of shape (..., 3, 3)."""
+    deviations = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
+    rho = covariance / (deviations[..., :, None] * deviations[..., None, :])
+    rho = np.clip(rho * np.outer(signs, signs), -1, 1)
+    return 1 / 8 + sum(np.arcsin(rho[..., a, b]) for a, b in ((0, 1), (0, 2), (1, 2))) / (4 * np.pi)
+
+
+@functools.cache
+def eigenpairs():
+    degrees = WEIGHTS.sum(axis=1)
+    values, vectors = np.linalg.eigh(
+        np.eye(N_NODES) - WEIGHTS / np.sqrt(np.outer(degrees, degrees))
+    )
+    return values[:N_PAIRS], vectors[:, :N_PAIRS]
+
+
+def evidence(prior, gamma, likelihood):
+    """P(labels | τ, α, M, γ), for prior covariances at the labelled nodes."""
+    if likelihood == "probit":
+        return orthant(prior + gamma[..., None, None] ** 2 * np.eye(3), LABELS)
+    wrong = expit(-2 / gamma**2)
+    total = 0.0
+    for signs in itertools.product([-1, 1], repeat=3):
+        n_wrong = (np.array(signs) != LABELS).sum()
+        total = total + wrong**n_wrong * (1 - wrong) ** (3 - n_wrong) * orthant(prior, signs)
+    return total
+
+
+def grid(law, n):
+    """Nodes and weights of a distribution: Gauss-Legendre in its normal scores."""
+    z, weights = np.polynomial.legendre.leggauss(n)
+    return law.law.ppf(stats.norm.cdf(5 * z)), weights * stats.norm.pdf(5 * z)
+
+
+@functools.cache
+def truth(likelihood):
+    """E τ, E α, E γ, P(M ≤ 4), given the labels."""
+    values, q = eigenpairs()
+    (tau, a), (alpha, b), (gamma, c) = grid(TAU, 24), grid(ALPHA, 24), grid(NOISE, 16)
+    tau, alpha, gamma = tau[:, None, None], alpha[None, :, None], gamma[None, None, :]
+    quadrature = a[:, None, None] * b[None, :, None] * c[None, None, :]
+    total = np.zeros(5)
+    for m in range(2, N_PAIRS + 1):
+        variances = (values[1:m] + tau[..., None] ** 2) ** -alpha[..., None]
+        variances *= N_NODES / variances.sum(axis=-1, keepdims=True)  # E|u|² = N
+        rows = q[LABELLED][:, 1:m]
+        prior = (rows * variances[..., None, :]) @ rows.T
+        weight = quadrature * evidence(prior, gamma, likelihood)
+        for k, value in enumerate((1.0, tau, alpha, gamma, float(m <= 4))):
+            total[k] += (weight * value).sum()
+    return total[1:] / total[0]
+
+
+def posterior(likelihood):
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS)
+    prior = gq.priors.Matern(tau=TAU, alpha=ALPHA, truncation=TRUNCATION)
+    kind = gq.likelihoods.Probit if likelihood == "probit" else gq.likelihoods.LevelSet
+    return gq.Posterior(spectrum, prior, kind(noise_std=NOISE), LABELLED, LABELS)
+
+
+def estimate(posterior, kernel):
+    """The same by sampling, with Monte-Carlo errors from 64 independent chains."""
+    result = gq.infer(posterior, kernel, n_samples=200, n_chains=64, n_warmup=500, thin=8, seed=2)
+    found = result.hyperparameters
+    functionals = [found["tau"], found["alpha"], found["noise_std"], found["truncation"] <= 4]
+    chains = np.stack([values.mean(axis=1) for values in functionals])
+    return chains.mean(axis=1), chains.std(axis=1, ddof=1) / 8
+
+
+class SkipsThePrior(MetropolisWithinGibbs):
+    """Negative control: proposes hyperparameters from a narrower law and does not say so."""
+
+    def step(self, key, state, target):
+        state, info = super().step(key, state, target)
+        begin = target.learnt[0].begin
+        return state._replace(white=state.white.at[begin:].multiply(0.8)), info
+
+
+PAIRS = [
+    pytest.param("probit", MetropolisWithinGibbs(PCN()), marks=pytest.mark.slow),
+    ("probit", MetropolisWithinGibbs(Hamiltonian(), joint=True)),
+    pytest.param("probit", MetropolisWithinGibbs(EllipticalSlice()), marks=pytest.mark.slow),
+    pytest.param("probit", EllipticalSlice(), marks=pytest.mark.slow),
+    pytest.param("level set", MetropolisWithinGibbs(PCN()), marks=pytest.mark.slow),
+    ("level set", MetropolisWithinGibbs(ExactHamiltonian())),
+    pytest.param(
+        "level set", MetropolisWithinGibbs(EllipticalSlice(), joint=True), marks=pytest.mark.slow
+    ),
+]
+
+
+@pytest.mark.parametrize(("likelihood", "kernel"), PAIRS, ids=repr)
+def test_hyperparameters_against_quadrature(likelihood, kernel):
+    expected = truth(likelihood)
+    found, error = estimate(posterior(likelihood), kernel)
+    assert np.all(error < [0.02, 0.08, 0.02, 0.02])
+    assert np.all(np.abs(found - expected) < 4 * error)
+
+
+def test_that_a_wrong_kernel_is_found_out():
+    found, error = estimate(posterior("probit"), SkipsThePrior(PCN()))
+    assert np.any(np.abs(found - truth("probit")) > 6 * error)
+
+
+def test_labels_say_something_of_hyperparameters():
+    """Else agreement above would be with the prior."""
+    law = [TAU.law.mean(), ALPHA.law.mean(), NOISE.law.mean(), 3 / 8]
+    assert np.all(np.abs(truth("probit") - law) > [0.05, 0.4, 0.05, 0.09])
+
+
+def simulated_spectrum(prior, n, rng):
+    """Relative variances of the modes from q_1 on, drawn from the prior, shape (n, 8)."""
+    values = eigenpairs()[0][1:]
+    if isinstance(prior, gq.priors.EigenScales):
+        return rng.uniform(0.2, 1.8, (n, len(values))) ** 2 * (values + 0.25) ** -2.0
+    ends = np.linspace(np.log(1e-4), np.log(2), 9)
+    heights = np.zeros((n, 9))
+    heights[:, 1:] = -np.cumsum(rng.gamma(0.5, 8.0, (n, 8)) * np.diff(ends), axis=1)
+    logs = np.stack([np.interp(np.log(values), ends, row) for row in heights])
+    return np.exp(logs - logs.max(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize(
+    "prior", [gq.priors.EigenScales(0.5, 2.0), gq.priors.LearnedSpectrum()], ids=repr
+)
+def test_label_means_under_learnt_spectra(prior):
+    """Against draws of spectrum and field from the prior, weighed by the likelihood."""
+    n, gamma, node = 200_000, 0.7, 3
+    rng = np.random.default_rng(1)
+    variances = simulated_spectrum(prior, n, rng)
+    rows = eigenpairs()[1][[*LABELLED, node], 1:]
+    scale = np.sqrt(N_NODES / variances.sum(axis=1, keepdims=True))
+    u = (scale * np.sqrt(variances) * rng.normal(size=variances.shape)) @ rows.T
+    weights = stats.norm.cdf(LABELS * u[:, :3] / gamma).prod(axis=1)
+    expected = weights @ np.sign(u) / weights.sum()
+    residuals = weights[:, None] * (np.sign(u) - expected)
+    simulation_error = np.sqrt((residuals**2).sum(axis=0)) / weights.sum()
+
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS)
+    model = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(gamma), LABELLED, LABELS)
+    result = gq.infer(model, n_samples=1000, n_chains=16, thin=5, seed=3)
+    nodes = [*LABELLED, node]
+    error = np.hypot(result.label_mcse[nodes], simulation_error)
+    assert error.max() < 0.03
+    assert np.all(np.abs(result.label_mean[nodes] - expected) < 4 * error)
+
+
+def test_what_cannot_be_learnt_is_refused():
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS, tail=True
+    )
+    prior, likelihood = gq.priors.Matern(tau=TAU), gq.likelihoods.Probit()
+    with pytest.raises(IncompatibleParts, match="tau can be learnt on a spectrum without a tail"):
+        gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
+    learnt = posterior("probit")
+    with pytest.raises(IncompatibleParts, match="learns no hyperparameter"):
+        gq.infer(learnt, gq.inference.ExpectationPropagation())
+    with pytest.raises(IncompatibleParts, match="no one Gaussian"):
+        gq.infer(learnt, PCN(reference=gq.inference.ExpectationPropagation()))
+    with pytest.raises(IncompatibleParts, match="joint=True"):
+        gq.infer(learnt, ExactHamiltonian())
+    with pytest.raises(IncompatibleParts, match="is learnt, and has no one value"):
+        prior.spectral_std(spectrum)
+    wide = gq.priors.Matern(truncation=gq.DiscreteUniform(2, 40))
+    with pytest.raises(IncompatibleParts, match="there are 9 eigenpairs"):
+        wide.modes(learnt.spectrum)
