@@ -46,8 +46,6 @@ class Distribution:
     >>> import graphuq as gq
     >>> gq.Uniform(0.01, 60.0)
     Uniform(0.01, 60)
-    >>> gq.Uniform(0.01, 60.0).median
-    30.005
     >>> gq.DiscreteUniform(1, 70).support
     (1.0, 70.0)
     """

@@ -77,6 +77,7 @@ def test_a_tail_that_leaves_the_spectrum_alone_changes_nothing():
     assert np.all(np.abs(first.label_mean - second.label_mean) < 4.5 * error)
 
 
+@pytest.mark.slow
 def test_only_tempering_reaches_all_modes():
     """Deep wells: a plain chain stays where it started, and R-hat says so."""
     label_mean, _, _ = by_quadrature(WEIGHTS, 3, 0.05, 2.0, n_points=161)

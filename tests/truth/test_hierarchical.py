@@ -116,6 +116,7 @@ PAIRS = [
     ("probit", MetropolisWithinGibbs(Hamiltonian(), joint=True)),
     pytest.param("probit", MetropolisWithinGibbs(EllipticalSlice()), marks=pytest.mark.slow),
     pytest.param("probit", EllipticalSlice(), marks=pytest.mark.slow),
+    pytest.param("probit", MetropolisWithinGibbs(PCN(), interweave=False), marks=pytest.mark.slow),
     pytest.param("level set", MetropolisWithinGibbs(PCN()), marks=pytest.mark.slow),
     ("level set", MetropolisWithinGibbs(ExactHamiltonian())),
     pytest.param(

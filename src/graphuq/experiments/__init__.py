@@ -2,7 +2,8 @@
 
 from graphuq.experiments.base import Context, Experiment, Outcome
 from graphuq.experiments.bertozzi import EXPERIMENTS as BERTOZZI
+from graphuq.experiments.chen import EXPERIMENTS as CHEN
 
-PAPERS = {"bertozzi": BERTOZZI}
+PAPERS = {"bertozzi": BERTOZZI, "chen": CHEN}
 
 __all__ = ["PAPERS", "Context", "Experiment", "Outcome"]

@@ -146,10 +146,7 @@ class Prior(eqx.Module):
         Here ``truncation`` may be a traced number, and so may all else.
         """
         xp = of_kind(modes.eigenvalues)
-        present = modes.present
-        truncation = getattr(self, "truncation", None)
-        if truncation is not None:
-            present = present & (xp.arange(len(present)) < truncation)
+        present = self.taking_part(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
         # Relative to the largest, lest powers overflow.
         largest = xp.max(xp.where(present, logs, -xp.inf))
@@ -161,6 +158,28 @@ class Prior(eqx.Module):
         energy = variances @ modes.energy + tail_variance * modes.tail_energy
         scale = xp.sqrt(modes.n_nodes / energy)
         return SpectralStd(scale * xp.sqrt(variances), scale * xp.sqrt(tail_variance))
+
+    def taking_part(self, modes: Modes) -> Bool[Array, " L"]:
+        """Which modes do, truncation considered."""
+        truncation = getattr(self, "truncation", None)
+        if truncation is None:
+            return modes.present
+        kept: Bool[Array, " L"] = of_kind(modes.eigenvalues).arange(len(modes.present)) < truncation
+        return modes.present & kept
+
+    def log_std_of(self, modes: Modes) -> Float[Array, " L"]:
+        """Logarithm of the modes' standard deviations, where they take part; 0 elsewhere.
+
+        Without tail. Finite where the deviation itself underflows.
+        """
+        xp = of_kind(modes.eigenvalues)
+        present = self.taking_part(modes)
+        logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
+        largest = xp.max(xp.where(present, logs, -xp.inf))
+        shares = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0)), 0.0)
+        scale = xp.log(modes.n_nodes / (shares @ modes.energy))
+        result: Float[Array, " L"] = xp.where(present, (logs - largest + scale) / 2, 0.0)
+        return result
 
     def spectral_std(self, spectrum: Spectrum) -> SpectralStd:
         """Standard deviation of each coefficient of the series.

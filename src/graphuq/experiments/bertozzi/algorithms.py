@@ -4,7 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.bertozzi.setup import choose, converged, protocol, voting
+from graphuq.experiments.bertozzi.setup import converged, protocol, voting
+from graphuq.experiments.problems import choose
 from graphuq.likelihoods import Probit
 
 PAPER = {"projection": 0.1577, "approximation": 0.0261}

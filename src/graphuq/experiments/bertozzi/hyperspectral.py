@@ -16,7 +16,7 @@ from sklearn.cluster import KMeans
 from graphuq.datasets import gas_plume
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.bertozzi.setup import rhat
+from graphuq.experiments.problems import rhat
 from graphuq.inference import MAP, ExpectationPropagation, Point
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.posterior import Posterior

@@ -6,7 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.bertozzi.setup import Chain, choose, converged, protocol, rhat, voting
+from graphuq.experiments.bertozzi.setup import Chain, converged, protocol, voting
+from graphuq.experiments.problems import choose, rhat
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.result import Result
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from graphuq.errors import InvalidInput
 from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.bertozzi.setup import Problem, mnist, moons, share
+from graphuq.experiments.problems import Problem, mnist, moons, share
 from graphuq.inference import MAP
 from graphuq.likelihoods import GinzburgLandau, Probit
 from graphuq.run import infer

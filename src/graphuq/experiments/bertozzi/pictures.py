@@ -7,8 +7,9 @@ from matplotlib.figure import Figure
 
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.bertozzi.hyperspectral import plume
-from graphuq.experiments.bertozzi.setup import converged, mnist, moons, protocol, share, voting
+from graphuq.experiments.bertozzi.setup import converged, protocol, voting
 from graphuq.experiments.bertozzi.variance import PAIRS
+from graphuq.experiments.problems import mnist, moons, share
 from graphuq.likelihoods import Probit
 from graphuq.spectrum import fiedler_signs
 

@@ -8,41 +8,24 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
-from graphuq.datasets import load_mnist, load_voting, two_moons
-from graphuq.diagnostics import Diagnostics
+from graphuq.datasets import load_voting
 from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context
+from graphuq.experiments.problems import Problem
 from graphuq.field import Field, NodeField, series_field
-from graphuq.graphs import complete_graph, knn_graph
+from graphuq.graphs import complete_graph
 from graphuq.inference import PCN
 from graphuq.inference.chains import run_chains
-from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior
-from graphuq.priors import InverseLaplacian
 from graphuq.result import Result
 from graphuq.run import infer
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 from graphuq.stopping import Converged
 from graphuq.target import Target
 
-MOONS_PAIRS, MNIST_PAIRS = 150, 300  # eigenpairs, of the appendix; §5.2 does not say
 KEPT = 2_000  # draws kept of a protocol's chain
-
-
-class Problem(NamedTuple):
-    """A graph's spectrum, and the true sign of every node."""
-
-    spectrum: Spectrum
-    truth: Float[np.ndarray, " N"]
-    images: np.ndarray | None = None
-
-    def posterior(self, likelihood: Likelihood, labelled: Int[np.ndarray, " J"]) -> Posterior:
-        """With the paper's prior and true labels at some nodes."""
-        return Posterior(
-            self.spectrum, InverseLaplacian(), likelihood, labelled, self.truth[labelled]
-        )
 
 
 @lru_cache(maxsize=4)
@@ -53,29 +36,6 @@ def voting(context: Context, algorithm: str = "full", n_eigenpairs: int | None =
     # λ̄ is the last computed eigenvalue.
     spectrum = laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, algorithm=algorithm)
     return Problem(spectrum, data.signs("democrat"))
-
-
-@lru_cache(maxsize=2)
-def moons(noise_std: float, seed: int) -> Problem:
-    """2,000 points in 100 dimensions, complete graph, self-tuning weights with K = 10."""
-    data = two_moons(2000, 100, noise_std, seed=seed)
-    graph = complete_graph(data.features, "self-tuning", n_neighbors=10)
-    spectrum = laplacian_spectrum(graph, n_eigenpairs=MOONS_PAIRS, solver="dense")
-    return Problem(spectrum, data.signs(1))
-
-
-@lru_cache(maxsize=6)
-def mnist(
-    context: Context,
-    pair: tuple[int, int],
-    n_each: int | None = 2000,
-    n_eigenpairs: int = MNIST_PAIRS,
-) -> Problem:
-    """Two digits, 50 principal components, 20 nearest neighbours, self-tuning weights."""
-    data = load_mnist(pair, n_each, n_components=50, folder=context.folder)
-    pictures = load_mnist(pair, n_each, folder=context.folder).features.reshape(-1, 28, 28)
-    spectrum = laplacian_spectrum(knn_graph(data.features, 20), n_eigenpairs=n_eigenpairs)
-    return Problem(spectrum, data.signs(pair[0]), pictures)
 
 
 def truncated(problem: Problem, n_eigenpairs: int) -> Problem:
@@ -92,25 +52,6 @@ def truncated(problem: Problem, n_eigenpairs: int) -> Problem:
         settings={**spectrum.settings, "n_eigenpairs": n_eigenpairs},
     )
     return problem._replace(spectrum=fewer)
-
-
-def choose(
-    truth: Float[np.ndarray, " N"], n_positive: int, n_negative: int, seed: int
-) -> Int[np.ndarray, " J"]:
-    """So many nodes of each class, at random."""
-    rng = np.random.default_rng(seed)
-    return np.concatenate(
-        [
-            rng.choice(np.flatnonzero(truth == sign), count, replace=False)
-            for sign, count in ((1, n_positive), (-1, n_negative))
-        ]
-    )
-
-
-def share(truth: Float[np.ndarray, " N"], fraction: float, seed: int) -> Int[np.ndarray, " J"]:
-    """That fraction of each class, at random, at least one node."""
-    counts = [max(1, round(fraction * int((truth == sign).sum()))) for sign in (1, -1)]
-    return choose(truth, counts[0], counts[1], seed)
 
 
 class Chain(NamedTuple):
@@ -168,9 +109,3 @@ def converged(posterior: Posterior, seed: int, label_mcse: float | None = None) 
             precision="float32",
             stop=Converged(label_mcse=label_mcse),
         )
-
-
-def rhat(result: Result) -> float:
-    """Largest R-hat of a sampler's result."""
-    assert isinstance(result.diagnostics, Diagnostics)
-    return result.diagnostics.rhat

@@ -10,7 +10,8 @@ import numpy as np
 from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.bertozzi.hyperspectral import N_LABELS, plume
-from graphuq.experiments.bertozzi.setup import Problem, choose, mnist, truncated, voting
+from graphuq.experiments.bertozzi.setup import truncated, voting
+from graphuq.experiments.problems import Problem, choose, mnist
 from graphuq.inference import PCN
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.posterior import Posterior

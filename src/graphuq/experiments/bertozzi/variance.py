@@ -9,17 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.bertozzi.setup import (
-    MNIST_PAIRS,
-    Problem,
-    converged,
-    mnist,
-    moons,
-    protocol,
-    rhat,
-    share,
-    truncated,
-)
+from graphuq.experiments.bertozzi.setup import converged, protocol, truncated
+from graphuq.experiments.problems import MNIST_PAIRS, Problem, mnist, moons, rhat, share
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 
 PAIRS = ((4, 9), (3, 8), (0, 6), (5, 7))

@@ -1,0 +1,85 @@
+"""Data sets on their graphs, as more than one paper has them."""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.datasets import load_mnist, two_moons
+from graphuq.diagnostics import Diagnostics
+from graphuq.experiments.base import Context
+from graphuq.graphs import complete_graph, knn_graph
+from graphuq.likelihoods import Likelihood
+from graphuq.posterior import Posterior
+from graphuq.priors import InverseLaplacian, Prior
+from graphuq.result import Result
+from graphuq.spectrum import Spectrum, laplacian_spectrum
+
+MOONS_PAIRS, MNIST_PAIRS = 150, 300  # eigenpairs, of Bertozzi et al.'s appendix; §5.2 does not say
+
+
+class Problem(NamedTuple):
+    """A graph's spectrum, and the true sign of every node."""
+
+    spectrum: Spectrum
+    truth: Float[np.ndarray, " N"]
+    images: np.ndarray | None = None
+
+    def posterior(
+        self,
+        likelihood: Likelihood,
+        labelled: Int[np.ndarray, " J"],
+        prior: Prior | None = None,
+    ) -> Posterior:
+        """With a prior, by default c/λ, and true labels at some nodes."""
+        prior = InverseLaplacian() if prior is None else prior
+        return Posterior(self.spectrum, prior, likelihood, labelled, self.truth[labelled])
+
+
+@lru_cache(maxsize=2)
+def moons(noise_std: float, seed: int) -> Problem:
+    """2,000 points in 100 dimensions, complete graph, self-tuning weights with K = 10."""
+    data = two_moons(2000, 100, noise_std, seed=seed)
+    graph = complete_graph(data.features, "self-tuning", n_neighbors=10)
+    spectrum = laplacian_spectrum(graph, n_eigenpairs=MOONS_PAIRS, solver="dense")
+    return Problem(spectrum, data.signs(1))
+
+
+@lru_cache(maxsize=6)
+def mnist(
+    context: Context,
+    pair: tuple[int, int],
+    n_each: int | None = 2000,
+    n_eigenpairs: int = MNIST_PAIRS,
+) -> Problem:
+    """Two digits, 50 principal components, 20 nearest neighbours, self-tuning weights."""
+    data = load_mnist(pair, n_each, n_components=50, folder=context.folder)
+    pictures = load_mnist(pair, n_each, folder=context.folder).features.reshape(-1, 28, 28)
+    spectrum = laplacian_spectrum(knn_graph(data.features, 20), n_eigenpairs=n_eigenpairs)
+    return Problem(spectrum, data.signs(pair[0]), pictures)
+
+
+def choose(
+    truth: Float[np.ndarray, " N"], n_positive: int, n_negative: int, seed: int
+) -> Int[np.ndarray, " J"]:
+    """So many nodes of each class, at random."""
+    rng = np.random.default_rng(seed)
+    return np.concatenate(
+        [
+            rng.choice(np.flatnonzero(truth == sign), count, replace=False)
+            for sign, count in ((1, n_positive), (-1, n_negative))
+        ]
+    )
+
+
+def share(truth: Float[np.ndarray, " N"], fraction: float, seed: int) -> Int[np.ndarray, " J"]:
+    """That fraction of each class, at random, at least one node."""
+    counts = [max(1, round(fraction * int((truth == sign).sum()))) for sign in (1, -1)]
+    return choose(truth, counts[0], counts[1], seed)
+
+
+def rhat(result: Result) -> float:
+    """Largest R-hat of a sampler's result."""
+    assert isinstance(result.diagnostics, Diagnostics)
+    return result.diagnostics.rhat

@@ -1,0 +1,33 @@
+"""Chen's figures: every one is there, and one of each kind does as it says."""
+
+import numpy as np
+import pytest
+
+from graphuq.experiments import PAPERS, Context
+from graphuq.experiments.base import write_outcome
+
+
+def test_all_of_two_classes_are_there():
+    assert list(PAPERS["chen"]) == [f"figure{k}" for k in range(1, 13)]
+
+
+def test_eigenvectors_of_voting(data_folder, tmp_path):
+    outcome = PAPERS["chen"]["figure1"].run(Context(quick=True, folder=data_folder))
+    correlations = [row["|correlation with the class|"] for row in outcome.rows]
+    assert len(correlations) == 9
+    assert np.argmax(correlations) == 1
+    assert [p.suffix for p in write_outcome(outcome, tmp_path, "figure1")] == [
+        ".csv",
+        ".txt",
+        ".png",
+    ]
+
+
+@pytest.mark.slow
+def test_tau_on_voting(data_folder):
+    outcome = PAPERS["chen"]["figure8"].run(Context(quick=True, folder=data_folder))
+    rows = {row["quantity"]: row for row in outcome.rows}
+    assert rows["seconds"]["R-hat"] < 1.015
+    law = rows["median of tau"]
+    assert 0 <= law["5 %"] < law["converged"] < law["95 %"] <= 40
+    assert rows["accuracy"]["converged"] > 0.6
