@@ -60,8 +60,7 @@ def _trace(pair: Pair, name: str, claim: str) -> Outcome:
         rows,
         f"{name}: median {law['converged']:.2f}, 90 % in {law['5 %']:.2f} to {law['95 %']:.2f} "
         f"({claim}); the paper's chain has {law['protocol']:.2f}. Accuracy "
-        f"{found['accuracy']['converged']:.3f}, {found['seconds']['converged']:.0f} s to R-hat "
-        f"{rhat(pair.converged):.3f}.",
+        f"{found['accuracy']['converged']:.3f}; {pair.state}.",
         draw(pair, name),
     )
 

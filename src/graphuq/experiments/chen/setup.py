@@ -69,6 +69,13 @@ class Pair(NamedTuple):
         }
         return [*rows, {**about, **right}, {**about, **seconds}]
 
+    @property
+    def state(self) -> str:
+        """How far the chains got, in words."""
+        worst = rhat(self.converged)
+        word = "converged" if worst < 1.01 else "NOT converged"
+        return f"{word} in {self.converged.draws.seconds:.0f} s, R-hat {worst:.3f}"
+
     def _accuracy(self, result: Result) -> float:
         return accuracy(result.label_mean, self.truth, result.posterior.labelled)
 
