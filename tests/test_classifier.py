@@ -93,7 +93,7 @@ def test_precomputed_graph_stays_sparse():
 
 
 def test_pipeline_clone_and_search():
-    quick = gq.GraphClassifier(n_neighbors=8, inference="expectation-propagation")
+    quick = gq.GraphClassifier(n_neighbors=8, prior="matern", inference="expectation-propagation")
     pipeline = make_pipeline(StandardScaler(), quick)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphuqWarning)
@@ -171,3 +171,31 @@ def test_without_evidence_the_medians_are_kept(monkeypatch):
     with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha, noise_std"):
         classifier.fit(X, y)
     assert classifier.result_.posterior.prior == gq.priors.Matern(tau=0.25, alpha=4.0)
+
+
+def test_hyperparameters_are_learnt_with_the_labels(tmp_path):
+    prior = gq.priors.Matern(tau=gq.LogUniform(0.05, 2.0), truncation=gq.DiscreteUniform(3, 20))
+    noise = gq.likelihoods.Probit(noise_std=gq.LogNormal(0.1, 0.5))
+    classifier = gq.GraphClassifier(
+        n_neighbors=8, n_eigenpairs=20, prior=prior, likelihood=noise, n_samples=200, n_chains=8
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        classifier.fit(MOONS.features, few_labels(-1))
+    assert (classifier.transduction_ == MOONS.classes).mean() > 0.9
+    learnt = classifier.result_.hyperparameters
+    assert {name: draws.shape[0] for name, draws in learnt.items()} == {
+        "tau": 8,
+        "truncation": 8,
+        "noise_std": 8,
+    }
+    assert "tau" in classifier.result_.convergence_table()
+    classifier.save(tmp_path / "c.nc")
+    again = gq.GraphClassifier.load(tmp_path / "c.nc")
+    assert again.result_.posterior.prior == prior
+    new = MOONS.features[:3] + 0.01
+    np.testing.assert_array_equal(again.predict_proba(new), classifier.predict_proba(new))
+    for name, draws in again.result_.hyperparameters.items():
+        np.testing.assert_array_equal(draws, learnt[name])
+    gq.write_report(classifier.result_, tmp_path / "r.html")
+    assert "LogUniform(0.05, 2)" in (tmp_path / "r.html").read_text(encoding="utf-8")

@@ -9,7 +9,8 @@ from graphuq.cli.app import run
 from graphuq.errors import InvalidInput
 from graphuq.experiments import PAPERS, Context
 from graphuq.experiments.bertozzi import hyperspectral, optimization
-from graphuq.experiments.bertozzi.setup import choose, protocol, share, truncated, voting
+from graphuq.experiments.bertozzi.setup import protocol, truncated, voting
+from graphuq.experiments.problems import choose, share
 
 
 def test_all_tables_and_figures_are_there():

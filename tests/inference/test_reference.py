@@ -66,7 +66,7 @@ def test_step_likelihood_about_a_reference():
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # short on purpose
-@pytest.mark.parametrize("tail", [None, 0.8])
+@pytest.mark.parametrize("tail", [None, pytest.param(0.8, marks=pytest.mark.slow)])
 def test_the_reference_is_a_control_variate(tail):
     """Much less error at the same draws, honestly stated: 60 short runs against the truth."""
     posterior = build(gq.likelihoods.Probit(0.6), tail=tail)

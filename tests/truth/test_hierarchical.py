@@ -133,6 +133,7 @@ def test_hyperparameters_against_quadrature(likelihood, kernel):
     assert np.all(np.abs(found - expected) < 4 * error)
 
 
+@pytest.mark.slow
 def test_that_a_wrong_kernel_is_found_out():
     found, error = estimate(posterior("probit"), SkipsThePrior(PCN()))
     assert np.any(np.abs(found - truth("probit")) > 6 * error)

@@ -93,7 +93,9 @@ def test_wrong_noise_is_noticed():
     ],
     ids=["level-set", "atomic", "noise-free"],
 )
-@pytest.mark.parametrize(("n_eigenpairs", "tail"), [(12, None), (12, 0.8), (3, 0.8)])
+@pytest.mark.parametrize(
+    ("n_eigenpairs", "tail"), [(12, None), pytest.param(12, 0.8, marks=pytest.mark.slow), (3, 0.8)]
+)
 def test_exact_hamiltonian(monkeypatch, likelihood, right, wrong, n_eigenpairs, tail, gram_labels):
     """Every field; with walls' scalar products at hand, and computed on the way."""
     monkeypatch.setattr("graphuq.inference.exact_hamiltonian.GRAM_LABELS", gram_labels)

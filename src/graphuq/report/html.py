@@ -86,6 +86,7 @@ def write_report(
             ),
             ("Most certain nodes", "", _rows(result, identifiers, names, most)),
         ],
+        learnt=_learnt(result),
         worst=_worst_functionals(result) if sampled else [],
         sampled=sampled,
         accuracy=None if judged is None else _accuracy(*judged),
@@ -107,6 +108,16 @@ def _rows(result: Result, ids: np.ndarray, names: tuple[str, str], nodes: np.nda
             "evidence": bool(result.has_evidence[node]),
         }
         for node in nodes
+    ]
+
+
+def _learnt(result: Result) -> list[dict[str, Any]]:
+    """Each number that was learnt: median, and where 90 % of it lies."""
+    return [
+        dict(zip(("low", "median", "high"), np.quantile(draws, (0.05, 0.5, 0.95)), strict=True))
+        | {"name": name, "law": repr(result.posterior.learnt[name])}
+        for name, draws in result.hyperparameters.items()
+        if draws.ndim == 2
     ]
 
 

@@ -130,10 +130,10 @@ def _honest(context: Context, posterior: Posterior) -> dict[str, Any]:
     def run() -> Any:
         return infer(
             posterior,
-            n_samples=context.pick(1000, 4000),
+            n_samples=context.pick(1000, 20_000 if slow else 4000),
             precision="float32",
             seed=context.seed,
-            stop=Converged(label_mcse=None if slow else 0.01),
+            stop=Converged(label_mcse=None if slow and context.quick else 0.01),
         )
 
     if posterior.likelihood.step and len(posterior.labels) > MOST_WALLS:
