@@ -65,6 +65,13 @@ class Experiment:
     run: Callable[[Context], Outcome]
 
 
+def registered(*runs: Callable[[Context], Outcome]) -> dict[str, Experiment]:
+    """Experiments by name: that of the function, the title its docstring."""
+    return {
+        run.__name__: Experiment(run.__name__, (run.__doc__ or "").rstrip("."), run) for run in runs
+    }
+
+
 def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
     """Write ``name.csv``, ``name.txt`` and, where there is a figure, ``name.png``.
 

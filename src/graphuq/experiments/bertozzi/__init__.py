@@ -1,6 +1,6 @@
 """Bertozzi, Luo, Stuart & Zygalakis (2018): figures 2 to 14, tables 1 and 2."""
 
-from graphuq.experiments.base import Experiment
+from graphuq.experiments.base import registered
 from graphuq.experiments.bertozzi.algorithms import figure9
 from graphuq.experiments.bertozzi.hyperspectral import figure10, figure11, figure12
 from graphuq.experiments.bertozzi.marginals import figure4
@@ -9,27 +9,20 @@ from graphuq.experiments.bertozzi.pictures import figure2, figure3, figure5
 from graphuq.experiments.bertozzi.timing import table2
 from graphuq.experiments.bertozzi.variance import figure6, figure7, figure8, table1
 
-EXPERIMENTS = {
-    run.__name__: Experiment(
-        run.__name__,
-        (run.__doc__ or "").rstrip("."),
-        run,
-    )
-    for run in (
-        figure2,
-        figure3,
-        figure4,
-        figure5,
-        figure6,
-        table1,
-        figure7,
-        figure8,
-        figure9,
-        figure10,
-        figure11,
-        figure12,
-        figure13,
-        figure14,
-        table2,
-    )
-}
+EXPERIMENTS = registered(
+    figure2,
+    figure3,
+    figure4,
+    figure5,
+    figure6,
+    table1,
+    figure7,
+    figure8,
+    figure9,
+    figure10,
+    figure11,
+    figure12,
+    figure13,
+    figure14,
+    table2,
+)
