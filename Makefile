@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test slow bench lint report clean
+.PHONY: demo test coverage slow bench lint report clean
 
 # The environment is made once, and again whenever pyproject.toml changes.
 .venv/ready: pyproject.toml
@@ -13,6 +13,9 @@ demo: .venv/ready
 	$(BIN)/graphuq demo --output out/demo
 
 test: .venv/ready
+	$(BIN)/pytest -n 2
+
+coverage: .venv/ready
 	$(BIN)/pytest --cov --cov-report=term:skip-covered -n 2
 
 slow: .venv/ready
