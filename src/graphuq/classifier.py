@@ -1,5 +1,6 @@
 """The scikit-learn face: composes graph, spectrum, posterior and inference; computes nothing."""
 
+import dataclasses
 import json
 import warnings
 from pathlib import Path
@@ -14,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import graphuq.graphs
+from graphuq.certainty import class_probabilities
 from graphuq.errors import (
     IncompatibleParts,
     InvalidInput,
@@ -24,7 +26,7 @@ from graphuq.errors import (
 from graphuq.evidence import maximize_evidence
 from graphuq.graphs import FeatureSpace
 from graphuq.inference.chains import Draws
-from graphuq.labels import check_two_classes, split_labels
+from graphuq.labels import check_classes, split_labels
 from graphuq.options import (
     build_graph,
     check_words,
@@ -70,9 +72,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         What stands for the other eigenvalues; see `graphuq.laplacian_spectrum`.
     prior : {"auto", "matern", "inverse-laplacian"} or Prior, default "auto"
         "auto": `Matern`, its τ and α chosen by `graphuq.maximize_evidence`.
-    likelihood : {"auto", "probit", "level-set", "atomic-noise", "noise-free"} or Likelihood
-        "auto", the default, is probit, its γ chosen by `graphuq.maximize_evidence`; by another
-        name, with the defaults of its class.
+    likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
+        "auto": `Probit`, for several classes `Softmax`, its γ chosen by
+        `graphuq.maximize_evidence`; by another name ("atomic-noise", "noise-free",
+        "ginzburg-landau"), with the defaults of its class. Its number of classes is that of ``y``.
+    most_classes : int, optional
+        Classes that there may be, those without a label included; how many there are is learnt,
+        and `novelty_` says where they might be.
     inference : str, Kernel or Approximation, default "auto"
         "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
         "expectation-propagation" answers at once, without a bound on its error; "pcn",
@@ -101,11 +107,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     Attributes
     ----------
-    classes_ : numpy.ndarray, shape (2,)
+    classes_ : numpy.ndarray, shape (K,)
     transduction_ : numpy.ndarray, shape (N,)
         Class of each row of ``X``.
-    label_distributions_ : numpy.ndarray, shape (N, 2)
-        Their probabilities.
+    label_distributions_ : numpy.ndarray, shape (N, K)
+        Their probabilities, given that the class is one of these.
+    novelty_ : numpy.ndarray, shape (N,)
+        Probability that it is one of which there is no label; 0 without ``most_classes``.
     result_ : Result
         The whole posterior, with its diagnostics.
     graph_ : Graph
@@ -138,6 +146,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         tail: Any = False,
         prior: Any = "auto",
         likelihood: Any = "auto",
+        most_classes: Any = None,
         inference: Any = "auto",
         n_samples: Any = 4000,
         n_chains: Any = None,
@@ -160,6 +169,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.tail = tail
         self.prior = prior
         self.likelihood = likelihood
+        self.most_classes = most_classes
         self.inference = inference
         self.n_samples = n_samples
         self.n_chains = n_chains
@@ -180,8 +190,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array_like, shape (N, d), or weights of shape (N, N) with ``graph="precomputed"``
         y : array_like, shape (N,)
-            Class of each row, or ``missing_label``, NaN, None or "" where it is unknown.
-            Exactly two classes.
+            Class of each row, or ``missing_label``, NaN, None or "" where it is unknown. Two
+            classes or more.
 
         Returns
         -------
@@ -195,7 +205,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         """
         check_words(self.graph, self.n_neighbors, self.n_eigenpairs)
         precomputed = self.graph == "precomputed"
-        prior, likelihood = prior_of(self.prior), likelihood_of(self.likelihood)
+        prior = prior_of(self.prior)
+        likelihood_of(self.likelihood)  # an unknown word is an error before any work
         method = method_of(self.inference)
         X = validate_data(
             self,
@@ -209,14 +220,17 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         require(len(values) == X.shape[0], "y", f"{len(values)} values", f"X has {X.shape[0]} rows")
         check_classification_targets(values[given])
         self.classes_, codes = np.unique(values[given], return_inverse=True)
-        check_two_classes(self.classes_, self.missing_label)
+        check_classes(self.classes_, self.missing_label)
+        likelihood = likelihood_of(self.likelihood, len(self.classes_))
 
         self.graph_ = build_graph(self.graph, X, self.n_neighbors, self.weights, self.scale)
         n_eigenpairs = None if isinstance(self.n_eigenpairs, str) else self.n_eigenpairs
         spectrum = laplacian_spectrum(self.graph_, self.laplacian, n_eigenpairs, tail=self.tail)
         labelled = np.flatnonzero(given)
-        posterior = Posterior(spectrum, prior, likelihood, labelled, 2.0 * codes - 1.0)
-        if auto := chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs):
+        labels = codes if likelihood.several else 2 * codes - 1
+        posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
+        auto = chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs)
+        if auto and not posterior.learnt:
             try:
                 posterior = maximize_evidence(posterior, auto).posterior
             except (InvalidInput, IncompatibleParts) as error:
@@ -226,6 +240,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
                     NotConvergedWarning,
                     stacklevel=2,
                 )
+        if self.most_classes is not None:
+            likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.most_classes)
+            labels = codes if likelihood.several else posterior.labels
+            posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
         self.result_ = infer(
             posterior,
             method,
@@ -260,11 +278,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         classes: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return classes
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "M 2"]:
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "M K"]:
         """Probability of each class for each row, in the graph or not.
 
         A row that is in the graph has its own posterior; another has that of the weighted mean
-        of its neighbours (`Spectrum.extend`); one without neighbours has the prior's 1/2.
+        of its neighbours (`Spectrum.extend`); one without neighbours has the prior's 1/K.
 
         Parameters
         ----------
@@ -273,14 +291,17 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        numpy.ndarray, shape (M, 2)
-            Columns in the order of ``classes_``.
+        numpy.ndarray, shape (M, K)
+            Columns in the order of ``classes_``; given that the class is one of these.
         """
-        mean = self.predict_summaries(X).label_mean
-        return np.stack([1 - mean, 1 + mean], axis=1) / 2
+        return self._known_and_novel(self.predict_summaries(X).label_mean)[0]
+
+    def predict_novelty(self, X: Any) -> Float[np.ndarray, " M"]:
+        """Probability that a row is of a class without any label; see ``most_classes``."""
+        return self._known_and_novel(self.predict_summaries(X).label_mean)[1]
 
     def predict_summaries(self, X: Any) -> NodeSummaries:
-        """Label mean, Monte-Carlo error, latent mean and deviation of each row."""
+        """Label mean, Monte-Carlo error, latent mean and deviation of each row; see `Result`."""
         check_is_fitted(self)
         eigenvectors, scale, known = self._rows(X)
         summaries = self.result_.at_rows(eigenvectors, scale)
@@ -289,8 +310,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             values[inside] = getattr(self.result_, name)[known[inside]]
         return summaries
 
-    def predict_interval(self, X: Any, probability: float = 0.95) -> Float[np.ndarray, "M 2"]:
-        """Equal-tailed credible interval of the latent u of each row."""
+    def predict_interval(self, X: Any, probability: float = 0.95) -> Float[np.ndarray, "M *K 2"]:
+        """Equal-tailed credible interval of the latent u of each row, or of each of its fields."""
         check_is_fitted(self)
         eigenvectors, scale, known = self._rows(X)
         interval = self.result_.interval_at_rows(eigenvectors, scale, probability)
@@ -361,10 +382,23 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         return classifier
 
     def _describe(self) -> None:
-        self.label_distributions_ = self.result_.class_probabilities
-        self.transduction_ = self.classes_[(self.result_.labels > 0).astype(int)]
+        known, self.novelty_ = self._known_and_novel(self.result_.label_mean)
+        self.label_distributions_ = known
+        self.transduction_ = self.classes_[known.argmax(axis=1)]
         answer = self.result_.answer
         self.n_iter_ = answer.n_samples if isinstance(answer, Draws) else answer.n_iterations
+
+    def _known_and_novel(
+        self, label_mean: Float[np.ndarray, "M *K"]
+    ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
+        """Probabilities of the classes that have labels, and of all others together."""
+        probability, n_known = class_probabilities(label_mean), len(self.classes_)
+        known, novel = probability[:, :n_known], probability[:, n_known:].sum(axis=1)
+        if n_known == probability.shape[1]:
+            return known, novel
+        total = known.sum(axis=1)[:, None]
+        even = np.full_like(known, 1 / n_known)
+        return np.divide(known, total, out=even, where=total > 0), novel
 
     def _rows(
         self, X: Any
@@ -389,7 +423,6 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = self.graph == "precomputed"
         tags.input_tags.pairwise = self.graph == "precomputed"
         return tags

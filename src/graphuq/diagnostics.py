@@ -123,7 +123,7 @@ class ApproximationDiagnostics:
 
 @singledispatch
 def diagnose(
-    answer: Draws | Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]
+    answer: Draws | Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
 ) -> Diagnostics | ApproximationDiagnostics:
     """Judge what a sampler or an approximation found."""
     raise TypeError(f"no diagnostics of {type(answer).__name__}")
@@ -131,7 +131,7 @@ def diagnose(
 
 @diagnose.register
 def _(
-    answer: Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]
+    answer: Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
 ) -> ApproximationDiagnostics:
     return ApproximationDiagnostics(
         answer.description, answer.n_iterations, answer.seconds, isinstance(answer, Point)
@@ -142,6 +142,7 @@ def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C
     """Functionals that stand for the whole field: its mean given the draw at some nodes.
 
     50 nodes at random, unlabelled ones first, the log likelihood, and every number that is learnt.
+    Of several classes one field at each node, in turn.
     """
     spectrum = posterior.spectrum
     position = node_positions(posterior)
@@ -155,17 +156,24 @@ def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C
         rows_of(posterior)[nodes],
     )
     shape = draws.n_chains, draws.n_samples
+    names = [f"u[{node}]" for node in nodes]
+    if posterior.likelihood.several:
+        classes = np.arange(len(nodes)) % posterior.n_classes
+        mean = mean[np.arange(len(nodes)), :, classes]
+        names = [f"u[{node},{k}]" for node, k in zip(nodes, classes, strict=True)]
     latent = {
-        f"u[{node}]": values.reshape(shape)
-        for node, values in zip(nodes, mean, strict=True)
+        name: values.reshape(shape)
+        for name, values in zip(names, mean, strict=True)
         # A node whose conditional mean never moves (no evidence) has nothing to converge.
         if np.ptp(values) > 1e-9
     }
-    learnt = {
-        name: values.astype(np.float64)
-        for name, values in draws.hyperparameters.items()
-        if values.ndim == 2
-    }
+    learnt = {}
+    for name, values in draws.hyperparameters.items():
+        if values.ndim == 2:
+            learnt[name] = values.astype(np.float64)
+        elif posterior.per_class and values.shape[2:] == (posterior.n_classes,):
+            for k in range(posterior.n_classes):
+                learnt[f"{name}[{k}]"] = values[..., k].astype(np.float64)
     return {"log_likelihood": draws.log_likelihood.astype(np.float64), **learnt, **latent}
 
 
@@ -246,7 +254,7 @@ def worst(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
 
 
 @diagnose.register
-def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, " N"]) -> Diagnostics:
+def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]) -> Diagnostics:
     draws = answer
     rhat, ess_bulk, ess_tail = worst(convergence_table(sketch(posterior, draws)))
     return Diagnostics(

@@ -16,7 +16,7 @@ from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import Conditioned, Field
 from graphuq.inference.base import with_dtype
 from graphuq.inference.expectation_propagation import log_evidence, settle
-from graphuq.likelihoods import Likelihood
+from graphuq.likelihoods import LevelSet, Likelihood, NoiseFree, Probit
 from graphuq.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
 from graphuq.target import Target
@@ -61,7 +61,8 @@ class EvidenceMaximum:
     values : dict
         Name → value of each hyperparameter that was chosen.
     log_evidence : float
-        ``log p(labels)`` there, by expectation propagation, without the hyperprior.
+        ``log p(labels)`` there, by expectation propagation, without the hyperprior; of several
+        classes half the sum over classes of that of each against the rest.
     n_evaluations : int
         Of the evidence, most of them with its gradient.
     """
@@ -82,6 +83,9 @@ def maximize_evidence(
     truncation, a whole number, is then the best of ℓ, ℓ/√2, ℓ/2, …, after which the search goes
     on; its hyperprior is log-normal about ℓ.
 
+    Of several classes, what is maximised is half the sum over the classes of the evidence of each
+    against the rest: a composite likelihood, which for two classes is the evidence itself.
+
     Parameters
     ----------
     posterior : Posterior
@@ -100,7 +104,7 @@ def maximize_evidence(
     Raises
     ------
     IncompatibleParts
-        If the likelihood speaks of every node.
+        If the likelihood speaks of every node, or something is learnt by sampling.
     InvalidInput
         If the parts have no hyperparameter of a name, or expectation propagation does not settle
         at the start.
@@ -119,6 +123,11 @@ def maximize_evidence(
         raise IncompatibleParts(
             f"{posterior.likelihood} has no evidence by expectation propagation: its wells "
             "at every node make many modes; choose hyperparameters with Probit()"
+        )
+    if posterior.learnt:
+        raise IncompatibleParts(
+            f"{', '.join(posterior.learnt)} is learnt by sampling; give a number to have the "
+            "evidence choose hyperparameters"
         )
     offered = _hyperparameters(posterior)
     names = offered if names is None else list(names)
@@ -183,7 +192,7 @@ def _with_values(posterior: Posterior, values: dict[str, Any]) -> Posterior:
 
     prior: Prior = updated("prior")
     likelihood: Likelihood = updated("likelihood")
-    return Posterior(posterior.spectrum, prior, likelihood, posterior.labelled, posterior.labels)
+    return dataclasses.replace(posterior, prior=prior, likelihood=likelihood)
 
 
 def _truncations(posterior: Posterior) -> list[int]:
@@ -196,11 +205,29 @@ def _truncations(posterior: Posterior) -> list[int]:
     return kept
 
 
+def _against_the_rest(posterior: Posterior) -> list[Float[np.ndarray, " J"]]:
+    """Labels ±1 of each class that has some, against all others; or those of the two there are."""
+    if not posterior.likelihood.several:
+        return [posterior.labels]
+    return [np.where(posterior.labels == k, 1.0, -1.0) for k in np.unique(posterior.labels)]
+
+
+def _of_two_classes(likelihood: Any) -> Any:
+    """What the likelihood says of a class against the rest."""
+    if not likelihood.several:
+        return likelihood
+    if isinstance(likelihood, LevelSet):  # a label costs 2/γ² of two classes, 1/γ² of several
+        return LevelSet(likelihood.noise_std * np.sqrt(2.0))
+    return NoiseFree() if likelihood.step else Probit(likelihood.noise_std)
+
+
 class _Search:
     """A quasi-Newton search for the largest evidence over logarithms of hyperparameters."""
 
     def __init__(self, posterior: Posterior, names: list[str], hyperprior: bool) -> None:
         self.posterior, self.names, self.hyperprior = posterior, names, hyperprior
+        self.labellings = _against_the_rest(posterior)
+        self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation = posterior.spectrum.n_eigenpairs
         self.n_evaluations = 0
         own = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
@@ -232,29 +259,32 @@ class _Search:
         self.n_evaluations += 1
         kept = self.truncation if truncation is None else truncation
         std, derivatives = self._spectral_std(at, kept)
-        with jax.enable_x64(True):
-            target = with_dtype(self._target(at, std), jnp.float64)
-            for damping in DAMPINGS:
-                value, (field, likelihood), settled = _evidence_and_gradient(
-                    target, jnp.asarray(damping)
-                )
-                if bool(settled) and np.isfinite(float(value)):
-                    break
-            else:
-                return FAILED, np.zeros_like(at)
-        gradient = np.zeros_like(at)
-        for k, name in enumerate(self.names):
-            if _owner(self.posterior, name) == "prior":
-                by_modes, by_tail = derivatives[name]
-                gradient[k] = np.asarray(field.modes) @ by_modes + float(field.tail) * by_tail
-            else:
-                gradient[k] = float(getattr(likelihood, name)) * np.exp(at[k])
+        total, gradient = 0.0, np.zeros_like(at)
+        for labels in self.labellings:
+            with jax.enable_x64(True):
+                target = with_dtype(self._target(at, std, labels), jnp.float64)
+                for damping in DAMPINGS:
+                    value, (field, likelihood), settled = _evidence_and_gradient(
+                        target, jnp.asarray(damping)
+                    )
+                    if bool(settled) and np.isfinite(float(value)):
+                        break
+                else:
+                    return FAILED, np.zeros_like(at)
+            total += self.weight * float(value)
+            for k, name in enumerate(self.names):
+                if _owner(self.posterior, name) == "prior":
+                    by_modes, by_tail = derivatives[name]
+                    by_name = np.asarray(field.modes) @ by_modes + float(field.tail) * by_tail
+                else:
+                    by_name = float(getattr(likelihood, name)) * np.exp(at[k])
+                gradient[k] += self.weight * by_name
         slope = -gradient
         if self.hyperprior:
             laws = [HYPERPRIORS[name] for name in self.names]
             medians = np.log([law.median for law in laws])
             slope = slope + (at - medians) / np.square([law.log_std for law in laws])
-        return self.penalty(at) + self.cost_of(kept) - float(value), slope
+        return self.penalty(at) + self.cost_of(kept) - total, slope
 
     def climb(self, at: np.ndarray) -> tuple[np.ndarray, float]:
         """The best point found from here, and its loss."""
@@ -294,15 +324,15 @@ class _Search:
                 )
         return std(), derivatives
 
-    def _target(self, at: np.ndarray, std: SpectralStd) -> Target:
+    def _target(self, at: np.ndarray, std: SpectralStd, labels: Float[np.ndarray, " J"]) -> Target:
         posterior, spectrum = self.posterior, self.posterior.spectrum
-        likelihood = posterior.likelihood
+        likelihood = _of_two_classes(posterior.likelihood)
         for name, value in self.values(at).items():
             if _owner(posterior, name) == "likelihood":
                 likelihood = dataclasses.replace(likelihood, **{name: value})
         labelled = posterior.labelled
         rows, scale = spectrum.eigenvectors[labelled], spectrum.node_scale[labelled]
-        return Target(SeriesField(rows, scale, std.modes, std.tail), likelihood, posterior.labels)
+        return Target(SeriesField(rows, scale, std.modes, std.tail), likelihood, labels)
 
 
 @eqx.filter_jit

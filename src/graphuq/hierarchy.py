@@ -1,8 +1,9 @@
 """A posterior some of whose hyperparameters are learnt, in white coordinates.
 
-White are the coefficients ξ of the series and, after them, one coordinate w for each number that is
-learnt (`graphuq.hyperparameters`): ``u_L = Q_L (s(θ(w)) ξ)``. ξ and θ are independent a priori, the
-non-centred form (Papaspiliopoulos, Roberts & Sköld 2007; Chen, (7) and (8)).
+White are the coefficients ξ of the series, of several classes one class after the other, and after
+them one coordinate w for each number that is learnt (`graphuq.hyperparameters`):
+``u_L = Q_L (s(θ(w)) ξ)``. ξ and θ are independent a priori, the non-centred form
+(Papaspiliopoulos, Roberts & Sköld 2007; Chen, (7) and (8)).
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts
-from graphuq.field import LowRankField
+from graphuq.field import Field, LowRankField
 from graphuq.hyperparameters import Quantile, Steps, is_learnt
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Modes, Prior
@@ -30,6 +31,7 @@ class Learnt(eqx.Module):
     of_prior: bool = eqx.field(static=True)
     begin: int = eqx.field(static=True)
     size: int | None = eqx.field(static=True)  # None: a plain number, of one coordinate
+    of_class: int | None = eqx.field(static=True)  # None: shared by all
     quantile: Quantile | Steps
 
     @property
@@ -60,9 +62,11 @@ class HierarchicalTarget(eqx.Module):
     modes : Modes
     prior, likelihood
         NaN where a number is learnt.
-    labels : array of ±1, shape (J,)
+    labels : array of ±1, or of codes of classes, shape (J,)
         0 where a likelihood that speaks of every node is given no label.
     learnt : tuple of Learnt
+    n_fields : int
+        One, or one for each class.
     """
 
     rows: Float[Array, "J L"]
@@ -72,6 +76,7 @@ class HierarchicalTarget(eqx.Module):
     likelihood: Likelihood
     labels: Float[Array, " J"]
     learnt: tuple[Learnt, ...]
+    n_fields: int = eqx.field(static=True)
 
     @staticmethod
     def of(
@@ -80,8 +85,9 @@ class HierarchicalTarget(eqx.Module):
         likelihood: Likelihood,
         nodes: np.ndarray,
         labels: np.ndarray,
+        per_class: bool = False,
     ) -> "HierarchicalTarget":
-        """Gather what the chain needs.
+        """Gather what the chain needs; ``per_class``: each class has a prior of its own.
 
         Raises
         ------
@@ -103,13 +109,16 @@ class HierarchicalTarget(eqx.Module):
             0.0,
             modes.n_nodes,
         )
-        learnt, begin = [], n_kept
+        n_fields = likelihood.n_fields
+        learnt, begin = [], n_kept * n_fields
         for part in (prior, likelihood):
             for name, law in part.learnt.items():
                 size = prior.n_values(name, n_kept) if part is prior else None
                 quantile = Steps.of(law) if law.discrete else Quantile.of(law)
-                learnt.append(Learnt(name, part is prior, begin, size, quantile))
-                begin += size or 1
+                own = range(n_fields) if per_class and part is prior else [None]
+                for k in own:
+                    learnt.append(Learnt(name, part is prior, begin, size, k, quantile))
+                    begin += size or 1
         return HierarchicalTarget(
             rows=spectrum.eigenvectors[nodes, :n_kept],
             scale=spectrum.node_scale[nodes],
@@ -118,6 +127,7 @@ class HierarchicalTarget(eqx.Module):
             likelihood=_filled(likelihood, dict.fromkeys(likelihood.learnt, np.nan)),
             labels=labels,
             learnt=tuple(learnt),
+            n_fields=n_fields,
         )
 
     @property
@@ -126,51 +136,96 @@ class HierarchicalTarget(eqx.Module):
         return int(self.rows.shape[1])
 
     @property
+    def n_coefficients(self) -> int:
+        """White coordinates of the field, all classes together."""
+        return self.n_modes * self.n_fields
+
+    @property
     def dimension(self) -> int:
         """Number of white coordinates."""
-        return self.n_modes + sum(part.size or 1 for part in self.learnt)
+        return self.n_coefficients + sum(part.size or 1 for part in self.learnt)
 
     def values(self, white: Float[Array, " n"]) -> dict[str, Array]:
-        """The hyperparameters at a point."""
-        return {part.name: part.value(white) for part in self.learnt}
+        """The hyperparameters at a point; those of each class along the first axis."""
+        values: dict[str, Any] = {}
+        for part in self.learnt:
+            values.setdefault(part.name, []).append(part.value(white))
+        by_class = {part.name for part in self.learnt if part.of_class is not None}
+        return {k: jnp.stack(v) if k in by_class else v[0] for k, v in values.items()}
 
-    def parts(self, white: Float[Array, " n"]) -> tuple[Prior, Likelihood]:
-        """Prior and likelihood with the hyperparameters of a point."""
-        prior, likelihood = (
-            _filled(part, {p.name: p.value(white) for p in self.learnt if p.of_prior == is_prior})
-            for part, is_prior in ((self.prior, True), (self.likelihood, False))
-        )
-        return prior, likelihood
+    def prior_of(self, white: Float[Array, " n"], of_class: int | None = None) -> Prior:
+        """The prior with the hyperparameters of a point: the shared one, or that of a class."""
+        own = [p for p in self.learnt if p.of_prior and p.of_class == of_class]
+        return _filled(self.prior, {p.name: p.value(white) for p in own})
 
-    def coefficients(self, white: Float[Array, " n"]) -> Float[Array, " L"]:
-        """``s(θ) ξ``: those of the eigenvectors."""
-        prior, _ = self.parts(white)
-        result: Array = prior.std_of(self.modes).modes * white[: self.n_modes]
-        return result
+    def likelihood_of(self, white: Float[Array, " n"]) -> Likelihood:
+        """The likelihood with the hyperparameters of a point."""
+        own = [p for p in self.learnt if not p.of_prior]
+        return _filled(self.likelihood, {p.name: p.value(white) for p in own})
+
+    def std(self, white: Float[Array, " n"]) -> Float[Array, "*K L"]:
+        """Standard deviations of the series at a point, of each class where it has its own."""
+        if any(part.of_class is not None for part in self.learnt):
+            priors = [self.prior_of(white, k) for k in range(self.n_fields)]
+            return jnp.stack([prior.std_of(self.modes).modes for prior in priors])
+        return jnp.asarray(self.prior_of(white).std_of(self.modes).modes)
+
+    def white_coefficients(self, white: Float[Array, " n"]) -> Float[Array, "*K L"]:
+        """ξ, of several classes in rows."""
+        xi = white[: self.n_coefficients]
+        return xi.reshape(self.n_fields, self.n_modes) if self.n_fields > 1 else xi
+
+    def coefficients(self, white: Float[Array, " n"]) -> Float[Array, " m"]:
+        """``s(θ) ξ``: those of the eigenvectors, one class after the other."""
+        xi = self.white_coefficients(white)
+        return (jnp.broadcast_to(self.std(white), xi.shape) * xi).ravel()
 
     def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
         """Log likelihood of all labels, up to a constant."""
-        prior, likelihood = self.parts(white)
-        coefficients = prior.std_of(self.modes).modes * white[: self.n_modes]
-        return likelihood.log_prob(self.scale * (self.rows @ coefficients), self.labels).sum()
+        return self.given(white).log_likelihood(white[: self.n_coefficients])
 
     def given(self, white: Float[Array, " n"]) -> Target:
         """The posterior of ξ given the hyperparameters of a point."""
-        prior, likelihood = self.parts(white)
-        std = prior.std_of(self.modes).modes
-        field = LowRankField(
-            factor=self.scale[:, None] * self.rows * std[None, :],
-            coefficient_map=jnp.diag(std),
-            mode_variance=std**2,
-            tail_std=0.0,
-        )
-        return Target(field, likelihood, self.labels)
+        field = SeriesAtLabelled(self.rows, self.scale, self.std(white), self.n_fields)
+        return Target(field, self.likelihood_of(white), self.labels)
 
     def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
         """Hyperparameters from their prior, and a field near the labels given them."""
         key_values, key_field = jax.random.split(key)
         white = jax.random.normal(key_values, (self.dimension,), self.labels.dtype)
-        return white.at[: self.n_modes].set(self.given(white).start(key_field))
+        return white.at[: self.n_coefficients].set(self.given(white).start(key_field))
+
+
+class SeriesAtLabelled(Field):
+    """The series at the labelled nodes, in its own white coefficients."""
+
+    rows: Float[Array, "J L"]
+    scale: Float[Array, " J"]
+    std: Float[Array, "*K L"]
+    classes: int = eqx.field(static=True)
+
+    @property
+    def n_fields(self) -> int:
+        """One, or one for each class."""
+        return self.classes
+
+    @property
+    def alike(self) -> bool:
+        """Unless each class has a prior of its own."""
+        return self.std.ndim == 1
+
+    @property
+    def dimension(self) -> int:
+        """Number of coefficients, all classes together."""
+        return int(self.rows.shape[1]) * self.n_fields
+
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J *K"]:
+        """Field ``u_L`` at the labelled nodes."""
+        if self.n_fields == 1:
+            return self.scale * (self.rows @ (self.std * white))
+        coefficients = jnp.broadcast_to(self.std, (self.n_fields, self.rows.shape[1]))
+        fields = self.rows @ (coefficients * white.reshape(coefficients.shape)).T
+        return self.scale[:, None] * fields
 
 
 def coefficient_field(spectrum: Spectrum, nodes: np.ndarray, n_modes: int) -> LowRankField:

@@ -65,19 +65,12 @@ def _same(value: Any, missing_label: Any) -> bool:
     return bool(value == missing_label)
 
 
-def check_two_classes(classes: np.ndarray, missing_label: Any) -> None:
-    """Demand exactly two classes among the given labels."""
-    if len(classes) == 2:
-        return
+def check_classes(classes: np.ndarray, missing_label: Any) -> None:
+    """Demand two classes at least among the given labels."""
     hint = f" ({missing_label!r} means unlabelled; missing_label=None makes it a class)"
-    if len(classes) == 1:
-        raise InvalidInput(
-            "y",
-            f"labels of one class only: {classes.tolist()}",
-            "label rows of both classes" + (hint if missing_label is not None else ""),
-        )
-    raise InvalidInput(
+    require(
+        len(classes) > 1,
         "y",
-        f"{len(classes)} classes: {classes[:5].tolist()}. Only binary classification is supported",
-        "keep two classes",
+        f"labels of one class only: {classes.tolist()}",
+        "label rows of two classes or more" + (hint if missing_label is not None else ""),
     )

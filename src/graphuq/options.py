@@ -1,5 +1,6 @@
 """What the words mean that users type: names → parts, and the rules behind "auto"."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph, SelfTuning, complete_graph, from_adjacency, knn_graph
+from graphuq.hyperparameters import DiscreteUniform
 from graphuq.inference import (
     MAP,
     PCN,
@@ -16,6 +18,7 @@ from graphuq.inference import (
     ExpectationPropagation,
     Hamiltonian,
     Kernel,
+    Laplace,
 )
 from graphuq.likelihoods import (
     AtomicNoise,
@@ -24,6 +27,7 @@ from graphuq.likelihoods import (
     Likelihood,
     NoiseFree,
     Probit,
+    Softmax,
 )
 from graphuq.priors import InverseLaplacian, Matern, Prior
 
@@ -33,6 +37,7 @@ USUAL_SHARPNESS = {"knn": 4.0, "complete": 0.5}
 LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {
     "auto": Probit,
     "probit": Probit,
+    "softmax": Softmax,
     "level-set": LevelSet,
     "atomic-noise": AtomicNoise,
     "noise-free": NoiseFree,
@@ -49,6 +54,7 @@ METHODS: dict[str, Callable[[], Kernel | Approximation | None]] = {
     "elliptical-slice": EllipticalSlice,
     "exact-hamiltonian": ExactHamiltonian,
     "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
+    "laplace": Laplace,
     "map": MAP,
     "expectation-propagation": ExpectationPropagation,
 }
@@ -59,9 +65,26 @@ def prior_of(prior: Any) -> Prior:
     return _resolve(prior, PRIORS, Prior, "prior")
 
 
-def likelihood_of(likelihood: Any) -> Likelihood:
-    """The likelihood of a name, or the likelihood itself."""
-    return _resolve(likelihood, LIKELIHOODS, Likelihood, "likelihood")
+def likelihood_of(likelihood: Any, n_classes: int = 2, most_classes: int | None = None) -> Any:
+    """The likelihood of a name, or the likelihood itself, for so many classes.
+
+    For several, "auto" is `Softmax`. Up to ``most_classes``, how many there are is learnt.
+    """
+    if n_classes > 2 and _is(likelihood, "auto"):
+        likelihood = "softmax"
+    found = _resolve(likelihood, LIKELIHOODS, Likelihood, "likelihood")
+    count: Any = n_classes
+    if most_classes is not None and most_classes > n_classes:
+        count = DiscreteUniform(n_classes, most_classes)
+    if not hasattr(found, "n_classes"):
+        require(
+            count == 2,
+            "likelihood",
+            f"{found} is of two classes, and there are {n_classes} or more",
+            "use softmax, probit, level-set or noise-free",
+        )
+        return found
+    return dataclasses.replace(found, n_classes=count)
 
 
 def method_of(inference: Any) -> Kernel | Approximation | None:

@@ -1,5 +1,6 @@
 """A figure a function. Each returns a matplotlib ``Figure`` and shows nothing."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -62,13 +63,20 @@ def plot_embedding(result: Result) -> Figure:
     first = min(spectrum.n_components, spectrum.n_eigenpairs - 1)
     second = min(first + 1, spectrum.n_eigenpairs - 1)
     x, y = spectrum.eigenvectors[:, first], spectrum.eigenvectors[:, second]
+    several = result.label_mean.ndim == 2
     style: dict[str, Any] = {"cmap": LABEL_COLORS, "vmin": -1, "vmax": 1}
+    shown = result.label_mean
+    if several:
+        style = {"cmap": class_colors(result.posterior.n_classes), "vmin": -0.5}
+        style["vmax"] = result.posterior.n_classes - 0.5
+        shown = result.labels
     drawn: Any
     if result.n_nodes > MANY_NODES:
-        drawn = axes.hexbin(x, y, C=result.label_mean, gridsize=120, **style)
+        reduce: Any = _most_frequent if several else np.mean
+        drawn = axes.hexbin(x, y, C=shown, gridsize=120, reduce_C_function=reduce, **style)
     else:
         size = float(np.clip(20_000 / result.n_nodes, 4, 25))
-        drawn = axes.scatter(x, y, c=result.label_mean, s=size, linewidths=0, **style)
+        drawn = axes.scatter(x, y, c=shown, s=size, linewidths=0, **style)
         drawn.set_rasterized(True)
     labelled = result.posterior.labelled
     if len(labelled) <= 1000:
@@ -83,19 +91,42 @@ def plot_embedding(result: Result) -> Figure:
             **style,
         )
         axes.legend(frameon=False)
-    figure.colorbar(drawn, label="label mean")
+    what = "most probable class" if several else "label mean"
+    bar = figure.colorbar(drawn, label=what)
+    if several:
+        bar.set_ticks(range(result.posterior.n_classes))
     axes.set(
         xlabel=f"eigenvector {first}",
         ylabel=f"eigenvector {second}",
-        title="Nodes by eigenvectors, coloured by label mean",
+        title=f"Nodes by eigenvectors, coloured by {what}",
     )
     return figure
 
 
-def plot_certainty(result: Result, class_names: tuple[str, str] = ("−1", "+1")) -> Figure:
-    """Histogram of label means over unlabelled nodes: certain at the ends, torn in the middle."""
+def class_colors(n_classes: int) -> Any:
+    """A colour map of so many colours, as far apart as may be."""
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    few = matplotlib.colormaps["tab10" if n_classes <= 10 else "tab20"].colors  # type: ignore[attr-defined]
+    return ListedColormap([few[k % len(few)] for k in range(n_classes)])
+
+
+def _most_frequent(values: Any) -> float:
+    return float(np.bincount(np.asarray(values, dtype=int)).argmax())
+
+
+def plot_certainty(result: Result, class_names: Sequence[str] = ("−1", "+1")) -> Figure:
+    """Histogram of label means over unlabelled nodes: certain at the ends, torn in the middle.
+
+    Of several classes, of the probability of the most probable one, by class.
+    """
     figure, axes = _figure()
     unlabelled = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
+    if result.label_mean.ndim == 2:
+        shown = unlabelled if len(unlabelled) else np.arange(result.n_nodes)
+        _certainty_by_class(axes, result, shown, class_names)
+        return figure
     values = result.label_mean[unlabelled] if len(unlabelled) else result.label_mean
     bins: Any = np.linspace(-1, 1, 41)
     bars: Any
@@ -114,6 +145,31 @@ def plot_certainty(result: Result, class_names: tuple[str, str] = ("−1", "+1")
     return figure
 
 
+def _certainty_by_class(
+    axes: Axes, result: Result, nodes: Int[np.ndarray, " M"], class_names: Sequence[str]
+) -> None:
+    n_classes = result.posterior.n_classes
+    names = [
+        str(class_names[k]) if k < len(class_names) else f"class {k}" for k in range(n_classes)
+    ]
+    labels, probability = result.labels[nodes], result.label_mean[nodes].max(axis=1)
+    colors = class_colors(n_classes)
+    bins: Any = np.linspace(1 / n_classes, 1, 31)
+    axes.hist(
+        [probability[labels == k] for k in range(n_classes)],
+        bins=bins,
+        stacked=True,
+        color=[colors(k) for k in range(n_classes)],
+        label=names,
+    )
+    axes.legend(frameon=False, fontsize=7, ncols=1 + n_classes // 11)
+    axes.set(
+        xlabel="probability of the most probable class",
+        ylabel="unlabelled nodes",
+        title="How certain the labels are",
+    )
+
+
 def plot_reliability(curve: ReliabilityCurve) -> Figure:
     """Accuracy by confidence, with two binomial standard errors; on the diagonal, well calibrated.
 
@@ -123,7 +179,8 @@ def plot_reliability(curve: ReliabilityCurve) -> Figure:
         Of `graphuq.scores.reliability_curve`.
     """
     figure, axes = _figure()
-    axes.plot([0.5, 1], [0.5, 1], "--", color=GREY, linewidth=1, label="well calibrated")
+    least = min(0.5, float(curve.confidence.min()))
+    axes.plot([least, 1], [least, 1], "--", color=GREY, linewidth=1, label="well calibrated")
     # Half a node more on either side: of few nodes that are all right, little is known.
     share = (curve.accuracy * curve.count + 0.5) / (curve.count + 1)
     error = 2 * np.sqrt(share * (1 - share) / curve.count)
@@ -144,7 +201,7 @@ def plot_reliability(curve: ReliabilityCurve) -> Figure:
     axes.set(
         xlabel="probability of the inferred class",
         ylabel="share that is right",
-        xlim=(0.48, 1.02),
+        xlim=(least - 0.02, 1.02),
         ylim=(max(0.0, float(curve.accuracy.min()) - 0.15), 1.03),
         title=f"Reliability (calibration error {curve.expected_calibration_error:.3f})",
     )
@@ -207,9 +264,14 @@ def plot_marginals(
     figure, grid = _grid(len(nodes), 3, (2.6, 1.7), title)
     for axes, node, u in zip(grid, nodes, result.latent_draws(nodes), strict=False):
         axes.set_axis_on()
-        axes.hist(u, bins=60, density=True, color=BLUE)
-        axes.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
-        axes.set_title(f"node {node}: label mean {result.label_mean[node]:+.2f}", fontsize=8)
+        if u.ndim == 2:
+            colors = class_colors(u.shape[1])
+            for k, values in enumerate(u.T):
+                axes.hist(values, bins=60, density=True, histtype="step", color=colors(k))
+        else:
+            axes.hist(u, bins=60, density=True, color=BLUE)
+            axes.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
+        axes.set_title(f"node {node}: {_in_words(result, node)}", fontsize=8)
         axes.set_yticks([])
         axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
@@ -229,12 +291,25 @@ def plot_order(result: Result) -> Figure:
     return figure
 
 
+def _in_words(result: Result, node: Any, names: Sequence[str] = ()) -> str:
+    """Label mean of a node; of several classes the most probable one, and its probability."""
+    if result.label_mean.ndim == 1:
+        return f"label mean {result.label_mean[node]:+.2f}"
+    k = int(result.labels[node])
+    return f"{names[k] if k < len(names) else k}: {result.label_mean[node, k]:.2f}"
+
+
 def plot_images(
-    result: Result, images: Float[np.ndarray, "N h w"], nodes: Int[np.ndarray, " M"], title: str
+    result: Result,
+    images: Float[np.ndarray, "N h w"],
+    nodes: Int[np.ndarray, " M"],
+    title: str,
+    class_names: Sequence[str] = (),
 ) -> Figure:
-    """The images of some nodes, each under its label mean."""
+    """The images of some nodes, each under its label mean; of several classes, under its class."""
     figure, grid = _grid(len(nodes), 10, (0.9, 1.1), title)
     for axes, node in zip(grid, nodes, strict=False):
         axes.imshow(images[node], cmap="gray_r", interpolation="nearest")
-        axes.set_title(f"{result.label_mean[node]:+.2f}", fontsize=8)
+        words = _in_words(result, node, class_names).removeprefix("label mean ")
+        axes.set_title(words, fontsize=8 if result.label_mean.ndim == 1 else 6)
     return figure

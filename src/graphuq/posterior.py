@@ -8,9 +8,16 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import LabelledField, NodeField, labelled_field, series_field
+from graphuq.field import (
+    ClassField,
+    Field,
+    LabelledField,
+    NodeField,
+    labelled_field,
+    series_field,
+)
 from graphuq.hierarchy import HierarchicalTarget, coefficient_field
-from graphuq.hyperparameters import Distribution
+from graphuq.hyperparameters import Distribution, is_learnt
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Spectrum
@@ -29,13 +36,17 @@ class Posterior:
     labelled : array_like of int, shape (J,)
         Indices of the labelled nodes, each once.
     labels : array_like, shape (J,)
-        −1 or +1 for each; both must occur.
+        −1 or +1 for each; both must occur. With a likelihood of several classes, codes from 0 to
+        K − 1, of which two must occur: a class without labels may be there.
+    per_class : bool, default False
+        Of several classes: whether each learns the prior's hyperparameters for itself, instead of
+        all together.
 
     Raises
     ------
     InvalidInput
-        If there are no labels, labels other than ±1, labels of one class only, a node that is
-        not there, or a node labelled twice.
+        If there are no labels, labels other than ±1 or than codes, labels of one class only, a
+        node that is not there, or a node labelled twice.
 
     Examples
     --------
@@ -52,16 +63,34 @@ class Posterior:
     likelihood: Likelihood
     labelled: Any
     labels: Any
+    per_class: bool = False
 
     def __post_init__(self) -> None:
+        if self.per_class and not (self.likelihood.several and self.prior.learnt):
+            raise IncompatibleParts(
+                f"per_class=True wants several classes and a prior to learn, and there are "
+                f"{self.likelihood} and {self.prior}; leave it out"
+            )
         if self.learnt and self.spectrum.tail is not None:
             raise IncompatibleParts(
                 f"{', '.join(self.learnt)} can be learnt on a spectrum without a tail only; "
                 "compute it with tail=False"
             )
-        labelled, labels = _check_labels(self.labelled, self.labels, self.spectrum.n_nodes)
+        labelled, labels = _check_labels(
+            self.labelled, self.labels, self.spectrum.n_nodes, self.likelihood
+        )
         object.__setattr__(self, "labelled", labelled)
         object.__setattr__(self, "labels", labels)
+
+    @property
+    def n_fields(self) -> int:
+        """Fields at a node: one for two classes, K for several."""
+        return self.likelihood.n_fields
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that there may be."""
+        return self.n_fields if self.likelihood.several else 2
 
     @property
     def learnt(self) -> dict[str, Distribution]:
@@ -74,11 +103,17 @@ class Posterior:
         return self.prior.spectral_std(self.spectrum)
 
     @cached_property
-    def field(self) -> LabelledField:
+    def field(self) -> LabelledField | ClassField:
         """The prior at the nodes that the likelihood sees, and the law of the rest given it.
 
         Where hyperparameters are learnt: the series in its own coefficients.
         """
+        if self.likelihood.several:
+            return ClassField(self._field_of_one_class, self.n_fields)
+        return self._field_of_one_class
+
+    @property
+    def _field_of_one_class(self) -> LabelledField:
         if self.learnt:
             assert isinstance(self.target, HierarchicalTarget)
             return coefficient_field(self.spectrum, self.seen_nodes, self.target.n_modes)
@@ -105,7 +140,12 @@ class Posterior:
         """The posterior in white coordinates at the labelled nodes."""
         if self.learnt:
             return HierarchicalTarget.of(
-                self.spectrum, self.prior, self.likelihood, self.seen_nodes, self.seen_labels
+                self.spectrum,
+                self.prior,
+                self.likelihood,
+                self.seen_nodes,
+                self.seen_labels,
+                self.per_class,
             )
         return Target(self.field, self.likelihood, self.seen_labels)
 
@@ -126,7 +166,11 @@ class Posterior:
     def node_target(self) -> Target:
         """The same law in the papers' N-dimensional form; slow, for tests."""
         spectrum = self.spectrum
-        field = NodeField(spectrum.eigenvectors, self.std, spectrum.node_scale, self.seen_nodes)
+        field: Field = NodeField(
+            spectrum.eigenvectors, self.std, spectrum.node_scale, self.seen_nodes
+        )
+        if self.likelihood.several:
+            field = ClassField(field, self.n_fields)
         return Target(field, self.likelihood, self.seen_labels)
 
     @property
@@ -148,7 +192,7 @@ class Posterior:
 
 
 def _check_labels(
-    labelled: Any, labels: Any, n_nodes: int
+    labelled: Any, labels: Any, n_nodes: int, likelihood: Likelihood
 ) -> tuple[Int[np.ndarray, " J"], Float[np.ndarray, " J"]]:
     nodes = np.asarray(labelled)
     require(
@@ -179,17 +223,30 @@ def _check_labels(
         f"shape {values.shape} beside {nodes.size} labelled nodes",
         "give one label a labelled node",
     )
-    strange = [value for value in np.unique(values).tolist() if value not in (-1, 1)]
+    known = list(range(_least_classes(likelihood))) if likelihood.several else [-1, 1]
+    strange = [value for value in np.unique(values).tolist() if value not in known]
     require(
         not strange,
         "labels",
-        f"{strange[:3]} beside -1 and +1",
-        "code the two classes as -1 and +1, or use GraphClassifier for labels of any type",
+        f"{strange[:3]} beside {_among(known)}",
+        f"code the {'' if likelihood.several else 'two '}classes as {_among(known)}, or use "
+        "GraphClassifier for labels of any type"
+        + ("" if likelihood.several else "; more than two need n_classes of the likelihood"),
     )
     require(
-        len(np.unique(values)) == 2,
+        len(np.unique(values)) >= 2,
         "labels",
         f"only the class {np.unique(values).tolist()}",
-        "label at least one node of each of the two classes",
+        "label at least one node of each of two classes",
     )
     return nodes.astype(np.int64), values.astype(np.float64)
+
+
+def _least_classes(likelihood: Any) -> int:
+    """Classes that there are for certain."""
+    n_classes = likelihood.n_classes
+    return int(n_classes.support[0] if is_learnt(n_classes) else n_classes)
+
+
+def _among(codes: list[int]) -> str:
+    return "-1 and +1" if codes == [-1, 1] else f"0 to {codes[-1]}"

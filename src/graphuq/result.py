@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
+from scipy.special import entr
 
 import graphuq.likelihoods
 import graphuq.priors
+from graphuq.certainty import certainty_order, class_probabilities, margin
 from graphuq.diagnostics import (
     ApproximationDiagnostics,
     Diagnostics,
@@ -23,7 +25,7 @@ from graphuq.diagnostics import (
     sketch,
 )
 from graphuq.errors import IncompatibleParts, NotConvergedWarning, StorageError, require
-from graphuq.field import LowRankField, TailField
+from graphuq.field import ClassField, LowRankField, TailField, of_one_class
 from graphuq.inference import Approximation, Gaussian, Kernel, Point
 from graphuq.inference.chains import Draws
 from graphuq.posterior import Posterior
@@ -50,26 +52,18 @@ from graphuq.summaries import (
 )
 
 
-def certainty_order(label_mean: Float[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
-    """Indices from the least to the most certain label; ties in random order, always the same.
-
-    An order of the data that knows the classes must not break ties: it would leak them.
-    """
-    shuffled = np.random.default_rng(0).permutation(len(label_mean))
-    return shuffled[np.argsort(np.abs(label_mean[shuffled]), kind="stable")]
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Result:
     """Posterior of every label; made by `infer`, read back by `load`.
 
     Attributes
     ----------
-    label_mean : numpy.ndarray, shape (N,)
-        ``E sign(u_j)``, in [−1, 1] (Bertozzi et al. 2018, (8)).
-    label_mcse : numpy.ndarray, shape (N,)
+    label_mean : numpy.ndarray, shape (N,) or (N, K)
+        ``E S(u_j)``. Two classes: ``E sign(u_j)``, in [−1, 1] (Bertozzi et al. 2018, (8)). Several:
+        S is the unit vector of the largest field, and these are the probabilities of the classes.
+    label_mcse : numpy.ndarray, shape (N,) or (N, K)
         Monte-Carlo standard error of `label_mean`.
-    latent_mean, latent_std : numpy.ndarray, shape (N,)
+    latent_mean, latent_std : numpy.ndarray, shape (N,) or (N, K)
         Posterior mean and standard deviation of u.
     has_evidence : numpy.ndarray of bool, shape (N,)
         False where a node's component holds no label, so that its answer is the prior's.
@@ -81,10 +75,10 @@ class Result:
         How graph, spectrum, model and run were set, and the version that ran.
     """
 
-    label_mean: Float[np.ndarray, " N"]
-    label_mcse: Float[np.ndarray, " N"]
-    latent_mean: Float[np.ndarray, " N"]
-    latent_std: Float[np.ndarray, " N"]
+    label_mean: Float[np.ndarray, "N *K"]
+    label_mcse: Float[np.ndarray, "N *K"]
+    latent_mean: Float[np.ndarray, "N *K"]
+    latent_std: Float[np.ndarray, "N *K"]
     has_evidence: Bool[np.ndarray, " N"]
     posterior: Posterior
     answer: Draws | Gaussian | Point
@@ -124,8 +118,8 @@ class Result:
 
     @property
     def label_variance(self) -> Float[np.ndarray, " N"]:
-        """``Var sign(u_j) = 1 − label_mean²``, in [0, 1]."""
-        return 1 - self.label_mean**2
+        """``E|S(u_j)|² − |E S(u_j)|² = 1 − |label_mean|²``, in [0, 1]."""
+        return 1 - (self.label_mean**2).reshape(self.n_nodes, -1).sum(axis=1)
 
     @property
     def mean_label_variance(self) -> float:
@@ -133,17 +127,29 @@ class Result:
         return float(self.label_variance.mean())
 
     @property
-    def class_probabilities(self) -> Float[np.ndarray, "N 2"]:
-        """Probability of −1 and of +1 at each node."""
-        return np.stack([1 - self.label_mean, 1 + self.label_mean], axis=1) / 2
+    def class_probabilities(self) -> Float[np.ndarray, "N K"]:
+        """Probability of each class at each node; of two, of −1 and of +1."""
+        return class_probabilities(self.label_mean)
 
     @property
     def labels(self) -> Float[np.ndarray, " N"]:
-        """The more probable label of each node, −1 or +1 (+1 on a tie)."""
+        """The most probable label of each node: −1 or +1 (+1 on a tie), or the code of a class."""
+        if self.label_mean.ndim == 2:
+            return self.label_mean.argmax(axis=1).astype(np.float64)
         return np.where(self.label_mean >= 0, 1.0, -1.0)
 
-    def credible_interval(self, probability: float = 0.95) -> Float[np.ndarray, "N 2"]:
-        """Equal-tailed interval that holds u_j with a given probability.
+    @property
+    def entropy(self) -> Float[np.ndarray, " N"]:
+        """``−Σ p log p`` over the classes of each node, in [0, log K]."""
+        return np.asarray(entr(self.class_probabilities).sum(axis=1))
+
+    @property
+    def margin(self) -> Float[np.ndarray, " N"]:
+        """Probability of the most probable class over that of the next, in [0, 1]."""
+        return margin(self.label_mean)
+
+    def credible_interval(self, probability: float = 0.95) -> Float[np.ndarray, "N *K 2"]:
+        """Equal-tailed interval that holds u_j, or each of its fields, with a given probability.
 
         Raises
         ------
@@ -154,7 +160,7 @@ class Result:
         rows = rows_of(self.posterior)
         return credible_interval(self.answer, self.posterior.field, rows, probability)
 
-    def latent_draws(self, nodes: Any) -> Float[np.ndarray, "n S"]:
+    def latent_draws(self, nodes: Any) -> Float[np.ndarray, "n S *K"]:
         """Draws of u at some nodes, all chains one after the other: their marginal posteriors.
 
         Each row is a sample of its node's marginal; the signs are one of its label's.
@@ -191,7 +197,7 @@ class Result:
         eigenvectors: Float[np.ndarray, "M L"],
         scale: Float[np.ndarray, " M"],
         probability: float = 0.95,
-    ) -> Float[np.ndarray, "M 2"]:
+    ) -> Float[np.ndarray, "M *K 2"]:
         """Equal-tailed intervals of u at nodes outside the graph."""
         rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
         return credible_interval(self.answer, self.posterior.field, rows, probability)
@@ -231,7 +237,7 @@ class Result:
         """All of it as groups of arrays: ArviZ's, and ``nodes``, ``spectrum``, ``field``."""
         spectrum = self.posterior.spectrum
         node_arrays = {
-            name: ("node", getattr(self, name))
+            name: (("node", "class")[: getattr(self, name).ndim], getattr(self, name))
             for name in ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence")
         }
         spectrum_arrays = {
@@ -251,12 +257,13 @@ class Result:
                     spectrum_arrays,
                     attrs={"tail": tail, "settings": json.dumps(dict(spectrum.settings))},
                 ),
-                "field": arrays_of(self.posterior.field, "field"),
+                "field": arrays_of(of_one_class(self.posterior.field), "field"),
             }
         )
         tree.attrs |= {
             "prior": part_to_json(self.posterior.prior),
             "likelihood": part_to_json(self.posterior.likelihood),
+            "per_class": int(self.posterior.per_class),
             "diagnostics": json.dumps(dataclasses.asdict(self.diagnostics)),
             "settings": json.dumps(dict(self.settings)),
         }
@@ -307,12 +314,14 @@ def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
             part_from_json(tree.attrs["likelihood"], graphuq.likelihoods),
             tree["constant_data"]["labelled"].to_numpy(),
             tree["observed_data"]["label"].to_numpy(),
+            per_class=bool(tree.attrs.get("per_class", False)),
         )
         # The draws are in the coordinates of the field that was stored: another machine's
         # linear algebra may turn them.
-        posterior.__dict__["field"] = arrays_to(
-            tree["field"].to_dataset(), (LowRankField, TailField)
-        )
+        field = arrays_to(tree["field"].to_dataset(), (LowRankField, TailField))
+        if posterior.likelihood.several:
+            field = ClassField(field, posterior.n_fields)
+        posterior.__dict__["field"] = field
         answer = answer_from(tree)
         nodes = tree["nodes"]
         summaries = {

@@ -41,6 +41,7 @@ MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
 PROBES = 64  # draws of the Gaussian, by whose log ratio it is
 CLOSE, FAR = 0.5, 15.0  # where that varies by less, or by more
+MOST_DENSE, WORTH_DENSE = 4_000, 1_000  # white coordinates of several classes: kept, moved about
 
 
 @runtime_checkable
@@ -124,18 +125,18 @@ def infer(
     if method is None:
         gaussian = _first_answer(posterior)
         if gaussian is not None and preview is not None:
-            approximation = ExpectationPropagation()
-            preview(_report(posterior, approximation, gaussian, seed))
+            preview(_report(posterior, ExpectationPropagation(), gaussian, seed))
         method = automatic_kernel(posterior, gaussian)
     if method.requires_gradient and not posterior.likelihood.smooth:
         raise IncompatibleParts(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
         )
     needs_step = isinstance(method, Kernel) and method.requires_step
-    if needs_step and not isinstance(posterior.likelihood, StepLikelihood | Probit):
+    likelihood = posterior.likelihood
+    if needs_step and not isinstance(likelihood, StepLikelihood | Probit):
         raise IncompatibleParts(
-            f"{method} needs a likelihood of two levels, such as LevelSet, or Probit, and "
-            f"{posterior.likelihood} is not; use Hamiltonian()"
+            f"{method} needs a likelihood of two levels, such as LevelSet, or Probit, "
+            f"and {posterior.likelihood} is not; use Hamiltonian()"
         )
     if posterior.learnt:
         _check_learns(posterior, method)
@@ -167,10 +168,15 @@ def _first_answer(posterior: Posterior) -> Gaussian | None:
     """Expectation propagation's Gaussian, where it settles; none of every node's wells."""
     if posterior.likelihood.everywhere or posterior.learnt:
         return None
-    try:
-        return ExpectationPropagation().fit(posterior.plain_target)
-    except InvalidInput:
+    if posterior.likelihood.several and (
+        posterior.likelihood.step or posterior.dimension > MOST_DENSE
+    ):
         return None
+    try:
+        found = ExpectationPropagation().fit(posterior.plain_target)
+    except (InvalidInput, IncompatibleParts):
+        return None
+    return found if isinstance(found, Gaussian) else None
 
 
 def automatic_kernel(posterior: Posterior, gaussian: Gaussian | None) -> Kernel:
@@ -185,6 +191,8 @@ def automatic_kernel(posterior: Posterior, gaussian: Gaussian | None) -> Kernel:
     as well, up to 1,000 labels. One that speaks of every node may have many modes, and gets
     `ParallelTempering`. Hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient
     together with the field where there is one, else in turn with exact Hamiltonian moves.
+    Several classes with a gradient get `Hamiltonian`, up to 1,000 white coordinates about
+    expectation propagation, whose covariance costs more than it saves from there on.
     `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
@@ -199,6 +207,9 @@ def automatic_kernel(posterior: Posterior, gaussian: Gaussian | None) -> Kernel:
         return ParallelTempering(kernel=kernel)
     if likelihood.step and (gaussian is None or n_labels <= WALLS):
         return ExactHamiltonian()
+    if likelihood.several:
+        about = gaussian is not None and posterior.dimension <= WORTH_DENSE
+        return Hamiltonian(reference=approximation if about else None)
     if gaussian is None or not isinstance(posterior.field, LowRankField):
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     spread = _spread(posterior, gaussian)
@@ -211,7 +222,8 @@ def automatic_kernel(posterior: Posterior, gaussian: Gaussian | None) -> Kernel:
 
 def usual_chains(posterior: Posterior) -> int:
     """How many chains are run where the user gives no number."""
-    return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // len(posterior.seen_labels)))
+    size = len(posterior.seen_labels) * posterior.n_fields
+    return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
 
 
 def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
@@ -282,7 +294,9 @@ def _whitened(
 
     def back(draws: Draws) -> Draws:
         z = draws.white.astype(np.float64)
-        white = np.asarray(referred.to_target(z)) @ rotation.T
+        white = np.asarray(referred.to_target(z))
+        if rotation is not None:
+            white = white @ rotation.T
         correction = 0.5 * ((white**2).sum(axis=-1) - (z**2).sum(axis=-1))
         return dataclasses.replace(
             draws,

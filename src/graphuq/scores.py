@@ -4,24 +4,26 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
+from graphuq.certainty import certainty_order, class_probabilities
 from graphuq.errors import InvalidInput, require
 
 
 def accuracy(
-    label_mean: Float[np.ndarray, " N"],
+    label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
     labelled: Any = None,
 ) -> float:
-    """Share of nodes whose more probable label is the true one.
+    """Share of nodes whose most probable label is the true one.
 
     Parameters
     ----------
-    label_mean : numpy.ndarray, shape (N,)
-        In [−1, 1]. An exact 0 counts one half: no order of the data may break ties.
+    label_mean : numpy.ndarray, shape (N,) or (N, K)
+        In [−1, 1]; or of several classes their probabilities. Of labels that tie each counts its
+        share: no order of the data may break ties.
     truth : numpy.ndarray, shape (N,)
-        −1 or +1.
+        −1 or +1; or the code of the class, from 0.
     labelled : array_like of int, optional
         Nodes left out, since their labels were given.
 
@@ -30,22 +32,21 @@ def accuracy(
     >>> import numpy as np
     >>> accuracy(np.array([0.9, -0.2, 0.0, 0.4]), np.array([1.0, -1.0, 1.0, -1.0]))
     0.625
+    >>> accuracy(np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]]), np.array([0, 1]))
+    0.75
     """
-    judged = _judged(label_mean, truth, labelled)
-    agreement = np.sign(label_mean[judged]) * truth[judged]
-    return float((agreement > 0).mean() + 0.5 * (agreement == 0).mean())
+    return float(_rightness(*_probability(label_mean, truth, labelled)).mean())
 
 
 def accuracy_by_certainty(
-    label_mean: Float[np.ndarray, " N"],
+    label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
     shares: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 1.0),
     labelled: Any = None,
 ) -> dict[float, float]:
     """Accuracy of the most certain share of the nodes, for several shares in (0, 1]."""
     judged = np.flatnonzero(_judged(label_mean, truth, labelled))
-    shuffled = np.random.default_rng(0).permutation(judged)
-    ranked = shuffled[np.argsort(-np.abs(label_mean[shuffled]), kind="stable")]
+    ranked = judged[certainty_order(label_mean[judged])[::-1]]
     return {
         share: accuracy(label_mean[top], truth[top])
         for share in shares
@@ -54,33 +55,37 @@ def accuracy_by_certainty(
 
 
 def brier_score(
-    label_mean: Float[np.ndarray, " N"], truth: np.ndarray, labelled: Any = None
+    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray, labelled: Any = None
 ) -> float:
-    """Mean squared error of the probability of +1, in [0, 1]; 0.25 for a coin (Brier 1950)."""
-    probability, positive = _probability(label_mean, truth, labelled)
-    return float(((probability - positive) ** 2).mean())
+    """Half the mean squared error of the classes' probabilities, in [0, 1] (Brier 1950).
+
+    Of two classes that is the squared error of either; 0.25 for a coin.
+    """
+    probability, codes = _probability(label_mean, truth, labelled)
+    error = probability - (np.arange(probability.shape[1])[None, :] == codes[:, None])
+    return float(0.5 * (error**2).sum(axis=1).mean())
 
 
 def log_score(
-    label_mean: Float[np.ndarray, " N"],
+    label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
     labelled: Any = None,
     floor: float = 1e-6,
 ) -> float:
-    """Mean of ``−log`` of the probability given to the true label; log 2 for a coin (Good 1952).
+    """Mean of ``−log`` of the probability given to the true label; log K by chance (Good 1952).
 
     Parameters
     ----------
-    label_mean : numpy.ndarray, shape (N,)
+    label_mean : numpy.ndarray, shape (N,) or (N, K)
     truth : numpy.ndarray, shape (N,)
-        −1 or +1.
+        −1 or +1, or the code of the class.
     labelled : array_like of int, optional
         Nodes left out.
     floor : float, default 1e-6
         Least probability charged, so that one sure mistake does not make the score infinite.
     """
-    probability, positive = _probability(label_mean, truth, labelled)
-    given = np.where(positive, probability, 1 - probability)
+    probability, codes = _probability(label_mean, truth, labelled)
+    given = probability[np.arange(len(codes)), codes]
     return float(-np.log(np.maximum(given, floor)).mean())
 
 
@@ -91,7 +96,7 @@ class ReliabilityCurve:
     Attributes
     ----------
     confidence, accuracy : numpy.ndarray, shape (B,)
-        Mean probability of the more probable label in each bin that holds a node, in [1/2, 1],
+        Mean probability of the most probable label in each bin that holds a node, in [1/K, 1],
         and the share of nodes for which it is the true one.
     count : numpy.ndarray, shape (B,)
         Nodes in the bin.
@@ -109,12 +114,12 @@ class ReliabilityCurve:
 
 
 def reliability_curve(
-    label_mean: Float[np.ndarray, " N"],
+    label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
     labelled: Any = None,
     n_bins: int = 10,
 ) -> ReliabilityCurve:
-    """Accuracy by confidence, in bins of equal width on [1/2, 1].
+    """Accuracy by confidence, in bins of equal width on [1/K, 1].
 
     Examples
     --------
@@ -126,11 +131,11 @@ def reliability_curve(
     0.325
     """
     require(n_bins >= 1, "n_bins", f"{n_bins}", "use 1 or more")
-    probability, positive = _probability(label_mean, truth, labelled)
-    confidence = np.maximum(probability, 1 - probability)
-    # A tie is half right: no order of the classes may decide it.
-    right = np.where(probability == 0.5, 0.5, (probability > 0.5) == positive)
-    bins = np.minimum(((2 * confidence - 1) * n_bins).astype(int), n_bins - 1)
+    probability, codes = _probability(label_mean, truth, labelled)
+    n_classes = probability.shape[1]
+    confidence, right = probability.max(axis=1), _rightness(probability, codes)
+    share = (n_classes * confidence - 1) / (n_classes - 1)
+    bins = np.clip((share * n_bins).astype(int), 0, n_bins - 1)
     count = np.bincount(bins, minlength=n_bins)
     held = count > 0
     return ReliabilityCurve(
@@ -141,7 +146,7 @@ def reliability_curve(
 
 
 def expected_calibration_error(
-    label_mean: Float[np.ndarray, " N"],
+    label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
     labelled: Any = None,
     n_bins: int = 10,
@@ -151,16 +156,34 @@ def expected_calibration_error(
 
 
 def _probability(
-    label_mean: Float[np.ndarray, " N"], truth: np.ndarray, labelled: Any
-) -> tuple[Float[np.ndarray, " M"], Bool[np.ndarray, " M"]]:
-    """Probability of +1 at the judged nodes, and whether it is the truth."""
+    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray, labelled: Any
+) -> tuple[Float[np.ndarray, "M K"], Int[np.ndarray, " M"]]:
+    """Probability of each class at the judged nodes, and the code of the true one."""
     judged = _judged(label_mean, truth, labelled)
-    return (1 + label_mean[judged]) / 2, np.asarray(truth)[judged] > 0
+    codes = np.asarray(truth)[judged]
+    codes = (codes if label_mean.ndim == 2 else codes > 0).astype(int)
+    probability = class_probabilities(label_mean[judged])
+    outside = codes[(codes < 0) | (codes >= probability.shape[1])]
+    require(
+        len(outside) == 0,
+        "truth",
+        f"class {outside[:1].tolist()} is none of {probability.shape[1]}",
+        "code the true classes from 0",
+    )
+    return probability, codes
+
+
+def _rightness(
+    probability: Float[np.ndarray, "M K"], codes: Int[np.ndarray, " M"]
+) -> Float[np.ndarray, " M"]:
+    """1 where the most probable class is the true one, 1/n where n tie and it is among them."""
+    level = probability == probability.max(axis=1)[:, None]
+    return level[np.arange(len(codes)), codes] / level.sum(axis=1)
 
 
 def where_known(
-    label_mean: Float[np.ndarray, " N"], truth: np.ndarray | None, labelled: Any
-) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]] | None:
+    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray | None, labelled: Any
+) -> tuple[Float[np.ndarray, "M *K"], Float[np.ndarray, " M"]] | None:
     """Label means and truth of the unlabelled nodes whose truth is known (not NaN), if any."""
     if truth is None:
         return None
@@ -170,14 +193,14 @@ def where_known(
 
 
 def _judged(
-    label_mean: Float[np.ndarray, " N"],
+    label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
     labelled: Any,
 ) -> Bool[np.ndarray, " N"]:
     require(
-        np.shape(label_mean) == np.shape(truth),
+        np.shape(label_mean)[:1] == np.shape(truth),
         "truth",
-        f"shape {np.shape(truth)} beside {np.shape(label_mean)} label means",
+        f"shape {np.shape(truth)} beside {np.shape(label_mean)[:1]} label means",
         "give one true label a node",
     )
     judged = np.ones(len(label_mean), dtype=bool)

@@ -13,6 +13,7 @@ from graphuq.diagnostics import (
     sketch,
 )
 from graphuq.errors import require
+from graphuq.field import ClassField
 from graphuq.inference.chains import Draws
 from graphuq.posterior import Posterior
 from graphuq.summaries import summarize
@@ -77,6 +78,8 @@ def _largest_error(posterior: Posterior, draws: Draws) -> float:
     some = np.random.default_rng(0).permutation(nodes)[:MCSE_NODES]
     few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
     errors = summarize(few, posterior.field, rows[some]).label_mcse
+    if errors.ndim == 2:
+        errors = errors.max(axis=1)
     worst_nodes = some[np.argsort(-errors, kind="stable")[:WORST_NODES]]
     return float(summarize(draws, posterior.field, rows[worst_nodes]).label_mcse.max())
 
@@ -126,8 +129,15 @@ class CumulativeMean:
 def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
     """Euclidean norm over all nodes of the mean field that belongs to a white vector."""
     spectrum, field = posterior.spectrum, posterior.field
-    mean = spectrum.node_scale * (
-        spectrum.eigenvectors @ np.asarray(field.mean_coefficients(white))
-    )
-    mean[posterior.seen_nodes] = np.asarray(field.at_labelled(white))
-    return float(np.linalg.norm(mean))
+    if isinstance(field, ClassField):
+        parts = zip([field.field] * field.n_classes, field.by_class(white), strict=True)
+    else:
+        parts = zip([field], [white], strict=True)
+    means = []
+    for one, own in parts:
+        mean = spectrum.node_scale * (
+            spectrum.eigenvectors @ np.asarray(one.mean_coefficients(own))
+        )
+        mean[posterior.seen_nodes] = np.asarray(one.at_labelled(own))
+        means.append(mean)
+    return float(np.linalg.norm(means))

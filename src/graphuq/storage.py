@@ -121,7 +121,10 @@ def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Da
     coordinates = {}
     if latent:
         posterior["u"] = (("chain", "draw", "monitored_node"), np.stack([*latent.values()], -1))
-        coordinates["monitored_node"] = [int(name[2:-1]) for name in latent]
+        places = [name[2:-1].split(",") for name in latent]
+        coordinates["monitored_node"] = [int(place[0]) for place in places]
+        if len(places[0]) > 1:
+            posterior["monitored_class"] = ("monitored_node", [int(place[1]) for place in places])
     for name, values in draws.hyperparameters.items():
         axes = ["chain", "draw", f"{name}_index"][: values.ndim]
         posterior[HYPERPARAMETER + name] = (axes, values)
@@ -151,13 +154,14 @@ def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Da
 
 def gaussian_group(gaussian: Gaussian) -> xr.Dataset:
     """A Gaussian answer as arrays and attributes."""
+    axes = ("labelled_node", "class")[: gaussian.labelled_mean.ndim]
     return xr.Dataset(
         {
             "seen_mean": ("seen", gaussian.seen_mean),
             "seen_covariance": (("seen", "seen_again"), gaussian.seen_covariance),
-            "labelled_mean": ("labelled_node", gaussian.labelled_mean),
-            "labelled_variance": ("labelled_node", gaussian.labelled_variance),
-            "labelled_label_mean": ("labelled_node", gaussian.labelled_label_mean),
+            "labelled_mean": (axes, gaussian.labelled_mean),
+            "labelled_variance": (axes, gaussian.labelled_variance),
+            "labelled_label_mean": (axes, gaussian.labelled_label_mean),
         },
         attrs={
             "log_evidence": gaussian.log_evidence,

@@ -11,7 +11,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts
-from graphuq.field import Field, LowRankField, NoisyField
+from graphuq.field import Field, LowRankField, NoisyField, of_one_class
 from graphuq.likelihoods import Likelihood, NoiseFree, Probit, StepLikelihood
 
 MAX_REFLECTIONS = 10_000  # before a start is taken as it is
@@ -25,7 +25,7 @@ class Target(eqx.Module):
     ----------
     field : Field
     likelihood : Likelihood
-    labels : array of ±1, shape (J,)
+    labels : array of ±1, or of codes of classes, shape (J,)
         0 where a likelihood that speaks of every node is given no label.
     """
 
@@ -37,6 +37,25 @@ class Target(eqx.Module):
     def dimension(self) -> int:
         """Number of white coordinates."""
         return self.field.dimension
+
+    @property
+    def n_fields(self) -> int:
+        """Fields at a node: one, or one for each class."""
+        return self.field.n_fields
+
+    @property
+    def learnt(self) -> tuple[Any, ...]:
+        """Nothing; see `graphuq.hierarchy`."""
+        return ()
+
+    @property
+    def n_coefficients(self) -> int:
+        """White coordinates of the field: all."""
+        return self.dimension
+
+    def given(self, white: Float[Array, " n"]) -> "Target":
+        """Itself: there is nothing else to be given."""
+        return self
 
     def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
         """Log likelihood of all labels, up to a constant; ``−Φ(u)`` of the papers."""
@@ -51,20 +70,29 @@ class Target(eqx.Module):
         key_white, key_noise = jax.random.split(key)
         dtype = self.labels.dtype
         white = jax.random.normal(key_white, (self.dimension,), dtype)
-        noise = START_NOISE * jax.random.normal(key_noise, self.labels.shape, dtype)
+        values, given = self._values()
+        noise = START_NOISE * jax.random.normal(key_noise, values.shape, dtype)
         transpose = jax.linear_transpose(self.field.at_labelled, white)
-
-        given = self.labels != 0
 
         def covariance(x: jax.Array) -> jax.Array:
             image: jax.Array = self.field.at_labelled(transpose(x)[0])
             return jnp.where(given, image, 0.0) + START_NOISE**2 * x
 
-        misfit = jnp.where(given, self.labels - self.field.at_labelled(white) - noise, 0.0)
+        misfit = jnp.where(given, values - self.field.at_labelled(white) - noise, 0.0)
         weights, _ = cg(  # type: ignore[no-untyped-call]
             covariance, misfit, tol=1e-3, maxiter=100
         )
         return self.possible(white + transpose(weights)[0])
+
+    def _values(self) -> tuple[Array, Array]:
+        """Labels as values of u, and where they are given."""
+        if self.likelihood.several:
+            codes = self.labels.astype(jnp.int32)
+            own = jax.nn.one_hot(codes, self.n_fields, dtype=self.labels.dtype)
+            return 2 * own - 1, jnp.asarray(True)
+        if self.likelihood.everywhere:
+            return self.labels, self.labels != 0
+        return self.labels, jnp.asarray(True)
 
     def possible(self, white: Float[Array, " n"]) -> Float[Array, " n"]:
         """A point near this one whose likelihood is not zero, where the likelihood can be.
@@ -74,9 +102,21 @@ class Target(eqx.Module):
         if not isinstance(self.likelihood, StepLikelihood):
             return white
         impossible = self.likelihood.log_levels(self.labels)[1] == -jnp.inf
+        codes = self.labels.astype(jnp.int32)
+
+        def leads(x: Any) -> Any:
+            """What must be positive for each label, of several classes over each other one."""
+            u = self.field.at_labelled(x)
+            if not self.likelihood.several:
+                return self.labels * u
+            others = jnp.arange(u.shape[1])[None, :] != codes[:, None]
+            lead = jnp.take_along_axis(u, codes[:, None], axis=1) - u
+            return jnp.where(others, lead, 1.0)
 
         def margins(x: Any) -> Any:
-            return jnp.where(impossible, self.labels * self.field.at_labelled(x), 1.0)
+            lead = leads(x)
+            there = impossible if lead.ndim == 1 else impossible[:, None]
+            return jnp.where(there, lead, 1.0)
 
         def violated(carry: Any) -> Any:
             x, n_reflections = carry
@@ -85,11 +125,10 @@ class Target(eqx.Module):
         def reflect(carry: Any) -> Any:
             x, n_reflections = carry
             margin = margins(x)
-            j = jnp.argmin(margin)
-            unit = jnp.zeros_like(self.labels).at[j].set(self.labels[j])
-            normal = jax.linear_transpose(self.field.at_labelled, x)(unit)[0]
+            wall = jnp.argmin(margin)
+            normal = jax.grad(lambda x: leads(x).ravel()[wall])(x)
             size = normal @ normal
-            step = (1e-3 * jnp.sqrt(size) - 2 * margin[j]) / size
+            step = (1e-3 * jnp.sqrt(size) - 2 * margin.ravel()[wall]) / size
             return x + step * normal, n_reflections + 1
 
         return jax.lax.while_loop(violated, reflect, (white, 0))[0]
@@ -110,7 +149,7 @@ class ReferredTarget(eqx.Module):
 
     target: Target  # in the coordinates Uᵀ x
     mean: Float[Array, " n"]  # μ
-    scale: Float[Array, " n"]  # √s
+    root: Float[Array, " *n n"]  # √s; or of several classes R with R Rᵀ the covariance, and U = I
 
     @property
     def dimension(self) -> int:
@@ -119,7 +158,9 @@ class ReferredTarget(eqx.Module):
 
     def to_target(self, z: Float[Array, "*S n"]) -> Float[Array, "*S n"]:
         """Coordinates of `target` that belong to z."""
-        return self.mean + self.scale * z
+        if self.root.ndim == 1:
+            return self.mean + self.root * z
+        return self.mean + z @ self.root.T
 
     def log_likelihood(self, z: Float[Array, " n"]) -> Float[Array, ""]:
         """Log density of the posterior over the reference, up to a constant."""
@@ -129,7 +170,9 @@ class ReferredTarget(eqx.Module):
     def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
         """A draw from the reference, or a possible point near it."""
         z = jax.random.normal(key, (self.dimension,), self.mean.dtype)
-        return (self.target.possible(self.to_target(z)) - self.mean) / self.scale
+        if self.root.ndim == 2:
+            return z
+        return (self.target.possible(self.to_target(z)) - self.mean) / self.root
 
 
 def with_noise_sampled(target: Target) -> Target | None:
@@ -137,33 +180,38 @@ def with_noise_sampled(target: Target) -> Target | None:
 
     ``y = sign(u + γ ε)``: given u and ε no doubt is left, and the likelihood is `NoiseFree`.
     """
-    if not isinstance(target.likelihood, Probit):
+    likelihood = target.likelihood
+    if not isinstance(likelihood, Probit) or likelihood.learnt:
         return None
-    noisy = NoisyField(target.field, target.likelihood.noise_std, len(target.labels))
-    return Target(noisy, NoiseFree(), target.labels)
+    noisy = NoisyField(target.field, likelihood.noise_std, len(target.labels))
+    return Target(noisy, NoiseFree(likelihood.n_classes), target.labels)
 
 
 def refer(
     target: Target, mean: Float[np.ndarray, " n"], covariance: Float[np.ndarray, "n n"]
-) -> tuple[ReferredTarget, Float[np.ndarray, "n n"]]:
+) -> tuple[ReferredTarget, Float[np.ndarray, "n n"] | None]:
     """Whiten a target by the Gaussian of a given mean and covariance in its coordinates.
 
     Returns
     -------
     referred : ReferredTarget
-    rotation : numpy.ndarray, shape (n, n)
-        U: coordinates of ``target`` are ``rotation @ referred.to_target(z)``.
+    rotation : numpy.ndarray, shape (n, n), or None
+        U: coordinates of ``target`` are ``rotation @ referred.to_target(z)``. Of several classes
+        it would mix them, and is None: U = I, and a step costs a product of n×n more.
 
     Raises
     ------
     IncompatibleParts
         If the field has a tail and more labels than modes: then no n×n matrix is kept.
     """
-    if not isinstance(target.field, LowRankField):
+    field = target.field
+    if not isinstance(of_one_class(field), LowRankField):
         raise IncompatibleParts(
             "a reference needs a field without a tail, or with fewer labels than eigenpairs; "
             "sample without reference"
         )
+    if not isinstance(field, LowRankField):
+        return ReferredTarget(target, mean, np.linalg.cholesky(covariance)), None
     variances, rotation = np.linalg.eigh(covariance)
-    rotated = Target(target.field.rotated(rotation), target.likelihood, target.labels)
+    rotated = Target(field.rotated(rotation), target.likelihood, target.labels)
     return ReferredTarget(rotated, rotation.T @ mean, np.sqrt(variances)), rotation

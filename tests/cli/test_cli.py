@@ -131,12 +131,6 @@ def changed(column=None, value=None, **options):
     return change
 
 
-def three_classes(path):
-    table = frame()
-    table.loc[0, "label"] = "middle"
-    table.to_csv(path, index=False)
-
-
 @pytest.mark.parametrize(
     ("change", "more", "words"),
     [
@@ -147,7 +141,6 @@ def three_classes(path):
         (changed("name", ""), [], "name: missing in row [3]"),
         (changed(n_labelled=0), [], "no row has a label"),
         (changed(n_labelled=1), [], "only the class"),
-        (three_classes, [], "3 classes"),
         (changed(), ["--label-column", "party"], "'party' is not among"),
         (changed(), ["--positive", "middle"], "no row is labelled 'middle'"),
         (changed(), ["--n-neighbors", "60"], "60 neighbours asked of 60 rows"),
@@ -383,3 +376,31 @@ def test_diagnostics_load_where_no_cache_can_be_written(tmp_path):
     code = "from graphuq.diagnostics import import_arviz; import_arviz()"
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "file" / "cache")}
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=environment, check=True)
+
+
+def test_several_classes(tmp_path, capsys):
+    """Three classes from a table to files and back, a column of probabilities for each."""
+    data = gq.datasets.load_digits((0, 1, 2))
+    table = pd.DataFrame(data.features, columns=[f"x{i}" for i in range(64)])
+    names = np.array(["zero", "one", "two"])[data.classes.astype(int)]
+    table["class"] = names
+    table["label"] = [
+        name if (names[: i + 1] == name).sum() < 5 else "" for i, name in enumerate(names)
+    ]
+    table.to_csv(tmp_path / "digits.csv", index=False)
+    arguments = ["classify", str(tmp_path / "digits.csv"), "--label-column", "label"]
+    arguments += ["--truth-column", "class", "-o", str(tmp_path / "out")]
+    assert run([*arguments, "--inference", "expectation-propagation"]) == 0
+    printed = capsys.readouterr().out
+    assert "accuracy 0.9" in printed
+    predictions = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    columns = [f"probability_{name}" for name in ("one", "two", "zero")]
+    np.testing.assert_allclose(predictions[columns].sum(axis=1), 1, atol=1e-5)
+    assert (predictions["label"] == names).mean() > 0.9
+    assert "inferred zero" in (tmp_path / "out" / "report.html").read_text()
+    table.drop(columns=["class", "label"]).head(30).to_csv(tmp_path / "new.csv", index=False)
+    stored = str(tmp_path / "out" / "posterior.nc")
+    assert run(["predict", stored, str(tmp_path / "new.csv"), "-o", str(tmp_path / "p.csv")]) == 0
+    again = pd.read_csv(tmp_path / "p.csv")
+    np.testing.assert_allclose(again[columns], predictions[columns].head(30), atol=1e-5)
+    assert run([*arguments, "--positive", "zero"]) == 2

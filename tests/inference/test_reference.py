@@ -133,7 +133,7 @@ def test_wrong_reference_density_is_noticed():
     posterior = build(gq.likelihoods.Probit(0.15))
     gaussian = EP.fit(posterior.target)
     right, rotation = refer(posterior.target, gaussian.seen_mean, gaussian.seen_covariance)
-    wrong = Uncorrected(right.target, right.mean, right.scale)
+    wrong = Uncorrected(right.target, right.mean, right.root)
     means, errors = [], []
     for target in (right, wrong):
         draws = run_chains(target, gq.inference.PCN(), n_samples=1000, n_chains=16, thin=10)

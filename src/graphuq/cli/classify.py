@@ -26,7 +26,7 @@ def classify(
         "out"
     ),
     positive: Annotated[
-        str | None, typer.Option(help="Class that counts as +1; default the last by name.")
+        str | None, typer.Option(help="Of two classes, that which counts as +1; default the last.")
     ] = None,
     scaling: Annotated[str, typer.Option(help="Columns: none, or standard (unit deviation).")] = (
         "none"
@@ -54,7 +54,9 @@ def classify(
     ] = "auto",
     likelihood: Annotated[
         str,
-        typer.Option(help="auto, probit, level-set, atomic-noise, noise-free or ginzburg-landau."),
+        typer.Option(
+            help="auto, probit, softmax, level-set, atomic-noise, noise-free or ginzburg-landau."
+        ),
     ] = "auto",
     noise_std: Annotated[
         float | None, typer.Option(help="Label noise γ > 0; default 0.1, or by evidence if auto.")
@@ -63,7 +65,7 @@ def classify(
         str,
         typer.Option(
             help="auto, expectation-propagation (at once), hamiltonian, exact-hamiltonian, "
-            "elliptical-slice, pcn or map (a point, no uncertainty)."
+            "elliptical-slice, pcn, laplace or map (a point, no uncertainty)."
         ),
     ] = "auto",
     n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,
@@ -100,7 +102,6 @@ def classify(
         "laplacian": laplacian,
         "tail": parse_tail(tail),
         "prior": prior,
-        "likelihood": parse_likelihood(likelihood, noise_std),
         "inference": inference,
         "n_samples": n_samples,
         "n_chains": n_chains,
@@ -113,6 +114,8 @@ def classify(
     table = read_table(file, label_column, id_column, truth_column)
     given = read_labels(labels, table.ids) if labels is not None else table.labels
     assert given is not None  # one of the two ways was demanded
+    several = len(set(given.tolist()) - {""}) > 2
+    options["likelihood"] = parse_likelihood(likelihood, noise_std, several)
     options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
     fit_and_write(
         table,

@@ -32,13 +32,13 @@ def load(name: str, folder: Path | None) -> Dataset:
 
 
 def keep_classes(data: Dataset, wanted: list[str], n_each: int | None, seed: int) -> Dataset:
-    """Keep two classes, named as text."""
+    """Keep some classes, named as text."""
     known = sorted({str(c) for c in data.classes})
     for name in wanted:
         require(name in known, "--classes", f"{name!r} is not a class", f"use {known}")
-    require(len(wanted) == 2, "--classes", f"{wanted}", "give two classes, as in 4,9")
+    require(len(wanted) >= 2, "--classes", f"{wanted}", "give two or more, as in 4,9")
     by_text = {str(c): c for c in np.unique(data.classes)}
-    return data.pair(by_text[wanted[0]], by_text[wanted[1]], n_each, seed)
+    return data.of_classes([by_text[name] for name in wanted], n_each, seed)
 
 
 def write(data: Dataset, labels: list[str], csv: Path, seed: int) -> None:

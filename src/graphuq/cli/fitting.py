@@ -3,20 +3,22 @@
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.special import entr
 
+from graphuq.certainty import certainty_order, margin
 from graphuq.classifier import GraphClassifier
 from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.summary import print_preview, print_summary
 from graphuq.cli.tables import Table
 from graphuq.errors import require
-from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
+from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.options import LIKELIHOODS
-from graphuq.result import certainty_order
+from graphuq.result import Result
 
 CHECKPOINT = ".checkpoint.npz"
 
@@ -37,7 +39,7 @@ def fit_and_write(
 ) -> GraphClassifier:
     """Fit a classifier to a table and write the three files, all or none."""
     names = class_names(given, positive)
-    codes = np.where(given == "", np.nan, np.where(given == names[1], 1.0, 0.0))
+    codes = codes_of_names(given, names)
     features = table.features
     preprocessing = None
     if options["graph"] != "precomputed":
@@ -49,7 +51,9 @@ def fit_and_write(
         checkpoint.unlink(missing_ok=True)
     truth = None
     if table.truth is not None:
-        truth = np.where(table.truth == "", np.nan, np.where(table.truth == names[1], 1.0, -1.0))
+        truth = codes_of_names(table.truth, names)
+        if len(names) == 2:
+            truth = 2 * truth - 1
     classifier = GraphClassifier(
         **options,
         missing_label=None,
@@ -65,10 +69,8 @@ def fit_and_write(
     if image_shape is not None:
         images = table.features.reshape(-1, *image_shape)
     with _all_or_none(output) as folder:
-        predictions = prediction_table(
-            table.ids, names, result.label_mean, result.credible_interval(0.95)
-        )
-        predictions["monte_carlo_error"] = result.label_mcse
+        predictions = prediction_table(table.ids, names, result.label_mean, _interval(result))
+        predictions["monte_carlo_error"] = result.label_mcse.reshape(result.n_nodes, -1).max(axis=1)
         predictions["given_label"] = given
         predictions["has_evidence"] = result.has_evidence
         predictions.to_csv(folder / "predictions.csv", index=False, float_format="%.6g")
@@ -89,47 +91,66 @@ def fit_and_write(
     return classifier
 
 
+def _interval(result: Result) -> np.ndarray | None:
+    """95 % of u; of several classes none, as no single u decides."""
+    return result.credible_interval(0.95) if result.label_mean.ndim == 1 else None
+
+
 def prediction_table(
-    ids: np.ndarray, names: tuple[str, str], label_mean: np.ndarray, interval: np.ndarray
+    ids: np.ndarray, names: Sequence[str], label_mean: np.ndarray, interval: np.ndarray | None
 ) -> pd.DataFrame:
     """The table of ``predictions.csv``; rank 1 is the least certain node."""
     rank = np.empty(len(ids), dtype=int)
     rank[certainty_order(label_mean)] = np.arange(1, len(ids) + 1)
-    return pd.DataFrame(
-        {
-            "id": ids,
+    if label_mean.ndim == 1:
+        assert interval is not None
+        columns = {
             "label": np.where(label_mean >= 0, names[1], names[0]),
             "probability": (1 + np.abs(label_mean)) / 2,
             "label_mean": label_mean,
             "label_variance": 1 - label_mean**2,
             "latent_lower": interval[:, 0],
             "latent_upper": interval[:, 1],
-            "uncertainty_rank": rank,
         }
-    )
+    else:
+        columns = {
+            "label": np.array(names)[label_mean.argmax(axis=1)],
+            "probability": label_mean.max(axis=1),
+            **{f"probability_{name}": label_mean[:, k] for k, name in enumerate(names)},
+            "margin": margin(label_mean),
+            "entropy": entr(label_mean).sum(axis=1),
+            "label_variance": 1 - (label_mean**2).sum(axis=1),
+        }
+    return pd.DataFrame({"id": ids, **columns, "uncertainty_rank": rank})
 
 
-def class_names(given: np.ndarray, positive: str | None) -> tuple[str, str]:
-    """Names of the classes −1 and +1."""
+def class_names(given: np.ndarray, positive: str | None) -> list[str]:
+    """Names of the classes, in order: of two, that of −1 and that of +1."""
     classes = sorted(set(given.tolist()) - {""})
     require(len(classes) > 0, "labels", "no row has a label", "label some rows of each class")
     require(
         len(classes) > 1, "labels", f"only the class {classes}", "label rows of a second class too"
     )
+    if positive is None:
+        return classes
     require(
         len(classes) == 2,
-        "labels",
-        f"{len(classes)} classes: {classes[:5]}",
-        "keep two (several classes are not supported yet)",
+        "--positive",
+        f"'{positive}' with {len(classes)} classes",
+        "use it with two classes only",
     )
-    if positive is None:
-        return classes[0], classes[1]
     require(positive in classes, "--positive", f"no row is labelled '{positive}'", f"use {classes}")
-    return next(c for c in classes if c != positive), positive
+    return [next(c for c in classes if c != positive), positive]
 
 
-def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:
-    """The likelihood of a name and a noise level; "auto" is probit once a level is given."""
+def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Code of each name, from 0; NaN where empty, or of no class that has a label."""
+    place = {name: float(code) for code, name in enumerate(names)}
+    return np.array([place.get(str(value), np.nan) for value in values])
+
+
+def parse_likelihood(name: str, noise_std: float | None, several: bool) -> str | Likelihood:
+    """The likelihood of a name and a noise level; "auto" stands for one once a level is given."""
     require(
         name in LIKELIHOODS,
         "--likelihood",
@@ -138,9 +159,11 @@ def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:
     )
     if noise_std is None:
         return name
-    kinds = {
-        "auto": Probit,
+    if name == "auto":
+        name = "softmax" if several else "probit"
+    kinds: dict[str, Callable[..., Likelihood]] = {
         "probit": Probit,
+        "softmax": Softmax,
         "level-set": LevelSet,
         "ginzburg-landau": GinzburgLandau,
     }
@@ -148,7 +171,7 @@ def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:
         name in kinds,
         "--noise-std",
         f"{noise_std} with {name}",
-        "use it with probit, level-set or ginzburg-landau",
+        "use it with probit, softmax, level-set or ginzburg-landau",
     )
     return kinds[name](noise_std=noise_std)
 

@@ -41,10 +41,9 @@ def predict(
         f"the fit had {classifier.n_features_in_}; see --drop",
     )
     mean = classifier.predict_summaries(features).label_mean
-    names = str(classifier.classes_[0]), str(classifier.classes_[1])
-    predictions = prediction_table(
-        table.ids, names, mean, classifier.predict_interval(features, 0.95)
-    )
+    names = [str(name) for name in classifier.classes_]
+    interval = classifier.predict_interval(features, 0.95) if mean.ndim == 1 else None
+    predictions = prediction_table(table.ids, names, mean, interval)
     with written_whole(output) as temporary:
         predictions.to_csv(temporary, index=False, float_format="%.6g")
     print(f"{len(mean)} rows → {output}")

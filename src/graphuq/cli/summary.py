@@ -1,6 +1,7 @@
 """What is printed at the end of a run."""
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,18 @@ from graphuq.cli.clock import STARTED
 from graphuq.result import Result
 
 
-def print_preview(result: Result, names: tuple[str, str], truth: np.ndarray | None) -> None:
+def codes_of(result: Result) -> list[int]:
+    """Labels of the classes in the order of their names."""
+    if result.label_mean.ndim == 1:
+        return [-1, 1]
+    return list(range(result.label_mean.shape[1]))
+
+
+def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None) -> None:
     """Print the first, approximate answer, while sampling begins."""
     counts = ", ".join(
-        f"{int((result.labels == sign).sum())} {name}"
-        for name, sign in zip(names, (-1, 1), strict=True)
+        f"{int((result.labels == code).sum())} {name}"
+        for name, code in zip(names, codes_of(result), strict=False)
     )
     judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     accuracy = "" if judged is None else f", accuracy {scores.accuracy(*judged):.4f}"
@@ -29,7 +37,7 @@ def print_preview(result: Result, names: tuple[str, str], truth: np.ndarray | No
 
 
 def print_summary(
-    result: Result, names: tuple[str, str], truth: np.ndarray | None, output: Path
+    result: Result, names: Sequence[str], truth: np.ndarray | None, output: Path
 ) -> None:
     """Print a table of what came out, the verdict, and where the files are."""
     console = Console()
@@ -37,12 +45,12 @@ def print_summary(
     for column in ("class", "given", "inferred", "mean probability", "surer than 0.95"):
         table.add_column(column, justify="left" if column == "class" else "right")
     probability = result.class_probabilities.max(axis=1)
-    for name, sign in zip(names, (-1, 1), strict=True):
-        inferred = result.labels == sign
+    for name, code in zip(names, codes_of(result), strict=False):
+        inferred = result.labels == code
         sure = probability[inferred]
         table.add_row(
             name,
-            str(int((result.posterior.labels == sign).sum())),
+            str(int((result.posterior.labels == code).sum())),
             str(int(inferred.sum())),
             f"{sure.mean():.3f}" if len(sure) else "–",
             str(int((sure > 0.95).sum())),

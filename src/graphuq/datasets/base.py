@@ -3,11 +3,12 @@
 import dataclasses
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from graphuq.errors import StorageError
 
@@ -38,11 +39,21 @@ class Dataset:
         """+1 where the class is ``positive``, −1 elsewhere."""
         return np.where(self.classes == positive, 1.0, -1.0)
 
+    def codes(self) -> Int[np.ndarray, " N"]:
+        """Code of each row's class, from 0 in the order of their names."""
+        return np.asarray(np.unique(self.classes, return_inverse=True)[1])
+
     def pair(self, first: Any, second: Any, n_each: int | None = None, seed: int = 0) -> "Dataset":
-        """The rows of two classes, at most ``n_each`` of each, chosen at random."""
+        """The rows of two classes; see `of_classes`."""
+        return self.of_classes([first, second], n_each, seed)
+
+    def of_classes(
+        self, classes: Sequence[Any], n_each: int | None = None, seed: int = 0
+    ) -> "Dataset":
+        """The rows of some classes, at most ``n_each`` of each, chosen at random."""
         rng = np.random.default_rng(seed)
         rows = []
-        for wanted in (first, second):
+        for wanted in classes:
             found = np.flatnonzero(self.classes == wanted)
             if n_each is not None:
                 found = rng.choice(found, size=min(n_each, len(found)), replace=False)
@@ -52,7 +63,7 @@ class Dataset:
             self,
             features=self.features[kept],
             classes=self.classes[kept],
-            name=f"{self.name}: {first} and {second}",
+            name=f"{self.name}: {' and '.join(str(name) for name in classes)}",
         )
 
 

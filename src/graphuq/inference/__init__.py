@@ -5,6 +5,7 @@ from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.expectation_propagation import ExpectationPropagation
 from graphuq.inference.hamiltonian import Hamiltonian
+from graphuq.inference.laplace import Laplace
 from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
@@ -21,6 +22,7 @@ __all__ = [
     "Hamiltonian",
     "Info",
     "Kernel",
+    "Laplace",
     "MetropolisWithinGibbs",
     "ParallelTempering",
     "Point",

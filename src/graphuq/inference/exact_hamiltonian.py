@@ -23,7 +23,9 @@ class ExactHamiltonian(Kernel):
     wall pays for it, or, too small, is reflected. Energy is conserved exactly, and nothing is
     ever rejected (Pakman & Paninski 2014, §3 and §4; Afshar & Domke 2015).
 
-    Of a probit the noise is sampled along with the field: given both, each label is certain.
+    Of a probit the noise is sampled along with the field: given both, each label is certain. Of
+    several classes the walls are where another field draws level with the label's own; crossing
+    one costs nothing while a third is larger than both.
 
     Parameters
     ----------
@@ -68,7 +70,8 @@ class ExactHamiltonian(Kernel):
 
     def prepare(self, target: Any) -> Any:
         """Add what all trajectories share: the walls' normals and their scalar products."""
-        return WalledTarget.of(target)
+        several = target.likelihood.several
+        return (ClassWalledTarget if several else WalledTarget).of(target)
 
     def step(self, key: PRNGKeyArray, state: State, target: Any) -> tuple[State, Info]:
         """One trajectory."""
@@ -76,13 +79,14 @@ class ExactHamiltonian(Kernel):
         dtype = state.white.dtype
         momentum = jax.random.normal(key_momentum, state.white.shape, dtype)
         angle = self.step_size * jax.random.uniform(key_jitter, (), dtype, 0.8, 1.0)
-        most = self.max_events * len(target.labels)
+        u, velocity = target.at_labelled(state.white), target.at_labelled(momentum)
+        most = self.max_events * u.size
         start = _Flight(
             white=state.white,
             momentum=momentum,
-            u=target.at_labelled(state.white),
-            velocity=target.at_labelled(momentum),
-            side=jnp.where(target.at_labelled(state.white) >= 0, 1.0, -1.0).astype(dtype),
+            u=u,
+            velocity=velocity,
+            side=jnp.where(target.margins(u) >= 0, 1.0, -1.0).astype(dtype),
             remaining=angle,
             n_events=jnp.asarray(0),
         )
@@ -94,7 +98,7 @@ class ExactHamiltonian(Kernel):
         arrived = end.remaining <= 0
         # By the sides of walls, which are known without rounding.
         right, wrong = target.target.likelihood.log_levels(target.labels)
-        value = jnp.where(end.side == target.labels, right, wrong).sum()
+        value = jnp.where(target.are_right(end.side), right, wrong).sum()
         new = State(
             jnp.where(arrived, end.white, state.white),
             jnp.where(arrived, value, state.log_likelihood),
@@ -103,41 +107,115 @@ class ExactHamiltonian(Kernel):
 
 
 class WalledTarget(eqx.Module):
-    """A target with a step likelihood, and what its walls are made of."""
+    """A target with a step likelihood of two classes, and what its walls ``u_j = 0`` are."""
 
     target: Any
     rise: Float[Array, " J"]  # log b − log a: the height of each wall
-    norms: Float[Array, " J"]  # |F_j|²
-    gram: Float[Array, "J J"] | None  # F Fᵀ
+    gram: Float[Array, "J J"] | None  # F Fᵀ, of each class
 
-    @staticmethod
-    def of(target: Any) -> "WalledTarget":
-        """Compute it, or for many labels leave ``gram`` to be computed by column."""
-        n_labels = len(target.labels)
+    @classmethod
+    def of(cls, target: Any) -> "WalledTarget":
+        """Compute it; for many labels, or classes unlike each other, ``gram`` goes by column."""
         right, wrong = target.likelihood.log_levels(target.labels)
-        gram = None
-        if n_labels <= GRAM_LABELS:
-            normals = jax.vmap(lambda j: _normal(target, j))(jnp.arange(n_labels))
-            gram = jax.vmap(target.field.at_labelled)(normals)
-            norms = jnp.diagonal(gram)
-        else:
-            norms = jax.lax.map(
-                lambda j: (_normal(target, j) ** 2).sum(), jnp.arange(n_labels), batch_size=256
-            )
-        return WalledTarget(target, right - wrong, norms, gram)
+        walls = cls(target, right - wrong, None)
+        if len(target.labels) > GRAM_LABELS or not target.field.alike:
+            return walls
+        normals = jax.vmap(lambda j: walls.normal(j, 1.0))(jnp.arange(len(target.labels)))
+        return cls(target, walls.rise, jax.vmap(walls.in_first_field)(normals))
 
     @property
     def labels(self) -> Float[Array, " J"]:
-        """Labels ±1."""
+        """Labels ±1, or codes of classes."""
         return self.target.labels
 
-    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J *K"]:
         """Field at the labelled nodes."""
         return self.target.field.at_labelled(white)
+
+    def in_first_field(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+        """The one field there is."""
+        return self.at_labelled(white)
 
     def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
         """Log likelihood of all labels."""
         return self.target.log_likelihood(white)
+
+    def normal(self, j: Any, weights: Any) -> Float[Array, " n"]:
+        """Gradient of u_j, of several fields weighted."""
+        white = jnp.zeros((self.target.dimension,), self.labels.dtype)
+        zero = jnp.zeros_like(self.at_labelled(white))
+        transpose = jax.linear_transpose(self.at_labelled, white)
+        normal: Array = transpose(zero.at[j].set(weights))[0]
+        return normal
+
+    def margins(self, u: Float[Array, " J"]) -> Float[Array, " J"]:
+        """What is zero at each wall."""
+        return u
+
+    def are_walls(self, u: Float[Array, " J"]) -> Any:
+        """Whether each margin is one of a wall."""
+        return jnp.asarray(True)
+
+    def are_right(self, side: Float[Array, " J"]) -> Any:
+        """Whether the field agrees with each label."""
+        return side == self.labels
+
+    def rise_on(self, wall: Any, side: Float[Array, " J"]) -> Any:
+        """Of the potential, if this wall is crossed."""
+        j = wall[0]
+        return side[j] * self.labels[j] * self.rise[j]
+
+    def direction(self, wall: Any, like: Any) -> Any:
+        """Weights of the fields in the margin of a wall."""
+        return jnp.ones_like(like[0])
+
+    def pinned(self, u: Float[Array, " J"], wall: Any) -> Float[Array, " J"]:
+        """U, its margin at a wall exactly zero."""
+        return u.at[wall[0]].set(0.0)
+
+
+class ClassWalledTarget(WalledTarget):
+    """The same of several classes: walls ``u_jy = u_jk``, for each label y and other class k."""
+
+    def in_first_field(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+        """Field of the first class."""
+        return self.at_labelled(white)[:, 0]
+
+    def _codes(self) -> Any:
+        return self.labels.astype(jnp.int32)
+
+    def margins(self, u: Float[Array, "J K"]) -> Float[Array, "J K"]:
+        """Lead of the label's own field."""
+        return jnp.take_along_axis(u, self._codes()[:, None], axis=1) - u
+
+    def are_walls(self, u: Float[Array, "J K"]) -> Any:
+        """Not where a field meets itself, nor of a class that there is not."""
+        k = jnp.arange(u.shape[1])[None, :]
+        there = k < jnp.asarray(self.target.likelihood.n_classes)
+        return there & (k != self._codes()[:, None])
+
+    def are_right(self, side: Float[Array, "J K"]) -> Any:
+        """Where the label's own field leads all others."""
+        return ((side > 0) | ~self.are_walls(side)).all(axis=1)
+
+    def rise_on(self, wall: Any, side: Float[Array, "J K"]) -> Any:
+        """None while a third field leads both."""
+        j, k = wall
+        row = jnp.arange(side.shape[1])
+        there = row < jnp.asarray(self.target.likelihood.n_classes)
+        rivals = there & (row != self._codes()[j]) & (row != k)
+        decides = ((side[j] > 0) | ~rivals).all()
+        return jnp.where(decides, side[j, k] * self.rise[j], 0.0)
+
+    def direction(self, wall: Any, like: Any) -> Any:
+        """``e_y − e_k``."""
+        j, k = wall
+        return jnp.zeros_like(like[0]).at[self._codes()[j]].add(1.0).at[k].add(-1.0)
+
+    def pinned(self, u: Float[Array, "J K"], wall: Any) -> Float[Array, "J K"]:
+        """U, the two fields level."""
+        j, k = wall
+        return u.at[j, k].set(u[j, self._codes()[j]])
 
 
 class _Flight(NamedTuple):
@@ -145,29 +223,21 @@ class _Flight(NamedTuple):
 
     white: Array  # (n,)
     momentum: Array  # (n,)
-    u: Array  # (J,): F white
-    velocity: Array  # (J,): F momentum
-    side: Array  # (J,): of the wall, ±1; known without rounding
+    u: Array  # (J,) or (J, K): F white
+    velocity: Array  # the same: F momentum
+    side: Array  # of each wall, ±1; known without rounding
     remaining: Array  # angle
     n_events: Array
 
 
-def _normal(target: Any, j: Any) -> Array:
-    """Row j of F: the normal of wall j."""
-    unit = jnp.zeros_like(target.labels).at[j].set(1.0)
-    white = jnp.zeros((target.dimension,), target.labels.dtype)
-    transpose = jax.linear_transpose(target.field.at_labelled, white)
-    normal: Array = transpose(unit)[0]
-    return normal
-
-
 def _to_next_wall(flight: _Flight, walls: WalledTarget) -> _Flight:
-    # Wall j is met when w = side · u falls to zero: w cos t + w' sin t = 0, cot t = −w'/w.
-    height = jnp.maximum(flight.side * flight.u, 0.0)  # rounding may have left it below
-    rate = flight.side * flight.velocity
+    # A wall is met when w = side · margin falls to zero: w cos t + w' sin t = 0, cot t = −w'/w.
+    height = jnp.maximum(flight.side * walls.margins(flight.u), 0.0)  # rounding: it was below
+    rate = flight.side * walls.margins(flight.velocity)
     tiny = np.finfo(height.dtype).tiny
-    j = jnp.argmax(-rate / (height + tiny))  # the largest cotangent belongs to the first
-    t = jnp.arctan2(height[j], -rate[j])
+    cotangent = jnp.where(walls.are_walls(height), -rate / (height + tiny), -jnp.inf)
+    wall = jnp.unravel_index(jnp.argmax(cotangent), height.shape)  # the largest is the first
+    t = jnp.arctan2(height[wall], -rate[wall])
     met = t < flight.remaining
     t = jnp.minimum(t, flight.remaining)
     cos, sin = jnp.cos(t), jnp.sin(t)
@@ -176,22 +246,26 @@ def _to_next_wall(flight: _Flight, walls: WalledTarget) -> _Flight:
     u = cos * flight.u + sin * flight.velocity
     velocity = cos * flight.velocity - sin * flight.u
 
-    side, speed, norm = flight.side[j], velocity[j], walls.norms[j]
-    rise = side * walls.labels[j] * walls.rise[j]  # of the potential, on crossing
+    j, weights = wall[0], walls.direction(wall, u)
+    normal = walls.normal(j, weights)
+    side, speed, norm = flight.side[wall], walls.margins(velocity)[wall], normal @ normal
+    rise = walls.rise_on(wall, flight.side)
     rise = jnp.where(rise == -jnp.inf, 0.0, rise)  # from nowhere: any finite gain will do
     kinetic = speed**2 - 2 * rise * norm
     crosses = kinetic > 0
     new_speed = jnp.where(crosses, jnp.sign(speed) * jnp.sqrt(jnp.maximum(kinetic, 0.0)), -speed)
     kick = jnp.where(met, (new_speed - speed) / norm, 0.0)
-    normal = _normal(walls.target, j)
-    column = walls.gram[j] if walls.gram is not None else walls.at_labelled(normal)
+    if walls.gram is None:
+        push = walls.at_labelled(normal)
+    else:
+        push = jnp.multiply.outer(walls.gram[j], weights)
     new_side = jnp.where(crosses & met, -side, side)
     return _Flight(
         white=white,
         momentum=momentum + kick * normal,
-        u=u.at[j].set(jnp.where(met, 0.0, u[j])),
-        velocity=velocity + kick * column,
-        side=flight.side.at[j].set(new_side),
+        u=jnp.where(met, walls.pinned(u, wall), u),
+        velocity=velocity + kick * push,
+        side=flight.side.at[wall].set(new_side),
         remaining=jnp.where(met, flight.remaining - t, 0.0),
         n_events=flight.n_events + 1,
     )

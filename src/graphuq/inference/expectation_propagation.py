@@ -1,5 +1,6 @@
 """Expectation propagation: a Gaussian that matches each label's moments in turn."""
 
+import math
 import time
 from typing import Any, ClassVar
 
@@ -9,8 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.field import LeadField, LowRankField, covariances_at, of_one_class
 from graphuq.inference.base import Approximation, Gaussian, SiteTarget, with_dtype
+from graphuq.likelihoods import Probit, Softmax
+from graphuq.target import Target
 
 LEGENDRE_NODES, WIDTH = 64, 9.0  # of the quadrature at labels; half its range, in deviations
 DAMPINGS = (1.0, 0.2)  # to start with, in this order, until one converges
@@ -23,6 +27,9 @@ class ExpectationPropagation(Approximation):
     The site is chosen so that site × cavity has the mean and variance of likelihood × cavity,
     the cavity being the belief about ``u_j`` from all other labels. All sites move at once,
     by less where they oscillate (Rasmussen & Williams 2006, §3.6, in parallel and damped).
+
+    Of several classes, a label's own field leads each other one through noise of its own: pairs
+    of classes that are two-class probits, of variance 2γ², all but what ties them to each other.
 
     An approximation: nothing in it says how far off it is. Compare with a sampler.
 
@@ -48,23 +55,34 @@ class ExpectationPropagation(Approximation):
 
         Raises
         ------
+        IncompatibleParts
+            If there are several classes, and not a smooth likelihood of a fixed number of them, or
+            a tail and more labels than modes.
         InvalidInput
             If no damping reaches it.
         """
         began = time.perf_counter()
+        several = target.likelihood.several
+        fields = target.field
         with jax.enable_x64(True):
-            target = with_dtype(target, jnp.float64)
+            target = with_dtype(_by_pairs(target) if several else target, jnp.float64)
             for damping in DAMPINGS:
                 sites, n_sweeps, change = settle(
                     target, jnp.asarray(damping), self.max_sweeps, jnp.asarray(self.tolerance)
                 )
                 if float(change) <= self.tolerance:
                     conditioned, label_mean, evidence = _answer(target, sites)
+                    mean, variance = conditioned.mean, conditioned.variance
+                    if several:
+                        mean = fields.at_labelled(conditioned.seen_mean)
+                        spread = covariances_at(fields.field.factor, conditioned.seen_covariance)
+                        variance = jnp.diagonal(spread, axis1=1, axis2=2)
+                        label_mean = jnp.full_like(mean, jnp.nan)  # `summaries` draws
                     return Gaussian(
                         seen_mean=np.asarray(conditioned.seen_mean),
                         seen_covariance=np.asarray(conditioned.seen_covariance),
-                        labelled_mean=np.asarray(conditioned.mean),
-                        labelled_variance=np.asarray(conditioned.variance),
+                        labelled_mean=np.asarray(mean),
+                        labelled_variance=np.asarray(variance),
                         labelled_label_mean=np.asarray(label_mean),
                         log_evidence=float(evidence),
                         n_iterations=int(n_sweeps),
@@ -77,6 +95,24 @@ class ExpectationPropagation(Approximation):
             f"damping (last change {float(change):.1g})",
             "raise max_sweeps, use a larger noise_std, or sample with PCN()",
         )
+
+
+def _by_pairs(target: Any) -> Target:
+    """Each label of several classes as K − 1 labels of two: its own field leads each other one."""
+    likelihood = target.likelihood
+    if not isinstance(likelihood, Probit | Softmax) or likelihood.learnt:
+        raise IncompatibleParts(
+            f"expectation propagation knows no pairs of classes in {likelihood}; use Probit or "
+            "Softmax of a fixed number of classes, or sample"
+        )
+    if not isinstance(of_one_class(target.field), LowRankField):
+        raise IncompatibleParts(
+            "expectation propagation of several classes needs a field without a tail, or with "
+            "fewer labels than eigenpairs; compute the spectrum with tail=False"
+        )
+    leads = LeadField.of(target.field, target.labels)
+    pairs = Probit(float(likelihood.noise_std) * math.sqrt(2.0))
+    return Target(leads, pairs, np.ones(len(target.labels) * (leads.n_classes - 1)))
 
 
 @eqx.filter_jit

@@ -81,6 +81,11 @@ class MAP(Approximation):
                 "changes no label's probability and raises the prior density for ever; sample, or "
                 "use ExpectationPropagation()"
             )
+        if target.likelihood.several:
+            raise IncompatibleParts(
+                f"MAP is of two classes, {target.likelihood} of several; use Laplace(), whose "
+                "mean is the maximum"
+            )
         if self.solver == "flow" and not isinstance(target.field, LowRankField):
             raise IncompatibleParts(
                 "the gradient flow runs in the kept eigenbasis and this field has a tail; use "

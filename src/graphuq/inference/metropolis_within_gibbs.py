@@ -1,17 +1,20 @@
 """Field and hyperparameters in turn."""
 
+import dataclasses
 from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Float, PRNGKeyArray
 
+from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts
 from graphuq.hierarchy import HierarchicalTarget, Learnt
 from graphuq.hyperparameters import Steps
 from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget, metropolis
+from graphuq.target import Target
 
 
 class MetropolisWithinGibbs(Kernel):
@@ -38,6 +41,9 @@ class MetropolisWithinGibbs(Kernel):
         one; only integers are then left to jump.
     interweave : bool, default True
         Make the centred moves; without them it is the paper's.
+    by_class : bool, default False
+        Of several classes: move the field of one after the other, each with a step size of its
+        own (Chen's Algorithm 4 and §8), instead of all together.
     step_size : float or array, default 0.3
         Of each block, the field's first; a number stands for the kernel's own, and 0.3 for others.
     target_acceptance : float, default 0.44
@@ -45,14 +51,18 @@ class MetropolisWithinGibbs(Kernel):
         The field's is its kernel's.
     reference : None
         There is none: the Gaussian would change with the hyperparameters.
+    n_field_blocks : int
+        Without use: set when a run begins.
     """
 
     kernel: Kernel  # type: ignore[misc]  # AbstractVar is no field
     joint: bool = False
     interweave: bool = True
+    by_class: bool = False
     step_size: float | Float[Array, " b"] = 0.3
     target_acceptance: float = 0.44
     reference: Approximation | None = None
+    n_field_blocks: int = 1
     usual_warmup: ClassVar[int] = 1000
     usual_thin: ClassVar[int] = 5
 
@@ -65,6 +75,11 @@ class MetropolisWithinGibbs(Kernel):
         if self.joint and self.kernel.requires_step:
             raise IncompatibleParts(
                 f"{self.kernel} moves a field between walls and no hyperparameter; use joint=False"
+            )
+        if self.by_class and (self.joint or self.kernel.requires_step):
+            raise IncompatibleParts(
+                f"by_class=True moves one class at a time, and {self.kernel} with "
+                f"joint={self.joint} all of them; use a kernel such as PCN()"
             )
 
     @property
@@ -80,17 +95,19 @@ class MetropolisWithinGibbs(Kernel):
     @property
     def wanted_acceptance(self) -> Any:
         """Of each block."""
-        wanted = [self.kernel.target_acceptance] + [self.target_acceptance] * self._n_others
+        wanted = [self.kernel.target_acceptance] * self.n_field_blocks
+        wanted += [self.target_acceptance] * self._n_others
         return jnp.stack([jnp.asarray(value) for value in wanted])
 
     @property
     def max_step_size(self) -> Any:
         """Of each block."""
-        return np.array([self.kernel.max_step_size] + [1.0] * self._n_others, np.float32)
+        most = [self.kernel.max_step_size] * self.n_field_blocks + [1.0] * self._n_others
+        return np.array(most, np.float32)
 
     @property
     def _n_others(self) -> int:
-        return int(np.size(self.step_size)) - 1
+        return int(np.size(self.step_size)) - self.n_field_blocks
 
     def suited_to(self, target: WhiteTarget) -> "MetropolisWithinGibbs":
         """With a step size for each block.
@@ -98,21 +115,28 @@ class MetropolisWithinGibbs(Kernel):
         Raises
         ------
         IncompatibleParts
-            If nothing is learnt.
+            If nothing is learnt, and there is but one field to move.
         """
-        if not isinstance(target, HierarchicalTarget):
-            raise IncompatibleParts(f"no hyperparameter is learnt; use {self.kernel} itself")
+        if not isinstance(target, Target | HierarchicalTarget):
+            raise IncompatibleParts(f"{self} moves no {type(target).__name__}")
+        if not target.learnt and not (self.by_class and target.n_fields > 1):
+            raise IncompatibleParts(
+                f"no hyperparameter is learnt, nor one class moved after the other; use "
+                f"{self.kernel} itself"
+            )
+        n_field_blocks = target.n_fields if self.by_class else 1
         n_others = len(self._others(target)) + len(self._centred(target))
-        steps = [float(self.kernel.step_size)] + [0.3] * n_others
-        if np.shape(self.step_size) == (len(steps),):
-            return self
-        return eqx.tree_at(lambda k: k.step_size, self, np.array(steps))
+        steps = [float(self.kernel.step_size)] * n_field_blocks + [0.3] * n_others
+        chosen: Any = self.step_size
+        if np.size(chosen) != len(steps) or np.ndim(chosen) == 0:
+            chosen = np.array(steps)
+        return dataclasses.replace(self, n_field_blocks=n_field_blocks, step_size=chosen)
 
-    def _others(self, target: HierarchicalTarget) -> list[Learnt]:
+    def _others(self, target: Target | HierarchicalTarget) -> list[Learnt]:
         """Hyperparameters that have a block of their own."""
         return [part for part in target.learnt if part.discrete or not self.joint]
 
-    def _centred(self, target: HierarchicalTarget) -> list[Learnt]:
+    def _centred(self, target: Target | HierarchicalTarget) -> list[Learnt]:
         """Hyperparameters that move with the field held as well."""
         return [p for p in target.learnt if self.interweave and p.of_prior and not p.discrete]
 
@@ -120,30 +144,40 @@ class MetropolisWithinGibbs(Kernel):
         """Each block once."""
         steps = jnp.atleast_1d(self.step_size)
         others, centred = self._others(target), self._centred(target)
-        keys = jax.random.split(key, 1 + len(others) + len(centred))
-        kernel = eqx.tree_at(lambda k: k.step_size, self.kernel, steps[0])
-        state, info = self._move_field(keys[0], state, target, kernel)
-        infos = [info]
-        for k, part in enumerate(others, start=1):
+        n_fields = self.n_field_blocks
+        keys = jax.random.split(key, n_fields + len(others) + len(centred))
+        infos = []
+        for k, moving in enumerate(self._moving(target)):
+            kernel = eqx.tree_at(lambda k: k.step_size, self.kernel, steps[k])
+            state, info = self._move_field(keys[k], state, target, kernel, moving)
+            infos.append(info)
+        for k, part in enumerate(others, start=n_fields):
             move = _jump if part.discrete else _walk
             state, info = move(keys[k], state, target, part, steps[k])
             infos.append(info)
-        for k, part in enumerate(centred, start=1 + len(others)):
+        for k, part in enumerate(centred, start=n_fields + len(others)):
             state, info = _walk_with_field_held(keys[k], state, target, part, steps[k])
             infos.append(info)
         return state, Info(*(jnp.stack(leaves) for leaves in zip(*infos, strict=True)))
 
-    def _move_field(
-        self, key: PRNGKeyArray, state: State, target: HierarchicalTarget, kernel: Kernel
-    ) -> tuple[State, Info]:
+    def _moving(self, target: Target | HierarchicalTarget) -> list[np.ndarray]:
+        """Coordinates of each block of the field, with those that move jointly with it."""
+        moving = np.arange(target.n_coefficients)
+        if self.by_class:
+            return np.split(moving, self.n_field_blocks)
         if self.joint:
-            moving = np.arange(target.n_modes)
-            for part in target.learnt:
-                if not part.discrete:
-                    moving = np.concatenate([moving, np.r_[part.coordinates]])
-            block: Any = _Block(target, state.white, moving)
-        else:
-            moving, block = np.arange(target.n_modes), target.given(state.white)
+            continuous = [np.r_[part.coordinates] for part in target.learnt if not part.discrete]
+            moving = np.concatenate([moving, *continuous])
+        return [moving]
+
+    def _move_field(
+        self, key: PRNGKeyArray, state: State, target: Any, kernel: Kernel, moving: np.ndarray
+    ) -> tuple[State, Info]:
+        block: Any = target.given(state.white)
+        if self.joint:
+            block = _Block(target, state.white, moving)
+        elif self.by_class:
+            block = _Block(block, state.white[: target.n_coefficients], moving)
         inner = State(state.white[moving], state.log_likelihood)
         inner, info = kernel.step(key, inner, kernel.prepare(block))
         return State(state.white.at[moving].set(inner.white), inner.log_likelihood), info
@@ -152,7 +186,7 @@ class MetropolisWithinGibbs(Kernel):
 class _Block(eqx.Module):
     """Some of the coordinates, the others as they are."""
 
-    target: HierarchicalTarget
+    target: Target | HierarchicalTarget
     white: Array
     moving: np.ndarray
 
@@ -188,12 +222,17 @@ def _walk_with_field_held(
     w = state.white[part.coordinates]
     noise = jax.random.normal(key_move, w.shape, w.dtype)
     moved = state.white.at[part.coordinates].set(jnp.sqrt(1 - step**2) * w + step * noise)
-    now, new = (target.parts(white)[0].log_std_of(target.modes) for white in (state.white, moved))
-    xi = state.white[: target.n_modes]
-    stretch = now - new
+    now, new = (
+        target.prior_of(at, part.of_class).log_std_of(target.modes) for at in (state.white, moved)
+    )
+    owned = slice(0, target.n_coefficients)
+    if part.of_class is not None:
+        owned = slice(part.of_class * target.n_modes, (part.of_class + 1) * target.n_modes)
+    xi = state.white[owned].reshape(-1, target.n_modes)
+    stretch = (now - new)[None, :]
     followed = xi * jnp.exp(stretch)
-    log_ratio = stretch.sum() - 0.5 * (followed**2 - xi**2).sum()
-    proposal = State(moved.at[: target.n_modes].set(followed), state.log_likelihood)
+    log_ratio = len(xi) * stretch.sum() - 0.5 * (followed**2 - xi**2).sum()
+    proposal = State(moved.at[owned].set(followed.ravel()), state.log_likelihood)
     return metropolis(key_accept, state, proposal, log_ratio)
 
 

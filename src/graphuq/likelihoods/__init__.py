@@ -6,6 +6,7 @@ from graphuq.likelihoods.ginzburg_landau import GinzburgLandau
 from graphuq.likelihoods.level_set import LevelSet
 from graphuq.likelihoods.noise_free import NoiseFree
 from graphuq.likelihoods.probit import Probit
+from graphuq.likelihoods.softmax import Softmax
 
 __all__ = [
     "AtomicNoise",
@@ -14,5 +15,6 @@ __all__ = [
     "Likelihood",
     "NoiseFree",
     "Probit",
+    "Softmax",
     "StepLikelihood",
 ]

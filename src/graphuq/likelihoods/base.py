@@ -11,6 +11,7 @@ from jax import Array
 from jaxtyping import Float
 
 from graphuq.hyperparameters import Distribution, learnt_of
+from graphuq.likelihoods.several_classes import codes, most_classes, restricted
 from graphuq.special import log_normal_cdf
 
 QUADRATURE_NODES = 64
@@ -27,6 +28,9 @@ class Likelihood(eqx.Module):
         Whether `log_prob` depends on the sign of ``u`` alone; see `StepLikelihood`.
     everywhere : bool
         Whether it speaks of every node; then a y of 0 stands for a node without label.
+    n_classes : int or Distribution
+        How many classes it tells apart. Two: labels −1 and +1, and one field u. More, or a number
+        that is learnt: codes from 0 on, and a column of u for each class.
     """
 
     smooth: ClassVar[bool]
@@ -38,9 +42,20 @@ class Likelihood(eqx.Module):
         """Hyperparameters that are distributions, by name."""
         return learnt_of(self)
 
+    @property
+    def several(self) -> bool:
+        """Whether there is a field for each class, and labels are codes from 0 on."""
+        n_classes = getattr(self, "n_classes", 2)
+        return not isinstance(n_classes, int) or n_classes > 2
+
+    @property
+    def n_fields(self) -> int:
+        """Fields it sees at a node: one, or one for each class that there may be."""
+        return most_classes(getattr(self, "n_classes", 2)) if self.several else 1
+
     @abstractmethod
-    def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """Log probability of each label y ∈ {−1, +1}, up to a constant.
+    def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
+        """Log probability of each label y, −1 or +1 or the code of its class, up to a constant.
 
         The constant is free of ``u`` and of every hyperparameter that may be learnt.
         """
@@ -64,7 +79,8 @@ class StepLikelihood(Likelihood):
     """``a + (b − a) H(y u)`` with the unit step H: the case g = 0 of the family of MATH §2.
 
     Samplers may know the two levels, b on the label's side of zero and a on the other, and then
-    need no evaluation between them. sign(0) = +1.
+    need no evaluation between them. sign(0) = +1. Of several classes, b is where the label's own
+    field is the largest.
     """
 
     smooth: ClassVar[bool] = False
@@ -74,10 +90,14 @@ class StepLikelihood(Likelihood):
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """``log b`` and ``log a`` of each label."""
 
-    def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """``log b`` where u has the sign of the label, ``log a`` elsewhere."""
+    def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
+        """``log b`` where u has the sign, or the largest column, of the label; else ``log a``."""
         right, wrong = self.log_levels(y)
-        return jnp.where(jnp.where(u >= 0, 1, -1) == y, right, wrong)
+        if u.ndim == y.ndim:
+            return jnp.where(jnp.where(u >= 0, 1, -1) == y, right, wrong)
+        n_classes = getattr(self, "n_classes", u.shape[1])
+        values = jnp.where(restricted(u, n_classes).argmax(axis=1) == codes(y), right, wrong)
+        return jnp.where(codes(y) < n_classes, values, -jnp.inf)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]

@@ -6,27 +6,35 @@ from jaxtyping import Float
 
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import StepLikelihood
+from graphuq.likelihoods.several_classes import check_n_classes, class_count
 
 
 class LevelSet(StepLikelihood):
-    r"""y_j = sign(u_j) + γ ε_j, ε_j ~ N(0, 1)  (Bertozzi et al. 2018, §3.2).
+    r"""y_j = S(u_j) + γ ε_j, ε_j ~ N(0, 1)  (Bertozzi et al. 2018, §3.2; Chen, §3.5).
 
-    ``−|y − sign(u)|² / (2 γ²)``: a label on the wrong side costs ``2/γ²``. Normalised over the two
-    labels there are, so that γ can be learnt.
+    ``−|y − S(u)|² / (2 γ²)``. For two classes S is the sign, of one field, and a label on the wrong
+    side costs ``2/γ²``; for several, ``S(u) = e_k`` with k the largest of K fields, and it costs
+    ``1/γ²``. Normalised over the labels there are, so that γ can be learnt.
 
     Parameters
     ----------
     noise_std : float or Distribution, default 0.1
-        γ > 0, in units of the label, with labels ±1.
+        γ > 0, in units of the label: ±1, or the unit vector of its class.
+    n_classes : int or Distribution, default 2
+        K. A distribution: how many classes there are is learnt, of which the labels show the
+        first few.
     """
 
     noise_std: Hyperparameter = parameter(0.1)
+    n_classes: Hyperparameter = class_count(2)
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
+        check_n_classes(self.n_classes)
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
-        """``−log(1 + exp(−2/γ²))``, and that less ``2/γ²``."""
-        cost = jnp.zeros_like(y) + 2 / jnp.asarray(self.noise_std, y.dtype) ** 2
-        right = -jnp.log1p(jnp.exp(-cost))
+        """``−log(1 + (K − 1) exp(−cost))``, and that less the cost."""
+        n_classes = jnp.asarray(self.n_classes, y.dtype)
+        cost = (2.0 if not self.several else 1.0) / jnp.asarray(self.noise_std, y.dtype) ** 2
+        right = jnp.zeros_like(y) - jnp.log1p((n_classes - 1) * jnp.exp(-cost))
         return right, right - cost

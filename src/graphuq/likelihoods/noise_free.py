@@ -4,15 +4,29 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
+from graphuq.hyperparameters import Hyperparameter
 from graphuq.likelihoods.base import StepLikelihood
+from graphuq.likelihoods.several_classes import check_n_classes, class_count
 
 
 class NoiseFree(StepLikelihood):
-    """``y_j = sign(u_j)``: the prior conditioned on an orthant (Bertozzi et al. 2018, §3.5).
+    """``y_j = S(u_j)``: the prior conditioned on an orthant (Bertozzi et al. 2018, §3.5).
 
-    Where labels contradict the graph the posterior is narrow; where no combination of the
-    eigenvectors has all their signs it is empty, and samplers say so.
+    Of several classes S is the largest of K fields. Where labels contradict the graph the posterior
+    is narrow; where no combination of the eigenvectors fits them all it is empty, and samplers say
+    so.
+
+    Parameters
+    ----------
+    n_classes : int or Distribution, default 2
+        K. A distribution: how many classes there are is learnt, of which the labels show the
+        first few.
     """
+
+    n_classes: Hyperparameter = class_count(2)
+
+    def __check_init__(self) -> None:
+        check_n_classes(self.n_classes)
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """0 and −∞."""

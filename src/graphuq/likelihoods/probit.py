@@ -1,37 +1,79 @@
 """Probit: noise is added before the threshold."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Float
 
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
+from graphuq.likelihoods.several_classes import (
+    check_n_classes,
+    class_count,
+    codes,
+    is_own,
+    own,
+    taking_part,
+)
 from graphuq.special import log_normal_cdf
+
+NOISE_NODES = 32  # of the quadrature over the noise of the label's own field
 
 
 class Probit(Likelihood):
-    r"""y_j = sign(u_j + γ ε_j), ε_j ~ N(0, 1)  (Bertozzi et al. 2018, §3.1).
+    r"""y_j = S(u_j + γ ε_j), ε_j ~ N(0, 1)  (Bertozzi et al. 2018, §3.1).
+
+    For two classes S is the sign, of one field; for several, the largest of K fields, each with
+    noise of its own (MATH §2).
 
     Parameters
     ----------
     noise_std : float or Distribution, default 0.1
         γ > 0, in units of u, whose prior variance is 1 a node on average.
+    n_classes : int or Distribution, default 2
+        K. A distribution: how many classes there are is learnt, of which the labels show the
+        first few.
     """
 
     noise_std: Hyperparameter = parameter(0.1)
+    n_classes: Hyperparameter = class_count(2)
     smooth: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
+        check_n_classes(self.n_classes)
 
-    def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """``log Φ(y u / γ)``."""
-        return log_normal_cdf(y * u / self.noise_std)
+    def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
+        """``log Φ(y u / γ)``, or ``log E ∏_{k ≠ y} Φ(z + (u_y − u_k) / γ)`` over z ~ N(0, 1).
+
+        The latter by Gauss-Hermite quadrature about half the largest lead of another class, where
+        the integrand is: its relative error is below 1e-6.
+        """
+        if u.ndim == y.ndim:
+            return log_normal_cdf(y * u / self.noise_std)
+        lead = (own(u, y)[:, None] - u) / self.noise_std
+        counted = taking_part(u, self.n_classes)[None, :] & ~is_own(u.shape, y)
+        behind = jnp.where(counted, jnp.maximum(-lead, 0.0), 0.0).max(axis=1)
+        center = jax.lax.stop_gradient(behind / 2)
+        nodes, weights = np.polynomial.hermite_e.hermegauss(NOISE_NODES)
+        log_weights = np.log(weights / weights.sum())
+
+        def integrand(node: Any, log_weight: Any) -> Any:
+            z = center + node
+            factors = log_normal_cdf(z[:, None] + jnp.where(counted, lead, 0.0))
+            # φ(z) over the rule's own φ(node)
+            shift = -center * (center / 2 + node)
+            return log_weight + shift + jnp.where(counted, factors, 0.0).sum(axis=1)
+
+        values = jax.vmap(integrand)(jnp.asarray(nodes, u.dtype), jnp.asarray(log_weights, u.dtype))
+        there = codes(y) < jnp.asarray(self.n_classes)
+        return jnp.where(there, jax.nn.logsumexp(values, axis=0), -jnp.inf)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
     ) -> Float[Array, " J"]:
-        """``log Φ(y mean / √(γ² + variance))``."""
+        """``log Φ(y mean / √(γ² + variance))``, of two classes."""
         return log_normal_cdf(y * mean / jnp.sqrt(self.noise_std**2 + variance))

@@ -20,7 +20,7 @@ def write_report(
     path: str | Path,
     *,
     title: str = "graphuq report",
-    class_names: Sequence[Any] = ("-1", "+1"),
+    class_names: Sequence[Any] | np.ndarray | None = None,
     ids: Sequence[Any] | np.ndarray | None = None,
     truth: Float[np.ndarray, " N"] | None = None,
     images: Float[np.ndarray, "N h w"] | None = None,
@@ -33,12 +33,12 @@ def write_report(
     path : path
         The HTML file; it needs no other file and no network.
     title : str
-    class_names : sequence of two
-        Names of the classes −1 and +1.
+    class_names : sequence, optional
+        Names of the classes: of −1 and +1, or of the codes from 0. By default those themselves.
     ids : sequence of length N, optional
         Names of the nodes; by default their indices.
     truth : numpy.ndarray, shape (N,), optional
-        True labels ±1 (NaN where unknown): adds accuracy and calibration.
+        True labels, ±1 or codes (NaN where unknown): adds accuracy and calibration.
     images : numpy.ndarray, shape (N, h, w), optional
         Pictures of the nodes, shown for the most and least certain.
 
@@ -47,7 +47,11 @@ def write_report(
     StorageError
         If the file cannot be written.
     """
-    names = str(class_names[0]), str(class_names[1])
+    several = result.label_mean.ndim == 2
+    codes = list(range(result.posterior.n_classes)) if several else [-1, 1]
+    usual: Any = codes if several else ("-1", "+1")
+    named = [str(name) for name in (usual if class_names is None else class_names)]
+    names = named + [f"unseen {k - len(named) + 1}" for k in codes[len(named) :]]
     identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
     most, least = result.most_certain(N_LISTED), result.most_uncertain(N_LISTED)
     figures = {
@@ -61,8 +65,10 @@ def write_report(
     pictures = {}
     if images is not None and len(least):
         pictures = {
-            "Least certain": plots.plot_images(result, images, least, "Least certain: look here"),
-            "Most certain": plots.plot_images(result, images, most, "Most certain"),
+            "Least certain": plots.plot_images(
+                result, images, least, "Least certain: look here", names
+            ),
+            "Most certain": plots.plot_images(result, images, most, "Most certain", names),
         }
     chains = {}
     if sampled := isinstance(result.answer, Draws):
@@ -75,8 +81,9 @@ def write_report(
         result=result,
         diagnostics=result.diagnostics,
         names=names,
-        counts=[int((result.labels < 0).sum()), int((result.labels > 0).sum())],
-        given=[int((result.posterior.labels == sign).sum()) for sign in (-1, 1)],
+        several=several,
+        counts=[int((result.labels == code).sum()) for code in codes],
+        given=[int((result.posterior.labels == code).sum()) for code in codes],
         no_evidence=int((~result.has_evidence).sum()),
         listed=[
             (
@@ -97,18 +104,26 @@ def write_report(
     )
 
 
-def _rows(result: Result, ids: np.ndarray, names: tuple[str, str], nodes: np.ndarray) -> list[dict]:
-    return [
-        {
-            "id": ids[node],
-            "label": names[int(result.labels[node] > 0)],
-            "probability": result.class_probabilities[node].max(),
-            "label_mean": result.label_mean[node],
-            "mcse": result.label_mcse[node],
-            "evidence": bool(result.has_evidence[node]),
-        }
-        for node in nodes
-    ]
+def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) -> list[dict]:
+    """A row a node: its two most probable classes, and how sure that is."""
+    probability = result.class_probabilities
+    listed = []
+    for node in nodes:
+        second, first = np.argsort(probability[node], kind="stable")[-2:]
+        if result.label_mean.ndim == 1:  # as `labels` breaks a tie
+            first = int(result.labels[node] > 0)
+        listed.append(
+            {
+                "id": ids[node],
+                "label": names[first],
+                "probability": probability[node, first],
+                "next": f"{names[second]} {probability[node, second]:.3f}",
+                "label_mean": result.label_mean[node],
+                "mcse": result.label_mcse[node].max(),
+                "evidence": bool(result.has_evidence[node]),
+            }
+        )
+    return listed
 
 
 def _learnt(result: Result) -> list[dict[str, Any]]:
@@ -133,8 +148,10 @@ def _accuracy(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, floa
 
 
 def _calibration(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, float]]:
+    k = label_mean.shape[1] if label_mean.ndim == 2 else 2
+    chance = (1 - 1 / k) / 2
     return [
         ("expected calibration error", scores.expected_calibration_error(label_mean, truth)),
-        ("Brier score (a coin: 0.25)", scores.brier_score(label_mean, truth)),
-        ("log score (a coin: 0.69)", scores.log_score(label_mean, truth)),
+        (f"Brier score (by chance {chance:.2f})", scores.brier_score(label_mean, truth)),
+        (f"log score (by chance {np.log(k):.2f})", scores.log_score(label_mean, truth)),
     ]

@@ -21,23 +21,11 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
 from graphuq.arrays import Array
+from graphuq.field.base import Field
 from graphuq.priors import SpectralStd
 from graphuq.spectrum import Spectrum
 
 RANK_TOLERANCE = 1e-12  # relative size of a standard deviation below which a direction is empty
-
-
-class Field(eqx.Module):
-    """The prior at the labelled nodes, as a map from white coordinates."""
-
-    @property
-    @abstractmethod
-    def dimension(self) -> int:
-        """Number of white coordinates."""
-
-    @abstractmethod
-    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """Field ``u_L`` at the labelled nodes."""
 
 
 class Conditioned(NamedTuple):
@@ -241,52 +229,6 @@ class TailField(LabelledField):
             seen_covariance=projected / jnp.sqrt(t[:, None] * t[None, :]),
             log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
         )
-
-
-class NoisyField(Field):
-    """``u_L + γ ε``: the field's own white coordinates, and after them the noise of each label."""
-
-    field: Field
-    noise_std: Float[Array, ""] | float
-    n_labels: int
-
-    @property
-    def dimension(self) -> int:
-        """Number of white coordinates, noise included."""
-        return self.field.dimension + self.n_labels
-
-    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """Field and noise at the labelled nodes."""
-        n = self.field.dimension
-        return self.field.at_labelled(white[:n]) + self.noise_std * white[n:]
-
-
-class NodeField(Field):
-    """The plain N-dimensional form ``u = Q (s ξ) + s̄ (z − Q Qᵀ z)`` of the papers' algorithms.
-
-    Its white coordinates are (ξ, z), ℓ + N of them. Kept to test the labelled-node forms.
-    """
-
-    eigenvectors: Float[Array, "N L"]
-    std: SpectralStd
-    scale: Float[Array, " N"]
-    labelled: Array
-
-    @property
-    def dimension(self) -> int:
-        """Number of white coordinates."""
-        return sum(self.eigenvectors.shape)
-
-    def at_nodes(self, white: Float[Array, " n"]) -> Float[Array, " N"]:
-        """Field u at all nodes (Bertozzi et al. 2018, (11) and the corrected (14))."""
-        n_eigenpairs = self.eigenvectors.shape[1]
-        xi, z = white[:n_eigenpairs], white[n_eigenpairs:]
-        r = z - self.eigenvectors @ (self.eigenvectors.T @ z)
-        return self.scale * (self.eigenvectors @ (self.std.modes * xi) + self.std.tail * r)
-
-    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """Field ``u_L`` at the labelled nodes."""
-        return jnp.asarray(self.at_nodes(white))[self.labelled]
 
 
 def series_field(spectrum: Spectrum, std: SpectralStd) -> LowRankField:

@@ -1,13 +1,10 @@
-"""Draws → numbers for every node, by row blocks, Rao-Blackwellised.
+"""Of two classes: draws → numbers for every node, by row blocks, Rao-Blackwellised.
 
 Given a draw, u at an unlabelled node is Gaussian with known mean and deviation (`field`), so
 each draw gives a probability, not a sign; its average has the same mean and less variance.
 """
 
-import dataclasses
-import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -15,85 +12,25 @@ import jax
 import numpy as np
 from jaxtyping import Float
 from scipy.special import erf, ndtr, ndtri
-from threadpoolctl import threadpool_limits
 
 from graphuq.field import LabelledField
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.chains import Draws
+from graphuq.summaries.base import (
+    BATCHES,
+    BATCHES_A_CHAIN,
+    BLOCK_ELEMENTS,
+    QUANTILE_DRAWS,
+    NodeSummaries,
+    Rows,
+    apart_from,
+    conditional_moments,
+    law_of,
+    side_by_side,
+    slices,
+)
 
-BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
 MANY_ELEMENTS = 20_000_000  # rows × draws from which averages are taken in single precision
-BATCHES, BATCHES_A_CHAIN = 20, 20  # in all, and a chain at most, for the Monte-Carlo error
-QUANTILE_DRAWS = 2_000  # at most, evenly spaced, for credible intervals
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class NodeSummaries:
-    """Posterior numbers for B nodes.
-
-    Attributes
-    ----------
-    label_mean, label_mcse : numpy.ndarray, shape (B,)
-        ``E sign(u)``, and its Monte-Carlo standard error.
-    latent_mean, latent_std : numpy.ndarray, shape (B,)
-        Mean and standard deviation of u.
-    """
-
-    label_mean: Float[np.ndarray, " B"]
-    label_mcse: Float[np.ndarray, " B"]
-    latent_mean: Float[np.ndarray, " B"]
-    latent_std: Float[np.ndarray, " B"]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Rows:
-    """Nodes to summarise: their rows of the eigenvector matrix.
-
-    ``at_labelled`` gives, for each, its position among the labelled nodes, or −1.
-    """
-
-    eigenvectors: Float[np.ndarray, "B L"]
-    scale: Float[np.ndarray, " B"]
-    at_labelled: np.ndarray
-
-    def __getitem__(self, part: slice | np.ndarray) -> "Rows":
-        """Some of the rows."""
-        return Rows(self.eigenvectors[part], self.scale[part], self.at_labelled[part])
-
-
-def conditional_moments(
-    field: LabelledField, white: Float[np.ndarray, "S n"], rows: Rows
-) -> tuple[Float[np.ndarray, "B S"], Float[np.ndarray, " B"]]:
-    """Mean, for each draw, and standard deviation of u at nodes given u at the labelled ones."""
-    loadings, std = _law(field, rows)
-    mean = loadings @ np.asarray(field.seen(white)).T
-    known, at = _apart(field, rows)
-    if len(known):
-        mean[known] = np.asarray(jax.vmap(field.at_labelled)(white))[:, at].T
-        std[known] = 0.0
-    return mean, std
-
-
-def _law(
-    field: LabelledField, rows: Rows
-) -> tuple[Float[np.ndarray, "B r"], Float[np.ndarray, " B"]]:
-    """Nodes given a draw: u has mean ``loadings @ seen`` and this deviation; see `_apart`."""
-    loadings = rows.eigenvectors @ np.asarray(field.coefficient_map)
-    std = rows.scale * field.conditional_std(rows.eigenvectors, loadings)
-    loadings *= rows.scale[:, None]
-    if field.labelled_loadings is not None:
-        known = np.flatnonzero(rows.at_labelled >= 0)
-        loadings[known] = np.asarray(field.labelled_loadings)[rows.at_labelled[known]]
-        std[known] = 0.0
-    return loadings, std
-
-
-def _apart(field: LabelledField, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Labelled nodes that `_law` does not describe, and the position of each among the labels."""
-    if field.labelled_loadings is not None:
-        return np.arange(0), np.arange(0)
-    known = np.flatnonzero(rows.at_labelled >= 0)
-    return known, rows.at_labelled[known]
 
 
 @singledispatch
@@ -121,8 +58,8 @@ def summarize(answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows
 @summarize.register
 def _(answer: Gaussian, field: LabelledField, rows: Rows) -> NodeSummaries:
     label, mean, std = np.empty((3, len(rows.scale)))
-    for part in _slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.seen_mean)):
-        label[part], mean[part], std[part] = _gaussian_law(answer, *_law(field, rows[part]))
+    for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.seen_mean)):
+        label[part], mean[part], std[part] = _gaussian_law(answer, *law_of(field, rows[part]))
     known = np.flatnonzero(rows.at_labelled >= 0)
     at = rows.at_labelled[known]
     _, mean[known], std[known] = _gaussian_at_labelled(answer, at)
@@ -139,13 +76,13 @@ def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
     with jax.enable_x64(True):
 
         def average(part: slice) -> None:
-            out[:, part] = averages.lawful(*_law(field, rows[part]))
+            out[:, part] = averages.lawful(*law_of(field, rows[part]))
 
-        side_by_side(average, _slices(len(rows.scale), BLOCK_ELEMENTS // n_draws))
-        known, at = _apart(field, rows)
+        side_by_side(average, slices(len(rows.scale), BLOCK_ELEMENTS // n_draws))
+        known, at = apart_from(field, rows)
         if len(known):
             at_labelled = np.asarray(jax.vmap(field.at_labelled)(averages.white)).T
-            for part in _slices(len(known), BLOCK_ELEMENTS // n_draws):
+            for part in slices(len(known), BLOCK_ELEMENTS // n_draws):
                 out[:, known[part]] = averages.apart(at_labelled[at[part]], at[part])
     return NodeSummaries(*out)
 
@@ -153,25 +90,11 @@ def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
 @summarize.register
 def _(answer: Point, field: LabelledField, rows: Rows) -> NodeSummaries:
     mean = np.empty(len(rows.scale))
-    for part in _slices(len(mean), BLOCK_ELEMENTS // len(answer.seen)):
-        mean[part] = _law(field, rows[part])[0] @ answer.seen
+    for part in slices(len(mean), BLOCK_ELEMENTS // len(answer.seen)):
+        mean[part] = law_of(field, rows[part])[0] @ answer.seen
     known = np.flatnonzero(rows.at_labelled >= 0)
     mean[known] = answer.labelled[rows.at_labelled[known]]
     return NodeSummaries(np.sign(mean), np.zeros_like(mean), mean, np.zeros_like(mean))
-
-
-def _slices(n: int, size: int) -> Iterator[slice]:
-    """Equally long parts of n rows, the last one repeating some."""
-    size = max(1, min(max(64, size), n))
-    for begin in range(0, n, size):
-        begin = min(begin, n - size)
-        yield slice(begin, begin + size)
-
-
-def side_by_side(work: Callable[[slice], None], parts: Iterator[slice]) -> None:
-    """Work on parts, one thread a core; what it calls holds no lock for long."""
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(work, parts))
 
 
 class _Averages:
@@ -351,7 +274,7 @@ def _(
     tails = [(1 - probability) / 2, (1 + probability) / 2]
     out = np.empty((len(rows.scale), 2))
     with jax.enable_x64(True):
-        for part in _slices(len(rows.scale), BLOCK_ELEMENTS // len(white)):
+        for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(white)):
             mean, std = conditional_moments(field, white, rows[part])
             out[part] = np.quantile(mean + std[:, None] * scores, tails, axis=1).T
     return out

@@ -1,0 +1,29 @@
+"""The Gaussian field at the labelled nodes, and the law of the rest."""
+
+from graphuq.field.base import ClassField, Field, NodeField, NoisyField, of_one_class
+from graphuq.field.labelled import (
+    Conditioned,
+    LabelledField,
+    LowRankField,
+    TailField,
+    labelled_field,
+    series_field,
+)
+from graphuq.field.leads import LeadField, covariances_at, precision_of
+
+__all__ = [
+    "ClassField",
+    "Conditioned",
+    "Field",
+    "LabelledField",
+    "LeadField",
+    "LowRankField",
+    "NodeField",
+    "NoisyField",
+    "TailField",
+    "covariances_at",
+    "labelled_field",
+    "of_one_class",
+    "precision_of",
+    "series_field",
+]

@@ -1,0 +1,211 @@
+"""Laplace's method: a Gaussian at the most probable field, as wide as the curvature there."""
+
+import time
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Array, Float
+from scipy.linalg import solve_triangular
+from scipy.special import ndtr
+
+from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.field import (
+    ClassField,
+    LowRankField,
+    covariances_at,
+    of_one_class,
+    precision_of,
+)
+from graphuq.inference.base import Approximation, Gaussian, SiteTarget, with_dtype
+
+HALVINGS = 30  # of a step that does not come closer
+
+
+class Mode(NamedTuple):
+    """Where the posterior is largest, and its curvature there."""
+
+    white: Any  # (n,)
+    slopes: Any  # (J,) or (J, K): of the log likelihood in u
+    lower: Any  # (n, n): Cholesky factor of minus the Hessian
+    log_evidence: Any
+    n_iterations: Any
+    gradient: Any  # largest component that is left
+
+
+class Laplace(Approximation):
+    r"""The Gaussian with mode and curvature of the posterior (Zhu et al. 2003, appendix A).
+
+    Newton's method on ``|x|²/2 − log p(y | u(x))``, of any number of classes: the curvature of each
+    label's term is a K×K matrix. For log-concave likelihoods (`Probit`, `Softmax`) the mode is
+    unique. In white coordinates, min(J, ℓ) of each class; a step costs their cube.
+
+    An approximation: nothing in it says how far off it is. `ExpectationPropagation` is closer, by
+    far where the noise is small: the mode then lies at the edge of what the labels allow.
+
+    Parameters
+    ----------
+    max_iterations : int, default 100
+    tolerance : float, default 1e-8
+        Converged once no component of the gradient in white coordinates exceeds this.
+    """
+
+    max_iterations: int = 100
+    tolerance: float = 1e-8
+    requires_gradient: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        require(
+            self.max_iterations >= 1, "max_iterations", f"{self.max_iterations}", "use 1 or more"
+        )
+        require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
+
+    def fit(self, target: SiteTarget) -> Gaussian:
+        """Find the mode.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the field has a tail and more labels than modes.
+        InvalidInput
+            If the curvature at a point makes no Gaussian, or no mode is reached.
+        """
+        began = time.perf_counter()
+        mode = self.mode(target)
+        n = len(mode.white)
+        inverse = solve_triangular(mode.lower, np.eye(n), lower=True)
+        covariance = inverse.T @ inverse
+        factor = np.asarray(of_one_class(target.field).factor)
+        mean = factor @ mode.white.reshape(-1, factor.shape[1]).T
+        with jax.enable_x64(True):
+            spread = covariances_at(jnp.asarray(factor), jnp.asarray(covariance))
+        variance = np.diagonal(np.asarray(spread), axis1=1, axis2=2)
+        if not isinstance(target.field, ClassField):
+            mean, variance = mean[:, 0], variance[:, 0]
+            label_mean = 2 * ndtr(mean / np.sqrt(variance)) - 1
+        else:
+            label_mean = np.full(mean.shape, np.nan)  # no closed form: `summaries` draws
+        return Gaussian(
+            seen_mean=np.asarray(mode.white),
+            seen_covariance=covariance,
+            labelled_mean=mean,
+            labelled_variance=variance,
+            labelled_label_mean=label_mean,
+            log_evidence=float(mode.log_evidence),
+            n_iterations=int(mode.n_iterations),
+            seconds=time.perf_counter() - began,
+            description=f"Laplace's method, {int(mode.n_iterations)} Newton steps",
+        )
+
+    def mode(self, target: SiteTarget, slopes: Any = None) -> Mode:
+        """The mode, found from where the log likelihood has these slopes in u, or from 0.
+
+        Raises
+        ------
+        IncompatibleParts, InvalidInput
+            As `fit`.
+        """
+        if not isinstance(of_one_class(target.field), LowRankField):
+            raise IncompatibleParts(
+                f"{self} needs a field without a tail, or with fewer labels than eigenpairs; "
+                "compute the spectrum with tail=False"
+            )
+        with jax.enable_x64(True):
+            target = with_dtype(target, jnp.float64)
+            start = jnp.zeros(target.field.dimension)
+            if slopes is not None:  # at a mode, x = Fᵀ ∇ log p
+                factor = of_one_class(target.field).factor
+                start = (jnp.asarray(slopes).reshape(len(factor), -1).T @ factor).ravel()
+            found = _newton(target, start, self.max_iterations, jnp.asarray(self.tolerance))
+            found = Mode(*(np.asarray(leaf) for leaf in found))
+        require(
+            bool(np.isfinite(found.lower).all()),
+            "likelihood",
+            f"{target.likelihood} is not log-concave: at a point of Newton's path its curvature "
+            "makes no Gaussian",
+            "sample instead, or use another likelihood",
+        )
+        if not found.gradient <= self.tolerance:
+            raise InvalidInput(
+                "inference",
+                f"Laplace's method reached no mode in {int(found.n_iterations)} Newton steps "
+                f"(gradient {float(found.gradient):.1g})",
+                "raise max_iterations or tolerance, or use a larger noise_std",
+            )
+        return found
+
+
+@eqx.filter_jit
+def _newton(
+    target: Any, start: Array, max_iterations: int, tolerance: Float[Array, ""]
+) -> tuple[Array, ...]:
+    """Newton steps, halved until the objective falls."""
+    factor = of_one_class(target.field).factor
+    n_fields = target.field.n_fields
+
+    def log_prob(u: Array) -> Array:
+        """Of fields (J, K), K = 1 for two classes."""
+        fields = u if isinstance(target.field, ClassField) else u[:, 0]
+        return target.likelihood.log_prob(fields, target.labels)
+
+    def fields(x: Array) -> Array:
+        return factor @ x.reshape(n_fields, -1).T
+
+    def objective(x: Array) -> Array:
+        return 0.5 * x @ x - log_prob(fields(x)).sum()
+
+    def slopes(u: Array) -> Array:
+        return jax.grad(lambda v: log_prob(v).sum())(u)
+
+    def pull(weights: Array) -> Array:
+        """``Fᵀ`` of each class's column."""
+        return (weights.T @ factor).ravel()
+
+    def curvature(u: Array) -> Array:
+        """``I + Σ_j F_jᵀ F_j ⊗ W_j``; labels are independent given u, so K products make all W."""
+        columns = [
+            jax.jvp(slopes, (u,), (jnp.zeros_like(u).at[:, k].set(1.0),))[1]
+            for k in range(n_fields)
+        ]
+        return precision_of(factor, -jnp.stack(columns, axis=2))
+
+    def again(carry: Any) -> Any:
+        _, _, n_iterations, gradient, moved = carry
+        return (n_iterations < max_iterations) & (jnp.abs(gradient).max() > tolerance) & moved
+
+    def improve(carry: Any) -> Any:
+        x, value, n_iterations, gradient, _ = carry
+        lower = jnp.linalg.cholesky(curvature(fields(x)))
+        step = -cho_solve((lower, True), gradient)
+        rounding = 1e-11 * (1 + jnp.abs(value))
+
+        def too_far(search: Any) -> Any:
+            _, reached, n_halvings = search
+            return ~(reached <= value + rounding) & (n_halvings < HALVINGS)
+
+        def halve(search: Any) -> Any:
+            length, _, n_halvings = search
+            return length / 2, objective(x + length / 2 * step), n_halvings + 1
+
+        one = jnp.ones_like(value)
+        length, reached, n_halvings = jax.lax.while_loop(
+            too_far, halve, (one, objective(x + step), jnp.asarray(0))
+        )
+        moved = n_halvings < HALVINGS
+        x = jnp.where(moved, x + length * step, x)
+        gradient = x - pull(slopes(fields(x)))
+        return x, jnp.where(moved, reached, value), n_iterations + 1, gradient, moved
+
+    gradient = start - pull(slopes(fields(start)))
+    x, value, n_iterations, gradient, _ = jax.lax.while_loop(
+        again,
+        improve,
+        (start, objective(start), jnp.asarray(0), gradient, jnp.asarray(True)),
+    )
+    u = fields(x)
+    lower = jnp.linalg.cholesky(curvature(u))
+    evidence = -value - jnp.log(jnp.diagonal(lower)).sum()
+    return x, slopes(u), lower, evidence, n_iterations, jnp.abs(gradient).max()

@@ -1,0 +1,101 @@
+"""Nodes, and what every summary of them knows: the law of u there given a draw."""
+
+import dataclasses
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from threadpoolctl import threadpool_limits
+
+from graphuq.field import LabelledField
+
+BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
+BATCHES, BATCHES_A_CHAIN = 20, 20  # in all, and a chain at most, for the Monte-Carlo error
+QUANTILE_DRAWS = 2_000  # at most, evenly spaced, for credible intervals
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NodeSummaries:
+    """Posterior numbers for B nodes.
+
+    Attributes
+    ----------
+    label_mean, label_mcse : numpy.ndarray, shape (B,) or (B, K)
+        ``E S(u)``, and its Monte-Carlo standard error. For two classes S is the sign; for several
+        it is the unit vector of the largest field, and its mean the probability of each class.
+    latent_mean, latent_std : numpy.ndarray, shape (B,) or (B, K)
+        Mean and standard deviation of u.
+    """
+
+    label_mean: Float[np.ndarray, "B *K"]
+    label_mcse: Float[np.ndarray, "B *K"]
+    latent_mean: Float[np.ndarray, "B *K"]
+    latent_std: Float[np.ndarray, "B *K"]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Rows:
+    """Nodes to summarise: their rows of the eigenvector matrix.
+
+    ``at_labelled`` gives, for each, its position among the labelled nodes, or −1.
+    """
+
+    eigenvectors: Float[np.ndarray, "B L"]
+    scale: Float[np.ndarray, " B"]
+    at_labelled: np.ndarray
+
+    def __getitem__(self, part: slice | np.ndarray) -> "Rows":
+        """Some of the rows."""
+        return Rows(self.eigenvectors[part], self.scale[part], self.at_labelled[part])
+
+
+def conditional_moments(
+    field: LabelledField, white: Float[np.ndarray, "S n"], rows: Rows
+) -> tuple[Float[np.ndarray, "B S"], Float[np.ndarray, " B"]]:
+    """Mean, for each draw, and standard deviation of u at nodes given u at the labelled ones."""
+    loadings, std = law_of(field, rows)
+    mean = loadings @ np.asarray(field.seen(white)).T
+    known, at = apart_from(field, rows)
+    if len(known):
+        mean[known] = np.asarray(jax.vmap(field.at_labelled)(white))[:, at].T
+        std[known] = 0.0
+    return mean, std
+
+
+def law_of(
+    field: LabelledField, rows: Rows
+) -> tuple[Float[np.ndarray, "B r"], Float[np.ndarray, " B"]]:
+    """Nodes given a draw: u has mean ``loadings @ seen`` and this deviation; see `apart_from`."""
+    loadings = rows.eigenvectors @ np.asarray(field.coefficient_map)
+    std = rows.scale * field.conditional_std(rows.eigenvectors, loadings)
+    loadings *= rows.scale[:, None]
+    if field.labelled_loadings is not None:
+        known = np.flatnonzero(rows.at_labelled >= 0)
+        loadings[known] = np.asarray(field.labelled_loadings)[rows.at_labelled[known]]
+        std[known] = 0.0
+    return loadings, std
+
+
+def apart_from(field: LabelledField, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Labelled nodes that `law_of` does not describe, and the position of each among the labels."""
+    if field.labelled_loadings is not None:
+        return np.arange(0), np.arange(0)
+    known = np.flatnonzero(rows.at_labelled >= 0)
+    return known, rows.at_labelled[known]
+
+
+def slices(n: int, size: int) -> Iterator[slice]:
+    """Equally long parts of n rows, the last one repeating some."""
+    size = max(1, min(max(64, size), n))
+    for begin in range(0, n, size):
+        begin = min(begin, n - size)
+        yield slice(begin, begin + size)
+
+
+def side_by_side(work: Callable[[slice], None], parts: Iterator[slice]) -> None:
+    """Work on parts, one thread a core; what it calls holds no lock for long."""
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(work, parts))

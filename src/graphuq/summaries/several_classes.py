@@ -1,0 +1,211 @@
+"""Of several classes: draws → the probability of each class at every node, by row blocks.
+
+S(u) is the unit vector of the largest field, so that its mean is the probability of each class.
+Where a draw leaves u open it is completed by noise of its conditional law, the same at all nodes.
+"""
+
+from functools import partial, singledispatch
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from graphuq.field import ClassField
+from graphuq.inference import Gaussian, Point
+from graphuq.inference.chains import Draws
+from graphuq.summaries.base import (
+    BATCHES,
+    BATCHES_A_CHAIN,
+    BLOCK_ELEMENTS,
+    QUANTILE_DRAWS,
+    NodeSummaries,
+    Rows,
+    apart_from,
+    law_of,
+    side_by_side,
+    slices,
+)
+
+GAUSSIAN_DRAWS = 2_000  # of an approximation: its probabilities have no closed form
+
+
+@singledispatch
+def summarize(answer: Draws | Gaussian | Point, field: ClassField, rows: Rows) -> NodeSummaries:
+    """Means, deviations and Monte-Carlo errors at nodes."""
+    raise TypeError(f"no summaries of {type(answer).__name__}")
+
+
+@summarize.register
+def _(answer: Draws, field: ClassField, rows: Rows) -> NodeSummaries:
+    per_chain = min(max(2, min(BATCHES // answer.n_chains, BATCHES_A_CHAIN)), answer.n_samples)
+    n_used = answer.n_samples - answer.n_samples % per_chain
+    white = answer.white[:, -n_used:].reshape(answer.n_chains * n_used, -1)
+    return _summaries(field, white, rows, (answer.n_chains, per_chain), _present(answer, n_used))
+
+
+@summarize.register
+def _(answer: Gaussian, field: ClassField, rows: Rows) -> NodeSummaries:
+    root = np.linalg.cholesky(answer.seen_covariance)
+    z = np.random.default_rng(0).normal(size=(GAUSSIAN_DRAWS, len(root)))
+    return _summaries(field, answer.seen_mean + z @ root.T, rows, (BATCHES, 1), None)
+
+
+def _present(draws: Draws, n_used: int) -> Float[np.ndarray, " S"] | None:
+    """How many classes there are in each draw, where that is learnt."""
+    learnt = draws.hyperparameters.get("n_classes")
+    return None if learnt is None else learnt[:, -n_used:].ravel()
+
+
+def _summaries(
+    field: ClassField,
+    white: Float[np.ndarray, "S n"],
+    rows: Rows,
+    batches: tuple[int, int],
+    present: Float[np.ndarray, " S"] | None,
+) -> NodeSummaries:
+    n_draws, n_classes = len(white), field.n_classes
+    out = np.empty((4, len(rows.scale), n_classes))
+    averages = _Averages(field, white, batches, present)
+    known, at = apart_from(field.field, rows)
+
+    def average(part: slice) -> None:
+        out[:, part] = averages.lawful(*law_of(field.field, rows[part]))
+
+    side_by_side(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
+    if len(known):
+        u = np.asarray(jax.vmap(field.at_labelled)(white))[:, at]
+        out[:, known] = averages.of_fields(u.transpose(2, 1, 0))
+    return NodeSummaries(*out)
+
+
+class _Averages:
+    """Means over draws, with the Monte-Carlo error of class probabilities."""
+
+    def __init__(
+        self,
+        field: ClassField,
+        white: Float[np.ndarray, "S n"],
+        batches: tuple[int, int],
+        present: Float[np.ndarray, " S"] | None,
+    ) -> None:
+        self.batches = batches
+        seen = np.asarray(field.field.seen(field.by_class(white.astype(np.float64))))
+        self.seen = seen.transpose(1, 0, 2)  # (K, S, r)
+        self.means = self.seen.mean(axis=1)
+        centred = self.seen - self.means[:, None]
+        self.covariances = centred.transpose(0, 2, 1) @ centred / len(white)
+        shape = field.n_classes, len(white)
+        self.noise = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        self.absent = np.zeros(shape, np.float32)
+        if present is not None:
+            there = np.arange(field.n_classes)[:, None] < present[None, :]
+            self.absent = np.where(there, 0.0, -np.inf).astype(np.float32)
+        self.columns = jnp.asarray(self.seen.transpose(0, 2, 1), jnp.float32)  # (K, r, S)
+
+    def lawful(self, loadings: Any, std: Any) -> Any:
+        """Class probabilities, their error, latent mean and deviation; see `law_of`."""
+        probability, error = self._probabilities(
+            _fields(loadings.astype(np.float32), std.astype(np.float32), self.columns, self.noise)
+        )
+        mean = loadings @ self.means.T
+        spread = np.einsum("br,krs,bs->bk", loadings, self.covariances, loadings, optimize=True)
+        latent_std = np.sqrt(np.maximum(spread, 0.0) + std[:, None] ** 2)
+        return np.stack([probability, error, mean, latent_std])
+
+    def of_fields(self, u: Float[np.ndarray, "K B S"]) -> Any:
+        """The same of nodes whose fields are known in each draw."""
+        probability, error = self._probabilities(jnp.asarray(u, jnp.float32))
+        return np.stack([probability, error, u.mean(axis=2).T, u.std(axis=2).T])
+
+    def _probabilities(self, u: Any) -> tuple[Any, Any]:
+        n_chains, per_chain = self.batches
+        shares = np.asarray(_shares(u, self.absent, n_chains * per_chain), np.float64)
+        mcse = shares.std(axis=1, ddof=1) / np.sqrt(shares.shape[1])
+        if n_chains > 1:
+            between = shares.reshape(len(shares), n_chains, per_chain, -1).mean(axis=2)
+            mcse = np.maximum(mcse, between.std(axis=1, ddof=1) / np.sqrt(n_chains))
+        return shares.mean(axis=1), mcse
+
+
+@jax.jit
+def _fields(loadings: Any, std: Any, columns: Any, noise: Any) -> Any:
+    """U of each class, node and draw, (K, B, S)."""
+    return jnp.einsum("br,krs->kbs", loadings, columns) + std[None, :, None] * noise[:, None, :]
+
+
+@partial(jax.jit, static_argnums=2)
+def _shares(u: Any, absent: Any, n_batches: int) -> Any:
+    """Share of the draws of each batch in which a class is the largest, (B, batches, K).
+
+    Where all are level, as at nodes where no mode lives, each has its part.
+    """
+    n_classes, n_rows, n_draws = u.shape
+    u = u + absent[:, None, :]
+    level = (u == u.max(axis=0)[None]).astype(jnp.float32)
+    level = level / level.sum(axis=0)[None]
+    by_batch = level.reshape(n_classes, n_rows, n_batches, n_draws // n_batches)
+    return jnp.transpose(by_batch.mean(axis=3), (1, 2, 0))
+
+
+def conditional_moments(
+    field: ClassField, white: Float[np.ndarray, "S n"], rows: Rows
+) -> tuple[Float[np.ndarray, "B S K"], Float[np.ndarray, " B"]]:
+    """Mean, for each draw, and standard deviation of u at nodes given u at the labelled ones."""
+    loadings, std = law_of(field.field, rows)
+    seen = np.asarray(field.field.seen(field.by_class(white)))  # (S, K, r)
+    mean = np.einsum("br,skr->bsk", loadings, seen, optimize=True)
+    known, at = apart_from(field.field, rows)
+    if len(known):
+        mean[known] = np.asarray(jax.vmap(field.at_labelled)(white))[:, at].transpose(1, 0, 2)
+        std[known] = 0.0
+    return mean, std
+
+
+def latent_draws(
+    draws: Draws, field: ClassField, rows: Rows, seed: int = 0
+) -> Float[np.ndarray, "B S K"]:
+    """U at nodes in every draw, completed by the conditional law: each node's own marginal."""
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    with jax.enable_x64(True):
+        mean, std = conditional_moments(field, white, rows)
+    noise = np.random.default_rng(seed).normal(size=mean.shape)
+    completed: Float[np.ndarray, "B S K"] = mean + std[:, None, None] * noise
+    return completed
+
+
+@singledispatch
+def credible_interval(
+    answer: Draws | Gaussian | Point, field: ClassField, rows: Rows, probability: float
+) -> Float[np.ndarray, "B K 2"]:
+    """Equal-tailed credible interval of each class's u at nodes."""
+    raise TypeError(f"no intervals of {type(answer).__name__}")
+
+
+@credible_interval.register
+def _(
+    answer: Gaussian, field: ClassField, rows: Rows, probability: float
+) -> Float[np.ndarray, "B K 2"]:
+    answer_at = summarize(answer, field, rows)
+    half = ndtri((1 + probability) / 2) * answer_at.latent_std
+    return np.stack([answer_at.latent_mean - half, answer_at.latent_mean + half], axis=2)
+
+
+@credible_interval.register
+def _(
+    answer: Draws, field: ClassField, rows: Rows, probability: float
+) -> Float[np.ndarray, "B K 2"]:
+    white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
+    white = white[:: max(1, -(-len(white) // QUANTILE_DRAWS))]
+    scores = ndtri((np.arange(len(white)) + 0.5) / len(white))
+    np.random.default_rng(0).shuffle(scores)
+    tails = [(1 - probability) / 2, (1 + probability) / 2]
+    out = np.empty((len(rows.scale), field.n_classes, 2))
+    with jax.enable_x64(True):
+        for part in slices(len(out), BLOCK_ELEMENTS // (len(white) * field.n_classes)):
+            mean, std = conditional_moments(field, white, rows[part])
+            completed = mean + std[:, None, None] * scores[None, :, None]
+            out[part] = np.moveaxis(np.quantile(completed, tails, axis=1), 0, 2)
+    return out
