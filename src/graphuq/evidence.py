@@ -19,6 +19,7 @@ from graphuq.inference.expectation_propagation import log_evidence, settle
 from graphuq.likelihoods import LevelSet, Likelihood, NoiseFree, Probit
 from graphuq.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
+from graphuq.spectrum import Spectrum
 from graphuq.target import Target
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-7, 300, (1.0, 0.2)
@@ -42,12 +43,27 @@ class Hyperprior(NamedTuple):
         return 0.5 * ((log_value - np.log(self.median)) / self.log_std) ** 2
 
 
-# Medians that serve voting records and two pairs of digits alike; see docs/measurements.md.
+# Medians that serve voting records and two pairs of digits alike; see docs/measurements.md. That of
+# τ is the most it is: on a large graph it follows the spectrum down.
+SMOOTH_MODES = 6  # as many modes beside the null vectors have λ below the median of τ², at least
 HYPERPRIORS = {
     "tau": Hyperprior(0.25, 0.25, 0.01, 3.0),
     "alpha": Hyperprior(4.0, 0.25, 0.25, 32.0),
     "noise_std": Hyperprior(0.1, 0.25, 0.01, 10.0),
 }
+
+
+def hyperpriors_of(spectrum: Spectrum) -> dict[str, Hyperprior]:
+    """The laws by name, that of τ fitted to a spectrum.
+
+    1/τ is how far a label reaches, and the same structure has smaller eigenvalues the more nodes it
+    has: the median of τ² is the sixth eigenvalue above the null ones, where that is less than the
+    usual one.
+    """
+    place = min(spectrum.n_components + SMOOTH_MODES - 1, spectrum.n_eigenpairs - 1)
+    tau = HYPERPRIORS["tau"]
+    smooth = float(np.sqrt(max(spectrum.eigenvalues[place], tau.lower**2)))
+    return HYPERPRIORS | {"tau": tau._replace(median=min(tau.median, smooth))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,8 +110,9 @@ def maximize_evidence(
         Among "tau", "alpha", "noise_std" (not of a level set, whose γ has other units than the
         hyperprior) and "truncation" (not with a tail); by default all that the parts have.
     hyperprior : bool, default True
-        Weigh the evidence by the log-normal laws of `HYPERPRIORS`, narrow ones: with few labels
-        the evidence alone runs to extremes, and classifies worse than the medians do.
+        Weigh the evidence by the log-normal laws of `hyperpriors_of` the spectrum, narrow ones:
+        with few labels the evidence alone runs to extremes, and classifies worse than the medians
+        do.
 
     Returns
     -------
@@ -226,6 +243,7 @@ class _Search:
 
     def __init__(self, posterior: Posterior, names: list[str], hyperprior: bool) -> None:
         self.posterior, self.names, self.hyperprior = posterior, names, hyperprior
+        self.laws = hyperpriors_of(posterior.spectrum)
         self.labellings = _against_the_rest(posterior)
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation = posterior.spectrum.n_eigenpairs
@@ -244,7 +262,7 @@ class _Search:
         """Minus the log hyperprior."""
         if not self.hyperprior:
             return 0.0
-        laws = [HYPERPRIORS[name] for name in self.names]
+        laws = [self.laws[name] for name in self.names]
         return float(sum(law.penalty(x) for law, x in zip(laws, at, strict=True)))
 
     def cost_of(self, truncation: int) -> float:
@@ -281,7 +299,7 @@ class _Search:
                 gradient[k] += self.weight * by_name
         slope = -gradient
         if self.hyperprior:
-            laws = [HYPERPRIORS[name] for name in self.names]
+            laws = [self.laws[name] for name in self.names]
             medians = np.log([law.median for law in laws])
             slope = slope + (at - medians) / np.square([law.log_std for law in laws])
         return self.penalty(at) + self.cost_of(kept) - total, slope
