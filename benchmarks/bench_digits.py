@@ -4,7 +4,7 @@ Question: with 1 to 50 labels a class, on the same graph and the same labels, wh
 often, whose probabilities can be trusted, and what does it cost?
 
     pip install graphlearning annoy
-    python benchmarks/bench_digits.py [--draws 3] [--labels 1 5 20 50] [--methods "Laplace learning"]
+    python benchmarks/bench_digits.py [--draws 3] [--labels 1 5 20 50]
 
 The graph is graphuq's default: 50 principal components, 15 nearest neighbours, self-tuning weights
 of sharpness 4. Every method gets its weights. Each run is a process of its own, so that its peak

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -14,12 +14,12 @@ from scipy.optimize import minimize
 from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import Conditioned, Field
+from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
 from graphuq.inference.base import with_dtype
 from graphuq.inference.expectation_propagation import log_evidence, settle
 from graphuq.likelihoods import LevelSet, Likelihood, NoiseFree, Probit
 from graphuq.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
-from graphuq.spectrum import Spectrum
 from graphuq.target import Target
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-7, 300, (1.0, 0.2)
@@ -28,42 +28,6 @@ TRUNCATION_RATIO = 2**0.5
 TRUNCATION_LOG_STD = 0.5  # of the hyperprior about ℓ
 LOG_STEP = 1e-5  # of central differences of the spectral deviations, whose formulas are smooth
 FAILED = 1e10  # takes the place of −evidence where expectation propagation does not settle
-
-
-class Hyperprior(NamedTuple):
-    """A log-normal law of a positive hyperparameter, and the range that is searched."""
-
-    median: float
-    log_std: float
-    lower: float
-    upper: float
-
-    def penalty(self, log_value: Any) -> Any:
-        """Minus the log density of the logarithm, up to a constant."""
-        return 0.5 * ((log_value - np.log(self.median)) / self.log_std) ** 2
-
-
-# Medians that serve voting records and two pairs of digits alike; see docs/measurements.md. That of
-# τ is the most it is: on a large graph it follows the spectrum down.
-SMOOTH_MODES = 6  # as many modes beside the null vectors have λ below the median of τ², at least
-HYPERPRIORS = {
-    "tau": Hyperprior(0.25, 0.25, 0.01, 3.0),
-    "alpha": Hyperprior(4.0, 0.25, 0.25, 32.0),
-    "noise_std": Hyperprior(0.1, 0.25, 0.01, 10.0),
-}
-
-
-def hyperpriors_of(spectrum: Spectrum) -> dict[str, Hyperprior]:
-    """The laws by name, that of τ fitted to a spectrum.
-
-    1/τ is how far a label reaches, and the same structure has smaller eigenvalues the more nodes it
-    has: the median of τ² is the sixth eigenvalue above the null ones, where that is less than the
-    usual one.
-    """
-    place = min(spectrum.n_components + SMOOTH_MODES - 1, spectrum.n_eigenpairs - 1)
-    tau = HYPERPRIORS["tau"]
-    smooth = float(np.sqrt(max(spectrum.eigenvalues[place], tau.lower**2)))
-    return HYPERPRIORS | {"tau": tau._replace(median=min(tau.median, smooth))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +74,7 @@ def maximize_evidence(
         Among "tau", "alpha", "noise_std" (not of a level set, whose γ has other units than the
         hyperprior) and "truncation" (not with a tail); by default all that the parts have.
     hyperprior : bool, default True
-        Weigh the evidence by the log-normal laws of `hyperpriors_of` the spectrum, narrow ones:
+        Weigh the evidence by the log-normal laws of `graphuq.hyperpriors`, narrow ones:
         with few labels the evidence alone runs to extremes, and classifies worse than the medians
         do.
 
