@@ -7,8 +7,8 @@ from graphuq.experiments import PAPERS, Context
 from graphuq.experiments.base import write_outcome
 
 
-def test_all_of_two_classes_are_there():
-    assert list(PAPERS["chen"]) == [f"figure{k}" for k in range(1, 13)]
+def test_all_figures_are_there():
+    assert list(PAPERS["chen"]) == [f"figure{k}" for k in range(1, 21)]
 
 
 def test_eigenvectors_of_voting(data_folder, tmp_path):

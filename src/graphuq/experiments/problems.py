@@ -20,7 +20,7 @@ MOONS_PAIRS, MNIST_PAIRS = 150, 300  # eigenpairs, of Bertozzi et al.'s appendix
 
 
 class Problem(NamedTuple):
-    """A graph's spectrum, and the true sign of every node."""
+    """A graph's spectrum, and the true sign of every node, or of several classes its code."""
 
     spectrum: Spectrum
     truth: Float[np.ndarray, " N"]
@@ -60,6 +60,14 @@ def mnist(
     return Problem(spectrum, data.signs(pair[0]), pictures)
 
 
+@lru_cache(maxsize=2)
+def digits(context: Context, classes: tuple[int, ...], n_each: int, n_eigenpairs: int) -> Problem:
+    """Several digits, as `mnist` has two; the truth is the code of each."""
+    data = load_mnist(classes, n_each, n_components=50, folder=context.folder)
+    spectrum = laplacian_spectrum(knn_graph(data.features, 20), n_eigenpairs=n_eigenpairs)
+    return Problem(spectrum, data.codes().astype(np.float64))
+
+
 def choose(
     truth: Float[np.ndarray, " N"], n_positive: int, n_negative: int, seed: int
 ) -> Int[np.ndarray, " J"]:
@@ -75,8 +83,12 @@ def choose(
 
 def share(truth: Float[np.ndarray, " N"], fraction: float, seed: int) -> Int[np.ndarray, " J"]:
     """That fraction of each class, at random, at least one node."""
-    counts = [max(1, round(fraction * int((truth == sign).sum()))) for sign in (1, -1)]
-    return choose(truth, counts[0], counts[1], seed)
+    rng = np.random.default_rng(seed)
+    chosen = []
+    for label in np.unique(truth)[::-1]:
+        nodes = np.flatnonzero(truth == label)
+        chosen.append(rng.choice(nodes, max(1, round(fraction * len(nodes))), replace=False))
+    return np.concatenate(chosen)
 
 
 def rhat(result: Result) -> float:

@@ -77,7 +77,7 @@ def _summaries(
     side_by_side(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
     if len(known):
         u = np.asarray(jax.vmap(field.at_labelled)(white))[:, at]
-        out[:, known] = averages.of_fields(u.transpose(2, 1, 0))
+        out[:, known] = averages.of_fields(u.transpose(1, 2, 0))
     return NodeSummaries(*out)
 
 
@@ -103,26 +103,34 @@ class _Averages:
         if present is not None:
             there = np.arange(field.n_classes)[:, None] < present[None, :]
             self.absent = np.where(there, 0.0, -np.inf).astype(np.float32)
-        self.columns = jnp.asarray(self.seen.transpose(0, 2, 1), jnp.float32)  # (K, r, S)
+        r = self.seen.shape[2]
+        self.columns = self.seen.transpose(2, 0, 1).reshape(r, -1).astype(np.float32)  # (r, K S)
 
     def lawful(self, loadings: Any, std: Any) -> Any:
         """Class probabilities, their error, latent mean and deviation; see `law_of`."""
-        probability, error = self._probabilities(
-            _fields(loadings.astype(np.float32), std.astype(np.float32), self.columns, self.noise)
-        )
+        u = (loadings.astype(np.float32) @ self.columns).reshape(len(loadings), *self.noise.shape)
+        probability, error = self._probabilities(u, std.astype(np.float32))
         mean = loadings @ self.means.T
         spread = np.einsum("br,krs,bs->bk", loadings, self.covariances, loadings, optimize=True)
         latent_std = np.sqrt(np.maximum(spread, 0.0) + std[:, None] ** 2)
         return np.stack([probability, error, mean, latent_std])
 
-    def of_fields(self, u: Float[np.ndarray, "K B S"]) -> Any:
+    def of_fields(self, u: Float[np.ndarray, "B K S"]) -> Any:
         """The same of nodes whose fields are known in each draw."""
-        probability, error = self._probabilities(jnp.asarray(u, jnp.float32))
-        return np.stack([probability, error, u.mean(axis=2).T, u.std(axis=2).T])
+        known = np.zeros(len(u), np.float32)
+        probability, error = self._probabilities(u.astype(np.float32), known)
+        return np.stack([probability, error, u.mean(axis=2), u.std(axis=2)])
 
-    def _probabilities(self, u: Any) -> tuple[Any, Any]:
+    def _probabilities(self, u: Any, std: Any) -> tuple[Any, Any]:
         n_chains, per_chain = self.batches
-        shares = np.asarray(_shares(u, self.absent, n_chains * per_chain), np.float64)
+        shares = np.asarray(
+            _shares(u, std, self.noise, self.absent, n_chains * per_chain), np.float64
+        )
+        # Where all are level, as at nodes where no mode lives, each class has its part.
+        level = (std == 0) & ~u[:, :, :8].any(axis=(1, 2))  # not by chance in eight draws
+        if level.any():
+            there = np.isfinite(self.absent)
+            shares[level] = (there / there.sum(axis=0)).mean(axis=1)
         mcse = shares.std(axis=1, ddof=1) / np.sqrt(shares.shape[1])
         if n_chains > 1:
             between = shares.reshape(len(shares), n_chains, per_chain, -1).mean(axis=2)
@@ -130,24 +138,22 @@ class _Averages:
         return shares.mean(axis=1), mcse
 
 
-@jax.jit
-def _fields(loadings: Any, std: Any, columns: Any, noise: Any) -> Any:
-    """U of each class, node and draw, (K, B, S)."""
-    return jnp.einsum("br,krs->kbs", loadings, columns) + std[None, :, None] * noise[:, None, :]
+@partial(jax.jit, static_argnums=4)
+def _shares(u: Any, std: Any, noise: Any, absent: Any, n_batches: int) -> Any:
+    """Share of the draws of each batch in which a class is the largest, (B, batches, K)."""
+    n_rows, n_classes, n_draws = u.shape
 
+    def value(k: int) -> Any:
+        return u[:, k] + (std[:, None] * noise[k][None, :] + absent[k][None, :])
 
-@partial(jax.jit, static_argnums=2)
-def _shares(u: Any, absent: Any, n_batches: int) -> Any:
-    """Share of the draws of each batch in which a class is the largest, (B, batches, K).
-
-    Where all are level, as at nodes where no mode lives, each has its part.
-    """
-    n_classes, n_rows, n_draws = u.shape
-    u = u + absent[:, None, :]
-    level = (u == u.max(axis=0)[None]).astype(jnp.float32)
-    level = level / level.sum(axis=0)[None]
-    by_batch = level.reshape(n_classes, n_rows, n_batches, n_draws // n_batches)
-    return jnp.transpose(by_batch.mean(axis=3), (1, 2, 0))
+    best, winner = value(0), jnp.zeros((n_rows, n_draws), jnp.int16)
+    for k in range(1, n_classes):
+        leads = value(k) > best
+        best = jnp.where(leads, value(k), best)
+        winner = jnp.where(leads, jnp.int16(k), winner)
+    by_batch = winner.reshape(n_rows, n_batches, n_draws // n_batches)
+    counts = [(by_batch == k).sum(axis=2, dtype=jnp.int32) for k in range(n_classes)]
+    return jnp.stack(counts, axis=2) * np.float32(n_batches / n_draws)
 
 
 def conditional_moments(

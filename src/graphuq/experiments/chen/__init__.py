@@ -1,21 +1,11 @@
-"""Chen: figures 1 to 12, of two classes."""
+"""Chen: figures 1 to 20."""
 
 from graphuq.experiments.base import registered
-from graphuq.experiments.chen.eigenvectors import figure1, figure2, figure3, figure4
-from graphuq.experiments.chen.learning import figure8, figure9, figure10, figure11, figure12
-from graphuq.experiments.chen.models import figure5, figure6, figure7
+from graphuq.experiments.chen import classes, eigenvectors, learning, models
 
 EXPERIMENTS = registered(
-    figure1,
-    figure2,
-    figure3,
-    figure4,
-    figure5,
-    figure6,
-    figure7,
-    figure8,
-    figure9,
-    figure10,
-    figure11,
-    figure12,
+    *(getattr(eigenvectors, f"figure{k}") for k in range(1, 5)),
+    *(getattr(models, f"figure{k}") for k in range(5, 8)),
+    *(getattr(learning, f"figure{k}") for k in range(8, 13)),
+    *(getattr(classes, f"figure{k}") for k in range(13, 21)),
 )

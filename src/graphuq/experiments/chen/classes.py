@@ -1,0 +1,227 @@
+"""Several classes: figures 13 to 20."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from scipy import stats
+
+from graphuq.errors import NotConvergedWarning
+from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.chen.setup import Pair, both, draw, learn, paper_chain
+from graphuq.experiments.problems import Problem, digits, rhat, share
+from graphuq.hyperparameters import DiscreteUniform, Uniform
+from graphuq.inference.chains import Draws
+from graphuq.likelihoods import LevelSet
+from graphuq.plots import class_colors
+from graphuq.posterior import Posterior
+from graphuq.priors import Matern, Prior
+from graphuq.result import Result
+from graphuq.scores import accuracy
+from graphuq.summaries import Rows, summarize
+
+TAU, ALPHA = Uniform(0.01, 20.0), Uniform(0.1, 60.0)
+TRUNCATION = DiscreteUniform(2, 70)  # the paper's U[1, 70]: q_0 is left out, and one must stay
+N_MODES, BETA = 50, 0.1
+CHECKS = 5  # of figure 20: after every fifth of the steps
+CHOICES = {
+    "nonhierarchical": Matern(tau=0.0, alpha=1.0, truncation=N_MODES),
+    "τ, α": Matern(tau=Uniform(-6.0, 6.0), alpha=Uniform(1.0, 110.0), truncation=N_MODES),
+    "τ, M": Matern(tau=Uniform(-6.0, 6.0), alpha=60.0, truncation=DiscreteUniform(2, 80)),
+    "α, M": Matern(tau=1.0, alpha=Uniform(1.0, 110.0), truncation=DiscreteUniform(2, 80)),
+    "τ, α, M": Matern(
+        tau=Uniform(-6.0, 6.0), alpha=Uniform(1.0, 110.0), truncation=DiscreteUniform(2, 80)
+    ),
+}
+
+
+def figure13(context: Context) -> Outcome:
+    """τ and α on MNIST [1, 4, 9], 10 % labelled, γ = 1e-7, M = 50."""
+    claim = "the paper: τ is accepted in about 9 % of the steps, and rises with α"
+    return _traces(context, Matern(tau=TAU, alpha=ALPHA, truncation=N_MODES), 1e-7, claim)
+
+
+def figure14(context: Context) -> Outcome:
+    """τ and α on MNIST [1, 4, 9], 10 % labelled, γ = 0.9, M = 50."""
+    claim = "the paper: a small τ, accuracy about 0.97, τ rises with α"
+    return _traces(context, Matern(tau=TAU, alpha=ALPHA, truncation=N_MODES), 0.9, claim)
+
+
+def figure15(context: Context) -> Outcome:
+    """τ and M on MNIST [1, 4, 9], α = 30, 10 % labelled, γ = 0.9."""
+    claim = "the paper: M falls to about 10 where τ is large"
+    return _traces(context, Matern(tau=TAU, alpha=30.0, truncation=TRUNCATION), 0.9, claim)
+
+
+def figure16(context: Context) -> Outcome:
+    """τ and M on MNIST [1, 4, 9], α = 1, 10 % labelled, γ = 0.9."""
+    claim = "the paper: both of low variance, τ close to 0"
+    return _traces(context, Matern(tau=TAU, alpha=1.0, truncation=TRUNCATION), 0.9, claim)
+
+
+def figure17(context: Context) -> Outcome:
+    """α and M on MNIST [1, 4, 9], τ = 0.7, 10 % labelled, γ = 0.9."""
+    prior = Matern(tau=0.7, alpha=Uniform(0.1, 90.0), truncation=TRUNCATION)
+    return _traces(context, prior, 0.9, "the paper: where α is small M must be small")
+
+
+def _traces(context: Context, prior: Prior, gamma: float, claim: str) -> Outcome:
+    problem = digits(context, (1, 4, 9), context.pick(150, 1000), 80)
+    labelled = share(problem.truth, 0.1, context.seed)
+    pair = both(context, _posterior(problem, prior, labelled, gamma), problem.truth, BETA)
+    rows = pair.rows()
+    first, second = pair.converged.hyperparameters
+    a, b = (pair.converged.hyperparameters[name].ravel() for name in (first, second))
+    rho = float(stats.spearmanr(a, b).statistic)
+    rows.append({"quantity": f"rank correlation of {first} and {second}", "converged": rho})
+    acceptance = _acceptance(pair)
+    rows += [{"quantity": f"acceptance, {k}", "protocol": v} for k, v in acceptance.items()]
+    found = {row["quantity"]: row for row in rows}
+    laws = ", ".join(
+        f"{name}: median {law['converged']:.2f}, 90 % in {law['5 %']:.2f} to {law['95 %']:.2f}"
+        for name in (first, second)
+        for law in [found[f"median of {name}"]]
+    )
+    words = ", ".join(f"{name} {value:.2f}" for name, value in acceptance.items())
+    return Outcome(
+        rows,
+        f"{laws}; rank correlation {rho:+.2f} ({claim}). Acceptance of the paper's chain: {words}. "
+        f"Accuracy {found['accuracy']['converged']:.3f}, by the paper's chain "
+        f"{found['accuracy']['protocol']:.3f}; {pair.state}.",
+        draw(pair, "MNIST [1, 4, 9]"),
+    )
+
+
+def _acceptance(pair: Pair) -> dict[str, float]:
+    """Of each hyperparameter in the paper's chain, after the classes' own."""
+    blocks = pair.protocol.draws.block_acceptance
+    assert blocks is not None
+    means = blocks.mean(axis=(0, 1))[pair.protocol.posterior.n_fields :]
+    return dict(zip(pair.protocol.hyperparameters, map(float, means), strict=True))
+
+
+def _posterior(problem: Problem, prior: Prior, labelled: np.ndarray, gamma: float) -> Posterior:
+    n_classes = len(np.unique(problem.truth))
+    return problem.posterior(LevelSet(gamma, n_classes), labelled, prior)
+
+
+def figure18(context: Context) -> Outcome:
+    """Acceptance of each class, β = 0.1 for all; MNIST [1, 3, 4, 9], τ = 0, α = 1, γ = 1."""
+    return _by_class(context, adapted=False)
+
+
+def figure19(context: Context) -> Outcome:
+    """The same with β adapted in warm-up to an acceptance of one half."""
+    return _by_class(context, adapted=True)
+
+
+def _by_class(context: Context, adapted: bool) -> Outcome:
+    classes = (1, 3, 4, 9)
+    problem = digits(context, classes, context.pick(300, 1000), 80)
+    labelled = share(problem.truth, 0.1, context.seed)
+    prior = Matern(tau=0.0, alpha=1.0, truncation=N_MODES)
+    posterior = _posterior(problem, prior, labelled, 1.0)
+    n_steps = context.pick(20_000, 100_000)
+    warmup = 10_000 if adapted else 0
+    result = paper_chain(posterior, n_steps, context.seed, BETA, warmup)
+    blocks, steps = result.draws.block_acceptance, result.draws.block_step_sizes
+    assert blocks is not None
+    assert steps is not None
+    running = np.cumsum(blocks[0], axis=0) / np.arange(1, len(blocks[0]) + 1)[:, None]
+    figure = Figure(figsize=(6.5, 3.4), layout="constrained")
+    axes = figure.subplots()
+    colors = class_colors(len(classes))
+    at = np.arange(1, len(running) + 1) * result.draws.thin
+    rows = []
+    for k, digit in enumerate(classes):
+        axes.plot(at, running[:, k], color=colors(k), label=f"digit {digit}")
+        rows.append(
+            {"digit": digit, "β": float(steps[k]), "acceptance": float(blocks[0, :, k].mean())}
+        )
+    axes.set(xlabel="step", ylabel="running acceptance of ξ", ylim=(0, 1))
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    found = [row["acceptance"] for row in rows]
+    words = ", ".join(f"{value:.2f}" for value in found)
+    betas = ", ".join(f"{value:.3f}" for value in steps)
+    claim = (
+        "the paper: very similar, about 0.5" if adapted else "the paper: two near 0.7, two near 0.4"
+    )
+    return Outcome(
+        rows,
+        f"Acceptance by class {words} ({claim}) at β = {betas}; the largest and the least differ "
+        f"by {max(found) - min(found):.2f}.",
+        figure,
+    )
+
+
+def figure20(context: Context) -> Outcome:
+    """Median accuracy of five choices against steps; MNIST [3, 4, 5, 9], 1 % labelled."""
+    problem = digits(context, (3, 4, 5, 9), context.pick(300, 1213), 81)
+    n_steps = context.pick(10_000, 25_000)
+    trials = range(context.pick(3, 20))
+    rows: list[dict[str, Any]] = []
+    figure = Figure(figsize=(6.5, 3.6), layout="constrained")
+    axes = figure.subplots()
+    colors = class_colors(len(CHOICES))
+    for k, (name, prior) in enumerate(CHOICES.items()):
+        running, ends, worst = [], [], []
+        for trial in trials:
+            labelled = share(problem.truth, 0.01, trial)
+            posterior = _posterior(problem, prior, labelled, 1e-4)
+            chain = paper_chain(posterior, n_steps, trial, BETA, 2_000)
+            running.append(_running_accuracy(chain, problem, labelled))
+            converged = _converged(context, posterior, trial)
+            ends.append(accuracy(converged.label_mean, problem.truth, labelled))
+            worst.append(rhat(converged))
+        medians = np.median(running, axis=0)
+        at = np.arange(1, CHECKS + 1) * n_steps // CHECKS
+        axes.plot(at, medians, "o-", color=colors(k), label=name)
+        axes.axhline(float(np.median(ends)), color=colors(k), linewidth=0.8, linestyle=":")
+        rows.append(
+            {
+                "learnt": name,
+                **{f"protocol, {n} steps": float(m) for n, m in zip(at, medians, strict=True)},
+                "converged": float(np.median(ends)),
+                "converged, 25 %": float(np.quantile(ends, 0.25)),
+                "converged, 75 %": float(np.quantile(ends, 0.75)),
+                "largest R-hat": float(np.max(worst)),
+            }
+        )
+    axes.set(xlabel="step of the paper's chain", ylabel="median accuracy")
+    axes.legend(frameon=False, fontsize=8, title="learnt (dotted: converged)", title_fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    ranked = sorted(rows, key=lambda row: -row["converged"])
+    words = ", ".join(
+        f"{row['learnt']} {row[f'protocol, {n_steps} steps']:.3f} / {row['converged']:.3f}"
+        for row in ranked
+    )
+    return Outcome(
+        rows,
+        f"Median accuracy over {len(trials)} trials, by the paper's chain after {n_steps} steps / "
+        f"converged: {words}. Largest R-hat {max(row['largest R-hat'] for row in rows):.3f}.",
+        figure,
+    )
+
+
+def _running_accuracy(chain: Result, problem: Problem, labelled: np.ndarray) -> list[float]:
+    """After each fifth of the draws, of their running mean."""
+    spectrum = problem.spectrum
+    unseen = np.setdiff1d(np.arange(spectrum.n_nodes), labelled)
+    rows = Rows(
+        spectrum.eigenvectors[unseen], spectrum.node_scale[unseen], np.full(len(unseen), -1)
+    )
+
+    def after(draws: Draws) -> float:
+        mean = summarize(draws, chain.posterior.field, rows).label_mean
+        return accuracy(mean, problem.truth[unseen])
+
+    n = chain.draws.n_samples
+    return [after(chain.draws.first(n * k // CHECKS)) for k in range(1, CHECKS + 1)]
+
+
+def _converged(context: Context, posterior: Posterior, seed: int) -> Result:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        return learn(context, posterior, seed)
