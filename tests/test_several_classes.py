@@ -88,7 +88,13 @@ def test_stored_and_read(fitted, digits, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "likelihood", ["softmax", "probit", "level-set", gq.likelihoods.LevelSet(0.5)]
+    "likelihood",
+    [
+        pytest.param("softmax", marks=pytest.mark.slow),
+        "probit",
+        pytest.param("level-set", marks=pytest.mark.slow),
+        gq.likelihoods.LevelSet(0.5),
+    ],
 )
 def test_likelihoods(digits, likelihood):
     features, codes, labelled = digits

@@ -100,6 +100,10 @@ def check(result, expected, effective):
     np.testing.assert_allclose(result.label_mean.sum(axis=1), 1.0, atol=1e-9)
 
 
+def slow(*values):
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 LIKELIHOODS = {
     "softmax": gq.likelihoods.Softmax(0.5, n_classes=3),
     "probit": gq.likelihoods.Probit(0.5, n_classes=3),
@@ -108,12 +112,12 @@ LIKELIHOODS = {
 GAMMA = {"softmax": 0.5, "probit": 0.5, "level set": 0.7}
 PAIRS = [
     ("softmax", Hamiltonian(), 1500),
-    ("softmax", Hamiltonian(reference=Laplace()), 1500),
+    slow("softmax", Hamiltonian(reference=Laplace()), 1500),
     ("probit", Hamiltonian(reference=ExpectationPropagation()), 1500),
-    ("probit", Hamiltonian(), 1500),
+    slow("probit", Hamiltonian(), 1500),
     ("level set", ExactHamiltonian(), 1500),
-    ("probit", ExactHamiltonian(), 1500),
-    ("level set", EllipticalSlice(), 1500),
+    slow("probit", ExactHamiltonian(), 1500),
+    slow("level set", EllipticalSlice(), 1500),
     ("level set", MetropolisWithinGibbs(PCN(), by_class=True), 2000),
 ]
 
@@ -160,7 +164,7 @@ def test_level_set_against_orthants():
     assert (np.abs(result.label_mean[node] - expected) < 4 * result.label_mcse[node] + 1e-4).all()
 
 
-@pytest.mark.parametrize("tail", [True, "mean"])
+@pytest.mark.parametrize("tail", [slow(True), "mean"])
 def test_tail(tail):
     """With a tail: the labelled-node chain against the papers' N-dimensional form."""
     target = posterior(LIKELIHOODS["softmax"], n_eigenpairs=3, tail=tail)
@@ -176,6 +180,7 @@ def test_tail(tail):
     assert (np.abs(result.label_mean - expected) < 4 * result.label_mcse + 0.01).all()
 
 
+@pytest.mark.slow
 def test_two_classes_are_the_binary_model():
     """``(u_1 − u_0)/√2`` has the binary prior, and the noise of probit is the binary one."""
     binary = gq.Posterior(
@@ -196,7 +201,7 @@ def test_two_classes_are_the_binary_model():
     assert np.abs(ours.label_mean[:, 1] - theirs.class_probabilities[:, 1]).max() < 0.03
 
 
-@pytest.mark.parametrize("law", ["softmax", "level set"])
+@pytest.mark.parametrize("law", ["softmax", slow("level set")])
 def test_learnt_scale(law):
     """τ learnt, shared by the classes."""
     prior = gq.priors.Matern(tau=LEARNT_TAU, alpha=ALPHA)
@@ -210,7 +215,7 @@ def test_learnt_scale(law):
     assert abs(draws.mean() - tau[0]) < 4 * spread * np.sqrt(1 / ess + 1 / effective)
 
 
-@pytest.mark.parametrize("law", ["softmax", "level set"])
+@pytest.mark.parametrize("law", [slow("softmax"), "level set"])
 def test_learnt_per_class(law):
     """τ learnt by each class for itself."""
     prior = gq.priors.Matern(tau=LEARNT_TAU, alpha=ALPHA)
@@ -227,7 +232,7 @@ def test_learnt_per_class(law):
         assert abs(draws[..., k].mean() - tau[k]) < bound
 
 
-@pytest.mark.parametrize("law", ["softmax", "level set", "probit"])
+@pytest.mark.parametrize("law", ["softmax", slow("level set"), slow("probit")])
 def test_unseen_classes(law):
     """Two classes have labels; whether there are two, three or four is learnt."""
     likelihood = dataclasses.replace(LIKELIHOODS[law], n_classes=gq.DiscreteUniform(2, 4))
