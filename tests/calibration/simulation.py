@@ -158,6 +158,50 @@ def hierarchical_ranks(simulated, assumed, kernel, n_runs=300):
     return np.array(found)
 
 
+SEVERAL = {
+    "softmax": (gq.likelihoods.Softmax(0.5, n_classes=3), gq.inference.Hamiltonian()),
+    "probit": (gq.likelihoods.Probit(0.5, n_classes=3), gq.inference.ExactHamiltonian()),
+    "level set": (gq.likelihoods.LevelSet(0.7, n_classes=3), gq.inference.ExactHamiltonian()),
+}
+
+
+def simulate_codes(likelihood, u, rng):
+    """Labels of several classes by the models' own definitions, u of shape (J, 3)."""
+    gamma = likelihood.noise_std
+    if isinstance(likelihood, gq.likelihoods.Probit):
+        return (u + gamma * rng.normal(size=u.shape)).argmax(axis=1)
+    if isinstance(likelihood, gq.likelihoods.Softmax):
+        return (u + gamma * np.sqrt(6) / np.pi * rng.gumbel(size=u.shape)).argmax(axis=1)
+    wrong = 2 / (2 + np.exp(1 / gamma**2))  # either of two others, at a cost of 1/γ²
+    shift = np.where(rng.uniform(size=len(u)) < wrong, rng.integers(1, 3, size=len(u)), 0)
+    return (u.argmax(axis=1) + shift) % 3
+
+
+def ranks_of_classes(simulated, assumed, kernel, n_runs=300):
+    """Ranks, at two nodes, of the lead of one class over the next: of that labels tell."""
+    graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS)
+    prior = gq.priors.InverseLaplacian()
+    std, q = prior.spectral_std(spectrum).modes, spectrum.eigenvectors
+    nodes = np.array([NODES[0], LABELLED[0]])
+    rows = Rows(q[nodes], np.ones(2), np.full(2, -1))
+    rng = np.random.default_rng(0)
+    found = []
+    while len(found) < n_runs:
+        u = q @ (std[:, None] * rng.normal(size=(N_EIGENPAIRS, 3)))
+        labels = simulate_codes(simulated, u[LABELLED], rng).astype(float)
+        posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [0, 1, 2, 0, 1])
+        object.__setattr__(posterior, "labels", labels)
+        result = gq.infer(
+            posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=10, seed=len(found)
+        )
+        with jax.enable_x64(True):
+            mean, sd = conditional_moments(posterior.field, result.draws.white[0], rows)
+        leads = np.diff(mean + sd[:, None, None] * rng.normal(size=mean.shape))
+        found.append((leads < np.diff(u[nodes])[:, None]).sum(axis=1).ravel())
+    return np.array(found)
+
+
 def p_values(found):
     """Of the χ² test of uniformity at each node, in five bins."""
     counts = np.array([np.bincount(column, minlength=N_RANKS + 1) for column in found.T])

@@ -8,9 +8,11 @@ from simulation import (
     HIERARCHICAL,
     LIKELIHOODS,
     METHODS,
+    SEVERAL,
     hierarchical_ranks,
     p_values,
     ranks,
+    ranks_of_classes,
     suits,
 )
 
@@ -46,14 +48,14 @@ def test_wrong_noise_is_noticed(name):
 
 @pytest.mark.slow
 def test_every_method_is_calibrated():
-    """But for MAP: a point has no ranks."""
+    """But for MAP, as a point has no ranks, and Laplace, whose Gaussian is too wide."""
     exported = {
         value
         for name in gq.inference.__all__
         for value in [getattr(gq.inference, name)]
         if isinstance(value, type)
         and issubclass(value, Kernel | Approximation)
-        and value not in (Kernel, Approximation, gq.inference.MAP)
+        and value not in (Kernel, Approximation, gq.inference.MAP, gq.inference.Laplace)
     }
     calibrated = {type(method) for method, _, _ in METHODS.values()}
     assert exported == calibrated | {type(kernel) for kernel in HIERARCHICAL.values()}
@@ -72,3 +74,20 @@ def test_hyperparameters_are_calibrated(kind):
 def test_wrong_noise_is_noticed_by_what_is_learnt():
     noisy, believed = gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1)
     assert min(p_values(hierarchical_ranks(noisy, believed, HIERARCHICAL["probit"]))) < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_several_classes_are_calibrated(kind):
+    likelihood, kernel = SEVERAL[kind]
+    assert min(p_values(ranks_of_classes(likelihood, likelihood, kernel))) > 1e-3 / (
+        4 * len(SEVERAL)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_wrong_noise_of_several_classes_is_noticed():
+    noisy, (believed, kernel) = gq.likelihoods.Softmax(5.0, n_classes=3), SEVERAL["softmax"]
+    assert min(p_values(ranks_of_classes(noisy, believed, kernel))) < 1e-4

@@ -10,11 +10,10 @@ import numpy as np
 from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
-from graphuq.field import LabelledField
+from graphuq.field import ClassField, LabelledField, of_one_class
 
 BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
 BATCHES, BATCHES_A_CHAIN = 20, 20  # in all, and a chain at most, for the Monte-Carlo error
-QUANTILE_DRAWS = 2_000  # at most, evenly spaced, for credible intervals
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -53,14 +52,20 @@ class Rows:
 
 
 def conditional_moments(
-    field: LabelledField, white: Float[np.ndarray, "S n"], rows: Rows
-) -> tuple[Float[np.ndarray, "B S"], Float[np.ndarray, " B"]]:
+    field: LabelledField | ClassField, white: Float[np.ndarray, "S n"], rows: Rows
+) -> tuple[Float[np.ndarray, "B S *K"], Float[np.ndarray, " B"]]:
     """Mean, for each draw, and standard deviation of u at nodes given u at the labelled ones."""
-    loadings, std = law_of(field, rows)
-    mean = loadings @ np.asarray(field.seen(white)).T
-    known, at = apart_from(field, rows)
+    one = of_one_class(field)
+    loadings, std = law_of(one, rows)
+    if isinstance(field, ClassField):
+        seen = np.asarray(one.seen(field.by_class(white)))  # (S, K, r)
+        mean = np.einsum("br,skr->bsk", loadings, seen, optimize=True)
+    else:
+        mean = loadings @ np.asarray(one.seen(white)).T
+    known, at = apart_from(one, rows)
     if len(known):
-        mean[known] = np.asarray(jax.vmap(field.at_labelled)(white))[:, at].T
+        u = np.asarray(jax.vmap(field.at_labelled)(white))  # (S, J) or (S, J, K)
+        mean[known] = np.swapaxes(u[:, at], 0, 1)
         std[known] = 0.0
     return mean, std
 

@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtri
 
 from graphuq.field import ClassField
 from graphuq.inference import Gaussian, Point
@@ -20,7 +19,6 @@ from graphuq.summaries.base import (
     BATCHES,
     BATCHES_A_CHAIN,
     BLOCK_ELEMENTS,
-    QUANTILE_DRAWS,
     NodeSummaries,
     Rows,
     apart_from,
@@ -154,64 +152,3 @@ def _shares(u: Any, std: Any, noise: Any, absent: Any, n_batches: int) -> Any:
     by_batch = winner.reshape(n_rows, n_batches, n_draws // n_batches)
     counts = [(by_batch == k).sum(axis=2, dtype=jnp.int32) for k in range(n_classes)]
     return jnp.stack(counts, axis=2) * np.float32(n_batches / n_draws)
-
-
-def conditional_moments(
-    field: ClassField, white: Float[np.ndarray, "S n"], rows: Rows
-) -> tuple[Float[np.ndarray, "B S K"], Float[np.ndarray, " B"]]:
-    """Mean, for each draw, and standard deviation of u at nodes given u at the labelled ones."""
-    loadings, std = law_of(field.field, rows)
-    seen = np.asarray(field.field.seen(field.by_class(white)))  # (S, K, r)
-    mean = np.einsum("br,skr->bsk", loadings, seen, optimize=True)
-    known, at = apart_from(field.field, rows)
-    if len(known):
-        mean[known] = np.asarray(jax.vmap(field.at_labelled)(white))[:, at].transpose(1, 0, 2)
-        std[known] = 0.0
-    return mean, std
-
-
-def latent_draws(
-    draws: Draws, field: ClassField, rows: Rows, seed: int = 0
-) -> Float[np.ndarray, "B S K"]:
-    """U at nodes in every draw, completed by the conditional law: each node's own marginal."""
-    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
-    with jax.enable_x64(True):
-        mean, std = conditional_moments(field, white, rows)
-    noise = np.random.default_rng(seed).normal(size=mean.shape)
-    completed: Float[np.ndarray, "B S K"] = mean + std[:, None, None] * noise
-    return completed
-
-
-@singledispatch
-def credible_interval(
-    answer: Draws | Gaussian | Point, field: ClassField, rows: Rows, probability: float
-) -> Float[np.ndarray, "B K 2"]:
-    """Equal-tailed credible interval of each class's u at nodes."""
-    raise TypeError(f"no intervals of {type(answer).__name__}")
-
-
-@credible_interval.register
-def _(
-    answer: Gaussian, field: ClassField, rows: Rows, probability: float
-) -> Float[np.ndarray, "B K 2"]:
-    answer_at = summarize(answer, field, rows)
-    half = ndtri((1 + probability) / 2) * answer_at.latent_std
-    return np.stack([answer_at.latent_mean - half, answer_at.latent_mean + half], axis=2)
-
-
-@credible_interval.register
-def _(
-    answer: Draws, field: ClassField, rows: Rows, probability: float
-) -> Float[np.ndarray, "B K 2"]:
-    white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
-    white = white[:: max(1, -(-len(white) // QUANTILE_DRAWS))]
-    scores = ndtri((np.arange(len(white)) + 0.5) / len(white))
-    np.random.default_rng(0).shuffle(scores)
-    tails = [(1 - probability) / 2, (1 + probability) / 2]
-    out = np.empty((len(rows.scale), field.n_classes, 2))
-    with jax.enable_x64(True):
-        for part in slices(len(out), BLOCK_ELEMENTS // (len(white) * field.n_classes)):
-            mean, std = conditional_moments(field, white, rows[part])
-            completed = mean + std[:, None, None] * scores[None, :, None]
-            out[part] = np.moveaxis(np.quantile(completed, tails, axis=1), 0, 2)
-    return out

@@ -10,8 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
-from scipy.special import erf, ndtr, ndtri
+from scipy.special import erf, ndtr
 
 from graphuq.field import LabelledField
 from graphuq.inference import Gaussian, Point
@@ -20,11 +19,9 @@ from graphuq.summaries.base import (
     BATCHES,
     BATCHES_A_CHAIN,
     BLOCK_ELEMENTS,
-    QUANTILE_DRAWS,
     NodeSummaries,
     Rows,
     apart_from,
-    conditional_moments,
     law_of,
     side_by_side,
     slices,
@@ -226,55 +223,3 @@ def _gaussian_sign(mean: Any, std: Any) -> Any:
     """``E sign(u)`` of a Gaussian; 0 where it is 0 for certain."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where((std == 0) & (mean == 0), 0.0, 2 * ndtr(mean / std) - 1)
-
-
-def latent_draws(
-    draws: Draws, field: LabelledField, rows: Rows, seed: int = 0
-) -> Float[np.ndarray, "B S"]:
-    """U at nodes in every draw, completed by the conditional law: each node's own marginal."""
-    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
-    with jax.enable_x64(True):
-        mean, std = conditional_moments(field, white, rows)
-    noise = np.random.default_rng(seed).normal(size=mean.shape)
-    completed: Float[np.ndarray, "B S"] = mean + std[:, None] * noise
-    return completed
-
-
-@singledispatch
-def credible_interval(
-    answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows, probability: float
-) -> Float[np.ndarray, "B 2"]:
-    """Equal-tailed credible interval of u at nodes.
-
-    Of draws: quantiles of draws completed by the conditional law, each draw's mean plus its
-    deviation times a normal score, the scores stratified and shuffled once.
-    """
-    raise TypeError(f"no intervals of {type(answer).__name__}")
-
-
-@credible_interval.register
-def _(
-    answer: Gaussian | Point, field: LabelledField, rows: Rows, probability: float
-) -> Float[np.ndarray, "B 2"]:
-    answer_at = summarize(answer, field, rows)
-    mean, std = answer_at.latent_mean, answer_at.latent_std
-    half = ndtri((1 + probability) / 2) * std
-    return np.stack([mean - half, mean + half], axis=1)
-
-
-@credible_interval.register
-def _(
-    answer: Draws, field: LabelledField, rows: Rows, probability: float
-) -> Float[np.ndarray, "B 2"]:
-    draws = answer
-    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
-    white = white[:: max(1, -(-len(white) // QUANTILE_DRAWS))]
-    scores = ndtri((np.arange(len(white)) + 0.5) / len(white))
-    np.random.default_rng(0).shuffle(scores)
-    tails = [(1 - probability) / 2, (1 + probability) / 2]
-    out = np.empty((len(rows.scale), 2))
-    with jax.enable_x64(True):
-        for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(white)):
-            mean, std = conditional_moments(field, white, rows[part])
-            out[part] = np.quantile(mean + std[:, None] * scores, tails, axis=1).T
-    return out

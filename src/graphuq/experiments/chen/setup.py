@@ -136,7 +136,7 @@ def draw(pair: Pair, title: str) -> Figure:
         whole = bool((values == np.round(values)).all())
         bins: Any = np.arange(values.min() - 0.5, values.max() + 1) if whole else 60
         right.hist(values, bins=bins, density=True, color="#3b6fb6")
-        right.set(xlabel=name, ylabel="posterior, converged", xlim=(None, None))
+        right.set(xlabel=name, ylabel="posterior", xlim=(None, None))
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -1,0 +1,85 @@
+"""The law of u at single nodes: draws of it, and intervals."""
+
+from functools import singledispatch
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from graphuq.field import ClassField, LabelledField
+from graphuq.inference import Gaussian, Point
+from graphuq.inference.chains import Draws
+from graphuq.summaries import several_classes, two_classes
+from graphuq.summaries.base import BLOCK_ELEMENTS, Rows, conditional_moments, slices
+
+QUANTILE_DRAWS = 2_000  # at most, evenly spaced, for credible intervals
+
+
+def latent_draws(
+    draws: Draws, field: LabelledField | ClassField, rows: Rows, seed: int = 0
+) -> Float[np.ndarray, "B S *K"]:
+    """U at nodes in every draw, completed by the conditional law: each node's own marginal."""
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    with jax.enable_x64(True):
+        mean, std = conditional_moments(field, white, rows)
+    noise = np.random.default_rng(seed).normal(size=mean.shape)
+    completed: Float[np.ndarray, "B S *K"] = mean + _along(std, mean.ndim) * noise
+    return completed
+
+
+def _along(std: Float[np.ndarray, " B"], n_axes: int) -> np.ndarray:
+    """With further axes of length one."""
+    return std.reshape(-1, *[1] * (n_axes - 1))
+
+
+@singledispatch
+def credible_interval(
+    answer: Draws | Gaussian | Point,
+    field: LabelledField | ClassField,
+    rows: Rows,
+    probability: float,
+) -> Float[np.ndarray, "B *K 2"]:
+    """Equal-tailed credible interval of u, or of each class's u, at nodes.
+
+    Of draws: quantiles of draws completed by the conditional law, each draw's mean plus its
+    deviation times a normal score, the scores stratified and shuffled once.
+    """
+    raise TypeError(f"no intervals of {type(answer).__name__}")
+
+
+@credible_interval.register
+def _(
+    answer: Gaussian | Point,
+    field: LabelledField | ClassField,
+    rows: Rows,
+    probability: float,
+) -> Float[np.ndarray, "B *K 2"]:
+    if isinstance(field, ClassField):
+        answer_at = several_classes.summarize(answer, field, rows)
+    else:
+        answer_at = two_classes.summarize(answer, field, rows)
+    mean, std = answer_at.latent_mean, answer_at.latent_std
+    half = ndtri((1 + probability) / 2) * std
+    return np.stack([mean - half, mean + half], axis=-1)
+
+
+@credible_interval.register
+def _(
+    answer: Draws, field: LabelledField | ClassField, rows: Rows, probability: float
+) -> Float[np.ndarray, "B *K 2"]:
+    white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
+    white = white[:: max(1, -(-len(white) // QUANTILE_DRAWS))]
+    scores = ndtri((np.arange(len(white)) + 0.5) / len(white))
+    np.random.default_rng(0).shuffle(scores)
+    tails = [(1 - probability) / 2, (1 + probability) / 2]
+    classes = (field.n_classes,) if isinstance(field, ClassField) else ()
+    scores = scores.reshape(1, -1, *[1] * len(classes))
+    out = np.empty((len(rows.scale), *classes, 2))
+    n_numbers = len(white) * int(np.prod(classes))
+    with jax.enable_x64(True):
+        for part in slices(len(out), BLOCK_ELEMENTS // n_numbers):
+            mean, std = conditional_moments(field, white, rows[part])
+            completed = mean + _along(std, mean.ndim) * scores
+            out[part] = np.moveaxis(np.quantile(completed, tails, axis=1), 0, -1)
+    return out
