@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from graphuq.certainty import with_unseen
 from graphuq.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst
 from graphuq.result import Result
 from graphuq.scores import ReliabilityCurve
@@ -124,6 +125,8 @@ def plot_certainty(result: Result, class_names: Sequence[str] = ("−1", "+1")) 
     figure, axes = _figure()
     unlabelled = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
     if result.label_mean.ndim == 2:
+        if tuple(class_names) == ("−1", "+1"):
+            class_names = [str(k) for k in range(result.posterior.n_classes)]
         shown = unlabelled if len(unlabelled) else np.arange(result.n_nodes)
         _certainty_by_class(axes, result, shown, class_names)
         return figure
@@ -149,9 +152,7 @@ def _certainty_by_class(
     axes: Axes, result: Result, nodes: Int[np.ndarray, " M"], class_names: Sequence[str]
 ) -> None:
     n_classes = result.posterior.n_classes
-    names = [
-        str(class_names[k]) if k < len(class_names) else f"class {k}" for k in range(n_classes)
-    ]
+    names = with_unseen([str(name) for name in class_names], n_classes)
     labels, probability = result.labels[nodes], result.label_mean[nodes].max(axis=1)
     colors = class_colors(n_classes)
     bins: Any = np.linspace(1 / n_classes, 1, 31)

@@ -58,6 +58,9 @@ def classify(
             help="auto, probit, softmax, level-set, atomic-noise, noise-free or ginzburg-landau."
         ),
     ] = "auto",
+    most_classes: Annotated[
+        int | None, typer.Option(help="Classes there may be, those without a label included.")
+    ] = None,
     noise_std: Annotated[
         float | None, typer.Option(help="Label noise γ > 0; default 0.1, or by evidence if auto.")
     ] = None,
@@ -102,6 +105,7 @@ def classify(
         "laplacian": laplacian,
         "tail": parse_tail(tail),
         "prior": prior,
+        "most_classes": most_classes,
         "inference": inference,
         "n_samples": n_samples,
         "n_chains": n_chains,

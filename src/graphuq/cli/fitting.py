@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import entr
 
-from graphuq.certainty import certainty_order, margin
+from graphuq.certainty import certainty_order, margin, with_unseen
 from graphuq.classifier import GraphClassifier
 from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.summary import print_preview, print_summary
@@ -52,7 +52,7 @@ def fit_and_write(
     truth = None
     if table.truth is not None:
         truth = codes_of_names(table.truth, names)
-        if len(names) == 2:
+        if len(names) == 2 and options.get("most_classes") is None:
             truth = 2 * truth - 1
     classifier = GraphClassifier(
         **options,
@@ -113,6 +113,7 @@ def prediction_table(
             "latent_upper": interval[:, 1],
         }
     else:
+        names = with_unseen(names, label_mean.shape[1])
         columns = {
             "label": np.array(names)[label_mean.argmax(axis=1)],
             "probability": label_mean.max(axis=1),

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from graphuq import scores
+from graphuq.certainty import with_unseen
 from graphuq.cli.clock import STARTED
 from graphuq.result import Result
 
@@ -20,11 +21,16 @@ def codes_of(result: Result) -> list[int]:
     return list(range(result.label_mean.shape[1]))
 
 
+def all_names(result: Result, names: Sequence[str]) -> list[str]:
+    """Names of the classes, those without any label included."""
+    return with_unseen(names, len(codes_of(result)))
+
+
 def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None) -> None:
     """Print the first, approximate answer, while sampling begins."""
     counts = ", ".join(
         f"{int((result.labels == code).sum())} {name}"
-        for name, code in zip(names, codes_of(result), strict=False)
+        for name, code in zip(all_names(result, names), codes_of(result), strict=True)
     )
     judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     accuracy = "" if judged is None else f", accuracy {scores.accuracy(*judged):.4f}"
@@ -45,7 +51,7 @@ def print_summary(
     for column in ("class", "given", "inferred", "mean probability", "surer than 0.95"):
         table.add_column(column, justify="left" if column == "class" else "right")
     probability = result.class_probabilities.max(axis=1)
-    for name, code in zip(names, codes_of(result), strict=False):
+    for name, code in zip(all_names(result, names), codes_of(result), strict=True):
         inferred = result.labels == code
         sure = probability[inferred]
         table.add_row(

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq import plots, scores
+from graphuq.certainty import with_unseen
 from graphuq.inference.chains import Draws
 from graphuq.pages import embedded, write_page
 from graphuq.result import Result
@@ -51,7 +52,7 @@ def write_report(
     codes = list(range(result.posterior.n_classes)) if several else [-1, 1]
     usual: Any = codes if several else ("-1", "+1")
     named = [str(name) for name in (usual if class_names is None else class_names)]
-    names = named + [f"unseen {k - len(named) + 1}" for k in codes[len(named) :]]
+    names = with_unseen(named, len(codes))
     identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
     most, least = result.most_certain(N_LISTED), result.most_uncertain(N_LISTED)
     figures = {
