@@ -93,7 +93,7 @@ def test_stored_and_read(fitted, digits, tmp_path):
         pytest.param("softmax", marks=pytest.mark.slow),
         "probit",
         pytest.param("level-set", marks=pytest.mark.slow),
-        gq.likelihoods.LevelSet(0.5),
+        pytest.param(gq.likelihoods.LevelSet(0.5), marks=pytest.mark.slow),
     ],
 )
 def test_likelihoods(digits, likelihood):

@@ -114,12 +114,12 @@ GAMMA = {"softmax": 0.5, "probit": 0.5, "level set": 0.7}
 PAIRS = [
     ("softmax", Hamiltonian(), 1500),
     slow("softmax", Hamiltonian(reference=Laplace()), 1500),
-    ("probit", Hamiltonian(reference=ExpectationPropagation()), 1500),
+    slow("probit", Hamiltonian(reference=ExpectationPropagation()), 1500),
     slow("probit", Hamiltonian(), 1500),
     ("level set", ExactHamiltonian(), 1500),
     slow("probit", ExactHamiltonian(), 1500),
     slow("level set", EllipticalSlice(), 1500),
-    ("level set", MetropolisWithinGibbs(PCN(), by_class=True), 2000),
+    slow("level set", MetropolisWithinGibbs(PCN(), by_class=True), 2000),
 ]
 
 
@@ -219,7 +219,8 @@ def test_learnt_scale(law):
     assert abs(draws.mean() - tau[0]) < 4 * spread * np.sqrt(1 / ess + 1 / effective)
 
 
-@pytest.mark.parametrize("law", [slow("softmax"), "level set"])
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["softmax", "level set"])
 def test_learnt_per_class(law):
     """τ learnt by each class for itself."""
     prior = gq.priors.Matern(tau=LEARNT_TAU, alpha=ALPHA)
