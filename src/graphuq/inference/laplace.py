@@ -29,7 +29,6 @@ class Mode(NamedTuple):
     """Where the posterior is largest, and its curvature there."""
 
     white: Any  # (n,)
-    slopes: Any  # (J,) or (J, K): of the log likelihood in u
     lower: Any  # (n, n): Cholesky factor of minus the Hessian
     log_evidence: Any
     n_iterations: Any
@@ -100,8 +99,8 @@ class Laplace(Approximation):
             description=f"Laplace's method, {int(mode.n_iterations)} Newton steps",
         )
 
-    def mode(self, target: SiteTarget, slopes: Any = None) -> Mode:
-        """The mode, found from where the log likelihood has these slopes in u, or from 0.
+    def mode(self, target: SiteTarget) -> Mode:
+        """The mode, found from 0.
 
         Raises
         ------
@@ -116,9 +115,6 @@ class Laplace(Approximation):
         with jax.enable_x64(True):
             target = with_dtype(target, jnp.float64)
             start = jnp.zeros(target.field.dimension)
-            if slopes is not None:  # at a mode, x = Fᵀ ∇ log p
-                factor = of_one_class(target.field).factor
-                start = (jnp.asarray(slopes).reshape(len(factor), -1).T @ factor).ravel()
             found = _newton(target, start, self.max_iterations, jnp.asarray(self.tolerance))
             found = Mode(*(np.asarray(leaf) for leaf in found))
         require(
@@ -205,7 +201,6 @@ def _newton(
         improve,
         (start, objective(start), jnp.asarray(0), gradient, jnp.asarray(True)),
     )
-    u = fields(x)
-    lower = jnp.linalg.cholesky(curvature(u))
+    lower = jnp.linalg.cholesky(curvature(fields(x)))
     evidence = -value - jnp.log(jnp.diagonal(lower)).sum()
-    return x, slopes(u), lower, evidence, n_iterations, jnp.abs(gradient).max()
+    return x, lower, evidence, n_iterations, jnp.abs(gradient).max()
