@@ -3,6 +3,8 @@
 import dataclasses
 import warnings
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import sparse
@@ -10,6 +12,7 @@ from scipy import sparse
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.inference.base import with_dtype
 from graphuq.priors import Prior
 
 ALL_PRIORS = [
@@ -48,6 +51,19 @@ def test_one_a_node(prior, laplacian, tail, n_eigenpairs):
         assert np.trace(covariance) == pytest.approx(graph.n_nodes)
         assert np.isfinite(std.modes).all()
         assert (std.modes >= 0).all()
+
+
+def test_gradients_stay_finite_where_deviations_underflow():
+    """In single precision those of large α do: a NaN there once froze chains for good."""
+    graph = gq.graphs.from_adjacency(random_adjacency(20))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12)
+    prior = gq.priors.Matern(tau=gq.LogUniform(0.001, 3.0), alpha=gq.LogUniform(0.5, 300.0))
+    labels = np.array([1, -1])
+    posterior = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(0.1), np.arange(2), labels)
+    target = with_dtype(posterior.target, jnp.float32)
+    white = jnp.ones(target.dimension, jnp.float32).at[-2:].set(jnp.asarray([-2.0, 2.5]))
+    assert float(target.std(white)[1:].min()) == 0.0  # the constant, which takes no part, aside
+    assert np.isfinite(jax.grad(target.log_likelihood)(white)).all()
 
 
 def test_matern_is_a_power_of_the_shifted_spectrum():

@@ -148,16 +148,17 @@ class Prior(eqx.Module):
         xp = of_kind(modes.eigenvalues)
         present = self.taking_part(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
-        # Relative to the largest, lest powers overflow.
+        # Relative to the largest, lest powers overflow; and never the root of a variance, which has
+        # no gradient where it underflows.
         largest = xp.max(xp.where(present, logs, -xp.inf))
-        variances = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0)), 0.0)
-        tail_variance: Any = 0.0
+        relative = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0) / 2), 0.0)
+        tail: Any = 0.0
         if modes.tail is not None:
             at = xp.asarray([modes.tail], dtype=modes.eigenvalues.dtype)
-            tail_variance = xp.exp(self.log_variances(at)[0] - largest)
-        energy = variances @ modes.energy + tail_variance * modes.tail_energy
+            tail = xp.exp((self.log_variances(at)[0] - largest) / 2)
+        energy = relative**2 @ modes.energy + tail**2 * modes.tail_energy
         scale = xp.sqrt(modes.n_nodes / energy)
-        return SpectralStd(scale * xp.sqrt(variances), scale * xp.sqrt(tail_variance))
+        return SpectralStd(scale * relative, scale * tail)
 
     def taking_part(self, modes: Modes) -> Bool[Array, " L"]:
         """Which modes do, truncation considered."""
