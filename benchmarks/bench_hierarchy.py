@@ -3,12 +3,12 @@
 Question: on the same labels, how accurate and how well calibrated is each, and how long does it
 take until R-hat < 1.01, hyperparameters included?
 
-    python benchmarks/bench_hierarchy.py [--draws 20] [--data voting moons0.06 moons0.2 mnist49 mnist3459]
+    python benchmarks/bench_hierarchy.py [--draws 20] [--data voting moons0.1 mnist49 mnist3459]
 
 Probit (of four digits softmax), γ = 0.1, 50 eigenpairs, 15 nearest neighbours with self-tuning
-weights (voting: the paper's complete graph). Hyperpriors are log-uniform, not the paper's uniform ones, whose mass lies at
-values that make all eigenvectors alike; those are `reproduce chen`'s. Means over label draws, with
-standard errors.
+weights (voting: the paper's complete graph). Hyperpriors are log-uniform, not the paper's uniform
+ones, whose mass lies at values that make all eigenvectors alike; those are `reproduce chen`'s.
+Means over label draws, with standard errors.
 """
 
 import argparse
