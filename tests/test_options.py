@@ -6,7 +6,8 @@ import pytest
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import InvalidInput, NotConvergedWarning
-from graphuq.options import build_graph, chosen_by_evidence, likelihood_of, prior_of
+from graphuq.inference import PCN
+from graphuq.options import build_graph, chosen_by_evidence, likelihood_of, method_of, prior_of
 from graphuq.run import automatic_kernel, usual_chains
 
 GRAPH = gq.graphs.from_adjacency(random_adjacency(24, seed=3))
@@ -111,3 +112,42 @@ def test_a_point_and_wells_by_name():
     with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha"):
         wells.fit(moons.features, y)
     assert (wells.transduction_ == moons.classes).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        gq.priors.Matern(tau=gq.LogUniform(0.02, 3.0), alpha=2.0),
+        gq.priors.Matern(truncation=gq.DiscreteUniform(2, 70), constant=True),
+        gq.priors.EigenScales(scales=gq.Uniform(0.5, 1.5)),
+        gq.priors.LearnedSpectrum(),
+    ],
+    ids=repr,
+)
+def test_a_part_is_read_from_what_it_prints(part):
+    assert repr(prior_of(repr(part))) == repr(part)
+
+
+def test_samplers_and_likelihoods_are_read_too():
+    assert method_of("gq.inference.MetropolisWithinGibbs(PCN(step_size=0.2))").kernel == PCN(0.2)
+    found = likelihood_of("LevelSet(noise_std=Uniform(0.1, 1))", n_classes=3)
+    assert (found.noise_std, found.n_classes) == (gq.Uniform(0.1, 1), 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Matern(tua=3)", "it takes tau, alpha"),
+        ("Matern(tau=", "cannot be read"),
+        ("Matern(tau=x)", r"'x' in 'Matern\(tau=x\)' is no value"),
+        ("Matern(**{})", r"'\*\*'"),
+        ("Matern(tau=Normal(0, 1))", "'Normal' in .* is unknown; use AtomicNoise"),
+        ("__import__('os').system('true')", "'system' in .* is unknown"),
+        ("Prior()", "'Prior' in .* is unknown"),
+        ("Probit()", "is unknown; use one of auto, matern"),
+        ("Matern(tau=-1)", "tau: -1 is out of range"),
+    ],
+)
+def test_expressions_refuse(text, words):
+    with pytest.raises(InvalidInput, match=words):
+        prior_of(text)

@@ -115,26 +115,26 @@ Hyperparameter = Any
 """A number, or a `Distribution`; inside a chain that learns it, an array."""
 
 
-def Uniform(low: float, high: float) -> Distribution:
+def Uniform(low: float | int, high: float | int) -> Distribution:
     """Uniform on [low, high]."""
     require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
     return Distribution("uniform", (float(low), float(high - low)))
 
 
-def LogUniform(low: float, high: float) -> Distribution:
+def LogUniform(low: float | int, high: float | int) -> Distribution:
     """Uniform in the logarithm, on [low, high]; low > 0."""
     require(0 < low < high, "low", f"{low!r} beside {high!r}", "use 0 < low < high")
     return Distribution("loguniform", (float(low), float(high)))
 
 
-def LogNormal(median: float, log_std: float) -> Distribution:
+def LogNormal(median: float | int, log_std: float | int) -> Distribution:
     """Logarithm normal, of this median and standard deviation of the logarithm."""
     require(median > 0, "median", f"{median!r} is not positive", "use a median > 0")
     require(log_std > 0, "log_std", f"{log_std!r} is not positive", "use log_std > 0")
     return Distribution("lognorm", (float(log_std), 0.0, float(median)))
 
 
-def Gamma(shape: float, rate: float) -> Distribution:
+def Gamma(shape: float | int, rate: float | int) -> Distribution:
     """Gamma of this shape and rate: mean shape / rate."""
     require(shape > 0, "shape", f"{shape!r} is not positive", "use shape > 0")
     require(rate > 0, "rate", f"{rate!r} is not positive", "use rate > 0")

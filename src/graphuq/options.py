@@ -1,12 +1,15 @@
 """What the words mean that users type: names → parts, and the rules behind "auto"."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from graphuq import hyperparameters, inference, likelihoods, priors
 from graphuq.errors import InvalidInput, require
+from graphuq.expressions import built, is_expression
 from graphuq.graphs import Graph, SelfTuning, complete_graph, from_adjacency, knn_graph
 from graphuq.hyperparameters import DiscreteUniform
 from graphuq.inference import (
@@ -146,6 +149,8 @@ def _is(value: Any, word: str) -> bool:
 def _resolve(part: Any, table: dict[str, Callable[[], Any]], kinds: Any, argument: str) -> Any:
     if isinstance(part, str) and part in table:
         return table[part]()
+    if is_expression(part):
+        part = built(part, _callables(), argument)
     if isinstance(part, kinds):
         return part
     raise InvalidInput(
@@ -153,3 +158,16 @@ def _resolve(part: Any, table: dict[str, Callable[[], Any]], kinds: Any, argumen
         f"{part!r} is unknown",
         f"use one of {', '.join(table)}, or an object of that kind",
     )
+
+
+def _callables() -> dict[str, Any]:
+    """All parts and distributions by name, as expressions call them."""
+    laws = ("DiscreteUniform", "Distribution", "Gamma", "LogNormal", "LogUniform", "Uniform")
+    found = {name: getattr(hyperparameters, name) for name in laws}
+    kinds = (Prior, Likelihood, Kernel, Approximation)
+    for module in (priors, likelihoods, inference):
+        for name in module.__all__:
+            part = getattr(module, name)
+            if issubclass(part, kinds) and not inspect.isabstract(part):
+                found[name] = part
+    return found

@@ -68,6 +68,18 @@ def test_classify_and_predict(csv, tmp_path, capsys):
     np.testing.assert_allclose(new["label_mean"], table["label_mean"], rtol=1e-4)
 
 
+def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
+    out = tmp_path / "out"
+    prior = "Matern(tau=LogUniform(0.05, 2), truncation=DiscreteUniform(2, 12))"
+    arguments = ["--prior", prior, "--likelihood", "Probit(noise_std=0.2)", "--n-eigenpairs", "12"]
+    assert classify(csv, out, *arguments) == 0
+    result = gq.load(out / "posterior.nc")
+    assert set(result.hyperparameters) == {"tau", "truncation"}
+    assert "truncation" in (out / "report.html").read_text()
+    assert classify(csv, out, "--likelihood", "Probit(0.2)", "--noise-std", "0.1") == 2
+    assert "--noise-std: 0.1 with Probit(0.2); give it there instead" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", ["parquet", "npz"])
 def test_other_formats_give_the_same(kind, csv, tmp_path):
     other = tmp_path / f"moons.{kind}"

@@ -21,6 +21,16 @@ def build(epsilon, noise_std, n_eigenpairs=4, tail=False, weights=WEIGHTS):
 
 def by_quadrature(weights, n_modes, epsilon, noise_std, n_points=121, width=5.0):
     """Label mean, mean and deviation of u on a grid of the series' coefficients."""
+    u, energy = fields_on_a_grid(weights, n_modes, noise_std, n_points, width)
+    energy = energy + ((u**2 - 1) ** 2).sum(axis=1) / (4 * epsilon)
+    weight = np.exp(energy.min() - energy)
+    weight /= weight.sum()
+    mean = weight @ u
+    return weight @ np.sign(u), mean, np.sqrt(weight @ (u - mean) ** 2)
+
+
+def fields_on_a_grid(weights, n_modes, noise_std, n_points, width=5.0):
+    """Fields, and their energy but for the wells."""
     n_nodes = len(weights)
     degrees = weights.sum(axis=1)
     operator = np.eye(n_nodes) - weights / np.sqrt(np.outer(degrees, degrees))
@@ -30,12 +40,8 @@ def by_quadrature(weights, n_modes, epsilon, noise_std, n_points=121, width=5.0)
     axis = np.linspace(-width, width, n_points)
     grid = np.stack(np.meshgrid(*[axis] * n_modes, indexing="ij"), axis=-1).reshape(-1, n_modes)
     u = grid @ (q[:, 1 : n_modes + 1] * std).T
-    energy = (grid**2).sum(axis=1) / 2 + ((u**2 - 1) ** 2).sum(axis=1) / (4 * epsilon)
-    energy += ((u[:, LABELLED] - LABELS) ** 2).sum(axis=1) / (2 * noise_std**2)
-    weight = np.exp(energy.min() - energy)
-    weight /= weight.sum()
-    mean = weight @ u
-    return weight @ np.sign(u), mean, np.sqrt(weight @ (u - mean) ** 2)
+    misfit = ((u[:, LABELLED] - LABELS) ** 2).sum(axis=1) / (2 * noise_std**2)
+    return u, (grid**2).sum(axis=1) / 2 + misfit
 
 
 KERNELS = [
@@ -61,6 +67,29 @@ def test_against_quadrature(kernel):
         by_chain = (u**power).mean(axis=2)  # chains are independent: their spread is the error
         error = by_chain.std(axis=1, ddof=1) / np.sqrt(by_chain.shape[1])
         assert np.all(np.abs(by_chain.mean(axis=1) - truth) < 4.5 * error + 1e-3)
+
+
+def test_the_depth_of_the_wells_is_learnt():
+    """ε, uniform in its logarithm, against quadrature over it and the field."""
+    u, energy = fields_on_a_grid(WEIGHTS, 3, 0.8, n_points=81)
+    wells = ((u**2 - 1) ** 2).sum(axis=1) / 4
+    log_epsilon = np.linspace(np.log(0.3), np.log(6.0), 61)
+    logs = np.stack([-energy - wells / np.exp(t) - len(WEIGHTS) / 2 * t for t in log_epsilon])
+    weight = np.exp(logs - logs.max())
+    weight[[0, -1]] /= 2  # trapezoids
+    by_epsilon = weight.sum(axis=1) / weight.sum()
+    mean = by_epsilon @ log_epsilon
+    spread = np.sqrt(by_epsilon @ (log_epsilon - mean) ** 2)
+    label_mean = weight.sum(axis=0) @ np.sign(u) / weight.sum()
+    result = gq.infer(build(gq.LogUniform(0.3, 6.0), 0.8), n_samples=2500, n_chains=32, seed=1)
+    drawn = np.log(result.hyperparameters["epsilon"])
+    for power, truth in ((1, mean), (2, mean**2 + spread**2)):
+        by_chain = (drawn**power).mean(axis=1)
+        error = by_chain.std(ddof=1) / np.sqrt(len(by_chain))
+        assert error < 0.02
+        assert abs(by_chain.mean() - truth) < 4 * error + 1e-3
+    assert abs(mean - np.log(0.3 * 6.0) / 2) > 0.1  # the labels and wells say something
+    assert np.all(np.abs(result.label_mean - label_mean) < 4 * result.label_mcse + 1e-3)
 
 
 def test_a_tail_that_leaves_the_spectrum_alone_changes_nothing():

@@ -50,12 +50,17 @@ def classify(
         str, typer.Option(help="The rest: none, last (eigenvalue), mean, or a number.")
     ] = "none",
     prior: Annotated[
-        str, typer.Option(help="auto (by evidence), matern or inverse-laplacian.")
+        str,
+        typer.Option(
+            help="auto (by evidence), matern, inverse-laplacian, or as in Python: "
+            "'Matern(tau=LogUniform(0.02, 3))' learns τ."
+        ),
     ] = "auto",
     likelihood: Annotated[
         str,
         typer.Option(
-            help="auto, probit, softmax, level-set, atomic-noise, noise-free or ginzburg-landau."
+            help="auto, probit, softmax, level-set, atomic-noise, noise-free, ginzburg-landau, or "
+            "as in Python."
         ),
     ] = "auto",
     most_classes: Annotated[
@@ -68,7 +73,8 @@ def classify(
         str,
         typer.Option(
             help="auto, expectation-propagation (at once), hamiltonian, exact-hamiltonian, "
-            "elliptical-slice, pcn, laplace or map (a point, no uncertainty)."
+            "elliptical-slice, pcn, laplace, map (a point, no uncertainty), or as in Python: "
+            "'MetropolisWithinGibbs(PCN())'."
         ),
     ] = "auto",
     n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,

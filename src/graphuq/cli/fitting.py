@@ -16,6 +16,7 @@ from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.summary import print_preview, print_summary
 from graphuq.cli.tables import Table
 from graphuq.errors import require
+from graphuq.expressions import is_expression
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.options import LIKELIHOODS
 from graphuq.result import Result
@@ -153,13 +154,16 @@ def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
 def parse_likelihood(name: str, noise_std: float | None, several: bool) -> str | Likelihood:
     """The likelihood of a name and a noise level; "auto" stands for one once a level is given."""
     require(
-        name in LIKELIHOODS,
+        name in LIKELIHOODS or is_expression(name),
         "--likelihood",
         f"{name!r} is unknown",
-        f"use one of {', '.join(LIKELIHOODS)}",
+        f"use one of {', '.join(LIKELIHOODS)}, or such as 'Probit(noise_std=0.2)'",
     )
     if noise_std is None:
         return name
+    require(
+        not is_expression(name), "--noise-std", f"{noise_std} with {name}", "give it there instead"
+    )
     if name == "auto":
         name = "softmax" if several else "probit"
     kinds: dict[str, Callable[..., Likelihood]] = {

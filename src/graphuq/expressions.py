@@ -1,0 +1,73 @@
+"""A part written as text, the way it prints itself: ``Matern(tau=LogUniform(0.02, 3))``."""
+
+import ast
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from graphuq.errors import GraphuqError, InvalidInput
+
+
+def is_expression(text: Any) -> bool:
+    """Whether a text calls something."""
+    return isinstance(text, str) and "(" in text
+
+
+def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
+    """What an expression stands for; nothing in it is run but calls of these names.
+
+    Parameters
+    ----------
+    text : str
+        A call, whose arguments are numbers, texts, True, False, None or calls.
+    names : mapping of str to callable
+        All that may be called.
+    argument : str
+        What the user calls it, for errors.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no such expression, or its parts do not take these arguments.
+
+    Examples
+    --------
+    >>> built("dict(tau=-0.5, noise=None)", {"dict": dict}, "--prior")
+    {'tau': -0.5, 'noise': None}
+    """
+    remedy = "write it as in Python, such as 'Matern(tau=LogUniform(0.02, 3), alpha=4)'"
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        raise InvalidInput(argument, f"{text!r} cannot be read", remedy) from None
+
+    def value_of(node: ast.expr) -> Any:
+        if isinstance(node, ast.Call):
+            return call(ast.unparse(node.func).split(".")[-1], node)  # also gq.priors.Matern(…)
+        try:
+            return ast.literal_eval(node)
+        except ValueError:
+            shown = ast.unparse(node)
+            raise InvalidInput(argument, f"{shown!r} in {text!r} is no value", remedy) from None
+
+    def call(name: str, node: ast.Call) -> Any:
+        if name not in names:
+            known = ", ".join(sorted(names))
+            raise InvalidInput(argument, f"{name!r} in {text!r} is unknown", f"use {known}")
+        made, keywords = names[name], {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise InvalidInput(argument, f"'**' in {text!r}", remedy)
+            keywords[keyword.arg] = value_of(keyword.value)
+        positional = [value_of(one) for one in node.args]
+        try:
+            return made(*positional, **keywords)
+        except GraphuqError:
+            raise
+        except (TypeError, ValueError):
+            takes = ", ".join(inspect.signature(made).parameters)
+            raise InvalidInput(
+                argument, f"{ast.unparse(node)!r} does not suit {name}", f"it takes {takes}"
+            ) from None
+
+    return value_of(tree)
