@@ -24,6 +24,14 @@ def compiled_code(tmp_path_factory):
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Scikit-learn's longest check comes three times, for memory of different kinds."""
+    for item in items:
+        if "check_classifiers_train(readonly_memmap" in item.name:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     """The folder of real data sets; the test is skipped where there is none."""

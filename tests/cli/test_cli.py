@@ -322,6 +322,7 @@ def test_datasets(tmp_path, capsys):
     assert "at most" in one_line(capsys, code)
 
 
+@pytest.mark.slow
 def test_voting_from_its_csv(data_folder, tmp_path):
     """Bertozzi's setting, from the command line, in short."""
     csv = tmp_path / "votes.csv"

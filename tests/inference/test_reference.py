@@ -41,7 +41,7 @@ def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABE
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@pytest.mark.parametrize("tail", [None, 0.8])
+@pytest.mark.parametrize("tail", [pytest.param(None, marks=pytest.mark.slow), 0.8])
 def test_label_means(kernel, tail):
     """Against orthant probabilities, with noise small enough for the posterior to be skew."""
     posterior = build(gq.likelihoods.Probit(0.15), tail=tail)

@@ -51,7 +51,10 @@ KERNELS = [
         gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=8),
         marks=pytest.mark.slow,
     ),
-    gq.inference.ParallelTempering(gq.inference.Hamiltonian(), n_replicas=8),
+    pytest.param(
+        gq.inference.ParallelTempering(gq.inference.Hamiltonian(), n_replicas=8),
+        marks=pytest.mark.slow,
+    ),
 ]
 
 
@@ -69,6 +72,7 @@ def test_against_quadrature(kernel):
         assert np.all(np.abs(by_chain.mean(axis=1) - truth) < 4.5 * error + 1e-3)
 
 
+@pytest.mark.slow
 def test_the_depth_of_the_wells_is_learnt():
     """ε, uniform in its logarithm, against quadrature over it and the field."""
     u, energy = fields_on_a_grid(WEIGHTS, 3, 0.8, n_points=81)
@@ -92,6 +96,7 @@ def test_the_depth_of_the_wells_is_learnt():
     assert np.all(np.abs(result.label_mean - label_mean) < 4 * result.label_mcse + 1e-3)
 
 
+@pytest.mark.slow
 def test_a_tail_that_leaves_the_spectrum_alone_changes_nothing():
     """The last eigenvalue stands for itself: another field of other coordinates, the same law."""
     full = build(2.0, 0.8, n_eigenpairs=9)

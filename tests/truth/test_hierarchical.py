@@ -118,7 +118,7 @@ PAIRS = [
     pytest.param("probit", EllipticalSlice(), marks=pytest.mark.slow),
     pytest.param("probit", MetropolisWithinGibbs(PCN(), interweave=False), marks=pytest.mark.slow),
     pytest.param("level set", MetropolisWithinGibbs(PCN()), marks=pytest.mark.slow),
-    ("level set", MetropolisWithinGibbs(ExactHamiltonian())),
+    pytest.param("level set", MetropolisWithinGibbs(ExactHamiltonian()), marks=pytest.mark.slow),
     pytest.param(
         "level set", MetropolisWithinGibbs(EllipticalSlice(), joint=True), marks=pytest.mark.slow
     ),
@@ -158,7 +158,12 @@ def simulated_spectrum(prior, n, rng):
 
 
 @pytest.mark.parametrize(
-    "prior", [gq.priors.EigenScales(0.5, 2.0), gq.priors.LearnedSpectrum()], ids=repr
+    "prior",
+    [
+        pytest.param(gq.priors.EigenScales(0.5, 2.0), marks=pytest.mark.slow),
+        gq.priors.LearnedSpectrum(),
+    ],
+    ids=repr,
 )
 def test_label_means_under_learnt_spectra(prior):
     """Against draws of spectrum and field from the prior, weighed by the likelihood."""

@@ -94,7 +94,12 @@ def test_wrong_noise_is_noticed():
     ids=["level-set", "atomic", "noise-free"],
 )
 @pytest.mark.parametrize(
-    ("n_eigenpairs", "tail"), [(12, None), pytest.param(12, 0.8, marks=pytest.mark.slow), (3, 0.8)]
+    ("n_eigenpairs", "tail"),
+    [
+        pytest.param(12, None, marks=pytest.mark.slow),
+        pytest.param(12, 0.8, marks=pytest.mark.slow),
+        (3, 0.8),
+    ],
 )
 def test_exact_hamiltonian(monkeypatch, likelihood, right, wrong, n_eigenpairs, tail, gram_labels):
     """Every field; with walls' scalar products at hand, and computed on the way."""

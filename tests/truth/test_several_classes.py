@@ -116,7 +116,7 @@ PAIRS = [
     slow("softmax", Hamiltonian(reference=Laplace()), 1500),
     slow("probit", Hamiltonian(reference=ExpectationPropagation()), 1500),
     slow("probit", Hamiltonian(), 1500),
-    ("level set", ExactHamiltonian(), 1500),
+    slow("level set", ExactHamiltonian(), 1500),
     slow("probit", ExactHamiltonian(), 1500),
     slow("level set", EllipticalSlice(), 1500),
     slow("level set", MetropolisWithinGibbs(PCN(), by_class=True), 2000),
@@ -138,6 +138,7 @@ def test_brute_force_has_power():
         check(result, expected, effective)
 
 
+@pytest.mark.slow
 def test_level_set_against_orthants():
     """One node without any simulation: a sum over all patterns of largest fields."""
     node = 5
@@ -165,7 +166,7 @@ def test_level_set_against_orthants():
     assert (np.abs(result.label_mean[node] - expected) < 4 * result.label_mcse[node] + 1e-4).all()
 
 
-@pytest.mark.parametrize("tail", [slow(True), "mean"])
+@pytest.mark.parametrize("tail", [slow(True), slow("mean")])
 def test_tail(tail):
     """With a tail: the labelled-node chain against the papers' N-dimensional form."""
     target = posterior(LIKELIHOODS["softmax"], n_eigenpairs=2, tail=tail)
@@ -205,7 +206,7 @@ def test_two_classes_are_the_binary_model():
     assert np.abs(ours.label_mean[:, 1] - theirs.class_probabilities[:, 1]).max() < 0.03
 
 
-@pytest.mark.parametrize("law", ["softmax", slow("level set")])
+@pytest.mark.parametrize("law", [slow("softmax"), slow("level set")])
 def test_learnt_scale(law):
     """τ learnt, shared by the classes."""
     prior = gq.priors.Matern(tau=LEARNT_TAU, alpha=ALPHA)
@@ -237,7 +238,7 @@ def test_learnt_per_class(law):
         assert abs(draws[..., k].mean() - tau[k]) < bound
 
 
-@pytest.mark.parametrize("law", ["softmax", slow("level set"), slow("probit")])
+@pytest.mark.parametrize("law", [slow("softmax"), slow("level set"), slow("probit")])
 def test_unseen_classes(law):
     """Two classes have labels; whether there are two, three or four is learnt."""
     likelihood = dataclasses.replace(LIKELIHOODS[law], n_classes=gq.DiscreteUniform(2, 4))
