@@ -34,6 +34,7 @@ MODELS = {
     "E: scales, M": gq.priors.EigenScales(**FIXED, truncation=M),
     "G: f": gq.priors.LearnedSpectrum(),
     "evidence": gq.priors.Matern(**FIXED),
+    "evidence, hyperprior": gq.priors.Matern(**FIXED),
 }
 DATA_SETS = ["voting", "moons0.06", "moons0.1", "moons0.2", "mnist49", "mnist3459"]
 LABELS = {"voting": 13, "moons": 20, "mnist49": 40, "mnist3459": 40}
@@ -61,8 +62,9 @@ def fit(model, prior, spectrum, labelled, labels, seed):
     several = labels.dtype.kind == "i"
     likelihood = gq.likelihoods.Softmax(0.1, 4) if several else gq.likelihoods.Probit(0.1)
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, labels)
-    if model == "evidence":
-        posterior = gq.maximize_evidence(posterior, ["tau", "alpha"], hyperprior=False).posterior
+    if model.startswith("evidence"):
+        weighed = model.endswith("hyperprior")  # as GraphClassifier() has it
+        posterior = gq.maximize_evidence(posterior, ["tau", "alpha"], hyperprior=weighed).posterior
     return gq.infer(posterior, n_samples=4000, seed=seed, precision="float32", stop=gq.Converged())
 
 
@@ -112,7 +114,7 @@ def main():
             medians = {k: float(np.median([d[k] for d in learnt])) for k in learnt[0]}
             words = ", ".join(f"{k} {v:.2f}" for k, v in medians.items())
             print(
-                f"{name:10} {n_labels:3} {model:13}"
+                f"{name:10} {n_labels:3} {model:21}"
                 + "  ".join(f"{m:.4f} ±{e:.4f}" for m, e in zip(mean, error, strict=True))
                 + f"  {converged}/{options.draws}  {words}",
                 flush=True,
@@ -132,8 +134,8 @@ def main():
                     **medians,
                 }
             )
-    options.output.parent.mkdir(exist_ok=True)
-    options.output.write_text(json.dumps(rows, indent=1))
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            options.output.write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

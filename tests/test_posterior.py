@@ -103,3 +103,13 @@ def test_labels_that_no_field_fits_are_refused():
     )
     with pytest.raises(InvalidInput, match="probability zero at"):
         gq.infer(posterior, gq.inference.ExactHamiltonian(), n_samples=50, thin=1, n_warmup=50)
+
+
+def test_what_is_learnt_is_in_the_order_of_its_blocks(graph):
+    """Draws name hyperparameters alphabetically; acceptance by block does not."""
+    prior = gq.priors.Matern(tau=gq.LogUniform(0.1, 1.0), alpha=gq.Uniform(1.0, 4.0))
+    likelihood = gq.likelihoods.Probit(gq.LogUniform(0.1, 1.0))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=8)
+    posterior = gq.Posterior(spectrum, prior, likelihood, [0, 5, 9], [1, -1, 1])
+    blocks = [part.name for part in posterior.target.learnt]
+    assert list(posterior.learnt) == blocks == ["tau", "alpha", "noise_std"]

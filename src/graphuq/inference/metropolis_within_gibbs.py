@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from graphuq.arrays import Array
-from graphuq.errors import IncompatibleParts
+from graphuq.errors import IncompatibleParts, require
 from graphuq.hierarchy import HierarchicalTarget, Learnt
 from graphuq.hyperparameters import Steps
 from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget, metropolis
@@ -18,7 +18,7 @@ from graphuq.target import Target
 
 
 class MetropolisWithinGibbs(Kernel):
-    r"""A step of the field given the hyperparameters, then of each hyperparameter given the rest.
+    r"""A step of the field given the hyperparameters, then several of each of those given the rest.
 
     Chen's Algorithms 2 and 3, non-centred: the field's white coefficients stay as they are while
     a hyperparameter moves. A continuous one moves in the coordinate w in which its prior is
@@ -41,6 +41,9 @@ class MetropolisWithinGibbs(Kernel):
         one; only integers are then left to jump.
     interweave : bool, default True
         Make the centred moves; without them it is the paper's.
+    repeats : int, default 10
+        How often each hyperparameter moves for one step of the field, which costs many times as
+        much; with 1 it is the paper's.
     by_class : bool, default False
         Of several classes: move the field of one after the other, each with a step size of its
         own (Chen's Algorithm 4 and §8), instead of all together.
@@ -58,6 +61,7 @@ class MetropolisWithinGibbs(Kernel):
     kernel: Kernel  # type: ignore[misc]  # AbstractVar is no field
     joint: bool = False
     interweave: bool = True
+    repeats: int = 10
     by_class: bool = False
     step_size: float | Float[Array, " b"] = 0.3
     target_acceptance: float = 0.44
@@ -67,6 +71,7 @@ class MetropolisWithinGibbs(Kernel):
     usual_thin: ClassVar[int] = 5
 
     def __check_init__(self) -> None:
+        require(self.repeats >= 1, "repeats", f"{self.repeats}", "use 1 or more")
         if self.reference is not None or self.kernel.reference is not None:
             raise IncompatibleParts(
                 "with hyperparameters to learn there is no one Gaussian to move about; leave "
@@ -143,22 +148,32 @@ class MetropolisWithinGibbs(Kernel):
     def step(self, key: PRNGKeyArray, state: State, target: Any) -> tuple[State, Info]:
         """Each block once."""
         steps = jnp.atleast_1d(self.step_size)
-        others, centred = self._others(target), self._centred(target)
-        n_fields = self.n_field_blocks
-        keys = jax.random.split(key, n_fields + len(others) + len(centred))
+        key_fields, key_others = jax.random.split(key)
         infos = []
         for k, moving in enumerate(self._moving(target)):
             kernel = eqx.tree_at(lambda k: k.step_size, self.kernel, steps[k])
-            state, info = self._move_field(keys[k], state, target, kernel, moving)
+            key_field = jax.random.fold_in(key_fields, k)
+            state, info = self._move_field(key_field, state, target, kernel, moving)
             infos.append(info)
-        for k, part in enumerate(others, start=n_fields):
-            move = _jump if part.discrete else _walk
-            state, info = move(keys[k], state, target, part, steps[k])
-            infos.append(info)
-        for k, part in enumerate(centred, start=n_fields + len(others)):
-            state, info = _walk_with_field_held(keys[k], state, target, part, steps[k])
-            infos.append(info)
-        return state, Info(*(jnp.stack(leaves) for leaves in zip(*infos, strict=True)))
+        info = Info(*(jnp.stack(leaves) for leaves in zip(*infos, strict=True)))
+        moves = [(_jump if part.discrete else _walk, part) for part in self._others(target)]
+        moves += [(_walk_with_field_held, part) for part in self._centred(target)]
+        if not moves:
+            return state, info
+        steps = steps[self.n_field_blocks :]
+
+        def sweep(state: State, key: PRNGKeyArray) -> tuple[State, Info]:
+            infos = []
+            for k, (move, part) in enumerate(moves):
+                state, info = move(jax.random.fold_in(key, k), state, target, part, steps[k])
+                infos.append(info)
+            return state, Info(*(jnp.stack(leaves) for leaves in zip(*infos, strict=True)))
+
+        state, swept = jax.lax.scan(sweep, state, jax.random.split(key_others, self.repeats))
+        return state, Info(
+            jnp.concatenate([info.acceptance_probability, swept.acceptance_probability.mean(0)]),
+            jnp.concatenate([info.accepted, swept.accepted.any(0)]),
+        )
 
     def _moving(self, target: Target | HierarchicalTarget) -> list[np.ndarray]:
         """Coordinates of each block of the field, with those that move jointly with it."""

@@ -97,8 +97,9 @@ def _acceptance(pair: Pair) -> dict[str, float]:
     """Of each hyperparameter in the paper's chain, after the classes' own."""
     blocks = pair.protocol.draws.block_acceptance
     assert blocks is not None
-    means = blocks.mean(axis=(0, 1))[pair.protocol.posterior.n_fields :]
-    return dict(zip(pair.protocol.hyperparameters, map(float, means), strict=True))
+    posterior = pair.protocol.posterior
+    means = blocks.mean(axis=(0, 1))[posterior.n_fields :]
+    return dict(zip(posterior.learnt, map(float, means), strict=True))  # in the order of blocks
 
 
 def _posterior(problem: Problem, prior: Prior, labelled: np.ndarray, gamma: float) -> Posterior:

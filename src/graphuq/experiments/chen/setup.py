@@ -98,7 +98,7 @@ def paper_chain(
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
             posterior,
-            MetropolisWithinGibbs(kernel=kernel, interweave=False, by_class=by_class)
+            MetropolisWithinGibbs(kernel=kernel, interweave=False, repeats=1, by_class=by_class)
             if posterior.learnt or by_class
             else kernel,
             n_samples=KEPT,
@@ -110,12 +110,17 @@ def paper_chain(
 
 
 def learn(context: Context, posterior: Posterior, seed: int) -> Result:
-    """Until R-hat < 1.01, hyperparameters included; whether it got there is in the result."""
+    """Until R-hat < 1.01, hyperparameters included; whether it got there is in the result.
+
+    Of several classes few chains: warm-up is most of the time there, and each chain pays it.
+    """
+    several = posterior.likelihood.several
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
             posterior,
-            n_samples=context.pick(600 if posterior.likelihood.several else 1000, 10_000),
+            n_samples=context.pick(2000 if several else 1000, 10_000),
+            n_chains=8 if several else None,
             seed=seed,
             precision="float32",
             stop=Converged(label_mcse=None),
