@@ -191,7 +191,8 @@ def figure20(context: Context) -> Outcome:
             }
         )
     axes.set(xlabel="step of the paper's chain", ylabel="median accuracy")
-    axes.legend(frameon=False, fontsize=8, title="learnt (dotted: converged)", title_fontsize=8)
+    title = "learnt\n(dotted: converged)"
+    figure.legend(loc="outside right upper", frameon=False, fontsize=8, title=title)
     axes.spines[["top", "right"]].set_visible(False)
     ranked = sorted(rows, key=lambda row: -row["converged"])
     words = ", ".join(
