@@ -114,13 +114,12 @@ def learn(context: Context, posterior: Posterior, seed: int) -> Result:
 
     Of several classes few chains: warm-up is most of the time there, and each chain pays it.
     """
-    several = posterior.likelihood.several
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
             posterior,
-            n_samples=context.pick(2000 if several else 1000, 10_000),
-            n_chains=8 if several else None,
+            n_samples=context.pick(2500, 10_000),
+            n_chains=8 if posterior.likelihood.several else None,
             seed=seed,
             precision="float32",
             stop=Converged(label_mcse=None),
