@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from reference import orthant
+from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import InvalidInput
-from graphuq.evidence import HYPERPRIORS, _Search, _with_values
+from graphuq.evidence import _Search, _with_values
+from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
 
 WEIGHTS = random_adjacency(24, seed=3)
 LABELLED, LABELS = [0, 3, 7, 12, 15, 18], [1, -1, 1, 1, 1, -1]
@@ -103,3 +105,15 @@ def test_unknown_names_are_refused():
     with_tail = build(gq.likelihoods.Probit(), tail=True)
     with pytest.raises(InvalidInput, match="use some of tau, alpha, noise_std"):
         gq.maximize_evidence(with_tail, ["truncation"])
+
+
+def test_the_median_of_tau_follows_the_spectrum_down():
+    """Never up: on a small graph it is the usual one, on a long path the eighth eigenvalue."""
+    path = sparse.diags_array([np.ones(399), np.ones(399)], offsets=[-1, 1]).tocsr()
+    small, large = (
+        gq.laplacian_spectrum(gq.graphs.from_adjacency(weights), n_eigenpairs=12)
+        for weights in (random_adjacency(24), path)
+    )
+    assert hyperpriors_of(small)["tau"].median == HYPERPRIORS["tau"].median
+    expected = np.sqrt(1 - np.cos(np.pi * 8 / 399))  # of a path 1 − cos(πk/(N − 1))
+    assert hyperpriors_of(large)["tau"].median == pytest.approx(expected, rel=1e-6)

@@ -22,7 +22,7 @@ class Hyperprior(NamedTuple):
 
 # Medians that serve voting records and two pairs of digits alike; see docs/measurements.md. That of
 # τ is the most it is: on a large graph it follows the spectrum down.
-SMOOTH_MODES = 6  # as many modes beside the null vectors have λ below the median of τ², at least
+SMOOTH_MODES = 8  # as many modes beside the null vectors have λ below the median of τ², at least
 HYPERPRIORS = {
     "tau": Hyperprior(0.25, 0.25, 0.01, 3.0),
     "alpha": Hyperprior(4.0, 0.25, 0.25, 32.0),
@@ -34,7 +34,7 @@ def hyperpriors_of(spectrum: Spectrum) -> dict[str, Hyperprior]:
     """The laws by name, that of τ fitted to a spectrum.
 
     1/τ is how far a label reaches, and the same structure has smaller eigenvalues the more nodes it
-    has: the median of τ² is the sixth eigenvalue above the null ones, where that is less than the
+    has: the median of τ² is the eighth eigenvalue above the null ones, where that is less than the
     usual one.
     """
     place = min(spectrum.n_components + SMOOTH_MODES - 1, spectrum.n_eigenpairs - 1)
