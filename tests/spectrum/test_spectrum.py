@@ -168,3 +168,29 @@ def test_extension_is_the_mean_over_neighbours(kind):
         spectrum.extend_scale(sparse.csr_array(weights[[3, 8]])), spectrum.node_scale[[3, 8]]
     )
     assert not spectrum.extend(sparse.csr_array((1, 25))).any()
+
+
+def torus(n_a, n_b):
+    """A grid of nodes tied to four neighbours, its edges joined."""
+
+    def ring(n):
+        nodes = np.arange(n)
+        half = sparse.coo_array((np.ones(n), (nodes, (nodes + 1) % n)))
+        return half + half.T
+
+    eye_a, eye_b = sparse.eye_array(n_a), sparse.eye_array(n_b)
+    return (sparse.kron(ring(n_a), eye_b) + sparse.kron(eye_a, ring(n_b))).tocsr()
+
+
+def test_all_copies_of_multiple_eigenvalues_are_found():
+    """On a square torus ``1 − (cos a + cos b)/2`` comes four or eight times; Lanczos sees one."""
+    n = 40
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(torus(n, n)), n_eigenpairs=37, solver="lanczos"
+    )
+    waves = np.cos(2 * np.pi * np.arange(n) / n)
+    expected = np.sort((1 - (waves[:, None] + waves[None, :]) / 2).ravel())[:37]
+    assert (np.diff(expected) < 1e-12).sum() > 20, "they are multiple"
+    np.testing.assert_allclose(spectrum.eigenvalues, expected, atol=1e-8)
+    gram = spectrum.eigenvectors.T @ spectrum.eigenvectors
+    np.testing.assert_allclose(gram, np.eye(37), atol=1e-8)
