@@ -172,6 +172,7 @@ def test_without_evidence_the_medians_are_kept(monkeypatch):
     assert classifier.result_.posterior.prior == gq.priors.Matern(tau=0.25, alpha=4.0)
 
 
+@pytest.mark.slow
 def test_hyperparameters_are_learnt_with_the_labels(tmp_path):
     prior = gq.priors.Matern(tau=gq.LogUniform(0.05, 2.0), truncation=gq.DiscreteUniform(3, 20))
     noise = gq.likelihoods.Probit(noise_std=gq.LogNormal(0.1, 0.5))

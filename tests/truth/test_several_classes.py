@@ -130,6 +130,7 @@ def test_class_probabilities(law, kernel, n_samples):
     check(result, expected, effective)
 
 
+@pytest.mark.slow
 def test_brute_force_has_power():
     """Negative control: another noise, or another likelihood's truth, is not accepted."""
     result = gq.infer(posterior(gq.likelihoods.Softmax(2.0, n_classes=3)), n_samples=1500, seed=1)
