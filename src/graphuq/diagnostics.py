@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.convergence import convergence
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.chains import Draws
 from graphuq.posterior import Posterior
@@ -201,24 +202,15 @@ def convergence_table(
         Name → ``{"rhat", "ess_bulk", "ess_tail"}``. A functional that takes one value only (a
         step likelihood that all draws fit) is left out.
     """
-    arviz = import_arviz()
-    table = {}
-    for name, values in functionals.items():
-        if np.ptp(values) == 0:
-            continue
-        table[name] = {
-            "rhat": float(arviz.rhat(values)) if len(values) > 1 else np.nan,
-            "ess_bulk": float(arviz.ess(values, method="bulk")),
-            "ess_tail": _ess_tail(arviz, values),
-        }
-    return table
-
-
-def _ess_tail(arviz: Any, values: Float[np.ndarray, "C S"]) -> float:
-    """Tail effective sample size; the bulk's where few values make quantiles ties."""
-    if len(np.unique(values)) < 20:
-        return float(arviz.ess(values, method="bulk"))
-    return float(arviz.ess(values, method="tail"))
+    moving = {name: values for name, values in functionals.items() if np.ptp(values) > 0}
+    if not moving:
+        return {}
+    table = convergence(np.stack(list(moving.values())).astype(np.float64))
+    names = ("rhat", "ess_bulk", "ess_tail")
+    return {
+        name: dict(zip(names, row.tolist(), strict=True))
+        for name, row in zip(moving, table, strict=True)
+    }
 
 
 def import_arviz() -> Any:
@@ -246,11 +238,8 @@ def worst(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
     """Largest R-hat and smallest bulk and tail effective sample size of a table."""
     if not table:
         return np.nan, np.nan, np.nan
-    return (
-        max(row["rhat"] for row in table.values()),
-        min(row["ess_bulk"] for row in table.values()),
-        min(row["ess_tail"] for row in table.values()),
-    )
+    rhat, ess_bulk, ess_tail = zip(*(row.values() for row in table.values()), strict=True)
+    return float(np.max(rhat)), float(np.min(ess_bulk)), float(np.min(ess_tail))
 
 
 @diagnose.register
