@@ -30,7 +30,8 @@ import graphuq as gq
 from bench_pcn import DATA, effective_samples
 from graphuq.diagnostics import rows_of
 from graphuq.inference.base import with_dtype
-from graphuq.inference.chains import Draws, run_chains
+from graphuq.inference.chains import run_chains
+from graphuq.inference.draws import Draws
 from graphuq.stopping import Converged
 from graphuq.summaries import conditional_moments, summarize
 from peers import RESULTS

@@ -5,10 +5,10 @@ import pytest
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.automatic import automatic_sampler, usual_chains
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import PCN
 from graphuq.options import build_graph, chosen_by_evidence, likelihood_of, method_of, prior_of
-from graphuq.run import automatic_kernel, usual_chains
 
 GRAPH = gq.graphs.from_adjacency(random_adjacency(24, seed=3))
 
@@ -23,24 +23,25 @@ def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
 @pytest.mark.parametrize(
     ("posterior", "kernel", "about"),
     [
-        (build(gq.likelihoods.LevelSet(0.5)), "ExactHamiltonian", False),
-        (build(gq.likelihoods.AtomicNoise()), "ExactHamiltonian", False),
-        (build(gq.likelihoods.Probit(1.0)), "EllipticalSlice", True),
-        (build(gq.likelihoods.Probit(0.3), n_labelled=8), "Hamiltonian", True),
+        (build(gq.likelihoods.LevelSet(0.5)), "Independence", True),
+        (build(gq.likelihoods.LevelSet(0.5), n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.AtomicNoise(0.99, 0.99), n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.Probit(1.0)), "Independence", True),
+        (build(gq.likelihoods.Probit(0.1), 24, n_labelled=8), "Hamiltonian", True),
         (build(gq.likelihoods.Probit(0.02), n_labelled=8), "ExactHamiltonian", False),
         (build(gq.likelihoods.Probit(0.1), 4, 0.8, n_labelled=8), "Hamiltonian", False),
     ],
-    ids=["level-set", "atomic", "close", "off", "far", "tail"],
+    ids=["few", "level-set", "atomic", "close", "off", "far", "tail"],
 )
 def test_the_sampler_follows_the_posterior(posterior, kernel, about):
     gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
-    found = automatic_kernel(posterior, gaussian)
+    found = automatic_sampler(posterior, gaussian)
     assert type(found).__name__ == kernel
     assert (found.reference is not None) == about
 
 
 def test_many_modes_are_tempered():
-    found = automatic_kernel(build(gq.likelihoods.GinzburgLandau()), None)
+    found = automatic_sampler(build(gq.likelihoods.GinzburgLandau()), None)
     assert type(found).__name__ == "ParallelTempering"
     assert type(found.kernel).__name__ == "Hamiltonian"
 
@@ -50,7 +51,7 @@ def test_without_expectation_propagation_no_reference_is_taken():
         (gq.likelihoods.Probit(0.1), gq.inference.Hamiltonian),
         (gq.likelihoods.LevelSet(0.1), gq.inference.ExactHamiltonian),
     ):
-        found = automatic_kernel(build(likelihood), None)
+        found = automatic_sampler(build(likelihood), None)
         assert isinstance(found, kernel)
         assert found.reference is None
 

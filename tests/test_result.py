@@ -8,6 +8,7 @@ import xarray as xr
 
 import graphuq as gq
 from graphuq.errors import InvalidInput, StorageError
+from graphuq.summaries.base import slices
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +53,15 @@ def test_ties_are_not_broken_by_order():
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("size", [0, 64, 300])
+def test_parts_cover_all_nodes_once(n, size):
+    """Threads that wrote the same node would make the answer depend on which came last."""
+    parts = [np.arange(n)[part] for part in slices(n, size)]
+    np.testing.assert_array_equal(np.concatenate([np.arange(0), *parts]), np.arange(n))
+    assert all(0 < len(part) <= max(64, size) for part in parts)
+
+
 def test_monte_carlo_error_is_that_of_repeated_runs(result):
     """Spread of 24 independent runs against the error that each reports."""
     runs = [

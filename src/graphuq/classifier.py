@@ -25,7 +25,7 @@ from graphuq.errors import (
 )
 from graphuq.evidence import maximize_evidence
 from graphuq.graphs import FeatureSpace
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.labels import check_classes, split_labels
 from graphuq.options import (
     build_graph,
@@ -80,7 +80,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     most_classes : int, optional
         Classes that there may be, those without a label included; how many there are is learnt,
         and `novelty_` says where they might be.
-    inference : str, Kernel or Approximation, default "auto"
+    inference : str, Sampler or Approximation, default "auto"
         "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
         "expectation-propagation" answers at once, without a bound on its error; "pcn",
         "hamiltonian" (about expectation propagation), "exact-hamiltonian" and

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from graphuq.convergence import convergence
 from graphuq.inference import Gaussian, Point
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.posterior import Posterior
 from graphuq.summaries import Rows, conditional_moments
 

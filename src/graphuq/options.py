@@ -20,8 +20,9 @@ from graphuq.inference import (
     ExactHamiltonian,
     ExpectationPropagation,
     Hamiltonian,
-    Kernel,
+    Independence,
     Laplace,
+    Sampler,
 )
 from graphuq.likelihoods import (
     AtomicNoise,
@@ -51,11 +52,12 @@ PRIORS: dict[str, Callable[[], Prior]] = {
     "matern": Matern,
     "inverse-laplacian": InverseLaplacian,
 }
-METHODS: dict[str, Callable[[], Kernel | Approximation | None]] = {
+METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "auto": lambda: None,
     "pcn": PCN,
     "elliptical-slice": EllipticalSlice,
     "exact-hamiltonian": ExactHamiltonian,
+    "independence": lambda: Independence(reference=ExpectationPropagation()),
     "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
     "laplace": Laplace,
     "map": MAP,
@@ -90,9 +92,9 @@ def likelihood_of(likelihood: Any, n_classes: int = 2, most_classes: int | None 
     return dataclasses.replace(found, n_classes=count)
 
 
-def method_of(inference: Any) -> Kernel | Approximation | None:
+def method_of(inference: Any) -> Sampler | Approximation | None:
     """The sampler or approximation of a name, or itself; None for "auto"."""
-    return _resolve(inference, METHODS, (Kernel, Approximation), "inference")
+    return _resolve(inference, METHODS, (Sampler, Approximation), "inference")
 
 
 def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[str]:
@@ -164,7 +166,7 @@ def _callables() -> dict[str, Any]:
     """All parts and distributions by name, as expressions call them."""
     laws = ("DiscreteUniform", "Distribution", "Gamma", "LogNormal", "LogUniform", "Uniform")
     found = {name: getattr(hyperparameters, name) for name in laws}
-    kinds = (Prior, Likelihood, Kernel, Approximation)
+    kinds = (Prior, Likelihood, Sampler, Approximation)
     for module in (priors, likelihoods, inference):
         for name in module.__all__:
             part = getattr(module, name)

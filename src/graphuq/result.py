@@ -26,8 +26,8 @@ from graphuq.diagnostics import (
 )
 from graphuq.errors import IncompatibleParts, NotConvergedWarning, StorageError, require
 from graphuq.field import ClassField, LowRankField, TailField, of_one_class
-from graphuq.inference import Approximation, Gaussian, Kernel, Point
-from graphuq.inference.chains import Draws
+from graphuq.inference import Approximation, Gaussian, Point, Sampler
+from graphuq.inference.draws import Draws
 from graphuq.posterior import Posterior
 from graphuq.spectrum import Spectrum
 from graphuq.storage import (
@@ -356,7 +356,7 @@ def _spectrum_from(dataset: xr.Dataset) -> Spectrum:
 
 def run_settings(
     posterior: Posterior,
-    method: Kernel | Approximation,
+    method: Sampler | Approximation,
     seed: int | np.random.Generator,
     precision: str,
 ) -> dict[str, Any]:

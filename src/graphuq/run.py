@@ -11,37 +11,36 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from graphuq.automatic import automatic_sampler, first_answer, usual_chains
 from graphuq.diagnostics import diagnose, rows_of
-from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import LowRankField
+from graphuq.errors import IncompatibleParts, require
 from graphuq.hierarchy import HierarchicalTarget
 from graphuq.inference import (
     Approximation,
-    EllipticalSlice,
-    ExactHamiltonian,
     ExpectationPropagation,
     Gaussian,
-    Hamiltonian,
+    Independence,
     Kernel,
     MetropolisWithinGibbs,
-    ParallelTempering,
     Point,
+    Sampler,
 )
 from graphuq.inference.base import with_dtype
-from graphuq.inference.chains import Draws, run_chains
+from graphuq.inference.chains import run_chains
+from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Probit, StepLikelihood
 from graphuq.posterior import Posterior
 from graphuq.progress import Progress, progress_bar
 from graphuq.result import Result, run_settings, warn_unless_converged
 from graphuq.summaries import summarize
-from graphuq.target import ReferredTarget, Target, refer, with_noise_sampled
-
-WALLS = 2_000  # labels up to which trajectories that stop at each wall are worth their time
-MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
-NOISY_WALLS = 1_000  # the same where each wall has noise of its own
-PROBES = 64  # draws of the Gaussian, by whose log ratio it is
-CLOSE, FAR = 0.5, 15.0  # where that varies by less, or by more
-MOST_DENSE, WORTH_DENSE = 4_000, 1_000  # white coordinates of several classes: kept, moved about
+from graphuq.target import (
+    ReferredTarget,
+    Target,
+    demand_reference,
+    log_likelihoods,
+    refer,
+    with_noise_sampled,
+)
 
 
 @runtime_checkable
@@ -55,7 +54,7 @@ class Stop(Protocol):
 
 def infer(
     posterior: Posterior,
-    method: Kernel | Approximation | None = None,
+    method: Sampler | Approximation | None = None,
     *,
     n_samples: int = 1000,
     n_chains: int | None = None,
@@ -73,8 +72,8 @@ def infer(
     Parameters
     ----------
     posterior : Posterior
-    method : Kernel or Approximation, optional
-        A sampler, such as ``gq.inference.PCN()``, by default the one that `automatic_kernel`
+    method : Sampler or Approximation, optional
+        A sampler, such as ``gq.inference.PCN()``, by default the one that `automatic_sampler`
         chooses; or an approximation, such as ``gq.inference.ExpectationPropagation()``, which
         answers in milliseconds and needs none of the arguments below.
     n_samples : int, default 1000
@@ -123,15 +122,15 @@ def infer(
     """
     gaussian = None
     if method is None:
-        gaussian = _first_answer(posterior)
+        gaussian = first_answer(posterior)
         if gaussian is not None and preview is not None:
             preview(_report(posterior, ExpectationPropagation(), gaussian, seed))
-        method = automatic_kernel(posterior, gaussian)
+        method = automatic_sampler(posterior, gaussian)
     if method.requires_gradient and not posterior.likelihood.smooth:
         raise IncompatibleParts(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
         )
-    needs_step = isinstance(method, Kernel) and method.requires_step
+    needs_step = isinstance(method, Sampler) and method.requires_step
     likelihood = posterior.likelihood
     if needs_step and not isinstance(likelihood, StepLikelihood | Probit):
         raise IncompatibleParts(
@@ -142,101 +141,57 @@ def infer(
         _check_learns(posterior, method)
     if isinstance(method, Approximation):
         return _report(posterior, method, method.fit(posterior.plain_target), seed)
-    target, back = _whitened(posterior, method, gaussian)
     with _reporting(progress) as report:
-        draws = run_chains(
-            target,
-            dataclasses.replace(method, reference=None),
+        draws = _draws(
+            posterior,
+            method,
+            gaussian,
             n_samples=n_samples,
             n_chains=usual_chains(posterior) if n_chains is None else n_chains,
             n_warmup=method.usual_warmup if n_warmup is None else n_warmup,
-            thin=method.usual_thin if thin is None else thin,
+            thin=thin,
             seed=seed,
             precision=precision,
-            stop=None if stop is None else lambda draws: stop(posterior, back(draws)),
+            stop=stop,
             progress=report,
             checkpoint=checkpoint,
         )
-    draws = back(draws)
     _demand_a_fit(posterior, draws)
     result = _report(posterior, method, draws, seed, precision)
     warn_unless_converged(result.diagnostics)
     return result
 
 
-def _first_answer(posterior: Posterior) -> Gaussian | None:
-    """Expectation propagation's Gaussian, where it settles; none of every node's wells."""
-    if posterior.likelihood.everywhere or posterior.learnt:
-        return None
-    if posterior.likelihood.several and (
-        posterior.likelihood.step or posterior.dimension > MOST_DENSE
-    ):
-        return None
-    try:
-        found = ExpectationPropagation().fit(posterior.plain_target)
-    except (InvalidInput, IncompatibleParts):
-        return None
-    return found if isinstance(found, Gaussian) else None
-
-
-def automatic_kernel(posterior: Posterior, gaussian: Gaussian | None) -> Kernel:
-    """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
-
-    A likelihood of two levels gets `ExactHamiltonian`, up to 2,000 labels or where expectation
-    propagation does not settle. Any other is sampled about expectation
-    propagation where that settles and the field allows: by `EllipticalSlice` where the
-    Gaussian is so close that draws from it are all but draws from the posterior (its log ratio
-    to it varies by less than a half), or there is no gradient; else by `Hamiltonian`. A probit of
-    so little noise that the Gaussian is far off (by more than 15) gets `ExactHamiltonian`
-    as well, up to 1,000 labels. One that speaks of every node may have many modes, and gets
-    `ParallelTempering`. Hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient
-    together with the field where there is one, else in turn with exact Hamiltonian moves.
-    Several classes with a gradient get `Hamiltonian`, up to 1,000 white coordinates about
-    expectation propagation, whose covariance costs more than it saves from there on.
-    `docs/measurements.md` has the figures.
-    """
-    likelihood, n_labels = posterior.likelihood, len(posterior.labels)
-    approximation = ExpectationPropagation()
-    if posterior.learnt:
-        if likelihood.smooth:
-            return MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True)
-        mover = ExactHamiltonian() if likelihood.step else EllipticalSlice()
-        return MetropolisWithinGibbs(kernel=mover)
-    if likelihood.everywhere:
-        kernel = Hamiltonian() if likelihood.smooth else EllipticalSlice()
-        return ParallelTempering(kernel=kernel)
-    if likelihood.step and (gaussian is None or n_labels <= WALLS):
-        return ExactHamiltonian()
-    if likelihood.several:
-        about = gaussian is not None and posterior.dimension <= WORTH_DENSE
-        return Hamiltonian(reference=approximation if about else None)
-    if gaussian is None or not isinstance(posterior.field, LowRankField):
-        return Hamiltonian() if likelihood.smooth else EllipticalSlice()
-    spread = _spread(posterior, gaussian)
-    if isinstance(likelihood, Probit) and spread > FAR and n_labels <= NOISY_WALLS:
-        return ExactHamiltonian()
-    if likelihood.smooth and spread > CLOSE:
-        return Hamiltonian(reference=approximation)
-    return EllipticalSlice(reference=approximation)
-
-
-def usual_chains(posterior: Posterior) -> int:
-    """How many chains are run where the user gives no number."""
-    size = len(posterior.seen_labels) * posterior.n_fields
-    return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
-
-
-def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
-    """Standard deviation of the log density of the posterior over the Gaussian, at its draws."""
-    referred, _ = refer(posterior.plain_target, gaussian.seen_mean, gaussian.seen_covariance)
-    z = np.random.default_rng(0).normal(size=(PROBES, referred.dimension))
-    with jax.enable_x64(True):
-        return float(np.std(_log_ratios(with_dtype(referred, jnp.float64), z)))
-
-
-@eqx.filter_jit
-def _log_ratios(referred: ReferredTarget, z: jax.Array | np.ndarray) -> jax.Array:
-    return jax.vmap(referred.log_likelihood)(jnp.asarray(z))
+def _draws(
+    posterior: Posterior,
+    method: Sampler,
+    gaussian: Gaussian | None,
+    *,
+    thin: int | None,
+    stop: Stop | None,
+    checkpoint: str | Path | None,
+    **lengths: Any,
+) -> Draws:
+    """Draws in the posterior's coordinates."""
+    if isinstance(method, Independence):
+        target, gaussian = posterior.target, _referred_to(posterior, method, gaussian)
+        back = _coefficients_of(target)
+        rule = None if stop is None else lambda draws: stop(posterior, back(draws))
+        return back(
+            method.run(target, gaussian, thin=thin, stop=rule, checkpoint=checkpoint, **lengths)
+        )
+    assert isinstance(method, Kernel)
+    moved, back = _whitened(posterior, method, gaussian)
+    rule = None if stop is None else lambda draws: stop(posterior, back(draws))
+    draws = run_chains(
+        moved,
+        dataclasses.replace(method, reference=None),
+        thin=method.usual_thin if thin is None else thin,
+        stop=rule,
+        checkpoint=checkpoint,
+        **lengths,
+    )
+    return back(draws)
 
 
 def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:
@@ -254,7 +209,7 @@ def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:
 
 def _report(
     posterior: Posterior,
-    method: Kernel | Approximation,
+    method: Sampler | Approximation,
     answer: Draws | Gaussian | Point,
     seed: int | np.random.Generator,
     precision: str = "float64",
@@ -274,22 +229,15 @@ def _whitened(
     posterior: Posterior, method: Kernel, gaussian: Gaussian | None
 ) -> tuple[Target | ReferredTarget | HierarchicalTarget, Callable[[Draws], Draws]]:
     """What the chains run on, and the map of their draws back to the posterior's coordinates."""
-    reference, target = method.reference, posterior.target
+    target = posterior.target
     if isinstance(target, HierarchicalTarget):
-        return target, lambda draws: _in_coefficients(draws, target)
+        return target, _coefficients_of(target)
     noisy = with_noise_sampled(target) if method.requires_step else None
     if noisy is not None:
         return noisy, lambda draws: _without_noise(draws, target)
-    if reference is None:
-        return target, lambda draws: draws
+    gaussian = _referred_to(posterior, method, gaussian)
     if gaussian is None:
-        fitted = reference.fit(target)
-        if isinstance(fitted, Point):
-            raise IncompatibleParts(
-                f"{reference} gives a point, which no sampler can move about; use "
-                "ExpectationPropagation() as reference"
-            )
-        gaussian = fitted
+        return target, lambda draws: draws
     referred, rotation = refer(target, gaussian.seen_mean, gaussian.seen_covariance)
 
     def back(draws: Draws) -> Draws:
@@ -309,7 +257,30 @@ def _whitened(
     return referred, back
 
 
-def _check_learns(posterior: Posterior, method: Kernel | Approximation) -> None:
+def _referred_to(
+    posterior: Posterior, method: Sampler, gaussian: Gaussian | None
+) -> Gaussian | None:
+    """The Gaussian of the method's reference, which may be at hand; None without one."""
+    if method.reference is None or gaussian is not None:
+        return gaussian if method.reference is not None else None
+    demand_reference(posterior.plain_target)
+    fitted = method.reference.fit(posterior.plain_target)
+    if isinstance(fitted, Point):
+        raise IncompatibleParts(
+            f"{method.reference} gives a point, which no sampler can move about; use "
+            "ExpectationPropagation() as reference"
+        )
+    return fitted
+
+
+def _coefficients_of(target: Target | HierarchicalTarget) -> Callable[[Draws], Draws]:
+    """Draws as the posterior has them: in the series' coefficients where something is learnt."""
+    if isinstance(target, HierarchicalTarget):
+        return lambda draws: _in_coefficients(draws, target)
+    return lambda draws: draws
+
+
+def _check_learns(posterior: Posterior, method: Sampler | Approximation) -> None:
     """Refuse what cannot learn hyperparameters."""
     names = ", ".join(posterior.learnt)
     if isinstance(method, Approximation):
@@ -355,16 +326,8 @@ def _without_noise(draws: Draws, target: Target) -> Draws:
     """Draws of the field alone, with their likelihood given it."""
     white = draws.white[..., : target.dimension]
     with jax.enable_x64(True):
-        values = _log_likelihoods(with_dtype(target, jnp.float64), white.astype(np.float64))
+        values = log_likelihoods(with_dtype(target, jnp.float64), white.astype(np.float64))
         return dataclasses.replace(draws, white=white, log_likelihood=np.asarray(values))
-
-
-@eqx.filter_jit
-def _log_likelihoods(target: Target, white: jax.Array | np.ndarray) -> jax.Array:
-    """Of every draw of every chain."""
-    flat = jnp.asarray(white).reshape(-1, white.shape[-1])
-    values: jax.Array = jax.vmap(target.log_likelihood)(flat)
-    return values.reshape(white.shape[:-1])
 
 
 def _reporting(progress: bool | Progress) -> AbstractContextManager[Progress | None]:

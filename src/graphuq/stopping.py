@@ -15,7 +15,7 @@ from graphuq.diagnostics import (
 )
 from graphuq.errors import require
 from graphuq.field import ClassField
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.posterior import Posterior
 from graphuq.summaries import summarize
 

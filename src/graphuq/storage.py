@@ -13,7 +13,7 @@ from graphuq.errors import StorageError
 from graphuq.files import written_whole
 from graphuq.hyperparameters import Distribution
 from graphuq.inference import Gaussian, Point
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 
 FORMAT = 1
 HYPERPARAMETER = "hyperparameter_"  # before the name of its variable

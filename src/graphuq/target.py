@@ -187,6 +187,15 @@ def with_noise_sampled(target: Target) -> Target | None:
     return Target(noisy, NoiseFree(likelihood.n_classes), target.labels)
 
 
+def demand_reference(target: Target) -> None:
+    """Refuse a target whose posterior no Gaussian of n×n numbers is kept of."""
+    if not isinstance(of_one_class(target.field), LowRankField):
+        raise IncompatibleParts(
+            "a reference needs a field without a tail, or with fewer labels than eigenpairs; "
+            "sample without reference"
+        )
+
+
 def refer(
     target: Target, mean: Float[np.ndarray, " n"], covariance: Float[np.ndarray, "n n"]
 ) -> tuple[ReferredTarget, Float[np.ndarray, "n n"] | None]:
@@ -204,14 +213,18 @@ def refer(
     IncompatibleParts
         If the field has a tail and more labels than modes: then no n×n matrix is kept.
     """
+    demand_reference(target)
     field = target.field
-    if not isinstance(of_one_class(field), LowRankField):
-        raise IncompatibleParts(
-            "a reference needs a field without a tail, or with fewer labels than eigenpairs; "
-            "sample without reference"
-        )
     if not isinstance(field, LowRankField):
         return ReferredTarget(target, mean, np.linalg.cholesky(covariance)), None
     variances, rotation = np.linalg.eigh(covariance)
     rotated = Target(field.rotated(rotation), target.likelihood, target.labels)
     return ReferredTarget(rotated, rotation.T @ mean, np.sqrt(variances)), rotation
+
+
+@eqx.filter_jit
+def log_likelihoods(target: Any, white: Float[Array, "*S n"]) -> Float[Array, "*S"]:
+    """Log likelihood of many points at once."""
+    flat = jnp.asarray(white).reshape(-1, white.shape[-1])
+    values: jax.Array = jax.vmap(target.log_likelihood)(flat)
+    return values.reshape(white.shape[:-1])

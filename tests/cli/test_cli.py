@@ -1,5 +1,6 @@
 """The commands: what they write, and one line with exit code 2 for whatever is wrong."""
 
+import importlib
 import os
 import sys
 
@@ -13,7 +14,7 @@ from graphuq.cli.app import run
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
-FAST = ["--n-samples", "60", "--n-chains", "2", "--n-warmup", "200", "--thin", "2"]
+FAST = ["--n-samples", "60", "--n-chains", "2", "--n-warmup", "200", "--thin", "8"]
 FAST += ["--fixed-length", "--quiet"]
 MOONS = gq.datasets.two_moons(60, n_features=2, noise_std=0.05, seed=1)
 
@@ -245,24 +246,31 @@ def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
     assert [p.name for p in (tmp_path / "out").iterdir()] == [module.CHECKPOINT]
 
 
-def test_interrupted_run_resumes_to_the_same_numbers(csv, tmp_path, capsys, monkeypatch):
-    from graphuq.inference import chains
-
-    assert classify(csv, tmp_path / "whole") == 0
-    block, count = chains._run_block, []
+@pytest.mark.parametrize(
+    ("sampler", "name", "at"),
+    [("pcn", "chains._run_block", 3), ("independence", "independence._metropolis", 7)],
+)
+def test_interrupted_run_resumes_to_the_same_numbers(
+    sampler, name, at, csv, tmp_path, capsys, monkeypatch
+):
+    module_name, name = name.split(".")
+    module = importlib.import_module(f"graphuq.inference.{module_name}")
+    options = ["--inference", sampler]
+    assert classify(csv, tmp_path / "whole", *options) == 0
+    block, count = getattr(module, name), []
 
     def interrupt(*args):
         count.append(1)
-        if len(count) == 4:
+        if len(count) == at:
             raise KeyboardInterrupt
         return block(*args)
 
-    monkeypatch.setattr(chains, "_run_block", interrupt)
-    assert classify(csv, tmp_path / "cut") == 130
+    monkeypatch.setattr(module, name, interrupt)
+    assert classify(csv, tmp_path / "cut", *options) == 130
     assert "--resume" in capsys.readouterr().err
     assert [p.name for p in (tmp_path / "cut").iterdir()] == [".checkpoint.npz"]
     count[:] = [1] * 10
-    assert classify(csv, tmp_path / "cut", "--resume") == 0
+    assert classify(csv, tmp_path / "cut", "--resume", *options) == 0
     first, second = (pd.read_csv(tmp_path / d / "predictions.csv") for d in ("whole", "cut"))
     pd.testing.assert_frame_equal(first, second)
     assert not (tmp_path / "cut" / ".checkpoint.npz").exists()

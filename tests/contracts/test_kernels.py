@@ -11,7 +11,8 @@ import pytest
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.field import LowRankField
-from graphuq.inference.base import Info, Kernel, State, metropolis
+from graphuq.inference import Sampler
+from graphuq.inference.base import Gaussian, Info, Kernel, State, metropolis
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
 from graphuq.target import Target
@@ -22,6 +23,7 @@ ALL_KERNELS = [
     gq.inference.EllipticalSlice(),
     gq.inference.ExactHamiltonian(),
     gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=3),
+    gq.inference.Independence(),
 ]
 FOR_SMOOTH = [kernel for kernel in ALL_KERNELS if not kernel.requires_step]
 FOR_STEPS = [kernel for kernel in ALL_KERNELS if not kernel.requires_gradient]
@@ -91,18 +93,41 @@ class AlwaysAccepts(gq.inference.PCN):
         return State(white, target.log_likelihood(white)), Info(one, one > 0)
 
 
-def moments(kernel, likelihood):
+class CountsNoPrior(gq.inference.Independence):
+    """Negative control: weighs proposals as if all came from the Gaussian."""
+
+    def _proposed(self, *arguments):
+        proposed = super()._proposed(*arguments)
+        return proposed._replace(log_weight=proposed.log_ratio)
+
+
+def gaussian(mean, covariance):
+    """A reference of our own making."""
+    unused = dict.fromkeys(Gaussian._fields)
+    seen = {"seen_mean": np.array(mean), "seen_covariance": np.array(covariance)}
+    return Gaussian(**(unused | seen))
+
+
+# Near the half-plane that labels favour, and narrower than any posterior there.
+NARROW = gaussian([0.4, 0.3], [[0.4, 0.1], [0.1, 0.3]])
+
+
+def moments(kernel, likelihood, reference=None):
     """Mean and mean square of u over 64 chains, and their standard errors."""
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, likelihood, np.ones(1))
-    draws = run_chains(target, kernel, n_samples=500, n_chains=64, n_warmup=500, thin=10, seed=11)
+    lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 500, "thin": 10, "seed": 11}
+    if isinstance(kernel, gq.inference.Independence):
+        draws = kernel.run(target, reference, **(lengths | {"thin": 50}))  # steps are cheap
+    else:
+        draws = run_chains(target, kernel, **lengths)
     u = draws.white @ [0.6, 0.8]
     chain = np.stack([u.mean(axis=1), (u**2).mean(axis=1)])
     return chain.mean(axis=1), chain.std(axis=1, ddof=1) / 8
 
 
-def agrees(kernel, likelihood, truth):
-    estimate, error = moments(kernel, likelihood)
+def agrees(kernel, likelihood, truth, reference=None):
+    estimate, error = moments(kernel, likelihood, reference)
     precise = error.max() < 0.08
     return precise and np.all(np.abs(estimate - truth) < 4 * error)
 
@@ -111,10 +136,10 @@ def holds_for_tilt(kernel):
     return agrees(kernel, LogLinear(1.5), [1.5, 1 + 1.5**2])
 
 
-def holds_for_step(kernel):
+def holds_for_step(kernel, reference=None):
     # b = 0.8 right of zero and a = 0.3 left of it: the mean is 2 φ(0) (b − a) / (a + b).
     mean = np.sqrt(2 / np.pi) * (0.8 - 0.3) / (0.8 + 0.3)
-    return agrees(kernel, gq.likelihoods.AtomicNoise(p=0.8, q=0.7), [mean, 1.0])
+    return agrees(kernel, gq.likelihoods.AtomicNoise(p=0.8, q=0.7), [mean, 1.0], reference)
 
 
 @pytest.mark.parametrize("kernel", FOR_SMOOTH, ids=repr)
@@ -144,6 +169,37 @@ def test_half_normal(kernel):
 )
 def test_wrong_kernels_are_caught(kernel):
     assert not holds_for_tilt(kernel)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5])
+def test_independence_about_a_gaussian_that_is_off(share):
+    """Too narrow by far: without the prior's share its tails would hardly be seen."""
+    assert holds_for_step(gq.inference.Independence(share), NARROW)
+    assert not holds_for_step(CountsNoPrior(share), NARROW)
+
+
+def test_expected_acceptance_is_what_chains_find():
+    field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
+    target = Target(field, gq.likelihoods.AtomicNoise(p=0.8, q=0.7), np.ones(1))
+    sampler = gq.inference.Independence()
+    expected = sampler.expected_acceptance(target, NARROW, 20_000)
+    lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 100, "thin": 1}
+    found = sampler.run(target, NARROW, seed=3, **lengths).acceptance.mean(axis=1)
+    assert abs(expected - found.mean()) < 4 * np.hypot(found.std(ddof=1) / 8, 0.5 / 20_000**0.5)
+
+
+def test_a_longer_independence_run_begins_like_a_shorter_one():
+    field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
+    target = Target(field, gq.likelihoods.Probit(0.3), np.ones(1))
+    lengths = {"n_chains": 4, "n_warmup": 60, "thin": 3, "seed": 5}
+    sampler = gq.inference.Independence()
+    short = sampler.run(target, NARROW, n_samples=70, **lengths)
+    long = sampler.run(target, NARROW, n_samples=120, **lengths)
+    np.testing.assert_array_equal(short.white, long.white[:, :70])
+    np.testing.assert_array_equal(short.log_ratio, long.log_ratio[:, :70])
+    assert short.n_warmup == 100  # whole blocks
+    stopped = sampler.run(target, NARROW, n_samples=500, stop=lambda draws: "enough", **lengths)
+    assert (stopped.n_samples, stopped.stopped_by) == (100, "enough")
 
 
 def test_a_wall_that_costs_nothing_is_caught():
@@ -182,6 +238,7 @@ def test_what_cannot_be_tempered():
         (lambda: gq.inference.ExactHamiltonian(max_events=0), "max_events: 0"),
         (lambda: gq.inference.EllipticalSlice(4.0), "step_size: 4.0"),
         (lambda: gq.inference.EllipticalSlice(max_trials=0), "max_trials: 0"),
+        (lambda: gq.inference.Independence(0.0), "share: 0.0"),
         (lambda: tempering(n_replicas=1), "n_replicas: 1"),
         (lambda: tempering(exponent=0.0), "exponent: 0.0"),
         (lambda: tempering(step_size=2.0), "step_size: 2.0"),
@@ -201,7 +258,7 @@ def test_every_exported_kernel_is_under_the_law():
         value
         for name in gq.inference.__all__
         for value in [getattr(gq.inference, name)]
-        if isinstance(value, type) and issubclass(value, Kernel) and value is not Kernel
+        if isinstance(value, type) and issubclass(value, Sampler) and value not in (Sampler, Kernel)
     }
     # Its law is that of fields and hyperparameters: tests/truth/test_hierarchical.py.
     assert exported - {gq.inference.MetropolisWithinGibbs} == {type(k) for k in ALL_KERNELS}

@@ -11,6 +11,7 @@ from graphuq.diagnostics import convergence_table
 from graphuq.errors import InvalidInput, NotConvergedWarning, StorageError
 from graphuq.inference import chains
 from graphuq.inference.chains import run_chains
+from graphuq.inference.draws import is_check
 
 OPTIONS = {"n_samples": 200, "n_chains": 4, "n_warmup": 500, "thin": 5}
 
@@ -211,6 +212,6 @@ def test_memory_of_a_run_does_not_hold_draws_times_nodes(posterior):
 
 
 def test_checks_are_asked_at_fixed_counts():
-    asked = [done for done in range(50, 2001, 50) if chains._is_check(done)]
+    asked = [done for done in range(50, 2001, 50) if is_check(done)]
     assert asked[0] == 100
     assert len(asked) < 15

@@ -30,6 +30,7 @@ KERNELS = [
     gq.inference.EllipticalSlice(),
     gq.inference.EllipticalSlice(reference=EP),
     gq.inference.ExactHamiltonian(),
+    gq.inference.Independence(reference=EP),
     TEMPERED,
 ]
 

@@ -1,10 +1,11 @@
 """Floor 4: ways to explore a posterior, one file each."""
 
-from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, Point, State
+from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, Point, Sampler, State
 from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.expectation_propagation import ExpectationPropagation
 from graphuq.inference.hamiltonian import Hamiltonian
+from graphuq.inference.independence import Independence
 from graphuq.inference.laplace import Laplace
 from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
@@ -20,11 +21,13 @@ __all__ = [
     "ExpectationPropagation",
     "Gaussian",
     "Hamiltonian",
+    "Independence",
     "Info",
     "Kernel",
     "Laplace",
     "MetropolisWithinGibbs",
     "ParallelTempering",
     "Point",
+    "Sampler",
     "State",
 ]

@@ -118,21 +118,29 @@ class Approximation(eqx.Module):
         """What stands for the posterior."""
 
 
-class Kernel(eqx.Module):
-    """A Markov kernel that leaves the posterior invariant.
+class Sampler(eqx.Module):
+    """A method that answers with draws, by Markov chains that leave the posterior invariant.
 
-    Subclasses are small immutable values with a ``step_size`` in (0, `max_step_size`], which
-    the driver adapts in warm-up so that the acceptance probability is `target_acceptance`, and a
-    ``reference``, whose Gaussian takes the place of the prior that they leave invariant.
+    Subclasses are small immutable values with a ``reference``, whose Gaussian takes the place of
+    the prior where they start from the prior.
     """
 
     reference: eqx.AbstractVar[Approximation | None]
-    step_size: eqx.AbstractVar[float | Float[Array, ""]]
-    target_acceptance: eqx.AbstractVar[float]
     requires_gradient: ClassVar[bool]
     requires_step: ClassVar[bool] = False  # a likelihood of two levels, `StepLikelihood`
     usual_warmup: ClassVar[int] = 2000  # steps, where the user gives no number
-    usual_thin: ClassVar[int] = 20
+
+
+class Kernel(Sampler):
+    """A Markov kernel: one step, from one state to the next.
+
+    Beside what a `Sampler` has, a ``step_size`` in (0, `max_step_size`], which the driver adapts
+    in warm-up so that the acceptance probability is `target_acceptance`.
+    """
+
+    step_size: eqx.AbstractVar[float | Float[Array, ""]]
+    target_acceptance: eqx.AbstractVar[float]
+    usual_thin: ClassVar[int] = 20  # steps a kept draw, where the user gives no number
 
     @property
     def max_step_size(self) -> float:

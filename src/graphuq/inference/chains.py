@@ -1,10 +1,7 @@
 """Drives any kernel: warm-up, many chains, thinning, progress, checkpoints, stopping."""
 
 import dataclasses
-import hashlib
 import time
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -14,16 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.files import written_whole
-from graphuq.inference.base import Gaussian, Kernel, State, WhiteTarget, with_dtype
+from graphuq.inference.base import Kernel, State, WhiteTarget, with_dtype
+from graphuq.inference.checkpoint import Checkpoint
+from graphuq.inference.draws import (
+    BLOCK,
+    Draws,
+    StopRule,
+    check_lengths,
+    check_memory,
+    is_check,
+    seed_number,
+)
 from graphuq.progress import Progress
-
-BLOCK = 50  # kept draws a chain between two returns to Python
-CHECKPOINT_SECONDS = 10.0
-CHECKPOINT_FORMAT = 1
-MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machine
-FIRST_CHECK, CHECK_GROWTH = 100, 1.3  # draws at which a stop rule is asked, and their growth
 
 
 @runtime_checkable
@@ -33,79 +32,6 @@ class StartableTarget(WhiteTarget, Protocol):
     def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
         """A point for a chain to start from."""
         ...
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class Draws:
-    """What the chains left behind.
-
-    Attributes
-    ----------
-    white : numpy.ndarray, shape (C, S, n)
-        Kept draws in white coordinates; every N-sized number is computed from them.
-    log_likelihood, acceptance : numpy.ndarray, shape (C, S)
-        Log likelihood of each kept draw; mean acceptance probability since the one before.
-    step_size : float
-        The step size that warm-up chose; of several blocks, the first's.
-    n_warmup, thin : int
-        Steps of warm-up, and steps a kept draw.
-    stopped_by : str
-        Why sampling ended, in words.
-    reference : Gaussian or None
-        The Gaussian that the sampler moved about, a control variate for what is averaged.
-    log_ratio : numpy.ndarray, shape (C, S), or None
-        Log density of the posterior over the reference at each draw, up to a constant.
-    seconds : float
-        Wall time of warm-up and sampling, compilation included.
-    hyperparameters : dict of str to numpy.ndarray, shape (C, S) or (C, S, m)
-        Draws of what was learnt beside the field.
-    block_acceptance : numpy.ndarray, shape (C, S, b), or None
-    block_step_sizes : numpy.ndarray, shape (b,), or None
-        Acceptance and step size of each block, where a step moves several in turn; the first
-        is the field's, and is what ``acceptance`` and ``step_size`` say.
-    """
-
-    white: Float[np.ndarray, "C S n"]
-    log_likelihood: Float[np.ndarray, "C S"]
-    acceptance: Float[np.ndarray, "C S"]
-    step_size: float
-    n_warmup: int
-    thin: int
-    stopped_by: str = "fixed length"
-    seconds: float = 0.0
-    reference: Gaussian | None = None
-    log_ratio: Float[np.ndarray, "C S"] | None = None
-    hyperparameters: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
-    block_acceptance: Float[np.ndarray, "C S b"] | None = None
-    block_step_sizes: Float[np.ndarray, " b"] | None = None
-
-    @property
-    def n_chains(self) -> int:
-        """Number of chains C."""
-        return len(self.white)
-
-    @property
-    def n_samples(self) -> int:
-        """Kept draws a chain S."""
-        return int(self.white.shape[1])
-
-    def first(self, n_samples: int) -> "Draws":
-        """The first so many draws of each chain."""
-        return dataclasses.replace(
-            self,
-            white=self.white[:, :n_samples],
-            log_likelihood=self.log_likelihood[:, :n_samples],
-            acceptance=self.acceptance[:, :n_samples],
-            log_ratio=None if self.log_ratio is None else self.log_ratio[:, :n_samples],
-            block_acceptance=None
-            if self.block_acceptance is None
-            else self.block_acceptance[:, :n_samples],
-            hyperparameters={k: v[:, :n_samples] for k, v in self.hyperparameters.items()},
-        )
-
-
-StopRule = Callable[[Draws], str | None]
-"""Returns the reason to stop, in words, or None to go on."""
 
 
 class _Position(NamedTuple):
@@ -173,30 +99,28 @@ def run_chains(
     StorageError
         If the checkpoint cannot be written, is corrupt, or is of another run.
     """
-    _check_lengths(n_samples, n_chains, n_warmup, thin, precision)
+    check_lengths(n_samples, n_chains, n_warmup, thin, precision)
     began = time.perf_counter()
-    if isinstance(seed, np.random.Generator):
-        seed = int(seed.integers(2**31))
+    seed = seed_number(seed)
     dtype = np.dtype(precision)
     kernel = kernel.suited_to(target)
     n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
-    _check_memory(n_chains, n_samples, target.dimension, dtype)
-    fingerprint = _fingerprint(target, kernel, n_chains, n_warmup, thin, seed, precision)
+    check_memory(n_chains, n_samples, target.dimension, dtype)
+    file = Checkpoint(checkpoint, target, kernel, n_chains, n_warmup, thin, seed, precision)
     with jax.enable_x64(precision == "float64"):
         target, kernel = with_dtype(target, dtype), with_dtype(kernel, dtype)
         key_start, key_chains = jax.random.split(jax.random.key(seed))
         keys = jax.random.split(key_chains, n_chains)
         # One name for both, so that an interruption finds them in step with each other.
-        run = _load(checkpoint, fingerprint) or (
+        run = _from_leaves(file.load()) or (
             _initial(jax.random.split(key_start, n_chains), target, kernel),
             [],
         )
         stopped_by = "fixed length"
-        saved = time.perf_counter()
         try:
             while (done := sum(k.white.shape[1] for k in run[1])) < n_samples:
                 reason = None
-                if stop is not None and _is_check(done):
+                if stop is not None and is_check(done):
                     reason = stop(_collect(*run, n_samples, n_warmup, thin))
                 if reason is not None:
                     stopped_by = reason
@@ -210,49 +134,12 @@ def run_chains(
                     total = n_warmup + n_samples * thin
                     acceptance = float(np.mean(block.acceptance))
                     progress(phase, min(n_steps, total), total, acceptance)
-                if checkpoint is not None and time.perf_counter() - saved > CHECKPOINT_SECONDS:
-                    _save(checkpoint, fingerprint, *run)
-                    saved = time.perf_counter()
+                if file.due:
+                    file.save(_leaves(*run))
         finally:
-            if checkpoint is not None:
-                _save(checkpoint, fingerprint, *run)
+            file.save(_leaves(*run))
         draws = _collect(*run, n_samples, n_warmup, thin)
     return dataclasses.replace(draws, stopped_by=stopped_by, seconds=time.perf_counter() - began)
-
-
-def _check_lengths(n_samples: int, n_chains: int, n_warmup: int, thin: int, precision: str) -> None:
-    for name, value, least in (
-        ("n_samples", n_samples, 4),
-        ("n_chains", n_chains, 1),
-        ("n_warmup", n_warmup, 0),
-        ("thin", thin, 1),
-    ):
-        require(value >= least, name, f"{value}", f"use {least} or more")
-    require(
-        precision in ("float32", "float64"),
-        "precision",
-        f"{precision!r} is unknown",
-        "use 'float64' or 'float32'",
-    )
-
-
-def _check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype) -> None:
-    n_bytes = n_chains * n_samples * dimension * dtype.itemsize
-    require(
-        n_bytes <= MAX_DRAW_BYTES,
-        "n_samples",
-        f"{n_samples} draws of {n_chains} chains in {dimension} dimensions fill "
-        f"{n_bytes / 1e9:.0f} GB",
-        "keep fewer and raise thin instead",
-    )
-
-
-def _is_check(done: int) -> bool:
-    """Whether the stop rule is asked: at counts that no clock and no interruption changes."""
-    check = FIRST_CHECK
-    while check <= done - BLOCK:
-        check = int(check * CHECK_GROWTH) + 1
-    return check <= done
 
 
 @eqx.filter_jit
@@ -330,52 +217,21 @@ def _collect(
     )
 
 
-def _fingerprint(
-    target: Any,
-    kernel: Kernel,
-    n_chains: int,
-    n_warmup: int,
-    thin: int,
-    seed: int,
-    precision: str,
-) -> str:
-    digest = hashlib.sha256(
-        repr(
-            (kernel, n_chains, n_warmup, thin, seed, precision, str(jax.tree.structure(target)))
-        ).encode()
-    )
-    for leaf in jax.tree.leaves(target):
-        digest.update(np.asarray(leaf).tobytes())
-    return digest.hexdigest()
-
-
-def _save(path: str | Path, fingerprint: str, position: _Position, kept: list[_Kept]) -> None:
+def _leaves(position: _Position, kept: list[_Kept]) -> dict[str, Any]:
+    """The run as named arrays."""
     leaves: dict[str, Any] = {
         f"position{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(position))
     }
     if kept:
         joined = (np.concatenate(parts, axis=1) for parts in zip(*kept, strict=True))
         leaves |= dict(zip(_Kept._fields, joined, strict=True))
-    with written_whole(path) as temporary, open(temporary, "wb") as file:
-        np.savez(file, format=CHECKPOINT_FORMAT, fingerprint=fingerprint, **leaves)
+    return leaves
 
 
-def _load(path: str | Path | None, fingerprint: str) -> tuple[_Position, list[_Kept]] | None:
-    if path is None or not Path(path).exists():
+def _from_leaves(leaves: dict[str, np.ndarray]) -> tuple[_Position, list[_Kept]] | None:
+    if not leaves:
         return None
-    try:
-        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
-            if int(file["format"]) != CHECKPOINT_FORMAT or str(file["fingerprint"]) != fingerprint:
-                raise InvalidInput(
-                    "checkpoint",
-                    f"'{path}' belongs to another run (other data, settings or version)",
-                    "delete it, or name another file",
-                )
-            leaves = [jnp.asarray(file[f"position{i}"]) for i in range(6)]
-            position = _Position(State(leaves[0], leaves[1]), *leaves[2:])
-            kept = [_Kept(*(file[name] for name in _Kept._fields))] if "white" in file else []
-            return position, kept
-    except InvalidInput:
-        raise
-    except (OSError, KeyError, EOFError, ValueError, zipfile.BadZipFile) as error:
-        raise StorageError(f"'{path}' is not a checkpoint ({error}); delete it") from None
+    parts = [jnp.asarray(leaves[f"position{i}"]) for i in range(6)]
+    position = _Position(State(parts[0], parts[1]), *parts[2:])
+    kept = [_Kept(*(leaves[name] for name in _Kept._fields))] if "white" in leaves else []
+    return position, kept

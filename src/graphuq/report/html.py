@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from graphuq import plots, scores
 from graphuq.certainty import with_unseen
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.pages import embedded, write_page
 from graphuq.result import Result
 

@@ -2,7 +2,7 @@
 
 from graphuq.field import ClassField, LabelledField
 from graphuq.inference import Gaussian, Point
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.summaries import several_classes, two_classes
 from graphuq.summaries.base import NodeSummaries, Rows, conditional_moments
 from graphuq.summaries.marginals import credible_interval, latent_draws

@@ -2,8 +2,9 @@
 
 import dataclasses
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
 import jax
 import numpy as np
@@ -93,14 +94,16 @@ def apart_from(field: LabelledField, rows: Rows) -> tuple[np.ndarray, np.ndarray
 
 
 def slices(n: int, size: int) -> Iterator[slice]:
-    """Equally long parts of n rows, the last one repeating some."""
-    size = max(1, min(max(64, size), n))
-    for begin in range(0, n, size):
-        begin = min(begin, n - size)
-        yield slice(begin, begin + size)
+    """N rows in as few parts of at most so many as there can be, of like length.
+
+    They do not overlap: what threads write does not depend on which of them comes last.
+    """
+    bounds = np.linspace(0, n, -(-n // max(64, size)) + 1).astype(int)
+    for begin, end in pairwise(bounds):
+        yield slice(int(begin), int(end))
 
 
-def side_by_side(work: Callable[[slice], None], parts: Iterator[slice]) -> None:
+def side_by_side(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
     """Work on parts, one thread a core; what it calls holds no lock for long."""
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(work, parts))

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from graphuq.field import ClassField, LabelledField
 from graphuq.inference import Gaussian, Point
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.summaries import several_classes, two_classes
 from graphuq.summaries.base import BLOCK_ELEMENTS, Rows, conditional_moments, slices
 

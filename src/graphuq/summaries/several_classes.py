@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from graphuq.field import ClassField
 from graphuq.inference import Gaussian, Point
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.summaries.base import (
     BATCHES,
     BATCHES_A_CHAIN,
@@ -69,10 +69,17 @@ def _summaries(
     averages = _Averages(field, white, batches, present)
     known, at = apart_from(field.field, rows)
 
-    def average(part: slice) -> None:
-        out[:, part] = averages.lawful(*law_of(field.field, rows[part]))
+    parts = list(slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
+    longest = max((part.stop - part.start for part in parts), default=0)
 
-    side_by_side(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
+    def average(part: slice) -> None:
+        """At rows made up to one length, so that one compiled function serves them all."""
+        loadings, std = law_of(field.field, rows[part])
+        missing = longest - len(std)
+        loadings, std = np.pad(loadings, ((0, missing), (0, 0))), np.pad(std, (0, missing))
+        out[:, part] = averages.lawful(loadings, std)[:, : longest - missing]
+
+    side_by_side(average, parts)
     if len(known):
         u = np.asarray(jax.vmap(field.at_labelled)(white))[:, at]
         out[:, known] = averages.of_fields(u.transpose(1, 2, 0))

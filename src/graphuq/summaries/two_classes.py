@@ -14,7 +14,7 @@ from scipy.special import erf, ndtr
 
 from graphuq.field import LabelledField
 from graphuq.inference import Gaussian, Point
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.summaries.base import (
     BATCHES,
     BATCHES_A_CHAIN,
@@ -27,7 +27,8 @@ from graphuq.summaries.base import (
     slices,
 )
 
-MANY_ELEMENTS = 20_000_000  # rows × draws from which averages are taken in single precision
+MANY_ELEMENTS = 1_000_000  # rows × draws from which averages are taken in single precision
+ERF_ELEMENTS = 1 << 17  # of each compiled call: one shape for all, and it fits the cache
 
 
 @singledispatch
@@ -46,7 +47,7 @@ def summarize(answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows
     NodeSummaries
         The Monte-Carlo error is the larger of that of batch means and that of chain means; 0 for
         a Gaussian, whose own error it does not know, and a point, which knows of no deviation
-        either. Where draws times nodes exceed 20 million,
+        either. Where draws times nodes exceed a million,
         averages are taken in single precision: rounding of 1e-6, far below that error.
     """
     raise TypeError(f"no summaries of {type(answer).__name__}")
@@ -184,25 +185,30 @@ def _coefficient(mean: Any, variance: Any, covariance: Any) -> Any:
 
 
 def _expected_sign(mean: Any, std: Any, erf: Callable[[Any], Any]) -> Any:
-    """``E sign(u)`` of Gaussians (B, S) whose deviation is that of their row."""
+    """``E sign(u)`` of Gaussians (B, S) whose deviation is that of their row; may use up mean."""
     smooth = std > 0
     inverse = 1 / (np.sqrt(2.0).astype(std.dtype) * np.where(smooth, std, 1))
     if smooth.all():
-        return erf(mean * inverse[:, None])
+        mean *= inverse[:, None]
+        return erf(mean)
     # Where u is determined by the draw, its sign is; where no mode lives (0/0), it is even.
     signs = np.subtract(mean > 0, 0.5, dtype=std.dtype) * 2
     signs[~mean[:, :8].any(axis=1)] = 0  # not by chance in eight draws
-    if not smooth.any():
-        return signs
-    return np.where(smooth[:, None], erf(mean * inverse[:, None]), signs)
+    signs[smooth] = erf(mean[smooth] * inverse[smooth, None])
+    return signs
 
 
 _compiled_erf = jax.jit(jax.lax.erf)
 
 
 def _fast_erf(x: Any) -> Any:
-    """The compiled erf: 20 times faster than SciPy's, once the shape has been met."""
-    return np.array(_compiled_erf(x))
+    """The compiled erf, in place: 10 to 20 times faster than SciPy's."""
+    flat = x.reshape(-1)
+    for begin in range(0, len(flat), ERF_ELEMENTS):
+        part = flat[begin : begin + ERF_ELEMENTS]
+        padded = np.pad(part, (0, ERF_ELEMENTS - len(part))) if len(part) < ERF_ELEMENTS else part
+        part[:] = np.asarray(_compiled_erf(padded))[: len(part)]
+    return x
 
 
 def _gaussian_law(gaussian: Gaussian, loadings: Any, std: Any) -> tuple[Any, Any, Any]:

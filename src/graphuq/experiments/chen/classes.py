@@ -12,7 +12,7 @@ from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.chen.setup import Pair, both, draw, learn, paper_chain
 from graphuq.experiments.problems import Problem, digits, rhat, share
 from graphuq.hyperparameters import DiscreteUniform, Uniform
-from graphuq.inference.chains import Draws
+from graphuq.inference.draws import Draws
 from graphuq.likelihoods import LevelSet
 from graphuq.plots import class_colors
 from graphuq.posterior import Posterior

@@ -1,0 +1,105 @@
+"""Which sampler, and how many chains, where the user does not say."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.field import LowRankField, of_one_class
+from graphuq.inference import (
+    EllipticalSlice,
+    ExactHamiltonian,
+    ExpectationPropagation,
+    Gaussian,
+    Hamiltonian,
+    Independence,
+    MetropolisWithinGibbs,
+    ParallelTempering,
+    Sampler,
+)
+from graphuq.inference.base import with_dtype
+from graphuq.inference.draws import BLOCK
+from graphuq.likelihoods import Probit
+from graphuq.posterior import Posterior
+from graphuq.target import log_likelihoods, refer
+
+WALLS = 2_000  # labels up to which trajectories that stop at each wall are worth their time
+NOISY_WALLS = 1_000  # the same where each wall has noise of its own
+MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
+LEAST_ACCEPTANCE = 0.3  # of proposals from the Gaussian, to do with nothing else
+PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
+MOST_DENSE, WORTH_DENSE = 4_000, 1_000  # white coordinates of several classes: kept, moved about
+
+
+def first_answer(posterior: Posterior) -> Gaussian | None:
+    """Expectation propagation's Gaussian, where it settles; none of every node's wells."""
+    if posterior.likelihood.everywhere or posterior.learnt:
+        return None
+    if posterior.likelihood.several and (
+        posterior.likelihood.step or posterior.dimension > MOST_DENSE
+    ):
+        return None
+    try:
+        found = ExpectationPropagation().fit(posterior.plain_target)
+    except (InvalidInput, IncompatibleParts):
+        return None
+    return found if isinstance(found, Gaussian) else None
+
+
+def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sampler:
+    """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
+
+    `Independence`, where at least three in ten of the Gaussian's draws would be accepted as draws
+    of the posterior. Else a likelihood of two levels gets `ExactHamiltonian`, up to 2,000 labels
+    or where expectation propagation does not settle, and one with a gradient `Hamiltonian`, about
+    expectation propagation where that settles and the field allows. A probit of so little noise
+    that the Gaussian is far off (its log ratio to the posterior varies by more than 15) gets
+    `ExactHamiltonian` as well, up to 1,000 labels. Without gradient or levels,
+    `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
+    `ParallelTempering`. Hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient
+    together with the field where there is one, else in turn with exact Hamiltonian moves.
+    Several classes are moved about expectation propagation up to 1,000 white coordinates, where its
+    covariance costs more than it saves. `docs/measurements.md` has the figures.
+    """
+    likelihood, n_labels = posterior.likelihood, len(posterior.labels)
+    about = ExpectationPropagation()
+    if posterior.learnt:
+        if likelihood.smooth:
+            return MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True)
+        mover = ExactHamiltonian() if likelihood.step else EllipticalSlice()
+        return MetropolisWithinGibbs(kernel=mover)
+    if likelihood.everywhere:
+        kernel = Hamiltonian() if likelihood.smooth else EllipticalSlice()
+        return ParallelTempering(kernel=kernel)
+    worth = not likelihood.several or posterior.dimension <= WORTH_DENSE
+    usable = worth and isinstance(of_one_class(posterior.field), LowRankField)
+    if gaussian is not None and usable:
+        found = Independence(reference=about)
+        n_proposals = BLOCK * usual_chains(posterior)
+        acceptance = found.expected_acceptance(posterior.plain_target, gaussian, n_proposals)
+        if acceptance >= LEAST_ACCEPTANCE:
+            return found
+    if likelihood.step and (gaussian is None or n_labels <= WALLS):
+        return ExactHamiltonian()
+    if gaussian is None or not usable:
+        return Hamiltonian() if likelihood.smooth else EllipticalSlice()
+    if not likelihood.smooth:
+        return EllipticalSlice(reference=about)
+    walls = isinstance(likelihood, Probit) and not likelihood.several and n_labels <= NOISY_WALLS
+    if walls and _spread(posterior, gaussian) > FAR:
+        return ExactHamiltonian()
+    return Hamiltonian(reference=about)
+
+
+def usual_chains(posterior: Posterior) -> int:
+    """How many chains are run where the user gives no number."""
+    size = len(posterior.seen_labels) * posterior.n_fields
+    return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
+
+
+def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
+    """Standard deviation of the log density of the posterior over the Gaussian, at its draws."""
+    referred, _ = refer(posterior.plain_target, gaussian.seen_mean, gaussian.seen_covariance)
+    z = np.random.default_rng(0).normal(size=(PROBES, referred.dimension))
+    with jax.enable_x64(True):
+        return float(np.std(log_likelihoods(with_dtype(referred, jnp.float64), z)))

@@ -1,0 +1,76 @@
+"""A run written down as it goes: an interrupted one goes on from there to the same result."""
+
+import hashlib
+import time
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from graphuq.errors import InvalidInput, StorageError
+from graphuq.files import written_whole
+
+SECONDS = 10.0  # between two writes
+FORMAT = 1
+
+
+class Checkpoint:
+    """A file of named arrays that belongs to one run.
+
+    Parameters
+    ----------
+    path : path or None
+        None: nothing is written, nothing is found.
+    target, settings
+        What makes the run: the target's numbers and the settings' words are its fingerprint.
+    """
+
+    def __init__(self, path: str | Path | None, target: Any, *settings: Any) -> None:
+        digest = hashlib.sha256(repr((*settings, str(jax.tree.structure(target)))).encode())
+        for leaf in jax.tree.leaves(target):
+            digest.update(np.asarray(leaf).tobytes())
+        self._path, self._fingerprint = path, digest.hexdigest()
+        self._saved = time.perf_counter()
+
+    @property
+    def due(self) -> bool:
+        """Whether the last write is long ago."""
+        return self._path is not None and time.perf_counter() - self._saved > SECONDS
+
+    def save(self, arrays: Mapping[str, Any]) -> None:
+        """Write the run as it stands, whole."""
+        if self._path is None:
+            return
+        with written_whole(self._path) as temporary, open(temporary, "wb") as file:
+            np.savez(file, format=FORMAT, fingerprint=self._fingerprint, **arrays)
+        self._saved = time.perf_counter()
+
+    def load(self) -> dict[str, np.ndarray]:
+        """What was written, or nothing.
+
+        Raises
+        ------
+        InvalidInput
+            If the file is of another run.
+        StorageError
+            If it is corrupt.
+        """
+        if self._path is None or not Path(self._path).exists():
+            return {}
+        try:
+            with open(self._path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
+                ours = int(file["format"]), str(file["fingerprint"])
+                if ours != (FORMAT, self._fingerprint):
+                    raise InvalidInput(
+                        "checkpoint",
+                        f"'{self._path}' belongs to another run (other data, settings or version)",
+                        "delete it, or name another file",
+                    )
+                return {name: file[name] for name in file if name not in ("format", "fingerprint")}
+        except InvalidInput:
+            raise
+        except (OSError, KeyError, EOFError, ValueError, zipfile.BadZipFile) as error:
+            raise StorageError(f"'{self._path}' is not a checkpoint ({error}); delete it") from None

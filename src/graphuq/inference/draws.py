@@ -1,0 +1,129 @@
+"""What samplers leave behind, and what every run of them obeys."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.errors import require
+from graphuq.inference.base import Gaussian
+
+BLOCK = 50  # kept draws a chain between two looks at the run
+MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machine
+FIRST_CHECK, CHECK_GROWTH = 100, 1.3  # draws at which a stop rule is asked, and their growth
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Draws:
+    """What the chains left behind.
+
+    Attributes
+    ----------
+    white : numpy.ndarray, shape (C, S, n)
+        Kept draws in white coordinates; every N-sized number is computed from them.
+    log_likelihood, acceptance : numpy.ndarray, shape (C, S)
+        Log likelihood of each kept draw; mean acceptance probability since the one before.
+    step_size : float
+        The step size that warm-up chose; of several blocks, the first's.
+    n_warmup, thin : int
+        Steps of warm-up, and steps a kept draw.
+    stopped_by : str
+        Why sampling ended, in words.
+    reference : Gaussian or None
+        The Gaussian that the sampler moved about, a control variate for what is averaged.
+    log_ratio : numpy.ndarray, shape (C, S), or None
+        Log density of the posterior over the reference at each draw, up to a constant.
+    seconds : float
+        Wall time of warm-up and sampling, compilation included.
+    hyperparameters : dict of str to numpy.ndarray, shape (C, S) or (C, S, m)
+        Draws of what was learnt beside the field.
+    block_acceptance : numpy.ndarray, shape (C, S, b), or None
+    block_step_sizes : numpy.ndarray, shape (b,), or None
+        Acceptance and step size of each block, where a step moves several in turn; the first
+        is the field's, and is what ``acceptance`` and ``step_size`` say.
+    """
+
+    white: Float[np.ndarray, "C S n"]
+    log_likelihood: Float[np.ndarray, "C S"]
+    acceptance: Float[np.ndarray, "C S"]
+    step_size: float
+    n_warmup: int
+    thin: int
+    stopped_by: str = "fixed length"
+    seconds: float = 0.0
+    reference: Gaussian | None = None
+    log_ratio: Float[np.ndarray, "C S"] | None = None
+    hyperparameters: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    block_acceptance: Float[np.ndarray, "C S b"] | None = None
+    block_step_sizes: Float[np.ndarray, " b"] | None = None
+
+    @property
+    def n_chains(self) -> int:
+        """Number of chains C."""
+        return len(self.white)
+
+    @property
+    def n_samples(self) -> int:
+        """Kept draws a chain S."""
+        return int(self.white.shape[1])
+
+    def first(self, n_samples: int) -> "Draws":
+        """The first so many draws of each chain."""
+        return dataclasses.replace(
+            self,
+            white=self.white[:, :n_samples],
+            log_likelihood=self.log_likelihood[:, :n_samples],
+            acceptance=self.acceptance[:, :n_samples],
+            log_ratio=None if self.log_ratio is None else self.log_ratio[:, :n_samples],
+            block_acceptance=None
+            if self.block_acceptance is None
+            else self.block_acceptance[:, :n_samples],
+            hyperparameters={k: v[:, :n_samples] for k, v in self.hyperparameters.items()},
+        )
+
+
+StopRule = Callable[[Draws], str | None]
+"""Returns the reason to stop, in words, or None to go on."""
+
+
+def check_lengths(n_samples: int, n_chains: int, n_warmup: int, thin: int, precision: str) -> None:
+    """Refuse lengths of a run that are out of range."""
+    for name, value, least in (
+        ("n_samples", n_samples, 4),
+        ("n_chains", n_chains, 1),
+        ("n_warmup", n_warmup, 0),
+        ("thin", thin, 1),
+    ):
+        require(value >= least, name, f"{value}", f"use {least} or more")
+    require(
+        precision in ("float32", "float64"),
+        "precision",
+        f"{precision!r} is unknown",
+        "use 'float64' or 'float32'",
+    )
+
+
+def check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype) -> None:
+    """Refuse more draws than memory holds."""
+    n_bytes = n_chains * n_samples * dimension * dtype.itemsize
+    require(
+        n_bytes <= MAX_DRAW_BYTES,
+        "n_samples",
+        f"{n_samples} draws of {n_chains} chains in {dimension} dimensions fill "
+        f"{n_bytes / 1e9:.0f} GB",
+        "keep fewer and raise thin instead",
+    )
+
+
+def is_check(done: int) -> bool:
+    """Whether a stop rule is asked: at counts that no clock and no interruption changes."""
+    check = FIRST_CHECK
+    while check <= done - BLOCK:
+        check = int(check * CHECK_GROWTH) + 1
+    return check <= done
+
+
+def seed_number(seed: int | np.random.Generator) -> int:
+    """The seed, or one that the generator draws."""
+    return int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else seed
