@@ -52,7 +52,6 @@ def test_ties_are_not_broken_by_order():
     np.testing.assert_array_equal(order, certainty_order(np.zeros(1000)))
 
 
-@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
 @pytest.mark.parametrize("size", [0, 64, 300])
 def test_parts_cover_all_nodes_once(n, size):
@@ -62,6 +61,7 @@ def test_parts_cover_all_nodes_once(n, size):
     assert all(0 < len(part) <= max(64, size) for part in parts)
 
 
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_monte_carlo_error_is_that_of_repeated_runs(result):
     """Spread of 24 independent runs against the error that each reports."""
     runs = [

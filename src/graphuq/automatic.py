@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from graphuq.diagnostics import share_accepted
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.field import LowRankField, of_one_class
 from graphuq.inference import (
     EllipticalSlice,
     ExactHamiltonian,
@@ -18,7 +18,6 @@ from graphuq.inference import (
     Sampler,
 )
 from graphuq.inference.base import with_dtype
-from graphuq.inference.draws import BLOCK
 from graphuq.likelihoods import Probit
 from graphuq.posterior import Posterior
 from graphuq.target import log_likelihoods, refer
@@ -28,7 +27,7 @@ NOISY_WALLS = 1_000  # the same where each wall has noise of its own
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.3  # of proposals from the Gaussian, to do with nothing else
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
-MOST_DENSE, WORTH_DENSE = 4_000, 1_000  # white coordinates of several classes: kept, moved about
+MOST_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
 
 
 def first_answer(posterior: Posterior) -> Gaussian | None:
@@ -71,17 +70,12 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     if likelihood.everywhere:
         kernel = Hamiltonian() if likelihood.smooth else EllipticalSlice()
         return ParallelTempering(kernel=kernel)
-    worth = not likelihood.several or posterior.dimension <= WORTH_DENSE
-    usable = worth and isinstance(of_one_class(posterior.field), LowRankField)
-    if gaussian is not None and usable:
-        found = Independence(reference=about)
-        n_proposals = BLOCK * usual_chains(posterior)
-        acceptance = found.expected_acceptance(posterior.plain_target, gaussian, n_proposals)
-        if acceptance >= LEAST_ACCEPTANCE:
-            return found
+    share = None if gaussian is None else share_accepted(posterior, gaussian)
+    if share is not None and share >= LEAST_ACCEPTANCE:
+        return Independence(reference=about)
     if likelihood.step and (gaussian is None or n_labels <= WALLS):
         return ExactHamiltonian()
-    if gaussian is None or not usable:
+    if gaussian is None or share is None:
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     if not likelihood.smooth:
         return EllipticalSlice(reference=about)

@@ -11,14 +11,17 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.convergence import convergence
-from graphuq.inference import Gaussian, Point
+from graphuq.inference import Gaussian, Independence, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior import Posterior
 from graphuq.summaries import Rows, conditional_moments
+from graphuq.target import can_be_referred
 
 RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
 ESS_BOUND = 400  # the same: below it the estimates of R-hat and error are themselves unsure
 SKETCH_NODES = 50
+CLOSE = 0.5  # share of a Gaussian's draws accepted, from which it is
+PROPOSALS, LEAST_PROPOSALS, PROPOSALS_TIMES_LABELS = 1_600, 200, 1_600_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Diagnostics:
 
 @dataclasses.dataclass(frozen=True)
 class ApproximationDiagnostics:
-    """What is known of an approximation: that it settled, not how far off it is.
+    """What is known of an approximation: that it settled, and how like the posterior its draws are.
 
     Attributes
     ----------
@@ -99,12 +102,17 @@ class ApproximationDiagnostics:
         Wall time, compilation included.
     is_point : bool
         Whether it is one field, without any uncertainty.
+    acceptance : float or None
+        Share of its draws that would be accepted as draws of the posterior, by up to 1,600. In
+        many dimensions a small share need not mean wrong label means: `docs/measurements.md`.
+        None where no such draws are made (a point, a tail with more labels than eigenpairs).
     """
 
     description: str
     n_iterations: int
     seconds: float
     is_point: bool = False
+    acceptance: float | None = None
     label_mcse: ClassVar[float] = 0.0
     converged: ClassVar[bool] = True
 
@@ -116,9 +124,15 @@ class ApproximationDiagnostics:
                 f"A point ({self.description}): it classifies, and says nothing of how sure it is. "
                 "Sample, or use ExpectationPropagation(), to know that."
             )
+        settled = f"An approximation ({self.description}), which has settled"
+        if self.acceptance is None:
+            return f"{settled}; nothing in it says how far off it is. Sample to be sure."
+        share = f"{self.acceptance:.0%} of its draws would be accepted as draws of the posterior"
+        if self.acceptance >= CLOSE:
+            return f"{settled}, close to the posterior: {share}."
         return (
-            f"An approximation ({self.description}), which has settled; nothing in it says how "
-            "far off it is. Sample with PCN() to be sure."
+            f"{settled}, and is not the posterior: {share}, so that label means may be off by some "
+            "hundredths, most where labels contradict their surroundings. Sample to be sure."
         )
 
 
@@ -134,9 +148,26 @@ def diagnose(
 def _(
     answer: Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
 ) -> ApproximationDiagnostics:
+    acceptance = share_accepted(posterior, answer) if isinstance(answer, Gaussian) else None
     return ApproximationDiagnostics(
-        answer.description, answer.n_iterations, answer.seconds, isinstance(answer, Point)
+        answer.description,
+        answer.n_iterations,
+        answer.seconds,
+        isinstance(answer, Point),
+        acceptance,
     )
+
+
+def share_accepted(posterior: Posterior, gaussian: Gaussian) -> float | None:
+    """Share of a Gaussian's draws that would be accepted as draws of the posterior.
+
+    By 1,600 draws, fewer from 1,000 labels on; None where no draws of all coordinates are made.
+    """
+    target = posterior.plain_target
+    if posterior.likelihood.everywhere or not can_be_referred(target):
+        return None
+    n = min(PROPOSALS, PROPOSALS_TIMES_LABELS // (len(posterior.labels) * posterior.n_fields))
+    return Independence().expected_acceptance(target, gaussian, max(n, LEAST_PROPOSALS))
 
 
 def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C S"]]:

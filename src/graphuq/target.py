@@ -11,10 +11,11 @@ from jaxtyping import Float, PRNGKeyArray
 
 from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts
-from graphuq.field import Field, LowRankField, NoisyField, of_one_class
+from graphuq.field import ClassField, Field, LowRankField, NoisyField, of_one_class
 from graphuq.likelihoods import Likelihood, NoiseFree, Probit, StepLikelihood
 
 MAX_REFLECTIONS = 10_000  # before a start is taken as it is
+MOST_DENSE = 1_000  # white coordinates of several classes, which a reference mixes
 START_NOISE = 0.5  # wide enough that starts differ, narrow enough that most labels fit
 
 
@@ -187,8 +188,15 @@ def with_noise_sampled(target: Target) -> Target | None:
     return Target(noisy, NoiseFree(likelihood.n_classes), target.labels)
 
 
+def can_be_referred(target: Target) -> bool:
+    """Whether a Gaussian of n×n numbers can be kept of its posterior."""
+    if isinstance(target.field, ClassField) and target.dimension > MOST_DENSE:
+        return False
+    return isinstance(of_one_class(target.field), LowRankField)
+
+
 def demand_reference(target: Target) -> None:
-    """Refuse a target whose posterior no Gaussian of n×n numbers is kept of."""
+    """Refuse a target of which that cannot be."""
     if not isinstance(of_one_class(target.field), LowRankField):
         raise IncompatibleParts(
             "a reference needs a field without a tail, or with fewer labels than eigenpairs; "

@@ -215,7 +215,31 @@ def test_survives_a_file_and_has_no_draws(tmp_path):
     with pytest.raises(IncompatibleParts, match="has no draws"):
         result.draws  # noqa: B018
     gq.write_report(result, tmp_path / "report.html")
-    assert "how far off" in (tmp_path / "report.html").read_text()
+    assert "would be accepted as draws" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "n_eigenpairs", "tail", "n_labelled", "words"),
+    [
+        (gq.likelihoods.Probit(1.0), 12, None, 4, "close to the posterior"),
+        (gq.likelihoods.Probit(0.02), 12, None, 8, "may be off by some hundredths"),
+        (gq.likelihoods.Probit(0.4), 4, 0.8, 8, "nothing in it says"),
+    ],
+    ids=["close", "off", "tail"],
+)
+def test_the_verdict_says_how_like_the_posterior_it_is(
+    likelihood, n_eigenpairs, tail, n_labelled, words
+):
+    posterior = build(likelihood, n_eigenpairs, tail, n_labelled)
+    found = gq.infer(posterior, gq.inference.ExpectationPropagation()).diagnostics
+    assert words in found.verdict
+    assert (found.acceptance is None) == (tail is not None)
+    if found.acceptance is not None:  # what a chain of such proposals then finds
+        sampler = gq.inference.Independence(reference=gq.inference.ExpectationPropagation())
+        chains = gq.infer(posterior, sampler, n_samples=500, n_chains=32, thin=30)
+        by_chain = chains.draws.acceptance.mean(axis=1)
+        error = np.hypot(by_chain.std(ddof=1) / np.sqrt(32), 0.5 / np.sqrt(1600))
+        assert abs(found.acceptance - by_chain.mean()) < 4 * error
 
 
 def test_unsettled_iteration_is_an_error_in_words():

@@ -93,7 +93,9 @@ class LabelledField(Field):
 
         ``loadings``, rows of Q H, are computed where they are not given.
         """
-        if self.tail_std == 0.0 and self.coefficient_map.shape[0] == self.coefficient_map.shape[1]:
+        if self.tail_std == 0.0 and np.count_nonzero(self.mode_variance) == len(
+            self.coefficient_map.T
+        ):
             return np.zeros(len(rows))  # as many labels as modes: they determine every node
         prior = self.tail_std**2 + rows**2 @ self.mode_variance
         if loadings is None:

@@ -24,7 +24,8 @@ from graphuq.inference.draws import (
 from graphuq.progress import Progress
 from graphuq.target import log_likelihoods
 
-HIGH_ACCEPTANCE, MANY = 0.9, 8  # proposals for each kept draw, where acceptance is below
+THINS = ((0.9, 1), (0.5, 4), (0.0, 8))  # acceptance from which so many proposals make a draw
+MANY = 8
 
 
 class Independence(Sampler):
@@ -78,8 +79,9 @@ class Independence(Sampler):
     ) -> Draws:
         """Run chains side by side; arguments and errors are those of `chains.run_chains`.
 
-        Where ``thin`` is None, every proposal is kept, or, if fewer than nine in ten are accepted
-        in warm-up, one in eight: proposals are cheap, and draws that repeat each other are not.
+        Where ``thin`` is None, every proposal is kept, or one in 4 or 8, if fewer than nine or five
+        in ten are accepted in warm-up: proposals are cheap, and draws that repeat each other
+        are not.
         """
         check_lengths(n_samples, n_chains, n_warmup, 1 if thin is None else thin, precision)
         check_memory(n_chains, n_samples, target.dimension, np.dtype(np.float64))
@@ -129,8 +131,8 @@ class Independence(Sampler):
             while run.n_steps < n_warmup:
                 run, _, acceptance = advance(run, 1)
                 if thin is None:
-                    many = float(acceptance.mean()) < HIGH_ACCEPTANCE
-                    run = run._replace(thin=MANY if many else 1)
+                    accepted = acceptance.mean()
+                    run = run._replace(thin=next(n for least, n in THINS if accepted >= least))
             apart = run.thin or MANY
             while (done := sum(block.white.shape[1] for block in run.kept)) < n_samples:
                 reason = stop(collected()) if stop is not None and is_check(done) else None

@@ -42,8 +42,9 @@ class Laplace(Approximation):
     label's term is a K×K matrix. For log-concave likelihoods (`Probit`, `Softmax`) the mode is
     unique. In white coordinates, min(J, ℓ) of each class; a step costs their cube.
 
-    An approximation: nothing in it says how far off it is. `ExpectationPropagation` is closer, by
-    far where the noise is small: the mode then lies at the edge of what the labels allow.
+    An approximation; `result.diagnostics` says what share of its draws would pass as the
+    posterior's. `ExpectationPropagation` is closer, by far where the noise is small: the mode then
+    lies at the edge of what the labels allow.
 
     Parameters
     ----------

@@ -140,9 +140,7 @@ class _Averages:
             known = _gaussian_law(self.gaussian, loadings, std)[0]
         label = self._label(mean, std.astype(dtype), known)
         plain, control = (loadings @ self.means).T
-        variance, covariance, second = (
-            ((loadings @ moment) * loadings).sum(axis=1) for moment in self.moments
-        )
+        variance, covariance, second = (_quadratic(loadings, moment) for moment in self.moments)
         gain = _coefficient(control, second - control**2, covariance - control * plain)
         latent_std = np.sqrt(np.maximum(variance - plain**2, 0.0) + std**2)
         return np.stack([*label, center + plain - gain * control, latent_std])
@@ -191,10 +189,12 @@ def _expected_sign(mean: Any, std: Any, erf: Callable[[Any], Any]) -> Any:
     if smooth.all():
         mean *= inverse[:, None]
         return erf(mean)
+    between = erf(mean[smooth] * inverse[smooth, None])
     # Where u is determined by the draw, its sign is; where no mode lives (0/0), it is even.
-    signs = np.subtract(mean > 0, 0.5, dtype=std.dtype) * 2
-    signs[~mean[:, :8].any(axis=1)] = 0  # not by chance in eight draws
-    signs[smooth] = erf(mean[smooth] * inverse[smooth, None])
+    nowhere = ~mean[:, :8].any(axis=1)  # not by chance in eight draws
+    signs = np.copysign(np.ones((), std.dtype), mean, out=mean)
+    signs[nowhere] = 0
+    signs[smooth] = between
     return signs
 
 
@@ -214,9 +214,14 @@ def _fast_erf(x: Any) -> Any:
 def _gaussian_law(gaussian: Gaussian, loadings: Any, std: Any) -> tuple[Any, Any, Any]:
     """``E sign(u)``, mean and deviation of u under the Gaussian at unlabelled nodes."""
     mean = loadings @ gaussian.seen_mean
-    spread = ((loadings @ gaussian.seen_covariance) * loadings).sum(axis=1)
+    spread = _quadratic(loadings, gaussian.seen_covariance)
     std = np.sqrt(std**2 + np.maximum(spread, 0.0))
     return _gaussian_sign(mean, std), mean, std
+
+
+def _quadratic(rows: Any, matrix: Any) -> Any:
+    """``xᵀ A x`` of each row x."""
+    return np.einsum("br,br->b", rows @ matrix, rows)
 
 
 def _gaussian_at_labelled(gaussian: Gaussian, at: np.ndarray) -> tuple[Any, Any, Any]:
