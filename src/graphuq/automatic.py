@@ -25,7 +25,8 @@ from graphuq.target import log_likelihoods, refer
 WALLS = 2_000  # labels up to which trajectories that stop at each wall are worth their time
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
-LEAST_ACCEPTANCE = 0.3  # of proposals from the Gaussian, to do with nothing else
+LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
+FEW_LABELS, LEAST_OF_FEW = 8, 0.3  # so few rule out that a chain sticks far off for long
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
 MOST_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
 
@@ -48,17 +49,19 @@ def first_answer(posterior: Posterior) -> Gaussian | None:
 def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sampler:
     """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
 
-    `Independence`, where at least three in ten of the Gaussian's draws would be accepted as draws
-    of the posterior. Else a likelihood of two levels gets `ExactHamiltonian`, up to 2,000 labels
-    or where expectation propagation does not settle, and one with a gradient `Hamiltonian`, about
-    expectation propagation where that settles and the field allows. A probit of so little noise
-    that the Gaussian is far off (its log ratio to the posterior varies by more than 15) gets
-    `ExactHamiltonian` as well, up to 1,000 labels. Without gradient or levels,
-    `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
-    `ParallelTempering`. Hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient
-    together with the field where there is one, else in turn with exact Hamiltonian moves.
-    Several classes are moved about expectation propagation up to 1,000 white coordinates, where its
-    covariance costs more than it saves. `docs/measurements.md` has the figures.
+    `Independence`, where at least 55 in a hundred of the Gaussian's draws would be accepted as
+    draws of the posterior, or 30 with up to 8 labels, whose evidence is never so small that a
+    chain sticks for long where the Gaussian is thin. Else a likelihood of two levels gets
+    `ExactHamiltonian`, up to 2,000 labels or where expectation propagation does not settle,
+    and one with a gradient `Hamiltonian`, about expectation propagation where that settles and
+    the field allows. A probit of so little noise that the Gaussian is far off (its log ratio
+    to the posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000
+    labels. Without gradient or levels, `EllipticalSlice`. A likelihood that speaks of every
+    node may have many modes, and gets `ParallelTempering`. Hyperparameters are learnt by
+    `MetropolisWithinGibbs`: along the gradient together with the field where there is one,
+    else in turn with exact Hamiltonian moves. Several classes are moved about expectation
+    propagation up to 1,000 white coordinates, where its covariance costs more than it saves.
+    `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     about = ExpectationPropagation()
@@ -71,7 +74,8 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         kernel = Hamiltonian() if likelihood.smooth else EllipticalSlice()
         return ParallelTempering(kernel=kernel)
     share = None if gaussian is None else share_accepted(posterior, gaussian)
-    if share is not None and share >= LEAST_ACCEPTANCE:
+    least = LEAST_OF_FEW if n_labels <= FEW_LABELS else LEAST_ACCEPTANCE
+    if share is not None and share >= least:
         return Independence(reference=about)
     if likelihood.step and (gaussian is None or n_labels <= WALLS):
         return ExactHamiltonian()
