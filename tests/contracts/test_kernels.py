@@ -206,7 +206,16 @@ def test_a_wall_that_costs_nothing_is_caught():
     assert not holds_for_step(FreeOfCharge())
 
 
-@pytest.mark.parametrize("kernel", FOR_SMOOTH, ids=repr)
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        pytest.param(kernel, marks=pytest.mark.slow)
+        if isinstance(kernel, gq.inference.ParallelTempering)
+        else kernel
+        for kernel in FOR_SMOOTH
+    ],
+    ids=repr,
+)
 def test_undefined_likelihood_is_never_entered(kernel):
     estimate, error = moments(kernel, Undefined())  # half normal: mean √(2/π), mean square 1
     assert np.all(np.abs(estimate - [np.sqrt(2 / np.pi), 1.0]) < 4 * error + 1e-3)

@@ -89,7 +89,9 @@ def test_wrong_noise_is_noticed():
     [
         (gq.likelihoods.LevelSet(1.0), {1: 1, -1: 1}, {1: np.exp(-2), -1: np.exp(-2)}),
         (gq.likelihoods.AtomicNoise(0.9, 0.8), {1: 0.9, -1: 0.8}, {1: 0.2, -1: 0.1}),
-        (gq.likelihoods.NoiseFree(), {1: 1, -1: 1}, {1: 0, -1: 0}),
+        pytest.param(
+            gq.likelihoods.NoiseFree(), {1: 1, -1: 1}, {1: 0, -1: 0}, marks=pytest.mark.slow
+        ),
     ],
     ids=["level-set", "atomic", "noise-free"],
 )
