@@ -188,10 +188,18 @@ def test_expected_acceptance_is_what_chains_find():
     assert abs(expected - found.mean()) < 4 * np.hypot(found.std(ddof=1) / 8, 0.5 / 20_000**0.5)
 
 
+def test_none_of_the_proposals_fits():
+    """All lie far on the wrong side of the label."""
+    field = LowRankField(np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1), 0.0)
+    target = Target(field, gq.likelihoods.NoiseFree(), np.ones(1))
+    far = gaussian([-40.0, 0.0], 0.01 * np.eye(2))
+    assert gq.inference.Independence(1e-9).expected_acceptance(target, far, 500) == 0.0
+
+
 def test_a_longer_independence_run_begins_like_a_shorter_one():
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, gq.likelihoods.Probit(0.3), np.ones(1))
-    lengths = {"n_chains": 4, "n_warmup": 60, "thin": 3, "seed": 5}
+    lengths = {"n_chains": 4, "n_warmup": 60, "thin": 3, "seed": -5}
     sampler = gq.inference.Independence()
     short = sampler.run(target, NARROW, n_samples=70, **lengths)
     long = sampler.run(target, NARROW, n_samples=120, **lengths)

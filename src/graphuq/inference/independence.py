@@ -58,6 +58,8 @@ class Independence(Sampler):
     def expected_acceptance(self, target: WhiteTarget, gaussian: Gaussian | None, n: int) -> float:
         """Acceptance probability once the chain has converged, from n proposals."""
         log_weight = self._proposed(target, gaussian, np.random.default_rng(0), n).log_weight
+        if log_weight.max() == -np.inf:
+            return 0.0  # none of them fits the labels
         weights = np.sort(np.exp(log_weight - log_weight.max()))
         # The mean of min(w, w') / w over pairs, w' a proposal's and w the posterior's.
         return float(weights @ np.arange(2 * n - 1, 0, -2) / (n * weights.sum()))
@@ -97,7 +99,7 @@ class Independence(Sampler):
             blocks, acceptances = [], []
             n_steps, state = run.n_steps, run.state
             for _ in range(n_blocks):
-                rng = np.random.default_rng([seed, n_steps])
+                rng = np.random.default_rng([seed % 2**63, n_steps])  # seeds may be negative
                 proposed = self._proposed(target, gaussian, rng, BLOCK * n_chains, precision)
                 states, acceptance = _metropolis(rng, state, proposed.shaped(BLOCK, n_chains))
                 n_steps, state = n_steps + BLOCK, states.at(-1)
