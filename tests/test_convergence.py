@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphuq.convergence import convergence
-from graphuq.diagnostics import import_arviz
+from graphuq.diagnostics import convergence_table, import_arviz, worst
 
 
 def _autoregressive(n_functionals, n_chains, n_samples):
@@ -49,3 +49,12 @@ def test_a_missing_value_is_seen():
     table = convergence(values)
     assert np.isnan(table[2]).all()
     assert np.isfinite(np.delete(table, 2, axis=0)).all()
+
+
+def test_a_functional_that_is_undefined_is_not_taken_for_a_constant():
+    values = _autoregressive(7, 4, 60)
+    values[2, 1, 3] = np.nan
+    names = {str(k): v for k, v in enumerate(values)} | {"constant": np.ones((4, 60))}
+    table = convergence_table(names)
+    assert "constant" not in table
+    assert all(np.isnan(number) for number in worst(table))

@@ -233,7 +233,7 @@ def convergence_table(
         Name → ``{"rhat", "ess_bulk", "ess_tail"}``. A functional that takes one value only (a
         step likelihood that all draws fit) is left out.
     """
-    moving = {name: values for name, values in functionals.items() if np.ptp(values) > 0}
+    moving = {name: values for name, values in functionals.items() if np.ptp(values) != 0}
     if not moving:
         return {}
     table = convergence(np.stack(list(moving.values())).astype(np.float64))
