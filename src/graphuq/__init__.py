@@ -27,9 +27,10 @@ if TYPE_CHECKING:
         LogUniform,
         Uniform,
     )
+    from graphuq.loading import load
     from graphuq.posterior import Posterior
     from graphuq.report import write_report
-    from graphuq.result import Result, load
+    from graphuq.result import Result
     from graphuq.run import infer
     from graphuq.spectrum import (
         Spectrum,
@@ -56,7 +57,7 @@ _MODULE_OF = {
     "Posterior": "posterior",
     "write_report": "report",
     "Result": "result",
-    "load": "result",
+    "load": "loading",
     "Spectrum": "spectrum",
     "fiedler_signs": "spectrum",
     "laplacian_spectrum": "spectrum",

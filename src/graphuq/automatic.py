@@ -15,6 +15,7 @@ from graphuq.inference import (
     Independence,
     MetropolisWithinGibbs,
     ParallelTempering,
+    ReversibleJump,
     Sampler,
 )
 from graphuq.inference.base import with_dtype
@@ -57,15 +58,18 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     the field allows. A probit of so little noise that the Gaussian is far off (its log ratio
     to the posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000
     labels. Without gradient or levels, `EllipticalSlice`. A likelihood that speaks of every
-    node may have many modes, and gets `ParallelTempering`. Hyperparameters are learnt by
-    `MetropolisWithinGibbs`: along the gradient together with the field where there is one,
-    else in turn with exact Hamiltonian moves. Several classes are moved about expectation
-    propagation up to 1,000 white coordinates, where its covariance costs more than it saves.
+    node may have many modes, and gets `ParallelTempering`. A random series with a probit gets
+    `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`: along the
+    gradient together with the field where there is one, else in turn with exact Hamiltonian
+    moves. Several classes are moved about expectation propagation up to 1,000 white
+    coordinates, where its covariance costs more than it saves.
     `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     about = ExpectationPropagation()
     if posterior.learnt:
+        if posterior.has_series:
+            return ReversibleJump()
         if likelihood.smooth:
             return MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True)
         mover = ExactHamiltonian() if likelihood.step else EllipticalSlice()

@@ -27,6 +27,7 @@ from graphuq.evidence import maximize_evidence
 from graphuq.graphs import FeatureSpace
 from graphuq.inference.draws import Draws
 from graphuq.labels import check_classes, split_labels
+from graphuq.loading import result_from_tree
 from graphuq.options import (
     build_graph,
     check_words,
@@ -37,7 +38,6 @@ from graphuq.options import (
     seed_of,
 )
 from graphuq.posterior import Posterior
-from graphuq.result import result_from_tree
 from graphuq.run import infer
 from graphuq.spectrum import laplacian_spectrum
 from graphuq.stopping import Converged

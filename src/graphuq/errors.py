@@ -49,6 +49,10 @@ class GraphRepairWarning(GraphuqWarning):
     """The weights were usable only after a small change, which is named."""
 
 
+class ImproperPriorWarning(GraphuqWarning):
+    """A prior of infinite mass, under which the posterior may have no meaning."""
+
+
 class NotConvergedWarning(GraphuqWarning):
     """The numbers are not yet to be trusted; says what to do."""
 

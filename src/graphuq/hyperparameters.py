@@ -5,6 +5,7 @@ standard normal, F its distribution function: then the whole posterior is a stan
 times a likelihood, in white coordinates, as if nothing were learnt.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeGuard
@@ -19,7 +20,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import ndtr
 
 from graphuq.arrays import Array
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import ImproperPriorWarning, IncompatibleParts, InvalidInput, require
 
 REACH = 8.0  # standard deviations: beyond lie 1e-15 of the mass
 KNOTS = 2049  # of the table of a quantile function
@@ -59,6 +60,8 @@ class Distribution:
             f"scipy.stats has none of name {self.name!r}",
             "use one that it has",
         )
+        if self.improper:
+            return
         low, high = self.support
         require(
             np.isfinite(self.median) and low < high,
@@ -73,6 +76,11 @@ class Distribution:
         return getattr(stats, self.name)(*self.parameters)
 
     @property
+    def improper(self) -> bool:
+        """Whether it is the limit of gamma distributions whose shape or rate is zero."""
+        return self.name == "gamma" and (self.parameters[0] == 0 or self.parameters[2] == np.inf)
+
+    @property
     def discrete(self) -> bool:
         """Whether it is one of integers."""
         return isinstance(getattr(stats, self.name), stats.rv_discrete)
@@ -80,6 +88,8 @@ class Distribution:
     @property
     def support(self) -> tuple[float, float]:
         """Smallest and largest value."""
+        if self.improper:
+            return 0.0, np.inf
         low, high = self.law.support()
         return float(low), float(high)
 
@@ -135,10 +145,27 @@ def LogNormal(median: float | int, log_std: float | int) -> Distribution:
 
 
 def Gamma(shape: float | int, rate: float | int) -> Distribution:
-    """Gamma of this shape and rate: mean shape / rate."""
-    require(shape > 0, "shape", f"{shape!r} is not positive", "use shape > 0")
-    require(rate > 0, "rate", f"{rate!r} is not positive", "use rate > 0")
-    return Distribution("gamma", (float(shape), 0.0, 1 / float(rate)))
+    """Gamma of this shape and rate: mean shape / rate.
+
+    With a zero it is the improper limit ``p(x) ∝ x^(shape − 1) e^(−rate x)``, which
+    `ReversibleJump` takes as the scale of `RandomSeries`, as its paper does.
+
+    Warns
+    -----
+    ImproperPriorWarning
+        If one is zero.
+    """
+    require(shape >= 0, "shape", f"{shape!r} is negative", "use shape > 0")
+    require(rate >= 0, "rate", f"{rate!r} is negative", "use rate > 0")
+    if shape == 0 or rate == 0:
+        warnings.warn(
+            f"Gamma({shape:g}, {rate:g}) has infinite mass, and so has the posterior of a scale "
+            "with it: labels never rule out a field that is zero (rate 0) or without bound "
+            "(shape 0). Chains may look settled and are not; Gamma(1, 1) is proper.",
+            ImproperPriorWarning,
+            stacklevel=2,
+        )
+    return Distribution("gamma", (float(shape), 0.0, 1 / float(rate) if rate else np.inf))
 
 
 def DiscreteUniform(low: int, high: int) -> Distribution:
@@ -205,6 +232,11 @@ class Quantile(eqx.Module):
     @staticmethod
     def of(distribution: Distribution) -> "Quantile":
         """Tabulate; the upper half by the survival function, which keeps its precision."""
+        if distribution.improper:
+            raise IncompatibleParts(
+                f"{distribution!r} is improper and has no quantiles; sample with ReversibleJump(), "
+                "or use a proper one"
+            )
         w = np.linspace(-REACH, REACH, KNOTS)
         law = distribution.law
         values = np.where(w < 0, law.ppf(ndtr(w)), law.isf(ndtr(-w)))

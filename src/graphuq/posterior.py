@@ -20,6 +20,7 @@ from graphuq.hierarchy import HierarchicalTarget, coefficient_field
 from graphuq.hyperparameters import Distribution, is_learnt
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, SpectralStd
+from graphuq.series import ProbitSeries
 from graphuq.spectrum import Spectrum
 from graphuq.target import Target
 
@@ -66,6 +67,7 @@ class Posterior:
     per_class: bool = False
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", self.prior.suited_to(self.spectrum))
         if self.per_class and not (self.likelihood.several and self.prior.learnt):
             raise IncompatibleParts(
                 f"per_class=True wants several classes and a prior to learn, and there are "
@@ -115,11 +117,18 @@ class Posterior:
     @property
     def _field_of_one_class(self) -> LabelledField:
         if self.learnt:
-            assert isinstance(self.target, HierarchicalTarget)
-            return coefficient_field(self.spectrum, self.seen_nodes, self.target.n_modes)
+            return coefficient_field(self.spectrum, self.seen_nodes, self._n_series_modes)
         if self.likelihood.everywhere and self.std.tail == 0.0:
             return series_field(self.spectrum, self.std)
         return labelled_field(self.spectrum, self.std, self.seen_nodes)
+
+    @property
+    def _n_series_modes(self) -> int:
+        """Coefficients of a draw where hyperparameters are learnt."""
+        if self.has_series:
+            return self.series.n_modes
+        assert isinstance(self.target, HierarchicalTarget)
+        return self.target.n_modes
 
     @cached_property
     def seen_nodes(self) -> Int[np.ndarray, " J"]:
@@ -148,6 +157,27 @@ class Posterior:
                 self.per_class,
             )
         return Target(self.field, self.likelihood, self.seen_labels)
+
+    @property
+    def has_series(self) -> bool:
+        """Whether it is one that `ReversibleJump` samples."""
+        try:
+            return bool(self.series.n_modes)
+        except IncompatibleParts:
+            return False
+
+    @cached_property
+    def series(self) -> ProbitSeries:
+        """What `ReversibleJump` samples.
+
+        Raises
+        ------
+        IncompatibleParts
+            If this is not a `RandomSeries` with a probit of two classes.
+        """
+        return ProbitSeries.of(
+            self.spectrum, self.prior, self.likelihood, self.labelled, self.labels
+        )
 
     @property
     def plain_target(self) -> Target:

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import warnings
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -12,34 +13,27 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from scipy.special import entr
 
-import graphuq.likelihoods
-import graphuq.priors
 from graphuq.certainty import certainty_order, class_probabilities, margin
 from graphuq.diagnostics import (
     ApproximationDiagnostics,
     Diagnostics,
     convergence_table,
-    diagnose,
     import_arviz,
     rows_of,
     sketch,
 )
-from graphuq.errors import IncompatibleParts, NotConvergedWarning, StorageError, require
-from graphuq.field import ClassField, LowRankField, TailField, of_one_class
+from graphuq.errors import IncompatibleParts, NotConvergedWarning, require
+from graphuq.field import of_one_class
 from graphuq.inference import Approximation, Gaussian, Point, Sampler
 from graphuq.inference.draws import Draws
+from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior
-from graphuq.spectrum import Spectrum
 from graphuq.storage import (
-    answer_from,
     arrays_of,
-    arrays_to,
     draws_groups,
     gaussian_group,
-    part_from_json,
     part_to_json,
     point_group,
-    read_tree,
     version,
     write_tree,
 )
@@ -48,6 +42,8 @@ from graphuq.summaries import (
     Rows,
     credible_interval,
     latent_draws,
+    soft_label_mean,
+    soft_labels,
     summarize,
 )
 
@@ -159,6 +155,47 @@ class Result:
         require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
         rows = rows_of(self.posterior)
         return credible_interval(self.answer, self.posterior.field, rows, probability)
+
+    @cached_property
+    def soft_label_mean(self) -> Float[np.ndarray, " N"]:
+        """Posterior mean of the soft label ``ℓ(j) = p(y_j = +1 | u_j)``, of two classes.
+
+        How often a label there would be +1, its noise included (Hartog & van Zanten 2018, §2.1),
+        where `class_probabilities` say on which side of zero u lies.
+
+        Raises
+        ------
+        IncompatibleParts
+            If there are several classes, the noise is learnt, or the likelihood is of all nodes.
+        """
+        likelihood = self._link
+        return soft_label_mean(
+            self.answer, self.posterior.field, rows_of(self.posterior), likelihood
+        )
+
+    def soft_label_interval(self, probability: float = 0.95) -> Float[np.ndarray, "N 2"]:
+        """Equal-tailed interval that holds the soft label with a given probability.
+
+        Raises
+        ------
+        IncompatibleParts
+            As `soft_label_mean`.
+        InvalidInput
+            If ``probability`` is not in (0, 1).
+        """
+        likelihood, ends = self._link, self.credible_interval(probability)
+        return soft_labels(likelihood, ends)
+
+    @property
+    def _link(self) -> Likelihood:
+        """The likelihood, where it says what a label of two classes would be at one node."""
+        likelihood = self.posterior.likelihood
+        if likelihood.several or likelihood.everywhere or likelihood.learnt:
+            raise IncompatibleParts(
+                f"soft labels are those of two classes whose noise is known, and there is "
+                f"{likelihood}; use class_probabilities"
+            )
+        return likelihood
 
     def latent_draws(self, nodes: Any) -> Float[np.ndarray, "n S *K"]:
         """Draws of u at some nodes, all chains one after the other: their marginal posteriors.
@@ -291,67 +328,6 @@ class Result:
             f"Result({self.n_nodes} nodes, {len(self.posterior.labels)} labelled, mean label "
             f"variance {self.mean_label_variance:.3f}, {state})"
         )
-
-
-def load(path: str | Path) -> Result:
-    """Read a result that `Result.save` wrote.
-
-    Raises
-    ------
-    StorageError
-        If the file is missing, truncated, not a result, or of another version.
-    """
-    return result_from_tree(read_tree(path), path)
-
-
-def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
-    """The result in a tree that was read from ``path``."""
-    try:
-        spectrum = _spectrum_from(tree["spectrum"].to_dataset())
-        posterior = Posterior(
-            spectrum,
-            part_from_json(tree.attrs["prior"], graphuq.priors),
-            part_from_json(tree.attrs["likelihood"], graphuq.likelihoods),
-            tree["constant_data"]["labelled"].to_numpy(),
-            tree["observed_data"]["label"].to_numpy(),
-            per_class=bool(tree.attrs.get("per_class", False)),
-        )
-        # The draws are in the coordinates of the field that was stored: another machine's
-        # linear algebra may turn them.
-        field = arrays_to(tree["field"].to_dataset(), (LowRankField, TailField))
-        if posterior.likelihood.several:
-            field = ClassField(field, posterior.n_fields)
-        posterior.__dict__["field"] = field
-        answer = answer_from(tree)
-        nodes = tree["nodes"]
-        summaries = {
-            name: nodes[name].to_numpy()
-            for name in ("label_mean", "label_mcse", "latent_mean", "latent_std")
-        }
-        return Result(
-            **summaries,
-            has_evidence=nodes["has_evidence"].to_numpy().astype(bool),
-            posterior=posterior,
-            answer=answer,
-            diagnostics=(
-                diagnose(answer, posterior, nodes["label_mcse"].to_numpy())
-                if not isinstance(answer, Draws)
-                else Diagnostics(**json.loads(tree.attrs["diagnostics"]))
-            ),
-            settings=json.loads(tree.attrs["settings"]),
-        )
-    except (KeyError, ValueError, TypeError) as error:
-        raise StorageError(f"'{path}' is damaged or incomplete ({error})") from None
-
-
-def _spectrum_from(dataset: xr.Dataset) -> Spectrum:
-    names = ("eigenvalues", "eigenvectors", "residuals", "components", "degrees", "node_scale")
-    tail = float(dataset.attrs["tail"])
-    return Spectrum(
-        **{name: dataset[name].to_numpy() for name in names},
-        tail=None if np.isnan(tail) else tail,
-        settings=json.loads(dataset.attrs["settings"]),
-    )
 
 
 def run_settings(

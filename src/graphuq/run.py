@@ -23,6 +23,7 @@ from graphuq.inference import (
     Kernel,
     MetropolisWithinGibbs,
     Point,
+    ReversibleJump,
     Sampler,
 )
 from graphuq.inference.base import with_dtype
@@ -173,13 +174,15 @@ def _draws(
     **lengths: Any,
 ) -> Draws:
     """Draws in the posterior's coordinates."""
+    run = {"thin": thin, "checkpoint": checkpoint, **lengths}
+    if isinstance(method, ReversibleJump):
+        rule = None if stop is None else lambda draws: stop(posterior, draws)
+        return method.run(posterior.series, None, stop=rule, **run)
     if isinstance(method, Independence):
         target, gaussian = posterior.target, _referred_to(posterior, method, gaussian)
         back = _coefficients_of(target)
         rule = None if stop is None else lambda draws: stop(posterior, back(draws))
-        return back(
-            method.run(target, gaussian, thin=thin, stop=rule, checkpoint=checkpoint, **lengths)
-        )
+        return back(method.run(target, gaussian, stop=rule, **run))
     assert isinstance(method, Kernel)
     moved, back = _whitened(posterior, method, gaussian)
     rule = None if stop is None else lambda draws: stop(posterior, back(draws))
@@ -282,6 +285,8 @@ def _coefficients_of(target: Target | HierarchicalTarget) -> Callable[[Draws], D
 
 def _check_learns(posterior: Posterior, method: Sampler | Approximation) -> None:
     """Refuse what cannot learn hyperparameters."""
+    if isinstance(method, ReversibleJump):
+        return  # `Posterior.series` says what it does not learn
     names = ", ".join(posterior.learnt)
     if isinstance(method, Approximation):
         raise IncompatibleParts(

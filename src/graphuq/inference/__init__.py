@@ -11,6 +11,7 @@ from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
+from graphuq.inference.reversible_jump import ReversibleJump
 
 __all__ = [
     "MAP",
@@ -28,6 +29,7 @@ __all__ = [
     "MetropolisWithinGibbs",
     "ParallelTempering",
     "Point",
+    "ReversibleJump",
     "Sampler",
     "State",
 ]

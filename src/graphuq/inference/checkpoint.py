@@ -31,7 +31,8 @@ class Checkpoint:
     def __init__(self, path: str | Path | None, target: Any, *settings: Any) -> None:
         digest = hashlib.sha256(repr((*settings, str(jax.tree.structure(target)))).encode())
         for leaf in jax.tree.leaves(target):
-            digest.update(np.asarray(leaf).tobytes())
+            values = np.asarray(leaf)
+            digest.update(repr(leaf).encode() if values.dtype == object else values.tobytes())
         self._path, self._fingerprint = path, digest.hexdigest()
         self._saved = time.perf_counter()
 

@@ -5,6 +5,7 @@ from graphuq.priors.eigen_scales import EigenScales
 from graphuq.priors.inverse_laplacian import InverseLaplacian
 from graphuq.priors.learned_spectrum import LearnedSpectrum
 from graphuq.priors.matern import Matern
+from graphuq.priors.random_series import RandomSeries
 
 __all__ = [
     "EigenScales",
@@ -13,5 +14,6 @@ __all__ = [
     "Matern",
     "Modes",
     "Prior",
+    "RandomSeries",
     "SpectralStd",
 ]

@@ -86,6 +86,10 @@ class Prior(eqx.Module):
         """Hyperparameters that are distributions, by name."""
         return learnt_of(self)
 
+    def suited_to(self, spectrum: Spectrum) -> "Prior":
+        """The prior with what it takes from a spectrum filled in."""
+        return self
+
     def n_values(self, name: str, n_modes: int) -> int | None:
         """How many values a hyperparameter has; None for a plain number."""
         return None
@@ -129,7 +133,7 @@ class Prior(eqx.Module):
                     f"truncation goes up to {most:g} and there are {n_pairs} eigenpairs; compute "
                     "more, or let it go no further"
                 )
-        if least <= n_null:
+        if least <= (0 if self.frees_null_vectors else n_null):
             raise IncompatibleParts(
                 f"truncation={least:g} leaves no mode beside the {n_null} null vector(s); use more"
             )

@@ -5,7 +5,12 @@ from graphuq.inference import Gaussian, Point
 from graphuq.inference.draws import Draws
 from graphuq.summaries import several_classes, two_classes
 from graphuq.summaries.base import NodeSummaries, Rows, conditional_moments
-from graphuq.summaries.marginals import credible_interval, latent_draws
+from graphuq.summaries.marginals import (
+    credible_interval,
+    latent_draws,
+    soft_label_mean,
+    soft_labels,
+)
 
 __all__ = [
     "NodeSummaries",
@@ -13,6 +18,8 @@ __all__ = [
     "conditional_moments",
     "credible_interval",
     "latent_draws",
+    "soft_label_mean",
+    "soft_labels",
     "summarize",
 ]
 

@@ -1,8 +1,11 @@
 """The law of u at single nodes: draws of it, and intervals."""
 
 from functools import singledispatch
+from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
@@ -10,6 +13,7 @@ from scipy.special import ndtri
 from graphuq.field import ClassField, LabelledField
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.draws import Draws
+from graphuq.likelihoods import Likelihood
 from graphuq.summaries import several_classes, two_classes
 from graphuq.summaries.base import BLOCK_ELEMENTS, Rows, conditional_moments, slices
 
@@ -26,6 +30,49 @@ def latent_draws(
     noise = np.random.default_rng(seed).normal(size=mean.shape)
     completed: Float[np.ndarray, "B S *K"] = mean + _along(std, mean.ndim) * noise
     return completed
+
+
+def soft_label_mean(
+    answer: Draws | Gaussian | Point,
+    field: LabelledField | ClassField,
+    rows: Rows,
+    likelihood: Likelihood,
+) -> Float[np.ndarray, " B"]:
+    """``E p(y = +1 | u)`` at nodes: what a label would be there, its own noise included.
+
+    By the likelihood's own integral over a Gaussian, for each draw, or for the Gaussian itself.
+    """
+    assert isinstance(field, LabelledField)  # of two classes
+    if not isinstance(answer, Draws):
+        found = two_classes.summarize(answer, field, rows)
+        return soft_labels(likelihood, found.latent_mean, found.latent_std)
+    white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
+    out = np.empty(len(rows.scale))
+    with jax.enable_x64(True):
+        for part in slices(len(out), BLOCK_ELEMENTS // len(white)):
+            mean, std = conditional_moments(field, white, rows[part])
+            out[part] = soft_labels(likelihood, mean, std[:, None]).mean(axis=1)
+    return out
+
+
+def soft_labels(
+    likelihood: Likelihood,
+    mean: Float[np.ndarray, "*n"],
+    std: Float[np.ndarray, "*m"] | float = 0.0,
+) -> Float[np.ndarray, "*n"]:
+    """``p(y = +1)`` where u is Gaussian, or known; the two probabilities add up to a constant."""
+    # Of no deviation, as little as makes no difference to a mean of any size but zero.
+    variance = np.broadcast_to(np.maximum(std, 1e-150) ** 2, mean.shape)
+    with jax.enable_x64(True):
+        share = _share_of_plus(likelihood, mean.ravel(), variance.ravel())
+        return np.asarray(share).reshape(mean.shape)
+
+
+@eqx.filter_jit
+def _share_of_plus(likelihood: Likelihood, mean: Any, variance: Any) -> Any:
+    label = jnp.ones_like(mean)
+    plus, minus = (likelihood.log_partition(mean, variance, y) for y in (label, -label))
+    return jax.nn.sigmoid(plus - minus)
 
 
 def _along(std: Float[np.ndarray, " B"], n_axes: int) -> np.ndarray:

@@ -1,0 +1,256 @@
+"""What `ReversibleJump` does in a step: noisy labels, length and coefficients, scale."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import solve_triangular
+from scipy.special import log_ndtr, ndtri_exp
+from scipy.stats import binom
+
+FORMS = ("marginal", "reduced", "plain")
+WALKS = ("binomial", "uniform", "triangular")
+REACH = {"window": 32, **dict.fromkeys(WALKS, 2)}  # where the user gives none
+SLICE = 3.0  # width of the first bracket about log c
+TINY = 1e-200  # of c: an improper posterior may go there
+DEAR_SETUP = 4_000  # eigenpairs from which their Gram matrix and its root cost more than they save
+
+
+class State(NamedTuple):
+    """Where the chains are, one a column; coefficients in units of the noise, zero from k on."""
+
+    coefficients: Any  # (L, C)
+    length: Any  # (C,)
+    scale: Any  # (C,)
+
+
+class Kept(NamedTuple):
+    """What is kept of the steps, shape (C, S, …)."""
+
+    coefficients: Any
+    log_likelihood: Any
+    acceptance: Any
+    scale: Any
+    length: Any
+
+
+class Moves:
+    """One step of all chains, and what every step needs of the posterior."""
+
+    def __init__(
+        self, target: Any, proposal: str, reach: int | None, form: str, interweave: bool
+    ) -> None:
+        self.target = target
+        self.labels = target.labels[:, None]
+        self.rows = np.ascontiguousarray(target.eigenvectors[target.labelled])
+        self.precisions = target.precisions[:, None]
+        self.log_prior = target.log_prior_truncation()
+        self.moves_length = np.isfinite(self.log_prior).sum() > 1
+        self.walk = proposal in WALKS
+        self.reach = REACH[proposal] if reach is None else reach
+        self.interweave = interweave
+        self.steps, self.odds = _walk(proposal, self.reach)
+        n_nodes, n_modes = target.eigenvectors.shape
+        self.form = form
+        if self.form == "auto":
+            sparse, dear = 2 * len(self.rows) < n_nodes, n_modes > DEAR_SETUP
+            self.form = "marginal" if sparse else "plain" if dear else "reduced"
+        if self.form == "plain":
+            self.unseen = np.delete(target.eigenvectors, target.labelled, axis=0)
+        else:
+            self.gram = self.rows.T @ self.rows
+        if self.form == "reduced":
+            self.root = triangular_root(np.eye(n_modes) - self.gram)
+
+    def start(self, rng: np.random.Generator, n_chains: int) -> State:
+        """Length and scale from their priors, and a field of zero."""
+        target, law = self.target, self.target.scale_law
+        weights = np.exp(self.log_prior - self.log_prior.max())
+        length = 1 + rng.choice(len(weights), size=n_chains, p=weights / weights.sum())
+        if law is None:
+            scale = np.full(n_chains, float(target.scale) * target.noise_std**2)
+        elif target.scale.improper:
+            scale = np.exp(rng.normal(size=n_chains))
+        else:
+            scale = np.maximum(rng.gamma(law[0], 1 / law[1], size=n_chains), 1e-6 / law[1])
+        return State(np.zeros((target.n_modes, n_chains)), length, scale)
+
+    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Float[np.ndarray, " C"]]:
+        """Noisy labels, then length and coefficients, then the scale; probability of the jump."""
+        n_active = min(int(state.length.max()) + self.reach, self.target.n_modes)
+        field = self.rows[:, : state.length.max()] @ state.coefficients[: state.length.max()]
+        noisy = field + self.labels * above(rng, self.labels * field)
+        statistics = self.rows[:, :n_active].T @ noisy
+        length, drawn, acceptance = (
+            self._given_labelled(rng, state, statistics, (noisy**2).sum(axis=0))
+            if self.form == "marginal"
+            else self._given_all(rng, state, statistics)
+        )
+        coefficients = np.zeros_like(state.coefficients)
+        coefficients[:n_active] = drawn
+        scale = state.scale
+        if (law := self.target.scale_law) is not None:
+            squares = (self.precisions * coefficients**2).sum(axis=0)
+            scale = rng.gamma(law[0] + length / 2) / (law[1] + squares / 2)
+            if self.interweave:
+                coefficients, scale = self._rescaled(rng, coefficients, length, scale)
+        return State(coefficients, length, np.maximum(scale, TINY)), acceptance
+
+    def _rescaled(
+        self,
+        rng: np.random.Generator,
+        coefficients: Float[np.ndarray, "L C"],
+        length: Int[np.ndarray, " C"],
+        scale: Float[np.ndarray, " C"],
+    ) -> tuple[Float[np.ndarray, "L C"], Float[np.ndarray, " C"]]:
+        """C and the field's size together, ``g √c`` held fixed, by slice sampling of log c."""
+        shape, rate = self.target.scale_law
+        margins = self.labels * (self.rows[:, : length.max()] @ coefficients[: length.max()])
+
+        def log_density(change: Any) -> Any:  # of log c, whose density has one more c
+            c = scale * np.exp(change)
+            return shape * change - rate * c + log_ndtr(margins * np.exp(-change / 2)).sum(axis=0)
+
+        change = np.zeros_like(scale)
+        level = log_density(change) - rng.exponential(size=len(scale))
+        low = -SLICE * rng.uniform(size=len(scale))
+        high, open_ = low + SLICE, np.ones(len(scale), dtype=bool)
+        while open_.any():
+            change = np.where(open_, low + (high - low) * rng.uniform(size=len(scale)), change)
+            open_ &= log_density(change) < level
+            low = np.where(open_ & (change < 0), change, low)
+            high = np.where(open_ & (change > 0), change, high)
+        return coefficients * np.exp(-change / 2), scale * np.exp(change)
+
+    def _given_all(
+        self, rng: np.random.Generator, state: State, statistics: Float[np.ndarray, "m C"]
+    ) -> tuple[Any, Any, Any]:
+        """K and g given z at all nodes, whose rest is drawn here: coefficients are independent."""
+        n_active, n_used = len(statistics), int(state.length.max())
+        g = state.coefficients[:n_used]
+        if self.form == "plain":
+            noisy = self.unseen[:, :n_used] @ g
+            noisy += rng.normal(size=noisy.shape)
+            statistics = statistics + self.unseen[:, :n_active].T @ noisy
+        else:
+            noise = rng.normal(size=statistics.shape)
+            statistics = statistics - self.gram[:n_active, :n_used] @ g
+            statistics[:n_used] += g
+            statistics += self.root[:n_active, :n_active] @ noise
+        prior = state.scale * self.precisions[:n_active]
+        length, acceptance = self._length(rng, state.length, log_gain(statistics, prior))
+        shrunk = 1 / (1 + prior)  # posterior variance of g
+        drawn = shrunk * statistics + np.sqrt(shrunk) * rng.normal(size=shrunk.shape)
+        return length, np.where(np.arange(n_active)[:, None] < length, drawn, 0.0), acceptance
+
+    def _given_labelled(
+        self,
+        rng: np.random.Generator,
+        state: State,
+        statistics: Float[np.ndarray, "m C"],
+        square: Float[np.ndarray, " C"],
+    ) -> tuple[Any, Any, Any]:
+        """K, the scale of z and g given z at the labelled nodes.
+
+        The Cholesky factor of ``diag(c μ) + Q_LᵀQ_L`` has those of all shorter series in it.
+        """
+        n_active, prior = len(statistics), state.scale * self.precisions[: len(statistics)]
+        inner = np.repeat(self.gram[None, :n_active, :n_active], len(state.length), axis=0)
+        modes = np.arange(n_active)
+        inner[:, modes, modes] += prior.T
+        lower = np.linalg.cholesky(inner)
+        whitened = np.stack(
+            [solve_triangular(r, t, lower=True) for r, t in zip(lower, statistics.T, strict=True)]
+        )
+        log_root = np.log(np.diagonal(lower, axis1=1, axis2=2))
+        gains = 0.5 * np.log(prior) - log_root.T + 0.5 * whitened.T**2
+        length, acceptance = self._length(rng, state.length, gains)
+        kept = modes < length[:, None]
+        rest = np.maximum(square - np.where(kept, whitened**2, 0.0).sum(axis=1), 1e-300)
+        stretch = np.sqrt(rng.chisquare(len(self.rows), size=len(rest)) / rest)
+        whitened = stretch[:, None] * whitened + rng.normal(size=whitened.shape)
+        drawn = np.zeros_like(whitened)
+        for out, r, x, k in zip(drawn, lower, whitened, length, strict=True):
+            out[:k] = solve_triangular(r[:k, :k], x[:k], lower=True, trans=1)
+        return length, drawn.T, acceptance
+
+    def _length(
+        self,
+        rng: np.random.Generator,
+        length: Int[np.ndarray, " C"],
+        gains: Float[np.ndarray, "m C"],
+    ) -> tuple[Int[np.ndarray, " C"], Float[np.ndarray, " C"]]:
+        """K given what each further mode adds to ``log p(z | k, c)``."""
+        n_chains = len(length)
+        if not self.moves_length:
+            return length, np.ones(n_chains)
+        log_weight = np.cumsum(gains, axis=0) + self.log_prior[: len(gains), None]
+        chains = np.arange(n_chains)
+        if self.walk:
+            proposed = length + rng.choice(self.steps, size=n_chains, p=self.odds)
+            inside = (proposed >= 1) & (proposed <= len(gains))
+            at = np.where(inside, proposed, 1) - 1
+            log_ratio = log_weight[at, chains] - log_weight[length - 1, chains]
+            probability = np.where(inside, np.exp(np.minimum(log_ratio, 0.0)), 0.0)
+            accepted = rng.uniform(size=n_chains) < probability
+            return np.where(accepted, proposed, length), probability
+        first = length - 1 - rng.integers(0, self.reach + 1, size=n_chains)
+        window = np.arange(len(gains))[:, None] - first
+        inside = (window >= 0) & (window <= self.reach)
+        gumbel = rng.gumbel(size=log_weight.shape)
+        drawn = np.where(inside, log_weight + gumbel, -np.inf).argmax(axis=0)
+        return 1 + drawn, np.ones(n_chains)
+
+    def kept(self, state: State, acceptance: Float[np.ndarray, " C"]) -> Kept:
+        """In the user's units."""
+        n_used, noise_std = int(state.length.max()), self.target.noise_std
+        field = self.rows[:, :n_used] @ state.coefficients[:n_used]
+        return Kept(
+            noise_std * state.coefficients.T,
+            log_ndtr(self.labels * field).sum(axis=0),
+            acceptance,
+            state.scale / noise_std**2,
+            state.length,
+        )
+
+
+def log_gain(
+    statistics: Float[np.ndarray, "m C"], prior: Float[np.ndarray, "m C"]
+) -> Float[np.ndarray, "m C"]:
+    """What each further mode adds to ``log p(z | k, c)``, its coefficient integrated out.
+
+    ``prior`` is the coefficient's precision, c μ.
+    """
+    return 0.5 * (np.log(prior) - np.log1p(prior) + statistics**2 / (1 + prior))
+
+
+def _walk(proposal: str, reach: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Steps of a symmetric random walk and their probabilities."""
+    steps = np.arange(-reach, reach + 1)
+    odds = {
+        "binomial": binom.pmf(steps + reach, 2 * reach, 0.5),
+        "triangular": reach + 1.0 - np.abs(steps),
+    }.get(proposal, np.ones(len(steps)))
+    return steps, odds / odds.sum()
+
+
+def above(rng: np.random.Generator, mean: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Standard normals w given that ``mean + w > 0``.
+
+    By inversion of the upper tail's logarithm, exact however far out the cut is.
+    """
+    log_share = -rng.exponential(size=mean.shape)
+    result: Float[np.ndarray, "*n"] = -ndtri_exp(log_share + log_ndtr(mean))
+    return result
+
+
+def triangular_root(matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
+    """Lower triangular R with ``R Rᵀ`` a matrix that may be singular.
+
+    Its leading blocks are roots of the leading blocks.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    half = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    upper: Any = np.linalg.qr(half, mode="r")
+    root: Float[np.ndarray, "n n"] = upper.T
+    return root

@@ -1,0 +1,201 @@
+"""Reversible jump against enumeration over k, quadrature over c and orthant probabilities."""
+
+import functools
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtr
+
+import graphuq as gq
+from graphuq.errors import NotConvergedWarning
+from graphuq.inference import MetropolisWithinGibbs, ReversibleJump, moves
+
+N, RATE, EXPONENT = 20, 0.15, 1.0
+LABELLED, LABELS = np.array([2, 6, 13, 17]), np.array([1, 1, -1, 1])
+SHOWN = [0, 10]
+BELOW = [2, 6]
+SCALE = gq.Gamma(2.0, 1.0)
+
+
+def series(noise_std=1.0, scale=SCALE, labelled=LABELLED, labels=LABELS):
+    path = np.diag(np.ones(N - 1), 1)
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path + path.T), "unnormalized")
+    prior = gq.priors.RandomSeries(scale, EXPONENT, truncation_rate=RATE)
+    return gq.Posterior(spectrum, prior, gq.likelihoods.Probit(noise_std), labelled, labels)
+
+
+def quadrature():
+    """Nodes and weights for c, and p(k)."""
+    z, weights = np.polynomial.legendre.leggauss(12)
+    c = SCALE.law.ppf(stats.norm.cdf(5 * z))
+    k = np.exp(-RATE * np.arange(1, N + 1))
+    return c, weights * stats.norm.pdf(5 * z), k / k.sum()
+
+
+def covariance(k, c):
+    """Of f on the path, by its closed form (Hartog & van Zanten 2018, (4), corrected)."""
+    i, j = np.arange(N)[:, None], np.arange(k)[None, :]
+    q = np.sqrt(2 / N) * np.cos(np.pi * (i + 0.5) * j / N)
+    q[:, 0] = 1 / np.sqrt(N)
+    eigenvalues = 4 * np.sin(np.pi * np.arange(k) / (2 * N)) ** 2
+    return (q / (c * (eigenvalues + N**-2.0) ** EXPONENT)) @ q.T
+
+
+def probability(matrix, limits):
+    """P(x < limits), x ~ N(0, matrix)."""
+    law = stats.multivariate_normal(
+        np.zeros(len(limits)), matrix, abseps=1e-5, releps=1e-5, seed=0, allow_singular=True
+    )
+    return float(law.cdf(limits))
+
+
+def over_models(event):
+    """Prior expectation, over k and c, of the probability of labels and an event."""
+    c, weights, p_k = quadrature()
+    return np.array([[w * p * event(k + 1, x) for x, w in zip(c, weights, strict=True)]
+                     for k, p in enumerate(p_k)])  # fmt: skip
+
+
+def with_labels(k, c, node=None, noise=0.0, limit=0.0):
+    """P(labels, and f_node + noise below a limit)."""
+    index = list(LABELLED) if node is None else [*LABELLED, node]
+    signs = np.append(-LABELS, 1.0)[: len(index)]
+    matrix = covariance(k, c)[np.ix_(index, index)]
+    matrix = matrix + np.diag([1.0] * len(LABELLED) + [noise**2])[: len(index), : len(index)]
+    limits = np.append(np.zeros(len(LABELLED)), limit)[: len(index)]
+    return probability(signs[:, None] * matrix * signs, limits)
+
+
+@functools.cache
+def truth():
+    """E c, P(k ≤ 2), P(k ≤ 6), and E ℓ at two nodes."""
+    c, _, _ = quadrature()
+    joint = over_models(with_labels)
+    evidence = joint.sum()
+    below = [joint[:k].sum() / evidence for k in BELOW]
+    soft = [
+        1 - over_models(lambda k, c, i=i: with_labels(k, c, i, noise=1.0)).sum() / evidence
+        for i in SHOWN
+    ]
+    return np.array([(joint * c).sum() / evidence, *below, *soft]), evidence
+
+
+def estimate(posterior, method):
+    """The same by sampling, with Monte-Carlo errors from 64 independent chains."""
+    with warnings.catch_warnings():  # chains are judged by their own error
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        result = gq.infer(
+            posterior, method, n_samples=500, n_chains=64, n_warmup=200, thin=4, seed=3
+        )
+    found, gamma = result.hyperparameters, posterior.likelihood.noise_std
+    k, white = found["truncation"], result.draws.white
+    soft = [ndtr(white @ posterior.spectrum.eigenvectors[i] / gamma) for i in SHOWN]
+    functionals = [found["scale"] * gamma**2, *(k <= b for b in BELOW), *soft]
+    chains = np.stack([values.mean(axis=1) for values in functionals])
+    return chains.mean(axis=1), chains.std(axis=1, ddof=1) / 8, result
+
+
+METHODS = [
+    ReversibleJump(),
+    ReversibleJump("binomial", form="plain", interweave=False),  # the paper's
+    ReversibleJump("triangular", reach=5, form="reduced"),
+]
+SLOW = [
+    ReversibleJump("binomial", form="marginal", interweave=False),
+    ReversibleJump("uniform", reach=3, form="plain"),
+    ReversibleJump("window", reach=3, form="reduced"),
+    MetropolisWithinGibbs(gq.inference.Hamiltonian(), joint=True),
+]
+
+
+@pytest.mark.parametrize(
+    "method", [*METHODS, *(pytest.param(m, marks=pytest.mark.slow) for m in SLOW)], ids=repr
+)
+def test_scale_length_and_soft_labels(method):
+    expected, _ = truth()
+    found, error, _ = estimate(series(), method)
+    assert (error < [0.05, 0.02, 0.02, 0.01, 0.01]).all()
+    np.testing.assert_array_less(np.abs(found - expected), 4 * error)
+
+
+def test_another_noise_is_another_unit():
+    """u = γ f and c = c' / γ²: the same posterior of labels."""
+    expected, _ = truth()
+    scale = gq.Gamma(2.0, 0.3**2)  # c γ² ~ Gamma(2, 1)
+    found, error, _ = estimate(series(0.3, scale), ReversibleJump())
+    np.testing.assert_array_less(np.abs(found - expected), 4 * error)
+
+
+def printed(statistics, prior):
+    """Statistics that enter unsquared, as §3.2 and Algorithm 1 have it."""
+    return 0.5 * (np.log(prior) - np.log1p(prior) + statistics / (1 + prior))
+
+
+def test_the_printed_ratio_fails(monkeypatch):
+    """Negative control."""
+    monkeypatch.setattr(moves, "log_gain", printed)
+    expected, _ = truth()
+    found, error, _ = estimate(series(), ReversibleJump("binomial", form="reduced"))
+    assert (np.abs(found - expected) > 4 * error).any()
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_they_say():
+    """P(f_i below either end of its 95 % interval), by orthant probabilities."""
+    _, evidence = truth()
+    posterior = series()
+    _, _, result = estimate(posterior, ReversibleJump())
+    for node in SHOWN:
+        for end, share in zip(result.credible_interval(0.95)[node], (0.025, 0.975), strict=True):
+            below = over_models(lambda k, c, i=node, x=end: with_labels(k, c, i, limit=x)).sum()
+            # Quantiles of 2,000 of the draws, which are not independent.
+            assert below / evidence == pytest.approx(share, abs=4 * np.sqrt(0.025 / 500))
+
+
+@pytest.mark.parametrize("method", [ReversibleJump(), ReversibleJump("binomial", form="plain")])
+def test_labels_drawn_in_turn_leave_the_prior(method):
+    """Geweke's joint test, on independent chains: what starts in equilibrium stays there."""
+    assert prior_is_left(method)
+
+
+def test_labels_drawn_in_turn_find_the_printed_ratio(monkeypatch):
+    """Its negative control."""
+    monkeypatch.setattr(moves, "log_gain", printed)
+    assert not prior_is_left(ReversibleJump("binomial", form="plain"))
+
+
+def prior_is_left(method, n_chains=2000, n_steps=40):
+    posterior = series()
+    target, rng = posterior.series, np.random.default_rng(5)
+    chains = moves.Moves(target, method.proposal, method.reach, method.form, method.interweave)
+    _, _, p_k = quadrature()
+    k = 1 + rng.choice(N, size=n_chains, p=p_k)
+    c = SCALE.law.rvs(n_chains, random_state=rng)
+    g = rng.normal(size=(N, n_chains)) / np.sqrt(c * target.precisions[:, None])
+    state = moves.State(np.where(np.arange(N)[:, None] < k, g, 0.0), k, c)
+    for _ in range(n_steps):
+        field = chains.rows @ state.coefficients
+        chains.labels = np.where(rng.uniform(size=field.shape) < ndtr(field), 1.0, -1.0)
+        state, _ = chains.step(rng, state)
+    counts = np.bincount(state.length, minlength=N + 1)[1:]
+    merged = np.append(counts[:12], counts[12:].sum())
+    expected = n_chains * np.append(p_k[:12], p_k[12:].sum())
+    p_values = [
+        stats.chisquare(merged, expected).pvalue,
+        stats.kstest(state.scale, SCALE.law.cdf).pvalue,
+        stats.kstest(np.sqrt(state.scale * target.precisions[0]) * state.coefficients[0],
+                     stats.norm.cdf).pvalue,
+    ]  # fmt: skip
+    return min(p_values) > 0.001 / 3
+
+
+def test_a_fixed_length_is_kept():
+    posterior = series()
+    prior = gq.priors.RandomSeries(SCALE, truncation=5)
+    fixed = gq.Posterior(posterior.spectrum, prior, posterior.likelihood, LABELLED, LABELS)
+    with pytest.warns(NotConvergedWarning):
+        result = gq.infer(fixed, ReversibleJump(), n_samples=50, n_chains=2)
+    assert set(result.hyperparameters) == {"scale"}
+    assert not result.draws.white[..., 5:].any()
