@@ -219,7 +219,9 @@ def node_positions(posterior: Posterior) -> np.ndarray:
 def rows_of(posterior: Posterior) -> Rows:
     """All nodes, to be summarised."""
     spectrum = posterior.spectrum
-    return Rows(spectrum.eigenvectors, spectrum.node_scale, node_positions(posterior))
+    apart = not (posterior.learnt and posterior.has_series)
+    positions = node_positions(posterior) if apart else np.full(spectrum.n_nodes, -1)
+    return Rows(spectrum.eigenvectors, spectrum.node_scale, positions)
 
 
 def convergence_table(

@@ -16,7 +16,7 @@ from jaxtyping import Float, PRNGKeyArray
 
 from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts
-from graphuq.field import Field, LowRankField
+from graphuq.field import Field
 from graphuq.hyperparameters import Quantile, Steps, is_learnt
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Modes, Prior
@@ -226,17 +226,6 @@ class SeriesAtLabelled(Field):
         coefficients = jnp.broadcast_to(self.std, (self.n_fields, self.rows.shape[1]))
         fields = self.rows @ (coefficients * white.reshape(coefficients.shape)).T
         return self.scale[:, None] * fields
-
-
-def coefficient_field(spectrum: Spectrum, nodes: np.ndarray, n_modes: int) -> LowRankField:
-    """The series in its own coefficients, which are known in every draw; nothing is left open."""
-    n_pairs = spectrum.n_eigenpairs
-    return LowRankField(
-        factor=spectrum.node_scale[nodes, None] * spectrum.eigenvectors[nodes, :n_modes],
-        coefficient_map=np.eye(n_pairs, n_modes),
-        mode_variance=np.zeros(n_pairs),
-        tail_std=0.0,
-    )
 
 
 def _filled(part: Any, values: dict[str, Any]) -> Any:

@@ -10,12 +10,12 @@ import graphuq.likelihoods
 import graphuq.priors
 from graphuq.diagnostics import Diagnostics, diagnose
 from graphuq.errors import StorageError
-from graphuq.field import ClassField, LowRankField, TailField
+from graphuq.field import ClassField, CoefficientField, LowRankField, TailField
 from graphuq.inference.draws import Draws
 from graphuq.posterior import Posterior
 from graphuq.result import Result
 from graphuq.spectrum import Spectrum
-from graphuq.storage import answer_from, arrays_to, part_from_json, read_tree
+from graphuq.storage import answer_from, arrays_to, basis_from, part_from_json, read_tree
 
 
 def load(path: str | Path) -> Result:
@@ -43,7 +43,7 @@ def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
         )
         # The draws are in the coordinates of the field that was stored: another machine's
         # linear algebra may turn them.
-        field = arrays_to(tree["field"].to_dataset(), (LowRankField, TailField))
+        field = arrays_to(tree["field"].to_dataset(), (CoefficientField, LowRankField, TailField))
         if posterior.likelihood.several:
             field = ClassField(field, posterior.n_fields)
         posterior.__dict__["field"] = field
@@ -70,10 +70,11 @@ def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
 
 
 def _spectrum_from(dataset: xr.Dataset) -> Spectrum:
-    names = ("eigenvalues", "eigenvectors", "residuals", "components", "degrees", "node_scale")
+    names = ("eigenvalues", "residuals", "components", "degrees", "node_scale")
     tail = float(dataset.attrs["tail"])
     return Spectrum(
         **{name: dataset[name].to_numpy() for name in names},
+        eigenvectors=basis_from(dataset),
         tail=None if np.isnan(tail) else tail,
         settings=json.loads(dataset.attrs["settings"]),
     )

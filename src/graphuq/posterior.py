@@ -10,13 +10,14 @@ from jaxtyping import Float, Int
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import (
     ClassField,
+    CoefficientField,
     Field,
     LabelledField,
     NodeField,
     labelled_field,
     series_field,
 )
-from graphuq.hierarchy import HierarchicalTarget, coefficient_field
+from graphuq.hierarchy import HierarchicalTarget
 from graphuq.hyperparameters import Distribution, is_learnt
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, SpectralStd
@@ -117,18 +118,13 @@ class Posterior:
     @property
     def _field_of_one_class(self) -> LabelledField:
         if self.learnt:
-            return coefficient_field(self.spectrum, self.seen_nodes, self._n_series_modes)
+            if self.has_series:  # of all nodes alike
+                return CoefficientField.of(self.spectrum, np.arange(0), self.series.n_modes)
+            assert isinstance(self.target, HierarchicalTarget)
+            return CoefficientField.of(self.spectrum, self.seen_nodes, self.target.n_modes)
         if self.likelihood.everywhere and self.std.tail == 0.0:
             return series_field(self.spectrum, self.std)
         return labelled_field(self.spectrum, self.std, self.seen_nodes)
-
-    @property
-    def _n_series_modes(self) -> int:
-        """Coefficients of a draw where hyperparameters are learnt."""
-        if self.has_series:
-            return self.series.n_modes
-        assert isinstance(self.target, HierarchicalTarget)
-        return self.target.n_modes
 
     @cached_property
     def seen_nodes(self) -> Int[np.ndarray, " J"]:
@@ -158,7 +154,7 @@ class Posterior:
             )
         return Target(self.field, self.likelihood, self.seen_labels)
 
-    @property
+    @cached_property
     def has_series(self) -> bool:
         """Whether it is one that `ReversibleJump` samples."""
         try:

@@ -30,6 +30,7 @@ from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior
 from graphuq.storage import (
     arrays_of,
+    basis_to_arrays,
     draws_groups,
     gaussian_group,
     part_to_json,
@@ -279,7 +280,7 @@ class Result:
         }
         spectrum_arrays = {
             "eigenvalues": ("pair", spectrum.eigenvalues),
-            "eigenvectors": (("node", "pair"), spectrum.eigenvectors),
+            **basis_to_arrays(spectrum.eigenvectors),
             "residuals": ("pair", spectrum.residuals),
             "components": ("node", spectrum.components),
             "degrees": ("node", spectrum.degrees),

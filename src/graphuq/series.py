@@ -22,7 +22,7 @@ class ProbitSeries(eqx.Module):
 
     Attributes
     ----------
-    eigenvectors : array, shape (N, L)
+    eigenvectors : numpy.ndarray or ProductBasis, shape (N, L)
     precisions : numpy.ndarray, shape (L,)
         μ of each mode; the prior precision of its coefficient is c μ.
     labelled : numpy.ndarray of int, shape (J,)

@@ -140,6 +140,8 @@ def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
         mean = spectrum.node_scale * (
             spectrum.eigenvectors @ np.asarray(one.mean_coefficients(own))
         )
-        mean[posterior.seen_nodes] = np.asarray(one.at_labelled(own))
+        known = np.asarray(one.at_labelled(own))
+        if len(known):
+            mean[posterior.seen_nodes] = known
         means.append(mean)
     return float(np.linalg.norm(means))

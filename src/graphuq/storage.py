@@ -14,6 +14,7 @@ from graphuq.files import written_whole
 from graphuq.hyperparameters import Distribution
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.draws import Draws
+from graphuq.spectrum import ProductBasis
 
 FORMAT = 1
 HYPERPARAMETER = "hyperparameter_"  # before the name of its variable
@@ -113,6 +114,25 @@ def arrays_to(dataset: xr.Dataset, classes: tuple[type, ...]) -> Any:
     (kind,) = (c for c in classes if c.__name__ == dataset.attrs["class"])
     values = {name: array.to_numpy() for name, array in dataset.items()}
     return kind(**{str(k): float(v) if v.ndim == 0 else v for k, v in values.items()})
+
+
+def basis_to_arrays(basis: np.ndarray | ProductBasis) -> dict[str, Any]:
+    """Eigenvectors as variables: the array, or what makes those of a grid."""
+    if isinstance(basis, ProductBasis):
+        return {
+            "waves": (("pair", "axis"), basis.waves),
+            "sizes": ("axis", np.array(basis.sizes)),
+            "periodic": ("axis", np.array(basis.periodic)),
+        }
+    return {"eigenvectors": (("node", "pair"), basis)}
+
+
+def basis_from(dataset: xr.Dataset) -> np.ndarray | ProductBasis:
+    """What `basis_to_arrays` took apart."""
+    if "waves" in dataset:
+        sizes, periodic = dataset["sizes"].to_numpy().tolist(), dataset["periodic"].to_numpy()
+        return ProductBasis(sizes, periodic.tolist(), dataset["waves"].to_numpy())
+    return dataset["eigenvectors"].to_numpy()
 
 
 def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Dataset]:

@@ -165,3 +165,36 @@ def test_new_rows_connect_as_the_graph_does():
     nearest = d <= np.sort(d, axis=1)[:, 4:5]
     np.testing.assert_allclose(w, np.where(nearest, np.exp(-(d**2) / (2 * 0.8**2)), 0), atol=1e-12)
     assert graph.feature_space.find(np.stack([X[7], queries[0]])).tolist() == [7, -1]
+
+
+def test_grids_join_neighbours():
+    torus = gq.graphs.grid_graph((3, 4), periodic=True)
+    assert (torus.degrees == 4).all()
+    grid = gq.graphs.grid_graph((2, 3))
+    nodes = np.arange(6).reshape(2, 3)
+    expected = {(nodes[i, j], nodes[i, j + 1]) for i in range(2) for j in range(2)}
+    expected |= {(nodes[0, j], nodes[1, j]) for j in range(3)}
+    rows, columns = grid.weights.nonzero()
+    assert {(r, c) for r, c in zip(rows, columns, strict=True) if r < c} == expected
+    assert gq.graphs.path_graph(5).n_edges == 4
+    assert gq.graphs.ring_graph(5).n_edges == 5
+
+
+@pytest.mark.parametrize(
+    ("shape", "periodic"), [((), False), ((1, 3), False), ((2,), True), ((3, 3), (True,))]
+)
+def test_impossible_grids_are_refused(shape, periodic):
+    with pytest.raises(InvalidInput, match=r"; (use|give)"):
+        gq.graphs.grid_graph(shape, periodic)
+
+
+def test_small_worlds_are_rewired_rings():
+    ring = gq.graphs.small_world_graph(20, rewiring=0.0)
+    assert (ring.n_nodes, ring.n_edges) == (20, 20)
+    world = gq.graphs.small_world_graph(1000, seed=1)
+    assert world.n_components == 1
+    assert 700 < world.n_nodes < 1000  # the paper: 848
+    again = gq.graphs.small_world_graph(1000, seed=1)
+    np.testing.assert_array_equal(again.degrees, world.degrees)
+    with pytest.raises(InvalidInput, match="rewiring"):
+        gq.graphs.small_world_graph(rewiring=1.5)

@@ -174,9 +174,10 @@ def prior_is_left(method, n_chains=2000, n_steps=40):
     k = 1 + rng.choice(N, size=n_chains, p=p_k)
     c = SCALE.law.rvs(n_chains, random_state=rng)
     g = rng.normal(size=(N, n_chains)) / np.sqrt(c * target.precisions[:, None])
-    state = moves.State(np.where(np.arange(N)[:, None] < k, g, 0.0), k, c)
+    g = np.where(np.arange(N)[:, None] < k, g, 0.0)
+    state = moves.State(g, k, c, chains.rows @ g)
     for _ in range(n_steps):
-        field = chains.rows @ state.coefficients
+        field = state.field[chains.noisy_nodes]
         chains.labels = np.where(rng.uniform(size=field.shape) < ndtr(field), 1.0, -1.0)
         state, _ = chains.step(rng, state)
     counts = np.bincount(state.length, minlength=N + 1)[1:]

@@ -2,6 +2,7 @@
 
 from graphuq.field.base import ClassField, Field, NodeField, NoisyField, of_one_class
 from graphuq.field.labelled import (
+    CoefficientField,
     Conditioned,
     LabelledField,
     LowRankField,
@@ -13,6 +14,7 @@ from graphuq.field.leads import LeadField, covariances_at, precision_of
 
 __all__ = [
     "ClassField",
+    "CoefficientField",
     "Conditioned",
     "Field",
     "LabelledField",

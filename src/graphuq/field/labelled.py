@@ -86,6 +86,10 @@ class LabelledField(Field):
         """``E[coefficients | x]``: multiply by rows of Q for the mean field off the labels."""
         return self.seen(white) @ self.coefficient_map.T
 
+    def loadings(self, rows: Float[np.ndarray, "B L"]) -> Float[np.ndarray, "B r"]:
+        """Rows of Q H: the mean field at nodes is these times `seen`."""
+        return rows @ np.asarray(self.coefficient_map)
+
     def conditional_std(
         self, rows: Float[np.ndarray, "B L"], loadings: Float[np.ndarray, "B r"] | None = None
     ) -> Float[np.ndarray, " B"]:
@@ -99,7 +103,7 @@ class LabelledField(Field):
             return np.zeros(len(rows))  # as many labels as modes: they determine every node
         prior = self.tail_std**2 + rows**2 @ self.mode_variance
         if loadings is None:
-            loadings = rows @ np.asarray(self.coefficient_map)
+            loadings = self.loadings(rows)
         variance = np.asarray(prior - (loadings**2).sum(axis=1))
         # What is left by cancellation is rounding, not variance: such a node is determined.
         variance[variance < RANK_TOLERANCE * prior] = 0.0
@@ -160,6 +164,31 @@ class LowRankField(LabelledField):
             seen_covariance=inverse.T @ inverse,
             log_normalizer=0.5 * whitened @ whitened - jnp.log(jnp.diag(lower)).sum(),
         )
+
+
+class CoefficientField(LowRankField):
+    """The series in its own coefficients, which are known in every draw: nothing is left open."""
+
+    @staticmethod
+    def of(spectrum: Spectrum, nodes: np.ndarray, n_modes: int) -> "CoefficientField":
+        """With the rows of its labelled nodes, if they are to be told from others."""
+        n_pairs = spectrum.n_eigenpairs
+        return CoefficientField(
+            factor=spectrum.node_scale[nodes, None] * spectrum.eigenvectors[nodes, :n_modes],
+            coefficient_map=np.eye(n_pairs, n_modes),
+            mode_variance=np.zeros(n_pairs),
+            tail_std=0.0,
+        )
+
+    def loadings(self, rows: Float[np.ndarray, "B L"]) -> Float[np.ndarray, "B r"]:
+        """The rows themselves."""
+        return rows[:, : self.dimension].copy()
+
+    def conditional_std(
+        self, rows: Float[np.ndarray, "B L"], loadings: Float[np.ndarray, "B r"] | None = None
+    ) -> Float[np.ndarray, " B"]:
+        """None."""
+        return np.zeros(len(rows))
 
 
 class TailField(LabelledField):

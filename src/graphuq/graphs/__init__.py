@@ -5,6 +5,7 @@ from graphuq.graphs.complete import complete_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.knn import knn_graph
+from graphuq.graphs.structured import grid_graph, path_graph, ring_graph, small_world_graph
 from graphuq.graphs.weights import Cosine, GaussianWeights, SelfTuning, Unweighted
 
 __all__ = [
@@ -16,5 +17,9 @@ __all__ = [
     "Unweighted",
     "complete_graph",
     "from_adjacency",
+    "grid_graph",
     "knn_graph",
+    "path_graph",
+    "ring_graph",
+    "small_world_graph",
 ]

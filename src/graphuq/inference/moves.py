@@ -22,6 +22,7 @@ class State(NamedTuple):
     coefficients: Any  # (L, C)
     length: Any  # (C,)
     scale: Any  # (C,)
+    field: Any  # (J, C) at the labelled nodes, or (N, C) where all have noisy labels
 
 
 class Kept(NamedTuple):
@@ -42,7 +43,6 @@ class Moves:
     ) -> None:
         self.target = target
         self.labels = target.labels[:, None]
-        self.rows = np.ascontiguousarray(target.eigenvectors[target.labelled])
         self.precisions = target.precisions[:, None]
         self.log_prior = target.log_prior_truncation()
         self.moves_length = np.isfinite(self.log_prior).sum() > 1
@@ -53,11 +53,14 @@ class Moves:
         n_nodes, n_modes = target.eigenvectors.shape
         self.form = form
         if self.form == "auto":
-            sparse, dear = 2 * len(self.rows) < n_nodes, n_modes > DEAR_SETUP
+            sparse = 2 * len(target.labelled) < n_nodes
+            dear = n_modes > DEAR_SETUP or not isinstance(target.eigenvectors, np.ndarray)
             self.form = "marginal" if sparse else "plain" if dear else "reduced"
-        if self.form == "plain":
-            self.unseen = np.delete(target.eigenvectors, target.labelled, axis=0)
-        else:
+        self.all_nodes = self.form == "plain"
+        self.noisy_nodes = target.labelled if self.all_nodes else slice(None)
+        self.rows = target.eigenvectors
+        if not self.all_nodes:
+            self.rows = np.ascontiguousarray(target.eigenvectors[target.labelled])
             self.gram = self.rows.T @ self.rows
         if self.form == "reduced":
             self.root = triangular_root(np.eye(n_modes) - self.gram)
@@ -73,13 +76,16 @@ class Moves:
             scale = np.exp(rng.normal(size=n_chains))
         else:
             scale = np.maximum(rng.gamma(law[0], 1 / law[1], size=n_chains), 1e-6 / law[1])
-        return State(np.zeros((target.n_modes, n_chains)), length, scale)
+        field = np.zeros((self.rows.shape[0], n_chains))
+        return State(np.zeros((target.n_modes, n_chains)), length, scale, field)
 
     def step(self, rng: np.random.Generator, state: State) -> tuple[State, Float[np.ndarray, " C"]]:
         """Noisy labels, then length and coefficients, then the scale; probability of the jump."""
         n_active = min(int(state.length.max()) + self.reach, self.target.n_modes)
-        field = self.rows[:, : state.length.max()] @ state.coefficients[: state.length.max()]
-        noisy = field + self.labels * above(rng, self.labels * field)
+        cut = self.labels * above(rng, self.margins(state.field))
+        noise = rng.normal(size=state.field.shape) if self.all_nodes else np.empty_like(cut)
+        noise[self.noisy_nodes] = cut
+        noisy = state.field + noise
         statistics = self.rows[:, :n_active].T @ noisy
         length, drawn, acceptance = (
             self._given_labelled(rng, state, statistics, (noisy**2).sum(axis=0))
@@ -88,24 +94,35 @@ class Moves:
         )
         coefficients = np.zeros_like(state.coefficients)
         coefficients[:n_active] = drawn
-        scale = state.scale
+        field, scale = self.rows[:, : length.max()] @ coefficients[: length.max()], state.scale
         if (law := self.target.scale_law) is not None:
             squares = (self.precisions * coefficients**2).sum(axis=0)
             scale = rng.gamma(law[0] + length / 2) / (law[1] + squares / 2)
             if self.interweave:
-                coefficients, scale = self._rescaled(rng, coefficients, length, scale)
-        return State(coefficients, length, np.maximum(scale, TINY)), acceptance
+                factor = self._rescaling(rng, field, scale)
+                coefficients, field, scale = (
+                    coefficients * factor,
+                    field * factor,
+                    scale / factor**2,
+                )
+        return State(coefficients, length, np.maximum(scale, TINY), field), acceptance
 
-    def _rescaled(
+    def margins(self, field: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "J C"]:
+        """``y f`` at the labelled nodes."""
+        margins: Float[np.ndarray, "J C"] = self.labels * field[self.noisy_nodes]
+        return margins
+
+    def _rescaling(
         self,
         rng: np.random.Generator,
-        coefficients: Float[np.ndarray, "L C"],
-        length: Int[np.ndarray, " C"],
+        field: Float[np.ndarray, "n C"],
         scale: Float[np.ndarray, " C"],
-    ) -> tuple[Float[np.ndarray, "L C"], Float[np.ndarray, " C"]]:
-        """C and the field's size together, ``g √c`` held fixed, by slice sampling of log c."""
-        shape, rate = self.target.scale_law
-        margins = self.labels * (self.rows[:, : length.max()] @ coefficients[: length.max()])
+    ) -> Float[np.ndarray, " C"]:
+        """What to multiply the field by, and c by its inverse square, ``g √c`` held fixed.
+
+        By slice sampling of log c (Neal 2003), the noise integrated out.
+        """
+        (shape, rate), margins = self.target.scale_law, self.margins(field)
 
         def log_density(change: Any) -> Any:  # of log c, whose density has one more c
             c = scale * np.exp(change)
@@ -114,25 +131,22 @@ class Moves:
         change = np.zeros_like(scale)
         level = log_density(change) - rng.exponential(size=len(scale))
         low = -SLICE * rng.uniform(size=len(scale))
-        high, open_ = low + SLICE, np.ones(len(scale), dtype=bool)
-        while open_.any():
-            change = np.where(open_, low + (high - low) * rng.uniform(size=len(scale)), change)
-            open_ &= log_density(change) < level
-            low = np.where(open_ & (change < 0), change, low)
-            high = np.where(open_ & (change > 0), change, high)
-        return coefficients * np.exp(-change / 2), scale * np.exp(change)
+        high, going = low + SLICE, np.ones(len(scale), dtype=bool)
+        while going.any():
+            change = np.where(going, low + (high - low) * rng.uniform(size=len(scale)), change)
+            going &= log_density(change) < level
+            low = np.where(going & (change < 0), change, low)
+            high = np.where(going & (change > 0), change, high)
+        factor: Float[np.ndarray, " C"] = np.exp(-change / 2)
+        return factor
 
     def _given_all(
         self, rng: np.random.Generator, state: State, statistics: Float[np.ndarray, "m C"]
     ) -> tuple[Any, Any, Any]:
         """K and g given z at all nodes, whose rest is drawn here: coefficients are independent."""
         n_active, n_used = len(statistics), int(state.length.max())
-        g = state.coefficients[:n_used]
-        if self.form == "plain":
-            noisy = self.unseen[:, :n_used] @ g
-            noisy += rng.normal(size=noisy.shape)
-            statistics = statistics + self.unseen[:, :n_active].T @ noisy
-        else:
+        if not self.all_nodes:
+            g = state.coefficients[:n_used]
             noise = rng.normal(size=statistics.shape)
             statistics = statistics - self.gram[:n_active, :n_used] @ g
             statistics[:n_used] += g
@@ -203,11 +217,10 @@ class Moves:
 
     def kept(self, state: State, acceptance: Float[np.ndarray, " C"]) -> Kept:
         """In the user's units."""
-        n_used, noise_std = int(state.length.max()), self.target.noise_std
-        field = self.rows[:, :n_used] @ state.coefficients[:n_used]
+        noise_std = self.target.noise_std
         return Kept(
             noise_std * state.coefficients.T,
-            log_ndtr(self.labels * field).sum(axis=0),
+            log_ndtr(self.margins(state.field)).sum(axis=0),
             acceptance,
             state.scale / noise_std**2,
             state.length,

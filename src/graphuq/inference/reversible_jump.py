@@ -47,7 +47,8 @@ class ReversibleJump(Sampler):
         (MATH §4): the same law, for J k and k². ``"marginal"`` draws z at the labelled nodes alone,
         whose scale is then drawn given its direction (Liu & Wu 1999), for J k and k³: where few
         nodes have labels, nothing holds the chain back that says nothing. By default marginal
-        where less than half have, else reduced, and plain with more than 4,000 eigenpairs.
+        where less than half have, else reduced, and plain with more than 4,000 eigenpairs, or
+        with those of a grid, where products with them are fast transforms.
     interweave : bool, default True
         Whether c is drawn once more with the whole field scaled along with it, z integrated out
         (Yu & Meng 2011). The paper's conjugate draw alone moves c by 1/√k of itself.
@@ -183,7 +184,7 @@ class _Run(NamedTuple):
         """The run of a file."""
         if not arrays:
             return None
-        state = State(*(arrays[f"state{i}"] for i in range(3)))
+        state = State(*(arrays[f"state{i}"] for i in range(len(State._fields))))
         kept = (Kept(*(arrays[name] for name in Kept._fields)),) if "scale" in arrays else ()
         return cls(int(arrays["n_steps"]), state, kept)
 

@@ -1,5 +1,6 @@
 """Floor 2: graph → Laplacian spectrum."""
 
+from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
@@ -8,6 +9,7 @@ from graphuq.spectrum.spectrum import Spectrum, load_spectrum
 
 __all__ = [
     "Laplacian",
+    "ProductBasis",
     "Spectrum",
     "fiedler_signs",
     "laplacian_spectrum",

@@ -6,7 +6,7 @@ import numpy as np
 
 from graphuq.errors import InvalidInput, NotConvergedWarning, require
 from graphuq.graphs import Graph
-from graphuq.spectrum import dense, lanczos
+from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.spectrum import Spectrum
 
@@ -41,8 +41,9 @@ def laplacian_spectrum(
         λ̄, one value for all eigenvalues from ℓ on (Algorithm 3). False: they are left out
         (Algorithm 2). True: the last computed eigenvalue. ``"mean"``: their true mean, known
         from the trace. Without effect when ℓ = N.
-    solver : {"auto", "dense", "lanczos"}, default "auto"
-        ``"auto"`` is dense below 1,500 nodes, or where more than a fifth of the pairs is wanted.
+    solver : {"auto", "dense", "lanczos", "closed-form"}, default "auto"
+        ``"auto"`` is closed-form for the unnormalised Laplacian of a grid, else dense below 1,500
+        nodes, or where more than a fifth of the pairs is wanted.
     tolerance : float, default 1e-8
         Relative accuracy of the Lanczos eigenvalues.
 
@@ -81,8 +82,17 @@ def laplacian_spectrum(
         "vector",
         f"use more than {n_null}, or join the components with more neighbours",
     )
-    if solver not in ("auto", "dense", "lanczos"):
-        raise InvalidInput("solver", f"{solver!r} is unknown", "use auto, dense or lanczos")
+    known = ("auto", "dense", "lanczos", "closed-form")
+    require(solver in known, "solver", f"{solver!r} is unknown", f"use one of {', '.join(known)}")
+    regular = graph.settings.get("graph") == "grid" and laplacian == "unnormalized"
+    require(
+        regular or solver != "closed-form",
+        "solver",
+        f"'closed-form' of {laplacian} on {graph.settings.get('graph', 'a ready-made')} graph",
+        "use it for the unnormalized Laplacian of grid_graph, path_graph or ring_graph",
+    )
+    if solver == "auto" and regular:
+        solver = "closed-form"
     if solver == "auto":
         small = n_nodes < DENSE_BELOW or n_eigenpairs > n_nodes // 5
         solver = "dense" if small else "lanczos"
@@ -90,14 +100,7 @@ def laplacian_spectrum(
         raise InvalidInput("solver", "'lanczos' cannot give all N pairs", "use solver='dense'")
     _check_tail(tail)
 
-    n_pairs = n_eigenpairs - n_null
-    if solver == "dense":
-        values, vectors = dense.nonnull_pairs(operator, n_pairs)
-    else:
-        values, vectors = lanczos.nonnull_pairs(operator, n_pairs, tolerance)
-    eigenvalues = np.concatenate([np.zeros(n_null), np.maximum(values, 0.0)])
-    eigenvectors = with_fixed_signs(np.hstack([operator.null_vectors(), vectors]))
-    residuals = np.linalg.norm(operator @ eigenvectors - eigenvalues * eigenvectors, axis=0)
+    eigenvalues, eigenvectors, residuals = _solved(operator, solver, n_eigenpairs, tolerance)
     if residuals.max() > RESIDUAL_BOUND * operator.upper_bound:
         warnings.warn(
             f"eigenpairs have residuals up to {residuals.max():.1e}; use a smaller tolerance",
@@ -120,6 +123,25 @@ def laplacian_spectrum(
             "solver": solver,
         },
     )
+
+
+def _solved(
+    operator: Laplacian, solver: str, n_eigenpairs: int, tolerance: float
+) -> tuple[np.ndarray, np.ndarray | closed_form.ProductBasis, np.ndarray]:
+    """Eigenvalues, eigenvectors and residuals."""
+    graph = operator.graph
+    if solver == "closed-form":
+        sizes, periodic = graph.settings["shape"], graph.settings["periodic"]
+        return *closed_form.smallest_pairs(sizes, periodic, n_eigenpairs), np.zeros(n_eigenpairs)
+    n_null = graph.n_components
+    if solver == "dense":
+        values, vectors = dense.nonnull_pairs(operator, n_eigenpairs - n_null)
+    else:
+        values, vectors = lanczos.nonnull_pairs(operator, n_eigenpairs - n_null, tolerance)
+    eigenvalues = np.concatenate([np.zeros(n_null), np.maximum(values, 0.0)])
+    eigenvectors = with_fixed_signs(np.hstack([operator.null_vectors(), vectors]))
+    residuals = np.linalg.norm(operator @ eigenvectors - eigenvalues * eigenvectors, axis=0)
+    return eigenvalues, eigenvectors, residuals
 
 
 def _by_name(

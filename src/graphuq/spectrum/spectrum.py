@@ -14,6 +14,7 @@ from scipy import sparse
 
 from graphuq.errors import StorageError
 from graphuq.files import written_whole
+from graphuq.spectrum.closed_form import ProductBasis
 
 FORMAT = 1
 
@@ -27,8 +28,9 @@ class Spectrum:
     eigenvalues : numpy.ndarray, shape (L,)
         Ascending; the first `n_components` are exactly 0.
     eigenvectors : numpy.ndarray, shape (N, L)
-        Orthonormal columns; the entry of largest magnitude of each is positive. The first
-        `n_components` are the null vectors, one a component.
+        Orthonormal columns; the entry of largest magnitude of each is positive, but for those in
+        closed form. The first `n_components` are the null vectors, one a component. Of a grid, a
+        `ProductBasis` that stands for them.
     residuals : numpy.ndarray, shape (L,)
         ``|L q − λ q|`` of each pair.
     tail : float or None
@@ -43,7 +45,7 @@ class Spectrum:
     """
 
     eigenvalues: Float[np.ndarray, " L"]
-    eigenvectors: Float[np.ndarray, "N L"]
+    eigenvectors: Float[np.ndarray, "N L"] | ProductBasis
     residuals: Float[np.ndarray, " L"]
     tail: float | None
     components: Int[np.ndarray, " N"]
@@ -71,7 +73,8 @@ class Spectrum:
         """``Σ_i (scale_i q_ji)²``, what a unit coefficient adds to ``|u|²``."""
         if np.all(self.node_scale == 1.0):
             return np.ones(self.n_eigenpairs)
-        return np.einsum("n,nl,nl->l", self.node_scale**2, self.eigenvectors, self.eigenvectors)
+        q = np.asarray(self.eigenvectors)
+        return np.einsum("n,nl,nl->l", self.node_scale**2, q, q)
 
     @property
     def tail_energy(self) -> float:
@@ -97,9 +100,9 @@ class Spectrum:
         degree = np.asarray(weights.sum(axis=1)).ravel()
         inverse = np.where(degree > 0, 1 / np.where(degree > 0, degree, 1.0), 0.0)
         if self.settings["laplacian"] == "unnormalized":
-            return inverse[:, None] * (weights @ self.eigenvectors)
+            return inverse[:, None] * (weights @ np.asarray(self.eigenvectors))
         node_degree = np.where(self.degrees > 0, self.degrees, 1.0)
-        mean = weights @ (self.eigenvectors / np.sqrt(node_degree)[:, None])
+        mean = weights @ (np.asarray(self.eigenvectors) / np.sqrt(node_degree)[:, None])
         return (inverse * np.sqrt(degree))[:, None] * mean
 
     def extend_scale(self, weights: sparse.csr_array) -> Float[np.ndarray, " M"]:
@@ -122,7 +125,7 @@ class Spectrum:
                 file,
                 format=FORMAT,
                 eigenvalues=self.eigenvalues,
-                eigenvectors=self.eigenvectors,
+                eigenvectors=np.asarray(self.eigenvectors),
                 residuals=self.residuals,
                 tail=np.nan if self.tail is None else self.tail,
                 components=self.components,

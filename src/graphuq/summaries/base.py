@@ -12,6 +12,7 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from graphuq.field import ClassField, LabelledField, of_one_class
+from graphuq.spectrum import ProductBasis
 
 BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
 BATCHES, BATCHES_A_CHAIN = 20, 20  # in all, and a chain at most, for the Monte-Carlo error
@@ -43,7 +44,7 @@ class Rows:
     ``at_labelled`` gives, for each, its position among the labelled nodes, or −1.
     """
 
-    eigenvectors: Float[np.ndarray, "B L"]
+    eigenvectors: Float[np.ndarray, "B L"] | ProductBasis
     scale: Float[np.ndarray, " B"]
     at_labelled: np.ndarray
 
@@ -75,8 +76,9 @@ def law_of(
     field: LabelledField, rows: Rows
 ) -> tuple[Float[np.ndarray, "B r"], Float[np.ndarray, " B"]]:
     """Nodes given a draw: u has mean ``loadings @ seen`` and this deviation; see `apart_from`."""
-    loadings = rows.eigenvectors @ np.asarray(field.coefficient_map)
-    std = rows.scale * field.conditional_std(rows.eigenvectors, loadings)
+    eigenvectors = np.asarray(rows.eigenvectors)
+    loadings = field.loadings(eigenvectors)
+    std = rows.scale * field.conditional_std(eigenvectors, loadings)
     loadings *= rows.scale[:, None]
     if field.labelled_loadings is not None:
         known = np.flatnonzero(rows.at_labelled >= 0)

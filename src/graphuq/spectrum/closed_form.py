@@ -1,0 +1,152 @@
+"""Grids: eigenvalues are sums, eigenvectors products, of those of paths and rings.
+
+A path's are ``4 sin²(πk/2n)`` and cosines (Hartog & van Zanten 2018, (4), corrected), a ring's
+``4 sin²(πk/n)`` and ``cas = cos + sin``. So multiplying by the eigenvectors is a cosine or Hartley
+transform along each axis, and no matrix of them is kept.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import fft
+
+MOST_TABLED = 4_000_000  # values of an axis's functions that are kept for a product of rows
+
+
+class ProductBasis:
+    """Some eigenvectors of a grid, as columns; stands where an array of them would.
+
+    ``basis @ x`` and ``basis.T @ z`` are transforms; ``basis[rows]`` and ``basis[rows, columns]``
+    arrays; ``basis[:, columns]`` is a basis again, ``basis[:, k]`` a vector.
+
+    Parameters
+    ----------
+    sizes, periodic : sequence
+        Nodes on each axis, and whether it closes.
+    waves : numpy.ndarray of int, shape (L, d)
+        Wave number of each eigenvector on each axis.
+    """
+
+    ndim = 2
+    dtype = np.dtype(np.float64)
+
+    def __init__(
+        self, sizes: Sequence[int], periodic: Sequence[bool], waves: Int[np.ndarray, "L d"]
+    ) -> None:
+        self.sizes, self.periodic = tuple(map(int, sizes)), tuple(map(bool, periodic))
+        self.waves = waves
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and L."""
+        return int(np.prod(self.sizes)), len(self.waves)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        rows, columns = key if isinstance(key, tuple) else (key, slice(None))
+        if isinstance(columns, int | np.integer):
+            return self[rows, [columns]][..., 0]
+        if isinstance(rows, slice) and rows == slice(None):
+            if isinstance(columns, list):
+                return np.asarray(ProductBasis(self.sizes, self.periodic, self.waves[columns]))
+            return ProductBasis(self.sizes, self.periodic, self.waves[columns])
+        at = np.atleast_1d(np.arange(len(self))[rows])
+        waves = self.waves[columns]
+        nodes = np.unravel_index(at, self.sizes)
+        factors = (
+            _functions(n, ring, i, waves[:, axis])
+            for axis, (n, ring, i) in enumerate(zip(self.sizes, self.periodic, nodes, strict=True))
+        )
+        found = reduce(np.multiply, factors)
+        return found[0] if np.ndim(rows) == 0 and not isinstance(rows, slice) else found
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self[np.arange(len(self))].astype(dtype or self.dtype, copy=False)
+
+    def __matmul__(self, coefficients: Any) -> np.ndarray:
+        """Σ_j x_j q_j: shape (N,) or (N, C) for (L,) or (L, C)."""
+        x = np.asarray(coefficients)
+        flat = x.reshape(len(self.waves), -1)
+        values = np.zeros((*self.sizes, flat.shape[1]))
+        np.add.at(values, tuple(self.waves.T), flat)
+        for axis, ring in enumerate(self.periodic):
+            values = _hartley(values, axis) if ring else fft.idct(values, axis=axis, norm="ortho")
+        return values.reshape(len(self), *x.shape[1:])
+
+    @property
+    def T(self) -> "_Transposed":
+        """``basis.T @ z`` is the transform back."""
+        return _Transposed(self)
+
+
+class _Transposed:
+    """Of a `ProductBasis`, to be multiplied by."""
+
+    def __init__(self, basis: ProductBasis) -> None:
+        self._basis = basis
+        self.shape = basis.shape[::-1]
+
+    @property
+    def T(self) -> ProductBasis:
+        return self._basis
+
+    def __matmul__(self, values: Any) -> np.ndarray:
+        z = np.asarray(values)
+        basis = self._basis
+        out = z.reshape(*basis.sizes, -1)
+        for axis, ring in enumerate(basis.periodic):
+            out = _hartley(out, axis) if ring else fft.dct(out, axis=axis, norm="ortho")
+        found: np.ndarray = out[tuple(basis.waves.T)]
+        return found.reshape(len(basis.waves), *z.shape[1:])
+
+
+def smallest_pairs(
+    sizes: Sequence[int], periodic: Sequence[bool], n_pairs: int
+) -> tuple[Float[np.ndarray, " L"], ProductBasis]:
+    """The smallest eigenvalues of a grid's unnormalised Laplacian, and their eigenvectors.
+
+    Of equal eigenvalues those of smaller wave numbers, axis by axis, come first.
+    """
+    axes = [
+        4 * np.sin(np.pi * np.arange(n) / (n if ring else 2 * n)) ** 2
+        for n, ring in zip(sizes, periodic, strict=True)
+    ]
+    total: np.ndarray = reduce(np.add.outer, axes).ravel()
+    # Sums in another order differ by rounding, which must not decide on the order.
+    order = np.argsort(total.round(12), kind="stable")[:n_pairs]
+    waves = np.stack(np.unravel_index(order, tuple(sizes)), axis=1)
+    return total[order], ProductBasis(sizes, periodic, waves)
+
+
+def _functions(
+    n: int, ring: bool, nodes: Int[np.ndarray, " B"], waves: Int[np.ndarray, " L"]
+) -> Float[np.ndarray, "B L"]:
+    """An axis's orthonormal eigenvectors at some nodes."""
+    n_waves = int(waves.max(initial=0)) + 1
+    if n * n_waves <= MOST_TABLED:
+        table = _values(n, ring, np.arange(n)[:, None], np.arange(n_waves)[None, :])
+        return table[nodes][:, waves]
+    return _values(n, ring, nodes[:, None], waves[None, :])
+
+
+def _values(n: int, ring: bool, node: np.ndarray, wave: np.ndarray) -> np.ndarray:
+    if ring:
+        angle = 2 * np.pi * ((node * wave) % n) / n
+        result: np.ndarray = (np.cos(angle) + np.sin(angle)) / np.sqrt(n)
+        return result
+    values: np.ndarray = np.sqrt(2 / n) * np.cos(
+        np.pi * ((2 * node + 1) * wave % (4 * n)) / (2 * n)
+    )
+    return np.where(wave == 0, np.sqrt(1 / n), values)
+
+
+def _hartley(values: np.ndarray, axis: int) -> np.ndarray:
+    """Along an axis; its own inverse."""
+    turned = fft.fft(values, axis=axis, norm="ortho")
+    result: np.ndarray = turned.real - turned.imag
+    return result
