@@ -53,6 +53,10 @@ class ImproperPriorWarning(GraphuqWarning):
     """A prior of infinite mass, under which the posterior may have no meaning."""
 
 
+class TruncationWarning(GraphuqWarning):
+    """A series wanted more eigenvectors than were computed."""
+
+
 class NotConvergedWarning(GraphuqWarning):
     """The numbers are not yet to be trusted; says what to do."""
 

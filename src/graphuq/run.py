@@ -1,6 +1,7 @@
 """Posterior × method → `Result`: the one place that checks that the parts fit."""
 
 import dataclasses
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 
 from graphuq.automatic import automatic_sampler, first_answer, usual_chains
 from graphuq.diagnostics import diagnose, rows_of
-from graphuq.errors import IncompatibleParts, require
+from graphuq.errors import IncompatibleParts, TruncationWarning, require
 from graphuq.hierarchy import HierarchicalTarget
 from graphuq.inference import (
     Approximation,
@@ -42,6 +43,8 @@ from graphuq.target import (
     refer,
     with_noise_sampled,
 )
+
+LIMIT_SHARE = 0.05  # of draws at the end of the spectrum, from which on it is said
 
 
 @runtime_checkable
@@ -158,6 +161,7 @@ def infer(
             checkpoint=checkpoint,
         )
     _demand_a_fit(posterior, draws)
+    _warn_of_limit(posterior, draws)
     result = _report(posterior, method, draws, seed, precision)
     warn_unless_converged(result.diagnostics)
     return result
@@ -208,6 +212,25 @@ def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:
         "use one that allows wrong labels, more eigenpairs, or longer warm-up with "
         "ExactHamiltonian()",
     )
+
+
+def _warn_of_limit(posterior: Posterior, draws: Draws) -> None:
+    """Say so where a random length came to the end of the computed eigenpairs."""
+    n_pairs, n_nodes = posterior.spectrum.n_eigenpairs, posterior.spectrum.n_nodes
+    learnt = posterior.learnt and posterior.has_series
+    if not learnt or "truncation" not in draws.hyperparameters or n_pairs == n_nodes:
+        return
+    if posterior.prior.learnt["truncation"].support[1] < n_pairs:
+        return
+    share = float((draws.hyperparameters["truncation"] > 0.95 * n_pairs).mean())
+    if share > LIMIT_SHARE:
+        warnings.warn(
+            f"in {share:.0%} of the draws the series has nearly all of the {n_pairs} eigenvectors "
+            "that were computed, so that this is the posterior given no more than that; compute "
+            "more with n_eigenpairs, or set truncation",
+            TruncationWarning,
+            stacklevel=3,
+        )
 
 
 def _report(

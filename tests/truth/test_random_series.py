@@ -99,7 +99,7 @@ def estimate(posterior, method):
 
 METHODS = [
     ReversibleJump(),
-    ReversibleJump("binomial", form="plain", interweave=False),  # the paper's
+    ReversibleJump("binomial", form="plain", interweave=False, jump=False),  # the paper's
     ReversibleJump("triangular", reach=5, form="reduced"),
 ]
 SLOW = [
@@ -137,7 +137,7 @@ def test_the_printed_ratio_fails(monkeypatch):
     """Negative control."""
     monkeypatch.setattr(moves, "log_gain", printed)
     expected, _ = truth()
-    found, error, _ = estimate(series(), ReversibleJump("binomial", form="reduced"))
+    found, error, _ = estimate(series(), ReversibleJump("binomial", form="reduced", jump=False))
     assert (np.abs(found - expected) > 4 * error).any()
 
 
@@ -163,13 +163,15 @@ def test_labels_drawn_in_turn_leave_the_prior(method):
 def test_labels_drawn_in_turn_find_the_printed_ratio(monkeypatch):
     """Its negative control."""
     monkeypatch.setattr(moves, "log_gain", printed)
-    assert not prior_is_left(ReversibleJump("binomial", form="plain"))
+    assert not prior_is_left(ReversibleJump("binomial", form="plain", jump=False))
 
 
 def prior_is_left(method, n_chains=2000, n_steps=40):
     posterior = series()
     target, rng = posterior.series, np.random.default_rng(5)
-    chains = moves.Moves(target, method.proposal, method.reach, method.form, method.interweave)
+    chains = moves.Moves(
+        target, method.proposal, method.reach, method.form, method.interweave, method.jump
+    )
     _, _, p_k = quadrature()
     k = 1 + rng.choice(N, size=n_chains, p=p_k)
     c = SCALE.law.rvs(n_chains, random_state=rng)

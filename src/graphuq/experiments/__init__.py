@@ -3,7 +3,8 @@
 from graphuq.experiments.base import Context, Experiment, Outcome
 from graphuq.experiments.bertozzi import EXPERIMENTS as BERTOZZI
 from graphuq.experiments.chen import EXPERIMENTS as CHEN
+from graphuq.experiments.hartog import EXPERIMENTS as HARTOG
 
-PAPERS = {"bertozzi": BERTOZZI, "chen": CHEN}
+PAPERS = {"bertozzi": BERTOZZI, "chen": CHEN, "hartog": HARTOG}
 
 __all__ = ["PAPERS", "Context", "Experiment", "Outcome"]

@@ -13,6 +13,7 @@ WALKS = ("binomial", "uniform", "triangular")
 REACH = {"window": 32, **dict.fromkeys(WALKS, 2)}  # where the user gives none
 SLICE = 3.0  # width of the first bracket about log c
 TINY = 1e-200  # of c: an improper posterior may go there
+MOST_AT_ONCE = 256  # modes that a jump adds or drops
 DEAR_SETUP = 4_000  # eigenpairs from which their Gram matrix and its root cost more than they save
 
 
@@ -39,7 +40,7 @@ class Moves:
     """One step of all chains, and what every step needs of the posterior."""
 
     def __init__(
-        self, target: Any, proposal: str, reach: int | None, form: str, interweave: bool
+        self, target: Any, proposal: str, reach: int | None, form: str, interweave: bool, jump: bool
     ) -> None:
         self.target = target
         self.labels = target.labels[:, None]
@@ -48,7 +49,7 @@ class Moves:
         self.moves_length = np.isfinite(self.log_prior).sum() > 1
         self.walk = proposal in WALKS
         self.reach = REACH[proposal] if reach is None else reach
-        self.interweave = interweave
+        self.interweave, self.jump = interweave, jump
         self.steps, self.odds = _walk(proposal, self.reach)
         n_nodes, n_modes = target.eigenvectors.shape
         self.form = form
@@ -105,7 +106,46 @@ class Moves:
                     field * factor,
                     scale / factor**2,
                 )
-        return State(coefficients, length, np.maximum(scale, TINY), field), acceptance
+        moved = State(coefficients, length, np.maximum(scale, TINY), field)
+        if self.jump and self.moves_length:
+            for chain in range(len(length)):
+                self._jump(rng, moved, chain)
+        return moved, acceptance
+
+    def _jump(self, rng: np.random.Generator, state: State, chain: int) -> None:
+        """Add or drop many modes of one chain at once, z integrated out; the state is changed.
+
+        New coefficients come from a normal fitted to each one's conditional law at the shorter
+        series; a mode that labels say nothing about comes from nearly its prior, and goes through.
+        """
+        length, scale = int(state.length[chain]), state.scale[chain]
+        size = int(np.exp(rng.uniform(0.0, np.log(min(MOST_AT_ONCE, self.target.n_modes)))))
+        proposed = length + (size if rng.uniform() < 0.5 else -size)
+        if not 1 <= proposed <= self.target.n_modes:
+            return
+        part = slice(min(length, proposed), max(length, proposed))
+        rows, prior = self.rows[:, part], scale * self.precisions[part, 0]
+        field, old = state.field[:, chain], state.coefficients[part, chain]
+        longer = proposed > length
+        short = field if longer else field - rows @ old
+        labels = self.labels[:, chain % self.labels.shape[1]]
+        margins = labels * short[self.noisy_nodes]
+        log_cdf = log_ndtr(margins)
+        slope = np.exp(-0.5 * margins**2 - 0.5 * np.log(2 * np.pi) - log_cdf)
+        force = np.zeros_like(short)
+        force[self.noisy_nodes] = labels * slope
+        curvature = float((slope * (slope + margins)).sum()) / self.target.eigenvectors.shape[0]
+        fitted = curvature + prior
+        mean = (rows.T @ force) / fitted
+        new = mean + rng.normal(size=len(mean)) / np.sqrt(fitted) if longer else old
+        long = short + rows @ new if longer else field
+        gain = log_ndtr(labels * long[self.noisy_nodes]).sum() - log_cdf.sum()
+        gain += 0.5 * (np.log(prior / fitted) - prior * new**2 + fitted * (new - mean) ** 2).sum()
+        gain += self.log_prior[part.stop - 1] - self.log_prior[part.start - 1]
+        if np.log(rng.uniform()) < (gain if longer else -gain):
+            state.length[chain] = proposed
+            state.coefficients[part, chain] = new if longer else 0.0
+            state.field[:, chain] = long if longer else short
 
     def margins(self, field: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "J C"]:
         """``y f`` at the labelled nodes."""

@@ -52,12 +52,17 @@ class ReversibleJump(Sampler):
     interweave : bool, default True
         Whether c is drawn once more with the whole field scaled along with it, z integrated out
         (Yu & Meng 2011). The paper's conjugate draw alone moves c by 1/√k of itself.
+    jump : bool, default True
+        Whether, once a step, up to 256 modes are added or dropped together with z integrated
+        out, new coefficients drawn from normals fitted to the labels (Green 1995). Given z, which
+        shows every coefficient, k hardly moves.
     """
 
     proposal: str = "window"
     reach: int | None = None
     form: str = "auto"
     interweave: bool = True
+    jump: bool = True
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     usual_warmup: ClassVar[int] = 500
@@ -106,7 +111,7 @@ class ReversibleJump(Sampler):
         apart = BLOCK * thin
         n_warmup = -(-n_warmup // apart) * apart
         file = Checkpoint(checkpoint, target, self, n_chains, n_warmup, thin, seed, "jump")
-        moves = Moves(target, self.proposal, self.reach, self.form, self.interweave)
+        moves = Moves(target, self.proposal, self.reach, self.form, self.interweave, self.jump)
 
         def advance(run: _Run) -> tuple[State, Kept]:
             rng = np.random.default_rng([seed % 2**63, run.n_steps + 1])

@@ -1,0 +1,10 @@
+"""Hartog and van Zanten: figures 1 to 10."""
+
+from graphuq.experiments.base import registered
+from graphuq.experiments.hartog import digits, simulated, tracking
+
+EXPERIMENTS = registered(
+    *(getattr(simulated, f"figure{k}") for k in range(1, 5)),
+    digits.figure5,
+    *(getattr(tracking, f"figure{k}") for k in range(6, 11)),
+)

@@ -1,0 +1,52 @@
+"""Hartog and van Zanten's figures: every one is there, and one of each kind does as it says."""
+
+import numpy as np
+import pytest
+
+from graphuq.experiments import PAPERS, Context
+from graphuq.experiments.base import write_outcome
+from graphuq.experiments.hartog import digits, tracking
+
+
+def test_all_figures_are_there():
+    assert list(PAPERS["hartog"]) == [f"figure{k}" for k in range(1, 11)]
+
+
+@pytest.mark.parametrize("name", ["figure1", "figure3"])
+def test_what_is_simulated(name, tmp_path):
+    outcome = PAPERS["hartog"][name].run(Context(quick=True))
+    suffixes = [p.suffix for p in write_outcome(outcome, tmp_path, name)]
+    assert suffixes == [".csv", ".txt", ".png"]
+
+
+@pytest.mark.slow
+def test_soft_labels_on_the_path():
+    outcome = PAPERS["hartog"]["figure2"].run(Context(quick=True))
+    rows = {(row["ρ"], row["quantity"]): row["converged"] for row in outcome.rows}
+    for rate in (0.0, 0.1, 1.0):
+        assert rows[rate, "R-hat"] < 1.015
+        assert rows[rate, "mean |soft label − ℓ₀|"] < 0.1
+    # The truth is rougher than k = 3 or 4 modes; their intervals are of the smooth part.
+    assert rows[0.0, "coverage of 95 % intervals"] > 0.6
+
+
+@pytest.mark.slow
+def test_time_and_accuracy(data_folder, monkeypatch):
+    monkeypatch.setattr(Context, "pick", lambda self, quick, full: (300, 600) if quick == (500, 1000, 2000) else 100)  # fmt: skip  # noqa: E501
+    monkeypatch.setattr(digits, "MOST_PAIRS", 100)
+    outcome = PAPERS["hartog"]["figure5"].run(Context(quick=True, folder=data_folder))
+    assert {row["method"] for row in outcome.rows} >= {"truncated", "untruncated"}
+    assert all(row["accuracy"] > 0.8 for row in outcome.rows)
+
+
+@pytest.mark.slow
+def test_the_ball_is_tracked(monkeypatch):
+    monkeypatch.setattr(Context, "pick", lambda self, quick, full: (40, 40) if quick == (60, 60) else 100)  # fmt: skip  # noqa: E501
+    context = Context(quick=True)
+    tracking.tracked.cache_clear()
+    outcomes = {k: PAPERS["hartog"][f"figure{k}"].run(context) for k in range(6, 11)}
+    tracking.tracked.cache_clear()
+    assert all(outcome.figure is not None for outcome in outcomes.values())
+    assert np.mean([row["share in error"] for row in outcomes[9].rows]) < 0.05
+    width = {row["where"]: row["mean width"] for row in outcomes[10].rows}
+    assert width["outline of the ball"] > max(width["inside"], width["outside"])
