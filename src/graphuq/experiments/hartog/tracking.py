@@ -14,6 +14,7 @@ from graphuq.datasets import Frames, moving_ball
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.hartog.setup import PROPER, run, series
 from graphuq.experiments.problems import rhat
+from graphuq.graphs import grid_graph
 from graphuq.inference import ReversibleJump
 from graphuq.result import Result
 from graphuq.spectrum import laplacian_spectrum
@@ -68,7 +69,7 @@ def figure6(context: Context) -> Outcome:
 
 def figure7(context: Context) -> Outcome:
     """The graph: each pixel, its neighbours in the frame, and itself in the next."""
-    graph = moving_ball(3, (10, 10)).graph()
+    graph = grid_graph((3, 10, 10))
     corner = np.arange(graph.n_nodes).reshape(3, 10, 10)[:, :4, :4].ravel()
     figure = Figure(figsize=(5.0, 3.4), layout="constrained")
     axes = figure.subplots()
