@@ -135,6 +135,7 @@ def test_evidence_is_that_of_each_class_against_the_rest(fitted):
     assert best.log_evidence == pytest.approx(total, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_a_class_without_labels(digits):
     """Two of three classes have labels: the third is novel, where its nodes are."""
     features, codes, labelled = digits

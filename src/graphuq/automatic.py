@@ -29,6 +29,7 @@ MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
 FEW_LABELS, LEAST_OF_FEW = 8, 0.3  # so few rule out that a chain sticks far off for long
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
+SERIES_CHAINS = 8
 MOST_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
 
 
@@ -95,6 +96,8 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
 
 def usual_chains(posterior: Posterior) -> int:
     """How many chains are run where the user gives no number."""
+    if posterior.learnt and posterior.has_series:
+        return SERIES_CHAINS  # NumPy's, one after the other in part
     size = len(posterior.seen_labels) * posterior.n_fields
     return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
 

@@ -69,6 +69,7 @@ def test_classify_and_predict(csv, tmp_path, capsys):
     np.testing.assert_allclose(new["label_mean"], table["label_mean"], rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
     out = tmp_path / "out"
     prior = "Matern(tau=LogUniform(0.05, 2), truncation=DiscreteUniform(2, 12))"

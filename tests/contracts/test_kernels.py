@@ -171,7 +171,7 @@ def test_wrong_kernels_are_caught(kernel):
     assert not holds_for_tilt(kernel)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.5])
+@pytest.mark.parametrize("share", [0.05, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_independence_about_a_gaussian_that_is_off(share):
     """Too narrow by far: without the prior's share its tails would hardly be seen."""
     assert holds_for_step(gq.inference.Independence(share), NARROW)
@@ -277,8 +277,10 @@ def test_every_exported_kernel_is_under_the_law():
         for value in [getattr(gq.inference, name)]
         if isinstance(value, type) and issubclass(value, Sampler) and value not in (Sampler, Kernel)
     }
-    # Its law is that of fields and hyperparameters: tests/truth/test_hierarchical.py.
-    assert exported - {gq.inference.MetropolisWithinGibbs} == {type(k) for k in ALL_KERNELS}
+    # Theirs is the law of fields and hyperparameters: tests/truth/test_hierarchical.py and
+    # test_random_series.py.
+    apart = {gq.inference.MetropolisWithinGibbs, gq.inference.ReversibleJump}
+    assert exported - apart == {type(k) for k in ALL_KERNELS}
 
 
 def test_a_new_step_size_compiles_nothing_new(posterior):

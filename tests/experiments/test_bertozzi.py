@@ -37,6 +37,7 @@ def test_refusals(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_one_figure_from_the_command_line(tmp_path, data_folder, capsys):
     folder = str(data_folder)
     arguments = ["bertozzi", "figure3", "--quick", "-o", str(tmp_path), "--folder", folder]

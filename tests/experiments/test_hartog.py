@@ -1,8 +1,10 @@
 """Hartog and van Zanten's figures: every one is there, and one of each kind does as it says."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from graphuq.cli.app import run
 from graphuq.experiments import PAPERS, Context
 from graphuq.experiments.base import write_outcome
 from graphuq.experiments.hartog import digits, tracking
@@ -10,6 +12,13 @@ from graphuq.experiments.hartog import digits, tracking
 
 def test_all_figures_are_there():
     assert list(PAPERS["hartog"]) == [f"figure{k}" for k in range(1, 11)]
+
+
+def test_one_figure_from_the_command_line(tmp_path, capsys):
+    assert run(["reproduce", "hartog", "figure1", "--quick", "-o", str(tmp_path)]) == 0
+    assert pd.read_csv(tmp_path / "figure1.csv")["labels"].tolist() == [400]
+    assert (tmp_path / "figure1.png").stat().st_size > 10_000
+    assert "figure1.csv" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["figure1", "figure3"])
@@ -24,10 +33,11 @@ def test_soft_labels_on_the_path():
     outcome = PAPERS["hartog"]["figure2"].run(Context(quick=True))
     rows = {(row["ρ"], row["quantity"]): row["converged"] for row in outcome.rows}
     for rate in (0.0, 0.1, 1.0):
-        assert rows[rate, "R-hat"] < 1.015
+        assert rows[rate, "R-hat"] < 1.05  # it says so where it is above 1.01
         assert rows[rate, "mean |soft label − ℓ₀|"] < 0.1
-    # The truth is rougher than k = 3 or 4 modes; their intervals are of the smooth part.
-    assert rows[0.0, "coverage of 95 % intervals"] > 0.6
+    k = [rows[rate, "median k"] for rate in (0.0, 0.1, 1.0)]
+    assert k[0] > 5 * k[1] > 5 * k[2]
+    assert rows[0.0, "coverage of 95 % intervals"] > 0.9
 
 
 @pytest.mark.slow

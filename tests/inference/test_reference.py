@@ -31,7 +31,7 @@ KERNELS = [
     gq.inference.EllipticalSlice(reference=EP),
     gq.inference.ExactHamiltonian(),
     gq.inference.Independence(reference=EP),
-    TEMPERED,
+    pytest.param(TEMPERED, marks=pytest.mark.slow),
 ]
 
 

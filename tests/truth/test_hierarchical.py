@@ -161,7 +161,7 @@ def simulated_spectrum(prior, n, rng):
     "prior",
     [
         pytest.param(gq.priors.EigenScales(0.5, 2.0), marks=pytest.mark.slow),
-        gq.priors.LearnedSpectrum(),
+        pytest.param(gq.priors.LearnedSpectrum(), marks=pytest.mark.slow),
     ],
     ids=repr,
 )

@@ -100,9 +100,9 @@ def estimate(posterior, method):
 METHODS = [
     ReversibleJump(),
     ReversibleJump("binomial", form="plain", interweave=False, jump=False),  # the paper's
-    ReversibleJump("triangular", reach=5, form="reduced"),
 ]
 SLOW = [
+    ReversibleJump("triangular", reach=5, form="reduced"),
     ReversibleJump("binomial", form="marginal", interweave=False),
     ReversibleJump("uniform", reach=3, form="plain"),
     ReversibleJump("window", reach=3, form="reduced"),
@@ -120,6 +120,7 @@ def test_scale_length_and_soft_labels(method):
     np.testing.assert_array_less(np.abs(found - expected), 4 * error)
 
 
+@pytest.mark.slow
 def test_another_noise_is_another_unit():
     """u = γ f and c = c' / γ²: the same posterior of labels."""
     expected, _ = truth()

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 from scipy.special import log_ndtr, ndtri_exp
 from scipy.stats import binom
 
@@ -45,13 +45,14 @@ class Moves:
         self.target = target
         self.labels = target.labels[:, None]
         self.precisions = target.precisions[:, None]
-        self.log_prior = target.log_prior_truncation()
+        self.log_prior, self.scale_law = target.log_prior_truncation(), target.scale_law
         self.moves_length = np.isfinite(self.log_prior).sum() > 1
         self.walk = proposal in WALKS
         self.reach = REACH[proposal] if reach is None else reach
         self.interweave, self.jump = interweave, jump
         self.steps, self.odds = _walk(proposal, self.reach)
         n_nodes, n_modes = target.eigenvectors.shape
+        self.n_nodes, self.n_modes = n_nodes, n_modes
         self.form = form
         if self.form == "auto":
             sparse = 2 * len(target.labelled) < n_nodes
@@ -68,7 +69,7 @@ class Moves:
 
     def start(self, rng: np.random.Generator, n_chains: int) -> State:
         """Length and scale from their priors, and a field of zero."""
-        target, law = self.target, self.target.scale_law
+        target, law = self.target, self.scale_law
         weights = np.exp(self.log_prior - self.log_prior.max())
         length = 1 + rng.choice(len(weights), size=n_chains, p=weights / weights.sum())
         if law is None:
@@ -82,7 +83,7 @@ class Moves:
 
     def step(self, rng: np.random.Generator, state: State) -> tuple[State, Float[np.ndarray, " C"]]:
         """Noisy labels, then length and coefficients, then the scale; probability of the jump."""
-        n_active = min(int(state.length.max()) + self.reach, self.target.n_modes)
+        n_active = min(int(state.length.max()) + self.reach, self.n_modes)
         cut = self.labels * above(rng, self.margins(state.field))
         noise = rng.normal(size=state.field.shape) if self.all_nodes else np.empty_like(cut)
         noise[self.noisy_nodes] = cut
@@ -96,7 +97,7 @@ class Moves:
         coefficients = np.zeros_like(state.coefficients)
         coefficients[:n_active] = drawn
         field, scale = self.rows[:, : length.max()] @ coefficients[: length.max()], state.scale
-        if (law := self.target.scale_law) is not None:
+        if (law := self.scale_law) is not None:
             squares = (self.precisions * coefficients**2).sum(axis=0)
             scale = rng.gamma(law[0] + length / 2) / (law[1] + squares / 2)
             if self.interweave:
@@ -119,9 +120,9 @@ class Moves:
         series; a mode that labels say nothing about comes from nearly its prior, and goes through.
         """
         length, scale = int(state.length[chain]), state.scale[chain]
-        size = int(np.exp(rng.uniform(0.0, np.log(min(MOST_AT_ONCE, self.target.n_modes)))))
+        size = int(np.exp(rng.uniform(0.0, np.log(min(MOST_AT_ONCE, self.n_modes)))))
         proposed = length + (size if rng.uniform() < 0.5 else -size)
-        if not 1 <= proposed <= self.target.n_modes:
+        if not 1 <= proposed <= self.n_modes:
             return
         part = slice(min(length, proposed), max(length, proposed))
         rows, prior = self.rows[:, part], scale * self.precisions[part, 0]
@@ -134,7 +135,7 @@ class Moves:
         slope = np.exp(-0.5 * margins**2 - 0.5 * np.log(2 * np.pi) - log_cdf)
         force = np.zeros_like(short)
         force[self.noisy_nodes] = labels * slope
-        curvature = float((slope * (slope + margins)).sum()) / self.target.eigenvectors.shape[0]
+        curvature = float((slope * (slope + margins)).sum()) / self.n_nodes
         fitted = curvature + prior
         mean = (rows.T @ force) / fitted
         new = mean + rng.normal(size=len(mean)) / np.sqrt(fitted) if longer else old
@@ -162,7 +163,7 @@ class Moves:
 
         By slice sampling of log c (Neal 2003), the noise integrated out.
         """
-        (shape, rate), margins = self.target.scale_law, self.margins(field)
+        (shape, rate), margins = self.scale_law, self.margins(field)
 
         def log_density(change: Any) -> Any:  # of log c, whose density has one more c
             c = scale * np.exp(change)
@@ -208,25 +209,31 @@ class Moves:
 
         The Cholesky factor of ``diag(c μ) + Q_LᵀQ_L`` has those of all shorter series in it.
         """
-        n_active, prior = len(statistics), state.scale * self.precisions[: len(statistics)]
-        inner = np.repeat(self.gram[None, :n_active, :n_active], len(state.length), axis=0)
-        modes = np.arange(n_active)
-        inner[:, modes, modes] += prior.T
-        lower = np.linalg.cholesky(inner)
-        whitened = np.stack(
-            [solve_triangular(r, t, lower=True) for r, t in zip(lower, statistics.T, strict=True)]
-        )
-        log_root = np.log(np.diagonal(lower, axis1=1, axis2=2))
-        gains = 0.5 * np.log(prior) - log_root.T + 0.5 * whitened.T**2
+        n_active, n_chains = statistics.shape
+        gains, whitened, roots = np.zeros_like(statistics), np.zeros_like(statistics), []
+        for chain, length in enumerate(state.length):
+            m = min(int(length) + self.reach, n_active)  # all that this chain may come to have
+            prior = state.scale[chain] * self.precisions[:m, 0]
+            inner = self.gram[:m, :m].copy()
+            inner[np.arange(m), np.arange(m)] += prior
+            root, failed = lapack.dpotrf(inner, lower=1)
+            if failed:
+                raise np.linalg.LinAlgError(
+                    f"the precision is singular at c = {state.scale[chain]:g}"
+                )
+            white = lapack.dtrtrs(root, statistics[:m, chain], lower=1)[0]
+            gains[:m, chain] = 0.5 * (np.log(prior) + white**2) - np.log(np.diagonal(root))
+            whitened[:m, chain] = white
+            roots.append(root)
         length, acceptance = self._length(rng, state.length, gains)
-        kept = modes < length[:, None]
-        rest = np.maximum(square - np.where(kept, whitened**2, 0.0).sum(axis=1), 1e-300)
-        stretch = np.sqrt(rng.chisquare(len(self.rows), size=len(rest)) / rest)
-        whitened = stretch[:, None] * whitened + rng.normal(size=whitened.shape)
+        kept = np.arange(n_active)[:, None] < length
+        rest = np.maximum(square - np.where(kept, whitened**2, 0.0).sum(axis=0), 1e-300)
+        stretch = np.sqrt(rng.chisquare(len(self.rows), size=n_chains) / rest)
+        whitened = stretch * whitened + rng.normal(size=whitened.shape)
         drawn = np.zeros_like(whitened)
-        for out, r, x, k in zip(drawn, lower, whitened, length, strict=True):
-            out[:k] = solve_triangular(r[:k, :k], x[:k], lower=True, trans=1)
-        return length, drawn.T, acceptance
+        for chain, (root, k) in enumerate(zip(roots, length, strict=True)):
+            drawn[:k, chain] = lapack.dtrtrs(root[:k, :k], whitened[:k, chain], lower=1, trans=1)[0]
+        return length, drawn, acceptance
 
     def _length(
         self,

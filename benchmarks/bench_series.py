@@ -1,0 +1,92 @@
+"""Random series: effective samples a second of the paper's reversible jump and of the default.
+
+Question: on the same posterior, how many effective samples a second of the slowest of k, c, the log
+likelihood and the field at 50 nodes does each sampler give, and has it converged?
+
+    python benchmarks/bench_series.py [--samples 2000]
+
+The paper's: Algorithm 1 with its ratio corrected, z at every node, binomial walk of k, conjugate c
+alone, coefficients drawn anew each step (which favours it). 16 chains each from the prior, warm-up
+of a quarter of the run counted. `MetropolisWithinGibbs(Hamiltonian(), joint=True)`, the library's
+sampler of any learnt prior, runs with compilation counted.
+"""
+
+import argparse
+import json
+import time
+import warnings
+
+import numpy as np
+from scipy.special import ndtr
+
+import graphuq as gq
+from graphuq.inference import Hamiltonian, MetropolisWithinGibbs, ReversibleJump
+from peers import RESULTS
+
+PAPERS = ReversibleJump(proposal="binomial", form="plain", interweave=False, jump=False)
+METHODS = {
+    "the paper's": PAPERS,
+    "without jumps": ReversibleJump(jump=False),
+    "default": ReversibleJump(),
+    "Metropolis within Gibbs": MetropolisWithinGibbs(Hamiltonian(), joint=True),
+}
+CASES = {  # nodes of a path, labels, ρ
+    "path of 500, 400 labels, ρ = 0": (500, 400, 0.0),
+    "path of 500, 400 labels, ρ = 0.04": (500, 400, 0.04),
+    "path of 500, 20 labels, ρ = 0.04": (500, 20, 0.04),
+}
+
+
+def posterior_of(n_nodes, n_labels, rate):
+    """The path of the paper's §5.1."""
+    rng = np.random.default_rng(0)
+    graph = gq.graphs.path_graph(n_nodes)
+    spectrum = gq.laplacian_spectrum(graph, "unnormalized", n_nodes)
+    k = np.arange(1, n_nodes)
+    f = spectrum.eigenvectors @ np.append(0.0, np.sqrt(n_nodes) * k**-1.5 * np.sin(k))
+    nodes = np.sort(rng.choice(n_nodes, n_labels, replace=False))
+    labels = np.where(rng.uniform(size=n_nodes) < ndtr(f), 1, -1)[nodes]
+    prior = gq.priors.RandomSeries(truncation_rate=rate)
+    return gq.Posterior(spectrum, prior, gq.likelihoods.Probit(1.0), nodes, labels)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--samples", type=int, default=2000)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = []
+    print(f"{'':36}{'seconds':>9}{'R-hat':>8}{'least ESS/s':>13}{'times':>8}   k: 5, 50, 95 %")
+    for name, case in CASES.items():
+        posterior, base = posterior_of(*case), None
+        print(name)
+        for method, sampler in METHODS.items():
+            n = options.samples // (10 if method == "Metropolis within Gibbs" else 1)
+            began = time.perf_counter()
+            result = gq.infer(posterior, sampler, n_samples=n, n_chains=16, n_warmup=n // 4)
+            seconds = time.perf_counter() - began
+            least = min(row["ess_bulk"] for row in result.convergence_table().values())
+            base = least / seconds if base is None else base
+            k = np.quantile(result.hyperparameters["truncation"], [0.05, 0.5, 0.95])
+            rhat = result.diagnostics.rhat
+            print(
+                f"  {method:34}{seconds:9.1f}{rhat:8.3f}{least / seconds:13.1f}"
+                f"{least / seconds / base:8.1f}   {', '.join(f'{x:.0f}' for x in k)}",
+                flush=True,
+            )
+            rows.append(
+                {
+                    "case": name,
+                    "method": method,
+                    "seconds": seconds,
+                    "rhat": rhat,
+                    "ess a second": least / seconds,
+                    "k": k.tolist(),
+                }
+            )
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / "series.json").write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
