@@ -161,7 +161,7 @@ def Gamma(shape: float | int, rate: float | int) -> Distribution:
         warnings.warn(
             f"Gamma({shape:g}, {rate:g}) has infinite mass, and so has the posterior of a scale "
             "with it: labels never rule out a field that is zero (rate 0) or without bound "
-            "(shape 0). Chains may look settled and are not; Gamma(0.1, 0.001) is proper.",
+            "(shape 0). Chains may look settled and are not; Gamma(1, 0.001) is proper.",
             ImproperPriorWarning,
             stacklevel=2,
         )

@@ -12,7 +12,7 @@ FORMS = ("marginal", "reduced", "plain")
 WALKS = ("binomial", "uniform", "triangular")
 REACH = {"window": 32, **dict.fromkeys(WALKS, 2)}  # where the user gives none
 SLICE = 3.0  # width of the first bracket about log c
-TINY = 1e-200  # of c: an improper posterior may go there
+TINY = 1e-16  # of c, in units of the noise: an improper posterior may go there
 MOST_AT_ONCE = 256  # modes that a jump adds or drops
 DEAR_SETUP = 4_000  # eigenpairs from which their Gram matrix and its root cost more than they save
 

@@ -33,10 +33,11 @@ class RandomSeries(Prior):
 
     Parameters
     ----------
-    scale : float or Distribution, default Gamma(0.1, 0.001)
+    scale : float or Distribution, default Gamma(1, 0.001)
         c > 0, a precision whose size depends on the graph: about 200 on a path of 500 nodes, where
-        ``Gamma(1, 1)`` would decide by itself that k is 3. The default is proper, and its posterior
-        hardly differs from that of the paper's ``Gamma(0, 0)``, which is not.
+        ``Gamma(1, 1)`` would decide by itself that k is 3. The default is flat where labels speak,
+        and proper; the paper's ``Gamma(0, 0)`` is not, and labels that modes can part then have
+        fields without bound.
     exponent : float, default 1.0
         q ≥ 0.
     truncation : int or Distribution, optional
@@ -53,7 +54,7 @@ class RandomSeries(Prior):
     (1.0, 10.0)
     """
 
-    scale: Hyperparameter = parameter(Gamma(0.1, 0.001))
+    scale: Hyperparameter = parameter(Gamma(1.0, 0.001))
     exponent: Hyperparameter = parameter(1.0)
     truncation: Hyperparameter = parameter(None)
     truncation_rate: float | None = eqx.field(default=None)

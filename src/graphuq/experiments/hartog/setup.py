@@ -40,7 +40,7 @@ def improper() -> Distribution:
         return Gamma(0.0, 0.0)
 
 
-PROPER = Gamma(0.1, 0.001)  # the library's default; beside 1/c it makes no difference
+PROPER = Gamma(1.0, 0.001)  # the library's default
 
 
 def run(posterior: Posterior, method: ReversibleJump, **options: Any) -> Result:
