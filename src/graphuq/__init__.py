@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from graphuq.classifier import GraphClassifier
     from graphuq.errors import GraphuqError, GraphuqWarning
     from graphuq.evidence import EvidenceMaximum, maximize_evidence
+    from graphuq.growing import growing_posterior
     from graphuq.hyperparameters import (
         DiscreteUniform,
         Distribution,
@@ -47,6 +48,7 @@ _MODULE_OF = {
     "GraphuqWarning": "errors",
     "EvidenceMaximum": "evidence",
     "maximize_evidence": "evidence",
+    "growing_posterior": "growing",
     "DiscreteUniform": "hyperparameters",
     "Distribution": "hyperparameters",
     "Gamma": "hyperparameters",
@@ -87,6 +89,7 @@ __all__ = [
     "datasets",
     "fiedler_signs",
     "graphs",
+    "growing_posterior",
     "infer",
     "inference",
     "laplacian_spectrum",

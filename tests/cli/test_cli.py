@@ -82,7 +82,7 @@ def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
     assert "--noise-std: 0.1 with Probit(0.2); give it there instead" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("kind", ["parquet", "npz"])
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("npz", marks=pytest.mark.slow)])
 def test_other_formats_give_the_same(kind, csv, tmp_path):
     other = tmp_path / f"moons.{kind}"
     table = pd.read_csv(csv, keep_default_na=False)

@@ -31,7 +31,7 @@ KERNELS = [
     gq.inference.EllipticalSlice(reference=EP),
     gq.inference.ExactHamiltonian(),
     gq.inference.Independence(reference=EP),
-    pytest.param(TEMPERED, marks=pytest.mark.slow),
+    TEMPERED,
 ]
 
 
@@ -44,7 +44,10 @@ def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABE
 # Those that move about the prior are under this law elsewhere as well.
 @pytest.mark.parametrize(
     "kernel",
-    [k if k.reference else pytest.param(k, marks=pytest.mark.slow) for k in KERNELS],
+    [
+        k if k.reference and k is not TEMPERED else pytest.param(k, marks=pytest.mark.slow)
+        for k in KERNELS
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("tail", [pytest.param(None, marks=pytest.mark.slow), 0.8])

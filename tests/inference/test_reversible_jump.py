@@ -153,3 +153,19 @@ def test_soft_labels_of_step_likelihoods(likelihood, low, high):
     plus = result.class_probabilities[unlabelled, 1]
     found = result.soft_label_mean[unlabelled]
     np.testing.assert_allclose(found, low + (high - low) * plus, atol=1e-12)
+
+
+def test_eigenpairs_come_on_demand():
+    """As many as k uses, and no more than allowed."""
+    graph, labelled = gq.graphs.path_graph(300), np.arange(0, 300, 2)
+    labels = np.where(np.sin(labelled / 8) > 0, 1, -1)  # a dozen changes: so many modes and more
+    model = (gq.likelihoods.Probit(1.0), labelled, labels)
+    prior = gq.priors.RandomSeries(truncation_rate=0.1)
+    found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=15)
+    assert found.spectrum.n_eigenpairs == 30  # k is 14 to 24
+    found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=15, most=20)
+    assert found.spectrum.n_eigenpairs == 20
+    with pytest.raises(IncompatibleParts, match="no random length"):
+        gq.growing_posterior(graph, gq.priors.Matern(truncation=9), *model)
+    with pytest.raises(InvalidInput, match="most"):
+        gq.growing_posterior(graph, gq.priors.RandomSeries(), *model, n_eigenpairs=20, most=10)
