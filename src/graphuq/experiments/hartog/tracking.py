@@ -65,7 +65,7 @@ def figure6(context: Context) -> Outcome:
         for t, f in enumerate(labels)
     ]
     text = f"{labels.size} pixels in {len(labels)} frames, {(labels == 0).mean():.1%} missing."
-    return Outcome(rows, text, _pictures(labels, "coolwarm_r", (-1, 1), "label (0: missing)"))
+    return Outcome(rows, text, _pictures(labels, "coolwarm_r", (-1.0, 1.0), "label (0: missing)"))
 
 
 def figure7(context: Context) -> Outcome:
@@ -106,10 +106,10 @@ def figure8(context: Context) -> Outcome:
     state = "converged" if worst < 1.01 else "NOT converged"
     text = (
         f"{found.soft.size} nodes in {found.seconds:.0f} s and {found.peak_gb:.1f} GB; "
-        f"{state} (R-hat {worst:.2f}): the chains differ in k ({int(k.min())} to {int(k.max())}, "
-        f"of at most {rows[0]['eigenpairs']})."
+        f"{state} (R-hat {worst:.2f}); k from {int(k.min())} to {int(k.max())} of at most "
+        f"{rows[0]['eigenpairs']}."
     )
-    return Outcome(rows, text, _pictures(found.soft, "Greys", (0, 1), "probability"))
+    return Outcome(rows, text, _pictures(found.soft, "Greys", (0.0, 1.0), "probability"))
 
 
 def figure9(context: Context) -> Outcome:
@@ -134,7 +134,7 @@ def figure9(context: Context) -> Outcome:
         f"({np.mean([r['share in error'] for r in rows]):.2%}); of the second ball in frame 5 "
         f"{taken:.0%} are taken for the object."
     )
-    return Outcome(rows, text, _pictures(located, "Greys", (0, 1), "estimated location"))
+    return Outcome(rows, text, _pictures(located, "Greys", (0.0, 1.0), "estimated location"))
 
 
 def figure10(context: Context) -> Outcome:
@@ -160,7 +160,7 @@ def figure10(context: Context) -> Outcome:
         + "."
     )
     top = float(np.quantile(width, 0.999))
-    return Outcome(rows, text, _pictures(width, "hot", (0, top), "width of the 95 % interval"))
+    return Outcome(rows, text, _pictures(width, "hot", (0.0, top), "width of the 95 % interval"))
 
 
 def _pictures(maps: np.ndarray, cmap: str, limits: tuple[float, float], label: str) -> Figure:
