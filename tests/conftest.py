@@ -6,6 +6,7 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import graphuq as gq
 
@@ -22,6 +23,12 @@ def compiled_code(tmp_path_factory):
     jax.config.update("jax_compilation_cache_dir", str(shared / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers that each use all cores wait for each other: some tests took eight times as long.
+    threadpool_limits(1, user_api="blas")
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of commands that tests start
 
 
 @pytest.hookimpl(tryfirst=True)
