@@ -1,7 +1,5 @@
-"""Drives any kernel: warm-up, many chains, thinning, progress, checkpoints, stopping."""
+"""Runs many chains of a kernel side by side, compiled; adapts step sizes in warm-up."""
 
-import dataclasses
-import time
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -12,16 +10,15 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.inference.base import Kernel, State, WhiteTarget, with_dtype
-from graphuq.inference.checkpoint import Checkpoint
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
     StopRule,
     check_lengths,
     check_memory,
-    is_check,
     seed_number,
 )
+from graphuq.inference.driver import Block, drive
 from graphuq.progress import Progress
 
 
@@ -100,46 +97,32 @@ def run_chains(
         If the checkpoint cannot be written, is corrupt, or is of another run.
     """
     check_lengths(n_samples, n_chains, n_warmup, thin, precision)
-    began = time.perf_counter()
-    seed = seed_number(seed)
-    dtype = np.dtype(precision)
+    seed, dtype = seed_number(seed), np.dtype(precision)
     kernel = kernel.suited_to(target)
     n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
     check_memory(n_chains, n_samples, target.dimension, dtype)
-    file = Checkpoint(checkpoint, target, kernel, n_chains, n_warmup, thin, seed, precision)
+    fingerprint = (target, kernel, n_chains, n_warmup, thin, seed, precision)
     with jax.enable_x64(precision == "float64"):
         target, kernel = with_dtype(target, dtype), with_dtype(kernel, dtype)
         key_start, key_chains = jax.random.split(jax.random.key(seed))
         keys = jax.random.split(key_chains, n_chains)
-        # One name for both, so that an interruption finds them in step with each other.
-        run = _from_leaves(file.load()) or (
-            _initial(jax.random.split(key_start, n_chains), target, kernel),
-            [],
+
+        def advance(_: int, position: _Position) -> Block:
+            moved, kept = _run_block(keys, position, target, kernel, n_warmup, thin)
+            return Block(moved, _Kept(*map(np.asarray, kept)), BLOCK * thin, thin)
+
+        return drive(
+            lambda: _initial(jax.random.split(key_start, n_chains), target, kernel),
+            advance,
+            lambda position, kept: _collect(position, kept, n_warmup, thin),
+            _Kept,
+            n_samples=n_samples,
+            n_warmup=n_warmup,
+            stop=stop,
+            progress=progress,
+            checkpoint=checkpoint,
+            fingerprint=fingerprint,
         )
-        stopped_by = "fixed length"
-        try:
-            while (done := sum(k.white.shape[1] for k in run[1])) < n_samples:
-                reason = None
-                if stop is not None and is_check(done):
-                    reason = stop(_collect(*run, n_samples, n_warmup, thin))
-                if reason is not None:
-                    stopped_by = reason
-                    break
-                moved, computed = _run_block(keys, run[0], target, kernel, n_warmup, thin)
-                block = _Kept(*(np.asarray(leaf) for leaf in computed))
-                n_steps = int(moved.n_steps)
-                run = moved, [*run[1], block] if n_steps > n_warmup else run[1]
-                if progress is not None:
-                    phase = "warm-up" if n_steps <= n_warmup else "sampling"
-                    total = n_warmup + n_samples * thin
-                    acceptance = float(np.mean(block.acceptance))
-                    progress(phase, min(n_steps, total), total, acceptance)
-                if file.due:
-                    file.save(_leaves(*run))
-        finally:
-            file.save(_leaves(*run))
-        draws = _collect(*run, n_samples, n_warmup, thin)
-    return dataclasses.replace(draws, stopped_by=stopped_by, seconds=time.perf_counter() - began)
 
 
 @eqx.filter_jit
@@ -197,41 +180,16 @@ def _adapt(
     return _Position(states, log_step, total, count, t)
 
 
-def _collect(
-    position: _Position, kept: list[_Kept], n_samples: int, n_warmup: int, thin: int
-) -> Draws:
-    white, log_likelihood, acceptance = (
-        np.concatenate(parts, axis=1)[:, :n_samples] for parts in zip(*kept, strict=True)
-    )
+def _collect(position: _Position, kept: _Kept, n_warmup: int, thin: int) -> Draws:
     steps = np.exp(np.atleast_1d(np.asarray(position.log_step)))
-    blocks = acceptance if acceptance.ndim > 2 else None
+    blocks = kept.acceptance if kept.acceptance.ndim > 2 else None
     return Draws(
-        white=white,
-        log_likelihood=log_likelihood,
-        acceptance=acceptance if blocks is None else acceptance[..., 0],
+        white=kept.white,
+        log_likelihood=kept.log_likelihood,
+        acceptance=kept.acceptance if blocks is None else blocks[..., 0],
         block_acceptance=blocks,
         block_step_sizes=None if blocks is None else steps,
         step_size=float(steps[0]),
         n_warmup=n_warmup,
         thin=thin,
     )
-
-
-def _leaves(position: _Position, kept: list[_Kept]) -> dict[str, Any]:
-    """The run as named arrays."""
-    leaves: dict[str, Any] = {
-        f"position{i}": np.asarray(x) for i, x in enumerate(jax.tree.leaves(position))
-    }
-    if kept:
-        joined = (np.concatenate(parts, axis=1) for parts in zip(*kept, strict=True))
-        leaves |= dict(zip(_Kept._fields, joined, strict=True))
-    return leaves
-
-
-def _from_leaves(leaves: dict[str, np.ndarray]) -> tuple[_Position, list[_Kept]] | None:
-    if not leaves:
-        return None
-    parts = [jnp.asarray(leaves[f"position{i}"]) for i in range(6)]
-    position = _Position(State(parts[0], parts[1]), *parts[2:])
-    kept = [_Kept(*(leaves[name] for name in _Kept._fields))] if "white" in leaves else []
-    return position, kept

@@ -1,6 +1,5 @@
 """Independence sampling: proposals from a Gaussian that is close to the posterior."""
 
-import time
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,16 +10,15 @@ from scipy.linalg import solve_triangular
 
 from graphuq.errors import require
 from graphuq.inference.base import Approximation, Gaussian, Sampler, WhiteTarget, with_dtype
-from graphuq.inference.checkpoint import Checkpoint
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
     StopRule,
     check_lengths,
     check_memory,
-    is_check,
     seed_number,
 )
+from graphuq.inference.driver import Block, drive, joined
 from graphuq.progress import Progress
 from graphuq.target import log_likelihoods
 
@@ -87,70 +85,66 @@ class Independence(Sampler):
         """
         check_lengths(n_samples, n_chains, n_warmup, 1 if thin is None else thin, precision)
         check_memory(n_chains, n_samples, target.dimension, np.dtype(np.float64))
-        began, seed, stopped_by = time.perf_counter(), seed_number(seed), "fixed length"
+        seed = seed_number(seed)
         n_warmup = -(-n_warmup // BLOCK) * BLOCK
         about = None if gaussian is None else (gaussian.seen_mean, gaussian.seen_covariance)
-        file = Checkpoint(
-            checkpoint, (target, about), self, n_chains, n_warmup, thin, seed, precision
-        )
 
-        def advance(run: _Run, n_blocks: int) -> tuple[_Run, _State, Float[np.ndarray, "S C"]]:
-            """So many blocks of steps on: where the run is then, all states, and acceptances."""
+        def proposed(rng: np.random.Generator, n_steps: int) -> _State:
+            n = n_steps * n_chains
+            found = self._proposed(target, gaussian, rng, n, precision)
+            return found.shaped(n_steps, n_chains)
+
+        def start() -> _Position:
+            rng = np.random.default_rng([seed % 2**63, 0])  # seeds may be negative
+            return _Position(proposed(rng, 1).at(0), np.asarray(thin or MANY))
+
+        def advance(n_steps: int, position: _Position) -> Block:
+            """A block of steps of warm-up, or as many as make a block of draws."""
+            warms = n_steps < n_warmup
+            state, apart = position.state, int(position.thin)
             blocks, acceptances = [], []
-            n_steps, state = run.n_steps, run.state
-            for _ in range(n_blocks):
-                rng = np.random.default_rng([seed % 2**63, n_steps])  # seeds may be negative
-                proposed = self._proposed(target, gaussian, rng, BLOCK * n_chains, precision)
-                states, acceptance = _metropolis(rng, state, proposed.shaped(BLOCK, n_chains))
-                n_steps, state = n_steps + BLOCK, states.at(-1)
+            for made in range(0, BLOCK if warms else BLOCK * apart, BLOCK):
+                rng = np.random.default_rng([seed % 2**63, n_steps + made + 1])
+                states, acceptance = _metropolis(rng, state, proposed(rng, BLOCK))
+                state = states.at(-1)
                 blocks.append(states)
                 acceptances.append(acceptance)
-            if progress is not None:
-                phase = "warm-up" if n_steps <= n_warmup else "sampling"
-                total = n_warmup + n_samples * (run.thin or MANY)
-                progress(phase, min(n_steps, total), total, float(np.mean(acceptances)))
-            moved = run._replace(n_steps=n_steps, state=state)
-            return moved, _joined(blocks, axis=0), np.concatenate(acceptances)
-
-        def collected() -> Draws:
-            found = _joined(run.kept, axis=1)
-            return Draws(
-                white=found.white[:, :n_samples],
-                log_likelihood=found.log_likelihood[:, :n_samples],
-                acceptance=found.acceptance[:, :n_samples],
-                step_size=1.0,
-                n_warmup=n_warmup,
-                thin=int(run.thin or MANY),
-                stopped_by=stopped_by,
-                seconds=time.perf_counter() - began,
-                reference=gaussian,
-                log_ratio=None if gaussian is None else found.log_ratio[:, :n_samples],
-            )
-
-        # One name for all that changes, so that an interruption finds it in step with itself.
-        run = _Run.of(file.load()) or _Run(0, thin, None, ())
-        try:
-            while run.n_steps < n_warmup:
-                run, _, acceptance = advance(run, 1)
+            states, acceptance = joined(tuple(blocks), axis=0), np.concatenate(acceptances)
+            if warms:
                 if thin is None:
                     accepted = acceptance.mean()
-                    run = run._replace(thin=next(n for least, n in THINS if accepted >= least))
-            apart = run.thin or MANY
-            while (done := sum(block.white.shape[1] for block in run.kept)) < n_samples:
-                reason = stop(collected()) if stop is not None and is_check(done) else None
-                if reason is not None:
-                    stopped_by = reason
-                    break
-                moved, states, acceptance = advance(run, apart)
-                leaves = (leaf[apart - 1 :: apart] for leaf in states[:3])
+                    apart = next(n for least, n in THINS if accepted >= least)
+                leaves, means = states[:3], acceptance
+            else:
+                leaves = tuple(leaf[apart - 1 :: apart] for leaf in states[:3])
                 means = acceptance.reshape(BLOCK, apart, n_chains).mean(axis=1)
-                block = _Kept(*(np.swapaxes(leaf, 0, 1) for leaf in (*leaves, means)))
-                run = moved._replace(kept=(*run.kept, block))
-                if file.due:
-                    file.save(run.arrays())
-        finally:
-            file.save(run.arrays())
-        return collected()
+            kept = _Kept(*(np.swapaxes(leaf, 0, 1) for leaf in (*leaves, means)))
+            return Block(_Position(state, np.asarray(apart)), kept, len(acceptance), apart)
+
+        def collect(position: _Position, kept: _Kept) -> Draws:
+            return Draws(
+                white=kept.white,
+                log_likelihood=kept.log_likelihood,
+                acceptance=kept.acceptance,
+                step_size=1.0,
+                n_warmup=n_warmup,
+                thin=int(position.thin),
+                reference=gaussian,
+                log_ratio=None if gaussian is None else kept.log_ratio,
+            )
+
+        return drive(
+            start,
+            advance,
+            collect,
+            _Kept,
+            n_samples=n_samples,
+            n_warmup=n_warmup,
+            stop=stop,
+            progress=progress,
+            checkpoint=checkpoint,
+            fingerprint=((target, about), self, n_chains, n_warmup, thin, seed, precision),
+        )
 
     def _proposed(
         self,
@@ -215,33 +209,11 @@ class _Kept(NamedTuple):
     acceptance: Any
 
 
-class _Run(NamedTuple):
-    """Where the run stands: enough to go on from."""
+class _Position(NamedTuple):
+    """Where the chains are, and how many proposals make a draw."""
 
-    n_steps: int
-    thin: int | None
-    state: _State | None
-    kept: tuple[_Kept, ...]
-
-    def arrays(self) -> dict[str, Any]:
-        """Named, for a file."""
-        kept = _joined(self.kept, axis=1)._asdict() if self.kept else {}
-        state = {f"state{i}": leaf for i, leaf in enumerate(self.state or ())}
-        return {"n_steps": self.n_steps, "thin": self.thin or 0, **state, **kept}
-
-    @classmethod
-    def of(cls, arrays: dict[str, np.ndarray]) -> "_Run | None":
-        """The run of a file."""
-        if not arrays:
-            return None
-        state = _State(*(arrays[f"state{i}"] for i in range(4))) if "state0" in arrays else None
-        kept = (_Kept(*(arrays[name] for name in _Kept._fields)),) if "white" in arrays else ()
-        return cls(int(arrays["n_steps"]), int(arrays["thin"]) or None, state, kept)
-
-
-def _joined(parts: Any, axis: int) -> Any:
-    """Tuples of arrays as one such tuple."""
-    return type(parts[0])(*(np.concatenate(leaf, axis) for leaf in zip(*parts, strict=True)))
+    state: _State
+    thin: Any
 
 
 def _log_normal(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
@@ -250,17 +222,11 @@ def _log_normal(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
 
 
 def _metropolis(
-    rng: np.random.Generator, state: _State | None, proposed: _State
+    rng: np.random.Generator, state: _State, proposed: _State
 ) -> tuple[_State, Float[np.ndarray, "S C"]]:
     """States after each step, and the probability that its proposal was accepted with."""
     n_steps, n_chains = proposed.log_weight.shape
-    before = _State(*(leaf[:1] for leaf in proposed)) if state is None else state
-    points = _State(
-        *(
-            np.concatenate([old.reshape(1, *new.shape[1:]), new])
-            for old, new in zip(before, proposed, strict=True)
-        )
-    )
+    points = joined((_State(*(leaf[None] for leaf in state)), proposed), axis=0)
     at: Int[np.ndarray, "S C"] = np.zeros((n_steps + 1, n_chains), dtype=np.int64)
     acceptance, chains = np.empty((n_steps, n_chains)), np.arange(n_chains)
     log_uniform = np.log(rng.uniform(size=(n_steps, n_chains)))

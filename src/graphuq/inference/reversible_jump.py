@@ -1,24 +1,22 @@
 """Gibbs sampling of a probit series whose length is drawn too: reversible jump."""
 
-import time
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from graphuq.errors import require
 from graphuq.hyperparameters import is_learnt
 from graphuq.inference.base import Approximation, Gaussian, Sampler
-from graphuq.inference.checkpoint import Checkpoint
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
     StopRule,
     check_lengths,
     check_memory,
-    is_check,
     seed_number,
 )
+from graphuq.inference.driver import Block, drive
 from graphuq.inference.moves import FORMS, WALKS, Kept, Moves, State
 from graphuq.progress import Progress
 
@@ -66,6 +64,7 @@ class ReversibleJump(Sampler):
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     usual_warmup: ClassVar[int] = 500
+    in_double: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         known = ("window", *WALKS)
@@ -107,16 +106,13 @@ class ReversibleJump(Sampler):
         thin = 1 if thin is None else thin
         check_lengths(n_samples, n_chains, n_warmup, thin, precision)
         check_memory(n_chains, n_samples, target.n_modes, np.dtype(np.float64))
-        began, seed, stopped_by = time.perf_counter(), seed_number(seed), "fixed length"
-        apart = BLOCK * thin
+        seed, apart = seed_number(seed), BLOCK * thin
         n_warmup = -(-n_warmup // apart) * apart
-        file = Checkpoint(checkpoint, target, self, n_chains, n_warmup, thin, seed, "jump")
         moves = Moves(target, self.proposal, self.reach, self.form, self.interweave, self.jump)
 
-        def advance(run: _Run) -> tuple[State, Kept]:
-            rng = np.random.default_rng([seed % 2**63, run.n_steps + 1])
-            state, kept = run.state, []
-            acceptance = np.zeros(n_chains)
+        def advance(n_steps: int, state: State) -> Block:
+            rng = np.random.default_rng([seed % 2**63, n_steps + 1])  # seeds may be negative
+            kept, acceptance = [], np.zeros(n_chains)
             for step in range(apart):
                 state, accepted = moves.step(rng, state)
                 acceptance += accepted / thin
@@ -124,75 +120,33 @@ class ReversibleJump(Sampler):
                     kept.append(moves.kept(state, acceptance))
                     acceptance = np.zeros(n_chains)
             found = Kept(*(np.stack(leaf, axis=1) for leaf in zip(*kept, strict=True)))
-            if progress is not None:
-                n_steps = run.n_steps + apart
-                total = n_warmup + n_samples * thin
-                phase = "warm-up" if n_steps <= n_warmup else "sampling"
-                progress(phase, min(n_steps, total), total, float(found.acceptance.mean()))
-            return state, found
+            return Block(state, found, apart, thin)
 
-        def collected() -> Draws:
-            found = _joined(run.kept)
-            learnt = {"scale": found.scale, "truncation": found.length.astype(np.float64)}
+        def collect(_: State, kept: Kept) -> Draws:
+            learnt = {"scale": kept.scale, "truncation": kept.length.astype(np.float64)}
             return Draws(
-                white=found.coefficients[:, :n_samples],
-                log_likelihood=found.log_likelihood[:, :n_samples],
-                acceptance=found.acceptance[:, :n_samples],
+                white=kept.coefficients,
+                log_likelihood=kept.log_likelihood,
+                acceptance=kept.acceptance,
                 step_size=float(moves.reach),
                 n_warmup=n_warmup,
                 thin=thin,
-                stopped_by=stopped_by,
-                seconds=time.perf_counter() - began,
                 hyperparameters={
-                    name: learnt[name][:, :n_samples]
-                    for name in ("scale", "truncation")
+                    name: values
+                    for name, values in learnt.items()
                     if is_learnt(getattr(target, name))
                 },
             )
 
-        start = moves.start(np.random.default_rng([seed % 2**63, 0]), n_chains)
-        run = _Run.of(file.load()) or _Run(0, start, ())
-        try:
-            while run.n_steps < n_warmup:
-                run = _Run(run.n_steps + apart, advance(run)[0], ())
-                if file.due:
-                    file.save(run.arrays())
-            while (done := sum(block.scale.shape[1] for block in run.kept)) < n_samples:
-                reason = stop(collected()) if stop is not None and is_check(done) else None
-                if reason is not None:
-                    stopped_by = reason
-                    break
-                state, found = advance(run)
-                run = _Run(run.n_steps + apart, state, (*run.kept, found))
-                if file.due:
-                    file.save(run.arrays())
-        finally:
-            file.save(run.arrays())
-        return collected()
-
-
-class _Run(NamedTuple):
-    """Where the run stands: enough to go on from."""
-
-    n_steps: int
-    state: State
-    kept: tuple[Kept, ...]
-
-    def arrays(self) -> dict[str, Any]:
-        """Named, for a file."""
-        kept = _joined(self.kept)._asdict() if self.kept else {}
-        state = {f"state{i}": leaf for i, leaf in enumerate(self.state)}
-        return {"n_steps": self.n_steps, **state, **kept}
-
-    @classmethod
-    def of(cls, arrays: dict[str, np.ndarray]) -> "_Run | None":
-        """The run of a file."""
-        if not arrays:
-            return None
-        state = State(*(arrays[f"state{i}"] for i in range(len(State._fields))))
-        kept = (Kept(*(arrays[name] for name in Kept._fields)),) if "scale" in arrays else ()
-        return cls(int(arrays["n_steps"]), state, kept)
-
-
-def _joined(parts: tuple[Kept, ...]) -> Kept:
-    return Kept(*(np.concatenate(leaf, axis=1) for leaf in zip(*parts, strict=True)))
+        return drive(
+            lambda: moves.start(np.random.default_rng([seed % 2**63, 0]), n_chains),
+            advance,
+            collect,
+            Kept,
+            n_samples=n_samples,
+            n_warmup=n_warmup,
+            stop=stop,
+            progress=progress,
+            checkpoint=checkpoint,
+            fingerprint=(target, self, n_chains, n_warmup, thin, seed),
+        )
