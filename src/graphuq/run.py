@@ -162,7 +162,7 @@ def infer(
         )
     _demand_a_fit(posterior, draws)
     _warn_of_limit(posterior, draws)
-    result = _report(posterior, method, draws, seed, precision)
+    result = _report(posterior, method, draws, seed, "float64" if method.in_double else precision)
     warn_unless_converged(result.diagnostics)
     return result
 

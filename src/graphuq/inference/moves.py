@@ -129,7 +129,7 @@ class Moves:
         field, old = state.field[:, chain], state.coefficients[part, chain]
         longer = proposed > length
         short = field if longer else field - rows @ old
-        labels = self.labels[:, chain % self.labels.shape[1]]
+        labels = np.broadcast_to(self.labels, (len(self.labels), len(state.length)))[:, chain]
         margins = labels * short[self.noisy_nodes]
         log_cdf = log_ndtr(margins)
         slope = np.exp(-0.5 * margins**2 - 0.5 * np.log(2 * np.pi) - log_cdf)
