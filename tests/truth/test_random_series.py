@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 import graphuq as gq
 from graphuq.errors import NotConvergedWarning
-from graphuq.inference import MetropolisWithinGibbs, ReversibleJump, moves
+from graphuq.inference import MetropolisWithinGibbs, ReversibleJump, moves, whitened_moves
 from graphuq.summaries.marginals import QUANTILE_DRAWS
 
 N, RATE, EXPONENT = 20, 0.15, 1.0
@@ -100,6 +100,7 @@ def estimate(posterior, method):
 
 METHODS = [
     ReversibleJump(),
+    ReversibleJump(whitened=True),
     ReversibleJump("binomial", form="reduced", interweave=False, jump=False),
 ]
 SLOW = [
@@ -145,6 +146,24 @@ def test_the_printed_ratio_fails(monkeypatch):
 
 
 @pytest.mark.slow
+def test_a_jump_that_forgets_its_jacobian_fails(monkeypatch):
+    """Negative control."""
+    monkeypatch.setattr(whitened_moves.Factor, "log_diagonal", np.zeros((1, 1)))
+    expected, _ = truth()
+    found, error, _ = estimate(series(), ReversibleJump(whitened=True))
+    assert (np.abs(found - expected) > 4 * error).any()
+
+
+@pytest.mark.slow
+def test_a_diagonal_metric_does_too(monkeypatch):
+    """As with many eigenpairs."""
+    monkeypatch.setattr(whitened_moves, "DEAR_FACTOR", 1)
+    expected, _ = truth()
+    found, error, _ = estimate(series(), ReversibleJump(whitened=True))
+    np.testing.assert_array_less(np.abs(found - expected), 4 * error)
+
+
+@pytest.mark.slow
 def test_intervals_hold_what_they_say():
     """P(f_i below either end of its 95 % interval), by orthant probabilities."""
     _, evidence = truth()
@@ -159,7 +178,14 @@ def test_intervals_hold_what_they_say():
             assert abs(below / evidence - share) < 4 * np.sqrt(of_chains + of_quantile)
 
 
-@pytest.mark.parametrize("method", [ReversibleJump(), ReversibleJump("binomial", form="plain")])
+@pytest.mark.parametrize(
+    "method",
+    [
+        ReversibleJump(),
+        ReversibleJump("binomial", form="plain"),
+        ReversibleJump(form="plain", whitened=True),
+    ],
+)
 def test_labels_drawn_in_turn_leave_the_prior(method):
     """Geweke's joint test, on independent chains: what starts in equilibrium stays there."""
     assert prior_is_left(method)
@@ -177,6 +203,8 @@ def prior_is_left(method, n_chains=2000, n_steps=40):
     chains = moves.Moves(
         target, method.proposal, method.reach, method.form, method.interweave, method.jump
     )
+    whitened = whitened_moves.WhitenedMoves(target, chains.rows, chains.noisy_nodes)
+    tuning = whitened.start()._replace(scale=np.asarray(1.5), centre=rng.normal(size=N))
     _, _, p_k = quadrature()
     k = 1 + rng.choice(N, size=n_chains, p=p_k)
     c = SCALE.law.rvs(n_chains, random_state=rng)
@@ -186,6 +214,10 @@ def prior_is_left(method, n_chains=2000, n_steps=40):
     for _ in range(n_steps):
         field = state.field[chains.noisy_nodes]
         chains.labels = np.where(rng.uniform(size=field.shape) < ndtr(field), 1.0, -1.0)
+        if method.whitened:
+            whitened.labels = chains.labels
+            state, _ = whitened.trajectory(rng, state, tuning)
+            state = whitened.jump(rng, state, tuning, chains.log_prior)
         state, _ = chains.step(rng, state)
     counts = np.bincount(state.length, minlength=N + 1)[1:]
     merged = np.append(counts[:12], counts[12:].sum())

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import lapack
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import erfcx, log_ndtr, ndtri_exp
 from scipy.stats import binom
 
 FORMS = ("marginal", "reduced", "plain")
@@ -14,6 +14,8 @@ REACH = {"window": 32, **dict.fromkeys(WALKS, 2)}  # where the user gives none
 SLICE = 3.0  # width of the first bracket about log c
 TINY = 1e-16  # of c, in units of the noise: an improper posterior may go there
 MOST_AT_ONCE = 256  # modes that a jump adds or drops
+FAR = 9.0  # standard deviations from which log Φ is zero to rounding
+ROOT_HALF = float(np.sqrt(0.5))
 DEAR_SETUP = 4_000  # eigenpairs from which their Gram matrix and its root cost more than they save
 
 
@@ -131,16 +133,15 @@ class Moves:
         short = field if longer else field - rows @ old
         labels = np.broadcast_to(self.labels, (len(self.labels), len(state.length)))[:, chain]
         margins = labels * short[self.noisy_nodes]
-        log_cdf = log_ndtr(margins)
-        slope = np.exp(-0.5 * margins**2 - 0.5 * np.log(2 * np.pi) - log_cdf)
+        slope = label_slope(margins)
         force = np.zeros_like(short)
         force[self.noisy_nodes] = labels * slope
-        curvature = float((slope * (slope + margins)).sum()) / self.n_nodes
+        curvature = float(label_curvature(slope, margins).sum()) / self.n_nodes
         fitted = curvature + prior
         mean = (rows.T @ force) / fitted
         new = mean + rng.normal(size=len(mean)) / np.sqrt(fitted) if longer else old
         long = short + rows @ new if longer else field
-        gain = log_ndtr(labels * long[self.noisy_nodes]).sum() - log_cdf.sum()
+        gain = log_cdf(labels * long[self.noisy_nodes]).sum() - log_cdf(margins).sum()
         gain += 0.5 * (np.log(prior / fitted) - prior * new**2 + fitted * (new - mean) ** 2).sum()
         gain += self.log_prior[part.stop - 1] - self.log_prior[part.start - 1]
         if np.log(rng.uniform()) < (gain if longer else -gain):
@@ -167,7 +168,7 @@ class Moves:
 
         def log_density(change: Any) -> Any:  # of log c, whose density has one more c
             c = scale * np.exp(change)
-            return shape * change - rate * c + log_ndtr(margins * np.exp(-change / 2)).sum(axis=0)
+            return shape * change - rate * c + log_cdf(margins * np.exp(-change / 2)).sum(axis=0)
 
         change = np.zeros_like(scale)
         level = log_density(change) - rng.exponential(size=len(scale))
@@ -267,7 +268,7 @@ class Moves:
         noise_std = self.target.noise_std
         return Kept(
             noise_std * state.coefficients.T,
-            log_ndtr(self.margins(state.field)).sum(axis=0),
+            log_cdf(self.margins(state.field)).sum(axis=0),
             acceptance,
             state.scale / noise_std**2,
             state.length,
@@ -282,6 +283,27 @@ def log_gain(
     ``prior`` is the coefficient's precision, c μ.
     """
     return 0.5 * (np.log(prior) - np.log1p(prior) + statistics**2 / (1 + prior))
+
+
+def log_cdf(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """``log Φ`` of margins ``y f``; zero where they are far from the boundary, as most may be."""
+    result, near = np.zeros_like(margins), margins < FAR  # ufuncs with where= crash in SciPy 1.17
+    result[near] = log_ndtr(margins[near])
+    return result
+
+
+def label_slope(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
+    """Of ``log Φ``: ``φ/Φ``."""
+    result, near = np.zeros_like(margins), margins < FAR
+    result[near] = np.sqrt(2 / np.pi) / erfcx(-ROOT_HALF * margins[near])
+    return result
+
+
+def label_curvature(
+    slope: Float[np.ndarray, "*n"], margins: Float[np.ndarray, "*n"]
+) -> Float[np.ndarray, "*n"]:
+    """Of ``−log Φ``, in [0, 1]; far below zero the difference of two large numbers."""
+    return np.clip(slope * (slope + margins), 0.0, 1.0)
 
 
 def _walk(proposal: str, reach: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:

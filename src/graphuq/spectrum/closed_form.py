@@ -2,17 +2,19 @@
 
 A path's are ``4 sin²(πk/2n)`` and cosines (Hartog & van Zanten 2018, (4), corrected), a ring's
 ``4 sin²(πk/n)`` and ``cas = cos + sin``. So multiplying by the eigenvectors is a cosine or Hartley
-transform along each axis, and no matrix of them is kept.
+transform along each axis, fast or, of few wave numbers, by a small table; no matrix of them is
+kept.
 """
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import fft
 
+FEW_WAVES = 128  # on an axis, up to which a product with their table beats a fast transform
 MOST_TABLED = 4_000_000  # values of an axis's functions that are kept for a product of rows
 
 
@@ -72,11 +74,34 @@ class ProductBasis:
         """Σ_j x_j q_j: shape (N,) or (N, C) for (L,) or (L, C)."""
         x = np.asarray(coefficients)
         flat = x.reshape(len(self.waves), -1)
-        values = np.zeros((*self.sizes, flat.shape[1]))
-        np.add.at(values, tuple(self.waves.T), flat)
-        for axis, ring in enumerate(self.periodic):
-            values = _hartley(values, axis) if ring else fft.idct(values, axis=axis, norm="ortho")
-        return values.reshape(len(self), *x.shape[1:])
+        n_waves = self._n_waves
+        values = np.zeros((flat.shape[1], *n_waves))
+        np.add.at(values, (slice(None), *self.waves.T), flat.T)
+        for axis in reversed(range(len(n_waves))):  # what comes first stays small
+            values = self._along(values, axis + 1, back=True)
+        return values.reshape(-1, len(self)).T.reshape(len(self), *x.shape[1:])
+
+    @property
+    def _n_waves(self) -> tuple[int, ...]:
+        """Wave numbers on each axis, up to the highest."""
+        return tuple((self.waves.max(axis=0, initial=0) + 1).tolist())
+
+    def _along(self, values: np.ndarray, axis: int, *, back: bool) -> np.ndarray:
+        """From nodes to wave numbers along an axis, or back: by a product if there are few."""
+        n, ring, n_waves = self.sizes[axis - 1], self.periodic[axis - 1], self._n_waves[axis - 1]
+        if n_waves <= FEW_WAVES and n * n_waves <= MOST_TABLED:
+            table = _table(n, ring, n_waves) if back else _table(n, ring, n_waves).T
+            shape = (*values.shape[:axis], len(table), *values.shape[axis + 1 :])
+            if axis == values.ndim - 1:
+                return (values.reshape(-1, values.shape[-1]) @ table.T).reshape(shape)
+            lines = values.reshape(int(np.prod(values.shape[:axis])), values.shape[axis], -1)
+            return np.matmul(table, lines).reshape(shape)
+        if back:
+            widths = [(0, n - n_waves if a == axis else 0) for a in range(values.ndim)]
+            values = np.pad(values, widths)
+            return _hartley(values, axis) if ring else fft.idct(values, axis=axis, norm="ortho")
+        turned = _hartley(values, axis) if ring else fft.dct(values, axis=axis, norm="ortho")
+        return turned[(*(slice(None),) * axis, slice(0, n_waves))]
 
     @property
     def T(self) -> "_Transposed":
@@ -98,10 +123,10 @@ class _Transposed:
     def __matmul__(self, values: Any) -> np.ndarray:
         z = np.asarray(values)
         basis = self._basis
-        out = z.reshape(*basis.sizes, -1)
-        for axis, ring in enumerate(basis.periodic):
-            out = _hartley(out, axis) if ring else fft.dct(out, axis=axis, norm="ortho")
-        found: np.ndarray = out[tuple(basis.waves.T)]
+        out = z.reshape(len(basis), -1).T.reshape(-1, *basis.sizes)
+        for axis in range(len(basis.sizes)):
+            out = basis._along(out, axis + 1, back=False)
+        found: np.ndarray = out[(slice(None), *basis.waves.T)].T
         return found.reshape(len(basis.waves), *z.shape[1:])
 
 
@@ -129,9 +154,14 @@ def _functions(
     """An axis's orthonormal eigenvectors at some nodes."""
     n_waves = int(waves.max(initial=0)) + 1
     if n * n_waves <= MOST_TABLED:
-        table = _values(n, ring, np.arange(n)[:, None], np.arange(n_waves)[None, :])
-        return table[nodes][:, waves]
+        return _table(n, ring, n_waves)[nodes][:, waves]
     return _values(n, ring, nodes[:, None], waves[None, :])
+
+
+@lru_cache(maxsize=16)
+def _table(n: int, ring: bool, n_waves: int) -> Float[np.ndarray, "n w"]:
+    """An axis's first eigenvectors at all nodes; read only."""
+    return _values(n, ring, np.arange(n)[:, None], np.arange(n_waves)[None, :])
 
 
 def _values(n: int, ring: bool, node: np.ndarray, wave: np.ndarray) -> np.ndarray:
