@@ -1,10 +1,12 @@
 """Frames of a moving object, simulated and read from pictures."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
 import graphuq as gq
+from graphuq.cli.app import run
 from graphuq.errors import InvalidInput, StorageError
 
 
@@ -54,6 +56,53 @@ def test_transparent_pixels_are_missing(tmp_path):
     labels = gq.datasets.load_frames(write(tmp_path / "rgba", pictures)).labels
     assert not labels[:, 0].any()
     assert labels[:, 1:].all()
+
+
+def test_frames_are_saved_and_read(tmp_path):
+    frames = gq.datasets.moving_ball(3, (12, 14), corrupted=None)
+    frames.save(tmp_path / "film")
+    found = gq.datasets.load_frames(tmp_path / "film")
+    np.testing.assert_array_equal(found.labels, frames.labels)
+    assert found.names == frames.names == ("frame1", "frame2", "frame3")
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_a_folder_is_tracked_from_the_command_line(tmp_path, capsys, monkeypatch):
+    frames = gq.datasets.moving_ball(3, (20, 24), missing=0.3, corrupted=None)
+    frames.save(tmp_path / "film")
+    arguments = ["track", str(tmp_path / "film"), "-o", str(tmp_path / "out")]
+    arguments += ["--n-eigenpairs", "30", "--n-samples", "100", "--n-chains", "2"]
+    with monkeypatch.context() as stopped:
+        stopped.setattr("graphuq.inference.moves.Moves.kept", _interrupt)
+        assert run(arguments) == 130
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".track.npz"]
+    assert run([*arguments, "--resume"]) == 0
+    assert "pixels" in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "out" / "frames.csv")
+    truth = np.array([np.argwhere(t).mean(axis=0) for t in frames.truth])
+    np.testing.assert_allclose(table[["row", "column"]], truth, atol=1.0)
+    assert (table["missing"] == (frames.labels == 0).sum(axis=(1, 2))).all()
+    with Image.open(tmp_path / "out" / "probability_frame2.png") as picture:
+        shown = np.asarray(picture) > 127
+    assert (shown != frames.truth[1]).mean() < 0.1
+    result = gq.load(tmp_path / "out" / "posterior.nc")
+    np.testing.assert_array_equal(frames.maps(result.soft_label_mean)[1] > 0.5, shown)
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {
+        "overview_probability.png",
+        "overview_width.png",
+        "location_frame3.png",
+        "width_frame1.png",
+    }
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_no_frames_no_track(tmp_path, capsys):
+    assert run(["track", str(tmp_path), "-o", str(tmp_path / "out")]) == 2
+    assert "two or more" in capsys.readouterr().err
+    assert run(["datasets", "moving-ball", "--csv", "x.csv"]) == 2
 
 
 def test_bad_frames_are_refused(tmp_path):

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         nystrom_spectrum,
     )
     from graphuq.stopping import Converged, CumulativeMean
+    from graphuq.tracking import track
 
 _MODULE_OF = {
     "GraphClassifier": "classifier",
@@ -67,6 +68,7 @@ _MODULE_OF = {
     "nystrom_spectrum": "spectrum",
     "Converged": "stopping",
     "CumulativeMean": "stopping",
+    "track": "tracking",
 }
 _MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors", "scores")
 
@@ -101,6 +103,7 @@ __all__ = [
     "plots",
     "priors",
     "scores",
+    "track",
     "write_report",
 ]
 

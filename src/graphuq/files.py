@@ -1,6 +1,7 @@
 """Files are written whole or not at all."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,3 +52,15 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         raise StorageError(f"cannot write '{path}' ({error.strerror or error})") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def all_or_none(output: Path) -> Iterator[Path]:
+    """Yield a folder whose files move to ``output`` once the block ends without an error."""
+    folder = Path(tempfile.mkdtemp(dir=output, prefix=".writing-"))
+    try:
+        yield folder
+        for path in sorted(folder.iterdir()):
+            path.replace(output / path.name)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -314,3 +314,26 @@ def plot_images(
         words = _in_words(result, node, class_names).removeprefix("label mean ")
         axes.set_title(words, fontsize=8 if result.label_mean.ndim == 1 else 6)
     return figure
+
+
+def plot_frames(
+    maps: Float[np.ndarray, "T H W"] | Int[np.ndarray, "T H W"],
+    label: str,
+    limits: tuple[float, float] = (0.0, 1.0),
+    cmap: str = "Greys",
+    names: Sequence[str] = (),
+) -> Figure:
+    """A number for each pixel of each frame: a probability, the width of an interval."""
+    n_columns = min(len(maps), max(3, int(np.ceil(np.sqrt(len(maps))))))
+    n_rows = -(-len(maps) // n_columns)
+    height = 0.5 + 8.0 / n_columns * n_rows * maps.shape[1] / maps.shape[2]
+    figure = Figure(figsize=(8.0, min(height, 12.0)), layout="constrained")
+    grid = figure.subplots(n_rows, n_columns, squeeze=False)
+    for t, axes in enumerate(grid.ravel()):
+        if t >= len(maps):
+            axes.set_axis_off()
+            continue
+        picture = axes.imshow(maps[t], cmap=cmap, vmin=limits[0], vmax=limits[1])
+        axes.set(title=names[t] if names else f"frame {t + 1}", xticks=[], yticks=[])
+    figure.colorbar(picture, ax=grid, shrink=0.6, label=label)
+    return figure

@@ -14,9 +14,10 @@ from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.predict import predict
 from graphuq.cli.reproduce import reproduce
+from graphuq.cli.track import track
 from graphuq.errors import GraphuqError
 
-INTERRUPTED = "interrupted; graphuq classify --resume goes on from here"
+INTERRUPTED = "interrupted; classify and track go on from here with --resume"
 
 app = typer.Typer(
     name="graphuq",
@@ -29,6 +30,7 @@ app.command()(demo)
 app.command()(classify)
 app.command()(predict)
 app.command()(datasets)
+app.command()(track)
 app.command()(reproduce)
 
 

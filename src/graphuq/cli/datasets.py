@@ -13,12 +13,16 @@ NAMES = {
     "two-moons": "two noisy half circles in 100 dimensions; made on the spot",
     "voting": "435 members of the U.S. House, 16 votes of 1984; voting/house-votes-84.data",
     "mnist": "70,000 digits of 28×28 pixels; mnist/*.gz",
+    "moving-ball": "9 frames of 100×100 pixels, for graphuq track; made on the spot",
 }
 
 
 def datasets(
     name: Annotated[str | None, typer.Argument(help=f"One of {', '.join(NAMES)}.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write it to this CSV file.")] = None,
+    frames: Annotated[
+        Path | None, typer.Option(help="Write the frames of moving-ball to this folder.")
+    ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(help="CLASS=COUNT: label so many at random (may be repeated)."),
@@ -43,6 +47,20 @@ def datasets(
         print("\nFiles are looked for in --folder or $GRAPHUQ_DATA, else downloaded and checked.")
         return
     require(name in NAMES, "NAME", f"{name!r} is unknown", f"use one of {', '.join(NAMES)}")
+    require(
+        (frames is not None) == (name == "moving-ball") and (csv is None or frames is None),
+        "--frames",
+        f"{frames} with {name}",
+        "give a folder for moving-ball, which is no table, and no other data set",
+    )
+    if frames is not None:
+        from graphuq.datasets import moving_ball
+
+        check_writable(frames)
+        film = moving_ball(seed=seed)
+        film.save(frames)
+        print(f"moving-ball: {len(film.names)} frames → {frames}")
+        return
     if csv is not None:
         check_writable(csv.parent)
     data = load(name, folder)

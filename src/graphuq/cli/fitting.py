@@ -1,9 +1,6 @@
 """Table → fitted classifier → predictions.csv, posterior.nc and report.html, all or none."""
 
-import contextlib
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +14,7 @@ from graphuq.cli.summary import print_preview, print_summary
 from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.expressions import is_expression
+from graphuq.files import all_or_none
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.options import LIKELIHOODS
 from graphuq.result import Result
@@ -69,7 +67,7 @@ def fit_and_write(
     images = None
     if image_shape is not None:
         images = table.features.reshape(-1, *image_shape)
-    with _all_or_none(output) as folder:
+    with all_or_none(output) as folder:
         predictions = prediction_table(table.ids, names, result.label_mean, _interval(result))
         predictions["monte_carlo_error"] = result.label_mcse.reshape(result.n_nodes, -1).max(axis=1)
         predictions["given_label"] = given
@@ -179,15 +177,3 @@ def parse_likelihood(name: str, noise_std: float | None, several: bool) -> str |
         "use it with probit, softmax, level-set or ginzburg-landau",
     )
     return kinds[name](noise_std=noise_std)
-
-
-@contextlib.contextmanager
-def _all_or_none(output: Path) -> Iterator[Path]:
-    """Yield a folder whose files move to ``output`` once the block ends without an error."""
-    folder = Path(tempfile.mkdtemp(dir=output, prefix=".writing-"))
-    try:
-        yield folder
-        for path in sorted(folder.iterdir()):
-            path.replace(output / path.name)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.files import written_whole
 from graphuq.graphs import Graph, grid_graph
 
 HALF = 0.5  # brightness from which on a pixel is of the object
@@ -23,11 +24,20 @@ class Frames:
         Where the object is, if that is known.
     false : numpy.ndarray of bool, shape (T, H, W), or None
         Where something else was seen in its place.
+    names : tuple of str
+        Of the frames; by default ``frame1`` and so on.
     """
 
     labels: Int[np.ndarray, "T H W"]
     truth: Bool[np.ndarray, "T H W"] | None = None
     false: Bool[np.ndarray, "T H W"] | None = None
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            width = len(str(len(self.labels)))
+            names = tuple(f"frame{t + 1:0{width}}" for t in range(len(self.labels)))
+            object.__setattr__(self, "names", names)
 
     @property
     def known(self) -> Int[np.ndarray, " J"]:
@@ -42,6 +52,19 @@ class Frames:
     def graph(self) -> Graph:
         """Each pixel joined to its neighbours in its frame, and to itself in the next."""
         return grid_graph(self.labels.shape)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the frames as pictures that `load_frames` reads, missing pixels transparent.
+
+        Raises
+        ------
+        StorageError
+            If they cannot be written.
+        """
+        for name, labels in zip(self.names, self.labels, strict=True):
+            bright = np.where(labels > 0, 255, 0).astype(np.uint8)
+            opaque = np.where(labels == 0, 0, 255).astype(np.uint8)
+            write_picture(Path(folder) / f"{name}.png", np.stack([bright, opaque], axis=2))
 
     def maps(self, values: Float[np.ndarray, " N"]) -> Float[np.ndarray, "T H W"]:
         """A number for each node, as frames."""
@@ -158,7 +181,15 @@ def load_frames(folder: str | Path, mask: str | Path | None = None) -> Frames:
         "the pixels that are not missing are all of one kind",
         "make the object brighter than half and the rest darker",
     )
-    return Frames(labels)
+    return Frames(labels, names=tuple(path.stem for path in paths))
+
+
+def write_picture(path: Path, values: np.ndarray) -> None:
+    """Write a PNG of bytes, grey, or grey and opacity."""
+    from PIL import Image  # comes with matplotlib
+
+    with written_whole(path) as temporary:
+        Image.fromarray(values).save(temporary, format="png")
 
 
 def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ from scipy.stats import binom
 FORMS = ("marginal", "reduced", "plain")
 WALKS = ("binomial", "uniform", "triangular")
 REACH = {"window": 32, **dict.fromkeys(WALKS, 2)}  # where the user gives none
+START = -2.0  # log of the noise's variance over the field's, where chains begin
 SLICE = 3.0  # width of the first bracket about log c
 TINY = 1e-16  # of c, in units of the noise: an improper posterior may go there
 MOST_AT_ONCE = 256  # modes that a jump adds or drops
@@ -70,20 +71,27 @@ class Moves:
             self.root = triangular_root(np.eye(n_modes) - self.gram)
 
     def start(self, rng: np.random.Generator, n_chains: int) -> State:
-        """Length and scale from their priors, and a field of zero."""
-        target, law = self.target, self.scale_law
+        """Length from its prior, a field of zero, and a scale that allows one as large as noise.
+
+        Where c is large, no length shows more than the noise, and nothing pulls c down: chains that
+        begin there, as draws from a flat prior of c do, may not leave it in thousands of steps.
+        """
+        target = self.target
         weights = np.exp(self.log_prior - self.log_prior.max())
         length = 1 + rng.choice(len(weights), size=n_chains, p=weights / weights.sum())
-        if law is None:
+        if self.scale_law is None:
             scale = np.full(n_chains, float(target.scale) * target.noise_std**2)
-        elif target.scale.improper:
-            scale = np.exp(rng.normal(size=n_chains))
         else:
-            scale = np.maximum(rng.gamma(law[0], 1 / law[1], size=n_chains), 1e-6 / law[1])
+            present = np.cumsum(weights[::-1])[::-1] / weights.sum()
+            present[0] = float(len(weights) == 1)  # the constant's variance is of another size
+            at_nodes = float((present / target.precisions).sum()) / self.n_nodes
+            scale = at_nodes * np.exp(rng.normal(START, 1.0, size=n_chains))
         field = np.zeros((self.rows.shape[0], n_chains))
         return State(np.zeros((target.n_modes, n_chains)), length, scale, field)
 
-    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Float[np.ndarray, " C"]]:
+    def step(
+        self, rng: np.random.Generator, state: State, *, holds_scale: bool = False
+    ) -> tuple[State, Float[np.ndarray, " C"]]:
         """Noisy labels, then length and coefficients, then the scale; probability of the jump."""
         n_active = min(int(state.length.max()) + self.reach, self.n_modes)
         cut = self.labels * above(rng, self.margins(state.field))
@@ -99,7 +107,7 @@ class Moves:
         coefficients = np.zeros_like(state.coefficients)
         coefficients[:n_active] = drawn
         field, scale = self.rows[:, : length.max()] @ coefficients[: length.max()], state.scale
-        if (law := self.scale_law) is not None:
+        if (law := self.scale_law) is not None and not holds_scale:
             squares = (self.precisions * coefficients**2).sum(axis=0)
             scale = rng.gamma(law[0] + length / 2) / (law[1] + squares / 2)
             if self.interweave:

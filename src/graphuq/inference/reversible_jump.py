@@ -21,6 +21,8 @@ from graphuq.inference.moves import FORMS, WALKS, Kept, Moves, State
 from graphuq.inference.whitened_moves import JUMPS, Tuning, WhitenedMoves
 from graphuq.progress import Progress
 
+BEGINNING = 50  # steps of warm-up that leave c where it starts, until k and g have found the labels
+
 
 class ReversibleJump(Sampler):
     r"""Draw noisy labels z, the length k with the coefficients g, and the scale c, in turn.
@@ -138,7 +140,8 @@ class ReversibleJump(Sampler):
                     state, of_trajectory = whitened.trajectory(rng, state, tuning)
                     for _ in range(JUMPS if moves.moves_length else 0):
                         state = whitened.jump(rng, state, tuning, moves.log_prior)
-                state, accepted = moves.step(rng, state)
+                begins = n_steps + step < min(BEGINNING, n_warmup)
+                state, accepted = moves.step(rng, state, holds_scale=begins)
                 accepted = of_trajectory if used else accepted
                 if n_steps < n_warmup and self.whitened is not False:
                     tuning = whitened.adapted(state, tuning, accepted)

@@ -197,9 +197,7 @@ class WhitenedMoves:
                 for at, rows in self._blocks():
                     metric += rows.T @ (tuning.curvature[at, None] * rows)
                 root = np.linalg.cholesky(metric)
-            self._kept = Factor(root, np.zeros(()))
-            centre = self._kept.solve(tuning.centre[:, None])
-            self._kept, self._factor_of = Factor(root, centre), tuning.curvature
+            self._kept, self._factor_of = Factor.of(root, tuning.centre), tuning.curvature
         return self._kept
 
     def _blocks(self) -> Any:
@@ -210,40 +208,39 @@ class WhitenedMoves:
 
 
 class Factor(NamedTuple):
-    """Lower triangular R, or its diagonal alone, and ``R⁻¹b``."""
+    """Lower triangular R and its inverse, or their diagonals alone; and ``R⁻¹b``.
+
+    Leading blocks of the inverse are inverses of the leading blocks.
+    """
 
     root: Any  # (m, m) or (m,)
+    inverse: Any
     centre: Any  # (m, 1)
+
+    @classmethod
+    def of(cls, root: Any, b: Float[np.ndarray, " L"]) -> "Factor":
+        """From R, or its diagonal, and b."""
+        if root.ndim == 1:
+            return cls(root, 1 / root, (b / root)[:, None])
+        inverse = solve_triangular(root, np.eye(len(root)), lower=True)
+        return cls(root, np.ascontiguousarray(inverse), (inverse @ b)[:, None])
 
     def first(self, m: int) -> "Factor":
         """Of the first so many modes."""
-        root = self.root[:m] if self.root.ndim == 1 else self.root[:m, :m]
-        return Factor(root, self.centre[:m])
+        part = (slice(m),) * self.root.ndim
+        return Factor(self.root[part], self.inverse[part], self.centre[:m])
 
     def solve(self, x: Float[np.ndarray, "m C"]) -> Float[np.ndarray, "m C"]:
         """``R⁻¹x``."""
-        if self.root.ndim == 1:
-            return x / self.root[:, None]
-        result: Float[np.ndarray, "m C"] = solve_triangular(
-            self.root, x, lower=True, check_finite=False
-        )
-        return result
+        return _product(self.inverse, x)
 
     def solve_transposed(self, x: Float[np.ndarray, "m C"]) -> Float[np.ndarray, "m C"]:
         """``R⁻ᵀx``."""
-        if self.root.ndim == 1:
-            return x / self.root[:, None]
-        result: Float[np.ndarray, "m C"] = solve_triangular(
-            self.root, x, lower=True, trans="T", check_finite=False
-        )
-        return result
+        return _product(self.inverse.T, x)
 
     def transposed_times(self, g: Float[np.ndarray, "m C"]) -> Float[np.ndarray, "m C"]:
         """``Rᵀg``."""
-        result: Float[np.ndarray, "m C"] = (
-            self.root[:, None] * g if self.root.ndim == 1 else self.root.T @ g
-        )
-        return result
+        return _product(self.root.T, g)
 
     @property
     def log_diagonal(self) -> Float[np.ndarray, "m 1"]:
@@ -251,6 +248,12 @@ class Factor(NamedTuple):
         diagonal = self.root if self.root.ndim == 1 else np.diagonal(self.root)
         result: Float[np.ndarray, "m 1"] = np.log(diagonal)[:, None]
         return result
+
+
+def _product(matrix: np.ndarray, x: Float[np.ndarray, "m C"]) -> Float[np.ndarray, "m C"]:
+    """With a matrix or a diagonal."""
+    product: Float[np.ndarray, "m C"] = matrix[:, None] * x if matrix.ndim == 1 else matrix @ x
+    return product
 
 
 def _moved(

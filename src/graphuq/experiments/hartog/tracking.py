@@ -3,6 +3,7 @@
 import resource
 import sys
 import time
+import warnings
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -11,16 +12,15 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 
 from graphuq.datasets import Frames, moving_ball
+from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.hartog.setup import PROPER, run, series
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import grid_graph
-from graphuq.inference import ReversibleJump
+from graphuq.plots import plot_frames
 from graphuq.result import Result
-from graphuq.spectrum import laplacian_spectrum
+from graphuq.tracking import track
 
 N_PAIRS, QUICK_PAIRS = 300, 110  # eigenpairs; with 1,000 the second ball is fitted as well
-CHAINS = 4
 
 
 class Tracked(NamedTuple):
@@ -40,16 +40,14 @@ def tracked(context: Context) -> Tracked:
     n_pairs = context.pick(QUICK_PAIRS, N_PAIRS)
     frames = moving_ball(shape=shape, seed=context.seed)
     began = time.perf_counter()
-    spectrum = laplacian_spectrum(frames.graph(), "unnormalized", n_pairs)
-    posterior = series(spectrum, frames.known, frames.signs, None, PROPER)
-    result = run(
-        posterior,
-        ReversibleJump(),
-        n_samples=context.pick(300, 1000),
-        n_chains=CHAINS,
-        n_warmup=context.pick(300, 1000),
-        seed=context.seed,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)  # the table says it
+        result = track(
+            frames,
+            n_eigenpairs=n_pairs,
+            n_samples=context.pick(1500, 3000),
+            seed=context.seed,
+        )
     soft = frames.maps(result.soft_label_mean)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak_gb = peak / (1e9 if sys.platform == "darwin" else 1e6)
@@ -65,7 +63,7 @@ def figure6(context: Context) -> Outcome:
         for t, f in enumerate(labels)
     ]
     text = f"{labels.size} pixels in {len(labels)} frames, {(labels == 0).mean():.1%} missing."
-    return Outcome(rows, text, _pictures(labels, "coolwarm_r", (-1.0, 1.0), "label (0: missing)"))
+    return Outcome(rows, text, plot_frames(labels, "label (0: missing)", (-1.0, 1.0), "coolwarm_r"))
 
 
 def figure7(context: Context) -> Outcome:
@@ -109,7 +107,7 @@ def figure8(context: Context) -> Outcome:
         f"{state} (R-hat {worst:.2f}); k from {int(k.min())} to {int(k.max())} of at most "
         f"{rows[0]['eigenpairs']}."
     )
-    return Outcome(rows, text, _pictures(found.soft, "Greys", (0.0, 1.0), "probability"))
+    return Outcome(rows, text, plot_frames(found.soft, "probability"))
 
 
 def figure9(context: Context) -> Outcome:
@@ -134,7 +132,7 @@ def figure9(context: Context) -> Outcome:
         f"({np.mean([r['share in error'] for r in rows]):.2%}); of the second ball in frame 5 "
         f"{taken:.0%} are taken for the object."
     )
-    return Outcome(rows, text, _pictures(located, "Greys", (0.0, 1.0), "estimated location"))
+    return Outcome(rows, text, plot_frames(located.astype(int), "estimated location"))
 
 
 def figure10(context: Context) -> Outcome:
@@ -160,14 +158,4 @@ def figure10(context: Context) -> Outcome:
         + "."
     )
     top = float(np.quantile(width, 0.999))
-    return Outcome(rows, text, _pictures(width, "hot", (0.0, top), "width of the 95 % interval"))
-
-
-def _pictures(maps: np.ndarray, cmap: str, limits: tuple[float, float], label: str) -> Figure:
-    figure = Figure(figsize=(8.0, 7.4), layout="constrained")
-    grid = figure.subplots(3, 3)
-    for t, axes in enumerate(grid.ravel()):
-        picture = axes.imshow(maps[t], cmap=cmap, vmin=limits[0], vmax=limits[1])
-        axes.set(title=f"frame {t + 1}", xticks=[], yticks=[])
-    figure.colorbar(picture, ax=grid, shrink=0.6, label=label)
-    return figure
+    return Outcome(rows, text, plot_frames(width, "width of the 95 % interval", (0.0, top), "hot"))

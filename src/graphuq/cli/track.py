@@ -1,0 +1,100 @@
+"""``graphuq track``: a folder of frames → where the object is in each, and how sure that is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphuq.files import all_or_none, check_writable
+
+CHECKPOINT = ".track.npz"
+
+
+def track(
+    folder: Annotated[Path, typer.Argument(help="PNG frames; the object brighter than half.")],
+    mask: Annotated[
+        Path | None,
+        typer.Option(help="Picture, or a folder of one a frame: dark where pixels are missing."),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
+        "out/track"
+    ),
+    n_eigenpairs: Annotated[
+        int, typer.Option(help="Smooth modes kept: the finest detail that is believed.")
+    ] = 300,
+    n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 2000,
+    n_chains: Annotated[int, typer.Option(help="Chains.")] = 4,
+    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
+    resume: Annotated[bool, typer.Option(help="Go on with an interrupted run.")] = False,
+    quiet: Annotated[bool, typer.Option(help="No progress bar, no table.")] = False,
+) -> None:
+    """Locate an object in every frame of FOLDER, pixels missing or misleading.
+
+    Writes for each frame its probability, location (above one half) and width (of the 95 %
+    interval) as pictures; frames.csv, overviews, and posterior.nc.
+    """
+    check_writable(output)
+    import numpy as np
+    import pandas as pd
+
+    from graphuq.datasets.frames import load_frames, write_picture
+    from graphuq.plots import plot_frames
+    from graphuq.tracking import track as infer_location
+
+    frames = load_frames(folder, mask)
+    checkpoint = output / CHECKPOINT
+    if not resume:
+        checkpoint.unlink(missing_ok=True)
+    result = infer_location(
+        frames,
+        n_eigenpairs=min(n_eigenpairs, frames.labels.size),
+        n_samples=n_samples,
+        n_chains=n_chains,
+        seed=seed,
+        progress=not quiet,
+        checkpoint=checkpoint,
+    )
+    probability = frames.maps(result.soft_label_mean)
+    low, high = result.soft_label_interval(0.95).T
+    width = frames.maps(high - low)
+    located = probability > 0.5
+    rows = []
+    for t, (name, labels) in enumerate(zip(frames.names, frames.labels, strict=True)):
+        center = np.argwhere(located[t]).mean(axis=0) if located[t].any() else [np.nan, np.nan]
+        rows.append(
+            {
+                "frame": name,
+                "missing": int((labels == 0).sum()),
+                "pixels": int(located[t].sum()),
+                "expected_pixels": float(probability[t].sum()),
+                "row": center[0],
+                "column": center[1],
+                "contradicted": int((located[t] != (labels > 0))[labels != 0].sum()),
+                "mean_width": float(width[t].mean()),
+            }
+        )
+    table = pd.DataFrame(rows)
+    with all_or_none(output) as writing:
+        for t, name in enumerate(frames.names):
+            for kind, values in (
+                ("probability", probability[t]),
+                ("location", located[t]),
+                ("width", width[t]),
+            ):
+                bytes_ = np.rint(255 * values).astype(np.uint8)
+                write_picture(writing / f"{kind}_{name}.png", bytes_)
+        for kind, values, label in (
+            ("probability", probability, "probability of the object"),
+            ("width", width, "width of the 95 % interval"),
+        ):
+            top = 1.0 if kind == "probability" else max(float(width.max()), 1e-9)
+            figure = plot_frames(values, label, (0.0, top), names=frames.names)
+            figure.savefig(writing / f"overview_{kind}.png", dpi=130)
+        table.to_csv(writing / "frames.csv", index=False, float_format="%.6g")
+        result.save(writing / "posterior.nc")
+    checkpoint.unlink(missing_ok=True)
+    if not quiet:
+        print(table.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
+        print(result.diagnostics.verdict)
+        print(f"  {output / 'overview_probability.png'}")
+        print(f"  {output / 'frames.csv'}")
