@@ -3,12 +3,12 @@
 Question: on the same posterior, how many effective samples a second of the slowest of k, c, the log
 likelihood and the field at 50 nodes does each sampler give, and has it converged?
 
-    python benchmarks/bench_series.py [--samples 2000]
+    python benchmarks/bench_series.py [--samples 2000] [--case MNIST]
 
 The paper's: Algorithm 1 with its ratio corrected, z at every node, binomial walk of k, conjugate c
 alone, coefficients drawn anew each step (which favours it). 16 chains each from the prior, warm-up
 of a quarter of the run counted. `MetropolisWithinGibbs(Hamiltonian(), joint=True)`, the library's
-sampler of any learnt prior, runs with compilation counted.
+sampler of any learnt prior, runs with compilation counted. MNIST is read from GRAPHUQ_DATA.
 """
 
 import argparse
@@ -26,20 +26,16 @@ from peers import RESULTS
 PAPERS = ReversibleJump(proposal="binomial", form="plain", interweave=False, jump=False)
 METHODS = {
     "the paper's": PAPERS,
-    "without jumps": ReversibleJump(jump=False),
+    "without jumps": ReversibleJump(jump=False, whitened=False),
+    "without whitened moves": ReversibleJump(whitened=False),
     "default": ReversibleJump(),
     "Metropolis within Gibbs": MetropolisWithinGibbs(Hamiltonian(), joint=True),
 }
-CASES = {  # nodes of a path, labels, ρ
-    "path of 500, 400 labels, ρ = 0": (500, 400, 0.0),
-    "path of 500, 400 labels, ρ = 0.04": (500, 400, 0.04),
-    "path of 500, 20 labels, ρ = 0.04": (500, 20, 0.04),
-}
 
 
-def posterior_of(n_nodes, n_labels, rate):
-    """The path of the paper's §5.1."""
-    rng = np.random.default_rng(0)
+def of_path(n_labels, rate):
+    """The path of the paper's §5.1, 500 nodes."""
+    n_nodes, rng = 500, np.random.default_rng(0)
     graph = gq.graphs.path_graph(n_nodes)
     spectrum = gq.laplacian_spectrum(graph, "unnormalized", n_nodes)
     k = np.arange(1, n_nodes)
@@ -50,15 +46,40 @@ def posterior_of(n_nodes, n_labels, rate):
     return gq.Posterior(spectrum, prior, gq.likelihoods.Probit(1.0), nodes, labels)
 
 
+def of_digits(n_nodes):
+    """Fours and nines of MNIST, six in seven labelled, as in the paper's §5.2."""
+    data = gq.datasets.load_mnist((4, 9), n_components=50)
+    rng = np.random.default_rng(0)
+    chosen = np.sort(rng.choice(len(data.features), n_nodes, replace=False))
+    nodes = np.sort(rng.permutation(n_nodes)[: 6 * n_nodes // 7])
+    graph = gq.graphs.knn_graph(data.features[chosen], 15, "unweighted")
+    spectrum = gq.laplacian_spectrum(graph, "unnormalized", min(n_nodes, 600))
+    labels = data.signs(4)[chosen][nodes]
+    prior = gq.priors.RandomSeries()
+    return gq.Posterior(spectrum, prior, gq.likelihoods.Probit(1.0), nodes, labels)
+
+
+CASES = {
+    "path of 500, 400 labels, ρ = 0": lambda: of_path(400, 0.0),
+    "path of 500, 400 labels, ρ = 0.04": lambda: of_path(400, 0.04),
+    "path of 500, 20 labels, ρ = 0.04": lambda: of_path(20, 0.04),
+    "MNIST (4, 9), 500 images, 428 labels": lambda: of_digits(500),
+    "MNIST (4, 9), 2,000 images, 1,714 labels": lambda: of_digits(2000),
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--samples", type=int, default=2000)
+    parser.add_argument("--case", default="", help="only cases with this in their name")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = []
     print(f"{'':36}{'seconds':>9}{'R-hat':>8}{'least ESS/s':>13}{'times':>8}   k: 5, 50, 95 %")
     for name, case in CASES.items():
-        posterior, base = posterior_of(*case), None
+        if options.case not in name:
+            continue
+        posterior, base = case(), None
         print(name)
         for method, sampler in METHODS.items():
             n = options.samples // (10 if method == "Metropolis within Gibbs" else 1)

@@ -160,6 +160,44 @@ def hierarchical_ranks(simulated, assumed, kernel, n_runs=300):
     return np.array(found)
 
 
+SERIES = {
+    "auto": gq.inference.ReversibleJump(),
+    "plain, walk": gq.inference.ReversibleJump("binomial", form="plain"),
+    "whitened": gq.inference.ReversibleJump(form="reduced", whitened=True),
+}
+
+
+def series_ranks(simulated, assumed, sampler, n_runs=300):
+    """Ranks of u at two nodes, c and k (ties broken at random), all drawn from their priors."""
+    graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
+    spectrum = gq.laplacian_spectrum(graph, "unnormalized", N_EIGENPAIRS)
+    prior = gq.priors.RandomSeries(gq.Gamma(2.0, 20.0), truncation_rate=0.2)
+    rates = np.exp(-0.2 * np.arange(1, N_EIGENPAIRS + 1))
+    q = spectrum.eigenvectors
+    rng = np.random.default_rng(0)
+    found = []
+    while len(found) < n_runs:
+        c = rng.gamma(2.0, 1 / 20.0)
+        k = 1 + rng.choice(N_EIGENPAIRS, p=rates / rates.sum())
+        std = 1 / np.sqrt(c * (spectrum.eigenvalues + N_NODES**-2.0))
+        u = q[:, :k] @ (std[:k] * rng.normal(size=k))
+        labels = simulate_labels(simulated, u[LABELLED], rng).astype(float)
+        posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [1, 1, 1, 1, -1])
+        object.__setattr__(posterior, "labels", labels)
+        result = gq.infer(
+            posterior, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=200, thin=20,
+            seed=len(found),
+        )  # fmt: skip
+        draws = result.hyperparameters
+        values = np.stack(
+            [*(q[NODES] @ result.draws.white[0].T), draws["scale"][0], draws["truncation"][0]]
+        )
+        truth = np.array([*u[NODES], c, k])[:, None]
+        noise = 1e-6 * rng.uniform(size=(2, *values.shape))
+        found.append((values + noise[0] < truth + noise[1][:, :1]).sum(axis=1))
+    return np.array(found)
+
+
 SEVERAL = {
     "softmax": (gq.likelihoods.Softmax(0.5, n_classes=3), gq.inference.Hamiltonian()),
     "probit": (gq.likelihoods.Probit(0.5, n_classes=3), gq.inference.ExactHamiltonian()),

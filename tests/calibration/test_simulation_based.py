@@ -8,11 +8,13 @@ from simulation import (
     HIERARCHICAL,
     LIKELIHOODS,
     METHODS,
+    SERIES,
     SEVERAL,
     hierarchical_ranks,
     p_values,
     ranks,
     ranks_of_classes,
+    series_ranks,
     suits,
 )
 
@@ -58,7 +60,8 @@ def test_every_method_is_calibrated():
         and value not in (Sampler, Kernel, Approximation, gq.inference.MAP, gq.inference.Laplace)
     }
     calibrated = {type(method) for method, _, _ in METHODS.values()}
-    assert exported == calibrated | {type(kernel) for kernel in HIERARCHICAL.values()}
+    learning = [*HIERARCHICAL.values(), *SERIES.values()]
+    assert exported == calibrated | {type(sampler) for sampler in learning}
 
 
 @pytest.mark.slow
@@ -74,6 +77,23 @@ def test_hyperparameters_are_calibrated(kind):
 def test_wrong_noise_is_noticed_by_what_is_learnt():
     noisy, believed = gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1)
     assert min(p_values(hierarchical_ranks(noisy, believed, HIERARCHICAL["probit"]))) < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.filterwarnings("ignore::graphuq.errors.TruncationWarning")
+@pytest.mark.parametrize("kind", SERIES)
+def test_series_are_calibrated(kind):
+    noise = gq.likelihoods.Probit(1.0)
+    assert min(p_values(series_ranks(noise, noise, SERIES[kind]))) > 1e-3 / (4 * len(SERIES))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.filterwarnings("ignore::graphuq.errors.TruncationWarning")
+def test_wrong_noise_of_a_series_is_noticed():
+    noisy, believed = gq.likelihoods.Probit(30.0), gq.likelihoods.Probit(0.3)
+    assert min(p_values(series_ranks(noisy, believed, SERIES["auto"]))) < 1e-4
 
 
 @pytest.mark.slow
