@@ -185,7 +185,7 @@ def series_ranks(simulated, assumed, sampler, n_runs=300):
         posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [1, 1, 1, 1, -1])
         object.__setattr__(posterior, "labels", labels)
         result = gq.infer(
-            posterior, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=200, thin=20,
+            posterior, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=400, thin=8,
             seed=len(found),
         )  # fmt: skip
         draws = result.hyperparameters
