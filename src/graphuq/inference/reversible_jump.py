@@ -144,7 +144,7 @@ class ReversibleJump(Sampler):
                 state, accepted = moves.step(rng, state, holds_scale=begins)
                 accepted = of_trajectory if used else accepted
                 if n_steps < n_warmup and self.whitened is not False:
-                    tuning = whitened.adapted(state, tuning, accepted)
+                    tuning = whitened.adapted(state, tuning, accepted if used else None)
                 acceptance += accepted / thin
                 if (step + 1) % thin == 0:
                     kept.append(moves.kept(state, acceptance))

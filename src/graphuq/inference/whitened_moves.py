@@ -149,14 +149,21 @@ class WhitenedMoves:
         accepted = inside & (np.log(rng.uniform(size=n_chains)) < gain)
         return _moved(state, accepted, moved, field, proposed)
 
-    def adapted(self, state: State, tuning: Tuning, acceptance: Float[np.ndarray, " C"]) -> Tuning:
-        """One step of warm-up later: another step size, and at a window's end another metric."""
+    def adapted(
+        self, state: State, tuning: Tuning, acceptance: Float[np.ndarray, " C"] | None
+    ) -> Tuning:
+        """One step of warm-up later: another step size, and at a window's end another metric.
+
+        ``acceptance`` is that of a trajectory; None where there was none.
+        """
         field = state.field[self.labelled]
         margins = self.labels * field
         slope = label_slope(margins)
         curvature = label_curvature(slope, margins)
         count = tuning.count + 1
-        log_step = tuning.log_step + (acceptance.mean() - WANTED) / np.sqrt(count)
+        log_step = tuning.log_step
+        if acceptance is not None:
+            log_step = log_step + (acceptance.mean() - WANTED) / np.sqrt(count)
         tuning = tuning._replace(
             log_step=np.minimum(log_step, np.log(LARGEST_STEP)),
             curvature_sum=tuning.curvature_sum + curvature.mean(axis=1),
