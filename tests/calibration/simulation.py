@@ -167,7 +167,7 @@ SERIES = {
 }
 
 
-def series_ranks(simulated, assumed, sampler, n_runs=300):
+def series_ranks(simulated, assumed, sampler, n_runs=200):
     """Ranks of u at two nodes, c and k (ties broken at random), all drawn from their priors."""
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, "unnormalized", N_EIGENPAIRS)
