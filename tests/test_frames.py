@@ -103,6 +103,12 @@ def test_no_frames_no_track(tmp_path, capsys):
     assert run(["track", str(tmp_path), "-o", str(tmp_path / "out")]) == 2
     assert "two or more" in capsys.readouterr().err
     assert run(["datasets", "moving-ball", "--csv", "x.csv"]) == 2
+    assert "--frames" in capsys.readouterr().err
+    assert run(["datasets", "digits", "--frames", str(tmp_path)]) == 2
+    assert run(["datasets", "moving-ball"]) == 0
+    assert "9 frames of 100 × 100" in capsys.readouterr().out
+    assert run(["datasets", "moving-ball", "--frames", str(tmp_path / "ball")]) == 0
+    assert len(list((tmp_path / "ball").glob("*.png"))) == 9
 
 
 def test_bad_frames_are_refused(tmp_path):

@@ -105,16 +105,17 @@ def test_the_improper_scale_is_offered_with_a_warning():
         gq.infer(posterior(prior), MetropolisWithinGibbs(gq.inference.PCN()))
 
 
+@pytest.mark.parametrize("stopped_at", [2, 4])  # in warm-up, and after it
 @pytest.mark.parametrize(("form", "whitened"), [("marginal", True), ("reduced", False)])
-def test_an_interrupted_run_goes_on_to_the_same_result(form, whitened, tmp_path):
+def test_an_interrupted_run_goes_on_to_the_same_result(form, whitened, stopped_at, tmp_path):
     file, calls = tmp_path / "run.npz", []
 
     def stops(phase, done, total, acceptance):
         calls.append(done)
-        if len(calls) == 3:
+        if len(calls) == stopped_at:
             raise KeyboardInterrupt
 
-    options = {"n_samples": 100, "n_chains": 2, "n_warmup": 100, "thin": 2, "seed": 4}
+    options = {"n_samples": 100, "n_chains": 2, "n_warmup": 300, "thin": 2, "seed": 4}
     method = ReversibleJump(form=form, whitened=whitened)
     with pytest.raises(KeyboardInterrupt):
         gq.infer(posterior(), method, checkpoint=file, progress=stops, **options)
@@ -160,9 +161,9 @@ def test_eigenpairs_come_on_demand():
     graph, labelled = gq.graphs.path_graph(300), np.arange(0, 300, 2)
     labels = np.where(np.sin(labelled / 8) > 0, 1, -1)  # a dozen changes: so many modes and more
     model = (gq.likelihoods.Probit(1.0), labelled, labels)
-    prior = gq.priors.RandomSeries(truncation_rate=0.1)
+    prior = gq.priors.RandomSeries(truncation_rate=0.3)
     found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=20)
-    assert found.spectrum.n_eigenpairs == 40  # k is 14 to 24, seldom above 30
+    assert found.spectrum.n_eigenpairs == 40  # k is often above 16, hardly ever above 32
     found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=20, most=25)
     assert found.spectrum.n_eigenpairs == 25
     with pytest.raises(IncompatibleParts, match="no random length"):

@@ -27,8 +27,10 @@ def test_pairs_are_those_of_the_laplacian(shape, periodic):
     np.testing.assert_allclose(residual, 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("few_waves", [0, 128])  # by transforms, and by tables
 @pytest.mark.parametrize(("shape", "periodic"), GRIDS)
-def test_it_stands_where_an_array_would(shape, periodic):
+def test_it_stands_where_an_array_would(shape, periodic, few_waves, monkeypatch):
+    monkeypatch.setattr(gq.spectrum.closed_form, "FEW_WAVES", few_waves)
     basis = gq.laplacian_spectrum(
         gq.graphs.grid_graph(shape, periodic), "unnormalized", 6
     ).eigenvectors

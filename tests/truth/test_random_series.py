@@ -231,11 +231,14 @@ def prior_is_left(method, n_chains=2000, n_steps=40):
     return min(p_values) > 0.001 / 3
 
 
-def test_a_fixed_length_is_kept():
+@pytest.mark.parametrize("length", [1, 5])
+def test_a_fixed_length_is_kept(length):
     posterior = series()
-    prior = gq.priors.RandomSeries(SCALE, truncation=5)
+    prior = gq.priors.RandomSeries(SCALE, truncation=length)
     fixed = gq.Posterior(posterior.spectrum, prior, posterior.likelihood, LABELLED, LABELS)
     with pytest.warns(NotConvergedWarning):
         result = gq.infer(fixed, ReversibleJump(), n_samples=50, n_chains=2)
     assert set(result.hyperparameters) == {"scale"}
-    assert not result.draws.white[..., 5:].any()
+    assert (result.hyperparameters["scale"] > 0).all()
+    assert result.draws.white[..., :length].all()
+    assert not result.draws.white[..., length:].any()

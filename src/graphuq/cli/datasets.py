@@ -42,24 +42,20 @@ def datasets(
 
     if name is None:
         for known, description in NAMES.items():
-            print(f"{known:10} {description}")
-            print(f"{'':10} {where(known, folder)}")
+            print(f"{known:12} {description}")
+            print(f"{'':12} {where(known, folder)}")
         print("\nFiles are looked for in --folder or $GRAPHUQ_DATA, else downloaded and checked.")
         return
     require(name in NAMES, "NAME", f"{name!r} is unknown", f"use one of {', '.join(NAMES)}")
+    film = name == "moving-ball"
     require(
-        (frames is not None) == (name == "moving-ball") and (csv is None or frames is None),
-        "--frames",
-        f"{frames} with {name}",
-        "give a folder for moving-ball, which is no table, and no other data set",
+        frames is None or film, "--frames", f"'{frames}' with {name}", "use it with moving-ball"
     )
-    if frames is not None:
-        from graphuq.datasets import moving_ball
-
-        check_writable(frames)
-        film = moving_ball(seed=seed)
-        film.save(frames)
-        print(f"moving-ball: {len(film.names)} frames → {frames}")
+    require(
+        csv is None or not film, "--csv", f"'{csv}' with {name}", "use --frames: it is no table"
+    )
+    if film:
+        _moving_ball(frames, seed)
         return
     if csv is not None:
         check_writable(csv.parent)
@@ -71,3 +67,16 @@ def datasets(
     if csv is not None:
         write(data, label or [], csv, seed)
         print(f"written to {csv}")
+
+
+def _moving_ball(folder: Path | None, seed: int) -> None:
+    from graphuq.datasets import moving_ball
+
+    if folder is not None:
+        check_writable(folder)
+    frames = moving_ball(seed=seed)
+    n_frames, height, width = frames.labels.shape
+    print(f"moving-ball: {n_frames} frames of {height} × {width} pixels; made on the spot")
+    if folder is not None:
+        frames.save(folder)
+        print(f"written to {folder}")

@@ -81,8 +81,8 @@ def track(
                 ("location", located[t]),
                 ("width", width[t]),
             ):
-                bytes_ = np.rint(255 * values).astype(np.uint8)
-                write_picture(writing / f"{kind}_{name}.png", bytes_)
+                grey = np.rint(255 * values).astype(np.uint8)
+                write_picture(writing / f"{kind}_{name}.png", grey)
         for kind, values, label in (
             ("probability", probability, "probability of the object"),
             ("width", width, "width of the 95 % interval"),

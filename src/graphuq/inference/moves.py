@@ -83,7 +83,8 @@ class Moves:
             scale = np.full(n_chains, float(target.scale) * target.noise_std**2)
         else:
             present = np.cumsum(weights[::-1])[::-1] / weights.sum()
-            present[0] = float(len(weights) == 1)  # the constant's variance is of another size
+            if present[1:].any():
+                present[0] = 0.0  # the constant's variance is of another size
             at_nodes = float((present / target.precisions).sum()) / self.n_nodes
             scale = at_nodes * np.exp(rng.normal(START, 1.0, size=n_chains))
         field = np.zeros((self.rows.shape[0], n_chains))

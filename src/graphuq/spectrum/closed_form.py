@@ -161,7 +161,9 @@ def _functions(
 @lru_cache(maxsize=16)
 def _table(n: int, ring: bool, n_waves: int) -> Float[np.ndarray, "n w"]:
     """An axis's first eigenvectors at all nodes; read only."""
-    return _values(n, ring, np.arange(n)[:, None], np.arange(n_waves)[None, :])
+    table = _values(n, ring, np.arange(n)[:, None], np.arange(n_waves)[None, :])
+    table.setflags(write=False)
+    return table
 
 
 def _values(n: int, ring: bool, node: np.ndarray, wave: np.ndarray) -> np.ndarray:
