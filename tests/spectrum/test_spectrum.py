@@ -7,6 +7,7 @@ from scipy import sparse
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
+from graphuq.spectrum import lanczos
 
 
 def matrix(weights, kind):
@@ -194,3 +195,19 @@ def test_all_copies_of_multiple_eigenvalues_are_found():
     np.testing.assert_allclose(spectrum.eigenvalues, expected, atol=1e-8)
     gram = spectrum.eigenvectors.T @ spectrum.eigenvectors
     np.testing.assert_allclose(gram, np.eye(37), atol=1e-8)
+
+
+@pytest.mark.parametrize("window", [None, (0.01, 60.0)])  # the second begins too low, and grows
+def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
+    """Of the unnormalised Laplacian of random points, against LAPACK."""
+    points = np.random.default_rng(3).normal(size=(600, 5))
+    graph = gq.graphs.knn_graph(points, 10, "unweighted")
+    if window is not None:
+        monkeypatch.setattr(lanczos, "_window", lambda *_: lanczos._Window(*window))
+    found, exact = (
+        gq.laplacian_spectrum(graph, "unnormalized", 100, solver=solver)
+        for solver in ("lanczos", "dense")
+    )
+    np.testing.assert_allclose(found.eigenvalues, exact.eigenvalues, atol=1e-8)
+    overlaps = np.linalg.svd(found.eigenvectors.T @ exact.eigenvectors, compute_uv=False)
+    np.testing.assert_allclose(overlaps, 1, atol=1e-8)

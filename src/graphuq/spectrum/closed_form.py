@@ -40,6 +40,7 @@ class ProductBasis:
     ) -> None:
         self.sizes, self.periodic = tuple(map(int, sizes)), tuple(map(bool, periodic))
         self.waves = waves
+        self._n_waves = tuple((waves.max(axis=0, initial=0) + 1).tolist())  # on each axis
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -80,11 +81,6 @@ class ProductBasis:
         for axis in reversed(range(len(n_waves))):  # what comes first stays small
             values = self._along(values, axis + 1, back=True)
         return values.reshape(-1, len(self)).T.reshape(len(self), *x.shape[1:])
-
-    @property
-    def _n_waves(self) -> tuple[int, ...]:
-        """Wave numbers on each axis, up to the highest."""
-        return tuple((self.waves.max(axis=0, initial=0) + 1).tolist())
 
     def _along(self, values: np.ndarray, axis: int, *, back: bool) -> np.ndarray:
         """From nodes to wave numbers along an axis, or back: by a product if there are few."""
