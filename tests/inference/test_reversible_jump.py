@@ -99,7 +99,7 @@ def test_unknown_options_are_refused(arguments):
 def test_the_improper_scale_is_offered_with_a_warning():
     with pytest.warns(ImproperPriorWarning, match="infinite mass"):
         prior = gq.priors.RandomSeries(scale=gq.Gamma(0, 0))
-    result = short(posterior(prior), ReversibleJump(), n_samples=50, n_chains=2)
+    result = short(posterior(prior), ReversibleJump(), n_samples=50, n_chains=2, n_warmup=100)
     assert np.isfinite(result.hyperparameters["scale"]).all()
     with pytest.raises(IncompatibleParts, match="improper"):
         gq.infer(posterior(prior), MetropolisWithinGibbs(gq.inference.PCN()))

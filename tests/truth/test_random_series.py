@@ -215,7 +215,7 @@ def prior_is_left(method, n_chains=2000, n_steps=40):
         field = state.field[chains.noisy_nodes]
         chains.labels = np.where(rng.uniform(size=field.shape) < ndtr(field), 1.0, -1.0)
         if method.whitened:
-            whitened.labels = chains.labels
+            whitened.signs = whitened.at_nodes(chains.labels)
             state, _ = whitened.trajectory(rng, state, tuning)
             state = whitened.jump(rng, state, tuning, chains.log_prior)
         state, _ = chains.step(rng, state)

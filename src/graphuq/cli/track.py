@@ -22,7 +22,7 @@ def track(
     n_eigenpairs: Annotated[
         int, typer.Option(help="Smooth modes kept: the finest detail that is believed.")
     ] = 300,
-    n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 2000,
+    n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,
     n_chains: Annotated[int, typer.Option(help="Chains.")] = 4,
     seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
     resume: Annotated[bool, typer.Option(help="Go on with an interrupted run.")] = False,

@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import lapack
-from scipy.special import erfcx, log_ndtr, ndtri_exp
+from scipy.special import log_ndtr, ndtri_exp
 from scipy.stats import binom
+
+from graphuq.inference.margins import label_curvature, label_slope, log_cdf
 
 FORMS = ("marginal", "reduced", "plain")
 WALKS = ("binomial", "uniform", "triangular")
@@ -15,8 +17,6 @@ START = -2.0  # log of the noise's variance over the field's, where chains begin
 SLICE = 3.0  # width of the first bracket about log c
 TINY = 1e-16  # of c, in units of the noise: an improper posterior may go there
 MOST_AT_ONCE = 256  # modes that a jump adds or drops
-FAR = 9.0  # standard deviations from which log Φ is zero to rounding
-ROOT_HALF = float(np.sqrt(0.5))
 DEAR_SETUP = 4_000  # eigenpairs from which their Gram matrix and its root cost more than they save
 
 
@@ -292,27 +292,6 @@ def log_gain(
     ``prior`` is the coefficient's precision, c μ.
     """
     return 0.5 * (np.log(prior) - np.log1p(prior) + statistics**2 / (1 + prior))
-
-
-def log_cdf(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """``log Φ`` of margins ``y f``; zero where they are far from the boundary, as most may be."""
-    result, near = np.zeros_like(margins), margins < FAR  # ufuncs with where= crash in SciPy 1.17
-    result[near] = log_ndtr(margins[near])
-    return result
-
-
-def label_slope(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """Of ``log Φ``: ``φ/Φ``."""
-    result, near = np.zeros_like(margins), margins < FAR
-    result[near] = np.sqrt(2 / np.pi) / erfcx(-ROOT_HALF * margins[near])
-    return result
-
-
-def label_curvature(
-    slope: Float[np.ndarray, "*n"], margins: Float[np.ndarray, "*n"]
-) -> Float[np.ndarray, "*n"]:
-    """Of ``−log Φ``, in [0, 1]; far below zero the difference of two large numbers."""
-    return np.clip(slope * (slope + margins), 0.0, 1.0)
 
 
 def _walk(proposal: str, reach: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:

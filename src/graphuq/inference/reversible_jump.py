@@ -136,15 +136,17 @@ class ReversibleJump(Sampler):
             rng = np.random.default_rng([seed % 2**63, n_steps + 1])
             kept, acceptance = [], np.zeros(n_chains)
             for step in range(apart):
+                begins = n_steps + step < min(BEGINNING, n_warmup)
                 if used := uses(tuning):
-                    state, of_trajectory = whitened.trajectory(rng, state, tuning)
+                    state, of_trajectory = whitened.trajectory(
+                        rng, state, tuning, holds_scale=begins
+                    )
                     for _ in range(JUMPS if moves.moves_length else 0):
                         state = whitened.jump(rng, state, tuning, moves.log_prior)
-                begins = n_steps + step < min(BEGINNING, n_warmup)
                 state, accepted = moves.step(rng, state, holds_scale=begins)
                 accepted = of_trajectory if used else accepted
                 if n_steps < n_warmup and self.whitened is not False:
-                    tuning = whitened.adapted(state, tuning, accepted if used else None)
+                    tuning = whitened.adapted(rng, state, tuning, accepted if used else None)
                 acceptance += accepted / thin
                 if (step + 1) % thin == 0:
                     kept.append(moves.kept(state, acceptance))

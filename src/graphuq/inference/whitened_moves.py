@@ -1,26 +1,30 @@
 """Moves of all coefficients of a series at once, the noise of the labels integrated out.
 
-In coordinates whitened by a fixed metric ``H = c μ + Q_LᵀD Q_L``, D the mean curvature of the
-labels' energy: Hamiltonian trajectories (Neal 2011), and jumps of the length that carry every
-coefficient along (Green 1995).
+In coordinates whitened by a fixed metric: Hamiltonian trajectories (Neal 2011), and jumps of the
+length that carry every coefficient along (Green 1995). The metric lies midway between the mean
+curvature ``H = c μ + Q_LᵀD Q_L``, D that of the labels' energy, and the inverse covariance of the
+draws of warm-up.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.linalg import solve_triangular
 
-from graphuq.inference.moves import State, label_curvature, label_slope, log_cdf
+from graphuq.inference.margins import label_curvature, label_slope, log_cdf, quick_slope
+from graphuq.inference.metric import Factor, root_between
+from graphuq.inference.moves import State
 
 WANTED = 0.8  # acceptance of trajectories that warm-up tunes the step to
 LARGEST_STEP = 1.2
-LONGEST, MOST_STEPS = 5.0, 64  # of a trajectory, in whitened coordinates; lengths are random
+LONGEST, MOST_STEPS = 6.0, 256  # of a trajectory, in whitened coordinates; lengths are random
 JUMPS = 4  # a trajectory
 FIRST_WINDOW = 8  # steps over which curvature is first averaged; each window is twice the last
 DEAR_FACTOR = 2_000  # eigenpairs from which only the metric's diagonal is kept
 ROWS = 4_096  # of the eigenvectors, at once
 AT_ZERO = 2 / np.pi  # curvature of −log Φ(f) at f = 0
+FIRST_SPREAD, SPREADS = 0.1, (0.01, 1.0)  # standard deviation of log c, at first and ever
+RUNAWAY = 1e8  # squared momentum of a trajectory that has left the stable region
 LOOSE = 0.2  # mean curvature below which noise, whose own is 1, holds coefficients back
 
 
@@ -29,20 +33,39 @@ class Tuning(NamedTuple):
 
     curvature: Any  # (J,) of the labels' energy
     scale: Any  # c
+    scale_spread: Any  # standard deviation of log c
     centre: Any  # (L,) b of the labels' log likelihood, about ``bᵀg − gᵀQ_LᵀDQ_L g/2``
+    covariance: Any  # (L, L), or (L,) where only a diagonal is kept, of the coefficients
+    n_draws: Any  # behind it
     log_step: Any
     curvature_sum: Any
     pull_sum: Any  # (J,) of force plus curvature times field
     log_scale_sum: Any
+    log_scale_squares: Any
+    first: Any  # (L,) sum of coefficients
+    second: Any  # (L, L) or (L,) of their products
+    seen: Any  # draws in those
     count: Any
     window: Any
 
 
+class _Point(NamedTuple):
+    """Of a trajectory."""
+
+    g: Any
+    field: Any
+    log_scale: Any
+
+    @property
+    def scale(self) -> Any:
+        return np.exp(self.log_scale)
+
+
 class WhitenedMoves:
-    """Whitened coordinates ``x = Rᵀg − R⁻¹b``, R the metric's lower triangular factor.
+    """Whitened coordinates ``x = Rᵀ(g − mean)``, R the metric's lower triangular factor.
 
     The factor of all modes has those of the first k in it, so that one serves all chains and
-    lengths; and where the posterior is the Gaussian that metric and centre describe, x is standard
+    lengths; and where the posterior is the Gaussian that metric and mean describe, x is standard
     normal whatever k is.
 
     Parameters
@@ -58,19 +81,35 @@ class WhitenedMoves:
         self.target, self.rows, self.labelled = target, rows, labelled
         self.labels, self.precisions = target.labels[:, None], target.precisions[:, None]
         self.n_nodes, self.n_modes = target.eigenvectors.shape
+        self.signs = self.at_nodes(self.labels)
         self._factor_of: Any = None  # the curvature that the factor was made of
+
+    def at_nodes(self, labels: Float[np.ndarray, "J C"]) -> Float[np.ndarray, "n C"]:
+        """Labels at the nodes of the field, zero where there is none."""
+        signs = np.zeros((self.rows.shape[0], labels.shape[1]))
+        signs[self.labelled] = labels
+        return signs
 
     def start(self) -> Tuning:
         """A metric as if the field were zero."""
         none, zero = np.zeros(len(self.labels)), np.zeros(())
+        flat = np.zeros(self.n_modes)
+        square = flat if self.n_modes > DEAR_FACTOR else np.zeros((self.n_modes, self.n_modes))
         return Tuning(
             curvature=np.full(len(self.labels), AT_ZERO),
             scale=np.ones(()),
-            centre=np.zeros(self.n_modes),
+            scale_spread=np.asarray(FIRST_SPREAD),
+            centre=flat,
+            covariance=square,
+            n_draws=zero,
             log_step=np.asarray(np.log(0.3)),
             curvature_sum=none,
             pull_sum=none,
             log_scale_sum=zero,
+            log_scale_squares=zero,
+            first=flat,
+            second=square,
+            seen=zero,
             count=zero,
             window=np.asarray(FIRST_WINDOW),
         )
@@ -81,42 +120,54 @@ class WhitenedMoves:
         return bool(tuning.curvature.mean() < LOOSE)
 
     def trajectory(
-        self, rng: np.random.Generator, state: State, tuning: Tuning
+        self, rng: np.random.Generator, state: State, tuning: Tuning, *, holds_scale: bool = False
     ) -> tuple[State, Float[np.ndarray, " C"]]:
-        """Leapfrog from a random momentum; the probability that its end is accepted with."""
+        """Leapfrog of g and log c from a random momentum; the probability of accepting its end."""
         n_chains, m = len(state.length), int(state.length.max())
         active = np.arange(m)[:, None] < state.length
-        factor, rows = self._factor(tuning).first(m), self.rows[:, :m]
-        prior = state.scale * self.precisions[:m]
+        factor, rows, precisions = self._factor(tuning).first(m), self.rows[:, :m], self.precisions
+        law = None if holds_scale else self.target.scale_law
+        spread = float(tuning.scale_spread) if law else 0.0
+        shape, rate = law or (0.0, 0.0)
 
-        def energy(g: Any, field: Any) -> Any:
-            of_labels = log_cdf(self.labels * field[self.labelled]).sum(axis=0)
-            return 0.5 * (prior * g**2).sum(axis=0) - of_labels
+        def energy(at: _Point) -> Any:
+            squares = 0.5 * (precisions[:m] * at.g**2).sum(axis=0)
+            of_scale = (shape + 0.5 * state.length) * at.log_scale - rate * at.scale
+            of_labels = log_cdf(self.signs * at.field).sum(axis=0)
+            return at.scale * squares - (of_scale if law else 0.0) - of_labels
 
-        def force(g: Any, field: Any) -> Any:
-            pull = self.labels * label_slope(self.labels * field[self.labelled])
-            if len(field) != len(pull):
-                pull, at = np.zeros_like(field), pull
-                pull[self.labelled] = at
-            gradient = np.where(active, rows.T @ pull - prior * g, 0.0)
-            return np.where(active, factor.solve(gradient), 0.0)
+        def forces(at: _Point) -> tuple[Any, Any]:
+            pull = self.signs * quick_slope(self.signs * at.field)
+            weighted = precisions[:m] * at.g
+            gradient = np.where(active, rows.T @ pull - at.scale * weighted, 0.0)
+            squares = 0.5 * (weighted * at.g).sum(axis=0)
+            of_scale = shape + 0.5 * state.length - at.scale * (rate + squares)
+            return np.where(active, factor.solve(gradient), 0.0), spread * of_scale
 
         step = float(np.exp(tuning.log_step))
         steps = step * rng.uniform(0.8, 1.2, size=n_chains)
-        g, field = state.coefficients[:m], state.field
-        p = np.where(active, rng.normal(size=g.shape), 0.0)
-        before = energy(g, field) + 0.5 * (p**2).sum(axis=0)
-        p = p + 0.5 * steps * force(g, field)
         longest = np.clip(np.rint(LONGEST / step), 1, MOST_STEPS)
         n_steps = 1 + int(rng.integers(longest))
-        for i in range(n_steps):
-            g = g + steps * factor.solve_transposed(p)
-            field = rows @ g
-            p = p + (0.5 if i == n_steps - 1 else 1.0) * steps * force(g, field)
-        lost = energy(g, field) + 0.5 * (p**2).sum(axis=0) - before
-        probability = np.exp(-np.maximum(np.nan_to_num(lost, nan=np.inf), 0.0))
+        at = _Point(state.coefficients[:m], state.field, np.log(state.scale))
+        p, of_c = np.where(active, rng.normal(size=at.g.shape), 0.0), rng.normal(size=n_chains)
+        before = energy(at) + 0.5 * ((p**2).sum(axis=0) + of_c**2)
+        gone = np.zeros(n_chains, dtype=bool)
+        for i in range(n_steps + 1):
+            if i > 0:
+                g = at.g + steps * factor.solve_transposed(p)
+                at = _Point(g, rows @ g, at.log_scale + steps * spread * of_c)
+            kick = (0.5 if i in (0, n_steps) else 1.0) * steps
+            on_g, on_c = forces(at)
+            p, of_c = p + kick * on_g, of_c + kick * on_c
+            gone |= (p**2).sum(axis=0) + of_c**2 > RUNAWAY
+            p, of_c, steps = (np.where(gone, 0.0, x) for x in (p, of_c, steps))
+        lost = energy(at) + 0.5 * ((p**2).sum(axis=0) + of_c**2) - before
+        probability = np.where(gone, 0.0, np.exp(-np.maximum(lost, 0.0)))
         accepted = rng.uniform(size=n_chains) < probability
-        return _moved(state, accepted, g, field, state.length), probability
+        moved = _moved(state, accepted, at.g, at.field, state.length)
+        if law:
+            moved = moved._replace(scale=np.where(accepted, at.scale, state.scale))
+        return moved, probability
 
     def jump(
         self,
@@ -150,7 +201,11 @@ class WhitenedMoves:
         return _moved(state, accepted, moved, field, proposed)
 
     def adapted(
-        self, state: State, tuning: Tuning, acceptance: Float[np.ndarray, " C"] | None
+        self,
+        rng: np.random.Generator,
+        state: State,
+        tuning: Tuning,
+        acceptance: Float[np.ndarray, " C"] | None,
     ) -> Tuning:
         """One step of warm-up later: another step size, and at a window's end another metric.
 
@@ -160,27 +215,47 @@ class WhitenedMoves:
         margins = self.labels * field
         slope = label_slope(margins)
         curvature = label_curvature(slope, margins)
-        count = tuning.count + 1
+        count, log_scale = tuning.count + 1, np.log(state.scale)
         log_step = tuning.log_step
         if acceptance is not None:
             log_step = log_step + (acceptance.mean() - WANTED) / np.sqrt(count)
+            tuning = self._counted(rng, state, tuning)
         tuning = tuning._replace(
             log_step=np.minimum(log_step, np.log(LARGEST_STEP)),
             curvature_sum=tuning.curvature_sum + curvature.mean(axis=1),
             pull_sum=tuning.pull_sum + (self.labels * slope + curvature * field).mean(axis=1),
-            log_scale_sum=tuning.log_scale_sum + np.log(state.scale).mean(),
+            log_scale_sum=tuning.log_scale_sum + log_scale.mean(),
+            log_scale_squares=tuning.log_scale_squares + (log_scale**2).mean(),
             count=count,
         )
         if count < tuning.window:
             return tuning
-        pull = tuning.pull_sum / count
-        centre = sum(rows.T @ pull[at] for at, rows in self._blocks())
+        pull, seen = tuning.pull_sum / count, np.maximum(tuning.seen, 1)
+        mean, mean_log_scale = tuning.first / seen, tuning.log_scale_sum / count
+        variance = tuning.log_scale_squares / count - mean_log_scale**2
+        square = mean**2 if tuning.second.ndim == 1 else np.outer(mean, mean)
         return self.start()._replace(
             curvature=tuning.curvature_sum / count,
-            scale=np.exp(tuning.log_scale_sum / count),
-            centre=centre,
+            scale=np.exp(mean_log_scale),
+            scale_spread=np.clip(np.sqrt(np.maximum(variance, 0.0)), *SPREADS),
+            centre=sum(rows.T @ pull[at] for at, rows in self._blocks()),
+            covariance=tuning.second / seen - square,
+            n_draws=tuning.seen,
             log_step=tuning.log_step,
             window=2 * tuning.window,
+        )
+
+    def _counted(self, rng: np.random.Generator, state: State, tuning: Tuning) -> Tuning:
+        """Coefficients summed, those a chain lacks drawn as a jump would draw them."""
+        factor, g = self._factor(tuning), state.coefficients
+        present = np.arange(self.n_modes)[:, None] < state.length
+        x = factor.transposed_times(g) - factor.centre
+        g = factor.solve_transposed(np.where(present, x, rng.normal(size=g.shape)))
+        products = (g**2).sum(axis=1) if tuning.second.ndim == 1 else g @ g.T
+        return tuning._replace(
+            first=tuning.first + g.sum(axis=1),
+            second=tuning.second + products,
+            seen=tuning.seen + g.shape[1],
         )
 
     def _log_density(
@@ -190,21 +265,23 @@ class WhitenedMoves:
         prior = scale * self.precisions[: len(g)]
         normal = 0.5 * (np.log(prior / (2 * np.pi)) - prior * g**2)
         of_modes = np.where(np.arange(len(g))[:, None] < length, normal, 0.0).sum(axis=0)
-        of_labels = log_cdf(self.labels * field[self.labelled]).sum(axis=0)
+        of_labels = log_cdf(self.signs * field).sum(axis=0)
         result: Float[np.ndarray, " C"] = of_modes + of_labels + log_prior[length - 1]
         return result
 
-    def _factor(self, tuning: Tuning) -> "Factor":
+    def _factor(self, tuning: Tuning) -> Factor:
         if self._factor_of is not tuning.curvature:
             metric = tuning.scale * self.target.precisions
             if self.n_modes > DEAR_FACTOR:
-                root = np.sqrt(metric + tuning.curvature.sum() / self.n_nodes)
+                metric = metric + tuning.curvature.sum() / self.n_nodes
+                mean = tuning.centre / metric
             else:
                 metric = np.diag(metric)
                 for at, rows in self._blocks():
                     metric += rows.T @ (tuning.curvature[at, None] * rows)
-                root = np.linalg.cholesky(metric)
-            self._kept, self._factor_of = Factor.of(root, tuning.centre), tuning.curvature
+                mean = np.linalg.solve(metric, tuning.centre)
+            root = root_between(metric, tuning.covariance, float(tuning.n_draws))
+            self._kept, self._factor_of = Factor.of(root, mean), tuning.curvature
         return self._kept
 
     def _blocks(self) -> Any:
@@ -212,55 +289,6 @@ class WhitenedMoves:
         for start in range(0, len(self.labels), ROWS):
             at = slice(start, start + ROWS)
             yield at, self.target.eigenvectors[self.target.labelled[at]]
-
-
-class Factor(NamedTuple):
-    """Lower triangular R and its inverse, or their diagonals alone; and ``R⁻¹b``.
-
-    Leading blocks of the inverse are inverses of the leading blocks.
-    """
-
-    root: Any  # (m, m) or (m,)
-    inverse: Any
-    centre: Any  # (m, 1)
-
-    @classmethod
-    def of(cls, root: Any, b: Float[np.ndarray, " L"]) -> "Factor":
-        """From R, or its diagonal, and b."""
-        if root.ndim == 1:
-            return cls(root, 1 / root, (b / root)[:, None])
-        inverse = solve_triangular(root, np.eye(len(root)), lower=True)
-        return cls(root, np.ascontiguousarray(inverse), (inverse @ b)[:, None])
-
-    def first(self, m: int) -> "Factor":
-        """Of the first so many modes."""
-        part = (slice(m),) * self.root.ndim
-        return Factor(self.root[part], self.inverse[part], self.centre[:m])
-
-    def solve(self, x: Float[np.ndarray, "m C"]) -> Float[np.ndarray, "m C"]:
-        """``R⁻¹x``."""
-        return _product(self.inverse, x)
-
-    def solve_transposed(self, x: Float[np.ndarray, "m C"]) -> Float[np.ndarray, "m C"]:
-        """``R⁻ᵀx``."""
-        return _product(self.inverse.T, x)
-
-    def transposed_times(self, g: Float[np.ndarray, "m C"]) -> Float[np.ndarray, "m C"]:
-        """``Rᵀg``."""
-        return _product(self.root.T, g)
-
-    @property
-    def log_diagonal(self) -> Float[np.ndarray, "m 1"]:
-        """``log R_jj``."""
-        diagonal = self.root if self.root.ndim == 1 else np.diagonal(self.root)
-        result: Float[np.ndarray, "m 1"] = np.log(diagonal)[:, None]
-        return result
-
-
-def _product(matrix: np.ndarray, x: Float[np.ndarray, "m C"]) -> Float[np.ndarray, "m C"]:
-    """With a matrix or a diagonal."""
-    product: Float[np.ndarray, "m C"] = matrix[:, None] * x if matrix.ndim == 1 else matrix @ x
-    return product
 
 
 def _moved(

@@ -45,7 +45,7 @@ def tracked(context: Context) -> Tracked:
         result = track(
             frames,
             n_eigenpairs=n_pairs,
-            n_samples=context.pick(1500, 3000),
+            n_samples=context.pick(2000, 6000),
             seed=context.seed,
         )
     soft = frames.maps(result.soft_label_mean)
