@@ -23,7 +23,9 @@ import graphuq as gq
 from graphuq.inference import Hamiltonian, MetropolisWithinGibbs, ReversibleJump
 from peers import RESULTS
 
-PAPERS = ReversibleJump(proposal="binomial", form="plain", interweave=False, jump=False)
+PAPERS = ReversibleJump(
+    proposal="binomial", form="plain", interweave=False, jump=False, whitened=False
+)
 METHODS = {
     "the paper's": PAPERS,
     "without jumps": ReversibleJump(jump=False, whitened=False),

@@ -104,7 +104,7 @@ METHODS = [
     ReversibleJump("binomial", form="reduced", interweave=False, jump=False),
 ]
 SLOW = [
-    ReversibleJump("binomial", form="plain", interweave=False, jump=False),  # the paper's
+    ReversibleJump("binomial", form="plain", interweave=False, jump=False, whitened=False),
     ReversibleJump("triangular", reach=5, form="reduced"),
     ReversibleJump("binomial", form="marginal", interweave=False),
     ReversibleJump("uniform", reach=3, form="plain"),

@@ -32,7 +32,9 @@ class ReversibleJump(Sampler):
     dimensions is no more than a comparison of ``p(z | k, c)`` (Hartog & van Zanten 2018,
     Algorithm 1, its misprinted ratio corrected: the statistics ``zᵀq_i`` enter squared). Then g,
     and c, which is conjugate. g is drawn anew whether k moves or not; the paper keeps it where k
-    stays, which leaves the same law invariant and mixes worse.
+    stays, which leaves the same law invariant and mixes worse. The paper's own moves are
+    ``ReversibleJump(proposal="binomial", form="plain", interweave=False, jump=False,
+    whitened=False)``.
 
     Where labels leave the coefficients much looser than their noise holds them, as those of frames
     and of most good graphs do, z is a brake, and k sticks: moves of all coefficients with z
@@ -62,9 +64,10 @@ class ReversibleJump(Sampler):
         out, new coefficients drawn from normals fitted to the labels (Green 1995). Given z, which
         shows every coefficient, k hardly moves.
     whitened : bool, optional
-        Whether each step begins with a Hamiltonian trajectory of the coefficients, and a jump of
-        k that carries all of them along, z integrated out. By default where the curvature of the
-        labels' log likelihood, found in warm-up, is below a fifth on average: that of z is 1.
+        Whether each step begins with a Hamiltonian trajectory of the coefficients and log c, and
+        jumps of k that carry all of them along, z integrated out. By default where the curvature
+        of the labels' log likelihood, found in warm-up, is below a fifth on average: that of z is
+        1.
     """
 
     proposal: str = "window"

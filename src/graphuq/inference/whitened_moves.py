@@ -18,7 +18,7 @@ from graphuq.inference.moves import State
 WANTED = 0.8  # acceptance of trajectories that warm-up tunes the step to
 LARGEST_STEP = 1.2
 LONGEST, MOST_STEPS = 6.0, 256  # of a trajectory, in whitened coordinates; lengths are random
-JUMPS = 4  # a trajectory
+JUMPS = 8  # a trajectory
 FIRST_WINDOW = 8  # steps over which curvature is first averaged; each window is twice the last
 DEAR_FACTOR = 2_000  # eigenpairs from which only the metric's diagonal is kept
 ROWS = 4_096  # of the eigenvectors, at once
@@ -178,7 +178,8 @@ class WhitenedMoves:
     ) -> State:
         """Another length: whitened coordinates stay, further ones are drawn or dropped."""
         n_chains = len(state.length)
-        size = np.exp(rng.uniform(0.0, np.log(self.n_modes), size=n_chains)).astype(int)
+        u = 1 - rng.uniform(size=n_chains)  # sizes from p(size) ∝ 1/size, and about 1/size²
+        size = np.where(rng.uniform(size=n_chains) < 0.5, self.n_modes**u, 1 / u).astype(int)
         proposed = state.length + np.where(rng.uniform(size=n_chains) < 0.5, size, -size)
         inside = (proposed >= 1) & (proposed <= self.n_modes)
         proposed = np.where(inside, proposed, state.length)

@@ -52,10 +52,10 @@ def figure5(context: Context) -> Outcome:
         )
         features, signs, known = data.features[chosen], truth[chosen], training[chosen]
         rows += _methods(context, features, signs, np.flatnonzero(known))
-    exponents = {
-        method: float(np.polyfit(np.log(sizes), np.log(_times(rows, method)[1]), 1)[0])
-        for method in dict.fromkeys(row["method"] for row in rows)
-    }
+    exponents = {}
+    for method in dict.fromkeys(row["method"] for row in rows):
+        n, seconds = np.log(_times(rows, method))
+        exponents[method] = float(np.polyfit(n, seconds, 1)[0])
     for row in rows:
         row["exponent of time"] = exponents[row["method"]]
     last = {row["method"]: row for row in rows}

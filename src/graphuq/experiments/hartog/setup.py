@@ -17,7 +17,9 @@ from graphuq.run import infer
 from graphuq.spectrum import Spectrum
 from graphuq.stopping import Converged
 
-PAPERS = ReversibleJump(proposal="binomial", form="plain", interweave=False, jump=False)
+PAPERS = ReversibleJump(
+    proposal="binomial", form="plain", interweave=False, jump=False, whitened=False
+)
 
 
 def series(

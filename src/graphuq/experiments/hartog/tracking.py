@@ -98,12 +98,13 @@ def figure8(context: Context) -> Outcome:
             "median k": float(np.median(k)),
             "R-hat": worst,
             "seconds": found.seconds,
-            "peak memory, GB": found.peak_gb,
+            "peak memory of the process, GB": found.peak_gb,
         }
     ]
     state = "converged" if worst < 1.01 else "NOT converged"
     text = (
-        f"{found.soft.size} nodes in {found.seconds:.0f} s and {found.peak_gb:.1f} GB; "
+        f"{found.soft.size} nodes in {found.seconds:.0f} s, the process never above "
+        f"{found.peak_gb:.1f} GB; "
         f"{state} (R-hat {worst:.2f}); k from {int(k.min())} to {int(k.max())} of at most "
         f"{rows[0]['eigenpairs']}."
     )
