@@ -131,7 +131,7 @@ def _times(rows: list[dict[str, Any]], method: str) -> tuple[np.ndarray, np.ndar
 
 
 def _draw(rows: list[dict[str, Any]]) -> Figure:
-    figure = Figure(figsize=(10.5, 3.2), layout="constrained")
+    figure = Figure(figsize=(10.5, 3.6), layout="constrained")
     plain, logarithmic, right = figure.subplots(1, 3)
     colors = {
         "truncated, default": "#3b6fb6",
@@ -151,7 +151,8 @@ def _draw(rows: list[dict[str, Any]]) -> Figure:
     for axes in (plain, logarithmic):
         axes.set(xlabel="nodes", ylabel="seconds")
     right.set(xlabel="nodes", ylabel="accuracy on test images")
-    plain.legend(frameon=False, fontsize=8)
+    lines, names = plain.get_legend_handles_labels()
+    figure.legend(lines, names, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
     for axes in (plain, logarithmic, right):
         axes.spines[["top", "right"]].set_visible(False)
     return figure
