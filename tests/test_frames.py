@@ -72,6 +72,7 @@ def test_a_folder_is_tracked_from_the_command_line(tmp_path, capsys, monkeypatch
     frames.save(tmp_path / "film")
     arguments = ["track", str(tmp_path / "film"), "-o", str(tmp_path / "out")]
     arguments += ["--n-eigenpairs", "30", "--n-samples", "100", "--n-chains", "2"]
+    arguments += ["--n-warmup", "200"]
     with monkeypatch.context() as stopped:
         stopped.setattr("graphuq.inference.moves.Moves.kept", _interrupt)
         assert run(arguments) == 130

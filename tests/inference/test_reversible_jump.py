@@ -156,16 +156,26 @@ def test_soft_labels_of_step_likelihoods(likelihood, low, high):
     np.testing.assert_allclose(found, low + (high - low) * plus, atol=1e-12)
 
 
+def wavy():
+    """Noise-free labels on a path that change a dozen times: so many modes, and more."""
+    labelled = np.arange(0, 300, 2)
+    labels = np.where(np.sin(labelled / 8) > 0, 1, -1)
+    return gq.graphs.path_graph(300), (gq.likelihoods.Probit(1.0), labelled, labels)
+
+
+@pytest.mark.slow
 def test_eigenpairs_come_on_demand():
     """As many as k uses, and no more than allowed."""
-    graph, labelled = gq.graphs.path_graph(300), np.arange(0, 300, 2)
-    labels = np.where(np.sin(labelled / 8) > 0, 1, -1)  # a dozen changes: so many modes and more
-    model = (gq.likelihoods.Probit(1.0), labelled, labels)
+    graph, model = wavy()
     prior = gq.priors.RandomSeries(truncation_rate=0.3)
     found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=20)
     assert found.spectrum.n_eigenpairs == 40  # k is often above 16, hardly ever above 32
     found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=20, most=25)
     assert found.spectrum.n_eigenpairs == 25
+
+
+def test_eigenpairs_come_on_demand_of_a_series_only():
+    graph, model = wavy()
     with pytest.raises(IncompatibleParts, match="no random length"):
         gq.growing_posterior(graph, gq.priors.Matern(truncation=9), *model)
     with pytest.raises(InvalidInput, match="most"):

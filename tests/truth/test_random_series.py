@@ -100,10 +100,10 @@ def estimate(posterior, method):
 
 METHODS = [
     ReversibleJump(),
-    ReversibleJump(whitened=True),
     ReversibleJump("binomial", form="reduced", interweave=False, jump=False),
 ]
 SLOW = [
+    ReversibleJump(whitened=True),
     ReversibleJump("binomial", form="plain", interweave=False, jump=False, whitened=False),
     ReversibleJump("triangular", reach=5, form="reduced"),
     ReversibleJump("binomial", form="marginal", interweave=False),

@@ -26,7 +26,7 @@ TRAINING = {4: 5_842, 9: 5_949}  # images of each digit that are MNIST's trainin
 MOST_PAIRS = 600  # of the truncated method; beyond, a proposed k is rejected
 MOST_UNTRUNCATED = 4_000  # nodes: all their eigenpairs are found and kept
 STEPS = 600  # of the paper's sampler, one chain: its time against N, not a converged answer
-MOST_DRAWS = 3_000
+MOST_DRAWS = 6_000
 
 
 def figure5(context: Context) -> Outcome:

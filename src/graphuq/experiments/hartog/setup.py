@@ -58,7 +58,7 @@ def converged(context: Context, posterior: Posterior) -> Result:
     return run(
         posterior,
         ReversibleJump(),
-        n_samples=context.pick(3_000, 20_000),
+        n_samples=context.pick(6_000, 20_000),
         n_chains=16,
         seed=context.seed,
         stop=Converged(label_mcse=None),
