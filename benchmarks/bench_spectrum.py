@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.sparse.linalg import eigsh
 
 import graphuq as gq
+from graphuq.spectrum.laplacian import Laplacian
 from peers import DATA, RESULTS
 
 TOLERANCE = 1e-8
@@ -58,7 +59,7 @@ def main():
     for n, kind, n_pairs in cases:
         chosen = np.sort(rng.choice(len(data.features), min(n, len(data.features)), replace=False))
         graph = gq.graphs.knn_graph(data.features[chosen], 15)
-        operator = gq.spectrum.laplacian.Laplacian(graph, kind)
+        operator = Laplacian(graph, kind)
         for name, method in (("graphuq", ours), ("SciPy", scipys)):
             began = time.perf_counter()
             values, vectors = method(graph, kind, n_pairs)

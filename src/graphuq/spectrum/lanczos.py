@@ -10,6 +10,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from graphuq.errors import InvalidInput
 from graphuq.spectrum.laplacian import Laplacian
 
+FEW = 30  # pairs, which lie far enough apart for a polynomial of degree one
 BEYOND = 1.5  # where the polynomial begins to grow: with so many times the wanted eigenvalues below
 AMPLIFICATION = 8.0  # log of the polynomial at zero
 PROBES, PROBE_STEPS = 3, 60  # of the estimate of where that is
@@ -115,6 +116,8 @@ def _window(laplacian: Laplacian, n_pairs: int, rng: np.random.Generator) -> _Wi
     at least the weight of the nodes before it.
     """
     n_nodes, high = laplacian.graph.n_nodes, laplacian.upper_bound
+    if n_pairs < FEW:
+        return _Window(0.999 * high, high)
     share = min(BEYOND * n_pairs / n_nodes, 0.5)
     low = 0.0
     for _ in range(PROBES):

@@ -139,7 +139,7 @@ def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
         for axes in (above, below):
             axes.spines[["top", "right"]].set_visible(False)
     grid[0, 0].legend(frameon=False, fontsize=8)
-    grid[1, 0].legend(frameon=False, fontsize=8)
+    grid[1, 0].legend(framealpha=0.9, edgecolor="none", fontsize=8)
 
     def listed(quantity: str, which: str, form: str) -> str:
         return ", ".join(f"{r[which]:{form}}" for r in rows if r["quantity"] == quantity)
