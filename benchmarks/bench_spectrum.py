@@ -85,7 +85,7 @@ def main():
         print(f"{'':34} ratio {rows[-1]['seconds'] / rows[-2]['seconds']:.1f}", flush=True)
     RESULTS.mkdir(exist_ok=True)
     with open(options.output, "w") as file:
-        json.dump({"version": gq.__version__, "tolerance": TOLERANCE, "rows": rows}, file, indent=1)
+        json.dump({"tolerance": TOLERANCE, "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":
