@@ -47,7 +47,8 @@ def track(
     prior : Prior, optional
         By default ``RandomSeries()``.
     n_samples, n_chains, n_warmup, stop, seed, progress, checkpoint
-        As in `infer`.
+        As in `infer`. At most 4,000 draws of 4 chains by default, after 1,000 steps of warm-up: the
+        metric of 300 modes wants some hundreds of draws.
 
     Returns
     -------

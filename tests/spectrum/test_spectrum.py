@@ -8,6 +8,7 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
 from graphuq.spectrum import lanczos
+from graphuq.spectrum.laplacian import Laplacian
 
 
 def matrix(weights, kind):
@@ -211,3 +212,17 @@ def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
     np.testing.assert_allclose(found.eigenvalues, exact.eigenvalues, atol=1e-8)
     overlaps = np.linalg.svd(found.eigenvectors.T @ exact.eigenvectors, compute_uv=False)
     np.testing.assert_allclose(overlaps, 1, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+@pytest.mark.parametrize("n_components", [1, 60])
+def test_the_polynomial_grows_on_all_wanted_eigenvalues(n_components):
+    """Null vectors, many with as many components, do not count as wanted ones."""
+    rng = np.random.default_rng(4)
+    points = [rng.normal(size=(1200 // n_components, 3)) for _ in range(n_components)]
+    parts = [gq.graphs.knn_graph(part, 5).weights for part in points]
+    graph = gq.graphs.from_adjacency(sparse.block_diag(parts).tocsr())
+    laplacian = Laplacian(graph)
+    exact = np.sort(np.linalg.eigvalsh(laplacian.dense()))[graph.n_components :]
+    window = lanczos._window(laplacian, 40, np.random.default_rng(0))
+    assert exact[40] < window.low < exact[200]

@@ -162,7 +162,8 @@ class WhitenedMoves:
             gone |= (p**2).sum(axis=0) + of_c**2 > RUNAWAY
             p, of_c, steps = (np.where(gone, 0.0, x) for x in (p, of_c, steps))
         lost = energy(at) + 0.5 * ((p**2).sum(axis=0) + of_c**2) - before
-        probability = np.where(gone, 0.0, np.exp(-np.maximum(lost, 0.0)))
+        lost = np.where(gone | np.isnan(lost), np.inf, lost)
+        probability = np.exp(-np.maximum(lost, 0.0))
         accepted = rng.uniform(size=n_chains) < probability
         moved = _moved(state, accepted, at.g, at.field, state.length)
         if law:

@@ -64,14 +64,14 @@ def nonnull_pairs(
     values, vectors = np.empty(0), np.empty((n_nodes, 0))
     try:
         while True:
-            found, more = largest(vectors, n_pairs)
-            if found.min() <= 1 + tolerance:  # not all of the wanted end was amplified
-                window = window.wider()
-                values, vectors = np.empty(0), np.empty((n_nodes, 0))
-                continue
+            found, more = largest(vectors, n_pairs if not len(values) else -(-n_pairs // 2))
             kept = np.argsort(-np.append(values, found))[:n_pairs]
             values = np.append(values, found)[kept]
             vectors = np.hstack([vectors, more])[:, kept]
+            if values[-1] <= 1 + tolerance:  # not all of the wanted end was amplified
+                window = window.wider()
+                values, vectors = np.empty(0), np.empty((n_nodes, 0))
+                continue
             room = n_nodes - null.shape[1] - n_pairs
             if room < 1 or largest(vectors, 1)[0][0] <= values[-1] * (1 + tolerance):
                 break
@@ -112,8 +112,8 @@ class _Window(NamedTuple):
 def _window(laplacian: Laplacian, n_pairs: int, rng: np.random.Generator) -> _Window:
     """Where the rest of the spectrum is: by Gauss quadrature of its density (Golub & Welsch 1969).
 
-    Lanczos from a random vector gives nodes and weights. The share of the spectrum below a node is
-    at least the weight of the nodes before it.
+    Lanczos from a random vector, the null space left out, gives nodes and weights. The share of the
+    spectrum below a node is at least the weight of the nodes before it.
     """
     n_nodes, high = laplacian.graph.n_nodes, laplacian.upper_bound
     if n_pairs < FEW:
@@ -132,6 +132,7 @@ def _quadrature(
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """Ascending nodes, and weights that add to one."""
     v = rng.normal(size=laplacian.graph.n_nodes)
+    v -= laplacian.project_to_null_space(v)
     basis, diagonal, beside = [v / np.linalg.norm(v)], [], []
     for _ in range(n_steps):
         w = laplacian @ basis[-1]
