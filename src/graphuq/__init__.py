@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from graphuq.result import Result
     from graphuq.run import infer
     from graphuq.spectrum import (
+        Laplacian,
         Spectrum,
         fiedler_signs,
+        harmonic_function,
         laplacian_spectrum,
         load_spectrum,
         nystrom_spectrum,
@@ -61,8 +63,10 @@ _MODULE_OF = {
     "write_report": "report",
     "Result": "result",
     "load": "loading",
+    "Laplacian": "spectrum",
     "Spectrum": "spectrum",
     "fiedler_signs": "spectrum",
+    "harmonic_function": "spectrum",
     "laplacian_spectrum": "spectrum",
     "load_spectrum": "spectrum",
     "nystrom_spectrum": "spectrum",
@@ -82,6 +86,7 @@ __all__ = [
     "GraphClassifier",
     "GraphuqError",
     "GraphuqWarning",
+    "Laplacian",
     "LogNormal",
     "LogUniform",
     "Posterior",
@@ -92,6 +97,7 @@ __all__ = [
     "fiedler_signs",
     "graphs",
     "growing_posterior",
+    "harmonic_function",
     "infer",
     "inference",
     "laplacian_spectrum",

@@ -14,15 +14,16 @@ from graphuq.field import (
     Field,
     LabelledField,
     NodeField,
+    columns_field,
     labelled_field,
     series_field,
 )
 from graphuq.hierarchy import HierarchicalTarget
 from graphuq.hyperparameters import Distribution, is_learnt
 from graphuq.likelihoods import Likelihood
-from graphuq.priors import Prior, SpectralStd
+from graphuq.priors import Prior, RegularizedLaplacian, SpectralStd
 from graphuq.series import ProbitSeries
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import Columns, Laplacian
 from graphuq.target import Target
 
 
@@ -32,7 +33,9 @@ class Posterior:
 
     Parameters
     ----------
-    spectrum : Spectrum
+    spectrum : Spectrum or Laplacian
+        With a Laplacian, `RegularizedLaplacian` is exact at any size: columns of its covariance are
+        solved for, one for each label.
     prior : Prior
     likelihood : Likelihood
     labelled : array_like of int, shape (J,)
@@ -60,7 +63,7 @@ class Posterior:
     2
     """
 
-    spectrum: Spectrum
+    spectrum: Any
     prior: Prior
     likelihood: Likelihood
     labelled: Any
@@ -68,22 +71,51 @@ class Posterior:
     per_class: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "prior", self.prior.suited_to(self.spectrum))
+        solved = isinstance(self.spectrum, Laplacian | Columns)
+        if not solved:
+            object.__setattr__(self, "prior", self.prior.suited_to(self.spectrum))
         if self.per_class and not (self.likelihood.several and self.prior.learnt):
             raise IncompatibleParts(
                 f"per_class=True wants several classes and a prior to learn, and there are "
                 f"{self.likelihood} and {self.prior}; leave it out"
             )
-        if self.learnt and self.spectrum.tail is not None:
+        if not solved and self.learnt and self.spectrum.tail is not None:
             raise IncompatibleParts(
                 f"{', '.join(self.learnt)} can be learnt on a spectrum without a tail only; "
                 "compute it with tail=False"
             )
-        labelled, labels = _check_labels(
-            self.labelled, self.labels, self.spectrum.n_nodes, self.likelihood
+        n_nodes = (
+            self.spectrum.graph.n_nodes
+            if isinstance(self.spectrum, Laplacian)
+            else self.spectrum.n_nodes
         )
+        labelled, labels = _check_labels(self.labelled, self.labels, n_nodes, self.likelihood)
         object.__setattr__(self, "labelled", labelled)
         object.__setattr__(self, "labels", labels)
+        if solved:
+            object.__setattr__(self, "spectrum", self._solved())
+
+    def _solved(self) -> Columns:
+        """Columns of the prior's covariance at the labelled nodes."""
+        if not isinstance(self.prior, RegularizedLaplacian):
+            raise IncompatibleParts(
+                f"{self.prior} has no sparse precision to solve with; use RegularizedLaplacian(), "
+                "or a spectrum (laplacian_spectrum) in place of the Laplacian"
+            )
+        if self.learnt or self.likelihood.everywhere:
+            raise IncompatibleParts(
+                f"{self.prior} and {self.likelihood} want a spectrum (laplacian_spectrum) in place "
+                "of the Laplacian: something is learnt by sampling, or every node is spoken of"
+            )
+        beta, shift = float(self.prior.beta), float(self.prior.shift)
+        laplacian = self.spectrum
+        if isinstance(laplacian, Columns):  # of another posterior, whose parts may differ
+            known = laplacian
+            same = (known.beta, known.shift) == (beta, shift)
+            if same and np.array_equal(known.labelled, self.labelled):
+                return known
+            laplacian = known.laplacian
+        return Columns.of(laplacian, beta, shift, self.labelled)
 
     @property
     def n_fields(self) -> int:
@@ -122,6 +154,8 @@ class Posterior:
                 return CoefficientField.of(self.spectrum, np.arange(0), self.series.n_modes)
             assert isinstance(self.target, HierarchicalTarget)
             return CoefficientField.of(self.spectrum, self.seen_nodes, self.target.n_modes)
+        if isinstance(self.spectrum, Columns):
+            return columns_field(self.spectrum)
         if self.likelihood.everywhere and self.std.tail == 0.0:
             return series_field(self.spectrum, self.std)
         return labelled_field(self.spectrum, self.std, self.seen_nodes)

@@ -126,6 +126,8 @@ class Result:
     @property
     def class_probabilities(self) -> Float[np.ndarray, "N K"]:
         """Probability of each class at each node; of two, of −1 and of +1."""
+        if self.posterior.likelihood.label_is_drawn:
+            return class_probabilities(2 * self.soft_label_mean - 1)
         return class_probabilities(self.label_mean)
 
     @property

@@ -1,5 +1,7 @@
 """Graphs against their definitions, and every way in which input can be bad."""
 
+import warnings
+
 import networkx
 import numpy as np
 import pytest
@@ -198,3 +200,108 @@ def test_small_worlds_are_rewired_rings():
     np.testing.assert_array_equal(again.degrees, world.degrees)
     with pytest.raises(InvalidInput, match="rewiring"):
         gq.graphs.small_world_graph(rewiring=1.5)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_graphs_of_distances_and_sparse_features(metric):
+    """The same graph from features, from the same ones stored sparsely, and from distances."""
+    x = sparse.random_array((60, 40), density=0.4, rng=np.random.default_rng(0)).tocsr()
+    full = x.toarray()
+    if metric == "cosine":
+        norms = np.linalg.norm(full, axis=1)
+        distances = 1 - full @ full.T / np.multiply.outer(norms, norms)
+    else:
+        distances = np.array([[np.linalg.norm(a - b) for b in full] for a in full])
+    np.fill_diagonal(distances, 0.0)
+    radius = float(np.quantile(distances[distances > 0], 0.2)) + 1e-9
+    builders = (
+        lambda f, m: gq.graphs.knn_graph(f, 5, metric=m),
+        lambda f, m: gq.graphs.epsilon_graph(f, radius, "gaussian", scale=0.7, metric=m),
+        lambda f, m: gq.graphs.complete_graph(f, gq.graphs.TanhWeights(3.0, 0.5), metric=m),
+    )
+    for build in builders:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DisconnectedGraphWarning)
+            plain, stored, given = (
+                build(full, metric),
+                build(x, metric),
+                build(distances, "precomputed"),
+            )
+        np.testing.assert_allclose(dense(stored), dense(plain), atol=1e-7)
+        np.testing.assert_allclose(dense(given), dense(plain), atol=1e-7)
+        assert given.feature_space is None
+        for rule in ("mean", "nearest", "combination"):
+            ways = [
+                g.feature_space.connect(q[:4] * 0.9, rule) for g, q in ((plain, full), (stored, x))
+            ]
+            np.testing.assert_allclose(ways[0].toarray(), ways[1].toarray(), atol=1e-6)
+        np.testing.assert_array_equal(stored.feature_space.find(x[[3, 7]]), [3, 7])
+        assert stored.feature_space.find(x[[3]] * 2)[0] == -1
+
+
+def test_epsilon_graph_is_its_definition():
+    d = np.array([[np.linalg.norm(a - b) for b in X] for a in X])
+    graph = gq.graphs.epsilon_graph(X, 2.5)
+    np.testing.assert_array_equal(dense(graph), (d <= 2.5) & ~np.eye(30, dtype=bool))
+    twins = np.array([[0.0], [0.0], [1.0]])
+    assert gq.graphs.epsilon_graph(twins, 1.0).n_edges == 3  # at distance 0 as well
+
+
+def test_tanh_weights_are_the_papers():
+    d = np.linspace(0, 3, 50)
+    for steepness in (0.3, 40.0):
+        found = gq.graphs.TanhWeights(steepness, 1.2).weight(d, d, d)
+        np.testing.assert_allclose(found, (np.tanh(-steepness * (d - 1.2)) + 1) / 2, atol=1e-15)
+    far = gq.graphs.TanhWeights(1e6, 1.0).weight(np.array([0.0, 2.0]), d, d)
+    np.testing.assert_allclose(far, [1.0, 0.0], atol=1e-300)
+
+
+def test_a_scale_for_each_feature():
+    scales = np.array([0.5, 1.0, 1e9])
+    graph = gq.graphs.complete_graph(X, "gaussian", scale=scales)
+    ignored = gq.graphs.complete_graph(X[:, :2] / [0.5, 1.0], "gaussian", scale=1.0)
+    np.testing.assert_allclose(dense(graph), dense(ignored), atol=1e-7)
+    assert graph.feature_space.find(X[[4]])[0] == 4
+    new = graph.feature_space.connect(X[[4]] + 0.1).toarray()
+    other = ignored.feature_space.connect((X[[4], :2] + 0.1) / [0.5, 1.0]).toarray()
+    np.testing.assert_allclose(new, other, atol=1e-7)
+
+
+def test_a_combination_of_nodes_reconstructs_the_row():
+    space = gq.graphs.knn_graph(X, 6).feature_space
+    row = X[[2, 5, 9]].mean(axis=0, keepdims=True)
+    weights = space.connect(row, "combination")
+    assert weights.sum() == pytest.approx(1)
+    nearest = space.connect(row, "nearest")
+    apart = [np.linalg.norm(w @ X - row) for w in (weights, nearest)]
+    assert apart[0] < 0.5 * apart[1]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: gq.graphs.epsilon_graph(X, 0.0), "radius: 0.0"),
+        (lambda: gq.graphs.epsilon_graph(X, 1e-6), "no two of 30 nodes"),
+        (lambda: gq.graphs.epsilon_graph(X, 1.0, "self-tuning"), "no local scales"),
+        (lambda: gq.graphs.knn_graph(X, 3, metric="manhattan"), "metric: 'manhattan' is unknown"),
+        (lambda: gq.graphs.knn_graph(X, 3, metric="precomputed"), "of shape \\(30, 3\\)"),
+        (lambda: gq.graphs.knn_graph(-np.ones((4, 4)), 2, metric="precomputed"), "negative dist"),
+        (lambda: gq.graphs.knn_graph(np.eye(4), 2, metric="precomputed"), "nodes to themselves"),
+        (
+            lambda: gq.graphs.knn_graph(np.triu(np.ones((4, 4)), 1), 2, metric="precomputed"),
+            "asymmetric distances",
+        ),
+        (
+            lambda: gq.graphs.knn_graph(np.eye(4)[:3] * 0, 2, metric="cosine"),
+            "3 row\\(s\\) of zeros",
+        ),
+        (lambda: gq.graphs.complete_graph(X, "gaussian", scale=[1.0, 2.0]), "2 scales of 3"),
+        (lambda: gq.graphs.complete_graph(X, "gaussian", scale=[1.0, -2.0, 1]), "not positive"),
+        (lambda: gq.graphs.TanhWeights(1.0, 0.0), "cutoff: 0.0"),
+        (lambda: gq.graphs.TanhWeights(-1.0, 1.0), "steepness: -1.0"),
+        (lambda: gq.graphs.knn_graph(X, 4).feature_space.connect(X, "best"), "rule: 'best'"),
+    ],
+)
+def test_bad_distances_and_weights(make, message):
+    with pytest.raises(InvalidInput, match=message):
+        make()

@@ -7,6 +7,7 @@ from graphuq.field.labelled import (
     LabelledField,
     LowRankField,
     TailField,
+    columns_field,
     labelled_field,
     series_field,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "NodeField",
     "NoisyField",
     "TailField",
+    "columns_field",
     "covariances_at",
     "labelled_field",
     "of_one_class",

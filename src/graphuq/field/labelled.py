@@ -23,7 +23,7 @@ from jaxtyping import Float
 from graphuq.arrays import Array
 from graphuq.field.base import Field
 from graphuq.priors import SpectralStd
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import Columns, Spectrum
 
 RANK_TOLERANCE = 1e-12  # relative size of a standard deviation below which a direction is empty
 
@@ -272,6 +272,17 @@ def series_field(spectrum: Spectrum, std: SpectralStd) -> LowRankField:
         factor=spectrum.node_scale[:, None] * spectrum.eigenvectors[:, kept] * std.modes[kept],
         coefficient_map=np.diag(std.modes)[:, kept],
         mode_variance=std.modes**2,
+        tail_std=0.0,
+    )
+
+
+def columns_field(columns: Columns) -> LowRankField:
+    """The field as `Columns` has it: ``E[u | x] = B x``, and a deviation of each node's own."""
+    n_labels = len(columns.labelled)
+    return LowRankField(
+        factor=columns.factor,
+        coefficient_map=np.eye(n_labels + 1, n_labels),
+        mode_variance=np.ones(n_labels + 1),
         tail_std=0.0,
     )
 

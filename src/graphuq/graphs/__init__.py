@@ -2,11 +2,18 @@
 
 from graphuq.graphs.adjacency import from_adjacency
 from graphuq.graphs.complete import complete_graph
+from graphuq.graphs.epsilon import epsilon_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.knn import knn_graph
 from graphuq.graphs.structured import grid_graph, path_graph, ring_graph, small_world_graph
-from graphuq.graphs.weights import Cosine, GaussianWeights, SelfTuning, Unweighted
+from graphuq.graphs.weights import (
+    Cosine,
+    GaussianWeights,
+    SelfTuning,
+    TanhWeights,
+    Unweighted,
+)
 
 __all__ = [
     "Cosine",
@@ -14,8 +21,10 @@ __all__ = [
     "GaussianWeights",
     "Graph",
     "SelfTuning",
+    "TanhWeights",
     "Unweighted",
     "complete_graph",
+    "epsilon_graph",
     "from_adjacency",
     "grid_graph",
     "knn_graph",

@@ -7,7 +7,7 @@ import numpy as np
 from graphuq.errors import InvalidInput
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph, make_graph
-from graphuq.graphs.neighbors import all_distances, check_features, check_neighbor_count
+from graphuq.graphs.neighbors import all_distances, check_neighbor_count, check_space
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 
 MAX_NODES = 20_000  # 3.2 GB for one N×N matrix of doubles
@@ -17,22 +17,26 @@ def complete_graph(
     X: Any,
     weights: str | WeightFunction = "self-tuning",
     *,
-    scale: float | None = None,
+    scale: Any = None,
     n_neighbors: int = 10,
+    metric: str | None = None,
 ) -> Graph:
     """Join every two nodes.
 
     Parameters
     ----------
-    X : array_like, shape (N, d)
-        Finite features, N <= 20,000 (the weights fill an N×N matrix).
+    X : array_like or sparse matrix, shape (N, d)
+        Finite features, N <= 20,000 (the weights fill an N×N matrix); with
+        ``metric="precomputed"`` the distances of all pairs, shape (N, N).
     weights : {"self-tuning", "gaussian", "unweighted", "cosine"} or WeightFunction
         See `graphuq.graphs.weights`.
-    scale : float, optional
+    scale : float or array_like, optional
         Length of the ``"gaussian"`` weights; 1.25 for the voting records of
-        Bertozzi et al. 2018, §5.1.2.
+        Bertozzi et al. 2018, §5.1.2. Or one a feature.
     n_neighbors : int, default 10
         K of the self-tuning local scale (two moons of Bertozzi et al. 2018, §5.1.1).
+    metric : {"euclidean", "cosine", "precomputed"}, optional
+        By default the weight function's, which is Euclidean but for "cosine".
 
     Returns
     -------
@@ -43,9 +47,9 @@ def complete_graph(
     InvalidInput
         If features are not finite numbers, an option is unknown, N <= K, or N is too large.
     """
-    features = check_features(X)
-    n_nodes = len(features)
-    weight = weight_function(weights, scale)
+    weight = weight_function(weights, scale, metric)
+    features = check_space(X, weight)
+    n_nodes = features.shape[0]
     if n_nodes > MAX_NODES:
         raise InvalidInput(
             "X",
@@ -63,6 +67,11 @@ def complete_graph(
     return make_graph(
         adjacency,
         argument="X",
-        feature_space=FeatureSpace(features, weight, local_scales, n_neighbors, complete=True),
-        settings={"graph": "complete", "n_neighbors": n_neighbors, "weights": repr(weight)},
+        feature_space=FeatureSpace.of(features, weight, local_scales, n_neighbors, complete=True),
+        settings={
+            "graph": "complete",
+            "n_neighbors": n_neighbors,
+            "weights": repr(weight),
+            "metric": weight.metric,
+        },
     )

@@ -1,14 +1,23 @@
 """How rows that are not in the graph connect to it."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
 from graphuq.errors import require
-from graphuq.graphs.neighbors import all_distances, check_features, nearest_neighbors
-from graphuq.graphs.weights import WeightFunction
+from graphuq.graphs.neighbors import (
+    all_distances,
+    check_features,
+    in_scale,
+    nearest_neighbors,
+    neighbors_within,
+)
+
+RULES = ("mean", "nearest", "combination")
+RIDGE = 1e-3  # of the combination's normal equations, relative to their trace (Roweis & Saul 2000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,33 +26,59 @@ class FeatureSpace:
 
     Attributes
     ----------
-    features : numpy.ndarray, shape (N, d)
+    features : numpy.ndarray or scipy.sparse.csr_array, shape (N, d)
+        Scaled as the weight function says.
     weight : WeightFunction
     local_scales : numpy.ndarray, shape (N,)
         Distance of each node to its K-th neighbour.
     n_neighbors : int
-        K: how many neighbours define the local scale, and the edges unless ``complete``.
+        K: how many neighbours define the local scale, and the edges of a graph of neighbours.
     complete : bool
         Whether a row connects to every node.
+    radius : float or None
+        Whether it connects to all nodes within this distance.
     """
 
-    features: Float[np.ndarray, "N d"]
-    weight: WeightFunction
+    features: Any
+    weight: Any
     local_scales: Float[np.ndarray, " N"]
     n_neighbors: int
     complete: bool
+    radius: float | None = None
 
-    def connect(self, queries: Float[np.ndarray, "M d"]) -> sparse.csr_array:
-        """Weights of edges from new rows to the nodes.
+    @staticmethod
+    def of(
+        features: Any,
+        weight: Any,
+        local_scales: Float[np.ndarray, " N"] | None = None,
+        n_neighbors: int = 1,
+        complete: bool = False,
+        radius: float | None = None,
+    ) -> "FeatureSpace | None":
+        """None of distances: a new row would be more than a row of them."""
+        if weight.metric == "precomputed":
+            return None
+        scales = np.ones(features.shape[0]) if local_scales is None else local_scales
+        return FeatureSpace(features, weight, scales, n_neighbors, complete, radius)
+
+    def connect(self, queries: Any, rule: str = "mean") -> sparse.csr_array:
+        """Weights from new rows to the nodes, of which their field is the weighted mean.
 
         Parameters
         ----------
-        queries : numpy.ndarray, shape (M, d)
+        queries : numpy.ndarray or sparse matrix, shape (M, d)
+        rule : {"mean", "nearest", "combination"}, default "mean"
+            "mean": the edges that the graph would give them. "nearest": 1 for the nearest node
+            (Zhu, Lafferty & Ghahramani 2003, (8)). "combination": the point nearest to the row in
+            the plane through its K nearest nodes, as a combination of them (their §5, of K nodes
+            instead of all; the weights of Roweis & Saul 2000, which add to one and may be
+            negative).
 
         Returns
         -------
         scipy.sparse.csr_array, shape (M, N)
         """
+        require(rule in RULES, "rule", f"{rule!r} is unknown", f"use one of {', '.join(RULES)}")
         queries = check_features(queries, "X")
         n_nodes, width = self.features.shape
         require(
@@ -52,26 +87,65 @@ class FeatureSpace:
             f"{queries.shape[1]} features",
             f"the graph was made from {width}",
         )
-        if self.complete:
+        queries = in_scale(queries, self.weight)
+        if rule != "mean":
+            k = 1 if rule == "nearest" else min(max(self.n_neighbors, 5), n_nodes)
+            _, indices = nearest_neighbors(self.features, k, self.weight.metric, queries)
+            weights = np.ones(indices.shape) if k == 1 else self._combined(queries, indices)
+        elif self.radius is not None:
+            near = neighbors_within(self.features, self.radius, self.weight.metric, queries)
+            ones = np.ones_like(near.data)
+            near.data = self.weight.weight(near.data, ones, ones)
+            return near
+        elif self.complete:
             distances = all_distances(self.features, self.weight.metric, queries)
             own_scale = np.partition(distances, self.n_neighbors - 1, axis=1)
             scale_rows = own_scale[:, self.n_neighbors - 1][:, None]
             return sparse.csr_array(
                 self.weight.weight(distances, scale_rows, self.local_scales[None, :])
             )
-        distances, indices = nearest_neighbors(
-            self.features, self.n_neighbors, self.weight.metric, queries
-        )
-        weights = self.weight.weight(distances, distances[:, -1:], self.local_scales[indices])
-        rows = np.repeat(np.arange(len(queries)), self.n_neighbors)
+        else:
+            distances, indices = nearest_neighbors(
+                self.features, self.n_neighbors, self.weight.metric, queries
+            )
+            weights = self.weight.weight(distances, distances[:, -1:], self.local_scales[indices])
+        rows = np.repeat(np.arange(queries.shape[0]), indices.shape[1])
         return sparse.csr_array(
-            (weights.ravel(), (rows, indices.ravel())), shape=(len(queries), n_nodes)
+            (weights.ravel(), (rows, indices.ravel())), shape=(queries.shape[0], n_nodes)
         )
 
-    def find(self, queries: Float[np.ndarray, "M d"]) -> Int[np.ndarray, " M"]:
+    def _combined(self, queries: Any, indices: Int[np.ndarray, "M k"]) -> Float[np.ndarray, "M k"]:
+        """Weights that add to one and come nearest to each query."""
+        weights = np.empty(indices.shape)
+        for row, own in enumerate(indices):
+            near, query = self.features[own], queries[[row]]
+            apart = (
+                (near - query) if not sparse.issparse(near) else near.toarray() - (query.toarray())
+            )
+            gram = apart @ apart.T
+            gram[np.diag_indices(len(own))] += RIDGE * max(np.trace(gram), 1e-300)
+            solution = np.linalg.solve(gram, np.ones(len(own)))
+            weights[row] = solution / solution.sum()
+        return weights
+
+    def find(self, queries: Any) -> Int[np.ndarray, " M"]:
         """Index of the node with exactly these features (the first), or -1."""
         known: dict[bytes, int] = {}
-        for index in range(len(self.features) - 1, -1, -1):
-            known[self.features[index].tobytes()] = index
-        rows = np.ascontiguousarray(queries, dtype=np.float64)
-        return np.array([known.get(row.tobytes(), -1) for row in rows], dtype=np.int64)
+        for index, key in reversed(list(enumerate(_keys(self.features)))):
+            known[key] = index
+        rows = in_scale(check_features(queries, "X"), self.weight)
+        return np.array([known.get(key, -1) for key in _keys(rows)], dtype=np.int64)
+
+
+def _keys(features: Any) -> list[bytes]:
+    """Each row's bytes."""
+    if not sparse.issparse(features):
+        return [row.tobytes() for row in np.ascontiguousarray(features, dtype=np.float64)]
+    features = features.copy()
+    features.sum_duplicates()
+    features.eliminate_zeros()
+    ends = zip(features.indptr[:-1], features.indptr[1:], strict=True)
+    return [
+        features.indices[a:b].astype(np.int64).tobytes() + features.data[a:b].tobytes()
+        for a, b in ends
+    ]

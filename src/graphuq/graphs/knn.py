@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from graphuq.errors import InvalidInput
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph, make_graph
-from graphuq.graphs.neighbors import check_features, check_neighbor_count, nearest_neighbors
+from graphuq.graphs.neighbors import check_neighbor_count, check_space, nearest_neighbors
+from graphuq.graphs.pairs import Pairs
 from graphuq.graphs.weights import WeightFunction, weight_function
 
 
@@ -17,25 +17,29 @@ def knn_graph(
     n_neighbors: int = 20,
     weights: str | WeightFunction = "self-tuning",
     *,
-    scale: float | None = None,
+    scale: Any = None,
     symmetrize: str = "union",
+    metric: str | None = None,
 ) -> Graph:
     """Join each node to its K nearest neighbours (exact).
 
     Parameters
     ----------
-    X : array_like, shape (N, d)
-        Finite features, one row a node.
+    X : array_like or sparse matrix, shape (N, d)
+        Finite features, one row a node; with ``metric="precomputed"`` the distances of all pairs,
+        shape (N, N).
     n_neighbors : int, default 20
         K, the node itself not counted; 1 <= K < N.
     weights : {"self-tuning", "gaussian", "unweighted", "cosine"} or WeightFunction
         See `graphuq.graphs.weights`; ``"cosine"`` also measures nearness by the cosine.
-    scale : float, optional
-        Length of the ``"gaussian"`` weights.
+    scale : float or array_like, optional
+        Length of the ``"gaussian"`` weights, or one a feature.
     symmetrize : {"union", "average"}, default "union"
         ``"union"``: an edge where either end has the other among its K neighbours, at full
         weight (the definition of Bertozzi et al. 2018, §5.1.3). ``"average"``:
         ``(A + Aᵀ)/2``, which halves the edges that only one end chose.
+    metric : {"euclidean", "cosine", "precomputed"}, optional
+        By default the weight function's, which is Euclidean but for "cosine".
 
     Returns
     -------
@@ -53,31 +57,26 @@ def knn_graph(
     >>> gq.graphs.knn_graph(square, n_neighbors=2)
     Graph(4 nodes, 4 edges, 1 component)
     """
-    features = check_features(X)
-    weight = weight_function(weights, scale)
-    check_neighbor_count(n_neighbors, len(features))
+    weight = weight_function(weights, scale, metric)
+    features = check_space(X, weight)
+    check_neighbor_count(n_neighbors, features.shape[0])
     if symmetrize not in ("union", "average"):
         raise InvalidInput("symmetrize", f"{symmetrize!r} is unknown", "use 'union' or 'average'")
 
     distances, indices = nearest_neighbors(features, n_neighbors, weight.metric)
-    local_scales = distances[:, -1]
-    values = weight.weight(distances, local_scales[:, None], local_scales[indices])
-    rows = np.repeat(np.arange(len(features)), n_neighbors)
-    directed = sparse.csr_array(
-        (values.ravel(), (rows, indices.ravel())), shape=(len(features), len(features))
-    )
-    if symmetrize == "union":
-        adjacency = sparse.csr_array(directed.maximum(directed.T))
-    else:
-        adjacency = sparse.csr_array((directed + directed.T) / 2)
+    pairs = Pairs.of_neighbors(distances, indices)
+    values = pairs.weights(weight)
+    if symmetrize == "average":
+        values = np.where(pairs.mutual, values, values / 2)
     return make_graph(
-        adjacency,
+        pairs.adjacency(values),
         argument="X",
-        feature_space=FeatureSpace(features, weight, local_scales, n_neighbors, complete=False),
+        feature_space=FeatureSpace.of(features, weight, pairs.local_scales, n_neighbors),
         settings={
             "graph": "knn",
             "n_neighbors": n_neighbors,
             "weights": repr(weight),
             "symmetrize": symmetrize,
+            "metric": weight.metric,
         },
     )

@@ -28,6 +28,9 @@ class Likelihood(eqx.Module):
         Whether `log_prob` depends on the sign of ``u`` alone; see `StepLikelihood`.
     everywhere : bool
         Whether it speaks of every node; then a y of 0 stands for a node without label.
+    label_is_drawn : bool
+        Whether the class of a node is a draw of this law, so that its probability is the law's mean
+        over the posterior; else it is where u lies, and only observed labels may be wrong.
     n_classes : int or Distribution
         How many classes it tells apart. Two: labels −1 and +1, and one field u. More, or a number
         that is learnt: codes from 0 on, and a column of u for each class.
@@ -36,6 +39,7 @@ class Likelihood(eqx.Module):
     smooth: ClassVar[bool]
     step: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
+    label_is_drawn: ClassVar[bool] = False
 
     @property
     def learnt(self) -> dict[str, Distribution]:

@@ -6,6 +6,7 @@ from graphuq.priors.inverse_laplacian import InverseLaplacian
 from graphuq.priors.learned_spectrum import LearnedSpectrum
 from graphuq.priors.matern import Matern
 from graphuq.priors.random_series import RandomSeries
+from graphuq.priors.regularized_laplacian import RegularizedLaplacian
 
 __all__ = [
     "EigenScales",
@@ -15,5 +16,6 @@ __all__ = [
     "Modes",
     "Prior",
     "RandomSeries",
+    "RegularizedLaplacian",
     "SpectralStd",
 ]

@@ -1,17 +1,23 @@
 """Floor 2: graph → Laplacian spectrum."""
 
 from graphuq.spectrum.closed_form import ProductBasis
+from graphuq.spectrum.columns import Columns
 from graphuq.spectrum.fiedler import fiedler_signs
+from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
+from graphuq.spectrum.precision import Precision
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum, load_spectrum
 
 __all__ = [
+    "Columns",
     "Laplacian",
+    "Precision",
     "ProductBasis",
     "Spectrum",
     "fiedler_signs",
+    "harmonic_function",
     "laplacian_spectrum",
     "load_spectrum",
     "nystrom_spectrum",

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
+from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
@@ -70,8 +71,12 @@ class Laplacian:
 
     def dense(self) -> Float[np.ndarray, "N N"]:
         """L as a matrix."""
-        matrix = self @ np.eye(self.graph.n_nodes)
-        return (matrix + matrix.T) / 2
+        weights = self.graph.weights
+        matrix = -(weights if isinstance(weights, np.ndarray) else weights.toarray())
+        if self.kind != "unnormalized":
+            matrix *= np.multiply.outer(self._inverse_root_degrees, self._inverse_root_degrees)
+        matrix[np.diag_indices(len(matrix))] = self.diagonal
+        return matrix
 
     @cached_property
     def null_profile(self) -> Float[np.ndarray, " N"]:
@@ -94,11 +99,43 @@ class Laplacian:
         vectors[np.arange(graph.n_nodes), graph.components] = self.null_profile
         return vectors
 
-    def project_to_null_space(self, x: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-        """Orthogonal projection onto the null space, in O(N)."""
-        components = self.graph.components
-        coefficients = np.bincount(components, weights=self.null_profile * x)
-        return self.null_profile * coefficients[components]
+    def project_to_null_space(self, x: Float[np.ndarray, "N *k"]) -> Float[np.ndarray, "N *k"]:
+        """Orthogonal projection of a vector or of columns onto the null space, in O(N)."""
+        components, profile = self.graph.components, self.null_profile
+        if x.ndim == 1:
+            return profile * np.bincount(components, weights=profile * x)[components]
+        if self.graph.n_components == 1:
+            return np.multiply.outer(profile, profile @ x)
+        coefficients = self._membership @ (profile[:, None] * x)
+        return profile[:, None] * coefficients[components]
+
+    @cached_property
+    def _membership(self) -> sparse.csr_array:
+        """Which nodes are of which component, one row a component."""
+        n_nodes, components = self.graph.n_nodes, self.graph.components
+        return sparse.csr_array(
+            (np.ones(n_nodes), (components, np.arange(n_nodes))),
+            shape=(self.graph.n_components, n_nodes),
+        )
+
+    @cached_property
+    def diagonal(self) -> Float[np.ndarray, " N"]:
+        """``L_jj``."""
+        degrees = self.graph.degrees
+        return degrees if self.kind == "unnormalized" else (degrees > 0).astype(float)
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "N S"]:
+        """Draws from ``N(0, L)``: noise on every edge, its difference at the two ends."""
+        upper = sparse.triu(sparse.csr_array(self.graph.weights), 1).tocoo()
+        edges = np.arange(len(upper.data))
+        root = np.sqrt(upper.data)
+        shape = (self.graph.n_nodes, len(edges))
+        ends = sparse.csr_array((root, (upper.row, edges)), shape=shape) - sparse.csr_array(
+            (root, (upper.col, edges)), shape=shape
+        )
+        noise = np.column_stack([ends @ rng.normal(size=len(edges)) for _ in range(n_draws)])
+        scale = 1.0 if self.kind == "unnormalized" else self._inverse_root_degrees[:, None]
+        return np.asarray(scale * noise)
 
     @property
     def node_scale(self) -> Float[np.ndarray, " N"]:

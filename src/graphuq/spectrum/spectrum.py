@@ -105,6 +105,19 @@ class Spectrum:
         mean = weights @ (np.asarray(self.eigenvectors) / np.sqrt(node_degree)[:, None])
         return (inverse * np.sqrt(degree))[:, None] * mean
 
+    def combine(
+        self, weights: sparse.csr_array
+    ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"]]:
+        """Rows of the eigenvector matrix, and `node_scale`, of given combinations of nodes.
+
+        Parameters
+        ----------
+        weights : scipy.sparse.csr_array, shape (M, N)
+            Weights that add to one a row; see `FeatureSpace.connect`.
+        """
+        q = np.asarray(self.eigenvectors) * self.node_scale[:, None]
+        return weights @ q, np.ones(weights.shape[0])
+
     def extend_scale(self, weights: sparse.csr_array) -> Float[np.ndarray, " M"]:
         """`node_scale` of new nodes."""
         degree = np.asarray(weights.sum(axis=1)).ravel()

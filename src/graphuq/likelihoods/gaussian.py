@@ -1,0 +1,46 @@
+"""Gaussian noise about the label itself: Gaussian fields, the harmonic function in the limit."""
+
+import math
+from typing import ClassVar
+
+import jax.numpy as jnp
+from jax import Array
+from jaxtyping import Float
+
+from graphuq.hyperparameters import Hyperparameter, check_range, parameter
+from graphuq.likelihoods.base import Likelihood
+
+
+class Gaussian(Likelihood):
+    r"""``y_j = u_j + γ ε_j``, ε_j ~ N(0, 1): labels −1 and +1 are values of the field.
+
+    The posterior is Gaussian, and `ExpectationPropagation` and `Laplace` find it exactly. With
+    `RegularizedLaplacian`, γ → 0 and σ → ∞, its mean is the harmonic function of the labels (Zhu,
+    Lafferty & Ghahramani 2003, (2)); see `graphuq.harmonic_function`.
+
+    Parameters
+    ----------
+    noise_std : float or Distribution, default 0.1
+        γ > 0, in units of u.
+    """
+
+    noise_std: Hyperparameter = parameter(0.1)
+    smooth: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
+
+    def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
+        """``log N(y; u, γ²)``."""
+        return _log_normal(y - u, jnp.asarray(self.noise_std, u.dtype) ** 2)
+
+    def log_partition(
+        self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
+    ) -> Float[Array, " J"]:
+        """``log N(y; mean, γ² + variance)``."""
+        return _log_normal(y - mean, self.noise_std**2 + variance)
+
+
+def _log_normal(x: Float[Array, " J"], variance: Array) -> Float[Array, " J"]:
+    density: Float[Array, " J"] = -(x**2 / variance + jnp.log(2 * math.pi * variance)) / 2
+    return density

@@ -1,0 +1,73 @@
+"""The regularised Laplacian of Zhu, Lafferty and Ghahramani."""
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.arrays import Array, of_kind
+from graphuq.errors import require
+from graphuq.hyperparameters import Hyperparameter, check_range, parameter
+from graphuq.priors.base import Modes, Prior, SpectralStd
+
+
+class RegularizedLaplacian(Prior):
+    r"""``s_j² = 1 / (β (λ_j + 1/σ²))``  (Zhu, Lafferty & Ghahramani 2003, (3) and (4)).
+
+    The Gaussian field whose precision is ``β (L + I/σ²)``, as sparse as the graph. The constant
+    takes part with variance ``σ²/β``, and nothing is normalised, which is β's part. The paper's
+    Laplacian is the unnormalised one. On all N eigenpairs, or with a `graphuq.Laplacian` in place
+    of a spectrum, it is exact; on fewer, a truncated or approximated series as any other prior.
+
+    Parameters
+    ----------
+    beta : float or Distribution, default 0.1
+        β > 0, an inverse temperature. The default, like that of σ, is the paper's.
+    sigma : float or Distribution, default 1000.0
+        σ > 0: the larger, the less the field is drawn to zero.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> path = np.diag(np.ones(3), 1) + np.diag(np.ones(3), -1)
+    >>> spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path), "unnormalized")
+    >>> std = gq.priors.RegularizedLaplacian(beta=2.0, sigma=1.0).spectral_std(spectrum)
+    >>> (std.modes**2).round(3).tolist()
+    [0.5, 0.315, 0.167, 0.113]
+    """
+
+    beta: Hyperparameter = parameter(0.1)
+    sigma: Hyperparameter = parameter(1000.0)
+    constant: bool | None = True
+
+    def __check_init__(self) -> None:
+        check_range("beta", self.beta, 0.0, open=True, remedy="use β > 0")
+        check_range("sigma", self.sigma, 0.0, open=True, remedy="use σ > 0")
+        require(self.constant is True, "constant", f"{self.constant!r}", "leave it True")
+
+    @property
+    def frees_null_vectors(self) -> bool:
+        """They have the variance of λ = 0."""
+        return True
+
+    @property
+    def shift(self) -> Hyperparameter:
+        """``1/σ²``: the precision is β times the Laplacian plus this."""
+        return 1 / self.sigma**2
+
+    def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
+        """``−log β − log(λ + 1/σ²)``."""
+        xp = of_kind(eigenvalues)
+        logs: Float[Array, " n"] = -xp.log(self.beta) - xp.log(eigenvalues + self.shift)
+        return logs
+
+    def log_std_of(self, modes: Modes) -> Float[Array, " L"]:
+        """Half the log variances, as they are."""
+        return self.log_variances(modes.eigenvalues) / 2
+
+    def std_of(self, modes: Modes) -> SpectralStd:
+        """As they are: the size is β's part."""
+        xp = of_kind(modes.eigenvalues)
+        std = xp.exp(self.log_std_of(modes))
+        if modes.tail is None:
+            return SpectralStd(std, 0.0)
+        at = xp.asarray([modes.tail], dtype=np.asarray(modes.eigenvalues).dtype)
+        return SpectralStd(std, xp.exp(self.log_variances(at)[0] / 2))
