@@ -12,12 +12,13 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from graphuq.arrays import Array
+from graphuq.criteria import against_the_rest, conditioned, of_two_classes
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import Conditioned, Field
 from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
 from graphuq.inference.base import with_dtype
 from graphuq.inference.expectation_propagation import log_evidence, settle
-from graphuq.likelihoods import LevelSet, Likelihood, NoiseFree, Probit
+from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
 from graphuq.target import Target
@@ -186,29 +187,13 @@ def _truncations(posterior: Posterior) -> list[int]:
     return kept
 
 
-def _against_the_rest(posterior: Posterior) -> list[Float[np.ndarray, " J"]]:
-    """Labels ±1 of each class that has some, against all others; or those of the two there are."""
-    if not posterior.likelihood.several:
-        return [posterior.labels]
-    return [np.where(posterior.labels == k, 1.0, -1.0) for k in np.unique(posterior.labels)]
-
-
-def _of_two_classes(likelihood: Any) -> Any:
-    """What the likelihood says of a class against the rest."""
-    if not likelihood.several:
-        return likelihood
-    if isinstance(likelihood, LevelSet):  # a label costs 2/γ² of two classes, 1/γ² of several
-        return LevelSet(likelihood.noise_std * np.sqrt(2.0))
-    return NoiseFree() if likelihood.step else Probit(likelihood.noise_std)
-
-
 class _Search:
     """A quasi-Newton search for the largest evidence over logarithms of hyperparameters."""
 
     def __init__(self, posterior: Posterior, names: list[str], hyperprior: bool) -> None:
         self.posterior, self.names, self.hyperprior = posterior, names, hyperprior
         self.laws = hyperpriors_of(posterior.spectrum)
-        self.labellings = _against_the_rest(posterior)
+        self.labellings = against_the_rest(posterior.labels, posterior.likelihood.several)
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation = posterior.spectrum.n_eigenpairs
         self.n_evaluations = 0
@@ -308,7 +293,7 @@ class _Search:
 
     def _target(self, at: np.ndarray, std: SpectralStd, labels: Float[np.ndarray, " J"]) -> Target:
         posterior, spectrum = self.posterior, self.posterior.spectrum
-        likelihood = _of_two_classes(posterior.likelihood)
+        likelihood = of_two_classes(posterior.likelihood)
         for name, value in self.values(at).items():
             if _owner(posterior, name) == "likelihood":
                 likelihood = dataclasses.replace(likelihood, **{name: value})
@@ -360,19 +345,17 @@ class SeriesField(Field):
         n_labels, n_modes = rows.shape
         if n_labels <= n_modes:
             prior = (rows * mode_variance[None, :]) @ rows.T + tail_variance * jnp.eye(n_labels)
-            system = jnp.eye(n_labels) + prior * site[None, :]
-            covariance = jnp.linalg.solve(system, prior)
-            mean, variance = covariance @ shift, jnp.diagonal(covariance)
-            log_determinant = jnp.linalg.slogdet(system)[1]
-        else:
-            e = 1 + tail_variance * site
-            information = rows.T @ ((site / e)[:, None] * rows)
-            system = jnp.eye(n_modes) + information * mode_variance[None, :]
-            inner = mode_variance[:, None] * jnp.linalg.inv(system)
-            scaled = rows / e[:, None]
-            mean = tail_variance * shift / e + scaled @ (inner @ (scaled.T @ shift))
-            variance = tail_variance / e + ((scaled @ inner) * scaled).sum(axis=1)
-            log_determinant = jnp.linalg.slogdet(system)[1] + jnp.log(jnp.abs(e)).sum()
+            found = conditioned(prior, site, shift)
+            mean, variance = self.scale * found.mean, self.scale**2 * found.variance
+            return found._replace(mean=mean, variance=variance)
+        e = 1 + tail_variance * site
+        information = rows.T @ ((site / e)[:, None] * rows)
+        system = jnp.eye(n_modes) + information * mode_variance[None, :]
+        inner = mode_variance[:, None] * jnp.linalg.inv(system)
+        scaled = rows / e[:, None]
+        mean = tail_variance * shift / e + scaled @ (inner @ (scaled.T @ shift))
+        variance = tail_variance / e + ((scaled @ inner) * scaled).sum(axis=1)
+        log_determinant = jnp.linalg.slogdet(system)[1] + jnp.log(jnp.abs(e)).sum()
         return Conditioned(
             mean=self.scale * mean,
             variance=self.scale**2 * variance,

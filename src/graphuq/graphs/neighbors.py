@@ -92,7 +92,7 @@ def in_scale(features: Features, weight: Any, argument: str = "X") -> Features:
         f"{len(scales)} scales of {features.shape[1]} features",
         "give one a feature, of a dense matrix",
     )
-    return features / scales
+    return features / np.asarray(scales)
 
 
 def _check_distances(distances: Any, argument: str) -> Float[np.ndarray, "N N"]:

@@ -91,11 +91,11 @@ class GaussianWeights:
     @property
     def feature_scales(self) -> Any:
         """What features are divided by before distances are taken; None for nothing."""
-        return np.array(self.scale) if isinstance(self.scale, tuple) else None
+        return self.scale if np.ndim(self.scale) else None
 
     def weight(self, distance: Array, scale_rows: Array, scale_columns: Array) -> Array:
         """Weights of the shape of ``distance``."""
-        scale: Any = 1.0 if isinstance(self.scale, tuple) else self.scale
+        scale: Any = 1.0 if np.ndim(self.scale) else self.scale
         return of_kind(distance).exp(-(distance**2) / (2 * scale**2))
 
 
