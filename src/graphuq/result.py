@@ -56,8 +56,9 @@ class Result:
     Attributes
     ----------
     label_mean : numpy.ndarray, shape (N,) or (N, K)
-        ``E S(u_j)``. Two classes: ``E sign(u_j)``, in [−1, 1] (Bertozzi et al. 2018, (8)). Several:
-        S is the unit vector of the largest field, and these are the probabilities of the classes.
+        ``E S(u_j)``. Two classes: ``E sign(u_j)``, in [−1, 1] (Bertozzi et al. 2018, (8)), or with
+        `Logistic` the mean of a label drawn there. Several: S is the unit vector of the largest
+        field, and these are the probabilities of the classes.
     label_mcse : numpy.ndarray, shape (N,) or (N, K)
         Monte-Carlo standard error of `label_mean`.
     latent_mean, latent_std : numpy.ndarray, shape (N,) or (N, K)
@@ -126,8 +127,6 @@ class Result:
     @property
     def class_probabilities(self) -> Float[np.ndarray, "N K"]:
         """Probability of each class at each node; of two, of −1 and of +1."""
-        if self.posterior.likelihood.label_is_drawn:
-            return class_probabilities(2 * self.soft_label_mean - 1)
         return class_probabilities(self.label_mean)
 
     @property
@@ -230,7 +229,7 @@ class Result:
     ) -> NodeSummaries:
         """Posterior of nodes outside the graph, from `Spectrum.extend` and `extend_scale`."""
         rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
-        return summarize(self.answer, self.posterior.field, rows)
+        return summarize(self.answer, self.posterior.field, rows, self.posterior.likelihood.link)
 
     def interval_at_rows(
         self,

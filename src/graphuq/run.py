@@ -240,7 +240,8 @@ def _report(
     seed: int | np.random.Generator,
     precision: str = "float64",
 ) -> Result:
-    summaries = summarize(answer, posterior.field, rows_of(posterior))
+    link = posterior.likelihood.link
+    summaries = summarize(answer, posterior.field, rows_of(posterior), link)
     return Result(
         **{f.name: getattr(summaries, f.name) for f in dataclasses.fields(summaries)},
         has_evidence=posterior.has_evidence,

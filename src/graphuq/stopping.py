@@ -79,11 +79,12 @@ def _largest_error(posterior: Posterior, draws: Draws) -> float:
     nodes = np.flatnonzero(unlabelled) if unlabelled.any() else posterior.labelled
     some = np.random.default_rng(0).permutation(nodes)[:MCSE_NODES]
     few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
-    errors = summarize(few, posterior.field, rows[some]).label_mcse
+    link = posterior.likelihood.link
+    errors = summarize(few, posterior.field, rows[some], link).label_mcse
     if errors.ndim == 2:
         errors = errors.max(axis=1)
     worst_nodes = some[np.argsort(-errors, kind="stable")[:WORST_NODES]]
-    return float(summarize(draws, posterior.field, rows[worst_nodes]).label_mcse.max())
+    return float(summarize(draws, posterior.field, rows[worst_nodes], link).label_mcse.max())
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,9 +28,6 @@ class Likelihood(eqx.Module):
         Whether `log_prob` depends on the sign of ``u`` alone; see `StepLikelihood`.
     everywhere : bool
         Whether it speaks of every node; then a y of 0 stands for a node without label.
-    label_is_drawn : bool
-        Whether the class of a node is a draw of this law, so that its probability is the law's mean
-        over the posterior; else it is where u lies, and only observed labels may be wrong.
     n_classes : int or Distribution
         How many classes it tells apart. Two: labels −1 and +1, and one field u. More, or a number
         that is learnt: codes from 0 on, and a column of u for each class.
@@ -39,12 +36,19 @@ class Likelihood(eqx.Module):
     smooth: ClassVar[bool]
     step: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
-    label_is_drawn: ClassVar[bool] = False
 
     @property
     def learnt(self) -> dict[str, Distribution]:
         """Hyperparameters that are distributions, by name."""
         return learnt_of(self)
+
+    @property
+    def link(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Weights w and scales s of a drawn label's mean ``Σ_k w_k erf(u / (s_k √2))``.
+
+        None where the label is the sign of u, and not drawn.
+        """
+        return None
 
     @property
     def several(self) -> bool:

@@ -4,12 +4,18 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jaxtyping import Float
 
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
-from graphuq.special import alternating_weights, log_normal_cdf
+from graphuq.special import (
+    SIGMOID_SCALES,
+    SIGMOID_WEIGHTS,
+    alternating_weights,
+    log_normal_cdf,
+)
 
 N_TERMS = 18  # of an alternating series whose error falls by 5.8 with each
 
@@ -23,15 +29,22 @@ class Logistic(Likelihood):
     Parameters
     ----------
     steepness : float or Distribution, default 1.0
-        γ > 0, in units of 1/u: not a noise level, and large where `Probit`'s is small.
+        γ > 0, in units of 1/u: not a noise level, and large where `Probit`'s is small. Where it is
+        learnt, probabilities are those of u's sign.
     """
 
     steepness: Hyperparameter = parameter(1.0)
     smooth: ClassVar[bool] = True
-    label_is_drawn: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("steepness", self.steepness, 0.0, open=True, remedy="use γ > 0")
+
+    @property
+    def link(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Of the sigmoid, to 3e-8; None where the steepness is learnt."""
+        if self.learnt:
+            return None
+        return SIGMOID_WEIGHTS, SIGMOID_SCALES / (2 * float(self.steepness))
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``−log(1 + exp(−2γ y u))``."""

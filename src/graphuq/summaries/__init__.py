@@ -4,7 +4,7 @@ from graphuq.field import ClassField, LabelledField
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.draws import Draws
 from graphuq.summaries import several_classes, two_classes
-from graphuq.summaries.base import NodeSummaries, Rows, conditional_moments
+from graphuq.summaries.base import Link, NodeSummaries, Rows, conditional_moments
 from graphuq.summaries.marginals import (
     credible_interval,
     latent_draws,
@@ -25,9 +25,12 @@ __all__ = [
 
 
 def summarize(
-    answer: Draws | Gaussian | Point, field: LabelledField | ClassField, rows: Rows
+    answer: Draws | Gaussian | Point,
+    field: LabelledField | ClassField,
+    rows: Rows,
+    link: Link = None,
 ) -> NodeSummaries:
     """Means, deviations and Monte-Carlo errors at nodes; see the two modules."""
     if isinstance(field, ClassField):
         return several_classes.summarize(answer, field, rows)
-    return two_classes.summarize(answer, field, rows)
+    return two_classes.summarize(answer, field, rows, link)

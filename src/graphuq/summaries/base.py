@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import TypeAlias
 
 import jax
 import numpy as np
@@ -16,6 +17,9 @@ from graphuq.spectrum import ProductBasis
 
 BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
 BATCHES, BATCHES_A_CHAIN = 20, 20  # in all, and a chain at most, for the Monte-Carlo error
+
+Link: TypeAlias = tuple[np.ndarray, np.ndarray] | None
+"""Of a label that is drawn, see `Likelihood.link`; None: it is the sign of u."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

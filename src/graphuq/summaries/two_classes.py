@@ -19,6 +19,7 @@ from graphuq.summaries.base import (
     BATCHES,
     BATCHES_A_CHAIN,
     BLOCK_ELEMENTS,
+    Link,
     NodeSummaries,
     Rows,
     apart_from,
@@ -32,7 +33,9 @@ ERF_ELEMENTS = 1 << 17  # of each compiled call: one shape for all, and it fits 
 
 
 @singledispatch
-def summarize(answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows) -> NodeSummaries:
+def summarize(
+    answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows, link: Link = None
+) -> NodeSummaries:
     """Means, deviations and Monte-Carlo errors at nodes.
 
     Parameters
@@ -41,6 +44,8 @@ def summarize(answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows
         What a sampler or an approximation found.
     field : LabelledField
     rows : Rows
+    link : tuple of numpy.ndarray, optional
+        See `Likelihood.link`.
 
     Returns
     -------
@@ -54,22 +59,23 @@ def summarize(answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows
 
 
 @summarize.register
-def _(answer: Gaussian, field: LabelledField, rows: Rows) -> NodeSummaries:
+def _(answer: Gaussian, field: LabelledField, rows: Rows, link: Link = None) -> NodeSummaries:
     label, mean, std = np.empty((3, len(rows.scale)))
     for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.seen_mean)):
-        label[part], mean[part], std[part] = _gaussian_law(answer, *law_of(field, rows[part]))
+        label[part], mean[part], std[part] = _gaussian_law(answer, *law_of(field, rows[part]), link)
     known = np.flatnonzero(rows.at_labelled >= 0)
     at = rows.at_labelled[known]
-    _, mean[known], std[known] = _gaussian_at_labelled(answer, at)
-    label[known] = answer.labelled_label_mean[at]
+    label[known], mean[known], std[known] = _gaussian_at_labelled(answer, at, link)
+    if link is None:
+        label[known] = answer.labelled_label_mean[at]
     return NodeSummaries(label, np.zeros_like(label), mean, std)
 
 
 @summarize.register
-def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
+def _(answer: Draws, field: LabelledField, rows: Rows, link: Link = None) -> NodeSummaries:
     n_draws = answer.n_chains * answer.n_samples
     many = len(rows.scale) * n_draws > MANY_ELEMENTS
-    averages = _Averages(answer, field, np.dtype(np.float32 if many else np.float64))
+    averages = _Averages(answer, field, np.dtype(np.float32 if many else np.float64), link)
     out = np.empty((4, len(rows.scale)))
     with jax.enable_x64(True):
 
@@ -86,7 +92,7 @@ def _(answer: Draws, field: LabelledField, rows: Rows) -> NodeSummaries:
 
 
 @summarize.register
-def _(answer: Point, field: LabelledField, rows: Rows) -> NodeSummaries:
+def _(answer: Point, field: LabelledField, rows: Rows, link: Link = None) -> NodeSummaries:
     mean = np.empty(len(rows.scale))
     for part in slices(len(mean), BLOCK_ELEMENTS // len(answer.seen)):
         mean[part] = law_of(field, rows[part])[0] @ answer.seen
@@ -105,7 +111,10 @@ class _Averages:
     ``f − E_q f`` are what is averaged, so that single precision loses nothing.
     """
 
-    def __init__(self, draws: Draws, field: LabelledField, dtype: np.dtype) -> None:
+    def __init__(
+        self, draws: Draws, field: LabelledField, dtype: np.dtype, link: Link = None
+    ) -> None:
+        self.link = link
         per_chain = min(max(2, min(BATCHES // draws.n_chains, BATCHES_A_CHAIN)), draws.n_samples)
         n_used = draws.n_samples - draws.n_samples % per_chain
         n_draws = draws.n_chains * n_used
@@ -137,7 +146,7 @@ class _Averages:
         mean += center.astype(dtype)[:, None]
         known = np.zeros(len(std))
         if self.gaussian is not None:
-            known = _gaussian_law(self.gaussian, loadings, std)[0]
+            known = _gaussian_law(self.gaussian, loadings, std, self.link)[0]
         label = self._label(mean, std.astype(dtype), known)
         plain, control = (loadings @ self.means).T
         variance, covariance, second = (_quadratic(loadings, moment) for moment in self.moments)
@@ -150,13 +159,13 @@ class _Averages:
         dtype = self.first.dtype
         known_label, known, _ = np.zeros((3, len(u)))
         if self.gaussian is not None:
-            known_label, known, _ = _gaussian_at_labelled(self.gaussian, at)
+            known_label, known, _ = _gaussian_at_labelled(self.gaussian, at, self.link)
         label = self._label(u.astype(dtype), np.zeros(len(u), dtype), known_label)
         batches = self._batches((u - known[:, None]).astype(dtype))
         return np.stack([*label, known + batches.mean(axis=1), u.std(axis=1)])
 
     def _label(self, mean: Any, std: Any, known: Any) -> tuple[Any, Any]:
-        values = _expected_sign(mean, std, self.erf)
+        values = _expected_label(mean, std, self.erf, self.link)
         values -= known.astype(values.dtype)[:, None]
         batches = self._batches(values)
         n_chains, per_chain = self.shape
@@ -180,6 +189,17 @@ def _coefficient(mean: Any, variance: Any, covariance: Any) -> Any:
     """Of least squares, for a control variate of this mean and variance."""
     usable = variance > 1e-6 * mean**2
     return np.where(usable, covariance / np.where(usable, variance, 1.0), 0.0)
+
+
+def _expected_label(mean: Any, std: Any, erf: Callable[[Any], Any], link: Link) -> Any:
+    """Mean label of Gaussians (B, S) whose deviation is that of their row; may use up mean."""
+    if link is None:
+        return _expected_sign(mean, std, erf)
+    total = np.zeros_like(mean)
+    for weight, scale in zip(*link, strict=True):
+        inverse = 1 / np.sqrt(2 * (std**2 + scale**2)).astype(std.dtype)
+        total += std.dtype.type(weight) * erf(mean * inverse[:, None])
+    return total
 
 
 def _expected_sign(mean: Any, std: Any, erf: Callable[[Any], Any]) -> Any:
@@ -211,12 +231,12 @@ def _fast_erf(x: Any) -> Any:
     return x
 
 
-def _gaussian_law(gaussian: Gaussian, loadings: Any, std: Any) -> tuple[Any, Any, Any]:
-    """``E sign(u)``, mean and deviation of u under the Gaussian at unlabelled nodes."""
+def _gaussian_law(gaussian: Gaussian, loadings: Any, std: Any, link: Link) -> tuple[Any, Any, Any]:
+    """Mean label, mean and deviation of u under the Gaussian at unlabelled nodes."""
     mean = loadings @ gaussian.seen_mean
     spread = _quadratic(loadings, gaussian.seen_covariance)
     std = np.sqrt(std**2 + np.maximum(spread, 0.0))
-    return _gaussian_sign(mean, std), mean, std
+    return _gaussian_label(mean, std, link), mean, std
 
 
 def _quadratic(rows: Any, matrix: Any) -> Any:
@@ -224,13 +244,15 @@ def _quadratic(rows: Any, matrix: Any) -> Any:
     return np.einsum("br,br->b", rows @ matrix, rows)
 
 
-def _gaussian_at_labelled(gaussian: Gaussian, at: np.ndarray) -> tuple[Any, Any, Any]:
+def _gaussian_at_labelled(gaussian: Gaussian, at: np.ndarray, link: Link) -> tuple[Any, Any, Any]:
     """The same at labelled nodes."""
     mean, std = gaussian.labelled_mean[at], np.sqrt(gaussian.labelled_variance[at])
-    return _gaussian_sign(mean, std), mean, std
+    return _gaussian_label(mean, std, link), mean, std
 
 
-def _gaussian_sign(mean: Any, std: Any) -> Any:
-    """``E sign(u)`` of a Gaussian; 0 where it is 0 for certain."""
+def _gaussian_label(mean: Any, std: Any, link: Link) -> Any:
+    """Mean label of a Gaussian; 0 where it is 0 for certain."""
+    if link is not None:
+        return sum(w * erf(mean / np.sqrt(2 * (std**2 + s**2))) for w, s in zip(*link, strict=True))
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where((std == 0) & (mean == 0), 0.0, 2 * ndtr(mean / std) - 1)
