@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from graphuq.report import write_report
     from graphuq.result import Result
     from graphuq.run import infer
+    from graphuq.search import EvidenceSearch
     from graphuq.spectrum import (
         Laplacian,
         Spectrum,
@@ -63,6 +64,7 @@ _MODULE_OF = {
     "write_report": "report",
     "Result": "result",
     "load": "loading",
+    "EvidenceSearch": "search",
     "Laplacian": "spectrum",
     "Spectrum": "spectrum",
     "fiedler_signs": "spectrum",
@@ -82,6 +84,7 @@ __all__ = [
     "DiscreteUniform",
     "Distribution",
     "EvidenceMaximum",
+    "EvidenceSearch",
     "Gamma",
     "GraphClassifier",
     "GraphuqError",

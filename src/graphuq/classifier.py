@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-import graphuq.graphs
 from graphuq.certainty import class_probabilities
 from graphuq.errors import (
     IncompatibleParts,
@@ -24,11 +23,11 @@ from graphuq.errors import (
     require,
 )
 from graphuq.evidence import maximize_evidence
-from graphuq.graphs import FeatureSpace
 from graphuq.inference.draws import Draws
 from graphuq.labels import check_classes, split_labels
 from graphuq.loading import result_from_tree
 from graphuq.options import (
+    basis_of,
     build_graph,
     check_words,
     chosen_by_evidence,
@@ -39,9 +38,8 @@ from graphuq.options import (
 )
 from graphuq.posterior import Posterior
 from graphuq.run import infer
-from graphuq.spectrum import laplacian_spectrum
 from graphuq.stopping import Converged
-from graphuq.storage import part_from_json, part_to_json, read_tree, write_tree
+from graphuq.storage import read_tree, space_from, space_to_arrays, write_tree
 from graphuq.summaries import NodeSummaries
 
 LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
@@ -55,22 +53,28 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    graph : {"knn", "complete", "precomputed"}, default "knn"
+    graph : {"knn", "complete", "epsilon", "precomputed"}, default "knn"
         ``"precomputed"``: ``X`` is an (N, N) matrix of weights, dense or sparse.
     n_neighbors : int or "auto", default "auto"
         K of the graph, or of the complete graph's local scales: 15 (10 for the complete
         graph), or N − 1 where there are fewer rows.
     weights : str or WeightFunction, default "auto"
         See `graphuq.graphs.knn_graph`. "auto": self-tuning, of sharpness 4 for the
-        nearest-neighbour graph and 1/2 for the complete one.
-    scale : float, optional
-        Length of ``weights="gaussian"``.
+        nearest-neighbour graph and 1/2 for the complete one; unweighted for ``graph="epsilon"``.
+    scale : float or array_like, optional
+        Length of ``weights="gaussian"``, or one a feature.
+    metric : {"euclidean", "cosine", "precomputed"}, optional
+        Distance; by default that of the weights. "precomputed": ``X`` holds the distances of all
+        pairs, and there are no other rows to predict.
+    radius : float, optional
+        ε of ``graph="epsilon"``.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
     n_eigenpairs : int or "auto", optional
-        ℓ; by default 150, or N if that is less. "auto": as many of those as the evidence likes.
+        ℓ; by default 150, or N if that is less; `RegularizedLaplacian` is exact by default, solved
+        for instead of expanded. "auto": as many of 150 as the evidence likes.
     tail : bool, float or "mean", default False
         What stands for the other eigenvalues; see `graphuq.laplacian_spectrum`.
-    prior : {"auto", "matern", "inverse-laplacian"} or Prior, default "auto"
+    prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
         "auto": `Matern`, its τ and α chosen by `graphuq.maximize_evidence`. It, the likelihood and
         the sampler may also be text such as ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
     likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
@@ -98,6 +102,9 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     missing_label : object, default -1
         Value of ``y`` that means unlabelled, besides NaN, None and "". None: those alone, so
         that −1 can be a class.
+    outside : {"mean", "nearest", "combination"}, default "mean"
+        How rows outside the graph are predicted: by the weighted mean of their neighbours, by the
+        nearest node alone, or by a combination of nodes (`docs/outside.md` compares them).
     random_state : int, Generator, RandomState or None, default 0
     progress : bool or callable, default False
         See `graphuq.infer`.
@@ -142,6 +149,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         n_neighbors: Any = "auto",
         weights: Any = "auto",
         scale: Any = None,
+        metric: Any = None,
+        radius: Any = None,
         laplacian: Any = "symmetric",
         n_eigenpairs: Any = None,
         tail: Any = False,
@@ -156,6 +165,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         until_converged: Any = True,
         precision: Any = "float32",
         missing_label: Any = -1,
+        outside: Any = "mean",
         random_state: Any = 0,
         progress: Any = False,
         preview: Any = None,
@@ -165,6 +175,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.scale = scale
+        self.metric = metric
+        self.radius = radius
         self.laplacian = laplacian
         self.n_eigenpairs = n_eigenpairs
         self.tail = tail
@@ -179,6 +191,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.until_converged = until_converged
         self.precision = precision
         self.missing_label = missing_label
+        self.outside = outside
         self.random_state = random_state
         self.progress = progress
         self.preview = preview
@@ -189,7 +202,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like, shape (N, d), or weights of shape (N, N) with ``graph="precomputed"``
+        X : array_like or sparse matrix, shape (N, d)
+            With ``graph="precomputed"`` weights, with ``metric="precomputed"`` distances, (N, N).
         y : array_like, shape (N,)
             Class of each row, or ``missing_label``, NaN, None or "" where it is unknown. Two
             classes or more.
@@ -204,7 +218,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         InvalidInput
             If features, weights, labels or options cannot be used.
         """
-        check_words(self.graph, self.n_neighbors, self.n_eigenpairs)
+        check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.outside)
         precomputed = self.graph == "precomputed"
         prior = prior_of(self.prior)
         likelihood_of(self.likelihood)  # an unknown word is an error before any work
@@ -212,7 +226,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         X = validate_data(
             self,
             X,
-            accept_sparse="csr" if precomputed else False,
+            accept_sparse="csr",
             dtype=np.float64,
             ensure_min_samples=2,
             ensure_all_finite=not precomputed,  # of weights, the graph speaks itself
@@ -224,9 +238,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         check_classes(self.classes_, self.missing_label)
         likelihood = likelihood_of(self.likelihood, len(self.classes_))
 
-        self.graph_ = build_graph(self.graph, X, self.n_neighbors, self.weights, self.scale)
-        n_eigenpairs = None if isinstance(self.n_eigenpairs, str) else self.n_eigenpairs
-        spectrum = laplacian_spectrum(self.graph_, self.laplacian, n_eigenpairs, tail=self.tail)
+        self.graph_ = build_graph(
+            self.graph, X, self.n_neighbors, self.weights, self.scale, self.metric, self.radius
+        )
+        spectrum = basis_of(self.graph_, self.laplacian, self.n_eigenpairs, self.tail, prior)
         labelled = np.flatnonzero(given)
         labels = codes if likelihood.several else 2 * codes - 1
         posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
@@ -283,7 +298,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         """Probability of each class for each row, in the graph or not.
 
         A row that is in the graph has its own posterior; another has that of the weighted mean
-        of its neighbours (`Spectrum.extend`); one without neighbours has the prior's 1/K.
+        of its neighbours (or what ``outside`` says); one without neighbours has the prior's 1/K.
 
         Parameters
         ----------
@@ -333,23 +348,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         tree = self.result_.to_tree()
         for name, dataset in (extra or {}).items():
             tree[name] = xr.DataTree(dataset)
-        space = self._feature_space
-        arrays = {}
         attrs = {
             "classes": json.dumps(self.classes_.tolist()),
             "n_features": self.n_features_in_,
             "graph": self.graph,
+            "metric": json.dumps(self.metric),
+            "outside": self.outside,
         }
-        if space is not None:
-            arrays = {
-                "features": (("node", "feature"), space.features),
-                "local_scales": ("node", space.local_scales),
-            }
-            attrs |= {
-                "weight": part_to_json(space.weight),
-                "n_neighbors": space.n_neighbors,
-                "complete": int(space.complete),
-            }
+        arrays, of_space = space_to_arrays(self._feature_space)
+        attrs |= of_space
         tree["classifier"] = xr.DataTree(xr.Dataset(arrays, attrs=attrs))
         write_tree(tree, path)
 
@@ -366,19 +373,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         if "classifier" not in tree.children:
             raise StorageError(f"'{path}' holds a result but no classifier; use graphuq.load")
         stored = tree["classifier"].to_dataset()
-        classifier = cls(graph=stored.attrs["graph"])
+        classifier = cls(
+            graph=stored.attrs["graph"],
+            metric=json.loads(stored.attrs.get("metric", "null")),
+            outside=stored.attrs.get("outside", "mean"),
+        )
         classifier.result_ = result_from_tree(tree, path)
         classifier.classes_ = np.array(json.loads(stored.attrs["classes"]))
         classifier.n_features_in_ = int(stored.attrs["n_features"])
-        classifier._feature_space = None
-        if "features" in stored:
-            classifier._feature_space = FeatureSpace(
-                features=stored["features"].to_numpy(),
-                weight=part_from_json(stored.attrs["weight"], graphuq.graphs),
-                local_scales=stored["local_scales"].to_numpy(),
-                n_neighbors=int(stored.attrs["n_neighbors"]),
-                complete=bool(stored.attrs["complete"]),
-            )
+        classifier._feature_space = space_from(stored)
         classifier._describe()
         return classifier
 
@@ -404,12 +407,15 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     def _rows(
         self, X: Any
     ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
-        precomputed = self.graph == "precomputed"
-        X = validate_data(
-            self, X, reset=False, accept_sparse="csr" if precomputed else False, dtype=np.float64
-        )
-        space = self._feature_space
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        space, spectrum = self._feature_space, self.result_.posterior.spectrum
         if space is None:
+            require(
+                self.graph == "precomputed",
+                "X",
+                "rows outside a graph that was made of distances",
+                "fit again with them among the rows, or make the graph of features",
+            )
             weights, known = sparse.csr_array(X), np.full(X.shape[0], -1)
             require(
                 weights.nnz == 0 or bool(weights.data.min() >= 0),
@@ -418,12 +424,13 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
                 "give similarities >= 0",
             )
         else:
-            weights, known = space.connect(X), space.find(X)
-        spectrum = self.result_.posterior.spectrum
+            weights, known = space.connect(X, self.outside), space.find(X)
+            if self.outside != "mean":
+                return *spectrum.combine(weights), known
         return spectrum.extend(weights), spectrum.extend_scale(weights), known
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.graph == "precomputed"
-        tags.input_tags.pairwise = self.graph == "precomputed"
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = "precomputed" in (self.graph, self.metric)
         return tags

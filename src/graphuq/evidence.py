@@ -21,6 +21,7 @@ from graphuq.inference.expectation_propagation import log_evidence, settle
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
+from graphuq.spectrum import Columns
 from graphuq.target import Target
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-7, 300, (1.0, 0.2)
@@ -272,6 +273,8 @@ class _Search:
     ) -> tuple[SpectralStd, dict[str, tuple[np.ndarray, float]]]:
         """Of the prior at this point, and its derivatives in each log hyperparameter."""
         posterior, values = self.posterior, self.values(at)
+        if isinstance(posterior.spectrum, Columns):  # whose rows are those of G's root
+            return SpectralStd(np.ones(posterior.spectrum.n_eigenpairs), 0.0), {}
         own: dict[str, Any] = {n: v for n, v in values.items() if _owner(posterior, n) == "prior"}
         if truncation < posterior.spectrum.n_eigenpairs:
             own["truncation"] = truncation

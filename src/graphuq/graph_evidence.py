@@ -51,6 +51,8 @@ class GraphEvidence:
     labelled, labels : numpy.ndarray, shape (J,)
     criterion : str
         See `graphuq.criteria.judge`.
+    tolerance : float, default 1e-9
+        Of conjugate gradients; see `Precision`.
     """
 
     pairs: Pairs | AllPairs
@@ -63,6 +65,7 @@ class GraphEvidence:
     labelled: Int[np.ndarray, " J"]
     labels: Float[np.ndarray, " J"]
     criterion: str
+    tolerance: float = 1e-9
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_known", {})
@@ -105,7 +108,7 @@ class GraphEvidence:
 
     def _at(self, values: dict[str, Any]) -> tuple[Judgement, Any]:
         prior, likelihood = (
-            _changed(getattr(self, part), _own(values, part)) for part in ("prior", "likelihood")
+            with_values(getattr(self, part), _own(values, part)) for part in ("prior", "likelihood")
         )
         basis = self._basis(_own(values, "weights"), prior)
         return judge(basis.covariance, likelihood, self.labels, self.criterion), basis
@@ -117,7 +120,7 @@ class GraphEvidence:
         if key not in known:
             before = next(iter(known.values()), None)
             known.clear()
-            graph = self._graph(_changed(self.weight, of_weights))
+            graph = self._graph(with_values(self.weight, of_weights))
             kind = _SolvedBasis if self.solved else _SeriesBasis
             known[key] = kind.of(self, graph, prior, before)
         return known[key].under(prior)
@@ -149,7 +152,8 @@ class _SolvedBasis:
         right = np.zeros((graph.n_nodes, len(model.labelled)))
         right[model.labelled, np.arange(len(model.labelled))] = 1.0
         start = None if before is None else before.columns
-        columns = Precision(laplacian, float(prior.shift)).solve(right, start)
+        precision = Precision(laplacian, float(prior.shift), model.tolerance)
+        columns = precision.solve(right, start)
         return _SolvedBasis(model, prior, columns, laplacian.node_scale[model.labelled])
 
     def under(self, prior: Any) -> "_SolvedBasis":
@@ -216,7 +220,7 @@ class _SeriesBasis:
         """In the logarithm of a hyperparameter, by central differences of smooth formulas."""
         at = getattr(self.prior, name)
         above, below = (
-            self._covariance(_changed(self.prior, {name: at * np.exp(sign * LOG_STEP)}))
+            self._covariance(with_values(self.prior, {name: at * np.exp(sign * LOG_STEP)}))
             for sign in (1, -1)
         )
         return float((by_covariance * (above - below)).sum() / (2 * LOG_STEP))
@@ -297,7 +301,7 @@ def _pulled(
     """Derivative in parameters of the weights, from that in the Laplacian's entries."""
 
     def entries(values: dict[str, Any]) -> tuple[Any, Any]:
-        weights = pairs.weights(_changed(weight, values))
+        weights = pairs.weights(with_values(weight, values))
         degrees = pairs.degrees(weights)
         if laplacian == "unnormalized":
             return degrees, -weights
@@ -315,7 +319,7 @@ def _own(values: dict[str, Any], part: str) -> dict[str, Any]:
     return {k.partition("__")[2]: v for k, v in values.items() if k.startswith(f"{part}__")}
 
 
-def _changed(part: Any, values: dict[str, Any]) -> Any:
+def with_values(part: Any, values: dict[str, Any]) -> Any:
     """A part with other numbers; traced ones, or an array of them, are not checked."""
     if not values:
         return part

@@ -10,7 +10,16 @@ import numpy as np
 from graphuq import hyperparameters, inference, likelihoods, priors
 from graphuq.errors import InvalidInput, require
 from graphuq.expressions import built, is_expression
-from graphuq.graphs import Graph, SelfTuning, complete_graph, from_adjacency, knn_graph
+from graphuq.graphs import (
+    Graph,
+    SelfTuning,
+    complete_graph,
+    epsilon_graph,
+    from_adjacency,
+    knn_graph,
+)
+from graphuq.graphs.feature_space import RULES
+from graphuq.graphs.weights import weight_function
 from graphuq.hyperparameters import DiscreteUniform
 from graphuq.inference import (
     MAP,
@@ -29,13 +38,16 @@ from graphuq.likelihoods import (
     GinzburgLandau,
     LevelSet,
     Likelihood,
+    Logistic,
     NoiseFree,
     Probit,
     Softmax,
 )
-from graphuq.priors import InverseLaplacian, Matern, Prior
+from graphuq.likelihoods import Gaussian as GaussianNoise
+from graphuq.priors import InverseLaplacian, Matern, Prior, RegularizedLaplacian
+from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 
-GRAPHS = ("knn", "complete", "precomputed")
+GRAPHS = ("knn", "complete", "epsilon", "precomputed")
 USUAL_NEIGHBORS = {"knn": 15, "complete": 10}
 USUAL_SHARPNESS = {"knn": 4.0, "complete": 0.5}
 LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {
@@ -46,11 +58,14 @@ LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {
     "atomic-noise": AtomicNoise,
     "noise-free": NoiseFree,
     "ginzburg-landau": GinzburgLandau,
+    "logistic": Logistic,
+    "gaussian": GaussianNoise,
 }
 PRIORS: dict[str, Callable[[], Prior]] = {
     "auto": lambda: Matern(tau=0.25, alpha=4.0),
     "matern": Matern,
     "inverse-laplacian": InverseLaplacian,
+    "regularized-laplacian": RegularizedLaplacian,
 }
 METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "auto": lambda: None,
@@ -103,8 +118,14 @@ def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[s
     return [name for name, word in names.items() if _is(word, "auto")]
 
 
-def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any) -> None:
+def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any, outside: Any = "mean") -> None:
     """Refuse words that mean nothing."""
+    require(
+        isinstance(outside, str) and outside in RULES,
+        "outside",
+        f"{outside!r} is unknown",
+        f"use one of {', '.join(RULES)}",
+    )
     require(
         isinstance(graph, str) and graph in GRAPHS,
         "graph",
@@ -120,16 +141,50 @@ def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any) -> None:
         )
 
 
-def build_graph(graph: str, X: Any, n_neighbors: Any, weights: Any, scale: Any) -> Graph:
+def weights_of(graph: str, weights: Any, scale: Any, metric: str | None) -> Any:
+    """The weight function of a name; of "auto" that of the graph."""
+    if _is(weights, "auto"):
+        weights = "unweighted" if graph == "epsilon" else SelfTuning(USUAL_SHARPNESS[graph])
+    return weight_function(weights, scale, metric)
+
+
+def neighbors_of(graph: str, n_neighbors: Any, n_nodes: int) -> int:
+    """The number of neighbours; of "auto" the usual one."""
+    if _is(n_neighbors, "auto"):
+        return min(USUAL_NEIGHBORS[graph], n_nodes - 1)
+    return int(n_neighbors)
+
+
+def build_graph(
+    graph: str,
+    X: Any,
+    n_neighbors: Any,
+    weights: Any,
+    scale: Any,
+    metric: str | None = None,
+    radius: Any = None,
+) -> Graph:
     """The graph of a name."""
     if graph == "precomputed":
         return from_adjacency(X)
-    if _is(n_neighbors, "auto"):
-        n_neighbors = min(USUAL_NEIGHBORS[graph], len(X) - 1)
-    if _is(weights, "auto"):
-        weights = SelfTuning(USUAL_SHARPNESS[graph])
+    weight = weights_of(graph, weights, scale, metric)
+    if graph == "epsilon":
+        require(radius is not None, "radius", "missing", "graph='epsilon' needs a distance")
+        return epsilon_graph(X, radius, weight)
+    require(radius is None, "radius", f"{radius!r} beside graph={graph!r}", "use it with 'epsilon'")
     build = knn_graph if graph == "knn" else complete_graph
-    return build(X, n_neighbors=n_neighbors, weights=weights, scale=scale)
+    return build(X, n_neighbors=neighbors_of(graph, n_neighbors, X.shape[0]), weights=weight)
+
+
+def basis_of(
+    graph: Graph, laplacian: str, n_eigenpairs: Any, tail: Any, prior: Prior
+) -> Spectrum | Laplacian:
+    """Eigenpairs; of `RegularizedLaplacian`, unless their number is given, the Laplacian itself."""
+    if isinstance(prior, RegularizedLaplacian) and n_eigenpairs is None and not prior.learnt:
+        require(tail is False, "tail", f"{tail!r} beside {prior}", "it is exact: leave tail out")
+        return Laplacian(graph, laplacian)
+    n_pairs = None if isinstance(n_eigenpairs, str) else n_eigenpairs
+    return laplacian_spectrum(graph, laplacian, n_pairs, tail=tail)
 
 
 def seed_of(random_state: Any) -> int | np.random.Generator:

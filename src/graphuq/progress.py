@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[str, int, int, float], None]
-"""Called with phase, steps done, steps in all, and mean acceptance."""
+"""Called with phase, steps done, steps in all, and mean acceptance (or another number)."""
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """Yield a callback that draws a bar with acceptance and time left."""
+def progress_bar(number: str = "acceptance") -> Iterator[Progress]:
+    """Yield a callback that draws a bar with acceptance, or another number, and time left."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -23,7 +23,9 @@ def progress_bar() -> Iterator[Progress]:
     columns = (
         TextColumn("{task.description:9}"),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total} steps, acceptance {task.fields[acceptance]:.2f}"),
+        TextColumn(
+            "{task.completed}/{task.total} steps, " + number + " {task.fields[acceptance]:.2f}"
+        ),
         TimeElapsedColumn(),
         TextColumn("elapsed, at most"),
         TimeRemainingColumn(),

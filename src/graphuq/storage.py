@@ -8,9 +8,12 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 import xarray as xr
+from scipy import sparse
 
+import graphuq.graphs
 from graphuq.errors import StorageError
 from graphuq.files import written_whole
+from graphuq.graphs import FeatureSpace
 from graphuq.hyperparameters import Distribution
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.draws import Draws
@@ -133,6 +136,50 @@ def basis_from(dataset: xr.Dataset) -> np.ndarray | ProductBasis:
         sizes, periodic = dataset["sizes"].to_numpy().tolist(), dataset["periodic"].to_numpy()
         return ProductBasis(sizes, periodic.tolist(), dataset["waves"].to_numpy())
     return dataset["eigenvectors"].to_numpy()
+
+
+def space_to_arrays(space: FeatureSpace | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Variables and attributes of a feature space; features that are sparse stay so."""
+    if space is None:
+        return {}, {}
+    arrays: dict[str, Any] = {"local_scales": ("node", space.local_scales)}
+    if sparse.issparse(space.features):
+        stored = sparse.csr_array(space.features)
+        arrays |= {
+            "feature_values": ("entry", stored.data),
+            "feature_columns": ("entry", stored.indices),
+            "feature_rows": ("row_end", stored.indptr),
+        }
+    else:
+        arrays["features"] = (("node", "feature"), space.features)
+    return arrays, {
+        "weight": part_to_json(space.weight),
+        "n_neighbors": space.n_neighbors,
+        "complete": int(space.complete),
+        "radius": -1.0 if space.radius is None else space.radius,
+        "width": space.features.shape[1],
+    }
+
+
+def space_from(stored: xr.Dataset) -> FeatureSpace | None:
+    """What `space_to_arrays` took apart."""
+    if "local_scales" not in stored:
+        return None
+    if "features" in stored:
+        features: Any = stored["features"].to_numpy()
+    else:
+        names = ("feature_values", "feature_columns", "feature_rows")
+        shape = (stored.sizes["node"], int(stored.attrs["width"]))
+        features = sparse.csr_array(tuple(stored[name].to_numpy() for name in names), shape=shape)
+    radius = float(stored.attrs.get("radius", -1.0))
+    return FeatureSpace(
+        features=features,
+        weight=part_from_json(stored.attrs["weight"], graphuq.graphs),
+        local_scales=stored["local_scales"].to_numpy(),
+        n_neighbors=int(stored.attrs["n_neighbors"]),
+        complete=bool(stored.attrs["complete"]),
+        radius=None if radius < 0 else radius,
+    )
 
 
 def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Dataset]:

@@ -1,0 +1,279 @@
+"""Searching by evidence: what is found, where it is kept, and what cannot be searched."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import graphuq as gq
+from graphuq.errors import (
+    DisconnectedGraphWarning,
+    IncompatibleParts,
+    InvalidInput,
+    StorageError,
+)
+from graphuq.graphs import GaussianWeights, TanhWeights
+
+MOONS = gq.datasets.two_moons(160, n_features=2, noise_std=0.08, seed=1)
+X = MOONS.features
+LABELLED = np.random.default_rng(2).choice(160, 16, replace=False)
+Y = np.where(np.isin(np.arange(160), LABELLED), MOONS.classes, -1)
+SETTINGS = {
+    "laplacian": "unnormalized",
+    "prior": "regularized-laplacian",
+    "likelihood": "logistic",
+    "inference": "laplace",
+}
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+
+
+def classifier(graph="knn", **changes):
+    weights = "unweighted" if graph == "knn" else "auto"
+    return gq.GraphClassifier(**({"graph": graph, "weights": weights} | SETTINGS | changes))
+
+
+def evidence_of(estimator):
+    return estimator.fit(X, Y).result_.log_evidence
+
+
+def test_a_list_is_tried_value_by_value():
+    """Each number the evidence of a fit, the best of them fitted."""
+    search = gq.EvidenceSearch(classifier(), {"n_neighbors": [3, 6, 12]}).fit(X, Y)
+    for row in search.results_:
+        own = evidence_of(classifier(n_neighbors=row["n_neighbors"]))
+        assert row["score"] == pytest.approx(own, abs=1e-5)
+    best = max(search.results_, key=lambda row: row["score"])
+    assert search.best_params_ == {"n_neighbors": best["n_neighbors"]}
+    assert search.best_estimator_.result_.log_evidence == pytest.approx(
+        search.best_score_, abs=1e-5
+    )
+    assert search.score(X, MOONS.classes) > 0.8
+    np.testing.assert_allclose(search.predict_proba(X).sum(axis=1), 1)
+
+
+def test_a_range_of_neighbours_is_stepped_through():
+    search = gq.EvidenceSearch(classifier(), {"n_neighbors": (2, 100)}, refit=False).fit(X, Y)
+    tried = {row["n_neighbors"]: row["score"] for row in search.results_}
+    assert len(tried) == len(search.results_) > 16
+    every = gq.EvidenceSearch(classifier(), {"n_neighbors": range(2, 101)}, refit=False).fit(X, Y)
+    assert search.best_score_ > every.best_score_ - 0.1
+
+
+@pytest.mark.parametrize(
+    ("graph", "weights", "parameters"),
+    [
+        (
+            "complete",
+            TanhWeights(4.0, 0.5),
+            {"weights__steepness": (1.0, 60.0), "weights__cutoff": (0.1, 2.0)},
+        ),
+        (
+            "complete",
+            GaussianWeights(0.3),
+            {"weights__scale": (0.03, 2.0), "prior__sigma": (1.0, 1e3)},
+        ),
+        ("knn", GaussianWeights((0.3, 0.3)), {"weights__scale": (0.05, 5.0)}),
+    ],
+)
+def test_climbing_reaches_the_top_of_a_grid(graph, weights, parameters):
+    estimator = classifier(graph, weights=weights)
+    search = gq.EvidenceSearch(estimator, parameters, n_starts=2).fit(X, Y)
+    if isinstance(weights.__dict__.get("scale"), tuple):
+        assert len(search.best_params_["weights__scale"]) == 2
+    else:
+        grids = {k: np.geomspace(*ends, 7) for k, ends in parameters.items()}
+        assert search.surface(grids).max() <= search.best_score_ + 1e-6
+    fitted = search.best_estimator_.result_.log_evidence
+    assert fitted == pytest.approx(search.best_score_, abs=1e-4)
+
+
+def test_a_distribution_weighs_the_evidence():
+    """A narrow one decides by itself; the score stays the evidence."""
+    law = gq.LogNormal(0.7, 0.01)
+    estimator = classifier("complete", weights=GaussianWeights(0.3))
+    search = gq.EvidenceSearch(estimator, {"weights__scale": law}, n_starts=1).fit(X, Y)
+    assert search.best_params_["weights__scale"] == pytest.approx(0.7, rel=0.03)
+    (row,) = search.results_
+    density = law.law.logpdf(row["weights__scale"]) + np.log(row["weights__scale"])
+    assert row["objective"] - row["score"] == pytest.approx(density, abs=1e-6)
+
+
+def test_other_priors_other_likelihoods_and_a_ready_made_graph():
+    """Matérn on a series, by expectation propagation; probabilities of a level set."""
+    estimator = gq.GraphClassifier(
+        prior="matern", likelihood="probit", inference="expectation-propagation", n_eigenpairs=40
+    )
+    parameters = {
+        "prior__tau": (0.05, 2.0),
+        "likelihood__noise_std": (0.05, 2.0),
+        "n_neighbors": [8, 15],
+    }
+    search = gq.EvidenceSearch(estimator, parameters, n_starts=1).fit(X, Y)
+    fitted = search.best_estimator_.result_.log_evidence
+    assert fitted == pytest.approx(search.best_score_, abs=1e-5)
+    weights = sparse.csr_array(gq.graphs.knn_graph(X, 8).weights)
+    ready = gq.GraphClassifier(
+        "precomputed", likelihood="level-set", prior="matern", inference="expectation-propagation"
+    )
+    found = gq.EvidenceSearch(
+        ready, {"prior__alpha": [1.0, 3.0], "likelihood__noise_std": [0.4, 1.0]}
+    )
+    found.fit(weights, Y)
+    assert len(found.results_) == 4
+    fitted = found.best_estimator_.result_.log_evidence
+    assert fitted == pytest.approx(found.best_score_, abs=1e-5)
+
+
+def test_three_classes_and_alignment():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(90, 2)) + 3 * np.eye(3)[np.arange(90) % 3][:, :2]
+    y = np.where(np.arange(90) < 12, np.arange(90) % 3, -1)
+    for criterion in ("expectation-propagation", "alignment"):
+        estimator = classifier(likelihood="softmax", n_neighbors=10)
+        search = gq.EvidenceSearch(estimator, {"n_neighbors": [5, 10, 20]}, criterion=criterion)
+        search.fit(x, y)
+        assert search.predict(x).shape == (90,)
+        assert np.isfinite([row["score"] for row in search.results_]).all()
+
+
+def test_an_interrupted_search_goes_on(tmp_path, monkeypatch):
+    path = tmp_path / "search.json"
+    parameters = {"n_neighbors": [3, 5, 9, 14], "prior__sigma": (1.0, 1e3)}
+    whole = gq.EvidenceSearch(classifier(), parameters, n_starts=2, refit=False).fit(X, Y)
+    seen = []
+
+    def interrupt(phase, done, total, best):
+        seen.append((phase, done, total))
+        if done == 2:
+            raise KeyboardInterrupt
+
+    search = gq.EvidenceSearch(
+        classifier(), parameters, n_starts=2, refit=False, checkpoint=path, progress=interrupt
+    )
+    with pytest.raises(KeyboardInterrupt):
+        search.fit(X, Y)
+    assert seen == [("searching", 1, 4), ("searching", 2, 4)]
+    search.progress = False
+    search.fit(X, Y)
+    assert [r["score"] for r in search.results_] == [r["score"] for r in whole.results_]
+    assert search.best_params_ == whole.best_params_
+    other = gq.EvidenceSearch(classifier(), {"n_neighbors": [3]}, checkpoint=path)
+    with pytest.raises(StorageError, match="another search"):
+        other.fit(X, Y)
+    path.write_text("{")
+    with pytest.raises(StorageError, match="no checkpoint"):
+        search.fit(X, Y)
+
+
+def test_what_fails_is_a_row_of_its_own():
+    """A radius within which there is nothing."""
+    estimator = classifier("epsilon")
+    search = gq.EvidenceSearch(estimator, {"radius": [1e-9, 0.3]}, refit=False).fit(X, Y)
+    assert "no pair within" in search.results_[0]["error"]
+    assert search.best_params_ == {"radius": 0.3}
+    with pytest.raises(InvalidInput, match="no combination has an evidence"):
+        gq.EvidenceSearch(estimator, {"radius": [1e-9]}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({}, "give a dict"),
+        (None, "give a dict"),
+        ({"neighbours": [1]}, "'neighbours' is unknown"),
+        ({"kernel__gamma": (1, 2)}, "'kernel__gamma' is unknown"),
+        ({"n_neighbors": []}, "give a list"),
+        ({"laplacian": ("symmetric", "unnormalized")}, "no gradient"),
+        ({"prior__sigma": (3.0, 1.0)}, "low < high"),
+        ({"n_neighbors": (9, 3)}, "low < high"),
+        ({"n_neighbors": [200]}, "no combination"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(InvalidInput, match=message):
+        gq.EvidenceSearch(classifier(), parameters).fit(X, Y)
+
+
+def test_what_has_no_evidence_says_so():
+    learnt = gq.GraphClassifier(prior=gq.priors.Matern(tau=gq.LogUniform(0.1, 1)))
+    with pytest.raises(InvalidInput, match="learnt by sampling"):
+        gq.EvidenceSearch(learnt, {"n_neighbors": [5]}).fit(X, Y)
+    with pytest.raises(InvalidInput, match="weights__cutoff"):
+        gq.EvidenceSearch(classifier(), {"weights__cutoff": (0.1, 1.0)}).fit(X, Y)
+
+
+@pytest.mark.parametrize("outside", ["mean", "nearest", "combination"])
+@pytest.mark.parametrize("graph", ["knn", "complete", "epsilon"])
+def test_classifier_on_any_graph_predicts_other_rows(graph, outside, tmp_path):
+    estimator = classifier(graph, radius=0.4 if graph == "epsilon" else None, outside=outside)
+    estimator.set_params(weights="gaussian" if graph == "complete" else "unweighted")
+    estimator.set_params(scale=0.15 if graph == "complete" else None).fit(X, Y)
+    fresh = gq.datasets.two_moons(80, n_features=2, noise_std=0.08, seed=5)
+    predicted = estimator.predict(fresh.features)
+    assert (predicted == fresh.classes).mean() > 0.8
+    np.testing.assert_allclose(
+        estimator.predict_proba(X), estimator.label_distributions_, atol=1e-12
+    )
+    if outside == "nearest":
+        nearest = np.argmin(((fresh.features[:, None] - X[None]) ** 2).sum(axis=2), axis=1)
+        np.testing.assert_allclose(
+            estimator.predict_summaries(fresh.features).latent_mean,
+            estimator.result_.latent_mean[nearest],
+            atol=1e-9,
+        )
+    estimator.save(tmp_path / "fit.nc")
+    loaded = gq.GraphClassifier.load(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(fresh.features), estimator.predict_proba(fresh.features)
+    )
+
+
+def test_sparse_features_by_the_cosine(tmp_path):
+    """As text has them: fitted, saved, and new rows predicted."""
+    rng = np.random.default_rng(0)
+    words = rng.poisson(0.3 + 0.8 * ((np.arange(30) < 15) == (np.arange(80) < 40)[:, None]))
+    x = sparse.csr_array(words.astype(float))
+    y = np.where(np.isin(np.arange(80), [0, 1, 2, 50, 51, 52]), np.arange(80) < 40, -1)
+    estimator = classifier(metric="cosine", n_neighbors=8).fit(x, y)
+    truth = np.arange(80) < 40
+    assert (estimator.transduction_ == truth).mean() > 0.9
+    estimator.save(tmp_path / "fit.nc")
+    loaded = gq.GraphClassifier.load(tmp_path / "fit.nc")
+    new = sparse.csr_array(words[[3, 70]] + np.eye(2, 30))
+    np.testing.assert_array_equal(loaded.predict(new), estimator.predict(new))
+    np.testing.assert_array_equal(estimator.predict(new), [1, 0])
+
+
+def test_given_distances_have_no_other_rows():
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
+    estimator = classifier(metric="precomputed", n_neighbors=8).fit(distances, Y)
+    same = classifier(n_neighbors=8).fit(X, Y)
+    np.testing.assert_allclose(estimator.label_distributions_, same.label_distributions_, atol=1e-9)
+    with pytest.raises(InvalidInput, match="made of distances"):
+        estimator.predict(distances)
+
+
+def test_exact_prior_and_its_likelihood_by_evidence():
+    """`RegularizedLaplacian` is solved for, and "auto" noise chosen on it without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", DisconnectedGraphWarning)
+        fitted = gq.GraphClassifier(
+            prior="regularized-laplacian", inference="expectation-propagation", n_neighbors=8
+        ).fit(X, Y)
+    assert fitted.result_.settings["solver"] == "cholesky"
+    assert fitted.result_.posterior.likelihood != gq.likelihoods.Probit()
+    with pytest.raises(InvalidInput, match="leave tail out"):
+        gq.GraphClassifier(prior="regularized-laplacian", tail=True).fit(X, Y)
+    with pytest.raises(InvalidInput, match="outside: 'knn'"):
+        gq.GraphClassifier(outside="knn").fit(X, Y)
+    with pytest.raises(IncompatibleParts):
+        gq.Posterior(
+            gq.Laplacian(fitted.graph_),
+            gq.priors.Matern(),
+            gq.likelihoods.Probit(),
+            [0, 1],
+            [1, -1],
+        )
