@@ -51,7 +51,7 @@ class GraphEvidence:
     labelled, labels : numpy.ndarray, shape (J,)
     criterion : str
         See `graphuq.criteria.judge`.
-    tolerance : float, default 1e-9
+    tolerance : float, default 1e-10
         Of conjugate gradients; see `Precision`.
     """
 
@@ -65,7 +65,7 @@ class GraphEvidence:
     labelled: Int[np.ndarray, " J"]
     labels: Float[np.ndarray, " J"]
     criterion: str
-    tolerance: float = 1e-9
+    tolerance: float = 1e-10
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_known", {})
@@ -152,7 +152,9 @@ class _SolvedBasis:
         right = np.zeros((graph.n_nodes, len(model.labelled)))
         right[model.labelled, np.arange(len(model.labelled))] = 1.0
         start = None if before is None else before.columns
-        precision = Precision(laplacian, float(prior.shift), model.tolerance)
+        precision = Precision(
+            laplacian, float(prior.shift), factorize=False, tolerance=model.tolerance
+        )
         columns = precision.solve(right, start)
         return _SolvedBasis(model, prior, columns, laplacian.node_scale[model.labelled])
 

@@ -13,6 +13,7 @@ NAMES = {
     "two-moons": "two noisy half circles in 100 dimensions; made on the spot",
     "voting": "435 members of the U.S. House, 16 votes of 1984; voting/house-votes-84.data",
     "mnist": "70,000 digits of 28×28 pixels; mnist/*.gz",
+    "newsgroups": "5,296 posts to six groups; newsgroups/*.tar.xz",
     "moving-ball": "9 frames of 100×100 pixels, for graphuq track; made on the spot",
 }
 

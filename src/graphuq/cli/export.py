@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from graphuq import datasets as library
-from graphuq.datasets import Dataset, mnist, voting
+from graphuq.datasets import Dataset, mnist, newsgroups, voting
 from graphuq.datasets.base import find_local
 from graphuq.errors import InvalidInput, require
 from graphuq.files import written_whole
@@ -14,7 +14,11 @@ from graphuq.files import written_whole
 
 def where(name: str, folder: Path | None) -> str:
     """Where the files of a data set are on this machine, in words."""
-    files = {"voting": [voting.FILE], "mnist": list(mnist.FILES.values())}.get(name)
+    files = {
+        "voting": [voting.FILE],
+        "mnist": list(mnist.FILES.values()),
+        "newsgroups": [newsgroups.ARCHIVE],
+    }.get(name)
     if files is None:
         return "always there"
     found = [find_local(file, folder) for file in files]
@@ -28,6 +32,10 @@ def load(name: str, folder: Path | None) -> Dataset:
         return library.load_digits()
     if name == "two-moons":
         return library.two_moons()
+    if name == "newsgroups":
+        raise InvalidInput(
+            "--csv", "newsgroups with its 40,000 columns", "use datasets.load_newsgroups in Python"
+        )
     return library.load_voting(folder) if name == "voting" else library.load_mnist(folder=folder)
 
 

@@ -11,7 +11,7 @@ from graphuq.files import check_writable
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="bertozzi, chen or hartog.")],
+    paper: Annotated[str, typer.Argument(help="bertozzi, chen, hartog or zhu.")],
     names: Annotated[
         list[str] | None, typer.Argument(help="Tables and figures, such as table1 figure9.")
     ] = None,

@@ -21,7 +21,7 @@ class Dataset:
 
     Attributes
     ----------
-    features : numpy.ndarray, shape (N, d)
+    features : numpy.ndarray, or scipy.sparse.csr_array, shape (N, d)
     classes : numpy.ndarray, shape (N,)
         Class of each row: numbers or names.
     name, source : str
@@ -29,7 +29,7 @@ class Dataset:
     feature_names : tuple of str
     """
 
-    features: Float[np.ndarray, "N d"]
+    features: Any
     classes: np.ndarray
     name: str
     source: str

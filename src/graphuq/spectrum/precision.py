@@ -30,14 +30,25 @@ class Precision:
     laplacian : Laplacian
     shift : float
         c.
+    factorize : bool, default True
+        False: solve a sparse graph of any size by conjugate gradients, a third to a sixth of the
+        time where a few columns are all that is wanted.
     tolerance : float, default 1e-9
         Of conjugate gradients: largest residual norm relative to that of the right-hand side.
     """
 
-    def __init__(self, laplacian: Laplacian, shift: float, tolerance: float = 1e-9) -> None:
+    def __init__(
+        self,
+        laplacian: Laplacian,
+        shift: float,
+        *,
+        factorize: bool = True,
+        tolerance: float = 1e-9,
+    ) -> None:
         self.laplacian, self.shift, self.tolerance = laplacian, shift, tolerance
         graph = laplacian.graph
-        self.is_dense = isinstance(graph.weights, np.ndarray) or graph.n_nodes <= DENSE_UP_TO
+        few = factorize and graph.n_nodes <= DENSE_UP_TO
+        self.is_dense = isinstance(graph.weights, np.ndarray) or few
         self._lower: np.ndarray | None = None
         # Stands for the null space's own eigenvalue, and is as good as any other.
         self._lift = max(float(laplacian.diagonal.mean()), shift)

@@ -1,0 +1,12 @@
+"""Zhu, Lafferty and Ghahramani: tables 1 and 2, figures 1 to 5, and two studies of our own."""
+
+from graphuq.experiments.base import registered
+from graphuq.experiments.zhu import approximations, curves, outside, tables
+
+EXPERIMENTS = registered(
+    tables.table1,
+    tables.table2,
+    *(getattr(curves, f"figure{k}") for k in range(1, 6)),
+    approximations.approximations,
+    outside.outside,
+)

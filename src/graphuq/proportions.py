@@ -1,0 +1,167 @@
+"""Class proportions: the threshold moved so that known, or estimated, ones hold.
+
+What few labels leave least known is the level of the whole field: all of it may lie on one side of
+zero, in the right order (Zhu, Lafferty & Ghahramani 2003, §4, whose "tuned" columns these are).
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.optimize import brentq
+from scipy.special import erf
+
+from graphuq.errors import require
+
+SWEEPS = 200  # over classes, each in turn given its share
+FLOOR = 1e-12  # of probabilities whose logarithm is taken
+
+
+class Tuning(NamedTuple):
+    """What moves labels and probabilities.
+
+    Attributes
+    ----------
+    for_labels, for_probabilities : numpy.ndarray
+        Of two classes the level of u that takes the place of zero, shape (1,); of several what is
+        added to the logarithm of each class's probability, shape (K,). Two of each: shares of
+        labels are one condition, mean probabilities another.
+    """
+
+    for_labels: Float[np.ndarray, " K"]
+    for_probabilities: Float[np.ndarray, " K"]
+
+
+def estimated_proportions(
+    labels: np.ndarray, classes: Sequence[Any] | np.ndarray
+) -> Float[np.ndarray, " K"]:
+    """Shares of the given labels, one more of each class counted than there is (Laplace's rule).
+
+    Examples
+    --------
+    >>> estimated_proportions(np.array([0, 0, 0, 1]), [0, 1]).round(3).tolist()
+    [0.667, 0.333]
+    """
+    counts = np.array([(labels == name).sum() for name in classes]) + 1.0
+    return np.asarray(counts / counts.sum())
+
+
+def checked_proportions(proportions: Any, n_classes: int) -> Float[np.ndarray, " K"]:
+    """Positive shares that add to one, in the order of the classes.
+
+    Raises
+    ------
+    InvalidInput
+        If they are not as many as classes, not positive, or add to something else.
+    """
+    shares = np.asarray(proportions, dtype=float)
+    require(
+        shares.shape == (n_classes,) and bool((shares > 0).all()),
+        "proportions",
+        f"{proportions!r} of {n_classes} classes",
+        "give one positive share a class",
+    )
+    require(
+        abs(shares.sum() - 1) < 1e-6,
+        "proportions",
+        f"{proportions!r} add to {shares.sum():.6g}",
+        "give shares that add to 1",
+    )
+    return shares / shares.sum()
+
+
+def tuning_of_two(
+    mean: Float[np.ndarray, " N"],
+    std: Float[np.ndarray, " N"],
+    link: tuple[np.ndarray, np.ndarray] | None,
+    share: float,
+) -> Tuning:
+    """Levels of u above which there are so many nodes, and so much probability.
+
+    Parameters
+    ----------
+    mean, std : numpy.ndarray, shape (N,)
+        Of u, taken as Gaussian, at the nodes among which the share holds.
+    link : tuple or None
+        See `Likelihood.link`.
+    share : float
+        Of the class +1.
+    """
+    ranked = np.sort(mean)[::-1]
+    n_above = min(max(round(share * len(mean)), 0), len(mean))
+    padded = np.concatenate([[ranked[0] + 1], ranked, [ranked[-1] - 1]])
+    level = (padded[n_above] + padded[n_above + 1]) / 2
+    reach = 1 + abs(mean).max() + 40 * (std.max() + _width(link))
+
+    def excess(c: float) -> float:
+        return float(mean_label(mean - c, std, link).mean() + 1 - 2 * share)
+
+    found = brentq(excess, -reach, reach, xtol=1e-12)
+    return Tuning(np.array([level]), np.array([found]))
+
+
+def mean_label(
+    mean: Float[np.ndarray, " N"],
+    std: Float[np.ndarray, " N"],
+    link: tuple[np.ndarray, np.ndarray] | None,
+) -> Float[np.ndarray, " N"]:
+    """Mean label of Gaussian u."""
+    weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
+    spread = np.sqrt(2 * (std[:, None] ** 2 + scales[None, :] ** 2)).clip(1e-150)
+    total: Float[np.ndarray, " N"] = erf(mean[:, None] / spread) @ weights
+    return total
+
+
+def _width(link: tuple[np.ndarray, np.ndarray] | None) -> float:
+    return 0.0 if link is None else float(link[1].max())
+
+
+def tuning_of_several(
+    probability: Float[np.ndarray, "N K"], proportions: Float[np.ndarray, " K"]
+) -> Tuning:
+    """Offsets of the log probabilities under which shares of labels, and means, are the given.
+
+    For labels each class in turn is given the nodes that lead most (coordinate ascent on the dual
+    of the assignment that keeps most log probability); for probabilities, which `Tuning` multiplies
+    and normalises again, the classes' weights are scaled until their means fit (Saerens, Latinne &
+    Decaestecker 2002 estimate such weights).
+    """
+    logs = np.log(np.maximum(probability, FLOOR))
+    logs = logs + np.random.default_rng(0).uniform(0, 1e-9, logs.shape)  # ties, at random
+    n_nodes, n_classes = logs.shape
+    counts = np.round(proportions * n_nodes).astype(int)
+    offset = np.zeros(n_classes)
+    for _ in range(SWEEPS):
+        before = offset.copy()
+        for k in range(n_classes):
+            others = np.delete(logs + offset, k, axis=1).max(axis=1)
+            lead = np.sort(logs[:, k] - others)[::-1]
+            padded = np.concatenate([[lead[0] + 1], lead, [lead[-1] - 1]])
+            offset[k] = -(padded[counts[k]] + padded[counts[k] + 1]) / 2
+        offset -= offset.mean()
+        if abs(offset - before).max() < 1e-10:
+            break
+    weights = np.log(proportions / np.maximum(probability.mean(axis=0), FLOOR))
+    for _ in range(10 * SWEEPS):
+        shares = reweighted(probability, weights).mean(axis=0)
+        step = np.log(proportions / np.maximum(shares, FLOOR))
+        weights += step
+        if abs(step).max() < 1e-10:
+            break
+    return Tuning(offset, weights - weights.mean())
+
+
+def reweighted(
+    probability: Float[np.ndarray, "N K"], offset: Float[np.ndarray, " K"]
+) -> Float[np.ndarray, "N K"]:
+    """Probabilities whose logarithms are moved, normalised again."""
+    logs = np.log(np.maximum(probability, FLOOR)) + offset
+    moved = np.exp(logs - logs.max(axis=1)[:, None])
+    return np.asarray(moved / moved.sum(axis=1)[:, None])
+
+
+def tuned_codes(probability: Float[np.ndarray, "N K"], tuning: Tuning) -> Int[np.ndarray, " N"]:
+    """Codes of several classes."""
+    logs = np.log(np.maximum(probability, FLOOR)) + tuning.for_labels
+    return np.asarray(logs.argmax(axis=1))
