@@ -1,7 +1,6 @@
 """The scikit-learn face: composes graph, spectrum, posterior and inference; computes nothing."""
 
 import dataclasses
-import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,11 @@ from graphuq.errors import (
     IncompatibleParts,
     InvalidInput,
     NotConvergedWarning,
-    StorageError,
     require,
 )
 from graphuq.evidence import maximize_evidence
 from graphuq.inference.draws import Draws
 from graphuq.labels import check_classes, split_labels
-from graphuq.loading import result_from_tree
 from graphuq.options import (
     basis_of,
     build_graph,
@@ -37,9 +34,10 @@ from graphuq.options import (
     seed_of,
 )
 from graphuq.posterior import Posterior
+from graphuq.proportions import shares_of
 from graphuq.run import infer
+from graphuq.saving import load_classifier, save_classifier
 from graphuq.stopping import Converged
-from graphuq.storage import read_tree, space_from, space_to_arrays, write_tree
 from graphuq.summaries import NodeSummaries
 
 LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
@@ -102,6 +100,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
     missing_label : object, default -1
         Value of ``y`` that means unlabelled, besides NaN, None and "". None: those alone, so
         that −1 can be a class.
+    class_proportions : dict, array_like or "labels", optional
+        Share of each class among the unlabelled rows, in the order of ``classes_`` or by name, to
+        which the threshold is moved, for labels and for probabilities; see `graphuq.proportions`.
+        "labels": as among the given labels. By default none is imposed.
     outside : {"mean", "nearest", "combination"}, default "mean"
         How rows outside the graph are predicted: by the weighted mean of their neighbours, by the
         nearest node alone, or by a combination of nodes (`docs/outside.md` compares them).
@@ -165,6 +167,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         until_converged: Any = True,
         precision: Any = "float32",
         missing_label: Any = -1,
+        class_proportions: Any = None,
         outside: Any = "mean",
         random_state: Any = 0,
         progress: Any = False,
@@ -191,6 +194,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         self.until_converged = until_converged
         self.precision = precision
         self.missing_label = missing_label
+        self.class_proportions = class_proportions
         self.outside = outside
         self.random_state = random_state
         self.progress = progress
@@ -236,6 +240,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         check_classification_targets(values[given])
         self.classes_, codes = np.unique(values[given], return_inverse=True)
         check_classes(self.classes_, self.missing_label)
+        shares = shares_of(self.class_proportions, self.classes_, codes, self.most_classes)
         likelihood = likelihood_of(self.likelihood, len(self.classes_))
 
         self.graph_ = build_graph(
@@ -275,6 +280,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             checkpoint=self.checkpoint,
         )
         self._feature_space = self.graph_.feature_space
+        self._tuning = None if shares is None else self.result_.tuning(shares)
         self._describe()
         return self
 
@@ -290,9 +296,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         -------
         numpy.ndarray, shape (M,)
         """
-        check_is_fitted(self)
-        classes: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return classes
+        summaries = self.predict_summaries(X)
+        return self._labels(summaries, self._known_and_novel(summaries)[0])
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "M K"]:
         """Probability of each class for each row, in the graph or not.
@@ -310,11 +315,11 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         numpy.ndarray, shape (M, K)
             Columns in the order of ``classes_``; given that the class is one of these.
         """
-        return self._known_and_novel(self.predict_summaries(X).label_mean)[0]
+        return self._known_and_novel(self.predict_summaries(X))[0]
 
     def predict_novelty(self, X: Any) -> Float[np.ndarray, " M"]:
         """Probability that a row is of a class without any label; see ``most_classes``."""
-        return self._known_and_novel(self.predict_summaries(X).label_mean)[1]
+        return self._known_and_novel(self.predict_summaries(X))[1]
 
     def predict_summaries(self, X: Any) -> NodeSummaries:
         """Label mean, Monte-Carlo error, latent mean and deviation of each row; see `Result`."""
@@ -345,20 +350,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             If the file cannot be written.
         """
         check_is_fitted(self)
-        tree = self.result_.to_tree()
-        for name, dataset in (extra or {}).items():
-            tree[name] = xr.DataTree(dataset)
-        attrs = {
-            "classes": json.dumps(self.classes_.tolist()),
-            "n_features": self.n_features_in_,
-            "graph": self.graph,
-            "metric": json.dumps(self.metric),
-            "outside": self.outside,
-        }
-        arrays, of_space = space_to_arrays(self._feature_space)
-        attrs |= of_space
-        tree["classifier"] = xr.DataTree(xr.Dataset(arrays, attrs=attrs))
-        write_tree(tree, path)
+        save_classifier(self, path, extra)
 
     @classmethod
     def load(cls, path: str | Path) -> "GraphClassifier":
@@ -369,34 +361,33 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         StorageError
             If the file is missing, truncated, without a classifier, or of another version.
         """
-        tree = read_tree(path)
-        if "classifier" not in tree.children:
-            raise StorageError(f"'{path}' holds a result but no classifier; use graphuq.load")
-        stored = tree["classifier"].to_dataset()
-        classifier = cls(
-            graph=stored.attrs["graph"],
-            metric=json.loads(stored.attrs.get("metric", "null")),
-            outside=stored.attrs.get("outside", "mean"),
-        )
-        classifier.result_ = result_from_tree(tree, path)
-        classifier.classes_ = np.array(json.loads(stored.attrs["classes"]))
-        classifier.n_features_in_ = int(stored.attrs["n_features"])
-        classifier._feature_space = space_from(stored)
+        classifier: GraphClassifier = load_classifier(cls, path)
         classifier._describe()
         return classifier
 
     def _describe(self) -> None:
-        known, self.novelty_ = self._known_and_novel(self.result_.label_mean)
+        known, self.novelty_ = self._known_and_novel(self.result_)
         self.label_distributions_ = known
-        self.transduction_ = self.classes_[known.argmax(axis=1)]
+        self.transduction_ = self._labels(self.result_, known)
         answer = self.result_.answer
         self.n_iter_ = answer.n_samples if isinstance(answer, Draws) else answer.n_iterations
 
+    def _labels(self, summaries: Any, probability: Any) -> np.ndarray:
+        """Classes of rows whose probabilities are known."""
+        codes = probability.argmax(axis=1)
+        if self._tuning is not None:
+            codes = self._tuning.codes(summaries)
+        classes: np.ndarray = self.classes_[codes]
+        return classes
+
     def _known_and_novel(
-        self, label_mean: Float[np.ndarray, "M *K"]
+        self, summaries: Any
     ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
         """Probabilities of the classes that have labels, and of all others together."""
-        probability, n_known = class_probabilities(label_mean), len(self.classes_)
+        probability, n_known = class_probabilities(summaries.label_mean), len(self.classes_)
+        if self._tuning is not None:
+            link = self.result_.posterior.likelihood.link
+            probability = self._tuning.probabilities(summaries, link)
         known, novel = probability[:, :n_known], probability[:, n_known:].sum(axis=1)
         if n_known == probability.shape[1]:
             return known, novel

@@ -90,7 +90,7 @@ def likelihood_of(likelihood: Any, n_classes: int = 2, most_classes: int | None 
 
     For several, "auto" is `Softmax`. Up to ``most_classes``, how many there are is learnt.
     """
-    if n_classes > 2 and _is(likelihood, "auto"):
+    if n_classes > 2 and is_word(likelihood, "auto"):
         likelihood = "softmax"
     found = _resolve(likelihood, LIKELIHOODS, Likelihood, "likelihood")
     count: Any = n_classes
@@ -115,7 +115,7 @@ def method_of(inference: Any) -> Sampler | Approximation | None:
 def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[str]:
     """Hyperparameters that "auto" leaves to the evidence."""
     names = {"tau": prior, "alpha": prior, "noise_std": likelihood, "truncation": n_eigenpairs}
-    return [name for name, word in names.items() if _is(word, "auto")]
+    return [name for name, word in names.items() if is_word(word, "auto")]
 
 
 def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any, outside: Any = "mean") -> None:
@@ -143,14 +143,14 @@ def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any, outside: Any = 
 
 def weights_of(graph: str, weights: Any, scale: Any, metric: str | None) -> Any:
     """The weight function of a name; of "auto" that of the graph."""
-    if _is(weights, "auto"):
+    if is_word(weights, "auto"):
         weights = "unweighted" if graph == "epsilon" else SelfTuning(USUAL_SHARPNESS[graph])
     return weight_function(weights, scale, metric)
 
 
 def neighbors_of(graph: str, n_neighbors: Any, n_nodes: int) -> int:
     """The number of neighbours; of "auto" the usual one."""
-    if _is(n_neighbors, "auto"):
+    if is_word(n_neighbors, "auto"):
         return min(USUAL_NEIGHBORS[graph], n_nodes - 1)
     return int(n_neighbors)
 
@@ -199,7 +199,8 @@ def seed_of(random_state: Any) -> int | np.random.Generator:
     return np.random.default_rng()
 
 
-def _is(value: Any, word: str) -> bool:
+def is_word(value: Any, word: str) -> bool:
+    """Whether a value is this text, and no array."""
     return isinstance(value, str) and value == word
 
 

@@ -4,7 +4,7 @@ What few labels leave least known is the level of the whole field: all of it may
 zero, in the right order (Zhu, Lafferty & Ghahramani 2003, §4, whose "tuned" columns these are).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +31,23 @@ class Tuning(NamedTuple):
 
     for_labels: Float[np.ndarray, " K"]
     for_probabilities: Float[np.ndarray, " K"]
+
+    def codes(self, summaries: Any) -> Int[np.ndarray, " M"]:
+        """Codes of classes, of nodes with ``latent_mean``, or with ``label_mean`` of several."""
+        if len(self.for_labels) == 1:
+            return (summaries.latent_mean > self.for_labels[0]).astype(np.int64)
+        logs = np.log(np.maximum(summaries.label_mean, FLOOR)) + self.for_labels
+        return np.asarray(logs.argmax(axis=1))
+
+    def probabilities(
+        self, summaries: Any, link: tuple[np.ndarray, np.ndarray] | None
+    ) -> Float[np.ndarray, "M K"]:
+        """Of two classes with ``latent_mean`` and ``latent_std``, u taken as Gaussian."""
+        if len(self.for_labels) == 1:
+            moved = summaries.latent_mean - self.for_probabilities[0]
+            plus = (1 + mean_label(moved, summaries.latent_std, link)) / 2
+            return np.stack([1 - plus, plus], axis=1)
+        return reweighted(summaries.label_mean, self.for_probabilities)
 
 
 def estimated_proportions(
@@ -69,6 +86,35 @@ def checked_proportions(proportions: Any, n_classes: int) -> Float[np.ndarray, "
         "give shares that add to 1",
     )
     return shares / shares.sum()
+
+
+def shares_of(
+    proportions: Any, names: Any, codes: Int[np.ndarray, " J"], most_classes: int | None
+) -> Float[np.ndarray, " K"] | None:
+    """What a user says of proportions: shares by place or by name, "labels", or None.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none of these, or unseen classes are to be found at the same time.
+    """
+    if proportions is None:
+        return None
+    require(
+        most_classes is None,
+        "class_proportions",
+        f"{proportions!r} beside most_classes",
+        "use one of the two: shares of unseen classes are learnt",
+    )
+    if isinstance(proportions, str):
+        require(proportions == "labels", "class_proportions", f"{proportions!r}", "use 'labels'")
+        return estimated_proportions(codes, range(len(names)))
+    if isinstance(proportions, Mapping):
+        known = set(proportions) == set(names.tolist())
+        own = sorted(map(str, proportions))
+        require(known, "class_proportions", f"of {own}", f"give those of {names.tolist()}")
+        proportions = [proportions[name] for name in names.tolist()]
+    return checked_proportions(proportions, len(names))
 
 
 def tuning_of_two(
@@ -159,9 +205,3 @@ def reweighted(
     logs = np.log(np.maximum(probability, FLOOR)) + offset
     moved = np.exp(logs - logs.max(axis=1)[:, None])
     return np.asarray(moved / moved.sum(axis=1)[:, None])
-
-
-def tuned_codes(probability: Float[np.ndarray, "N K"], tuning: Tuning) -> Int[np.ndarray, " N"]:
-    """Codes of several classes."""
-    logs = np.log(np.maximum(probability, FLOOR)) + tuning.for_labels
-    return np.asarray(logs.argmax(axis=1))

@@ -28,6 +28,7 @@ from graphuq.inference import Approximation, Gaussian, Point, Sampler
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior
+from graphuq.proportions import Tuning, checked_proportions, tuning_of_several, tuning_of_two
 from graphuq.storage import (
     arrays_of,
     basis_to_arrays,
@@ -187,6 +188,24 @@ class Result:
         """
         likelihood, ends = self._link, self.credible_interval(probability)
         return soft_labels(likelihood, ends)
+
+    def tuning(self, proportions: Any) -> Tuning:
+        """How to move labels and probabilities so that classes have these shares.
+
+        Among the unlabelled nodes (Zhu, Lafferty & Ghahramani 2003, §4); see
+        `graphuq.proportions.Tuning`.
+
+        Parameters
+        ----------
+        proportions : array_like, shape (K,)
+            Of two classes those of −1 and of +1.
+        """
+        free = np.setdiff1d(np.arange(self.n_nodes), self.posterior.labelled)
+        shares = checked_proportions(proportions, self.posterior.n_classes)
+        if self.label_mean.ndim == 2:
+            return tuning_of_several(self.label_mean[free], shares)
+        link = self.posterior.likelihood.link
+        return tuning_of_two(self.latent_mean[free], self.latent_std[free], link, float(shares[1]))
 
     @property
     def _link(self) -> Likelihood:
