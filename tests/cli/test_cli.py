@@ -426,3 +426,63 @@ def test_several_classes(tmp_path, capsys):
     again = pd.read_csv(tmp_path / "p.csv")
     np.testing.assert_allclose(again[columns], predictions[columns].head(30), atol=1e-5)
     assert run([*arguments, "--positive", "zero"]) == 2
+
+
+ZHU = ["--prior", "regularized-laplacian", "--likelihood", "logistic", "--inference", "laplace"]
+ZHU += ["--laplacian", "unnormalized", "--weights", "unweighted"]
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+def test_search_and_proportions(csv, tmp_path, capsys):
+    out = tmp_path / "out"
+    options = [*ZHU, "--search", "n_neighbors=3:20", "--search", "prior__sigma=1,100"]
+    options += ["--proportions", "left=0.25,right=0.75"]
+    assert run(["classify", str(csv), *COLUMNS, "-o", str(out), *options]) == 0
+    printed = capsys.readouterr().out
+    assert "Largest log evidence" in printed
+    assert "With the class proportions" in printed
+    tried = pd.read_csv(out / "search.csv")
+    assert tried["score"].is_monotonic_decreasing
+    assert set(tried["prior__sigma"]) == {1, 100}
+    assert gq.load(out / "posterior.nc").log_evidence == pytest.approx(tried["score"][0], abs=1e-4)
+    table = pd.read_csv(out / "predictions.csv", keep_default_na=False)
+    free = table["given_label"] == ""
+    assert (table["label"][free] == "right").sum() == 39  # three quarters of 52
+    assert table.loc[free, "label_mean"].mean() == pytest.approx(0.5, abs=1e-5)
+    assert "Spectrum" not in (out / "report.html").read_text()
+    assert not list(out.glob(".*"))
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+def test_other_graphs_by_the_command_line(csv, tmp_path):
+    distances = np.linalg.norm(MOONS.features[:, None] - MOONS.features[None], axis=2)
+    table = frame()[["name", "label", "truth"]]
+    table[[f"d{i}" for i in range(60)]] = distances
+    table.to_csv(tmp_path / "distances.csv", index=False)
+    by_distance = tmp_path / "by_distance"
+    options = ["--graph", "epsilon", "--radius", "0.4", "--inference", "laplace", "--quiet"]
+    assert run(["classify", str(csv), *COLUMNS, "-o", str(tmp_path / "near"), *options]) == 0
+    options += ["--metric", "precomputed"]
+    path = str(tmp_path / "distances.csv")
+    assert run(["classify", path, *COLUMNS, "-o", str(by_distance), *options]) == 0
+    same = [pd.read_csv(tmp_path / d / "predictions.csv") for d in ("near", "by_distance")]
+    np.testing.assert_allclose(same[0]["label_mean"], same[1]["label_mean"], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--search", "n_neighbors"], "write NAME=low:high"),
+        (["--search", "n_neighbors=a:b"], "two numbers"),
+        (["--search", "neighbours=2:9"], "'neighbours' is unknown"),
+        (["--proportions", "left=many"], "write CLASS=SHARE"),
+        (["--proportions", "left=0.5,middle=0.5"], "give those of"),
+        (["--outside", "best"], "outside: 'best'"),
+        (["--metric", "manhattan"], "metric: 'manhattan'"),
+        (["--graph", "epsilon"], "radius: missing"),
+        (["--radius", "2"], "use it with 'epsilon'"),
+    ],
+)
+def test_bad_searches(csv, tmp_path, capsys, options, message):
+    assert run(["classify", str(csv), *COLUMNS, "-o", str(tmp_path / "o"), *ZHU, *options]) == 2
+    assert message in capsys.readouterr().err

@@ -32,7 +32,7 @@ def classify(
         "none"
     ),
     pca: Annotated[int | None, typer.Option(help="Keep so many principal components.")] = None,
-    graph: Annotated[str, typer.Option(help="knn, complete or precomputed.")] = "knn",
+    graph: Annotated[str, typer.Option(help="knn, complete, epsilon or precomputed.")] = "knn",
     n_neighbors: Annotated[
         int | None, typer.Option(help="Neighbours a node; default 15 (10 if complete).")
     ] = None,
@@ -40,6 +40,10 @@ def classify(
         str, typer.Option(help="auto, self-tuning, gaussian, unweighted or cosine.")
     ] = "auto",
     scale: Annotated[float | None, typer.Option(help="Length of gaussian weights.")] = None,
+    metric: Annotated[
+        str | None, typer.Option(help="euclidean, cosine, or precomputed (FILE holds distances).")
+    ] = None,
+    radius: Annotated[float | None, typer.Option(help="ε of graph epsilon.")] = None,
     laplacian: Annotated[
         str, typer.Option(help="symmetric, unnormalized or random-walk.")
     ] = "symmetric",
@@ -52,15 +56,16 @@ def classify(
     prior: Annotated[
         str,
         typer.Option(
-            help="auto (by evidence), matern, inverse-laplacian, or as in Python: "
+            help="auto (by evidence), matern, inverse-laplacian, regularized-laplacian, or as in "
+            "Python: "
             "'Matern(tau=LogUniform(0.02, 3))' learns τ."
         ),
     ] = "auto",
     likelihood: Annotated[
         str,
         typer.Option(
-            help="auto, probit, softmax, level-set, atomic-noise, noise-free, ginzburg-landau, or "
-            "as in Python."
+            help="auto, probit, softmax, logistic, gaussian, level-set, atomic-noise, noise-free, "
+            "ginzburg-landau, or as in Python."
         ),
     ] = "auto",
     most_classes: Annotated[
@@ -77,6 +82,22 @@ def classify(
             "'MetropolisWithinGibbs(PCN())'."
         ),
     ] = "auto",
+    search: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Choose by evidence, NAME=VALUES (may be repeated): n_neighbors=2:60, "
+            "weights__scale=0.1:10, prior__sigma=10,100,1000."
+        ),
+    ] = None,
+    criterion: Annotated[
+        str, typer.Option(help="Of --search: auto, laplace, expectation-propagation, alignment.")
+    ] = "auto",
+    proportions: Annotated[
+        str | None, typer.Option(help="Of the classes: labels, or as in yes=0.4,no=0.6.")
+    ] = None,
+    outside: Annotated[
+        str, typer.Option(help="Rows outside the graph: mean, nearest or combination.")
+    ] = "mean",
     n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,
     n_chains: Annotated[int | None, typer.Option(help="Chains; default 4 to 32.")] = None,
     n_warmup: Annotated[int | None, typer.Option(help="Warm-up steps; default by sampler.")] = None,
@@ -91,9 +112,11 @@ def classify(
 ) -> None:
     """Infer every label of FILE from the few that are given, with its uncertainty.
 
-    Writes predictions.csv, posterior.nc and report.html into the output folder.
+    Writes predictions.csv, posterior.nc and report.html into the output folder, and with --search
+    what was tried into search.csv.
     """
     from graphuq.cli.fitting import fit_and_write, parse_likelihood
+    from graphuq.cli.searching import parse_proportions, parse_search
     from graphuq.cli.tables import read_labels, read_table
 
     require(
@@ -108,6 +131,9 @@ def classify(
         "n_neighbors": "auto" if n_neighbors is None else n_neighbors,
         "weights": weights,
         "scale": scale,
+        "metric": metric,
+        "radius": radius,
+        "outside": outside,
         "laplacian": laplacian,
         "tail": parse_tail(tail),
         "prior": prior,
@@ -136,6 +162,9 @@ def classify(
         positive=positive,
         scaling=scaling,
         pca=pca,
+        search=parse_search(search),
+        criterion=criterion,
+        proportions=parse_proportions(proportions),
         resume=resume,
         quiet=quiet,
     )

@@ -10,7 +10,8 @@ from scipy.special import entr
 from graphuq.certainty import certainty_order, margin, with_unseen
 from graphuq.classifier import GraphClassifier
 from graphuq.cli.preprocessing import fit_preprocessing
-from graphuq.cli.summary import print_preview, print_summary
+from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, searched
+from graphuq.cli.summary import print_preview, print_summary, print_tuned
 from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.expressions import is_expression
@@ -33,11 +34,15 @@ def fit_and_write(
     scaling: str = "none",
     pca: int | None = None,
     image_shape: tuple[int, int] | None = None,
+    search: dict | None = None,
+    criterion: str = "auto",
+    proportions: str | dict[str, float] | None = None,
     resume: bool = False,
     quiet: bool = False,
 ) -> GraphClassifier:
-    """Fit a classifier to a table and write the three files, all or none."""
+    """Fit a classifier to a table and write its files, all or none."""
     names = class_names(given, positive)
+    shares = proportions_of(names, proportions)
     codes = codes_of_names(given, names)
     features = table.features
     preprocessing = None
@@ -45,17 +50,22 @@ def fit_and_write(
         preprocessing = fit_preprocessing(features, scaling, pca)
         if preprocessing is not None:
             features = preprocessing(features)
-    checkpoint = output / CHECKPOINT
+    checkpoint, tried_before = output / CHECKPOINT, output / SEARCH_CHECKPOINT
     if not resume:
         checkpoint.unlink(missing_ok=True)
+        tried_before.unlink(missing_ok=True)
     truth = None
     if table.truth is not None:
         truth = codes_of_names(table.truth, names)
         if len(names) == 2 and options.get("most_classes") is None:
             truth = 2 * truth - 1
-    classifier = GraphClassifier(
-        **options,
-        missing_label=None,
+    classifier = GraphClassifier(**options, missing_label=None, class_proportions=shares)
+    tried = None
+    if search:
+        classifier, tried = searched(
+            classifier, search, criterion, features, codes, checkpoint=tried_before, quiet=quiet
+        )
+    classifier.set_params(
         progress=not quiet,
         preview=None if quiet else lambda result: print_preview(result, names, truth),
         checkpoint=checkpoint,
@@ -68,7 +78,15 @@ def fit_and_write(
     if image_shape is not None:
         images = table.features.reshape(-1, *image_shape)
     with all_or_none(output) as folder:
-        predictions = prediction_table(table.ids, names, result.label_mean, _interval(result))
+        label_mean = result.label_mean
+        if shares is not None:
+            distribution = classifier.label_distributions_
+            label_mean = distribution if len(names) > 2 else 2 * distribution[:, 1] - 1
+        predictions = prediction_table(table.ids, names, label_mean, _interval(result))
+        if shares is not None:
+            predictions["label"] = np.array(names)[classifier.transduction_.astype(int)]
+        if tried is not None:
+            tried.to_csv(folder / "search.csv", index=False, float_format="%.6g")
         predictions["monte_carlo_error"] = result.label_mcse.reshape(result.n_nodes, -1).max(axis=1)
         predictions["given_label"] = given
         predictions["has_evidence"] = result.has_evidence
@@ -85,8 +103,11 @@ def fit_and_write(
             images=images,
         )
     checkpoint.unlink(missing_ok=True)
+    tried_before.unlink(missing_ok=True)
     if not quiet:
         print_summary(result, names, truth, output)
+        if shares is not None:
+            print_tuned(classifier.transduction_, names, table.truth, given)
     return classifier
 
 

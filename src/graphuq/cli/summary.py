@@ -74,3 +74,15 @@ def print_summary(
     console.print(result.diagnostics.verdict, soft_wrap=True)
     for name in ("predictions.csv", "posterior.nc", "report.html"):
         console.print(f"  {output / name}", soft_wrap=True, highlight=False)
+
+
+def print_tuned(
+    labels: np.ndarray, names: Sequence[str], truth: np.ndarray | None, given: np.ndarray
+) -> None:
+    """Say what class proportions make of it: the counts above are without them."""
+    counts = ", ".join(f"{name} {int((labels == name).sum())}" for name in names)
+    words = f"With the class proportions that were asked for: {counts}"
+    if truth is not None:
+        judged = (given == "") & np.isin(truth, list(names))
+        words += f"; accuracy {float((labels == truth)[judged].mean()):.4f}"
+    Console().print(words, soft_wrap=True, highlight=False)

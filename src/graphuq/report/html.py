@@ -55,11 +55,12 @@ def write_report(
     names = with_unseen(named, len(codes))
     identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
     most, least = result.most_certain(N_LISTED), result.most_uncertain(N_LISTED)
-    figures = {
-        "Spectrum": plots.plot_spectrum(result.posterior.spectrum),
-        "Embedding": plots.plot_embedding(result),
-        "Certainty": plots.plot_certainty(result, names),
-    }
+    figures = {"Certainty": plots.plot_certainty(result, names)}
+    if result.posterior.spectrum.is_series:
+        figures = {
+            "Spectrum": plots.plot_spectrum(result.posterior.spectrum),
+            "Embedding": plots.plot_embedding(result),
+        } | figures
     judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     if judged is not None:
         figures["Reliability"] = plots.plot_reliability(scores.reliability_curve(*judged))

@@ -68,6 +68,11 @@ class Spectrum:
         """Number of connected components, and so of null vectors."""
         return int(self.components.max()) + 1
 
+    @property
+    def is_series(self) -> bool:
+        """Whether it is one of eigenpairs; else the prior was solved for, see `Columns`."""
+        return bool(self.eigenvalues.any())
+
     @cached_property
     def energy(self) -> Float[np.ndarray, " L"]:
         """``Σ_i (scale_i q_ji)²``, what a unit coefficient adds to ``|u|²``."""
