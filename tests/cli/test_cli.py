@@ -435,7 +435,7 @@ ZHU += ["--laplacian", "unnormalized", "--weights", "unweighted"]
 @pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
 def test_search_and_proportions(csv, tmp_path, capsys):
     out = tmp_path / "out"
-    options = [*ZHU, "--search", "n_neighbors=3:20", "--search", "prior__sigma=1,100"]
+    options = [*ZHU, "--search", "n_neighbors=8:30", "--search", "prior__sigma=1,100"]
     options += ["--proportions", "left=0.25,right=0.75"]
     assert run(["classify", str(csv), *COLUMNS, "-o", str(out), *options]) == 0
     printed = capsys.readouterr().out
