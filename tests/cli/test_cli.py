@@ -449,7 +449,7 @@ def test_search_and_proportions(csv, tmp_path, capsys):
     free = table["given_label"] == ""
     assert (table["label"][free] == "right").sum() == 39  # three quarters of 52
     assert table.loc[free, "label_mean"].mean() == pytest.approx(0.5, abs=1e-5)
-    assert "Spectrum" not in (out / "report.html").read_text()
+    assert 'alt="Spectrum"' not in (out / "report.html").read_text()
     assert not list(out.glob(".*"))
 
 
