@@ -84,7 +84,11 @@ def test_climbing_reaches_the_top_of_a_grid(graph, weights, parameters):
         assert len(search.best_params_["weights__scale"]) == 2
     else:
         grids = {k: np.geomspace(*ends, 7) for k, ends in parameters.items()}
-        assert search.surface(grids).max() <= search.best_score_ + 1e-6
+        values = search.surface(grids)
+        assert values.shape == (7,) * len(grids)
+        assert values.max() <= search.best_score_ + 1e-6
+        figure = gq.plots.plot_evidence(grids, values, search.best_params_)
+        assert len(figure.axes) == 2  # the surface, and its colours
     fitted = search.best_estimator_.result_.log_evidence
     assert fitted == pytest.approx(search.best_score_, abs=1e-4)
 
@@ -124,6 +128,16 @@ def test_other_priors_other_likelihoods_and_a_ready_made_graph():
     assert len(found.results_) == 4
     fitted = found.best_estimator_.result_.log_evidence
     assert fitted == pytest.approx(found.best_score_, abs=1e-5)
+
+
+def test_a_curve_and_what_no_picture_shows():
+    search = gq.EvidenceSearch(classifier(), {"n_neighbors": [3, 6, 12]}, refit=False).fit(X, Y)
+    grids = {"n_neighbors": [3, 6, 12]}
+    values = search.surface(grids)
+    np.testing.assert_allclose(values, [row["score"] for row in search.results_], atol=1e-8)
+    assert len(gq.plots.plot_evidence(grids, values, search.best_params_).axes) == 1
+    with pytest.raises(InvalidInput, match="draw one or two"):
+        gq.plots.plot_evidence({}, values, search.best_params_)
 
 
 def test_three_classes_and_alignment():

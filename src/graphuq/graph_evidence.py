@@ -30,6 +30,7 @@ from graphuq.spectrum import Laplacian, Precision, Spectrum, laplacian_spectrum
 
 LOG_STEP = 1e-5  # of central differences of spectral deviations, whose formulas are smooth
 CLOSE = 1e-9  # eigenvalues whose difference is no divisor
+DENSE_SHARE = 0.1  # of all pairs that are edges, from which on a factorisation is faster
 MOST_EIGENVECTORS = 5_000  # nodes of a graph of which all are found
 
 
@@ -133,6 +134,8 @@ class GraphEvidence:
         if sparse.issparse(weights):
             weights.eliminate_zeros()
             components = connected_components(weights, directed=False)[1].astype(np.int64)
+            if weights.nnz > DENSE_SHARE * self.pairs.n_nodes**2:
+                weights = weights.toarray()
         degrees = np.asarray(weights.sum(axis=1)).ravel()
         return Graph(weights, degrees, components, settings={"graph": "searched"})
 

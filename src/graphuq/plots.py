@@ -1,6 +1,6 @@
 """A figure a function. Each returns a matplotlib ``Figure`` and shows nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from graphuq.certainty import with_unseen
 from graphuq.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst
+from graphuq.errors import require
 from graphuq.result import Result
 from graphuq.scores import ReliabilityCurve
 from graphuq.spectrum import Spectrum
@@ -54,6 +55,38 @@ def plot_spectrum(spectrum: Spectrum) -> Figure:
         )
         axes.legend(frameon=False)
     axes.set(xlabel="index j", ylabel="eigenvalue λ_j", title="Laplacian spectrum")
+    return figure
+
+
+def plot_evidence(grids: Mapping[str, Any], values: Any, best: Mapping[str, Any]) -> Figure:
+    """The evidence against one parameter, or over two, and where it is largest.
+
+    Parameters
+    ----------
+    grids : dict
+        Values of one parameter or two, by name.
+    values : array_like
+        The criterion there, as `EvidenceSearch.surface` gives it; NaN where there is none.
+    best : dict
+        Where the search ended, ``search.best_params_``.
+
+    Raises
+    ------
+    InvalidInput
+        If there are three parameters or more.
+    """
+    require(len(grids) in (1, 2), "grids", f"{len(grids)} parameters", "draw one or two")
+    figure, axes = _figure()
+    names, axis = list(grids), [np.asarray(grid, dtype=float) for grid in grids.values()]
+    if len(names) == 1:
+        axes.plot(axis[0], values, "o-", color=BLUE, markersize=3)
+        axes.axvline(best[names[0]], color=ORANGE, linewidth=1)
+        axes.set(xlabel=names[0], ylabel="log evidence", xscale="log")
+        return figure
+    mesh = axes.pcolormesh(*axis, np.asarray(values).T, cmap="viridis", shading="nearest")
+    axes.plot(*(best[name] for name in names), "o", color="white", markeredgecolor=ORANGE)
+    axes.set(xlabel=names[0], ylabel=names[1], xscale="log", yscale="log")
+    figure.colorbar(mesh, ax=axes, label="log evidence")
     return figure
 
 

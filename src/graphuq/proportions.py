@@ -26,8 +26,8 @@ class Tuning(NamedTuple):
     for_labels, for_probabilities : numpy.ndarray
         Of two classes the level of u that takes the place of zero, shape (1,); of several what is
         added to the logarithm of each class's probability, shape (K,). Two of each: shares of
-        labels are one condition, mean probabilities another. Nodes that tie, as those of a component
-    without labels do, are labelled alike: counts are then as near as they can be.
+        labels are one condition, mean probabilities another. Nodes that tie, as in a component
+        without labels, are labelled alike: counts are then as near as they can be.
     """
 
     for_labels: Float[np.ndarray, " K"]

@@ -151,7 +151,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         grids : dict
-            Values of each parameter, one axis each.
+            Values of each parameter, one axis each. `graphuq.plots.plot_evidence` draws it.
         """
         check_is_fitted(self, "best_params_")
         shape = tuple(len(grid) for grid in grids.values())
