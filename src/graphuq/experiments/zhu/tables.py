@@ -33,7 +33,7 @@ def every_search(context: Context) -> list[dict[str, Any]]:
     """Each task, draw of labels and graph: evidence, its parameters, accuracy."""
     rows = []
     for task in tasks(context):
-        for draw in range(context.pick(2, 5)):
+        for draw in range(context.pick(2, 3)):
             labelled = task.draw(1000 * context.seed + draw)
             for graph in GRAPHS:
                 search = searched(graph, task, labelled, context.seed)
