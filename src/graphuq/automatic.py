@@ -58,12 +58,12 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     and one with a gradient `Hamiltonian`, about expectation propagation where that settles and
     the field allows. A probit of so little noise that the Gaussian is far off (its log ratio
     to the posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000
-    labels. Without gradient or levels, `EllipticalSlice`. A likelihood that speaks of every
-    node may have many modes, and gets `ParallelTempering`. A random series with a probit gets
-    `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`: along the
-    gradient together with the field where there is one, else in turn with exact Hamiltonian
-    moves. Several classes are moved about expectation propagation up to 1,000 white
-    coordinates, where its covariance costs more than it saves.
+    labels; another likelihood of one field gets `EllipticalSlice` there. Without gradient or
+    levels, `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
+    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other hyperparameters
+    are learnt by `MetropolisWithinGibbs`: along the gradient together with the field where there is
+    one, else in turn with exact Hamiltonian moves. Several classes are moved about expectation
+    propagation up to 1,000 white coordinates, where its covariance costs more than it saves.
     `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
@@ -88,9 +88,11 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     if not likelihood.smooth:
         return EllipticalSlice(reference=about)
-    walls = isinstance(likelihood, Probit) and not likelihood.several and n_labels <= NOISY_WALLS
-    if walls and _spread(posterior, gaussian) > FAR:
-        return ExactHamiltonian()
+    probit = isinstance(likelihood, Probit)
+    if likelihood.several or (probit and n_labels > NOISY_WALLS):
+        return Hamiltonian(reference=about)
+    if _spread(posterior, gaussian) > FAR:
+        return ExactHamiltonian() if probit else EllipticalSlice(reference=about)
     return Hamiltonian(reference=about)
 
 

@@ -106,7 +106,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         "labels": as among the given labels. By default none is imposed.
     outside : {"mean", "nearest", "combination"}, default "mean"
         How rows outside the graph are predicted: by the weighted mean of their neighbours, by the
-        nearest node alone, or by a combination of nodes (`docs/outside.md` compares them).
+        nearest node alone, or by a combination of nodes (`docs/zhu.md` compares them).
     random_state : int, Generator, RandomState or None, default 0
     progress : bool or callable, default False
         See `graphuq.infer`.

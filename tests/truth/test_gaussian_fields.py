@@ -14,6 +14,7 @@ from scipy.special import expit, log_expit
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.automatic import automatic_sampler, first_answer
 from graphuq.diagnostics import rows_of
 from graphuq.errors import DisconnectedGraphWarning, IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation, Laplace
@@ -314,3 +315,27 @@ def test_regularized_laplacian_is_learnt_as_any_prior():
     result = gq.infer(posterior, n_samples=200, n_chains=4)
     assert set(result.hyperparameters) == {"beta", "sigma"}
     assert (result.hyperparameters["beta"] > 0.05).all()
+
+
+def test_default_sampler_where_the_gaussian_is_far_off():
+    """A component with a single label has u of either size up to σ: steep at 0, then flat."""
+    parts = [random_adjacency(12, seed=k) for k in range(3)]
+    with pytest.warns(DisconnectedGraphWarning):
+        graph = gq.graphs.from_adjacency(sparse.block_diag(parts).tocsr())
+    posterior = gq.Posterior(
+        gq.Laplacian(graph, "unnormalized"),
+        RegularizedLaplacian(0.1, 1000.0),
+        Logistic(),
+        np.r_[0, 12:16, 24:30],
+        np.r_[1, -1, -1, 1, -1, 1, 1, 1, -1, 1, 1],
+    )
+    gaussian = first_answer(posterior)
+    chosen = automatic_sampler(posterior, gaussian)
+    assert isinstance(chosen, gq.inference.EllipticalSlice | gq.inference.Independence)
+    result = gq.infer(posterior, n_samples=1500, n_chains=16)
+    assert result.diagnostics.rhat < 1.02
+    # One label alone in its component: u ~ N(0, s²) weighed by a step, all but exactly.
+    s = np.sqrt(posterior.spectrum.factor[0] @ posterior.spectrum.factor[0])
+    draws = result.latent_draws(np.array([0]))[0]
+    error = draws.std() / np.sqrt(result.diagnostics.ess_bulk)
+    assert abs(draws.mean() - s * np.sqrt(2 / np.pi)) < 4 * error

@@ -177,6 +177,11 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         probability: np.ndarray = self.best_estimator_.predict_proba(X)
         return probability
 
+    @property
+    def n_features_in_(self) -> int:
+        """Of the rows it was fitted to."""
+        return int(self._problem.X.shape[1])
+
     def _best(self) -> dict[str, Any]:
         return max(self.results_, key=lambda row: row["objective"])
 
