@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from graphuq.errors import DisconnectedGraphWarning, GraphuqError
 from graphuq.experiments.base import Context, Outcome
@@ -88,12 +89,20 @@ def _draw_curve(
     axes.semilogx(at, evidence, "o-", color="#1f5f8b", markersize=3)
     beside.semilogx(at, tuned, "s--", color="#c2410c", markersize=3)
     axes.axvline(best, color="#8a8f98", linewidth=0.8)
+    _plain_ticks(axes.xaxis, at)
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(symbol)
     axes.set_ylabel("log evidence", color="#1f5f8b")
     beside.set_ylabel("tuned accuracy", color="#c2410c")
     for own in (axes, beside):
         own.spines["top"].set_visible(False)
+
+
+def _plain_ticks(axis: Any, values: Any) -> None:
+    """Four numbers on a logarithmic axis, as numbers."""
+    places = np.geomspace(min(values), max(values), 4)
+    axis.set_minor_locator(NullLocator())
+    axis.set_ticks(places, [f"{x:.3g}" for x in places])
 
 
 def figure3(context: Context) -> Outcome:
@@ -114,7 +123,7 @@ def _grid(context: Context) -> list[dict[str, Any]]:
         labelled = task.draw(1000 * context.seed)
         low, high = np.quantile(task.distances[task.distances > 0], [1e-3, 0.5])
         for cutoff in np.geomspace(low, high, n):
-            for slope in np.geomspace(1.0, 100.0, n):  # steepness times the median distance
+            for slope in np.geomspace(1.0, 300.0, n):  # steepness times the median distance
                 weights = TanhWeights(float(slope / high), float(cutoff))
                 point = _point("tanh", task, labelled, {"weights": weights})
                 rows.append(
@@ -151,6 +160,8 @@ def _surfaces(context: Context, quantity: str) -> Outcome:
             axes.plot(top["weights__cutoff"], top["weights__steepness"], "o", color="#ffffff",
                       markeredgecolor="#c2410c", markeredgewidth=2)  # fmt: skip
         axes.set(xscale="log", yscale="log", xlabel="cutoff", ylabel="steepness")
+        _plain_ticks(axes.xaxis, x)
+        _plain_ticks(axes.yaxis, y)
         axes.set_title(name + ("" if inside else " (top outside)"), fontsize=10)
         figure.colorbar(mesh, ax=axes)
     best = {n: max((r for r in rows if r["task"] == n), key=lambda r: r["log evidence"])
