@@ -27,7 +27,7 @@ def approximations(context: Context) -> Outcome:
     rows: list[dict[str, Any]] = []
     for task in tasks(context):
         found: dict[str, list[dict[str, float]]] = {name: [] for name in METHODS}
-        for draw in range(context.pick(1, 5)):
+        for draw in range(context.pick(1, 3)):
             labelled = task.draw(1000 * context.seed + draw)
             posterior = searched("knn", task, labelled, context.seed).best_estimator_
             for name, own in _fitted(posterior.result_.posterior, task, labelled).items():

@@ -32,7 +32,7 @@ def outside(context: Context) -> Outcome:
     for digits in ((1, 2), (2, 3), (4, 9)):
         n_each = context.pick(500, 2200)
         data = load_mnist(digits, n_each, folder=context.folder, seed=context.seed)
-        for draw in range(context.pick(1, 5)):
+        for draw in range(context.pick(1, 3)):
             rng = np.random.default_rng(1000 * context.seed + draw)
             order = rng.permutation(len(data.classes))
             inside, held = np.sort(order[:n_each]), np.sort(order[n_each:])
