@@ -76,7 +76,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
     >>> classifier = gq.GraphClassifier(
     ...     laplacian="unnormalized", prior="regularized-laplacian", likelihood="logistic",
     ...     inference="laplace", weights="unweighted")
-    >>> search = gq.EvidenceSearch(classifier, {"n_neighbors": [4, 8, 16]}).fit(moons.features, y)
+    >>> search = gq.EvidenceSearch(classifier, {"n_neighbors": [12, 24, 48]}).fit(moons.features, y)
     >>> len(search.results_), sorted(search.best_params_)
     (3, ['n_neighbors'])
     """

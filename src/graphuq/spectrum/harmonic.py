@@ -48,7 +48,8 @@ def harmonic_function(graph: Graph, labelled: Any, values: Any) -> Float[np.ndar
     --------
     >>> import numpy as np, graphuq as gq
     >>> path = np.diag(np.ones(4), 1) + np.diag(np.ones(4), -1)
-    >>> gq.harmonic_function(gq.graphs.from_adjacency(path), [0, 4], [-1.0, 1.0]).tolist()
+    >>> graph = gq.graphs.from_adjacency(path)
+    >>> [round(u, 6) + 0.0 for u in gq.harmonic_function(graph, [0, 4], [-1.0, 1.0]).tolist()]
     [-1.0, -0.5, 0.0, 0.5, 1.0]
     """
     nodes, given = _checked(labelled, values, graph.n_nodes)
