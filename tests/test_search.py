@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import graphuq as gq
 from graphuq.errors import (
@@ -173,9 +174,17 @@ def test_an_interrupted_search_goes_on(tmp_path, monkeypatch):
     search.fit(X, Y)
     assert [r["score"] for r in search.results_] == [r["score"] for r in whole.results_]
     assert search.best_params_ == whole.best_params_
-    other = gq.EvidenceSearch(classifier(), {"n_neighbors": [3]}, checkpoint=path)
-    with pytest.raises(StorageError, match="another search"):
-        other.fit(X, Y)
+    relabelled = np.where(Y == -1, -1, 1 - Y)
+    others = [
+        (gq.EvidenceSearch(classifier(), {"n_neighbors": [3]}, checkpoint=path), X, Y),
+        (search, X + 1e-6, Y),
+        (search, X, relabelled),
+        (clone(search).set_params(random_state=1), X, Y),
+        (clone(search).set_params(estimator__laplacian="symmetric"), X, Y),
+    ]
+    for other, x, y in others:
+        with pytest.raises(StorageError, match="another search"):
+            other.fit(x, y)
     path.write_text("{")
     with pytest.raises(StorageError, match="no checkpoint"):
         search.fit(X, Y)

@@ -253,6 +253,19 @@ def test_solved_posterior_is_saved_and_changed(small, posterior, tmp_path):
     loaded = gq.load(tmp_path / "fit.nc")
     np.testing.assert_array_equal(loaded.soft_label_mean, result.soft_label_mean)
     np.testing.assert_allclose(loaded.credible_interval(), result.credible_interval())
+    changed = RegularizedLaplacian(0.7, 3.0)
+    if result.posterior.spectrum.is_series:
+        return
+    with pytest.raises(
+        IncompatibleParts, match="columns of a covariance"
+    ):  # which file has no graph
+        gq.infer(dataclasses.replace(loaded.posterior, prior=changed), Laplace())
+    anew = dataclasses.replace(result.posterior, prior=changed)
+    graph, _, likelihood, labelled, labels, _ = small
+    direct = gq.Posterior(
+        gq.Laplacian(graph, "unnormalized"), changed, likelihood, labelled, labels
+    )
+    np.testing.assert_array_equal(anew.spectrum.factor, direct.spectrum.factor)
 
 
 def test_several_classes_on_solved_columns():

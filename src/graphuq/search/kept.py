@@ -17,7 +17,7 @@ class Kept:
     ----------
     path : path or None
     search : str
-        What is searched, in words: rows of another search are not taken.
+        What is searched, data included: rows of another search are not taken.
 
     Raises
     ------

@@ -1,6 +1,7 @@
 """A classifier's data and settings → the evidence as a function of what is searched."""
 
 import dataclasses
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,20 @@ class SearchProblem:
         self.criterion = criterion
         self._most_neighbors, self._largest_radius = 0, 0.0
         self._found: dict[str, Any] = {}
+
+    def fingerprint(self) -> str:
+        """A digest of rows, labels, criterion and the classifier's model: all that decides."""
+        own = self.estimator
+        names = ("graph", "n_neighbors", "scale", "metric", "radius", "laplacian", "n_eigenpairs")
+        words = [repr(getattr(own, name)) for name in (*names, "tail", *PARTS)]
+        arrays = [self.X]
+        if sparse.issparse(self.X):
+            stored = sparse.csr_array(self.X)
+            arrays = [stored.data, stored.indices, stored.indptr]
+        digest = hashlib.sha256(" ".join([self.criterion, *words]).encode())
+        for array in (*arrays, self.labelled, self.codes):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
 
     def expect(self, combinations: list[dict[str, Any]]) -> None:
         """Say beforehand which numbers of neighbours and radii will come: the largest is found."""

@@ -119,7 +119,8 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         lists, stepped, climbed = _sorted_out(self.parameters, self._problem.estimator)
         require(self.n_starts >= 1, "n_starts", f"{self.n_starts}", "use 1 or more")
         self.results_: list[dict[str, Any]] = []
-        self._kept = Kept(self.checkpoint, repr((self.parameters, self.criterion, self.n_starts)))
+        asked = (self.parameters, self.criterion, self.n_starts, self.random_state)
+        self._kept = Kept(self.checkpoint, f"{asked!r} {self._problem.fingerprint()}")
         tried = [lists | {k: _coarse(k, v) for k, v in stepped.items()}]
         with _reporting(self.progress) as report:
             self._try_all(tried[0], climbed, report)
