@@ -9,6 +9,7 @@ from conftest import random_adjacency
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
 from graphuq.spectrum import lanczos
 from graphuq.spectrum.laplacian import Laplacian
+from graphuq.spectrum.window import Window
 
 
 def matrix(weights, kind):
@@ -23,7 +24,7 @@ def matrix(weights, kind):
 def test_pairs_are_those_of_the_matrix(solver, kind):
     weights = random_adjacency(60, seed=2)
     graph = gq.graphs.from_adjacency(sparse.csr_array(weights))
-    spectrum = gq.laplacian_spectrum(graph, kind, 15, solver=solver)
+    spectrum = gq.laplacian_spectrum(graph, kind, 15, solver=solver, tolerance=1e-9)
     truth, q = np.linalg.eigh(matrix(weights, kind))
     np.testing.assert_allclose(spectrum.eigenvalues, truth[:15], atol=1e-9)
     assert spectrum.residuals.max() < 1e-6
@@ -61,7 +62,7 @@ def test_disconnected_graph_has_one_null_vector_a_component(solver, kind):
     blocks = [random_adjacency(20, seed=s) for s in range(3)] + [np.zeros((1, 1))]
     with pytest.warns(DisconnectedGraphWarning, match="4 connected"):
         graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
-    spectrum = gq.laplacian_spectrum(graph, kind, 12, solver=solver)
+    spectrum = gq.laplacian_spectrum(graph, kind, 12, solver=solver, tolerance=1e-9)
     assert (spectrum.eigenvalues == 0).sum() == 4
     assert spectrum.eigenvalues[4] > 0.01
     for component in range(4):
@@ -185,10 +186,10 @@ def torus(n_a, n_b):
 
 
 def test_all_copies_of_multiple_eigenvalues_are_found():
-    """On a square torus ``1 − (cos a + cos b)/2`` comes four or eight times; Lanczos sees one."""
+    """On a square torus ``1 − (cos a + cos b)/2`` comes four or eight times."""
     n = 40
     spectrum = gq.laplacian_spectrum(
-        gq.graphs.from_adjacency(torus(n, n)), n_eigenpairs=37, solver="lanczos"
+        gq.graphs.from_adjacency(torus(n, n)), n_eigenpairs=37, solver="lanczos", tolerance=1e-8
     )
     waves = np.cos(2 * np.pi * np.arange(n) / n)
     expected = np.sort((1 - (waves[:, None] + waves[None, :]) / 2).ravel())[:37]
@@ -204,9 +205,9 @@ def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
     points = np.random.default_rng(3).normal(size=(600, 5))
     graph = gq.graphs.knn_graph(points, 10, "unweighted")
     if window is not None:
-        monkeypatch.setattr(lanczos, "_window", lambda *_: lanczos._Window(*window))
+        monkeypatch.setattr(lanczos, "window_of", lambda *_: Window(*window))
     found, exact = (
-        gq.laplacian_spectrum(graph, "unnormalized", 100, solver=solver)
+        gq.laplacian_spectrum(graph, "unnormalized", 100, solver=solver, tolerance=1e-9)
         for solver in ("lanczos", "dense")
     )
     np.testing.assert_allclose(found.eigenvalues, exact.eigenvalues, atol=1e-8)
@@ -224,5 +225,62 @@ def test_the_polynomial_grows_on_all_wanted_eigenvalues(n_components):
     graph = gq.graphs.from_adjacency(sparse.block_diag(parts).tocsr())
     laplacian = Laplacian(graph)
     exact = np.sort(np.linalg.eigvalsh(laplacian.dense()))[graph.n_components :]
-    window = lanczos._window(laplacian, 40, np.random.default_rng(0))
+    window = lanczos._Problem(laplacian, 40, 1e-3, np.float64, None).window
     assert exact[40] < window.low < exact[200]
+
+
+def points_graph(n_nodes=1600, seed=5):
+    points = np.random.default_rng(seed).normal(size=(n_nodes, 6))
+    return gq.graphs.knn_graph(points, 12)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-7])
+def test_residuals_are_as_small_as_asked_for(tolerance):
+    """And eigenvalues lie as near to the exact ones as the residuals say (Parlett 1980, 4.5)."""
+    graph = points_graph()
+    found = gq.laplacian_spectrum(graph, n_eigenpairs=60, solver="lanczos", tolerance=tolerance)
+    exact = gq.laplacian_spectrum(graph, n_eigenpairs=60, solver="dense")
+    assert found.residuals.max() <= tolerance * found.eigenvalues[-1]
+    misfit = Laplacian(graph) @ found.eigenvectors - found.eigenvectors * found.eigenvalues
+    np.testing.assert_allclose(np.linalg.norm(misfit, axis=0), found.residuals, atol=1e-12)
+    assert np.abs(found.eigenvalues - exact.eigenvalues).max() <= found.residuals.max()
+    gram = found.eigenvectors.T @ found.eigenvectors
+    np.testing.assert_allclose(gram, np.eye(60), atol=1e-10)
+
+
+def test_more_copies_than_a_block_has_columns():
+    """Forty equal components have each of their eigenvalues forty times."""
+    part = gq.graphs.knn_graph(np.random.default_rng(0).normal(size=(40, 3)), 6).weights
+    with pytest.warns(DisconnectedGraphWarning):
+        graph = gq.graphs.from_adjacency(sparse.block_diag([part] * 40).tocsr())
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=40 + 100, solver="lanczos", tolerance=1e-7)
+    own = np.linalg.eigvalsh(matrix(part.toarray(), "symmetric"))[1:4]
+    np.testing.assert_allclose(spectrum.eigenvalues[40:], np.repeat(own, 40)[:100], atol=1e-8)
+
+
+def test_warm_start_of_a_graph_that_changed_a_little():
+    graph = points_graph()
+    weights = graph.weights.copy()
+    noise = np.random.default_rng(0).uniform(0.95, 1.05, weights.shape[0])
+    weights.data *= np.repeat(noise, np.diff(weights.indptr)) * noise[weights.indices]
+    changed = gq.graphs.from_adjacency(weights)
+    options = {"n_eigenpairs": 60, "tolerance": 1e-6}
+    before = gq.laplacian_spectrum(graph, solver="lanczos", **options)
+    warm = gq.laplacian_spectrum(changed, solver="lanczos", start=before, **options)
+    cold = gq.laplacian_spectrum(changed, solver="dense", **options)
+    assert np.abs(before.eigenvalues - cold.eigenvalues).max() > 1e-4, "it did change"
+    np.testing.assert_allclose(warm.eigenvalues, cold.eigenvalues, atol=1e-9)
+    with pytest.raises(InvalidInput, match="1600 nodes beside a graph of 1500"):
+        gq.laplacian_spectrum(points_graph(1500), start=before)
+
+
+def test_a_ring_wants_double_precision():
+    """Eigenvalues of a millionth of the largest: single precision sees none of them."""
+    n = 2000
+    nodes = np.arange(n)
+    ring = sparse.coo_array((np.ones(n), (nodes, (nodes + 1) % n)))
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(ring + ring.T), n_eigenpairs=9, solver="lanczos", tolerance=1e-5
+    )
+    truth = 1 - np.cos(2 * np.pi * np.repeat(np.arange(5), 2)[1:] / n)
+    np.testing.assert_allclose(spectrum.eigenvalues, truth, atol=1e-9 * truth[-1] + 1e-14)

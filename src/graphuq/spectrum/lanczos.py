@@ -1,148 +1,276 @@
-"""The smallest eigenpairs of a sparse Laplacian by Lanczos on a polynomial of it."""
+"""The smallest eigenpairs of a sparse Laplacian by block Lanczos on a polynomial of it.
+
+Blocks make every step a product of matrices; most of the work is done in single precision where
+the tolerance allows it, and the end of it in double.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import eigh_tridiagonal
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from scipy.linalg import eigh
 
 from graphuq.errors import InvalidInput
+from graphuq.progress import Progress
 from graphuq.spectrum.laplacian import Laplacian
+from graphuq.spectrum.operator import BlockOperator, by_rows
+from graphuq.spectrum.window import window_of
 
-FEW = 30  # pairs, which lie far enough apart for a polynomial of degree one
-BEYOND = 1.5  # where the polynomial begins to grow: with so many times the wanted eigenvalues below
-AMPLIFICATION = 8.0  # log of the polynomial at zero
-PROBES, PROBE_STEPS = 3, 60  # of the estimate of where that is
-SPARE, SPARE_SHARE = 20, 0.3  # Krylov vectors beyond the wanted ones
+BLOCK = 16  # columns a step
+SPARE_SHARE = 0.7  # Krylov vectors beyond the wanted ones, of their number; four blocks at least
+RESTARTS = 300
+ROUNDING = 10  # of the machine's: a residual below so many cannot be told from none
+COARSE = 1e-3  # a share of the largest wanted eigenvalue that rounding must not exceed
+LEAST_TOLERANCE = 1e-5  # of single precision
+DOUBTED = 10.0  # estimates of a residual may be off by so much
+
+
+class Pairs(NamedTuple):
+    """Ascending eigenvalues, orthonormal eigenvectors, and the norms ``|L q − λ q|``."""
+
+    eigenvalues: Float[np.ndarray, " k"]
+    eigenvectors: Float[np.ndarray, "N k"]
+    residuals: Float[np.ndarray, " k"]
+
+
+class _Coarse(Exception):
+    """Single precision cannot resolve what is wanted."""
 
 
 def nonnull_pairs(
-    laplacian: Laplacian, n_pairs: int, tolerance: float
-) -> tuple[np.ndarray, np.ndarray]:
+    laplacian: Laplacian,
+    n_pairs: int,
+    tolerance: float,
+    start: Float[np.ndarray, "N s"] | None = None,
+    progress: Progress | None = None,
+) -> Pairs:
     """Eigenpairs of the ``n_pairs`` smallest positive eigenvalues.
 
-    ARPACK seeks the largest eigenvalues of a Chebyshev polynomial of L, which is large on the
-    wanted end of the spectrum and at most one on the rest (Saad 1984; Zhou & Saad 2007): where the
-    wanted eigenvalues lie close together, as everywhere but in small or well-cut graphs, plain
-    Lanczos restarts many times, each with all its orthogonalisations. Of a multiple eigenvalue, as
-    rings and square grids have them, it may find one copy only. So the null space is deflated in
-    closed form, and then what was found is, until nothing larger is left.
+    Krylov spaces of a Chebyshev polynomial of L, which is large on the wanted end of the spectrum
+    and at most one on the rest (Saad 1984; Zhou & Saad 2007), grown a block at a time, made
+    orthogonal in full, and restarted from their Ritz vectors (Wu & Simon 2000): the polynomial
+    spares orthogonalisation, where plain Lanczos spends its time, and blocks turn what is left of
+    it into products of matrices. The null space is deflated in closed form.
 
-    Returns
-    -------
-    eigenvalues : numpy.ndarray, shape (n_pairs,), ascending
-    eigenvectors : numpy.ndarray, shape (N, n_pairs)
+    Of a multiple eigenvalue, as rings and square grids have them, a block of b finds b copies at
+    most: where so many are found the block is doubled, and all is done again.
+
+    Parameters
+    ----------
+    laplacian : Laplacian
+    n_pairs : int
+    tolerance : float
+        Largest residual, as a share of the largest wanted eigenvalue.
+    start : numpy.ndarray, shape (N, k), optional
+        Vectors near the wanted ones, of a graph that was a little different: these are improved
+        by the polynomial alone.
+    progress : callable, optional
+
+    Raises
+    ------
+    InvalidInput
+        If they do not converge.
     """
-    n_nodes = laplacian.graph.n_nodes
-    rng = np.random.default_rng(0)
-    null = laplacian.null_vectors()
-    window = _window(laplacian, n_pairs, rng)
+    block = BLOCK if n_pairs > BLOCK else BLOCK // 2
+    while True:
+        pairs = _in_precision(laplacian, n_pairs, tolerance, block, start, progress)
+        values = pairs.eigenvalues
+        nearest = np.searchsorted(values, values * (1 - 1e-6) - 1e-12 * laplacian.upper_bound)
+        copies = (np.arange(n_pairs) - nearest).max(initial=0) + 1
+        if copies < block or block >= n_pairs:
+            return pairs
+        block *= 2
 
-    def largest(known: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """The k largest values orthogonal to null vectors and ``known``, and their vectors."""
 
-        def deflated(x: np.ndarray) -> np.ndarray:
-            return x - laplacian.project_to_null_space(x) - known @ (known.T @ x)
+def _in_precision(
+    laplacian: Laplacian,
+    n_pairs: int,
+    tolerance: float,
+    block: int,
+    start: np.ndarray | None,
+    progress: Progress | None,
+) -> Pairs:
+    """In single precision, and again in double where that was not enough."""
+    for dtype in (np.float32, np.float64):
+        if dtype is np.float32 and tolerance < LEAST_TOLERANCE:
+            continue
+        try:
+            problem = _Problem(laplacian, n_pairs, tolerance, dtype, progress)
+            vectors = problem.krylov(block) if start is None else problem.improved(start)
+        except _Coarse:
+            continue
+        return _finished(laplacian, vectors)
+    raise AssertionError("double precision resolves what it is asked for")
 
-        def apply(x: np.ndarray) -> np.ndarray:
-            return deflated(window.polynomial(laplacian, deflated(x.ravel())))
 
-        operator = LinearOperator((n_nodes, n_nodes), matvec=apply, dtype=np.float64)
-        values, vectors = eigsh(
-            operator,
-            k=k,
-            which="LA",
-            v0=deflated(rng.normal(size=n_nodes)),
-            tol=tolerance,
-            ncv=min(n_nodes, k + max(SPARE, round(SPARE_SHARE * k))),
-        )
-        for basis in (null, known):
-            vectors = vectors - basis @ (basis.T @ vectors)
-        return values, vectors / np.linalg.norm(vectors, axis=0)
+class _Problem:
+    """What is sought, in one precision."""
 
-    values, vectors = np.empty(0), np.empty((n_nodes, 0))
-    try:
-        while True:
-            found, more = largest(vectors, n_pairs if not len(values) else -(-n_pairs // 2))
-            kept = np.argsort(-np.append(values, found))[:n_pairs]
-            values = np.append(values, found)[kept]
-            vectors = np.hstack([vectors, more])[:, kept]
-            if values[-1] <= 1 + tolerance:  # not all of the wanted end was amplified
-                window = window.wider()
-                values, vectors = np.empty(0), np.empty((n_nodes, 0))
-                continue
-            room = n_nodes - null.shape[1] - n_pairs
-            if room < 1 or largest(vectors, 1)[0][0] <= values[-1] * (1 + tolerance):
-                break
-    except ArpackNoConvergence as error:
+    def __init__(
+        self,
+        laplacian: Laplacian,
+        n_pairs: int,
+        tolerance: float,
+        dtype: type,
+        progress: Progress | None,
+    ) -> None:
+        self.laplacian, self.n_pairs, self.tolerance = laplacian, n_pairs, tolerance
+        self.dtype, self.progress = dtype, progress
+        self.n_nodes = laplacian.graph.n_nodes
+        self.operator = BlockOperator(laplacian, dtype)
+        self.rng = np.random.default_rng(0)
+        self.floor = ROUNDING * float(np.finfo(dtype).eps) * laplacian.upper_bound
+        high = laplacian.upper_bound * (1 + 1e-6)
+        self.window = window_of(self.operator, self.deflate, high, n_pairs, self.rng)
+
+    def deflate(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
+        """Columns without their null part."""
+        result: np.ndarray = x - self.laplacian.project_to_null_space(x).astype(self.dtype)
+        return result
+
+    def krylov(self, block: int) -> Float[np.ndarray, "N k"]:
+        """Wanted vectors from nothing."""
+        n_pairs, room = self.n_pairs, self.n_nodes - self.laplacian.graph.n_components
+        size = min(room, n_pairs + max(4 * block, round(SPARE_SHARE * n_pairs)))
+        kept_share = n_pairs + max(block, n_pairs // 10)
+        basis: np.ndarray = np.empty((self.n_nodes, size + block), self.dtype)
+        projected = np.zeros((size, size))
+        fresh, _, _ = self._orthonormal(self._random(min(block, size)), basis[:, :0])
+        begin, end = 0, fresh.shape[1]
+        basis[:, :end] = fresh
+        for restart in range(RESTARTS):
+            while True:
+                image = self._polynomial(basis[:, begin:end])
+                fresh, along, beyond = self._orthonormal(image, basis[:, :end])
+                projected[:end, begin:end] = along
+                projected[begin:end, :end] = along.T
+                last = slice(begin, end)
+                if not fresh.shape[1] and end < room:  # an invariant space: on from elsewhere
+                    fresh, _, _ = self._orthonormal(
+                        self._random(min(block, room - end)), basis[:, :end]
+                    )
+                width = fresh.shape[1]
+                values, turn = eigh(projected[:end, :end])
+                values, turn = values[::-1], np.ascontiguousarray(turn[:, ::-1])
+                missing = np.linalg.norm(beyond @ turn[last], axis=0)
+                if width == 0 or end + width > size or self._hopeful(values, missing):
+                    break
+                basis[:, end : end + width] = fresh
+                begin, end = end, end + width
+            if restart >= 2 and values[n_pairs - 1] <= 1.01:  # not all wanted ones are amplified
+                self.window = self.window.wider()
+                return self.krylov(block)
+            kept = max(n_pairs, min(kept_share, end - width))
+            _rotate(basis, turn[:, :kept].astype(self.dtype), end)
+            if self._hopeful(values, missing, DOUBTED) and self._good_enough(basis[:, :n_pairs]):
+                return basis[:, :n_pairs]
+            basis[:, kept : kept + width] = fresh
+            projected[:] = 0.0
+            projected[np.diag_indices(kept)] = values[:kept]
+            begin, end = kept, kept + width
         raise InvalidInput(
             "n_eigenpairs",
-            f"only {len(error.eigenvalues)} of {n_pairs} pairs converged",
+            f"the {n_pairs} pairs did not converge in {RESTARTS} restarts",
             "ask for fewer pairs, or a larger tolerance",
-        ) from None
-    return (vectors * (laplacian @ vectors)).sum(axis=0), vectors
+        )
+
+    def improved(self, start: Float[np.ndarray, "N s"]) -> Float[np.ndarray, "N k"]:
+        """Wanted vectors from some near them, by passes of the polynomial (Rutishauser 1969)."""
+        n_pairs = self.n_pairs
+        more = n_pairs + max(BLOCK, n_pairs // 5) - start.shape[1]
+        x = np.hstack([start.astype(self.dtype), self._random(max(0, more))])
+        for restart in range(RESTARTS):
+            if restart:
+                for begin in range(0, x.shape[1], 2 * BLOCK):
+                    part = slice(begin, min(begin + 2 * BLOCK, x.shape[1]))
+                    x[:, part] = self._polynomial(x[:, part])
+            x, _, _ = self._orthonormal(self.deflate(x), x[:, :0])
+            projected = np.hstack([x.T @ image for _, image in self.operator.by_columns(x)])
+            values, turn = eigh(projected.astype(np.float64))
+            _rotate(x, turn.astype(self.dtype), x.shape[1])
+            if self._good_enough(x[:, :n_pairs]):
+                return x[:, :n_pairs]
+            if values[n_pairs - 1] > self.window.low:
+                self.window = self.window.wider()
+        raise InvalidInput(
+            "start", f"no convergence in {RESTARTS} passes", "leave it out, or raise the tolerance"
+        )
+
+    def _hopeful(self, values: np.ndarray, missing: np.ndarray, doubt: float = 1.0) -> bool:
+        """Whether residuals may be small enough, by an estimate."""
+        k = self.n_pairs
+        if len(values) < k:
+            return False
+        estimates = missing[:k] * self.window.residual_factor(values[:k])
+        return bool(
+            estimates.max() <= doubt * max(self.tolerance * self.window.low / 2, self.floor)
+        )
+
+    def _good_enough(self, vectors: Float[np.ndarray, "N k"]) -> bool:
+        """Whether all residuals are small."""
+        rayleigh, residuals = np.zeros((2, vectors.shape[1]))
+        for part, image in self.operator.by_columns(vectors):
+            own = vectors[:, part]
+            rayleigh[part] = np.einsum("nb,nb->b", own, image, dtype=np.float64)
+            image -= own * rayleigh[part].astype(self.dtype)
+            residuals[part] = np.sqrt(np.einsum("nb,nb->b", image, image, dtype=np.float64))
+        largest = rayleigh.max()
+        if self.dtype is np.float32 and self.floor > COARSE * largest:
+            raise _Coarse
+        if self.progress is not None:
+            self.progress(
+                "eigenpairs",
+                int((residuals <= self.tolerance * largest).sum()),
+                self.n_pairs,
+                float(residuals.max()),
+            )
+        return bool(residuals.max() <= max(self.tolerance * largest, self.floor))
+
+    def _polynomial(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
+        return self.deflate(self.window.polynomial(self.operator, np.ascontiguousarray(x)))
+
+    def _random(self, width: int) -> Float[np.ndarray, "N b"]:
+        draws = self.rng.standard_normal((self.n_nodes, width), dtype=np.float32)
+        return self.deflate(draws.astype(self.dtype))
+
+    def _orthonormal(
+        self, x: Float[np.ndarray, "N b"], basis: Float[np.ndarray, "N m"]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``x = basis along + q beyond`` with q orthonormal, and orthogonal to the basis.
+
+        Directions that are nothing but rounding are left out of q.
+        """
+        scale = float(np.linalg.norm(x, axis=0).max())
+        noise = (10 * float(np.finfo(self.dtype).eps) * scale) ** 2
+        along, beyond = np.zeros((basis.shape[1], x.shape[1])), np.eye(x.shape[1])
+        for sweep in range(2):
+            coefficients = basis.T @ x
+            x = x - basis @ coefficients
+            along += coefficients @ beyond
+            gram = (x.T @ x).astype(np.float64)
+            squares, turn = eigh(gram)
+            kept = squares > (noise if sweep == 0 else 1e-3)
+            root = np.sqrt(squares[kept])
+            x = x @ (turn[:, kept] / root).astype(self.dtype)
+            beyond = (turn[:, kept] * root).T @ beyond
+        return x, along, beyond
 
 
-class _Window(NamedTuple):
-    """A Chebyshev polynomial that stays within one on ``[low, high]``, and grows below."""
-
-    low: float
-    high: float
-
-    @property
-    def degree(self) -> int:
-        """So that at zero it is about exp(AMPLIFICATION): more would lose digits."""
-        at_zero = (self.high + self.low) / (self.high - self.low)
-        return max(1, round(AMPLIFICATION / float(np.arccosh(at_zero))))
-
-    def polynomial(self, laplacian: Laplacian, x: Float[np.ndarray, " N"]) -> np.ndarray:
-        """Of L, applied to a vector, by the three-term recurrence; positive below ``low``."""
-        centre, half = (self.low + self.high) / 2, (self.high - self.low) / 2
-        before, now = x, (centre * x - laplacian @ x) / half
-        for _ in range(self.degree - 1):
-            before, now = now, (2 / half) * (centre * now - laplacian @ now) - before
-        return now
-
-    def wider(self) -> "_Window":
-        """Grows from further up."""
-        return _Window(self.low + 0.25 * (self.high - self.low), self.high)
+def _rotate(basis: np.ndarray, turn: np.ndarray, n_columns: int) -> None:
+    """The first columns of a basis times a matrix, in place."""
+    for part in by_rows(len(basis)):
+        basis[part, : turn.shape[1]] = basis[part, :n_columns] @ turn
 
 
-def _window(laplacian: Laplacian, n_pairs: int, rng: np.random.Generator) -> _Window:
-    """Where the rest of the spectrum is: by Gauss quadrature of its density (Golub & Welsch 1969).
-
-    Lanczos from a random vector, the null space left out, gives nodes and weights. The share of the
-    spectrum below a node is at least the weight of the nodes before it.
-    """
-    n_nodes, high = laplacian.graph.n_nodes, laplacian.upper_bound
-    if n_pairs < FEW:
-        return _Window(0.999 * high, high)
-    share = min(BEYOND * n_pairs / n_nodes, 0.5)
-    low = 0.0
-    for _ in range(PROBES):
-        nodes, weights = _quadrature(laplacian, rng, min(PROBE_STEPS, n_nodes))
-        before = np.cumsum(weights) >= share
-        low = max(low, nodes[min(int(before.argmax()) + 1, len(nodes) - 1)])
-    return _Window(min(low, 0.9 * high), high)
-
-
-def _quadrature(
-    laplacian: Laplacian, rng: np.random.Generator, n_steps: int
-) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
-    """Ascending nodes, and weights that add to one."""
-    v = rng.normal(size=laplacian.graph.n_nodes)
-    v -= laplacian.project_to_null_space(v)
-    basis, diagonal, beside = [v / np.linalg.norm(v)], [], []
-    for _ in range(n_steps):
-        w = laplacian @ basis[-1]
-        diagonal.append(basis[-1] @ w)
-        known = np.stack(basis)
-        for _ in range(2):
-            w = w - known.T @ (known @ w)
-        beside.append(np.linalg.norm(w))
-        if beside[-1] <= 1e-10 * laplacian.upper_bound:
-            break
-        basis.append(w / beside[-1])
-    nodes, vectors = eigh_tridiagonal(diagonal, beside[: len(diagonal) - 1])
-    return nodes, vectors[0] ** 2
+def _finished(laplacian: Laplacian, vectors: Float[np.ndarray, "N k"]) -> Pairs:
+    """Rayleigh-Ritz in double precision: eigenvalues as exact as the squares of the residuals."""
+    operator = BlockOperator(laplacian, np.float64)
+    x = vectors.astype(np.float64)
+    x -= laplacian.project_to_null_space(x)
+    energy = np.hstack([x.T @ image for _, image in operator.by_columns(x)])
+    values, turn = eigh((energy + energy.T) / 2, x.T @ x)
+    _rotate(x, turn, x.shape[1])
+    residuals = np.empty(len(values))
+    for part, image in operator.by_columns(x):
+        residuals[part] = np.linalg.norm(image - x[:, part] * values[part], axis=0)
+    return Pairs(np.maximum(values, 0.0), x, residuals)

@@ -69,6 +69,19 @@ class Laplacian:
         occupied = (self.graph.degrees > 0)[column]
         return occupied * x - inverse_root * (self.graph.weights @ (inverse_root * x))
 
+    def scaled_weights(self, dtype: type) -> sparse.csr_array | Float[np.ndarray, "N N"]:
+        """The matrix that `diagonal` is lessened by: ``D^{-1/2} W D^{-1/2}``, or W."""
+        weights, root = self.graph.weights, self._inverse_root_degrees
+        if self.kind == "unnormalized":
+            return weights.astype(dtype)
+        if isinstance(weights, np.ndarray):
+            return (root[:, None] * weights * root[None, :]).astype(dtype)
+        rows: np.ndarray = np.repeat(root.astype(dtype), np.diff(weights.indptr))
+        values = weights.data.astype(dtype)
+        values *= rows
+        values *= root.astype(dtype)[weights.indices]
+        return sparse.csr_array((values, weights.indices, weights.indptr), shape=weights.shape)
+
     def dense(self) -> Float[np.ndarray, "N N"]:
         """L as a matrix."""
         weights = self.graph.weights

@@ -11,7 +11,7 @@ from graphuq.errors import InvalidInput, require
 from graphuq.graphs.neighbors import all_distances, check_features
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 from graphuq.progress import Progress
-from graphuq.spectrum.solve import tail_value, with_fixed_signs
+from graphuq.spectrum.solve import fix_signs, tail_value
 from graphuq.spectrum.spectrum import Spectrum
 
 BLOCK_ELEMENTS = 4_000_000  # weights held at once: 32 MB
@@ -133,11 +133,12 @@ def nystrom_spectrum(
     for part, block in kernel.blocks(chosen, "eigenvectors"):
         rooted = (block @ root) / np.sqrt(degrees[part])[:, None]
         eigenvectors[part, 1:] = (rooted - null[part, None] * along) @ to_vectors
+    fix_signs(eigenvectors)
     eigenvalues = np.concatenate([[0.0], eigenvalues])
     rows = rng.choice(n_nodes, min(n_nodes, RESIDUAL_ROWS), replace=False)
     return Spectrum(
         eigenvalues=eigenvalues,
-        eigenvectors=with_fixed_signs(eigenvectors),
+        eigenvectors=eigenvectors,
         residuals=_residuals(kernel, degrees, eigenvalues, eigenvectors, rows),
         tail=tail_value(tail, eigenvalues, n_nodes, float(n_nodes)),
         components=np.zeros(n_nodes, dtype=np.int64),

@@ -1,18 +1,17 @@
 """Graph → `Spectrum`: chooses the solver, adds the null space, checks what came back."""
 
-import warnings
-
 import numpy as np
 
-from graphuq.errors import InvalidInput, NotConvergedWarning, require
+from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
+from graphuq.progress import Progress
 from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.spectrum import Spectrum
 
 DENSE_BELOW = 1500  # nodes; where the two solvers take about as long for 150 pairs
 DEFAULT_EIGENPAIRS = 150
-RESIDUAL_BOUND = 1e-5  # relative to the largest eigenvalue; above it the pairs are doubted aloud
+DEFAULT_TOLERANCE = 1e-3  # moves label means by less than sampling errs (docs/scale.md)
 
 
 def laplacian_spectrum(
@@ -23,7 +22,9 @@ def laplacian_spectrum(
     algorithm: str | None = None,
     tail: bool | float | str = False,
     solver: str = "auto",
-    tolerance: float = 1e-8,
+    tolerance: float = DEFAULT_TOLERANCE,
+    start: Spectrum | None = None,
+    progress: Progress | None = None,
 ) -> Spectrum:
     """Compute the ℓ smallest eigenpairs of a graph Laplacian.
 
@@ -44,8 +45,14 @@ def laplacian_spectrum(
     solver : {"auto", "dense", "lanczos", "closed-form"}, default "auto"
         ``"auto"`` is closed-form for the unnormalised Laplacian of a grid, else dense below 1,500
         nodes, or where more than a fifth of the pairs is wanted.
-    tolerance : float, default 1e-8
-        Relative accuracy of the Lanczos eigenvalues.
+    tolerance : float, default 1e-3
+        Largest residual ``|L q − λ q|`` of what Lanczos finds, as a share of the largest wanted
+        eigenvalue; eigenvalues are as exact as its square. Down to 1e-5 in single precision.
+    start : Spectrum, optional
+        Of a graph of as many nodes that was a little different (other weights, a few other
+        edges): Lanczos is left out, and its eigenvectors are improved.
+    progress : callable, optional
+        Called with "eigenpairs", how many have converged, ℓ and the largest residual.
 
     Returns
     -------
@@ -54,7 +61,8 @@ def laplacian_spectrum(
     Raises
     ------
     InvalidInput
-        If an option is unknown, or ℓ is not above the number of components and at most N.
+        If an option is unknown, ℓ is not above the number of components and at most N, or
+        ``start`` is of other nodes.
 
     Examples
     --------
@@ -100,13 +108,17 @@ def laplacian_spectrum(
         raise InvalidInput("solver", "'lanczos' cannot give all N pairs", "use solver='dense'")
     _check_tail(tail)
 
-    eigenvalues, eigenvectors, residuals = _solved(operator, solver, n_eigenpairs, tolerance)
-    if residuals.max() > RESIDUAL_BOUND * operator.upper_bound:
-        warnings.warn(
-            f"eigenpairs have residuals up to {residuals.max():.1e}; use a smaller tolerance",
-            NotConvergedWarning,
-            stacklevel=2,
+    require(tolerance > 0, "tolerance", f"{tolerance} is not positive", "use a number such as 1e-3")
+    if start is not None:
+        require(
+            start.n_nodes == n_nodes,
+            "start",
+            f"a spectrum of {start.n_nodes} nodes beside a graph of {n_nodes}",
+            "extend it to new nodes first, or leave it out",
         )
+    eigenvalues, eigenvectors, residuals = _solved(
+        operator, solver, n_eigenpairs, tolerance, start, progress
+    )
     return Spectrum(
         eigenvalues=eigenvalues,
         eigenvectors=eigenvectors,
@@ -126,7 +138,12 @@ def laplacian_spectrum(
 
 
 def _solved(
-    operator: Laplacian, solver: str, n_eigenpairs: int, tolerance: float
+    operator: Laplacian,
+    solver: str,
+    n_eigenpairs: int,
+    tolerance: float,
+    start: Spectrum | None,
+    progress: Progress | None,
 ) -> tuple[np.ndarray, np.ndarray | closed_form.ProductBasis, np.ndarray]:
     """Eigenvalues, eigenvectors and residuals."""
     graph = operator.graph
@@ -136,12 +153,18 @@ def _solved(
     n_null = graph.n_components
     if solver == "dense":
         values, vectors = dense.nonnull_pairs(operator, n_eigenpairs - n_null)
+        residuals = np.linalg.norm(operator @ vectors - values * vectors, axis=0)
     else:
-        values, vectors = lanczos.nonnull_pairs(operator, n_eigenpairs - n_null, tolerance)
-    eigenvalues = np.concatenate([np.zeros(n_null), np.maximum(values, 0.0)])
-    eigenvectors = with_fixed_signs(np.hstack([operator.null_vectors(), vectors]))
-    residuals = np.linalg.norm(operator @ eigenvectors - eigenvalues * eigenvectors, axis=0)
-    return eigenvalues, eigenvectors, residuals
+        near = None if start is None else np.asarray(start.eigenvectors)
+        values, vectors, residuals = lanczos.nonnull_pairs(
+            operator, n_eigenpairs - n_null, tolerance, near, progress
+        )
+    eigenvectors = np.empty((graph.n_nodes, n_eigenpairs))
+    eigenvectors[:, :n_null] = operator.null_vectors()
+    eigenvectors[:, n_null:] = vectors
+    fix_signs(eigenvectors)
+    zeros = np.zeros(n_null)
+    return np.append(zeros, np.maximum(values, 0.0)), eigenvectors, np.append(zeros, residuals)
 
 
 def _by_name(
@@ -190,8 +213,7 @@ def tail_value(
     return float(tail)
 
 
-def with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
-    """Make the entry of largest magnitude of each column positive."""
-    largest = np.abs(vectors).argmax(axis=0)
-    signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
-    return np.ascontiguousarray(vectors * signs)
+def fix_signs(vectors: np.ndarray) -> None:
+    """Make the entry of largest magnitude of each column positive, in place."""
+    most, least = vectors.max(axis=0), vectors.min(axis=0)
+    vectors *= np.where(-least > most, -1.0, 1.0)
