@@ -20,7 +20,7 @@ X = RNG.normal(size=(80, 3)) + 1.2 * (np.arange(80) < 40)[:, None]
 LABELLED = np.r_[0:4, 40:44]
 LABELS = np.r_[np.ones(4), -np.ones(4)]
 DISTANCE = all_distances(X, "euclidean")
-NEAR = nearest_neighbors(X, 6, "euclidean")
+NEAR = nearest_neighbors(X, 6, "euclidean")[:2]
 ALL = AllPairs(DISTANCE, np.sort(DISTANCE, axis=1)[:, 6])
 FEW = Pairs.of_neighbors(*NEAR)
 SOLVED = RegularizedLaplacian(0.1, 30.0)

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.graphs.neighbors import check_features
+from graphuq.graphs.features import check_features
 
 FORMATS = (".csv", ".parquet", ".npz")
 

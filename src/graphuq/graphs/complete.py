@@ -6,8 +6,9 @@ import numpy as np
 
 from graphuq.errors import InvalidInput
 from graphuq.graphs.feature_space import FeatureSpace
+from graphuq.graphs.features import check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
-from graphuq.graphs.neighbors import all_distances, check_neighbor_count, check_space
+from graphuq.graphs.neighbors import all_distances
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 
 MAX_NODES = 20_000  # 3.2 GB for one N×N matrix of doubles

@@ -4,8 +4,9 @@ from typing import Any
 
 from graphuq.errors import require
 from graphuq.graphs.feature_space import FeatureSpace
+from graphuq.graphs.features import check_space
 from graphuq.graphs.graph import Graph, make_graph
-from graphuq.graphs.neighbors import check_space, neighbors_within
+from graphuq.graphs.neighbors import neighbors_within
 from graphuq.graphs.pairs import Pairs
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 

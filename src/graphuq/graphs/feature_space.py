@@ -4,17 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, UInt
 from scipy import sparse
 
 from graphuq.errors import require
-from graphuq.graphs.neighbors import (
-    all_distances,
-    check_features,
-    in_scale,
-    nearest_neighbors,
-    neighbors_within,
-)
+from graphuq.graphs.features import check_features, in_scale, row_blocks
+from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
 
 RULES = ("mean", "nearest", "combination")
 RIDGE = 1e-3  # of the combination's normal equations, relative to their trace (Roweis & Saul 2000)
@@ -90,7 +85,7 @@ class FeatureSpace:
         queries = in_scale(queries, self.weight)
         if rule != "mean":
             k = 1 if rule == "nearest" else min(max(self.n_neighbors, 5), n_nodes)
-            _, indices = nearest_neighbors(self.features, k, self.weight.metric, queries)
+            indices = nearest_neighbors(self.features, k, self.weight.metric, queries).indices
             weights = np.ones(indices.shape) if k == 1 else self._combined(queries, indices)
         elif self.radius is not None:
             near = neighbors_within(self.features, self.radius, self.weight.metric, queries)
@@ -105,7 +100,7 @@ class FeatureSpace:
                 self.weight.weight(distances, scale_rows, self.local_scales[None, :])
             )
         else:
-            distances, indices = nearest_neighbors(
+            distances, indices, _ = nearest_neighbors(
                 self.features, self.n_neighbors, self.weight.metric, queries
             )
             weights = self.weight.weight(distances, distances[:, -1:], self.local_scales[indices])
@@ -130,22 +125,42 @@ class FeatureSpace:
 
     def find(self, queries: Any) -> Int[np.ndarray, " M"]:
         """Index of the node with exactly these features (the first), or -1."""
-        known: dict[bytes, int] = {}
-        for index, key in reversed(list(enumerate(_keys(self.features)))):
-            known[key] = index
         rows = in_scale(check_features(queries, "X"), self.weight)
-        return np.array([known.get(key, -1) for key in _keys(rows)], dtype=np.int64)
+        own, asked = _fingerprints(self.features), _fingerprints(rows)
+        order = np.argsort(own, kind="stable")
+        place = np.minimum(np.searchsorted(own[order], asked), len(own) - 1)
+        found = order[place]
+        for part in row_blocks(*rows.shape):
+            same = own[found[part]] == asked[part]
+            candidates = np.flatnonzero(same) + part.start
+            equal = _equal_rows(self.features[found[candidates]], rows[candidates])
+            found[part][~same] = -1
+            found[candidates[~equal]] = -1
+        return found.astype(np.int64)
 
 
-def _keys(features: Any) -> list[bytes]:
-    """Each row's bytes."""
-    if not sparse.issparse(features):
-        return [row.tobytes() for row in np.ascontiguousarray(features, dtype=np.float64)]
-    features = features.copy()
-    features.sum_duplicates()
-    features.eliminate_zeros()
-    ends = zip(features.indptr[:-1], features.indptr[1:], strict=True)
-    return [
-        features.indices[a:b].astype(np.int64).tobytes() + features.data[a:b].tobytes()
-        for a, b in ends
-    ]
+def _fingerprints(features: Any) -> UInt[np.ndarray, " R"]:
+    """A number a row, the same for equal rows and hardly ever for others."""
+    factors = np.random.default_rng(0).integers(1, 2**63, features.shape[1]).astype(np.uint64) | 1
+    if sparse.issparse(features):
+        bits = _mixed(features.data) * factors[features.indices]
+        rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
+        sums = np.zeros(features.shape[0], np.uint64)
+        np.add.at(sums, rows, bits)
+        return sums
+    sums = np.empty(len(features), np.uint64)
+    for part in row_blocks(*features.shape):
+        sums[part] = (_mixed(features[part]) * factors).sum(axis=1)
+    return sums
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """The bits of numbers, those that whole numbers leave empty filled up; −0 is 0."""
+    bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))
+
+
+def _equal_rows(a: Any, b: Any) -> np.ndarray:
+    if sparse.issparse(a):
+        return np.asarray(abs(a - b).sum(axis=1)).ravel() == 0
+    return np.asarray((a == b).all(axis=1))

@@ -1,139 +1,37 @@
-"""The only door to a nearest-neighbour library."""
+"""The only door to nearest-neighbour libraries."""
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
+from scipy.spatial import KDTree
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import require
+from graphuq.graphs import inverted_lists
+from graphuq.graphs.features import Features, row_blocks
 
-Features = Any
-"""A matrix, one row a node, dense or a `scipy.sparse.csr_array`; or distances of all pairs."""
+FEW_ROWS = 4096  # below, any method is at once, and scikit-learn's is in double precision
+TREE_COLUMNS = 4  # up to which a tree wins among many rows (8 among few)
+EXACT_ROWS = 100_000  # of dense features, up to which neighbours are exact by default
+SEARCHES = ("auto", "exact", "approximate")
 
 
-def check_features(features: Any, argument: str = "X") -> Any:
-    """Turn features into a finite float64 matrix with one row a node; a sparse one stays sparse.
+class Neighbors(NamedTuple):
+    """The k nearest of each row, nearest first.
 
-    Raises
-    ------
-    InvalidInput
-        If they are not a non-empty, numeric, finite matrix.
+    Attributes
+    ----------
+    distances, indices : numpy.ndarray, shape (R, k)
+    recall : float
+        Share of the true neighbours among them: 1 if exact, else measured on some rows.
     """
-    try:
-        if sparse.issparse(features):
-            matrix = sparse.csr_array(features, dtype=np.float64)
-        else:
-            matrix = np.ascontiguousarray(features, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(argument, f"not numeric ({error})", "give numbers only") from None
-    require(
-        matrix.ndim == 2,
-        argument,
-        f"{matrix.ndim} dimension(s)",
-        "give a matrix with one row a node and one column a feature",
-    )
-    require(
-        min(matrix.shape) > 0,
-        argument,
-        f"empty (shape {matrix.shape})",
-        "give at least 2 rows and 1 column",
-    )
-    values = matrix.data if sparse.issparse(matrix) else matrix
-    if not np.isfinite(values).all():
-        finite = np.isfinite(matrix.toarray() if sparse.issparse(matrix) else matrix).all(axis=1)
-        bad_rows = np.flatnonzero(~finite)
-        raise InvalidInput(
-            argument,
-            f"NaN or infinite values in {len(bad_rows)} row(s), first row {bad_rows[:1].tolist()}",
-            "impute or drop them",
-        )
-    return matrix
 
-
-def check_space(X: Any, weight: Any, argument: str = "X") -> Any:
-    """Features that suit a weight function: checked, and scaled as it says.
-
-    Raises
-    ------
-    InvalidInput
-        As `check_features`; if distances are not square, symmetric and non-negative with a zero
-        diagonal; if scales are not one a feature; if a row is zero, which has no cosine.
-    """
-    features = check_features(X, argument)
-    if weight.metric == "precomputed":
-        return _check_distances(features, argument)
-    if weight.metric == "cosine":
-        lengths = (
-            np.sqrt(np.asarray(abs(features).power(2).sum(axis=1)).ravel())
-            if (sparse.issparse(features))
-            else np.linalg.norm(features, axis=1)
-        )
-        zero = np.flatnonzero(lengths == 0)
-        require(
-            len(zero) == 0,
-            argument,
-            f"{len(zero)} row(s) of zeros, first row {zero[:1].tolist()}, which have no cosine",
-            "drop them",
-        )
-    return in_scale(features, weight, argument)
-
-
-def in_scale(features: Features, weight: Any, argument: str = "X") -> Features:
-    """Features divided by the scales of a weight function that has one for each."""
-    scales = getattr(weight, "feature_scales", None)
-    if scales is None:
-        return features
-    require(
-        len(scales) == features.shape[1] and not sparse.issparse(features),
-        "scale",
-        f"{len(scales)} scales of {features.shape[1]} features",
-        "give one a feature, of a dense matrix",
-    )
-    return features / np.asarray(scales)
-
-
-def _check_distances(distances: Any, argument: str) -> Float[np.ndarray, "N N"]:
-    require(
-        not sparse.issparse(distances) and distances.shape[0] == distances.shape[1],
-        argument,
-        f"{'sparse ' if sparse.issparse(distances) else ''}distances of shape {distances.shape}",
-        "give a dense matrix of the distances of all pairs",
-    )
-    require(
-        bool((distances >= 0).all()),
-        argument,
-        f"negative distances, the smallest {distances.min():.3g}",
-        "a distance must be >= 0",
-    )
-    largest = float(distances.max())
-    difference = float(abs(distances - distances.T).max())
-    require(
-        difference <= 1e-8 * largest,
-        argument,
-        f"asymmetric distances (largest difference {difference:.2g})",
-        "pass (D + D.T) / 2",
-    )
-    require(
-        not distances.diagonal().any(),
-        argument,
-        f"distances of nodes to themselves, up to {distances.diagonal().max():.3g}",
-        "set the diagonal to 0",
-    )
-    return (distances + distances.T) / 2
-
-
-def check_neighbor_count(n_neighbors: int, n_nodes: int) -> None:
-    """Demand ``1 <= n_neighbors < n_nodes``."""
-    require(n_neighbors >= 1, "n_neighbors", f"{n_neighbors} is not positive", "use 1 or more")
-    require(
-        n_neighbors < n_nodes,
-        "n_neighbors",
-        f"{n_neighbors} neighbours asked of {n_nodes} rows",
-        f"use at most {n_nodes - 1}",
-    )
+    distances: Float[np.ndarray, "R k"]
+    indices: Int[np.ndarray, "R k"]
+    recall: float = 1.0
 
 
 def nearest_neighbors(
@@ -141,21 +39,90 @@ def nearest_neighbors(
     n_neighbors: int,
     metric: str,
     queries: Features | None = None,
-) -> tuple[Float[np.ndarray, "R k"], Int[np.ndarray, "R k"]]:
-    """Exact nearest neighbours of each query, nearest first.
+    search: str = "auto",
+) -> Neighbors:
+    """Nearest neighbours of each query; without ``queries``, of each row among the *other* rows.
 
-    Without ``queries``, of each row of ``features`` among the *other* rows.
-
-    Returns
-    -------
-    distances, indices : numpy.ndarray, shape (number of queries, n_neighbors)
+    By scikit-learn below 4,096 rows and for sparse features or distances; by SciPy's tree in up to
+    four dimensions; else by faiss, in single precision with distances computed again in double:
+    exact up to 100,000 rows, and by inverted lists beyond, unless ``search`` says otherwise.
     """
-    index = NearestNeighbors(
-        n_neighbors=n_neighbors, metric=metric, algorithm=_algorithm(features, metric)
+    require(
+        search in SEARCHES, "search", f"{search!r} is unknown", f"use one of {', '.join(SEARCHES)}"
     )
-    index.fit(features)
-    distances, indices = index.kneighbors(queries)
-    return distances, indices.astype(np.int64)
+    n_rows, width = features.shape
+    few = n_rows < FEW_ROWS and search != "approximate"
+    if few or sparse.issparse(features) or metric == "precomputed":
+        index = NearestNeighbors(
+            n_neighbors=n_neighbors, metric=metric, algorithm=_algorithm(features, metric)
+        )
+        asked = None if queries is None else queries.astype(np.float64)
+        distances, indices = index.fit(features.astype(np.float64)).kneighbors(asked)
+        return Neighbors(distances, indices.astype(np.int64))
+    exact = search == "exact" or (search == "auto" and n_rows <= EXACT_ROWS)
+    if metric == "euclidean" and width <= TREE_COLUMNS and search != "approximate":
+        return _by_tree(features, n_neighbors, queries)
+    space = _in_single(features, metric)
+    alike = None if queries is None else _in_single(queries, metric)
+    found, recall = inverted_lists.nearest(space, alike, n_neighbors + (queries is None), exact)
+    indices = _others(found) if queries is None else found
+    return _in_double(features, features if queries is None else queries, indices, metric, recall)
+
+
+def _by_tree(features: Features, n_neighbors: int, queries: Features | None) -> Neighbors:
+    """By SciPy's tree, on all cores."""
+    more = n_neighbors + (queries is None)
+    asked = features if queries is None else queries
+    _, indices = KDTree(features).query(asked, np.arange(1, more + 1), workers=-1)
+    own = _others(indices) if queries is None else indices.astype(np.int64)
+    return _in_double(features, asked, own, "euclidean", 1.0)
+
+
+def _in_single(features: Features, metric: str) -> Float[np.ndarray, "R d"]:
+    """Rows whose Euclidean distances are in the order wanted: of length one for the cosine."""
+    if metric != "cosine":
+        return np.ascontiguousarray(features, dtype=np.float32)
+    out = np.empty(features.shape, np.float32)
+    for part in row_blocks(*features.shape):
+        rows = features[part]
+        out[part] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return out
+
+
+def _others(indices: Int[np.ndarray, "N m"]) -> Int[np.ndarray, "N k"]:
+    """Neighbours of each row but itself; where it is not among them, but the last."""
+    own = indices == np.arange(len(indices))[:, None]
+    own[~own.any(axis=1), -1] = True
+    own &= np.cumsum(own, axis=1) == 1
+    return indices[~own].reshape(len(indices), -1).astype(np.int64)
+
+
+def _in_double(
+    features: Features,
+    queries: Features,
+    indices: Int[np.ndarray, "R k"],
+    metric: str,
+    recall: float,
+) -> Neighbors:
+    """The same neighbours with distances in double precision, in their order."""
+    distances = np.empty(indices.shape)
+    for part in row_blocks(len(indices), indices.shape[1] * features.shape[1]):
+        asked = np.asarray(queries[part], dtype=np.float64)[:, None]
+        near = features[indices[part].ravel()].reshape(*indices[part].shape, -1)
+        if metric == "cosine":
+            lengths = np.linalg.norm(asked, axis=2) * np.linalg.norm(near, axis=2)
+            distances[part] = 1 - (asked * near).sum(axis=2) / lengths
+        else:
+            apart = near - asked
+            distances[part] = np.sqrt(np.einsum("rkd,rkd->rk", apart, apart))
+    if metric == "cosine":
+        np.maximum(distances, 0.0, out=distances)
+    order = np.argsort(distances, axis=1, kind="stable")
+    return Neighbors(
+        np.take_along_axis(distances, order, axis=1),
+        np.take_along_axis(indices, order, axis=1).astype(np.int64),
+        recall,
+    )
 
 
 def neighbors_within(

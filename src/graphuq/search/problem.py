@@ -12,7 +12,8 @@ from graphuq.classifier import GraphClassifier
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.graph_evidence import GraphEvidence
 from graphuq.graphs import from_adjacency
-from graphuq.graphs.neighbors import all_distances, check_space, nearest_neighbors, neighbors_within
+from graphuq.graphs.features import check_space
+from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
 from graphuq.graphs.pairs import AllPairs, Pairs
 from graphuq.inference import Laplace
 from graphuq.labels import check_classes, split_labels
@@ -196,7 +197,7 @@ class SearchProblem:
         most = max(k, self._most_neighbors)
         distances, indices = self._once(
             f"nearest {most} {space}",
-            lambda: nearest_neighbors(features, most, weight.metric),
+            lambda: nearest_neighbors(features, most, weight.metric)[:2],
         )
         return Pairs.of_neighbors(distances[:, :k], indices[:, :k], unscaled)
 

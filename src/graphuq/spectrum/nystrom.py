@@ -8,7 +8,8 @@ from jaxtyping import Float
 from scipy.linalg import eigh
 
 from graphuq.errors import InvalidInput, require
-from graphuq.graphs.neighbors import all_distances, check_features
+from graphuq.graphs.features import check_features
+from graphuq.graphs.neighbors import all_distances
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 from graphuq.progress import Progress
 from graphuq.spectrum.solve import fix_signs, tail_value

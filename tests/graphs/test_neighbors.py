@@ -1,0 +1,84 @@
+"""Neighbours by every library behind the door, against distances of all pairs in double."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+import graphuq as gq
+from graphuq.errors import InvalidInput
+from graphuq.graphs.neighbors import nearest_neighbors
+
+RNG = np.random.default_rng(0)
+
+
+def true_distances(features, queries, metric, k):
+    distances = cdist(queries, features, metric)
+    if queries is features:
+        np.fill_diagonal(distances, np.inf)
+    return np.sort(distances, axis=1)[:, :k]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize(("n_rows", "width"), [(600, 12), (5000, 3), (5000, 12)])
+def test_exact_neighbours(n_rows, width, metric, dtype):
+    """Far from the origin, where single precision loses half of its digits."""
+    features = (RNG.normal(size=(n_rows, width)) + 30).astype(dtype)
+    queries = (RNG.normal(size=(50, width)) + 30).astype(dtype)
+    for asked in (features, queries):
+        near = nearest_neighbors(features, 7, metric, None if asked is features else asked)
+        assert near.recall == 1.0
+        expected = true_distances(features.astype(float), asked.astype(float), metric, 7)
+        if asked is features:
+            assert not (near.indices == np.arange(n_rows)[:, None]).any()
+            expected = true_distances(f := features.astype(float), f, metric, 7)
+        if metric == "cosine" and n_rows > 4096:  # nearly equal ones may change places
+            assert np.abs(near.distances - expected).max() < 1e-6
+        else:
+            np.testing.assert_allclose(near.distances, expected, rtol=2e-4, atol=1e-7)
+
+
+def test_rows_that_occur_many_times_are_not_their_own_neighbours():
+    features = np.repeat(RNG.normal(size=(600, 10)), 10, axis=0)
+    for search in ("exact", "approximate"):
+        near = nearest_neighbors(features, 5, "euclidean", search=search)
+        assert not (near.indices == np.arange(6000)[:, None]).any()
+        assert not near.distances.any()
+
+
+def test_approximate_neighbours_say_how_many_are_true():
+    features = RNG.normal(size=(20_000, 12)).astype(np.float32)
+    graph = gq.graphs.knn_graph(features, 10, search="approximate")
+    near = nearest_neighbors(features, 10, "euclidean", search="approximate")
+    truth = nearest_neighbors(features, 10, "euclidean", search="exact")
+    shared = np.mean([np.isin(a, b).mean() for a, b in zip(truth[1], near[1], strict=True)])
+    assert 0.985 < shared <= 1
+    assert abs(near.recall - shared) < 0.01
+    assert graph.settings["recall"] == round(near.recall, 4)
+    again = nearest_neighbors(features, 10, "euclidean", search="approximate")
+    np.testing.assert_array_equal(again.indices, near.indices)
+
+
+def test_unknown_search():
+    with pytest.raises(InvalidInput, match="'fast' is unknown; use one of auto, exact"):
+        gq.graphs.knn_graph(RNG.normal(size=(20, 2)), 3, search="fast")
+
+
+@pytest.mark.parametrize("kind", ["dense", "single", "sparse"])
+def test_rows_of_the_graph_are_found_again(kind):
+    features = RNG.integers(-1, 2, size=(500, 8)).astype(float)
+    features[:, 0] = np.arange(500) // 2  # each twice
+    other = features[:20] + 0.5
+    stored = {
+        "dense": features,
+        "single": features.astype(np.float32),
+        "sparse": sparse.csr_array(features),
+    }[kind]
+    space = gq.graphs.knn_graph(stored, 5).feature_space
+    asked = np.vstack([features[::-1], other])
+    found = space.find(sparse.csr_array(asked) if kind == "sparse" else asked)
+    expected = [int(np.flatnonzero((features == row).all(axis=1))[0]) for row in features[::-1]] + [
+        -1
+    ] * 20
+    np.testing.assert_array_equal(found, expected)
