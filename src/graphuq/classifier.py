@@ -231,7 +231,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             self,
             X,
             accept_sparse="csr",
-            dtype=np.float64,
+            dtype=[np.float64, np.float32],
             ensure_min_samples=2,
             ensure_all_finite=not precomputed,  # of weights, the graph speaks itself
         )
