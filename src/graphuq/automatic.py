@@ -30,6 +30,7 @@ LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing el
 FEW_LABELS, LEAST_OF_FEW = 8, 0.3  # so few rule out that a chain sticks far off for long
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
 SERIES_CHAINS = 8
+DENSE_TOLERANCE = 1e-4  # of several classes, in deviations: a sweep is dear
 MOST_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
 
 
@@ -42,7 +43,8 @@ def first_answer(posterior: Posterior) -> Gaussian | None:
     ):
         return None
     try:
-        found = ExpectationPropagation().fit(posterior.plain_target)
+        tolerance = DENSE_TOLERANCE if posterior.likelihood.several else 1e-6
+        found = ExpectationPropagation(tolerance=tolerance).fit(posterior.plain_target)
     except (InvalidInput, IncompatibleParts):
         return None
     return found if isinstance(found, Gaussian) else None

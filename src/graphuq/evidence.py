@@ -1,7 +1,9 @@
 """Hyperparameters by marginal likelihood: what ``"auto"`` means."""
 
 import dataclasses
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import equinox as eqx
@@ -24,7 +26,7 @@ from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Columns
 from graphuq.target import Target
 
-TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-7, 300, (1.0, 0.2)
+TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-6, 300, (1.0, 0.2)
 MAX_ITERATIONS = 40
 TRUNCATION_RATIO = 2**0.5
 TRUNCATION_LOG_STD = 0.5  # of the hyperprior about ℓ
@@ -198,6 +200,7 @@ class _Search:
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation = posterior.spectrum.n_eigenpairs
         self.n_evaluations = 0
+        self.sites: dict[int, tuple[Array, Array]] = {}  # where each labelling last settled
         own = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
         bounds = [(HYPERPRIORS[n].lower, HYPERPRIORS[n].upper) for n in names]
         self.bounds = np.log(bounds).reshape(-1, 2)
@@ -228,18 +231,14 @@ class _Search:
         kept = self.truncation if truncation is None else truncation
         std, derivatives = self._spectral_std(at, kept)
         total, gradient = 0.0, np.zeros_like(at)
-        for labels in self.labellings:
-            with jax.enable_x64(True):
-                target = with_dtype(self._target(at, std, labels), jnp.float64)
-                for damping in DAMPINGS:
-                    value, (field, likelihood), settled = _evidence_and_gradient(
-                        target, jnp.asarray(damping)
-                    )
-                    if bool(settled) and np.isfinite(float(value)):
-                        break
-                else:
-                    return FAILED, np.zeros_like(at)
-            total += self.weight * float(value)
+        targets = [self._target(at, std, labels) for labels in self.labellings]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # small matrices, which use a core each
+            found = list(pool.map(self._settled, range(len(targets)), targets))
+        for one in found:
+            if one is None:
+                return FAILED, np.zeros_like(at)
+            value, (field, likelihood) = one
+            total += self.weight * value
             for k, name in enumerate(self.names):
                 if _owner(self.posterior, name) == "prior":
                     by_modes, by_tail = derivatives[name]
@@ -253,6 +252,26 @@ class _Search:
             medians = np.log([law.median for law in laws])
             slope = slope + (at - medians) / np.square([law.log_std for law in laws])
         return self.penalty(at) + self.cost_of(kept) - total, slope
+
+    def _settled(self, number: int, target: Target) -> tuple[float, Any] | None:
+        """Evidence of a labelling and its gradient; None where its sites do not settle.
+
+        Started from where the last point of the search settled, where it did.
+        """
+        with jax.enable_x64(True):
+            target = with_dtype(target, jnp.float64)
+            zeros = jnp.zeros(len(self.posterior.labels))
+            starts = [(damping, (zeros, zeros)) for damping in DAMPINGS]
+            if number in self.sites:
+                starts.insert(0, (1.0, self.sites[number]))
+            for damping, near in starts:
+                value, gradient, sites, settled = _evidence_and_gradient(
+                    target, jnp.asarray(damping), near
+                )
+                if bool(settled) and np.isfinite(float(value)):
+                    self.sites[number] = sites
+                    return float(value), gradient
+        return None
 
     def climb(self, at: np.ndarray) -> tuple[np.ndarray, float]:
         """The best point found from here, and its loss."""
@@ -306,11 +325,13 @@ class _Search:
 
 
 @eqx.filter_jit
-def _evidence_and_gradient(target: Target, damping: Array) -> tuple[Array, Any, Array]:
-    """Evidence, its gradient in field and likelihood, and whether the sites settled."""
-    sites, _, change = settle(target, damping, MAX_SWEEPS, jnp.asarray(TOLERANCE))
+def _evidence_and_gradient(
+    target: Target, damping: Array, near: tuple[Array, Array]
+) -> tuple[Array, Any, tuple[Array, Array], Array]:
+    """Evidence, its gradient in field and likelihood, the sites, and whether they settled."""
+    sites, _, change = settle(target, damping, MAX_SWEEPS, jnp.asarray(TOLERANCE), near)
     value, gradient = eqx.filter_value_and_grad(lambda t: log_evidence(t, sites))(target)
-    return value, (gradient.field, gradient.likelihood), change <= TOLERANCE
+    return value, (gradient.field, gradient.likelihood), sites, change <= TOLERANCE
 
 
 class SeriesField(Field):

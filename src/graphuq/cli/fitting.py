@@ -12,7 +12,7 @@ from graphuq.classifier import GraphClassifier
 from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, searched
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
-from graphuq.cli.tables import Table
+from graphuq.cli.tables import Table, write_csv
 from graphuq.errors import require
 from graphuq.expressions import is_expression
 from graphuq.files import all_or_none
@@ -90,7 +90,7 @@ def fit_and_write(
         predictions["monte_carlo_error"] = result.label_mcse.reshape(result.n_nodes, -1).max(axis=1)
         predictions["given_label"] = given
         predictions["has_evidence"] = result.has_evidence
-        predictions.to_csv(folder / "predictions.csv", index=False, float_format="%.6g")
+        write_csv(predictions, folder / "predictions.csv")
         extra = {} if preprocessing is None else {"preprocessing": preprocessing.to_dataset()}
         classifier.save(folder / "posterior.nc", extra)
         write_report(

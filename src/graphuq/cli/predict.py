@@ -25,7 +25,7 @@ def predict(
     from graphuq.classifier import GraphClassifier
     from graphuq.cli.fitting import prediction_table
     from graphuq.cli.preprocessing import Preprocessing
-    from graphuq.cli.tables import read_table
+    from graphuq.cli.tables import read_table, write_csv
     from graphuq.storage import read_tree
 
     classifier = GraphClassifier.load(posterior)
@@ -45,5 +45,5 @@ def predict(
     interval = classifier.predict_interval(features, 0.95) if mean.ndim == 1 else None
     predictions = prediction_table(table.ids, names, mean, interval)
     with written_whole(output) as temporary:
-        predictions.to_csv(temporary, index=False, float_format="%.6g")
+        write_csv(predictions, temporary)
     print(f"{len(mean)} rows → {output}")

@@ -5,9 +5,14 @@ import dataclasses
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
+from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 
 from graphuq.errors import InvalidInput, require
+from graphuq.graphs.features import row_blocks
+from graphuq.spectrum.solve import fix_signs
+
+WIDE = 3_000  # columns from which components are sought without a covariance matrix
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -25,7 +30,11 @@ class Preprocessing:
             f"{features.shape[1]} feature columns",
             f"the fit had {len(self.shift)}",
         )
-        return (features - self.shift) @ self.matrix
+        mapped = np.empty((len(features), self.matrix.shape[1]), features.dtype)
+        matrix = self.matrix.astype(features.dtype)
+        for part in row_blocks(*features.shape):
+            mapped[part] = (features[part] - self.shift).astype(features.dtype) @ matrix
+        return mapped
 
     def to_dataset(self) -> xr.Dataset:
         """As arrays, to be stored."""
@@ -56,12 +65,40 @@ def fit_preprocessing(
         raise InvalidInput("--pca", f"{n_components} components", f"use 1 to {min(n_rows, width)}")
     if scaling == "none" and n_components is None:
         return None
-    shift = features.mean(axis=0)
+    if n_components is not None and width > WIDE and scaling == "none":
+        pca = PCA(n_components, svd_solver="randomized", random_state=0).fit(features)
+        return Preprocessing(pca.mean_.astype(np.float64), pca.components_.T.astype(np.float64))
+    shift, covariance = _moments(features, n_components is not None)
     matrix = np.eye(width)
     if scaling == "standard":
-        deviation = features.std(axis=0)
+        deviation = np.sqrt(np.diagonal(covariance))
         matrix = np.diag(1 / np.where(deviation > 0, deviation, 1.0))
     if n_components is not None:
-        pca = PCA(n_components, random_state=0).fit((features - shift) @ matrix)
-        matrix = matrix @ pca.components_.T
+        _, vectors = eigh(
+            matrix @ covariance @ matrix, subset_by_index=(width - n_components, width - 1)
+        )
+        fix_signs(vectors)
+        matrix = matrix @ vectors[:, ::-1]
     return Preprocessing(shift, matrix)
+
+
+def _moments(
+    features: Float[np.ndarray, "N d"], full: bool
+) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
+    """Mean and covariance of rows, of which a block is read at a time; or its diagonal alone.
+
+    Blocks in the precision of the features, their sum in double; about the first block's mean, so
+    that nothing cancels.
+    """
+    n_rows, width = features.shape
+    parts = list(row_blocks(n_rows, width))
+    about = np.asarray(features[parts[0]], np.float64).mean(axis=0)
+    total, products = np.zeros(width), np.zeros((width, width) if full else width)
+    for part in parts:
+        rows = (features[part] - about).astype(features.dtype)
+        total += rows.sum(axis=0, dtype=np.float64)
+        products += rows.T @ rows if full else (rows**2).sum(axis=0)
+    mean = total / n_rows
+    if full:
+        return about + mean, products / n_rows - np.outer(mean, mean)
+    return about + mean, np.diag(products / n_rows - mean**2)

@@ -1,6 +1,8 @@
 """Tables in, predictions out."""
 
+import contextlib
 import dataclasses
+import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,12 +10,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+from pyarrow.parquet import ParquetFile
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs.features import check_features
 
-FORMATS = (".csv", ".parquet", ".npz")
+FORMATS = (".csv", ".parquet", ".npy", ".npz")
+BATCH_ROWS = 65_536  # read and written at once
+SPILLED_BYTES = 4 << 30  # of features, from which they are kept on disk instead of in memory
+DIGITS = 6  # of numbers written
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -43,9 +51,11 @@ def read_table(
     truth_column: str | None = None,
     dropped: Sequence[str] = (),
 ) -> Table:
-    """Read features, ids and labels from a CSV, Parquet or NPZ file.
+    """Read features, ids and labels from a CSV, Parquet, NPY or NPZ file.
 
-    An NPZ file holds ``X`` (or ``features``) and arrays named like the columns, or is a matrix
+    A Parquet file is read some rows at a time, in single precision where its columns have no more
+    (beyond 4 GB into a temporary file on disk); an NPY file is mapped, and not read at all. An NPZ
+    file holds ``X`` (or ``features``) and arrays named like the columns, or is a matrix
     of weights saved by ``scipy.sparse.save_npz``.
 
     Raises
@@ -61,8 +71,13 @@ def read_table(
         )
     special = [c for c in (label_column, id_column, truth_column) if c is not None]
     require(len(set(special)) == len(special), "columns", f"{special} repeat", "name each once")
-    if path.suffix.lower() == ".npz":
+    kind = path.suffix.lower()
+    if kind == ".npz":
         columns, features, names = _read_npz(path, special)
+    elif kind == ".npy":
+        columns, features, names = _read_npy(path, special)
+    elif kind == ".parquet":
+        columns, features, names = _read_parquet(path, special, dropped)
     else:
         frame = _read_frame(path, special)
         for column in special:
@@ -74,8 +89,9 @@ def read_table(
         features, names = _numeric(rest), [str(name) for name in rest.columns]
     n_rows = features.shape[0]
     require(n_rows > 0, "file", f"'{path}' has no rows", "give at least 2 rows")
-    ids = columns[id_column] if id_column else np.arange(n_rows).astype(str)
-    _check_ids(ids, id_column or "id")
+    ids = columns[id_column] if id_column else np.arange(n_rows).astype(f"U{len(str(n_rows))}")
+    if id_column:
+        _check_ids(ids, id_column)
     return Table(
         features=features,
         ids=ids,
@@ -116,7 +132,7 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
 
 def _read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
     try:
-        if path.suffix.lower() == ".parquet":
+        if path.suffix.lower() == ".parquet":  # of labels
             return pd.read_parquet(path)
         frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
     except (OSError, ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -165,6 +181,97 @@ def _read_npz(path: Path, special: list[str]) -> tuple[dict[str, np.ndarray], An
             "save one value a row",
         )
     return columns, features, [f"x{i}" for i in range(features.shape[1])]
+
+
+def _read_npy(path: Path, special: list[str]) -> tuple[dict[str, np.ndarray], Any, list[str]]:
+    require(
+        not special,
+        "columns",
+        f"{special} of '{path.name}', which holds features alone",
+        "give --labels FILE, with the columns id and label",
+    )
+    try:
+        features = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise StorageError(f"'{path}' is not a readable npy file ({error})") from None
+    features = check_features(features, "features")
+    return {}, features, [f"x{i}" for i in range(features.shape[1])]
+
+
+def _read_parquet(
+    path: Path, special: list[str], dropped: Sequence[str]
+) -> tuple[dict[str, np.ndarray], Any, list[str]]:
+    try:
+        file = ParquetFile(path)
+        schema = file.schema_arrow
+        for column in (*special, *dropped):
+            _check_column(column, schema.names)
+        names = [name for name in schema.names if name not in (*special, *dropped)]
+        frame = file.read(columns=special).to_pandas()
+        columns = {column: _as_text(frame[column]) for column in special}
+        types = [schema.field(name).type for name in names]
+        numeric = all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types)
+        if not numeric or not names:
+            return columns, _numeric(file.read(columns=names).to_pandas()), names
+        single = all(t.bit_width <= (32 if pa.types.is_floating(t) else 16) for t in types)
+        shape, dtype = (file.metadata.num_rows, len(names)), np.float32 if single else np.float64
+        features, begin = _room(shape, dtype), 0
+        for batch in file.iter_batches(BATCH_ROWS, columns=names):
+            rows = features[begin : begin + batch.num_rows]
+            for place, column in enumerate(batch.columns):
+                rows[:, place] = column.to_numpy(zero_copy_only=False)
+            begin += batch.num_rows
+    except InvalidInput:
+        raise
+    except (OSError, EOFError, ValueError) as error:  # Arrow's are among them
+        raise StorageError(
+            f"'{path}' is not a readable parquet file ({str(error).splitlines()[0]}); it may be "
+            "empty, truncated or of another type"
+        ) from None
+    return columns, check_features(features, "features"), names
+
+
+def _room(shape: tuple[int, int], dtype: Any) -> np.ndarray:
+    """An array in memory; a large one on disk, in a file that ends with the process."""
+    if shape[0] * shape[1] * np.dtype(dtype).itemsize <= SPILLED_BYTES:
+        return np.empty(shape, dtype)
+    return np.memmap(tempfile.TemporaryFile(), dtype, shape=shape)
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table with six significant digits, some rows at a time."""
+    with open(path, "wb") as file:
+        file.write((",".join(_quoted(str(name)) for name in frame.columns) + "\n").encode())
+        for begin in range(0, len(frame), BATCH_ROWS):
+            rows = frame.iloc[begin : begin + BATCH_ROWS]
+            columns = {name: _printable(rows[name].to_numpy()) for name in frame.columns}
+            arrays = {str(n): pa.array(v, from_pandas=True) for n, v in columns.items()}
+            for style in ("none", "needed"):  # the second quotes all text
+                lines = pa.BufferOutputStream()
+                options = pa_csv.WriteOptions(include_header=False, quoting_style=style)
+                with contextlib.suppress(pa.ArrowInvalid):
+                    pa_csv.write_csv(pa.table(arrays), lines, options)
+                    break
+            file.write(lines.getvalue())
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\n\r') else name
+
+
+def _printable(values: np.ndarray) -> np.ndarray:
+    """Numbers with few digits; truth values as Python writes them."""
+    if values.dtype == bool:
+        return np.where(values, "True", "False")
+    if values.dtype.kind != "f":
+        return values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = DIGITS - 1 - np.floor(np.log10(np.abs(values.astype(np.float64))))
+        places = np.clip(np.nan_to_num(places, nan=0, posinf=0, neginf=0), -300, 300)
+        factor = 10.0 ** np.abs(places)
+        return np.where(
+            places >= 0, np.round(values * factor) / factor, np.round(values / factor) * factor
+        )
 
 
 def _check_column(column: str, columns: list[str]) -> None:

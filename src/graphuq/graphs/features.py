@@ -9,6 +9,7 @@ from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
 
+SINGLE = (np.float32, np.float16, np.int8, np.uint8, np.int16, np.uint16)  # which it holds exactly
 BLOCK_ELEMENTS = 4_000_000  # numbers held at once: 32 MB
 
 Features = Any
@@ -18,7 +19,8 @@ Features = Any
 def check_features(features: Any, argument: str = "X") -> Any:
     """Turn features into a finite matrix with one row a node; a sparse one stays sparse.
 
-    Single precision stays single, and a memory map stays on disk; all else becomes double.
+    What single precision holds exactly stays or becomes single, all else double; a memory map of
+    either stays on disk.
 
     Raises
     ------
@@ -29,7 +31,7 @@ def check_features(features: Any, argument: str = "X") -> Any:
         if sparse.issparse(features):
             matrix = sparse.csr_array(features, dtype=np.float64)
         else:
-            single = isinstance(features, np.ndarray) and features.dtype == np.float32
+            single = isinstance(features, np.ndarray) and features.dtype in SINGLE
             matrix = np.ascontiguousarray(features, dtype=np.float32 if single else np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(argument, f"not numeric ({error})", "give numbers only") from None

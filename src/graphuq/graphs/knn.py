@@ -45,7 +45,7 @@ def knn_graph(
     search : {"auto", "exact", "approximate"}, default "auto"
         "approximate": by inverted lists, of which so many are searched that 99 % of the true
         neighbours of a sample are found; ``settings["recall"]`` says which share was. "auto": so
-        beyond 100,000 rows of more than four dense features, else exact.
+        beyond 50,000 rows of more than four dense features, else exact.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from graphuq.graphs.features import Features, row_blocks
 
 FEW_ROWS = 4096  # below, any method is at once, and scikit-learn's is in double precision
 TREE_COLUMNS = 4  # up to which a tree wins among many rows (8 among few)
-EXACT_ROWS = 100_000  # of dense features, up to which neighbours are exact by default
+EXACT_ROWS = 50_000  # of dense features, up to which neighbours are exact by default
 SEARCHES = ("auto", "exact", "approximate")
 
 
@@ -45,7 +45,7 @@ def nearest_neighbors(
 
     By scikit-learn below 4,096 rows and for sparse features or distances; by SciPy's tree in up to
     four dimensions; else by faiss, in single precision with distances computed again in double:
-    exact up to 100,000 rows, and by inverted lists beyond, unless ``search`` says otherwise.
+    exact up to 50,000 rows, and by inverted lists beyond, unless ``search`` says otherwise.
     """
     require(
         search in SEARCHES, "search", f"{search!r} is unknown", f"use one of {', '.join(SEARCHES)}"

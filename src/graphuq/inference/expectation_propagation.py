@@ -38,13 +38,13 @@ class ExpectationPropagation(Approximation):
     ----------
     max_sweeps : int, default 500
         Sweeps over all labels, for each of two dampings that are tried.
-    tolerance : float, default 1e-8
+    tolerance : float, default 1e-6
         Converged once no mean of u at a label moves more than this in a sweep, in units of its
         standard deviation.
     """
 
     max_sweeps: int = 500
-    tolerance: float = 1e-8
+    tolerance: float = 1e-6
     requires_gradient: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
@@ -162,9 +162,15 @@ def _tilted_label_mean(target: Any, mean: Array, variance: Array) -> Array:
 
 @eqx.filter_jit
 def settle(
-    target: Any, damping: Array, max_sweeps: int, tolerance: Array
+    target: Any,
+    damping: Array,
+    max_sweeps: int,
+    tolerance: Array,
+    near: tuple[Array, Array] | None = None,
 ) -> tuple[tuple[Array, Array], Array, Array]:
     """Sites (precision, shift) of the fixed point, sweeps taken, and the last change.
+
+    From sites of zero, or from those of a target that was ``near``.
 
     ``target.field.condition`` is all that is asked of the field; a change above the tolerance
     says that the fixed point was not reached.
@@ -197,9 +203,10 @@ def settle(
         alive = jnp.isfinite(after.mean).all() & jnp.isfinite(precision).all()
         return (n_sweeps < max_sweeps) & (change > tolerance) & alive
 
+    sites = (zeros, zeros) if near is None else near
     start = (
-        (zeros, zeros),
-        target.field.condition(zeros, zeros),
+        sites,
+        target.field.condition(*sites),
         jnp.asarray(0),
         jnp.asarray(jnp.inf),
         damping,

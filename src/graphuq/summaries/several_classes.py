@@ -28,6 +28,9 @@ from graphuq.summaries.base import (
 )
 
 GAUSSIAN_DRAWS = 2_000  # of an approximation: its probabilities have no closed form
+MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes from which draws are thinned
+FEW_DRAWS, MOST_DRAWS = 500, 6_000  # of all nodes then, and of those whose error exceeds
+ENOUGH = 0.005
 
 
 @singledispatch
@@ -38,50 +41,54 @@ def summarize(answer: Draws | Gaussian | Point, field: ClassField, rows: Rows) -
 
 @summarize.register
 def _(answer: Draws, field: ClassField, rows: Rows) -> NodeSummaries:
-    per_chain = min(max(2, min(BATCHES // answer.n_chains, BATCHES_A_CHAIN)), answer.n_samples)
-    n_used = answer.n_samples - answer.n_samples % per_chain
-    white = answer.white[:, -n_used:].reshape(answer.n_chains * n_used, -1)
-    return _summaries(field, white, rows, (answer.n_chains, per_chain), _present(answer, n_used))
+    present = answer.hyperparameters.get("n_classes")
+    return _by_need(field, answer.white, present, rows)
 
 
 @summarize.register
 def _(answer: Gaussian, field: ClassField, rows: Rows) -> NodeSummaries:
     root = np.linalg.cholesky(answer.seen_covariance)
     z = np.random.default_rng(0).normal(size=(GAUSSIAN_DRAWS, len(root)))
-    return _summaries(field, answer.seen_mean + z @ root.T, rows, (BATCHES, 1), None)
+    return _by_need(field, (answer.seen_mean + z @ root.T)[None], None, rows)
 
 
-def _present(draws: Draws, n_used: int) -> Float[np.ndarray, " S"] | None:
-    """How many classes there are in each draw, where that is learnt."""
-    learnt = draws.hyperparameters.get("n_classes")
-    return None if learnt is None else learnt[:, -n_used:].ravel()
-
-
-def _summaries(
+def _by_need(
     field: ClassField,
-    white: Float[np.ndarray, "S n"],
+    white: Float[np.ndarray, "C S n"],
+    present: Float[np.ndarray, "C S"] | None,
     rows: Rows,
-    batches: tuple[int, int],
-    present: Float[np.ndarray, " S"] | None,
 ) -> NodeSummaries:
-    n_draws, n_classes = len(white), field.n_classes
+    """Of many nodes, most are all but certain: those from a few draws, the others from more."""
+    n_numbers = len(rows.scale) * white.shape[0] * white.shape[1] * field.n_classes
+    if n_numbers <= MANY_NUMBERS:
+        return _summaries(_Averages(field, white, present), rows)
+    found = _summaries(_Averages(field, white, present, FEW_DRAWS), rows)
+    unsure = np.flatnonzero(found.label_mcse.max(axis=1) > ENOUGH)
+    if len(unsure):
+        again = _summaries(_Averages(field, white, present, MOST_DRAWS), rows[unsure])
+        for name, values in vars(found).items():
+            values[unsure] = getattr(again, name)
+    return found
+
+
+def _summaries(averages: "_Averages", rows: Rows) -> NodeSummaries:
+    n_draws, n_classes = averages.noise.shape[1], averages.field.n_classes
     out = np.empty((4, len(rows.scale), n_classes))
-    averages = _Averages(field, white, batches, present)
-    known, at = apart_from(field.field, rows)
+    known, at = apart_from(averages.field.field, rows)
 
     parts = list(slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
     longest = max((part.stop - part.start for part in parts), default=0)
 
     def average(part: slice) -> None:
         """At rows made up to one length, so that one compiled function serves them all."""
-        loadings, std = law_of(field.field, rows[part])
+        loadings, std = law_of(averages.field.field, rows[part])
         missing = longest - len(std)
         loadings, std = np.pad(loadings, ((0, missing), (0, 0))), np.pad(std, (0, missing))
         out[:, part] = averages.lawful(loadings, std)[:, : longest - missing]
 
     side_by_side(average, parts)
     if len(known):
-        u = np.asarray(jax.vmap(field.at_labelled)(white))[:, at]
+        u = np.asarray(jax.vmap(averages.field.at_labelled)(averages.white))[:, at]
         out[:, known] = averages.of_fields(u.transpose(1, 2, 0))
     return NodeSummaries(*out)
 
@@ -92,31 +99,50 @@ class _Averages:
     def __init__(
         self,
         field: ClassField,
-        white: Float[np.ndarray, "S n"],
-        batches: tuple[int, int],
-        present: Float[np.ndarray, " S"] | None,
+        white: Float[np.ndarray, "C S n"],
+        present: Float[np.ndarray, "C S"] | None,
+        most_draws: int | None = None,
     ) -> None:
-        self.batches = batches
-        seen = np.asarray(field.field.seen(field.by_class(white.astype(np.float64))))
-        self.seen = seen.transpose(1, 0, 2)  # (K, S, r)
-        self.means = self.seen.mean(axis=1)
-        centred = self.seen - self.means[:, None]
-        self.covariances = centred.transpose(0, 2, 1) @ centred / len(white)
-        shape = field.n_classes, len(white)
+        self.field = field
+        n_chains, n_samples = white.shape[:2]
+        seen = self._seen(white)
+        self.means = seen.mean(axis=1)
+        centred = seen - self.means[:, None]
+        self.covariances = centred.transpose(0, 2, 1) @ centred / seen.shape[1]
+        if most_draws is not None:  # of each chain every so many
+            stride = max(1, n_chains * n_samples // most_draws)
+            white = white[:, ::-stride][:, ::-1]
+            present = None if present is None else present[:, ::-stride][:, ::-1]
+            n_samples = white.shape[1]
+        per_chain = BATCHES
+        if n_chains > 1:
+            per_chain = max(2, min(BATCHES // n_chains, BATCHES_A_CHAIN))
+        per_chain = min(per_chain, n_samples)
+        self.batches = n_chains, per_chain
+        n_used = n_samples - n_samples % per_chain
+        self.white = white[:, -n_used:].reshape(n_chains * n_used, -1)
+        seen = self._seen(white[:, -n_used:])
+        shape = field.n_classes, seen.shape[1]
         self.noise = np.random.default_rng(0).normal(size=shape).astype(np.float32)
         self.absent = np.zeros(shape, np.float32)
         if present is not None:
-            there = np.arange(field.n_classes)[:, None] < present[None, :]
+            there = np.arange(field.n_classes)[:, None] < present[:, -n_used:].ravel()[None, :]
             self.absent = np.where(there, 0.0, -np.inf).astype(np.float32)
-        r = self.seen.shape[2]
-        self.columns = self.seen.transpose(2, 0, 1).reshape(r, -1).astype(np.float32)  # (r, K S)
+        self.columns = seen.transpose(2, 0, 1).reshape(seen.shape[2], -1).astype(np.float32)
+
+    def _seen(self, white: Float[np.ndarray, "C S n"]) -> Float[np.ndarray, "K T r"]:
+        """What conditional means are made of, of each class in each draw."""
+        flat = white.reshape(-1, white.shape[2]).astype(np.float64)
+        return np.asarray(self.field.field.seen(self.field.by_class(flat))).transpose(1, 0, 2)
 
     def lawful(self, loadings: Any, std: Any) -> Any:
         """Class probabilities, their error, latent mean and deviation; see `law_of`."""
         u = (loadings.astype(np.float32) @ self.columns).reshape(len(loadings), *self.noise.shape)
         probability, error = self._probabilities(u, std.astype(np.float32))
         mean = loadings @ self.means.T
-        spread = np.einsum("br,krs,bs->bk", loadings, self.covariances, loadings, optimize=True)
+        spread = np.stack(
+            [np.einsum("br,br->b", loadings @ c, loadings) for c in self.covariances], axis=1
+        )
         latent_std = np.sqrt(np.maximum(spread, 0.0) + std[:, None] ** 2)
         return np.stack([probability, error, mean, latent_std])
 
