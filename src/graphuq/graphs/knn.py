@@ -11,6 +11,7 @@ from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.neighbors import nearest_neighbors
 from graphuq.graphs.pairs import Pairs
 from graphuq.graphs.weights import WeightFunction, weight_function
+from graphuq.progress import Progress
 
 
 def knn_graph(
@@ -22,6 +23,7 @@ def knn_graph(
     symmetrize: str = "union",
     metric: str | None = None,
     search: str = "auto",
+    progress: Progress | None = None,
 ) -> Graph:
     """Join each node to its K nearest neighbours.
 
@@ -46,6 +48,8 @@ def knn_graph(
         "approximate": by inverted lists, of which so many are searched that 99 % of the true
         neighbours of a sample are found; ``settings["recall"]`` says which share was. "auto": so
         beyond 50,000 rows of more than four dense features, else exact.
+    progress : callable, optional
+        Called with "neighbours", rows done, N, and NaN.
 
     Returns
     -------
@@ -69,7 +73,7 @@ def knn_graph(
     if symmetrize not in ("union", "average"):
         raise InvalidInput("symmetrize", f"{symmetrize!r} is unknown", "use 'union' or 'average'")
 
-    near = nearest_neighbors(features, n_neighbors, weight.metric, search=search)
+    near = nearest_neighbors(features, n_neighbors, weight.metric, search=search, progress=progress)
     pairs = Pairs.of_neighbors(near.distances, near.indices)
     values = pairs.weights(weight)
     if symmetrize == "average":

@@ -12,6 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from graphuq.errors import require
 from graphuq.graphs import inverted_lists
 from graphuq.graphs.features import Features, row_blocks
+from graphuq.progress import Progress
 
 FEW_ROWS = 4096  # below, any method is at once, and scikit-learn's is in double precision
 TREE_COLUMNS = 4  # up to which a tree wins among many rows (8 among few)
@@ -40,6 +41,7 @@ def nearest_neighbors(
     metric: str,
     queries: Features | None = None,
     search: str = "auto",
+    progress: Progress | None = None,
 ) -> Neighbors:
     """Nearest neighbours of each query; without ``queries``, of each row among the *other* rows.
 
@@ -64,7 +66,9 @@ def nearest_neighbors(
         return _by_tree(features, n_neighbors, queries)
     space = _in_single(features, metric)
     alike = None if queries is None else _in_single(queries, metric)
-    found, recall = inverted_lists.nearest(space, alike, n_neighbors + (queries is None), exact)
+    found, recall = inverted_lists.nearest(
+        space, alike, n_neighbors + (queries is None), exact, progress
+    )
     indices = _others(found) if queries is None else found
     return _in_double(features, features if queries is None else queries, indices, metric, recall)
 

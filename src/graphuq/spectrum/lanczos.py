@@ -7,8 +7,10 @@ the tolerance allows it, and the end of it in double.
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from scipy import sparse
 from scipy.linalg import eigh
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphuq.errors import InvalidInput
 from graphuq.progress import Progress
@@ -16,6 +18,7 @@ from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.operator import BlockOperator, by_rows
 from graphuq.spectrum.window import window_of
 
+MANY_NODES = 50_000  # that do not fit the cache
 BLOCK = 16  # columns a step
 SPARE_SHARE = 0.7  # Krylov vectors beyond the wanted ones, of their number; four blocks at least
 RESTARTS = 300
@@ -71,6 +74,10 @@ def nonnull_pairs(
     InvalidInput
         If they do not converge.
     """
+    order = _order(laplacian)
+    if order is not None:
+        laplacian = laplacian.reordered(order)
+        start = None if start is None else start[order]
     block = BLOCK if n_pairs > BLOCK else BLOCK // 2
     while True:
         pairs = _in_precision(laplacian, n_pairs, tolerance, block, start, progress)
@@ -78,8 +85,24 @@ def nonnull_pairs(
         nearest = np.searchsorted(values, values * (1 - 1e-6) - 1e-12 * laplacian.upper_bound)
         copies = (np.arange(n_pairs) - nearest).max(initial=0) + 1
         if copies < block or block >= n_pairs:
-            return pairs
+            break
         block *= 2
+    if order is None:
+        return pairs
+    vectors = np.empty_like(pairs.eigenvectors)
+    vectors[order] = pairs.eigenvectors
+    return pairs._replace(eigenvectors=vectors)
+
+
+def _order(laplacian: Laplacian) -> Int[np.ndarray, " N"] | None:
+    """Of many nodes, one in which neighbours lie close together (Cuthill & McKee 1969).
+
+    What a block of columns is multiplied by is then mostly in the cache: three times as fast.
+    """
+    weights = laplacian.graph.weights
+    if isinstance(weights, np.ndarray) or laplacian.graph.n_nodes < MANY_NODES:
+        return None
+    return reverse_cuthill_mckee(sparse.csr_matrix(weights), symmetric_mode=True)
 
 
 def _in_precision(
@@ -121,6 +144,8 @@ class _Problem:
         self.rng = np.random.default_rng(0)
         self.floor = ROUNDING * float(np.finfo(dtype).eps) * laplacian.upper_bound
         high = laplacian.upper_bound * (1 + 1e-6)
+        self.optimism = 1.0  # how far estimates of residuals are believed; less once they failed
+        self.largest = np.inf  # wanted eigenvalue, once it is known
         self.window = window_of(self.operator, self.deflate, high, n_pairs, self.rng)
 
     def deflate(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
@@ -202,9 +227,8 @@ class _Problem:
         if len(values) < k:
             return False
         estimates = missing[:k] * self.window.residual_factor(values[:k])
-        return bool(
-            estimates.max() <= doubt * max(self.tolerance * self.window.low / 2, self.floor)
-        )
+        target = max(self.tolerance * min(self.largest, self.window.low), self.floor)
+        return bool(estimates.max() <= self.optimism * doubt * target)
 
     def _good_enough(self, vectors: Float[np.ndarray, "N k"]) -> bool:
         """Whether all residuals are small."""
@@ -224,7 +248,11 @@ class _Problem:
                 self.n_pairs,
                 float(residuals.max()),
             )
-        return bool(residuals.max() <= max(self.tolerance * largest, self.floor))
+        self.largest = float(largest)
+        good = bool(residuals.max() <= max(self.tolerance * largest, self.floor))
+        if not good:
+            self.optimism /= DOUBTED
+        return good
 
     def _polynomial(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
         return self.deflate(self.window.polynomial(self.operator, np.ascontiguousarray(x)))

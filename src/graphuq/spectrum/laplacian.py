@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
@@ -136,6 +136,19 @@ class Laplacian:
         """``L_jj``."""
         degrees = self.graph.degrees
         return degrees if self.kind == "unnormalized" else (degrees > 0).astype(float)
+
+    def reordered(self, order: Int[np.ndarray, " N"]) -> "Laplacian":
+        """The same with its nodes in another order."""
+        graph, place = self.graph, np.empty(self.graph.n_nodes, np.int32)
+        place[order] = np.arange(graph.n_nodes, dtype=np.int32)
+        weights = graph.weights[order]
+        if isinstance(weights, np.ndarray):
+            weights = weights[:, order]
+        else:
+            ends = (weights.data, place[weights.indices], weights.indptr)
+            weights = sparse.csr_array(ends, shape=weights.shape)
+        moved = Graph(weights, graph.degrees[order], graph.components[order])
+        return Laplacian(moved, self.kind)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "N S"]:
         """Draws from ``N(0, L)``: noise on every edge, its difference at the two ends."""

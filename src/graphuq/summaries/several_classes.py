@@ -4,11 +4,10 @@ S(u) is the unit vector of the largest field, so that its mean is the probabilit
 Where a draw leaves u open it is completed by noise of its conditional law, the same at all nodes.
 """
 
-from functools import partial, singledispatch
+from functools import singledispatch
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -29,6 +28,7 @@ from graphuq.summaries.base import (
 
 GAUSSIAN_DRAWS = 2_000  # of an approximation: its probabilities have no closed form
 MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes from which draws are thinned
+AT_ONCE = 16  # rows
 FEW_DRAWS, MOST_DRAWS = 500, 6_000  # of all nodes then, and of those whose error exceeds
 ENOUGH = 0.005
 
@@ -76,17 +76,10 @@ def _summaries(averages: "_Averages", rows: Rows) -> NodeSummaries:
     out = np.empty((4, len(rows.scale), n_classes))
     known, at = apart_from(averages.field.field, rows)
 
-    parts = list(slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
-    longest = max((part.stop - part.start for part in parts), default=0)
-
     def average(part: slice) -> None:
-        """At rows made up to one length, so that one compiled function serves them all."""
-        loadings, std = law_of(averages.field.field, rows[part])
-        missing = longest - len(std)
-        loadings, std = np.pad(loadings, ((0, missing), (0, 0))), np.pad(std, (0, missing))
-        out[:, part] = averages.lawful(loadings, std)[:, : longest - missing]
+        out[:, part] = averages.lawful(*law_of(averages.field.field, rows[part]))
 
-    side_by_side(average, parts)
+    side_by_side(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
     if len(known):
         u = np.asarray(jax.vmap(averages.field.at_labelled)(averages.white))[:, at]
         out[:, known] = averages.of_fields(u.transpose(1, 2, 0))
@@ -149,16 +142,15 @@ class _Averages:
     def of_fields(self, u: Float[np.ndarray, "B K S"]) -> Any:
         """The same of nodes whose fields are known in each draw."""
         known = np.zeros(len(u), np.float32)
-        probability, error = self._probabilities(u.astype(np.float32), known)
+        probability, error = self._probabilities(u.astype(np.float32), known)  # of a copy
         return np.stack([probability, error, u.mean(axis=2), u.std(axis=2)])
 
     def _probabilities(self, u: Any, std: Any) -> tuple[Any, Any]:
         n_chains, per_chain = self.batches
-        shares = np.asarray(
-            _shares(u, std, self.noise, self.absent, n_chains * per_chain), np.float64
-        )
         # Where all are level, as at nodes where no mode lives, each class has its part.
         level = (std == 0) & ~u[:, :, :8].any(axis=(1, 2))  # not by chance in eight draws
+        n_batches = n_chains * per_chain
+        shares = _shares(u, std, self.noise, self.absent, n_batches).astype(np.float64)
         if level.any():
             there = np.isfinite(self.absent)
             shares[level] = (there / there.sum(axis=0)).mean(axis=1)
@@ -169,19 +161,29 @@ class _Averages:
         return shares.mean(axis=1), mcse
 
 
-@partial(jax.jit, static_argnums=4)
-def _shares(u: Any, std: Any, noise: Any, absent: Any, n_batches: int) -> Any:
-    """Share of the draws of each batch in which a class is the largest, (B, batches, K)."""
+def _shares(
+    u: Float[np.ndarray, "B K S"],
+    std: Float[np.ndarray, " B"],
+    noise: Float[np.ndarray, "K S"],
+    absent: Float[np.ndarray, "K S"],
+    n_batches: int,
+) -> Float[np.ndarray, "B n K"]:
+    """Share of the draws of each batch in which a class is the largest; uses u up."""
     n_rows, n_classes, n_draws = u.shape
-
-    def value(k: int) -> Any:
-        return u[:, k] + (std[:, None] * noise[k][None, :] + absent[k][None, :])
-
-    best, winner = value(0), jnp.zeros((n_rows, n_draws), jnp.int16)
-    for k in range(1, n_classes):
-        leads = value(k) > best
-        best = jnp.where(leads, value(k), best)
-        winner = jnp.where(leads, jnp.int16(k), winner)
-    by_batch = winner.reshape(n_rows, n_batches, n_draws // n_batches)
-    counts = [(by_batch == k).sum(axis=2, dtype=jnp.int32) for k in range(n_classes)]
-    return jnp.stack(counts, axis=2) * np.float32(n_batches / n_draws)
+    begins = np.arange(0, n_draws, n_draws // n_batches)
+    shares = np.empty((n_rows, n_batches, n_classes), np.float32)
+    open_, some = bool(std.any()), bool(absent.any())
+    for begin in range(0, n_rows, AT_ONCE):  # so many stay in the cache
+        part = slice(begin, min(begin + AT_ONCE, n_rows))
+        own = u[part]
+        if open_:
+            own += std[part, None, None] * noise
+        if some:
+            own += absent
+        largest = own.max(axis=1)
+        for k in range(n_classes):
+            leads = (own[:, k] >= largest).view(np.int8)
+            shares[part, :, k] = np.add.reduceat(leads, begins, axis=1, dtype=np.int32)
+    # Where two are as large to the last digit, each has its part.
+    shares /= shares.sum(axis=2, keepdims=True)
+    return shares
