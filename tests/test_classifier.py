@@ -200,3 +200,34 @@ def test_hyperparameters_are_learnt_with_the_labels(tmp_path):
         np.testing.assert_array_equal(draws, learnt[name])
     gq.write_report(classifier.result_, tmp_path / "r.html")
     assert "LogUniform(0.05, 2)" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_added_later_are_labels(n_classes):
+    """As if they had been there, with the hyperparameters that were found without them."""
+    rng = np.random.default_rng(0)
+    truth = np.repeat(np.arange(n_classes), 60)
+    features = rng.normal(size=(len(truth), 2)) + 3.0 * truth[:, None]
+    names = np.array(["c", "a", "b"])[truth]
+    y = np.full(len(truth), "", dtype="U1")
+    first = np.concatenate([np.flatnonzero(truth == k)[:3] for k in range(n_classes)])
+    y[first] = names[first]
+    options = {"missing_label": None, "inference": "expectation-propagation", "n_neighbors": 8}
+    classifier = gq.GraphClassifier(**options).fit(features, y)
+    posterior = classifier.result_.posterior
+    more = np.append(np.flatnonzero(truth == 0)[10:80:10], first[0])  # the last changes its class
+    given = np.append(names[more[:-1]], names[-1])
+    assert classifier.add_labels(more, given) is classifier
+    y[more] = given
+    expected = gq.GraphClassifier(
+        prior=posterior.prior, likelihood=posterior.likelihood, **options
+    ).fit(features, y)
+    # Of three classes 2,000 draws are taken, in other coordinates: four standard errors.
+    bound = 1e-4 if n_classes == 2 else 4 * np.sqrt(2 * 0.25 / 2000)
+    np.testing.assert_allclose(
+        classifier.label_distributions_, expected.label_distributions_, atol=bound
+    )
+    with pytest.raises(InvalidInput, match=r"'z'. is not among the classes"):
+        classifier.add_labels([1], ["z"])
+    with pytest.raises(InvalidInput, match=r"node .999. is not there"):
+        classifier.add_labels([999], ["a"])

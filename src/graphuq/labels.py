@@ -74,3 +74,24 @@ def check_classes(classes: np.ndarray, missing_label: Any) -> None:
         f"labels of one class only: {classes.tolist()}",
         "label rows of two classes or more" + (hint if missing_label is not None else ""),
     )
+
+
+def codes_among(labels: Any, classes: np.ndarray) -> np.ndarray:
+    """Place of each label among the classes.
+
+    Raises
+    ------
+    InvalidInput
+        If one is not among them.
+    """
+    labels = np.asarray(labels)
+    strange = labels[~np.isin(labels, classes)]
+    require(
+        len(strange) == 0,
+        "labels",
+        f"{strange[:1].tolist()} is not among the classes {classes.tolist()}",
+        "fit again with it",
+    )
+    order = np.argsort(classes)
+    found: np.ndarray = order[np.searchsorted(classes[order], labels)]
+    return found

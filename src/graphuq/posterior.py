@@ -95,6 +95,22 @@ class Posterior:
         if solved:
             object.__setattr__(self, "spectrum", self._solved())
 
+    def relabelled(self, nodes: Any, labels: Any) -> "Posterior":
+        """The same with labels of further nodes, or other labels of some, each given once."""
+        nodes, labels = np.asarray(nodes), np.asarray(labels)
+        require(
+            nodes.ndim == 1 and nodes.shape == labels.shape,
+            "nodes",
+            f"shape {nodes.shape} beside {labels.shape} labels",
+            "give one label a node",
+        )
+        kept = ~np.isin(self.labelled, nodes)
+        return dataclasses.replace(
+            self,
+            labelled=np.append(self.labelled[kept], nodes),
+            labels=np.append(self.labels[kept], labels),
+        )
+
     def _solved(self) -> Columns:
         """Columns of the prior's covariance at the labelled nodes."""
         if not isinstance(self.prior, RegularizedLaplacian):

@@ -263,3 +263,24 @@ def test_components_without_labels_keep_the_prior():
     result = gq.infer(posterior, gq.inference.ExpectationPropagation())
     np.testing.assert_allclose(result.label_mean[12:], 0, atol=1e-12)
     assert (result.latent_std[12:] > 0.05).all()
+
+
+@pytest.mark.parametrize("n_labels", [70, 100])
+@pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(0.3), gq.likelihoods.Logistic()])
+def test_labels_that_say_nothing_change_nothing(n_labels, likelihood, monkeypatch):
+    """They round the number of labels up, so that one program serves many numbers."""
+    rng = np.random.default_rng(1)
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.knn_graph(rng.normal(size=(200, 2)), 8), n_eigenpairs=80
+    )
+    labels = np.where(spectrum.eigenvectors[:n_labels, 1] > 0, 1, -1)
+    posterior = gq.Posterior(
+        spectrum, gq.priors.Matern(0.3, 2.0), likelihood, np.arange(n_labels), labels
+    )
+    method = gq.inference.ExpectationPropagation(tolerance=1e-10)
+    rounded = method.fit(posterior.plain_target)
+    monkeypatch.setattr(ep, "STEP", 1_000)  # above which there is rounding
+    plain = method.fit(posterior.plain_target)
+    for name in ("seen_mean", "seen_covariance", "labelled_mean", "labelled_label_mean"):
+        np.testing.assert_allclose(getattr(rounded, name), getattr(plain, name), atol=1e-8)
+    assert rounded.log_evidence == pytest.approx(plain.log_evidence, abs=1e-8)
