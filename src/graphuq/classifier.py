@@ -34,6 +34,7 @@ from graphuq.options import (
     seed_of,
 )
 from graphuq.posterior import Posterior
+from graphuq.progress import reporting
 from graphuq.proportions import shares_of
 from graphuq.result import Result
 from graphuq.run import infer
@@ -244,10 +245,20 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         shares = shares_of(self.class_proportions, self.classes_, codes, self.most_classes)
         likelihood = likelihood_of(self.likelihood, len(self.classes_))
 
-        self.graph_ = build_graph(
-            self.graph, X, self.n_neighbors, self.weights, self.scale, self.metric, self.radius
-        )
-        spectrum = basis_of(self.graph_, self.laplacian, self.n_eigenpairs, self.tail, prior)
+        with reporting(self.progress) as report:
+            self.graph_ = build_graph(
+                self.graph,
+                X,
+                self.n_neighbors,
+                self.weights,
+                self.scale,
+                self.metric,
+                self.radius,
+                report,
+            )
+            spectrum = basis_of(
+                self.graph_, self.laplacian, self.n_eigenpairs, self.tail, prior, report
+            )
         labelled = np.flatnonzero(given)
         labels = codes if likelihood.several else 2 * codes - 1
         posterior = Posterior(spectrum, prior, likelihood, labelled, labels)

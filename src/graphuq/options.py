@@ -45,6 +45,7 @@ from graphuq.likelihoods import (
 )
 from graphuq.likelihoods import Gaussian as GaussianNoise
 from graphuq.priors import InverseLaplacian, Matern, Prior, RegularizedLaplacian
+from graphuq.progress import Progress
 from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 
 GRAPHS = ("knn", "complete", "epsilon", "precomputed")
@@ -163,6 +164,7 @@ def build_graph(
     scale: Any,
     metric: str | None = None,
     radius: Any = None,
+    progress: Progress | None = None,
 ) -> Graph:
     """The graph of a name."""
     if graph == "precomputed":
@@ -172,19 +174,26 @@ def build_graph(
         require(radius is not None, "radius", "missing", "graph='epsilon' needs a distance")
         return epsilon_graph(X, radius, weight)
     require(radius is None, "radius", f"{radius!r} beside graph={graph!r}", "use it with 'epsilon'")
-    build = knn_graph if graph == "knn" else complete_graph
-    return build(X, n_neighbors=neighbors_of(graph, n_neighbors, X.shape[0]), weights=weight)
+    n_neighbors = neighbors_of(graph, n_neighbors, X.shape[0])
+    if graph == "complete":
+        return complete_graph(X, n_neighbors=n_neighbors, weights=weight)
+    return knn_graph(X, n_neighbors=n_neighbors, weights=weight, progress=progress)
 
 
 def basis_of(
-    graph: Graph, laplacian: str, n_eigenpairs: Any, tail: Any, prior: Prior
+    graph: Graph,
+    laplacian: str,
+    n_eigenpairs: Any,
+    tail: Any,
+    prior: Prior,
+    progress: Progress | None = None,
 ) -> Spectrum | Laplacian:
     """Eigenpairs; of `RegularizedLaplacian`, unless their number is given, the Laplacian itself."""
     if isinstance(prior, RegularizedLaplacian) and n_eigenpairs is None and not prior.learnt:
         require(tail is False, "tail", f"{tail!r} beside {prior}", "it is exact: leave tail out")
         return Laplacian(graph, laplacian)
     n_pairs = None if isinstance(n_eigenpairs, str) else n_eigenpairs
-    return laplacian_spectrum(graph, laplacian, n_pairs, tail=tail)
+    return laplacian_spectrum(graph, laplacian, n_pairs, tail=tail, progress=progress)
 
 
 def seed_of(random_state: Any) -> int | np.random.Generator:

@@ -8,6 +8,19 @@ Progress: TypeAlias = Callable[[str, int, int, float], None]
 """Called with phase, steps done, steps in all, and mean acceptance (or another number)."""
 
 
+COUNTED = {"neighbours": "rows", "eigenpairs": "converged"}  # by phase; else steps
+
+
+@contextmanager
+def reporting(progress: bool | Progress) -> Iterator[Progress | None]:
+    """The callback that an argument ``progress`` asks for: a bar, one's own, or none."""
+    if progress is True:
+        with progress_bar() as report:
+            yield report
+    else:
+        yield progress or None
+
+
 @contextmanager
 def progress_bar(number: str = "acceptance") -> Iterator[Progress]:
     """Yield a callback that draws a bar with acceptance, or another number, and time left."""
@@ -23,18 +36,17 @@ def progress_bar(number: str = "acceptance") -> Iterator[Progress]:
     columns = (
         TextColumn("{task.description:9}"),
         BarColumn(),
-        TextColumn(
-            "{task.completed}/{task.total} steps, " + number + " {task.fields[acceptance]:.2f}"
-        ),
+        TextColumn("{task.completed}/{task.total} {task.fields[counted]}"),
         TimeElapsedColumn(),
         TextColumn("elapsed, at most"),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("warm-up", total=None, acceptance=0.0)
+        task = bar.add_task("graph", total=None, counted="")
 
         def report(phase: str, done: int, total: int, acceptance: float) -> None:
-            bar.update(task, description=phase, completed=done, total=total, acceptance=acceptance)
+            counted = COUNTED.get(phase, f"steps, {number} {acceptance:.2f}")
+            bar.update(task, description=phase, completed=done, total=total, counted=counted)
 
         yield report

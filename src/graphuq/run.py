@@ -3,7 +3,6 @@
 import dataclasses
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -32,7 +31,7 @@ from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Probit, StepLikelihood
 from graphuq.posterior import Posterior
-from graphuq.progress import Progress, progress_bar
+from graphuq.progress import Progress, reporting
 from graphuq.result import Result, run_settings, warn_unless_converged
 from graphuq.summaries import summarize
 from graphuq.target import (
@@ -145,7 +144,7 @@ def infer(
         _check_learns(posterior, method)
     if isinstance(method, Approximation):
         return _report(posterior, method, method.fit(posterior.plain_target), seed)
-    with _reporting(progress) as report:
+    with reporting(progress) as report:
         draws = _draws(
             posterior,
             method,
@@ -357,9 +356,3 @@ def _without_noise(draws: Draws, target: Target) -> Draws:
     with jax.enable_x64(True):
         values = log_likelihoods(with_dtype(target, jnp.float64), white.astype(np.float64))
         return dataclasses.replace(draws, white=white, log_likelihood=np.asarray(values))
-
-
-def _reporting(progress: bool | Progress) -> AbstractContextManager[Progress | None]:
-    if isinstance(progress, bool):
-        return progress_bar() if progress else nullcontext(None)
-    return nullcontext(progress)
