@@ -7,8 +7,10 @@ import graphuq as gq
 from graphuq import plots, scores
 from graphuq.certainty import margin
 from graphuq.datasets import load_digits
+from graphuq.diagnostics import rows_of
 from graphuq.errors import InvalidInput
 from graphuq.inference import Laplace
+from graphuq.summaries import several_classes
 
 NAMES = np.array(["zero", "one", "two"])
 FAST = {"inference": "expectation-propagation", "n_eigenpairs": 40}
@@ -203,3 +205,18 @@ def test_two_classes_only(digits):
     for word in ("atomic-noise", "ginzburg-landau"):
         with pytest.raises(InvalidInput, match="two classes"):
             gq.GraphClassifier(likelihood=word).fit(features, y)
+
+
+def test_of_many_nodes_the_unsure_ones_get_more_draws(fitted, monkeypatch):
+    """As if all had got all: within Monte-Carlo error, and far fewer numbers are looked at."""
+    result = fitted.result_
+    rows, field = rows_of(result.posterior), result.posterior.field
+    every = several_classes.summarize(result.answer, field, rows)
+    monkeypatch.setattr(several_classes, "MANY_NUMBERS", 0)
+    monkeypatch.setattr(several_classes, "FEW_DRAWS", 200)
+    thinned = several_classes.summarize(result.answer, field, rows)
+    error = np.hypot(every.label_mcse, thinned.label_mcse) + 1 / 200
+    assert (np.abs(every.label_mean - thinned.label_mean) / error).max() < 5
+    np.testing.assert_allclose(thinned.label_mean.sum(axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(thinned.latent_mean, every.latent_mean, atol=1e-6)
+    np.testing.assert_allclose(thinned.latent_std, every.latent_std, atol=1e-6)

@@ -7,6 +7,7 @@ from scipy.spatial.distance import cdist
 
 import graphuq as gq
 from graphuq.errors import InvalidInput
+from graphuq.graphs import inverted_lists
 from graphuq.graphs.neighbors import nearest_neighbors
 
 RNG = np.random.default_rng(0)
@@ -58,6 +59,18 @@ def test_approximate_neighbours_say_how_many_are_true():
     assert graph.settings["recall"] == round(near.recall, 4)
     again = nearest_neighbors(features, 10, "euclidean", search="approximate")
     np.testing.assert_array_equal(again.indices, near.indices)
+
+
+def test_rows_alone_in_their_lists_have_neighbours(monkeypatch):
+    """Far from all others, in lists of fewer rows than neighbours are asked for."""
+    features = RNG.normal(size=(6000, 12))
+    features[:40] += 1000 * RNG.normal(size=(40, 12))
+    monkeypatch.setattr(inverted_lists, "FIRST_PROBES", 1)
+    monkeypatch.setattr(inverted_lists, "LEAST_RECALL", 0.3)
+    near = nearest_neighbors(features, 9, "euclidean", search="approximate")
+    assert near.indices.min() >= 0
+    expected = true_distances(features, features.copy(), "euclidean", 10)[:40, 1:]
+    assert (near.distances[:40] >= expected * (1 - 1e-6)).all()
 
 
 def test_unknown_search():

@@ -235,7 +235,8 @@ def _room(shape: tuple[int, int], dtype: Any) -> np.ndarray:
     """An array in memory; a large one on disk, in a file that ends with the process."""
     if shape[0] * shape[1] * np.dtype(dtype).itemsize <= SPILLED_BYTES:
         return np.empty(shape, dtype)
-    return np.memmap(tempfile.TemporaryFile(), dtype, shape=shape)
+    with tempfile.TemporaryFile() as file:  # the map outlives it
+        return np.memmap(file, dtype, shape=shape)
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:

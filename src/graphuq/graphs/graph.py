@@ -200,4 +200,7 @@ def _symmetric(weights: Weights, argument: str) -> Weights:
     symmetric = sparse.csr_array((weights + weights.T) / 2)
     symmetric.eliminate_zeros()
     symmetric.sort_indices()
+    if symmetric.nnz < np.iinfo(np.int32).max:  # half the memory of 64 bits
+        symmetric.indices = symmetric.indices.astype(np.int32)
+        symmetric.indptr = symmetric.indptr.astype(np.int32)
     return symmetric

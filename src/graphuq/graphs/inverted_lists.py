@@ -50,6 +50,9 @@ def nearest(
     lists = _in_blocks(lambda x: index.quantizer.search(x, 1)[1], asked).ravel()
     order = np.argsort(lists, kind="stable")
     found = _in_blocks(lambda x: index.search(x, n_neighbors)[1], asked, order, progress)
+    short = np.flatnonzero((found < 0).any(axis=1))  # their lists held fewer rows than asked for
+    if len(short):
+        found[short] = _in_blocks(lambda x: faiss.knn(x, features, n_neighbors)[1], asked[short])
     return found, float(recall)
 
 

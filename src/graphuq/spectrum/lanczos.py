@@ -44,7 +44,6 @@ def nonnull_pairs(
     laplacian: Laplacian,
     n_pairs: int,
     tolerance: float,
-    start: Float[np.ndarray, "N s"] | None = None,
     progress: Progress | None = None,
 ) -> Pairs:
     """Eigenpairs of the ``n_pairs`` smallest positive eigenvalues.
@@ -64,9 +63,6 @@ def nonnull_pairs(
     n_pairs : int
     tolerance : float
         Largest residual, as a share of the largest wanted eigenvalue.
-    start : numpy.ndarray, shape (N, k), optional
-        Vectors near the wanted ones, of a graph that was a little different: these are improved
-        by the polynomial alone.
     progress : callable, optional
 
     Raises
@@ -77,10 +73,9 @@ def nonnull_pairs(
     order = _order(laplacian)
     if order is not None:
         laplacian = laplacian.reordered(order)
-        start = None if start is None else start[order]
     block = BLOCK if n_pairs > BLOCK else BLOCK // 2
     while True:
-        pairs = _in_precision(laplacian, n_pairs, tolerance, block, start, progress)
+        pairs = _in_precision(laplacian, n_pairs, tolerance, block, progress)
         values = pairs.eigenvalues
         nearest = np.searchsorted(values, values * (1 - 1e-6) - 1e-12 * laplacian.upper_bound)
         copies = (np.arange(n_pairs) - nearest).max(initial=0) + 1
@@ -110,7 +105,6 @@ def _in_precision(
     n_pairs: int,
     tolerance: float,
     block: int,
-    start: np.ndarray | None,
     progress: Progress | None,
 ) -> Pairs:
     """In single precision, and again in double where that was not enough."""
@@ -119,7 +113,7 @@ def _in_precision(
             continue
         try:
             problem = _Problem(laplacian, n_pairs, tolerance, dtype, progress)
-            vectors = problem.krylov(block) if start is None else problem.improved(start)
+            vectors = problem.krylov(block)
         except _Coarse:
             continue
         return _finished(laplacian, vectors)
@@ -197,28 +191,6 @@ class _Problem:
             "n_eigenpairs",
             f"the {n_pairs} pairs did not converge in {RESTARTS} restarts",
             "ask for fewer pairs, or a larger tolerance",
-        )
-
-    def improved(self, start: Float[np.ndarray, "N s"]) -> Float[np.ndarray, "N k"]:
-        """Wanted vectors from some near them, by passes of the polynomial (Rutishauser 1969)."""
-        n_pairs = self.n_pairs
-        more = n_pairs + max(BLOCK, n_pairs // 5) - start.shape[1]
-        x = np.hstack([start.astype(self.dtype), self._random(max(0, more))])
-        for restart in range(RESTARTS):
-            if restart:
-                for begin in range(0, x.shape[1], 2 * BLOCK):
-                    part = slice(begin, min(begin + 2 * BLOCK, x.shape[1]))
-                    x[:, part] = self._polynomial(x[:, part])
-            x, _, _ = self._orthonormal(self.deflate(x), x[:, :0])
-            projected = np.hstack([x.T @ image for _, image in self.operator.by_columns(x)])
-            values, turn = eigh(projected.astype(np.float64))
-            _rotate(x, turn.astype(self.dtype), x.shape[1])
-            if self._good_enough(x[:, :n_pairs]):
-                return x[:, :n_pairs]
-            if values[n_pairs - 1] > self.window.low:
-                self.window = self.window.wider()
-        raise InvalidInput(
-            "start", f"no convergence in {RESTARTS} passes", "leave it out, or raise the tolerance"
         )
 
     def _hopeful(self, values: np.ndarray, missing: np.ndarray, doubt: float = 1.0) -> bool:

@@ -23,7 +23,6 @@ def laplacian_spectrum(
     tail: bool | float | str = False,
     solver: str = "auto",
     tolerance: float = DEFAULT_TOLERANCE,
-    start: Spectrum | None = None,
     progress: Progress | None = None,
 ) -> Spectrum:
     """Compute the ℓ smallest eigenpairs of a graph Laplacian.
@@ -48,9 +47,6 @@ def laplacian_spectrum(
     tolerance : float, default 1e-3
         Largest residual ``|L q − λ q|`` of what Lanczos finds, as a share of the largest wanted
         eigenvalue; eigenvalues are as exact as its square. Down to 1e-5 in single precision.
-    start : Spectrum, optional
-        Of a graph of as many nodes that was a little different (other weights, a few other
-        edges): Lanczos is left out, and its eigenvectors are improved.
     progress : callable, optional
         Called with "eigenpairs", how many have converged, ℓ and the largest residual.
 
@@ -61,8 +57,7 @@ def laplacian_spectrum(
     Raises
     ------
     InvalidInput
-        If an option is unknown, ℓ is not above the number of components and at most N, or
-        ``start`` is of other nodes.
+        If an option is unknown, or ℓ is not above the number of components and at most N.
 
     Examples
     --------
@@ -109,15 +104,8 @@ def laplacian_spectrum(
     _check_tail(tail)
 
     require(tolerance > 0, "tolerance", f"{tolerance} is not positive", "use a number such as 1e-3")
-    if start is not None:
-        require(
-            start.n_nodes == n_nodes,
-            "start",
-            f"a spectrum of {start.n_nodes} nodes beside a graph of {n_nodes}",
-            "extend it to new nodes first, or leave it out",
-        )
     eigenvalues, eigenvectors, residuals = _solved(
-        operator, solver, n_eigenpairs, tolerance, start, progress
+        operator, solver, n_eigenpairs, tolerance, progress
     )
     return Spectrum(
         eigenvalues=eigenvalues,
@@ -142,7 +130,6 @@ def _solved(
     solver: str,
     n_eigenpairs: int,
     tolerance: float,
-    start: Spectrum | None,
     progress: Progress | None,
 ) -> tuple[np.ndarray, np.ndarray | closed_form.ProductBasis, np.ndarray]:
     """Eigenvalues, eigenvectors and residuals."""
@@ -155,9 +142,8 @@ def _solved(
         values, vectors = dense.nonnull_pairs(operator, n_eigenpairs - n_null)
         residuals = np.linalg.norm(operator @ vectors - values * vectors, axis=0)
     else:
-        near = None if start is None else np.asarray(start.eigenvectors)
         values, vectors, residuals = lanczos.nonnull_pairs(
-            operator, n_eigenpairs - n_null, tolerance, near, progress
+            operator, n_eigenpairs - n_null, tolerance, progress
         )
     eigenvectors = np.empty((graph.n_nodes, n_eigenpairs))
     eigenvectors[:, :n_null] = operator.null_vectors()

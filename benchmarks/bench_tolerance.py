@@ -1,0 +1,92 @@
+"""How residual tolerance, recall and the number of eigenpairs move label means: one figure.
+
+Question: how exact must graph and spectrum be for the posterior not to notice?
+
+    python benchmarks/bench_tolerance.py [--figure docs/images/tolerance.png]
+
+MNIST 4 and 9 (13,782 images), 15 neighbours, 160 labels, prior and noise fixed, expectation
+propagation; label means of all nodes beside those with exact neighbours, a residual of 1e-9 and
+as many pairs (150; for ℓ: beside 1,200).
+"""
+
+import argparse
+import json
+
+import faiss
+import numpy as np
+from matplotlib.figure import Figure
+
+import graphuq as gq
+from graphuq.graphs import inverted_lists
+from peers import DATA, RESULTS
+
+TOLERANCES = [0.3, 0.1, 0.03, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5]
+RECALLS = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999]
+PAIRS = [25, 50, 100, 150, 300, 600]
+
+
+def label_means(graph, classes, n_pairs=150, tolerance=1e-9):
+    spectrum = gq.laplacian_spectrum(
+        graph, n_eigenpairs=n_pairs, tolerance=tolerance, solver="lanczos"
+    )
+    labelled = np.random.default_rng(0).choice(len(classes), 160, replace=False)
+    posterior = gq.Posterior(
+        spectrum,
+        gq.priors.Matern(tau=0.25, alpha=4.0),
+        gq.likelihoods.Probit(),
+        labelled,
+        np.where(classes[labelled] == 9, 1, -1),
+    )
+    return gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean
+
+
+def with_recall(features, recall):
+    """A graph whose neighbours are found to about this recall; lists are searched one by one."""
+    inverted_lists.LEAST_RECALL, inverted_lists.FIRST_PROBES = recall, 1
+    return gq.graphs.knn_graph(features, 15, gq.graphs.SelfTuning(4.0), search="approximate")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--figure", default=None)
+    parser.add_argument("--output", default=RESULTS / "tolerance.json")
+    options = parser.parse_args()
+    faiss.omp_set_num_threads(2)
+    data = gq.datasets.load_mnist((4, 9), n_components=50, folder=DATA)
+    exact = gq.graphs.knn_graph(data.features, 15, gq.graphs.SelfTuning(4.0), search="exact")
+    best = label_means(exact, data.classes)
+    shifts = {"residual tolerance": [], "1 − recall": [], "ℓ": []}
+    for tolerance in TOLERANCES:
+        moved = np.abs(label_means(exact, data.classes, tolerance=tolerance) - best)
+        shifts["residual tolerance"].append((tolerance, moved.mean(), moved.max()))
+    for recall in RECALLS:
+        graph = with_recall(data.features, recall)
+        moved = np.abs(label_means(graph, data.classes) - best)
+        shifts["1 − recall"].append((1 - graph.settings["recall"], moved.mean(), moved.max()))
+    many = label_means(exact, data.classes, 1_200, tolerance=1e-4)
+    for n_pairs in PAIRS:
+        moved = np.abs(label_means(exact, data.classes, n_pairs, tolerance=1e-5) - many)
+        shifts["ℓ"].append((n_pairs, moved.mean(), moved.max()))
+    for name, rows in shifts.items():
+        print(f"{name}: value, mean and largest move of a label mean")
+        for row in rows:
+            print("  {:9.2g} {:9.1e} {:9.1e}".format(*row))
+    options.output.parent.mkdir(exist_ok=True)
+    options.output.write_text(json.dumps({n: np.array(r).tolist() for n, r in shifts.items()}))
+    if options.figure:
+        figure = Figure(figsize=(9, 3), layout="constrained")
+        for axes, (name, rows) in zip(figure.subplots(1, 3), shifts.items(), strict=True):
+            x, mean, largest = np.array(rows).T
+            kept = x > 0
+            axes.loglog(x[kept], mean[kept], "o-", color="#1b5e8c", label="mean")
+            axes.loglog(x[kept], largest[kept], "s--", color="#bf4412", label="largest")
+            axes.axhline(0.01, color="grey", lw=0.8)
+            axes.set(xlabel=name)
+            axes.spines[["top", "right"]].set_visible(False)
+        figure.axes[0].set(ylabel="move of label means")
+        figure.axes[0].legend(frameon=False)
+        figure.savefig(options.figure, dpi=130)
+
+
+if __name__ == "__main__":
+    main()
