@@ -6,8 +6,9 @@ unnormalised Laplacian, and how exact are they?
     python benchmarks/bench_spectrum.py [--nodes 70000 13000] [--unnormalized 4000 13000]
 
 Peers find the largest eigenvalues of D^{-1/2} W D^{-1/2}, or of 2 d_max − L, by `eigsh` with its
-own number of Krylov vectors: what GraphLearning's `eigen_decomp` and most scripts do. Same
-tolerance, relative to the eigenvalue each iterates on. Residuals are relative to the largest.
+own number of Krylov vectors: what GraphLearning's `eigen_decomp` and most scripts do. Its tolerance
+is relative to the eigenvalue it iterates on, ours to the largest wanted one; residuals, which are
+printed, to the largest of all.
 """
 
 import argparse

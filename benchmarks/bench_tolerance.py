@@ -74,18 +74,23 @@ def main():
     options.output.parent.mkdir(exist_ok=True)
     options.output.write_text(json.dumps({n: np.array(r).tolist() for n, r in shifts.items()}))
     if options.figure:
-        figure = Figure(figsize=(9, 3), layout="constrained")
-        for axes, (name, rows) in zip(figure.subplots(1, 3), shifts.items(), strict=True):
-            x, mean, largest = np.array(rows).T
-            kept = x > 0
-            axes.loglog(x[kept], mean[kept], "o-", color="#1b5e8c", label="mean")
-            axes.loglog(x[kept], largest[kept], "s--", color="#bf4412", label="largest")
-            axes.axhline(0.01, color="grey", lw=0.8)
-            axes.set(xlabel=name)
-            axes.spines[["top", "right"]].set_visible(False)
-        figure.axes[0].set(ylabel="move of label means")
-        figure.axes[0].legend(frameon=False)
-        figure.savefig(options.figure, dpi=130)
+        draw(shifts, options.figure)
+
+
+def draw(shifts, path):
+    figure = Figure(figsize=(9, 3), layout="constrained")
+    for axes, (name, rows) in zip(figure.subplots(1, 3), shifts.items(), strict=True):
+        x, mean, largest = np.array([row for row in rows if row[0] > 0]).T
+        axes.loglog(x, mean, "o-", color="#1b5e8c", label="mean")
+        axes.loglog(x, largest, "s--", color="#bf4412", label="largest")
+        axes.axhline(0.01, color="grey", lw=0.8)
+        axes.set(xlabel=name)
+        axes.spines[["top", "right"]].set_visible(False)
+    axes.set_xticks(PAIRS, [str(n) for n in PAIRS])
+    axes.minorticks_off()
+    figure.axes[0].set(ylabel="move of label means")
+    figure.axes[0].legend(frameon=False)
+    figure.savefig(path, dpi=130)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from graphuq.files import check_writable
 
 
 def classify(
-    file: Annotated[Path, typer.Argument(help="CSV, Parquet or NPZ file: one row a node.")],
+    file: Annotated[Path, typer.Argument(help="CSV, Parquet, NPY or NPZ file: one row a node.")],
     label_column: Annotated[
         str | None, typer.Option(help="Column of labels; empty means unlabelled.")
     ] = None,
