@@ -1,0 +1,83 @@
+"""Seconds and memory of each stage, from features to probabilities, as the number of nodes grows.
+
+Question: what does a million nodes cost, and how does each stage grow?
+
+    python benchmarks/bench_scale.py [--nodes 10000 100000 1000000]
+
+The mixture of `mixture.py`, ten classes, 20 labels each, 15 neighbours, 50 eigenpairs, expectation
+propagation; each size in a process of its own. Exponents by least squares on logarithms.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import graphuq as gq
+from mixture import mixture
+from peers import RESULTS
+
+STAGES = ("graph", "eigenpairs", "evidence", "posterior")
+
+
+def one_size(n_nodes):
+    """Seconds of each stage, and gigabytes."""
+    features, classes = mixture(n_nodes)
+    rng = np.random.default_rng(1)
+    labelled = np.concatenate(
+        [rng.choice(np.flatnonzero(classes == k), 20, replace=False) for k in range(10)]
+    )
+    times = [time.perf_counter()]
+    graph = gq.graphs.knn_graph(features, 15, gq.graphs.SelfTuning(4.0))
+    times.append(time.perf_counter())
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=50)
+    times.append(time.perf_counter())
+    posterior = gq.Posterior(
+        spectrum,
+        gq.priors.Matern(tau=0.25, alpha=4.0),
+        gq.likelihoods.Softmax(n_classes=10),
+        labelled,
+        classes[labelled],
+    )
+    posterior = gq.maximize_evidence(posterior).posterior
+    times.append(time.perf_counter())
+    result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    times.append(time.perf_counter())
+    found = dict(zip(STAGES, np.diff(times).tolist(), strict=True))
+    found["GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    found["features GB"] = features.nbytes / 1e9
+    found["recall"] = graph.settings["recall"]
+    found["accuracy"] = float((result.label_mean.argmax(axis=1) == classes).mean())
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--nodes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--alone", type=int, help="one size, in this process; prints JSON")
+    parser.add_argument("--output", default=RESULTS / "scale.json")
+    options = parser.parse_args()
+    if options.alone:
+        print(json.dumps(one_size(options.alone)))
+        return
+    rows = {}
+    for n_nodes in options.nodes:
+        command = [sys.executable, __file__, "--alone", str(n_nodes)]
+        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        rows[n_nodes] = json.loads(lines.splitlines()[-1])
+        print(n_nodes, {name: round(value, 3) for name, value in rows[n_nodes].items()})
+    if len(rows) > 1:
+        for stage in (*STAGES, "GB"):
+            values = [row[stage] for row in rows.values()]
+            slope = np.polyfit(np.log(list(rows)), np.log(values), 1)[0]
+            print(f"{stage}: N^{slope:.2f}")
+    options.output.parent.mkdir(exist_ok=True)
+    options.output.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()
