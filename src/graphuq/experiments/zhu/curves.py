@@ -58,7 +58,7 @@ def _curves(context: Context, graph: str, name: str, symbol: str, values: Any) -
         ranks = _rank_correlation(evidence[kept], tuned[kept])
         found.append(f"{task.name} {symbol} {at[best]:.3g}, tuned {tuned[best]:.3f} of at most "
                      f"{np.nanmax(tuned):.3f}, correlation {ranks:.2f}")  # fmt: skip
-        _draw_curve(axes, at, evidence, tuned, at[best], task.name, symbol)
+        _draw_curve(axes, at, evidence, tuned, float(at[best]), task.name, symbol)
     return Outcome(rows, "At the largest evidence: " + "; ".join(found) + ".", figure)
 
 
