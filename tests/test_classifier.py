@@ -231,3 +231,15 @@ def test_labels_added_later_are_labels(n_classes):
         classifier.add_labels([1], ["z"])
     with pytest.raises(InvalidInput, match=r"node .999. is not there"):
         classifier.add_labels([999], ["a"])
+
+
+def test_class_proportions_hold_after_labels_were_added():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(200, 2))
+    y = np.full(200, -1)
+    y[[0, 1, 2, 3]] = features[[0, 1, 2, 3], 0] > np.median(features[:4, 0])
+    options = {"inference": "expectation-propagation", "n_neighbors": 8}
+    classifier = gq.GraphClassifier(class_proportions={0: 0.3, 1: 0.7}, **options)
+    classifier.fit(features, y).add_labels(np.arange(10, 30), (features[10:30, 0] > 0).astype(int))
+    rest = ~np.isin(np.arange(200), np.r_[:4, 10:30])
+    assert abs((classifier.transduction_[rest] == 1).mean() - 0.7) <= 1 / rest.sum()

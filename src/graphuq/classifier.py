@@ -289,7 +289,7 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         """Take in labels of a few more rows, or other labels of some, at once.
 
         Graph, spectrum and hyperparameters stay what `fit` found: label means of 70,000 nodes
-        take less than half a second (of two classes; docs/scale.md).
+        take about half a second (of two classes; docs/scale.md). Class proportions hold again.
 
         Parameters
         ----------
@@ -315,7 +315,12 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         codes = codes_among(labels, self.classes_)
         own = codes if posterior.likelihood.several else 2 * codes - 1
         posterior = posterior.relabelled(rows, own)
+        given = posterior.labels if posterior.likelihood.several else posterior.labels > 0
+        shares = shares_of(
+            self.class_proportions, self.classes_, given.astype(np.int64), self.most_classes
+        )
         self.result_ = self._explored(posterior, method_of(inference))
+        self._tuning = None if shares is None else self.result_.tuning(shares)
         self._describe()
         return self
 

@@ -107,10 +107,7 @@ class _Averages:
             white = white[:, ::-stride][:, ::-1]
             present = None if present is None else present[:, ::-stride][:, ::-1]
             n_samples = white.shape[1]
-        per_chain = BATCHES
-        if n_chains > 1:
-            per_chain = max(2, min(BATCHES // n_chains, BATCHES_A_CHAIN))
-        per_chain = min(per_chain, n_samples)
+        per_chain = min(max(2, min(BATCHES // n_chains, BATCHES_A_CHAIN)), n_samples)
         self.batches = n_chains, per_chain
         n_used = n_samples - n_samples % per_chain
         self.white = white[:, -n_used:].reshape(n_chains * n_used, -1)
@@ -142,7 +139,7 @@ class _Averages:
     def of_fields(self, u: Float[np.ndarray, "B K S"]) -> Any:
         """The same of nodes whose fields are known in each draw."""
         known = np.zeros(len(u), np.float32)
-        probability, error = self._probabilities(u.astype(np.float32), known)  # of a copy
+        probability, error = self._probabilities(u.astype(np.float32), known)
         return np.stack([probability, error, u.mean(axis=2), u.std(axis=2)])
 
     def _probabilities(self, u: Any, std: Any) -> tuple[Any, Any]:
