@@ -25,7 +25,7 @@ from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import kneighbors_graph
 
 import graphuq as gq
-from peers import DATA, RESULTS
+from peers import DATA, RESULTS, first_label_means
 
 K, PAIRS = 15, 150
 
@@ -43,14 +43,7 @@ def graphlearning():
 
 def label_means(spectrum, classes):
     labelled = np.random.default_rng(0).choice(len(classes), 100, replace=False)
-    posterior = gq.Posterior(
-        spectrum,
-        gq.priors.Matern(tau=0.25, alpha=4.0),
-        gq.likelihoods.Probit(),
-        labelled,
-        2 * (classes[labelled] % 2) - 1,
-    )
-    return gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean
+    return first_label_means(spectrum, labelled, 2 * (classes[labelled] % 2) - 1)
 
 
 def main():

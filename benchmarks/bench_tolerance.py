@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 import graphuq as gq
 from graphuq.graphs import inverted_lists
-from peers import DATA, RESULTS
+from peers import DATA, RESULTS, first_label_means
 
 TOLERANCES = [0.3, 0.1, 0.03, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5]
 RECALLS = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999]
@@ -30,14 +30,7 @@ def label_means(graph, classes, n_pairs=150, tolerance=1e-9):
         graph, n_eigenpairs=n_pairs, tolerance=tolerance, solver="lanczos"
     )
     labelled = np.random.default_rng(0).choice(len(classes), 160, replace=False)
-    posterior = gq.Posterior(
-        spectrum,
-        gq.priors.Matern(tau=0.25, alpha=4.0),
-        gq.likelihoods.Probit(),
-        labelled,
-        np.where(classes[labelled] == 9, 1, -1),
-    )
-    return gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean
+    return first_label_means(spectrum, labelled, np.where(classes[labelled] == 9, 1, -1))
 
 
 def with_recall(features, recall):

@@ -102,3 +102,10 @@ def hindsight(margin, truth, labelled):
         method="bounded",
     )
     return np.tanh(np.exp(found.x) * margin)
+
+
+def first_label_means(spectrum, labelled, signs):
+    """Label means of all nodes by expectation propagation, hyperparameters fixed."""
+    prior, likelihood = gq.priors.Matern(tau=0.25, alpha=4.0), gq.likelihoods.Probit()
+    posterior = gq.Posterior(spectrum, prior, likelihood, labelled, signs)
+    return gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean
