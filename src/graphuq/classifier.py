@@ -21,8 +21,9 @@ from graphuq.errors import (
     require,
 )
 from graphuq.evidence import maximize_evidence
+from graphuq.incremental import Incremental
 from graphuq.inference.draws import Draws
-from graphuq.labels import check_classes, codes_among, split_labels
+from graphuq.labels import check_classes, split_labels
 from graphuq.options import (
     basis_of,
     build_graph,
@@ -36,7 +37,6 @@ from graphuq.options import (
 from graphuq.posterior import Posterior
 from graphuq.progress import reporting
 from graphuq.proportions import shares_of
-from graphuq.result import Result
 from graphuq.run import infer
 from graphuq.saving import load_classifier, save_classifier
 from graphuq.stopping import Converged
@@ -45,7 +45,7 @@ from graphuq.summaries import NodeSummaries
 LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
 
 
-class GraphClassifier(ClassifierMixin, BaseEstimator):
+class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
     """Label everything from a few labels, with the probability of each.
 
     Builds a similarity graph on all rows, labelled or not, puts a Gaussian prior on its
@@ -277,51 +277,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.most_classes)
             labels = codes if likelihood.several else posterior.labels
             posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
-        self.result_ = self._explored(posterior, method, checkpoint=self.checkpoint)
         self._feature_space = self.graph_.feature_space
-        self._tuning = None if shares is None else self.result_.tuning(shares)
-        self._describe()
-        return self
-
-    def add_labels(
-        self, rows: Any, labels: Any, inference: Any = "expectation-propagation"
-    ) -> "GraphClassifier":
-        """Take in labels of a few more rows, or other labels of some, at once.
-
-        Graph, spectrum and hyperparameters stay what `fit` found: label means of 70,000 nodes
-        take about half a second (of two classes; docs/scale.md). Class proportions hold again.
-
-        Parameters
-        ----------
-        rows : array_like of int, shape (M,)
-            Numbers of rows of the ``X`` of `fit`, each once.
-        labels : array_like, shape (M,)
-            Their classes, which must be among ``classes_``.
-        inference : str, Sampler or Approximation, default "expectation-propagation"
-            As of the constructor: "auto" samples as `fit` does.
-
-        Returns
-        -------
-        GraphClassifier
-            Itself, with new `result_` and all that comes of it.
-
-        Raises
-        ------
-        InvalidInput
-            If a row is not there, or given twice, or a class is unknown.
-        """
-        check_is_fitted(self)
-        posterior = self.result_.posterior
-        codes = codes_among(labels, self.classes_)
-        own = codes if posterior.likelihood.several else 2 * codes - 1
-        posterior = posterior.relabelled(rows, own)
-        given = posterior.labels if posterior.likelihood.several else posterior.labels > 0
-        shares = shares_of(
-            self.class_proportions, self.classes_, given.astype(np.int64), self.most_classes
-        )
-        self.result_ = self._explored(posterior, method_of(inference))
-        self._tuning = None if shares is None else self.result_.tuning(shares)
-        self._describe()
+        self._explore(posterior, method, shares, self.checkpoint)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -405,8 +362,10 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
         classifier._describe()
         return classifier
 
-    def _explored(self, posterior: Posterior, method: Any, checkpoint: Any = None) -> Result:
-        return infer(
+    def _explore(
+        self, posterior: Posterior, method: Any, shares: Any = None, checkpoint: Any = None
+    ) -> None:
+        self.result_ = infer(
             posterior,
             method,
             n_samples=self.n_samples,
@@ -420,6 +379,8 @@ class GraphClassifier(ClassifierMixin, BaseEstimator):
             progress=self.progress,
             checkpoint=checkpoint,
         )
+        self._tuning = None if shares is None else self.result_.tuning(shares)
+        self._describe()
 
     def _describe(self) -> None:
         known, self.novelty_ = self._known_and_novel(self.result_)

@@ -10,7 +10,9 @@ from sklearn.exceptions import DataConversionWarning
 from graphuq.errors import InvalidInput, require
 
 
-def split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarray, " N"]]:
+def split_labels(
+    y: Any, missing_label: Any, needed: bool = True
+) -> tuple[np.ndarray, Bool[np.ndarray, " N"]]:
     """Labels as an array, and which of them are given.
 
     Unlabelled are ``missing_label``, NaN, None and the empty string.
@@ -46,13 +48,13 @@ def split_labels(y: Any, missing_label: Any) -> tuple[np.ndarray, Bool[np.ndarra
         dtype=bool,
     )
     require(
-        not missing.all(),
+        not (needed and missing.all()),
         "y",
         f"no label among {len(values)} rows",
         "label at least one row of each class",
     )
     given = values[~missing]
-    if values.dtype == object and len({isinstance(v, str) for v in given}) == 1:
+    if len(given) and values.dtype == object and len({isinstance(v, str) for v in given}) == 1:
         values = values.copy()
         values[missing] = given[0]  # any value of the right type: never looked at
         values = np.array(values.tolist())

@@ -152,6 +152,8 @@ def space_to_arrays(space: FeatureSpace | None) -> tuple[dict[str, Any], dict[st
         }
     else:
         arrays["features"] = (("node", "feature"), space.features)
+    if space.neighbors is not None:
+        arrays["neighbors"] = (("node", "neighbor"), space.neighbors)
     return arrays, {
         "weight": part_to_json(space.weight),
         "n_neighbors": space.n_neighbors,
@@ -179,6 +181,7 @@ def space_from(stored: xr.Dataset) -> FeatureSpace | None:
         n_neighbors=int(stored.attrs["n_neighbors"]),
         complete=bool(stored.attrs["complete"]),
         radius=None if radius < 0 else radius,
+        neighbors=stored["neighbors"].to_numpy() if "neighbors" in stored else None,
     )
 
 

@@ -5,7 +5,7 @@ from graphuq.graphs.complete import complete_graph
 from graphuq.graphs.epsilon import epsilon_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph
-from graphuq.graphs.knn import knn_graph
+from graphuq.graphs.knn import grown_graph, knn_graph
 from graphuq.graphs.structured import grid_graph, path_graph, ring_graph, small_world_graph
 from graphuq.graphs.weights import (
     Cosine,
@@ -27,6 +27,7 @@ __all__ = [
     "epsilon_graph",
     "from_adjacency",
     "grid_graph",
+    "grown_graph",
     "knn_graph",
     "path_graph",
     "ring_graph",

@@ -32,6 +32,8 @@ class FeatureSpace:
         Whether a row connects to every node.
     radius : float or None
         Whether it connects to all nodes within this distance.
+    neighbors : numpy.ndarray of int, shape (N, K), or None
+        Which nodes each has chosen, of a graph of nearest neighbours: what further nodes change.
     """
 
     features: Any
@@ -40,6 +42,7 @@ class FeatureSpace:
     n_neighbors: int
     complete: bool
     radius: float | None = None
+    neighbors: Int[np.ndarray, "N k"] | None = None
 
     @staticmethod
     def of(
@@ -49,12 +52,14 @@ class FeatureSpace:
         n_neighbors: int = 1,
         complete: bool = False,
         radius: float | None = None,
+        neighbors: Int[np.ndarray, "N k"] | None = None,
     ) -> "FeatureSpace | None":
         """None of distances: a new row would be more than a row of them."""
         if weight.metric == "precomputed":
             return None
         scales = np.ones(features.shape[0]) if local_scales is None else local_scales
-        return FeatureSpace(features, weight, scales, n_neighbors, complete, radius)
+        lists = None if neighbors is None else neighbors.astype(np.int32)
+        return FeatureSpace(features, weight, scales, n_neighbors, complete, radius, lists)
 
     def connect(self, queries: Any, rule: str = "mean") -> sparse.csr_array:
         """Weights from new rows to the nodes, of which their field is the weighted mean.
@@ -74,15 +79,7 @@ class FeatureSpace:
         scipy.sparse.csr_array, shape (M, N)
         """
         require(rule in RULES, "rule", f"{rule!r} is unknown", f"use one of {', '.join(RULES)}")
-        queries = check_features(queries, "X")
-        n_nodes, width = self.features.shape
-        require(
-            queries.shape[1] == width,
-            "X",
-            f"{queries.shape[1]} features",
-            f"the graph was made from {width}",
-        )
-        queries = in_scale(queries, self.weight)
+        queries, n_nodes = self.in_space(queries), self.features.shape[0]
         if rule != "mean":
             k = 1 if rule == "nearest" else min(max(self.n_neighbors, 5), n_nodes)
             indices = nearest_neighbors(self.features, k, self.weight.metric, queries).indices
@@ -109,6 +106,17 @@ class FeatureSpace:
             (weights.ravel(), (rows, indices.ravel())), shape=(queries.shape[0], n_nodes)
         )
 
+    def in_space(self, queries: Any) -> Any:
+        """Rows outside the graph, checked, and scaled as its nodes are."""
+        queries, width = check_features(queries, "X"), self.features.shape[1]
+        require(
+            queries.shape[1] == width,
+            "X",
+            f"{queries.shape[1]} features",
+            f"the graph was made from {width}",
+        )
+        return in_scale(queries, self.weight)
+
     def _combined(self, queries: Any, indices: Int[np.ndarray, "M k"]) -> Float[np.ndarray, "M k"]:
         """Weights that add to one and come nearest to each query."""
         weights = np.empty(indices.shape)
@@ -125,7 +133,7 @@ class FeatureSpace:
 
     def find(self, queries: Any) -> Int[np.ndarray, " M"]:
         """Index of the node with exactly these features (the first), or -1."""
-        rows = in_scale(check_features(queries, "X"), self.weight)
+        rows = self.in_space(queries)
         own, asked = _fingerprints(self.features), _fingerprints(rows)
         order = np.argsort(own, kind="stable")
         place = np.minimum(np.searchsorted(own[order], asked), len(own) - 1)

@@ -89,19 +89,23 @@ def check_space(X: Any, weight: Any, argument: str = "X") -> Any:
     if weight.metric == "precomputed":
         return _check_distances(features, argument)
     if weight.metric == "cosine":
-        lengths = (
-            np.sqrt(np.asarray(abs(features).power(2).sum(axis=1)).ravel())
-            if (sparse.issparse(features))
-            else np.linalg.norm(features, axis=1)
-        )
-        zero = np.flatnonzero(lengths == 0)
-        require(
-            len(zero) == 0,
-            argument,
-            f"{len(zero)} row(s) of zeros, first row {zero[:1].tolist()}, which have no cosine",
-            "drop them",
-        )
+        check_lengths(features, argument)
     return in_scale(features, weight, argument)
+
+
+def check_lengths(features: Features, argument: str = "X") -> None:
+    """Demand that every row has a direction."""
+    if sparse.issparse(features):
+        lengths = np.sqrt(np.asarray(abs(features).power(2).sum(axis=1)).ravel())
+    else:
+        lengths = np.linalg.norm(features, axis=1)
+    zero = np.flatnonzero(lengths == 0)
+    require(
+        len(zero) == 0,
+        argument,
+        f"{len(zero)} row(s) of zeros, first row {zero[:1].tolist()}, which have no cosine",
+        "drop them",
+    )
 
 
 def in_scale(features: Features, weight: Any, argument: str = "X") -> Features:

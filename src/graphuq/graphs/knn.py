@@ -6,9 +6,9 @@ import numpy as np
 
 from graphuq.errors import InvalidInput
 from graphuq.graphs.feature_space import FeatureSpace
-from graphuq.graphs.features import check_neighbor_count, check_space
+from graphuq.graphs.features import check_lengths, check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
-from graphuq.graphs.neighbors import nearest_neighbors
+from graphuq.graphs.neighbors import Neighbors, nearest_neighbors, with_more
 from graphuq.graphs.pairs import Pairs
 from graphuq.graphs.weights import WeightFunction, weight_function
 from graphuq.progress import Progress
@@ -74,14 +74,68 @@ def knn_graph(
         raise InvalidInput("symmetrize", f"{symmetrize!r} is unknown", "use 'union' or 'average'")
 
     near = nearest_neighbors(features, n_neighbors, weight.metric, search=search, progress=progress)
+    return _of_lists(features, weight, near, symmetrize)
+
+
+def grown_graph(graph: Graph, X: Any) -> Graph:
+    """A graph of nearest neighbours with further nodes, put after those that it has.
+
+    The same graph as `knn_graph` makes of all rows (with ``search="exact"``, if the first was
+    exact): the neighbours of the further rows are sought, and they take their places in the lists
+    of the others. ``N M`` distances instead of ``(N + M)²``.
+
+    Parameters
+    ----------
+    graph : Graph
+        Made by `knn_graph` of features.
+    X : array_like or sparse matrix, shape (M, d)
+        Features of the further nodes.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    InvalidInput
+        If the graph is of another kind, or features are not finite or of another number.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> path = gq.graphs.knn_graph(np.arange(5.0)[:, None], n_neighbors=2)
+    >>> gq.graphs.grown_graph(path, [[5.0], [6.0]])
+    Graph(7 nodes, 11 edges, 1 component)
+    """
+    space = graph.feature_space
+    if space is None or space.neighbors is None:
+        raise InvalidInput(
+            "graph",
+            f"of the kind {graph.settings.get('graph', 'ready-made')!r}, which rows cannot join",
+            "make it anew with all rows; knn_graph of features is the one that grows",
+        )
+    more, metric = space.in_space(X), space.weight.metric
+    if metric == "cosine":
+        check_lengths(more)
+    features, near = with_more(space.features, space.neighbors, more, metric)
+    near = near._replace(recall=min(near.recall, graph.settings["recall"]))
+    return _of_lists(features, space.weight, near, graph.settings["symmetrize"])
+
+
+def _of_lists(features: Any, weight: Any, near: Neighbors, symmetrize: str) -> Graph:
+    """The graph of everyone's nearest neighbours."""
     pairs = Pairs.of_neighbors(near.distances, near.indices)
     values = pairs.weights(weight)
     if symmetrize == "average":
         values = np.where(pairs.mutual, values, values / 2)
+    n_neighbors = near.indices.shape[1]
+    space = FeatureSpace.of(
+        features, weight, pairs.local_scales, n_neighbors, neighbors=near.indices
+    )
     return make_graph(
         pairs.adjacency(values),
         argument="X",
-        feature_space=FeatureSpace.of(features, weight, pairs.local_scales, n_neighbors),
+        feature_space=space,
         settings={
             "graph": "knn",
             "n_neighbors": n_neighbors,

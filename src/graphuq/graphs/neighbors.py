@@ -1,6 +1,6 @@
 """The only door to nearest-neighbour libraries."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -73,6 +73,30 @@ def nearest_neighbors(
     return _in_double(features, features if queries is None else queries, indices, metric, recall)
 
 
+def with_more(
+    features: Features, lists: Int[np.ndarray, "N k"], more: Features, metric: str
+) -> tuple[Any, Neighbors]:
+    """All rows once further ones have come, and the nearest of each: lists of the old, mended.
+
+    Exact where the lists were. Of sparse features all are sought again.
+    """
+    n_old, k = lists.shape
+    if sparse.issparse(features):
+        both = sparse.csr_array(sparse.vstack([features, more]))
+        return both, nearest_neighbors(both, k, metric, search="exact")
+    both = np.concatenate([features, more.astype(features.dtype)])
+    n_more = len(both) - n_old
+    more = both[n_old:]
+    near = nearest_neighbors(both, k + 1, metric, more, search="exact").indices
+    own = _others(near, n_old)
+    closest = nearest_neighbors(more, min(k, n_more), metric, features, search="exact").indices
+    candidates = np.concatenate([lists, closest + n_old], axis=1)
+    old = _in_double(both, features, candidates, metric, 1.0)
+    new = _in_double(both, more, own, metric, 1.0)
+    distances = np.concatenate([old.distances[:, :k], new.distances])
+    return both, Neighbors(distances, np.concatenate([old.indices[:, :k], new.indices]))
+
+
 def _by_tree(features: Features, n_neighbors: int, queries: Features | None) -> Neighbors:
     """By SciPy's tree, on all cores."""
     more = n_neighbors + (queries is None)
@@ -93,9 +117,9 @@ def _in_single(features: Features, metric: str) -> Float[np.ndarray, "R d"]:
     return out
 
 
-def _others(indices: Int[np.ndarray, "N m"]) -> Int[np.ndarray, "N k"]:
-    """Neighbours of each row but itself; where it is not among them, but the last."""
-    own = indices == np.arange(len(indices))[:, None]
+def _others(indices: Int[np.ndarray, "N m"], first: int = 0) -> Int[np.ndarray, "N k"]:
+    """Neighbours of each row, from a first on, but itself; where it is not there, but the last."""
+    own = indices == np.arange(first, first + len(indices))[:, None]
     own[~own.any(axis=1), -1] = True
     own &= np.cumsum(own, axis=1) == 1
     return indices[~own].reshape(len(indices), -1).astype(np.int64)

@@ -1,5 +1,6 @@
 """The value `Spectrum`: eigenpairs, how good they are, and what stands for the rest."""
 
+import dataclasses
 import json
 import zipfile
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
-from graphuq.errors import StorageError
+from graphuq.errors import IncompatibleParts, StorageError
 from graphuq.files import written_whole
 from graphuq.spectrum.closed_form import ProductBasis
 
@@ -129,6 +130,39 @@ class Spectrum:
         if self.settings["laplacian"] != "random-walk":
             return np.ones(len(degree))
         return np.sqrt(self.degrees.mean() / np.where(degree > 0, degree, self.degrees.mean()))
+
+    def extended(self, weights: sparse.csr_array) -> "Spectrum":
+        """With new nodes, whose rows are weighted means over their neighbours: nothing is solved.
+
+        What is known of the nodes stays as it was, and the law of each new one is that of
+        `extend`: the prior's series, evaluated there.
+
+        Parameters
+        ----------
+        weights : scipy.sparse.csr_array, shape (M, N)
+            Weights from new nodes to those there are; see `FeatureSpace.connect`.
+
+        Raises
+        ------
+        IncompatibleParts
+            If this is no series of eigenvectors of a graph that can grow.
+        """
+        if not self.is_series or isinstance(self.eigenvectors, ProductBasis):
+            raise IncompatibleParts(
+                "only a series of computed eigenvectors can be extended; make the graph anew"
+            )
+        degree = np.asarray(weights.sum(axis=1)).ravel()
+        nearest = np.asarray(weights.argmax(axis=1)).ravel()
+        rows = np.concatenate([np.asarray(self.eigenvectors), self.extend(weights)])
+        rows *= np.sqrt(self.n_nodes / len(rows))  # of length one again, about
+        return dataclasses.replace(
+            self,
+            eigenvectors=rows,
+            components=np.append(self.components, self.components[nearest]),
+            degrees=np.append(self.degrees, degree),
+            node_scale=np.append(self.node_scale, self.extend_scale(weights)),
+            settings={**self.settings, "extended": self.settings.get("extended", 0) + len(degree)},
+        )
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file, whole or not at all; read it with `load_spectrum`.
