@@ -15,3 +15,8 @@ else:
 def of_kind(values: Array) -> Any:
     """NumPy or JAX's NumPy, whichever an array is of."""
     return np if isinstance(values, np.ndarray) else jnp
+
+
+def accelerated() -> bool:
+    """Whether JAX computes on something else than the processor."""
+    return bool(jax.default_backend() != "cpu")

@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 import graphuq as gq
 from graphuq.errors import InvalidInput
-from graphuq.graphs import inverted_lists
+from graphuq.graphs import all_pairs, inverted_lists, neighbors
 from graphuq.graphs.neighbors import nearest_neighbors
 
 RNG = np.random.default_rng(0)
@@ -95,3 +95,27 @@ def test_rows_of_the_graph_are_found_again(kind):
         -1
     ] * 20
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_neighbours_by_matrix_products(monkeypatch, metric):
+    """What an accelerator does, here on the processor: in several blocks, both ways."""
+    monkeypatch.setattr(neighbors, "accelerated", lambda: True)
+    monkeypatch.setattr(all_pairs, "ROWS", 1000)
+    monkeypatch.setattr(all_pairs, "BLOCK_ELEMENTS", 1_500_000)
+    features = RNG.normal(size=(4200, 12)) + 30
+    phases = []
+    near = nearest_neighbors(features, 7, metric, progress=lambda *seen: phases.append(seen[1:3]))
+    assert phases == [(1500, 4200), (3000, 4200), (4200, 4200)]
+    assert not (near.indices == np.arange(4200)[:, None]).any()
+    np.testing.assert_allclose(
+        near.distances, true_distances(features, features, metric, 7), rtol=2e-4, atol=1e-6
+    )
+    asked = nearest_neighbors(features, 1001, metric, features[:5])  # more than a block of rows has
+    assert (asked.indices[:, 0] == np.arange(5)).all()
+    np.testing.assert_allclose(
+        asked.distances,
+        true_distances(features, features[:5], metric, 1001),
+        rtol=2e-4,
+        atol=1e-6,
+    )

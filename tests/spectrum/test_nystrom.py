@@ -76,9 +76,41 @@ def test_same_posterior_as_the_exact_graph():
     assert np.abs(means[0] - means[1]).max() < 0.02
 
 
+def test_centres_come_closer_than_rows_drawn():
+    X = np.random.default_rng(0).normal(size=(900, 4))
+    exact = gq.laplacian_spectrum(
+        gq.graphs.complete_graph(X, "gaussian", scale=1.0), n_eigenpairs=10
+    )
+    errors = {}
+    for choice in ("k-means", "uniform"):
+        errors[choice] = [
+            np.abs(
+                gq.nystrom_spectrum(
+                    X, "gaussian", scale=1.0, n_eigenpairs=10, landmarks=choice, seed=seed
+                ).eigenvalues
+                - exact.eigenvalues
+            ).max()
+            for seed in range(5)
+        ]
+    assert max(errors["k-means"]) < min(errors["uniform"])
+
+
+def test_features_on_disk_in_single_precision(tmp_path):
+    X = features(5000)
+    np.save(tmp_path / "X.npy", X.astype(np.float32))
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    options = {"weights": "gaussian", "scale": 0.3, "n_eigenpairs": 6}
+    found, again = (gq.nystrom_spectrum(mapped, **options) for _ in range(2))
+    whole = gq.nystrom_spectrum(X.astype(np.float32).astype(float), **options)
+    np.testing.assert_allclose(found.eigenvalues, whole.eigenvalues, atol=1e-9)
+    np.testing.assert_array_equal(found.eigenvectors, again.eigenvectors)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"landmarks": "leverage"}, "landmarks: 'leverage' is unknown"),
+        ({"landmarks": "k-means"}, "landmarks: 'k-means' of sparse features or cosines"),
         ({"weights": "self-tuning"}, "neighbours of every node"),
         ({"n_eigenpairs": 1}, "n_landmarks"),
         ({"n_landmarks": 3}, "3 landmarks for 5 eigenpairs"),

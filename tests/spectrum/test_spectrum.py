@@ -7,7 +7,7 @@ from scipy import sparse
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
-from graphuq.spectrum import lanczos
+from graphuq.spectrum import device_operator, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.window import Window
 
@@ -280,3 +280,25 @@ def test_order_of_nodes_makes_no_difference(kind, monkeypatch):
     np.testing.assert_allclose(ordered.eigenvalues, plain.eigenvalues, atol=1e-9)
     overlap = np.abs((ordered.eigenvectors * plain.eigenvectors).sum(axis=0))
     np.testing.assert_allclose(overlap, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "unnormalized"])
+def test_an_accelerator_finds_the_same(kind, monkeypatch):
+    """Its arithmetic, here on the processor; isolated nodes and rows of all lengths too."""
+    monkeypatch.setattr(device_operator, "accelerated", lambda: True)
+    hub = sparse.coo_array((np.ones(700), (np.zeros(700, int), np.arange(1, 701))), (1602, 1602))
+    knn = sparse.block_diag([points_graph().weights, sparse.csr_array((2, 2))])
+    with pytest.warns(DisconnectedGraphWarning):
+        graph = gq.graphs.from_adjacency((knn + 0.01 * (hub + hub.T)).tocsr())
+    laplacian = Laplacian(graph, kind)
+    operator = device_operator.operator_of(laplacian, np.float32)
+    assert isinstance(operator, device_operator.DeviceOperator)
+    x, before = np.random.default_rng(0).normal(size=(2, 1602, 5)).astype(np.float32)
+    expected = 0.5 * (laplacian @ x) - 2.0 * x - before
+    error = np.abs(np.asarray(operator.step(x, 0.5, -2.0, before)) - expected)
+    assert error.max() < 1e-6 * np.abs(expected).max() * 10
+    options = {"n_eigenpairs": 60, "tolerance": 1e-4}
+    found = gq.laplacian_spectrum(graph, kind, solver="lanczos", **options)
+    exact = gq.laplacian_spectrum(graph, kind, solver="dense", **options)
+    assert found.residuals.max() <= 1e-4 * found.eigenvalues[-1]
+    assert np.abs(found.eigenvalues - exact.eigenvalues).max() <= found.residuals.max()

@@ -105,7 +105,7 @@ def grown_graph(graph: Graph, X: Any) -> Graph:
     >>> import numpy as np, graphuq as gq
     >>> path = gq.graphs.knn_graph(np.arange(5.0)[:, None], n_neighbors=2)
     >>> gq.graphs.grown_graph(path, [[5.0], [6.0]])
-    Graph(7 nodes, 11 edges, 1 component)
+    Graph(7 nodes, 8 edges, 1 component)
     """
     space = graph.feature_space
     if space is None or space.neighbors is None:

@@ -9,8 +9,9 @@ from scipy.spatial import KDTree
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
+from graphuq.arrays import accelerated
 from graphuq.errors import require
-from graphuq.graphs import inverted_lists
+from graphuq.graphs import all_pairs, inverted_lists
 from graphuq.graphs.features import Features, row_blocks
 from graphuq.progress import Progress
 
@@ -47,7 +48,8 @@ def nearest_neighbors(
 
     By scikit-learn below 4,096 rows and for sparse features or distances; by SciPy's tree in up to
     four dimensions; else by faiss, in single precision with distances computed again in double:
-    exact up to 50,000 rows, and by inverted lists beyond, unless ``search`` says otherwise.
+    exact up to 50,000 rows, and by inverted lists beyond, unless ``search`` says otherwise. On an
+    accelerator exact ones come of matrix products there.
     """
     require(
         search in SEARCHES, "search", f"{search!r} is unknown", f"use one of {', '.join(SEARCHES)}"
@@ -66,9 +68,11 @@ def nearest_neighbors(
         return _by_tree(features, n_neighbors, queries)
     space = _in_single(features, metric)
     alike = None if queries is None else _in_single(queries, metric)
-    found, recall = inverted_lists.nearest(
-        space, alike, n_neighbors + (queries is None), exact, progress
-    )
+    more = n_neighbors + (queries is None)
+    if exact and accelerated():
+        found, recall = all_pairs.nearest(space, alike, more, progress), 1.0
+    else:
+        found, recall = inverted_lists.nearest(space, alike, more, exact, progress)
     indices = _others(found) if queries is None else found
     return _in_double(features, features if queries is None else queries, indices, metric, recall)
 

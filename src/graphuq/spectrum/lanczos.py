@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphuq.errors import InvalidInput
 from graphuq.progress import Progress
+from graphuq.spectrum.device_operator import operator_of
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.operator import BlockOperator, by_rows
 from graphuq.spectrum.window import window_of
@@ -134,7 +135,7 @@ class _Problem:
         self.laplacian, self.n_pairs, self.tolerance = laplacian, n_pairs, tolerance
         self.dtype, self.progress = dtype, progress
         self.n_nodes = laplacian.graph.n_nodes
-        self.operator = BlockOperator(laplacian, dtype)
+        self.operator = operator_of(laplacian, dtype)
         self.rng = np.random.default_rng(0)
         self.floor = ROUNDING * float(np.finfo(dtype).eps) * laplacian.upper_bound
         high = laplacian.upper_bound * (1 + 1e-6)

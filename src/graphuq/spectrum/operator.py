@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
+from graphuq.arrays import Array
 from graphuq.spectrum.laplacian import Laplacian
 
 PARTS = 8  # a core: rows of like numbers of edges, so that none is left with a long one
@@ -39,11 +40,11 @@ class BlockOperator:
 
     def step(
         self,
-        x: Float[np.ndarray, "N b"],
+        x: Float[Array, "N b"],
         of_l: float,
         of_x: float,
-        before: Float[np.ndarray, "N b"] | None = None,
-    ) -> Float[np.ndarray, "N b"]:
+        before: Float[Array, "N b"] | None = None,
+    ) -> Float[Array, "N b"]:
         """``of_l · L x + of_x · x − before``: one step of a three-term recurrence."""
         along: np.ndarray = (of_x + of_l * self.diagonal)[:, None].astype(self.dtype)
         if isinstance(self._weights, np.ndarray):

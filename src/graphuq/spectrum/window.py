@@ -37,7 +37,7 @@ class Window(NamedTuple):
         before, now = x, operator.step(x, -1 / half, centre / half)
         for _ in range(self.degree - 1):
             before, now = now, operator.step(now, -2 / half, 2 * centre / half, before)
-        return now
+        return np.asarray(now)  # from the accelerator, if there is one
 
     def residual_factor(self, values: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
         """About how much a residual of L is of one of the polynomial at these values of it.
