@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.errors import InvalidInput
+from graphuq.errors import DisconnectedGraphWarning, InvalidInput
 from graphuq.evidence import _Search, _with_values
 from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
 
@@ -76,7 +76,7 @@ def test_the_maximum_is_that_of_the_exact_evidence(n_eigenpairs, tail):
 def test_all_hyperparameters_together_beat_the_start():
     posterior = build(gq.likelihoods.Probit(0.1))
     found = gq.maximize_evidence(posterior, hyperprior=False)
-    assert set(found.values) == {"tau", "alpha", "noise_std", "truncation"}
+    assert set(found.values) == {"tau", "alpha", "noise_std", "truncation", "constant"}
     assert exact_log_evidence(found.posterior) > exact_log_evidence(posterior) + 0.1
     assert found.posterior.prior.tau == found.values["tau"]
     assert found.posterior.prior.truncation == found.values["truncation"]
@@ -117,3 +117,44 @@ def test_the_median_of_tau_follows_the_spectrum_down():
     assert hyperpriors_of(small)["tau"].median == HYPERPRIORS["tau"].median
     expected = np.sqrt(1 - np.cos(np.pi * 8 / 399))  # of a path 1 − cos(πk/(N − 1))
     assert hyperpriors_of(large)["tau"].median == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(), gq.likelihoods.Softmax(2)])
+@pytest.mark.parametrize("share", [0.5, 0.06])
+def test_unequal_classes_want_the_constant(share, likelihood):
+    """A rare class beside a common one: without it, a field of mean zero calls half of all rare."""
+    rng = np.random.default_rng(0)
+    rare = np.arange(600) < share * 600
+    points = rng.normal(size=(600, 2)) + np.where(rare, 2.5, 0.0)[:, None]
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(points, 10), n_eigenpairs=60)
+    labelled = rng.choice(600, 80, replace=False)
+    codes = rare.astype(int) if likelihood.several else np.where(rare, 1, -1)
+    prior = gq.priors.Matern(tau=0.25, alpha=4.0)
+    posterior = gq.Posterior(spectrum, prior, likelihood, labelled, codes[labelled])
+    names = ["tau", "alpha", "noise_std"]
+    scores = []
+    for chosen in (names, [*names, "constant"]):
+        found = gq.maximize_evidence(posterior, chosen)
+        mean = gq.infer(found.posterior, gq.inference.ExpectationPropagation()).label_mean
+        scores.append(gq.scores.log_score(mean, codes, labelled))
+    if share == 0.5 and not likelihood.several:
+        assert not found.values["constant"]
+        assert scores[1] == pytest.approx(scores[0], abs=1e-6)
+    elif share < 0.5:
+        assert found.values["constant"]
+        assert found.posterior.prior.constant
+        assert scores[1] < 0.6 * scores[0]
+    else:  # each of several is judged against the rest
+        assert scores[1] < scores[0] + 0.02
+
+
+def test_of_a_disconnected_graph_the_constant_stays_as_it_is():
+    with pytest.warns(DisconnectedGraphWarning):
+        graph = gq.graphs.from_adjacency(sparse.block_diag([WEIGHTS, WEIGHTS]).tocsr())
+    prior = gq.priors.Matern(tau=0.25, alpha=4.0)
+    posterior = gq.Posterior(
+        gq.laplacian_spectrum(graph), prior, gq.likelihoods.Probit(), LABELLED, LABELS
+    )
+    found = gq.maximize_evidence(posterior, ["tau", "constant"])
+    assert set(found.values) == {"tau"}
+    assert found.posterior.prior.constant is None

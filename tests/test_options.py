@@ -81,7 +81,7 @@ def test_many_labels_have_fewer_chains():
 
 
 def test_words():
-    assert chosen_by_evidence("auto", "probit", None) == ["tau", "alpha"]
+    assert chosen_by_evidence("auto", "probit", None) == ["tau", "alpha", "constant"]
     assert chosen_by_evidence(gq.priors.Matern(), "auto", "auto") == ["noise_std", "truncation"]
     assert prior_of("matern") == gq.priors.Matern()
     assert likelihood_of("noise-free") == gq.likelihoods.NoiseFree()

@@ -278,3 +278,58 @@ def _alignment(covariance: Array, likelihood: Any, labels: Array) -> Any:
         return y @ centred @ y / (jnp.sqrt((centred**2).sum()) * (y @ y))
 
     return _with_gradient(aligned, (covariance, likelihood))
+
+
+class SeriesField(Field):
+    """The series as it stands, for gradients in its spectral deviations; nothing is sampled.
+
+    ``u_L = R diag(s) ξ + s̄ r`` has covariance ``G = R diag(d) Rᵀ + s̄² I``; `condition` works in
+    J or ℓ dimensions, whichever is smaller, and accepts any G, singular ones too.
+    """
+
+    rows: Float[Array, "J L"]
+    scale: Float[Array, " J"]
+    modes: Float[Array, " L"]
+    tail: Any
+
+    @property
+    def dimension(self) -> int:
+        """Number of coefficients of the series; those of the tail are not counted."""
+        return int(self.modes.shape[0])
+
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
+        """The kept modes' part of the field at the labelled nodes."""
+        return self.scale * (self.rows @ (self.modes * white))
+
+    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
+        """The field at the labelled nodes, and the normaliser, given sites; no white coordinates.
+
+        With ``Σ = (G⁻¹ + T)⁻¹``: ``Σ = (I + G T)⁻¹ G`` in J dimensions; or with ``E = I + s̄² T``,
+        ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹`` in ℓ.
+        """
+        tail_variance = jnp.asarray(self.tail) ** 2
+        mode_variance = jnp.asarray(self.modes) ** 2 - tail_variance
+        rows = jnp.asarray(self.rows)
+        site = precision * self.scale**2
+        shift = shift * self.scale
+        n_labels, n_modes = rows.shape
+        if n_labels <= n_modes:
+            prior = (rows * mode_variance[None, :]) @ rows.T + tail_variance * jnp.eye(n_labels)
+            found = conditioned(prior, site, shift)
+            mean, variance = self.scale * found.mean, self.scale**2 * found.variance
+            return found._replace(mean=mean, variance=variance)
+        e = 1 + tail_variance * site
+        information = rows.T @ ((site / e)[:, None] * rows)
+        system = jnp.eye(n_modes) + information * mode_variance[None, :]
+        inner = mode_variance[:, None] * jnp.linalg.inv(system)
+        scaled = rows / e[:, None]
+        mean = tail_variance * shift / e + scaled @ (inner @ (scaled.T @ shift))
+        variance = tail_variance / e + ((scaled @ inner) * scaled).sum(axis=1)
+        log_determinant = jnp.linalg.slogdet(system)[1] + jnp.log(jnp.abs(e)).sum()
+        return Conditioned(
+            mean=self.scale * mean,
+            variance=self.scale**2 * variance,
+            seen_mean=jnp.zeros((0,)),
+            seen_covariance=jnp.zeros((0, 0)),
+            log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
+        )

@@ -14,9 +14,8 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from graphuq.arrays import Array
-from graphuq.criteria import against_the_rest, conditioned, of_two_classes
+from graphuq.criteria import SeriesField, against_the_rest, of_two_classes
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import Conditioned, Field
 from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
 from graphuq.inference.base import with_dtype
 from graphuq.inference.expectation_propagation import log_evidence, settle
@@ -28,8 +27,11 @@ from graphuq.target import Target
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-6, 300, (1.0, 0.2)
 MAX_ITERATIONS = 40
+WHOLE = ("constant", "truncation")  # chosen among a few values, not by derivatives
 TRUNCATION_RATIO = 2**0.5
 TRUNCATION_LOG_STD = 0.5  # of the hyperprior about ℓ
+CLOSE = 3.0  # in log evidence, where a further climb might turn the order
+CONSTANT_COST = 2.0  # log odds against the constant: labels must speak for it
 LOG_STEP = 1e-5  # of central differences of the spectral deviations, whose formulas are smooth
 FAILED = 1e10  # takes the place of −evidence where expectation propagation does not settle
 
@@ -65,7 +67,9 @@ def maximize_evidence(
     The evidence is expectation propagation's. Its gradient, the sites held fixed, is exact at
     the fixed point (Seeger 2005) and drives a quasi-Newton search over logarithms. The
     truncation, a whole number, is then the best of ℓ, ℓ/√2, ℓ/2, …, after which the search goes
-    on; its hyperprior is log-normal about ℓ.
+    on; its hyperprior is log-normal about ℓ. Whether the constant takes part (`Prior.constant`) is
+    decided by the same comparison, at odds of e² against it: where classes are very unequal,
+    everything hangs on it (docs/measurements.md).
 
     Of several classes, what is maximised is half the sum over the classes of the evidence of each
     against the rest: a composite likelihood, which for two classes is the evidence itself.
@@ -76,7 +80,8 @@ def maximize_evidence(
         Its own hyperparameters are where the search starts.
     names : sequence of str, optional
         Among "tau", "alpha", "noise_std" (not of a level set, whose γ has other units than the
-        hyperprior) and "truncation" (not with a tail); by default all that the parts have.
+        hyperprior), "truncation" (not with a tail) and "constant" (where the prior leaves it open;
+        without effect on a disconnected graph); by default all that the parts have.
     hyperprior : bool, default True
         Weigh the evidence by the log-normal laws of `graphuq.hyperpriors`, narrow ones:
         with few labels the evidence alone runs to extremes, and classifies worse than the medians
@@ -102,7 +107,7 @@ def maximize_evidence(
     ...     gq.likelihoods.Probit(), labelled=[0, 5, 12, 20, 29], labels=[-1, -1, -1, 1, 1])
     >>> best = gq.maximize_evidence(posterior)
     >>> sorted(best.values)
-    ['alpha', 'noise_std', 'tau', 'truncation']
+    ['alpha', 'constant', 'noise_std', 'tau', 'truncation']
     """
     if posterior.likelihood.everywhere:
         raise IncompatibleParts(
@@ -123,8 +128,9 @@ def maximize_evidence(
             f"{name!r} is no hyperparameter of {posterior.prior} and {posterior.likelihood}",
             f"use some of {', '.join(offered) or '(there are none)'}",
         )
-    search = _Search(posterior, [n for n in names if n != "truncation"], hyperprior)
-    at, best = search.climb(search.start)
+    search = _Search(posterior, [n for n in names if n not in WHOLE], hyperprior)
+    either = "constant" in names and posterior.spectrum.n_components == 1
+    at, best = search.climb_either() if either else search.climb(search.start)
     if best >= FAILED:
         raise InvalidInput(
             "posterior",
@@ -139,6 +145,8 @@ def maximize_evidence(
             search.truncation = candidates[int(np.argmin(losses))]
             at, best = search.climb(at)
     values = search.values(at)
+    if either:
+        values["constant"] = search.constant
     if "truncation" in names:
         values["truncation"] = search.truncation
     return EvidenceMaximum(
@@ -157,6 +165,8 @@ def _hyperparameters(posterior: Posterior) -> list[str]:
         names.remove("noise_std")
     if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail is None:
         names.append("truncation")
+    if posterior.prior.constant is None:
+        names.append("constant")
     return names
 
 
@@ -198,7 +208,7 @@ class _Search:
         self.laws = hyperpriors_of(posterior.spectrum)
         self.labellings = against_the_rest(posterior.labels, posterior.likelihood.several)
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
-        self.truncation = posterior.spectrum.n_eigenpairs
+        self.truncation, self.constant = posterior.spectrum.n_eigenpairs, False
         self.n_evaluations = 0
         self.sites: dict[int, tuple[Array, Array]] = {}  # where each labelling last settled
         own = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
@@ -219,11 +229,12 @@ class _Search:
         return float(sum(law.penalty(x) for law, x in zip(laws, at, strict=True)))
 
     def cost_of(self, truncation: int) -> float:
-        """Minus the log hyperprior of a truncation."""
+        """Minus the log hyperprior of a truncation, and of the constant."""
         if not self.hyperprior:
             return 0.0
         ratio = truncation / self.posterior.spectrum.n_eigenpairs
-        return float(0.5 * (np.log(ratio) / TRUNCATION_LOG_STD) ** 2)
+        cost = 0.5 * (np.log(ratio) / TRUNCATION_LOG_STD) ** 2
+        return float(cost + CONSTANT_COST * self.constant)
 
     def loss(self, at: np.ndarray, truncation: int | None = None) -> tuple[float, np.ndarray]:
         """Minus (log evidence + log hyperprior), and its gradient."""
@@ -287,6 +298,21 @@ class _Search:
         )
         return found.x, float(found.fun)
 
+    def climb_either(self) -> tuple[np.ndarray, float]:
+        """With the constant or without, as the start has it; the other too where that is close."""
+        losses = []
+        for self.constant in (False, True):
+            losses.append(self.loss(self.start)[0])
+        self.constant = losses[1] < losses[0]
+        at, best = self.climb(self.start)
+        self.constant = not self.constant
+        if self.loss(at)[0] < best + CLOSE:
+            other, found = self.climb(at)
+            if found < best:
+                return other, found
+        self.constant = not self.constant
+        return at, best
+
     def _spectral_std(
         self, at: np.ndarray, truncation: int
     ) -> tuple[SpectralStd, dict[str, tuple[np.ndarray, float]]]:
@@ -297,6 +323,8 @@ class _Search:
         own: dict[str, Any] = {n: v for n, v in values.items() if _owner(posterior, n) == "prior"}
         if truncation < posterior.spectrum.n_eigenpairs:
             own["truncation"] = truncation
+        if self.constant:
+            own["constant"] = True
 
         def std(**changes: Any) -> SpectralStd:
             prior = dataclasses.replace(posterior.prior, **(own | changes))
@@ -304,7 +332,7 @@ class _Search:
 
         derivatives = {}
         for name, value in own.items():
-            if name != "truncation":
+            if name not in WHOLE:
                 above = std(**{name: value * float(np.exp(LOG_STEP))})
                 below = std(**{name: value * float(np.exp(-LOG_STEP))})
                 derivatives[name] = (
@@ -332,58 +360,3 @@ def _evidence_and_gradient(
     sites, _, change = settle(target, damping, MAX_SWEEPS, jnp.asarray(TOLERANCE), near)
     value, gradient = eqx.filter_value_and_grad(lambda t: log_evidence(t, sites))(target)
     return value, (gradient.field, gradient.likelihood), sites, change <= TOLERANCE
-
-
-class SeriesField(Field):
-    """The series as it stands, for gradients in its spectral deviations; nothing is sampled.
-
-    ``u_L = R diag(s) ξ + s̄ r`` has covariance ``G = R diag(d) Rᵀ + s̄² I``; `condition` works in
-    J or ℓ dimensions, whichever is smaller, and accepts any G, singular ones too.
-    """
-
-    rows: Float[Array, "J L"]
-    scale: Float[Array, " J"]
-    modes: Float[Array, " L"]
-    tail: Any
-
-    @property
-    def dimension(self) -> int:
-        """Number of coefficients of the series; those of the tail are not counted."""
-        return int(self.modes.shape[0])
-
-    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """The kept modes' part of the field at the labelled nodes."""
-        return self.scale * (self.rows @ (self.modes * white))
-
-    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
-        """The field at the labelled nodes, and the normaliser, given sites; no white coordinates.
-
-        With ``Σ = (G⁻¹ + T)⁻¹``: ``Σ = (I + G T)⁻¹ G`` in J dimensions; or with ``E = I + s̄² T``,
-        ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹`` in ℓ.
-        """
-        tail_variance = jnp.asarray(self.tail) ** 2
-        mode_variance = jnp.asarray(self.modes) ** 2 - tail_variance
-        rows = jnp.asarray(self.rows)
-        site = precision * self.scale**2
-        shift = shift * self.scale
-        n_labels, n_modes = rows.shape
-        if n_labels <= n_modes:
-            prior = (rows * mode_variance[None, :]) @ rows.T + tail_variance * jnp.eye(n_labels)
-            found = conditioned(prior, site, shift)
-            mean, variance = self.scale * found.mean, self.scale**2 * found.variance
-            return found._replace(mean=mean, variance=variance)
-        e = 1 + tail_variance * site
-        information = rows.T @ ((site / e)[:, None] * rows)
-        system = jnp.eye(n_modes) + information * mode_variance[None, :]
-        inner = mode_variance[:, None] * jnp.linalg.inv(system)
-        scaled = rows / e[:, None]
-        mean = tail_variance * shift / e + scaled @ (inner @ (scaled.T @ shift))
-        variance = tail_variance / e + ((scaled @ inner) * scaled).sum(axis=1)
-        log_determinant = jnp.linalg.slogdet(system)[1] + jnp.log(jnp.abs(e)).sum()
-        return Conditioned(
-            mean=self.scale * mean,
-            variance=self.scale**2 * variance,
-            seen_mean=jnp.zeros((0,)),
-            seen_covariance=jnp.zeros((0, 0)),
-            log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
-        )

@@ -115,7 +115,13 @@ def method_of(inference: Any) -> Sampler | Approximation | None:
 
 def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[str]:
     """Hyperparameters that "auto" leaves to the evidence."""
-    names = {"tau": prior, "alpha": prior, "noise_std": likelihood, "truncation": n_eigenpairs}
+    names = {
+        "tau": prior,
+        "alpha": prior,
+        "constant": prior,
+        "noise_std": likelihood,
+        "truncation": n_eigenpairs,
+    }
     return [name for name, word in names.items() if is_word(word, "auto")]
 
 
