@@ -43,8 +43,9 @@ def first_answer(posterior: Posterior) -> Gaussian | None:
     ):
         return None
     try:
-        tolerance = DENSE_TOLERANCE if posterior.likelihood.several else 1e-6
-        found = ExpectationPropagation(tolerance=tolerance).fit(posterior.plain_target)
+        rough = ExpectationPropagation(tolerance=DENSE_TOLERANCE)
+        method = rough if posterior.likelihood.several else ExpectationPropagation()
+        found = method.fit(posterior.plain_target)
     except (InvalidInput, IncompatibleParts):
         return None
     return found if isinstance(found, Gaussian) else None

@@ -76,7 +76,8 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         What stands for the other eigenvalues; see `graphuq.laplacian_spectrum`.
     prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
         "auto": `Matern`, its τ and α, and whether the constant takes part, chosen by
-        `graphuq.maximize_evidence`. It, the likelihood and the sampler may also be text such as ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
+        `graphuq.maximize_evidence`. It, the likelihood and the sampler may also be text such as
+        ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
     likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
         "auto": `Probit`, for several classes `Softmax`, its γ chosen by
         `graphuq.maximize_evidence`; by another name ("atomic-noise", "noise-free",

@@ -18,18 +18,23 @@ from graphuq.criteria import SeriesField, against_the_rest, of_two_classes
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
 from graphuq.inference.base import with_dtype
-from graphuq.inference.expectation_propagation import log_evidence, settle
+from graphuq.inference.expectation_propagation import (
+    ExpectationPropagation,
+    log_evidence,
+    settle,
+)
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Columns
 from graphuq.target import Target
 
-TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-6, 300, (1.0, 0.2)
+TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence errs by its square
 MAX_ITERATIONS = 40
 WHOLE = ("constant", "truncation")  # chosen among a few values, not by derivatives
 TRUNCATION_RATIO = 2**0.5
 TRUNCATION_LOG_STD = 0.5  # of the hyperprior about ℓ
+SOME_LABELS, ROUGH = 100, 0.03  # of several classes; their evidence errs by the square of it
 CLOSE = 3.0  # in log evidence, where a further climb might turn the order
 CONSTANT_COST = 2.0  # log odds against the constant: labels must speak for it
 LOG_STEP = 1e-5  # of central differences of the spectral deviations, whose formulas are smooth
@@ -72,7 +77,9 @@ def maximize_evidence(
     everything hangs on it (docs/measurements.md).
 
     Of several classes, what is maximised is half the sum over the classes of the evidence of each
-    against the rest: a composite likelihood, which for two classes is the evidence itself.
+    against the rest: a composite likelihood, which for two classes is the evidence itself. As one
+    class against the rest is rare, the constant takes part in it; whether it does in the model is
+    decided by the evidence of the classes together, of at most 100 labels.
 
     Parameters
     ----------
@@ -130,7 +137,9 @@ def maximize_evidence(
         )
     search = _Search(posterior, [n for n in names if n not in WHOLE], hyperprior)
     either = "constant" in names and posterior.spectrum.n_components == 1
-    at, best = search.climb_either() if either else search.climb(search.start)
+    several = posterior.likelihood.several
+    search.constant = either and several  # one class against the rest is rare
+    at, best = search.climb_either() if either and not several else search.climb(search.start)
     if best >= FAILED:
         raise InvalidInput(
             "posterior",
@@ -145,10 +154,11 @@ def maximize_evidence(
             search.truncation = candidates[int(np.argmin(losses))]
             at, best = search.climb(at)
     values = search.values(at)
-    if either:
-        values["constant"] = search.constant
     if "truncation" in names:
         values["truncation"] = search.truncation
+    if either:
+        own = _with_values(posterior, values)
+        values["constant"] = _classes_want_it(own, hyperprior) if several else search.constant
     return EvidenceMaximum(
         posterior=_with_values(posterior, values),
         values=values,
@@ -188,6 +198,29 @@ def _with_values(posterior: Posterior, values: dict[str, Any]) -> Posterior:
     prior: Prior = updated("prior")
     likelihood: Likelihood = updated("likelihood")
     return dataclasses.replace(posterior, prior=prior, likelihood=likelihood)
+
+
+def _classes_want_it(posterior: Posterior, hyperprior: bool) -> bool:
+    """Whether several classes have a constant each: by their own evidence, of some labels."""
+    rng, labels = np.random.default_rng(0), posterior.labels
+    order = rng.permutation(len(labels))
+    one_each = order[np.unique(labels[order], return_index=True)[1]]
+    some = np.concatenate([one_each, np.setdiff1d(order, one_each, assume_unique=True)])
+    some = some[: max(SOME_LABELS, len(one_each))]
+    evidence = []
+    for constant in (False, True):
+        changed = dataclasses.replace(
+            posterior,
+            prior=dataclasses.replace(posterior.prior, constant=constant),
+            labelled=posterior.labelled[some],
+            labels=labels[some],
+        )
+        try:
+            method = ExpectationPropagation(tolerance=ROUGH)
+            evidence.append(method.fit(changed.plain_target).log_evidence)
+        except (InvalidInput, IncompatibleParts):  # such a likelihood, or it does not settle
+            return False
+    return bool(evidence[1] - evidence[0] > CONSTANT_COST * hyperprior)
 
 
 def _truncations(posterior: Posterior) -> list[int]:

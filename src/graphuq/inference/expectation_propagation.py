@@ -39,13 +39,13 @@ class ExpectationPropagation(Approximation):
     ----------
     max_sweeps : int, default 500
         Sweeps over all labels, for each of two dampings that are tried.
-    tolerance : float, default 1e-6
+    tolerance : float, default 1e-5
         Converged once no mean of u at a label moves more than this in a sweep, in units of its
         standard deviation.
     """
 
     max_sweeps: int = 500
-    tolerance: float = 1e-6
+    tolerance: float = 1e-5
     requires_gradient: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
