@@ -98,11 +98,9 @@ def estimate(posterior, method):
     return chains.mean(axis=1), chains.std(axis=1, ddof=1) / 8, result
 
 
-METHODS = [
-    ReversibleJump(),
-    ReversibleJump("binomial", form="reduced", interweave=False, jump=False),
-]
+METHODS = [ReversibleJump("binomial", form="reduced", interweave=False, jump=False)]
 SLOW = [
+    ReversibleJump(),
     ReversibleJump(whitened=True),
     ReversibleJump("binomial", form="plain", interweave=False, jump=False, whitened=False),
     ReversibleJump("triangular", reach=5, form="reduced"),
