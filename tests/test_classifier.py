@@ -25,15 +25,24 @@ def expected_failures(_):
     }
 
 
-# Its own first answer: what is checked is the estimator, not the sampler.
+# Its own first answer, without a search: what is checked is the estimator.
 @parametrize_with_checks(
-    [gq.GraphClassifier(inference="expectation-propagation")],
+    [gq.GraphClassifier(prior="matern", likelihood="probit", inference="expectation-propagation")],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphuqWarning)  # short runs, small odd graphs
         check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [gq.GraphClassifier(inference="expectation-propagation")],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_contract_with_evidence(estimator, check):
+    test_scikit_learn_contract(estimator, check)
 
 
 def few_labels(missing, classes=MOONS.classes):

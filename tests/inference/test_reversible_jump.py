@@ -105,8 +105,15 @@ def test_the_improper_scale_is_offered_with_a_warning():
         gq.infer(posterior(prior), MetropolisWithinGibbs(gq.inference.PCN()))
 
 
-@pytest.mark.parametrize("stopped_at", [2, 4])  # in warm-up, and after it
-@pytest.mark.parametrize(("form", "whitened"), [("marginal", True), ("reduced", False)])
+@pytest.mark.parametrize(
+    ("form", "whitened", "stopped_at"),  # in warm-up, and after it
+    [
+        ("marginal", True, 2),
+        pytest.param("marginal", True, 4, marks=pytest.mark.slow),
+        ("reduced", False, 2),
+        ("reduced", False, 4),
+    ],
+)
 def test_an_interrupted_run_goes_on_to_the_same_result(form, whitened, stopped_at, tmp_path):
     file, calls = tmp_path / "run.npz", []
 

@@ -180,8 +180,8 @@ def test_intervals_hold_what_they_say():
     "method",
     [
         ReversibleJump(),
-        ReversibleJump("binomial", form="plain"),
-        ReversibleJump(form="plain", whitened=True),
+        pytest.param(ReversibleJump("binomial", form="plain"), marks=pytest.mark.slow),
+        pytest.param(ReversibleJump(form="plain", whitened=True), marks=pytest.mark.slow),
     ],
 )
 def test_labels_drawn_in_turn_leave_the_prior(method):
