@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 
 from graphuq.convergence import convergence
 from graphuq.inference import Gaussian, Independence, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior import Posterior
 from graphuq.summaries import Rows, conditional_moments
-from graphuq.target import can_be_referred
+from graphuq.target import can_be_referred, in_steps
 
 RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
 ESS_BOUND = 400  # the same: below it the estimates of R-hat and error are themselves unsure
@@ -167,6 +168,12 @@ def share_accepted(posterior: Posterior, gaussian: Gaussian) -> float | None:
     if posterior.likelihood.everywhere or not can_be_referred(target):
         return None
     n = min(PROPOSALS, PROPOSALS_TIMES_LABELS // (len(posterior.labels) * posterior.n_fields))
+    n_coordinates, target = target.dimension, in_steps(target)
+    more = target.dimension - n_coordinates  # which both the Gaussian and the prior leave white
+    gaussian = gaussian._replace(
+        seen_mean=np.pad(gaussian.seen_mean, (0, more)),
+        seen_covariance=block_diag(gaussian.seen_covariance, np.eye(more)),
+    )
     return Independence().expected_acceptance(target, gaussian, max(n, LEAST_PROPOSALS))
 
 

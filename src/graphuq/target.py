@@ -12,10 +12,11 @@ from jaxtyping import Float, PRNGKeyArray
 from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts
 from graphuq.field import ClassField, Field, LowRankField, NoisyField, of_one_class
-from graphuq.likelihoods import Likelihood, NoiseFree, Probit, StepLikelihood
+from graphuq.likelihoods import Likelihood, Logistic, NoiseFree, Probit, StepLikelihood
 
 MAX_REFLECTIONS = 10_000  # before a start is taken as it is
 MOST_DENSE = 1_000  # white coordinates of several classes, which a reference mixes
+STEP = 64  # labels
 START_NOISE = 0.5  # wide enough that starts differ, narrow enough that most labels fit
 
 
@@ -228,6 +229,32 @@ def refer(
     variances, rotation = np.linalg.eigh(covariance)
     rotated = Target(field.rotated(rotation), target.likelihood, target.labels)
     return ReferredTarget(rotated, rotation.T @ mean, np.sqrt(variances)), rotation
+
+
+def in_steps(target: Any) -> Any:
+    """The same target with labels that say nothing, so that their number is a multiple of 64.
+
+    A few labels more then need no other compiled program. Each of those has a coordinate of its
+    own, and the label 0, of probability 1/2 whatever u is.
+    """
+    field, n_labels = target.field, len(target.labels)
+    plain = type(field) is LowRankField and type(target.likelihood) in (Probit, Logistic)
+    if not plain or n_labels <= STEP:
+        return target
+    more = -n_labels % STEP
+    rank = field.dimension
+    columns = more if rank == n_labels else STEP
+    factor = np.zeros((n_labels + more, rank + columns))
+    factor[:n_labels, :rank] = field.factor
+    factor[n_labels + np.arange(more), rank + np.arange(more)] = 1.0
+    wider = LowRankField(
+        factor=factor,
+        coefficient_map=np.pad(np.asarray(field.coefficient_map), ((0, 0), (0, columns))),
+        mode_variance=field.mode_variance,
+        tail_std=field.tail_std,
+    )
+    labels = np.append(np.asarray(target.labels), np.zeros(more))
+    return Target(wider, target.likelihood, labels)
 
 
 @eqx.filter_jit

@@ -12,7 +12,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import graphuq as gq
+import graphuq.target
 from conftest import random_adjacency
+from graphuq.diagnostics import share_accepted
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import expectation_propagation as ep
 
@@ -279,8 +281,11 @@ def test_labels_that_say_nothing_change_nothing(n_labels, likelihood, monkeypatc
     )
     method = gq.inference.ExpectationPropagation(tolerance=1e-10)
     rounded = method.fit(posterior.plain_target)
-    monkeypatch.setattr(ep, "STEP", 1_000)  # above which there is rounding
+    accepted = share_accepted(posterior, rounded)
+    monkeypatch.setattr(graphuq.target, "STEP", 1_000)  # above which there is rounding
     plain = method.fit(posterior.plain_target)
+    # Each is a mean over pairs of 1,600 draws of something in [0, 1]: deviation <= 2 · 0.5 / 40.
+    assert accepted == pytest.approx(share_accepted(posterior, plain), abs=4 * 2**0.5 * 0.025)
     for name in ("seen_mean", "seen_covariance", "labelled_mean", "labelled_label_mean"):
         np.testing.assert_allclose(getattr(rounded, name), getattr(plain, name), atol=1e-8)
     assert rounded.log_evidence == pytest.approx(plain.log_evidence, abs=1e-8)

@@ -13,12 +13,11 @@ from jaxtyping import Array, Float
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import LeadField, LowRankField, covariances_at, of_one_class
 from graphuq.inference.base import Approximation, Gaussian, SiteTarget, with_dtype
-from graphuq.likelihoods import Logistic, Probit, Softmax
-from graphuq.target import Target
+from graphuq.likelihoods import Probit, Softmax
+from graphuq.target import Target, in_steps
 
 LEGENDRE_NODES, WIDTH = 64, 9.0  # of the quadrature at labels; half its range, in deviations
 DAMPINGS = (1.0, 0.2)  # to start with, in this order, until one converges
-STEP = 64  # labels
 GAIN, LOSS, LEAST = 1.2, 0.5, 0.02  # of the damping: by a sweep that came closer, or did not
 
 
@@ -68,7 +67,7 @@ class ExpectationPropagation(Approximation):
         fields = target.field
         n_labels, dimension = len(target.labels), target.field.dimension
         with jax.enable_x64(True):
-            prepared = _by_pairs(target) if several else _in_steps(target)
+            prepared = _by_pairs(target) if several else in_steps(target)
             target = with_dtype(prepared, jnp.float64)
             for damping in DAMPINGS:
                 sites, n_sweeps, change = settle(
@@ -76,12 +75,12 @@ class ExpectationPropagation(Approximation):
                 )
                 if float(change) <= self.tolerance:
                     conditioned, label_mean, evidence = _answer(target, sites)
-                    mean, variance = conditioned.mean, conditioned.variance
+                    mean, variance = np.asarray(conditioned.mean), np.asarray(conditioned.variance)
                     total = float(evidence)
                     if not several:
                         total += (len(mean) - n_labels) * math.log(2)
                         mean, variance = mean[:n_labels], variance[:n_labels]
-                        label_mean = label_mean[:n_labels]
+                        label_mean = np.asarray(label_mean)[:n_labels]
                     if several:
                         mean = fields.at_labelled(conditioned.seen_mean)
                         spread = covariances_at(fields.field.factor, conditioned.seen_covariance)
@@ -106,32 +105,6 @@ class ExpectationPropagation(Approximation):
             f"damping (last change {float(change):.1g})",
             "raise max_sweeps, use a larger noise_std, or sample with PCN()",
         )
-
-
-def _in_steps(target: Any) -> Any:
-    """The same target with labels that say nothing, so that their number is a multiple of 64.
-
-    A few labels more then need no other compiled program. Each of those has a coordinate of its
-    own, and the label 0, of probability 1/2 whatever u is.
-    """
-    field, n_labels = target.field, len(target.labels)
-    plain = type(field) is LowRankField and type(target.likelihood) in (Probit, Logistic)
-    if not plain or n_labels <= STEP:
-        return target
-    more = -n_labels % STEP
-    rank = field.dimension
-    columns = more if rank == n_labels else STEP
-    factor = np.zeros((n_labels + more, rank + columns))
-    factor[:n_labels, :rank] = field.factor
-    factor[n_labels + np.arange(more), rank + np.arange(more)] = 1.0
-    wider = LowRankField(
-        factor=factor,
-        coefficient_map=np.pad(np.asarray(field.coefficient_map), ((0, 0), (0, columns))),
-        mode_variance=field.mode_variance,
-        tail_std=field.tail_std,
-    )
-    labels = np.append(np.asarray(target.labels), np.zeros(more))
-    return Target(wider, target.likelihood, labels)
 
 
 def _by_pairs(target: Any) -> Target:
