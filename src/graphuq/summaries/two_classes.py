@@ -125,16 +125,16 @@ class _Averages:
             self.gaussian = draws.reference
             log_ratio = draws.log_ratio[:, -n_used:].ravel()
             ratio = np.exp(np.min(log_ratio) - log_ratio)
-        n_batches = draws.n_chains * per_chain
-        batches = np.repeat(np.eye(n_batches), n_draws // n_batches, axis=0) * n_batches / n_draws
-        self.first = np.concatenate([batches, batches * ratio[:, None]], axis=1).astype(dtype)
+        in_batches = ratio.reshape(draws.n_chains * per_chain, -1)
+        self.first = np.stack([np.ones_like(in_batches), in_batches], axis=2).astype(dtype)
+        self.first /= in_batches.shape[1]
         self.second = (np.stack([ratio, ratio**2], axis=1) / n_draws).astype(dtype)
         self.erf: Callable[[Any], Any] = erf if dtype == np.float64 else _fast_erf
         seen = np.asarray(field.seen(self.white))
         self.center = seen.mean(axis=0) if self.gaussian is None else self.gaussian.seen_mean
         seen = (seen - self.center).T
         weights = np.stack([np.ones(n_draws), ratio, ratio**2]) / n_draws
-        self.seen = seen.astype(dtype)
+        self.seen = np.vstack([seen, np.ones(n_draws)]).astype(dtype)
         self.means = seen @ weights[:2].T
         self.moments = [(seen * weight) @ seen.T for weight in weights]
 
@@ -142,8 +142,7 @@ class _Averages:
         """Label mean, its error, latent mean and deviation of nodes that `_law` describes."""
         dtype = self.first.dtype
         center = loadings @ self.center
-        mean = loadings.astype(dtype) @ self.seen
-        mean += center.astype(dtype)[:, None]
+        mean = np.column_stack([loadings, center]).astype(dtype) @ self.seen
         known = np.zeros(len(std))
         if self.gaussian is not None:
             known = _gaussian_law(self.gaussian, loadings, std, self.link)[0]
@@ -177,7 +176,9 @@ class _Averages:
 
     def _batches(self, values: Any) -> Any:
         """Batch means of each row, less the control variate."""
-        plain, control = np.split((values @ self.first).astype(np.float64), 2, axis=1)
+        n_batches, size, _ = self.first.shape
+        parts = np.moveaxis(values.reshape(-1, n_batches, size), 1, 0)
+        plain, control = (parts @ self.first).astype(np.float64).T  # (B, batches)
         values *= values
         covariance, second = (values @ self.second).astype(np.float64).T
         mean = control.mean(axis=1)
@@ -209,12 +210,15 @@ def _expected_sign(mean: Any, std: Any, erf: Callable[[Any], Any]) -> Any:
     if smooth.all():
         mean *= inverse[:, None]
         return erf(mean)
-    between = erf(mean[smooth] * inverse[smooth, None])
+    between = erf(mean[smooth] * inverse[smooth, None]) if smooth.any() else 0
     # Where u is determined by the draw, its sign is; where no mode lives (0/0), it is even.
     nowhere = ~mean[:, :8].any(axis=1)  # not by chance in eight draws
-    signs = np.copysign(np.ones((), std.dtype), mean, out=mean)
+    signs = np.greater(mean, 0, out=mean, casting="unsafe")  # four times as fast as copysign
+    signs *= 2
+    signs -= 1
     signs[nowhere] = 0
-    signs[smooth] = between
+    if smooth.any():
+        signs[smooth] = between
     return signs
 
 

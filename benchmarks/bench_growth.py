@@ -1,0 +1,88 @@
+"""Seconds to take in more labels, and more rows, beside fitting again.
+
+Question: what does a label, or a row, cost that comes after the fit?
+
+    python benchmarks/bench_growth.py [--batches 8] [--rows 100 1000 10000]
+
+MNIST, 70,000 digits, odd against even, 50 components, 100 labels; expectation propagation. Labels
+come ten at a time; rows are left out of the first fit and come all at once.
+"""
+
+import argparse
+import copy
+import json
+import time
+
+import numpy as np
+
+import graphuq as gq
+from peers import DATA, RESULTS
+
+N_LABELS, BATCH = 100, 10
+
+
+def timed(work):
+    began = time.perf_counter()
+    result = work()
+    return result, time.perf_counter() - began
+
+
+def fitted(features, y):
+    return timed(lambda: gq.GraphClassifier(inference="expectation-propagation").fit(features, y))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--batches", type=int, default=8, help="of ten labels")
+    parser.add_argument("--rows", type=int, nargs="*", default=[100, 1_000, 10_000])
+    options = parser.parse_args()
+    data = gq.datasets.load_mnist(n_components=50, folder=DATA)
+    features, classes = data.features.astype(np.float32), data.classes % 2
+    order = np.random.default_rng(0).permutation(len(classes))
+    y = np.full(len(classes), -1)
+    y[order[:N_LABELS]] = classes[order[:N_LABELS]]
+
+    classifier, fit_seconds = fitted(features, y)
+    print(f"{len(y)} rows, {N_LABELS} labels: fit {fit_seconds:.1f} s")
+    results = {"fit": fit_seconds, "labels": [], "rows": []}
+    for begin in range(N_LABELS, N_LABELS + BATCH * options.batches, BATCH):
+        rows = order[begin : begin + BATCH]
+        _, seconds = timed(lambda r=rows: classifier.add_labels(r, classes[r]))
+        accuracy = float((classifier.transduction_ == classes).mean())
+        print(f"  {begin + BATCH} labels: {seconds:.2f} s, accuracy {accuracy:.4f}", flush=True)
+        results["labels"].append((begin + BATCH, seconds, accuracy))
+
+    for n_new in options.rows:
+        first = order[: len(order) - n_new]  # labelled rows are among them
+        base, _ = fitted(features[first], y[first])
+        new = order[len(order) - n_new :]
+        grown, row = {}, {"rows": n_new}
+        for eigenpairs in ("extended", "anew"):
+            own = copy.copy(base)
+            _, seconds = timed(
+                lambda c=own, r=new, e=eigenpairs: c.add_rows(features[r], eigenpairs=e)
+            )
+            grown[eigenpairs] = own
+            accuracy = float((own.transduction_[-n_new:] == classes[new]).mean())
+            row[eigenpairs] = {"seconds": seconds, "accuracy_on_new": accuracy}
+        apart = np.abs(
+            grown["extended"].label_distributions_ - grown["anew"].label_distributions_
+        ).max(axis=1)
+        for name, part in (("old", apart[:-n_new]), ("new", apart[-n_new:])):
+            row[f"apart_{name}"] = [float(part.mean()), float(part.max())]
+        results["rows"].append(row)
+        print(
+            f"  {n_new} rows: "
+            + "; ".join(
+                f"{e} {row[e]['seconds']:.1f} s, accuracy on them {row[e]['accuracy_on_new']:.3f}"
+                for e in ("extended", "anew")
+            )
+            + f"; apart by {row['apart_old'][0]:.4f} (old), {row['apart_new'][0]:.4f}",
+            flush=True,
+        )
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / "growth.json").write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
