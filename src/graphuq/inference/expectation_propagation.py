@@ -74,26 +74,27 @@ class ExpectationPropagation(Approximation):
                     target, jnp.asarray(damping), self.max_sweeps, jnp.asarray(self.tolerance)
                 )
                 if float(change) <= self.tolerance:
-                    conditioned, label_mean, evidence = _answer(target, sites)
-                    mean, variance = np.asarray(conditioned.mean), np.asarray(conditioned.variance)
+                    conditioned, tilted, evidence = _answer(target, sites)
                     total = float(evidence)
-                    if not several:
-                        total += (len(mean) - n_labels) * math.log(2)
-                        mean, variance = mean[:n_labels], variance[:n_labels]
-                        label_mean = np.asarray(label_mean)[:n_labels]
                     if several:
-                        mean = fields.at_labelled(conditioned.seen_mean)
+                        mean = np.asarray(fields.at_labelled(conditioned.seen_mean))
                         spread = covariances_at(fields.field.factor, conditioned.seen_covariance)
-                        variance = jnp.diagonal(spread, axis1=1, axis2=2)
-                        label_mean = jnp.full_like(mean, jnp.nan)  # `summaries` draws
+                        variance = np.asarray(jnp.diagonal(spread, axis1=1, axis2=2))
+                        label_mean = np.full_like(mean, np.nan)  # `summaries` draws
+                    else:
+                        # Cut in NumPy: in JAX each length would be a program of its own.
+                        total += (len(target.labels) - n_labels) * math.log(2)
+                        mean = np.asarray(conditioned.mean)[:n_labels]
+                        variance = np.asarray(conditioned.variance)[:n_labels]
+                        label_mean = np.asarray(tilted)[:n_labels]
                     return Gaussian(
                         seen_mean=np.asarray(conditioned.seen_mean)[:dimension],
                         seen_covariance=np.asarray(conditioned.seen_covariance)[
                             :dimension, :dimension
                         ],
-                        labelled_mean=np.asarray(mean),
-                        labelled_variance=np.asarray(variance),
-                        labelled_label_mean=np.asarray(label_mean),
+                        labelled_mean=mean,
+                        labelled_variance=variance,
+                        labelled_label_mean=label_mean,
                         log_evidence=total,
                         n_iterations=int(n_sweeps),
                         seconds=time.perf_counter() - began,
