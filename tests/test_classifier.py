@@ -211,7 +211,7 @@ def test_hyperparameters_are_learnt_with_the_labels(tmp_path):
     assert "LogUniform(0.05, 2)" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_labels_added_later_are_labels(n_classes):
     """As if they had been there, with the hyperparameters that were found without them."""
     rng = np.random.default_rng(0)

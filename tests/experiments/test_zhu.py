@@ -17,6 +17,7 @@ def context(folder):
     return Context(quick=True, folder=folder)
 
 
+@pytest.mark.slow
 def test_newsgroups_are_those_of_the_paper(data_folder):
     """994, 999, 982, 961, 628 and 799 there; copies in other groups cannot be seen."""
     data = gq.datasets.load_newsgroups(folder=data_folder)

@@ -93,7 +93,7 @@ def test_conditioning_on_sites_is_gaussian_conditioning(n_eigenpairs, tail, n_la
     "likelihood",
     [
         gq.likelihoods.Probit(0.4),
-        gq.likelihoods.LevelSet(1.0),
+        pytest.param(gq.likelihoods.LevelSet(1.0), marks=pytest.mark.slow),
         pytest.param(gq.likelihoods.LevelSet(0.4), marks=pytest.mark.slow),
         gq.likelihoods.AtomicNoise(0.9, 0.8),
         gq.likelihoods.NoiseFree(),

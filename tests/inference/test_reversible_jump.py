@@ -108,7 +108,7 @@ def test_the_improper_scale_is_offered_with_a_warning():
 @pytest.mark.parametrize(
     ("form", "whitened", "stopped_at"),  # in warm-up, and after it
     [
-        ("marginal", True, 2),
+        pytest.param("marginal", True, 2, marks=pytest.mark.slow),
         pytest.param("marginal", True, 4, marks=pytest.mark.slow),
         ("reduced", False, 2),
         ("reduced", False, 4),

@@ -199,7 +199,9 @@ def test_all_copies_of_multiple_eigenvalues_are_found():
     np.testing.assert_allclose(gram, np.eye(37), atol=1e-8)
 
 
-@pytest.mark.parametrize("window", [None, (0.01, 60.0)])  # the second begins too low, and grows
+@pytest.mark.parametrize(
+    "window", [None, pytest.param((0.01, 60.0), marks=pytest.mark.slow)]
+)  # the second begins too low, and grows
 def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
     """Of the unnormalised Laplacian of random points, against LAPACK."""
     points = np.random.default_rng(3).normal(size=(600, 5))

@@ -96,7 +96,8 @@ def test_prior_draws_have_mean_square_one_a_node(n_eigenpairs, tail, laplacian):
     assert abs(squares.mean() - N_NODES) < 4 * standard_error
 
 
-@pytest.mark.parametrize("tail", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.parametrize("tail", [False, True])
+@pytest.mark.slow
 def test_both_chains_agree_in_law(tail):
     """The N-dimensional chain of the papers and the labelled-node chain: same label means."""
     from graphuq.inference.chains import run_chains

@@ -179,7 +179,7 @@ def test_intervals_hold_what_they_say():
 @pytest.mark.parametrize(
     "method",
     [
-        ReversibleJump(),
+        pytest.param(ReversibleJump(), marks=pytest.mark.slow),
         pytest.param(ReversibleJump("binomial", form="plain"), marks=pytest.mark.slow),
         pytest.param(ReversibleJump(form="plain", whitened=True), marks=pytest.mark.slow),
     ],
