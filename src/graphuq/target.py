@@ -16,7 +16,7 @@ from graphuq.likelihoods import Likelihood, Logistic, NoiseFree, Probit, StepLik
 
 MAX_REFLECTIONS = 10_000  # before a start is taken as it is
 MOST_DENSE = 1_000  # white coordinates of several classes, which a reference mixes
-STEP = 64  # labels
+STEPS = 64, 512  # labels: the least and the largest
 START_NOISE = 0.5  # wide enough that starts differ, narrow enough that most labels fit
 
 
@@ -232,28 +232,29 @@ def refer(
 
 
 def in_steps(target: Any) -> Any:
-    """The same target with labels that say nothing, so that their number is a multiple of 64.
+    """The same target with labels that say nothing, so that their number is one of a few.
 
-    A few labels more then need no other compiled program. Each of those has a coordinate of its
-    own, and the label 0, of probability 1/2 whatever u is.
+    A power of two from 64 to 1,024, or a multiple of 512: a few labels more then need no other
+    compiled program. Those labels are 0, of probability 1/2 whatever u is, and share a white
+    coordinate of their own; others are added, which nothing speaks of, until their number depends
+    on that of the labels and of the modes alone.
     """
     field, n_labels = target.field, len(target.labels)
-    plain = type(field) is LowRankField and type(target.likelihood) in (Probit, Logistic)
-    if not plain or n_labels <= STEP:
+    if type(field) is not LowRankField or type(target.likelihood) not in (Probit, Logistic):
         return target
-    more = -n_labels % STEP
-    rank = field.dimension
-    columns = more if rank == n_labels else STEP
-    factor = np.zeros((n_labels + more, rank + columns))
-    factor[:n_labels, :rank] = field.factor
-    factor[n_labels + np.arange(more), rank + np.arange(more)] = 1.0
+    step = min(STEPS[1], max(STEPS[0], 1 << ((n_labels - 1).bit_length() - 1)))
+    size, n_modes = -(-n_labels // step) * step, len(field.mode_variance)
+    width = min(size, -(-(n_modes + 1) // STEPS[0]) * STEPS[0])
+    factor = np.zeros((size, width))
+    factor[:n_labels, : field.dimension] = field.factor
+    factor[n_labels:, -1] = 1.0
     wider = LowRankField(
         factor=factor,
-        coefficient_map=np.pad(np.asarray(field.coefficient_map), ((0, 0), (0, columns))),
-        mode_variance=field.mode_variance,
+        coefficient_map=np.zeros((0, width)),  # of what other nodes know, nothing is asked
+        mode_variance=np.zeros(0),
         tail_std=field.tail_std,
     )
-    labels = np.append(np.asarray(target.labels), np.zeros(more))
+    labels = np.append(np.asarray(target.labels), np.zeros(size - n_labels))
     return Target(wider, target.likelihood, labels)
 
 

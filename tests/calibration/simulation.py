@@ -76,6 +76,9 @@ def simulate_labels(likelihood, u, rng):
 
 def suits(method, likelihood):
     """Whether a method can sample a likelihood."""
+    from_prior = isinstance(method, gq.inference.Independence) and method.reference is None
+    if from_prior and isinstance(likelihood, gq.likelihoods.NoiseFree):
+        return False  # it may take thousands of proposals until one fits five labels
     needs_gradient = method.requires_gradient and not likelihood.smooth
     walls = likelihood.step or isinstance(likelihood, gq.likelihoods.Probit)
     return not needs_gradient and (walls or not getattr(method, "requires_step", False))

@@ -12,11 +12,11 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import graphuq as gq
-import graphuq.target
 from conftest import random_adjacency
 from graphuq.diagnostics import share_accepted
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import expectation_propagation as ep
+from graphuq.target import in_steps
 
 WEIGHTS = random_adjacency(24, seed=3)
 GRAPH = gq.graphs.from_adjacency(WEIGHTS)
@@ -267,7 +267,7 @@ def test_components_without_labels_keep_the_prior():
     assert (result.latent_std[12:] > 0.05).all()
 
 
-@pytest.mark.parametrize("n_labels", [70, 100])
+@pytest.mark.parametrize("n_labels", [5, 70, 100])
 @pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(0.3), gq.likelihoods.Logistic()])
 def test_labels_that_say_nothing_change_nothing(n_labels, likelihood, monkeypatch):
     """They round the number of labels up, so that one program serves many numbers."""
@@ -282,10 +282,32 @@ def test_labels_that_say_nothing_change_nothing(n_labels, likelihood, monkeypatc
     method = gq.inference.ExpectationPropagation(tolerance=1e-10)
     rounded = method.fit(posterior.plain_target)
     accepted = share_accepted(posterior, rounded)
-    monkeypatch.setattr(graphuq.target, "STEP", 1_000)  # above which there is rounding
+    monkeypatch.setattr("graphuq.inference.expectation_propagation.in_steps", lambda target: target)
+    monkeypatch.setattr("graphuq.diagnostics.in_steps", lambda target: target)
     plain = method.fit(posterior.plain_target)
     # Each is a mean over pairs of 1,600 draws of something in [0, 1]: deviation <= 2 · 0.5 / 40.
     assert accepted == pytest.approx(share_accepted(posterior, plain), abs=4 * 2**0.5 * 0.025)
     for name in ("seen_mean", "seen_covariance", "labelled_mean", "labelled_label_mean"):
         np.testing.assert_allclose(getattr(rounded, name), getattr(plain, name), atol=1e-8)
     assert rounded.log_evidence == pytest.approx(plain.log_evidence, abs=1e-8)
+
+
+@pytest.mark.parametrize(("few", "more"), [(5, 64), (65, 128), (130, 200)])
+def test_one_program_serves_many_numbers_of_labels(few, more):
+    rng = np.random.default_rng(1)
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.knn_graph(rng.normal(size=(300, 2)), 8), n_eigenpairs=80
+    )
+    labels = np.where(spectrum.eigenvectors[:, 1] > 0, 1, -1)
+
+    def shapes(n_labels):
+        posterior = gq.Posterior(
+            spectrum,
+            gq.priors.Matern(0.3, 2.0),
+            gq.likelihoods.Probit(0.3),
+            np.arange(n_labels),
+            labels[:n_labels],
+        )
+        return [np.shape(leaf) for leaf in jax.tree.leaves(in_steps(posterior.plain_target))]
+
+    assert shapes(few) == shapes(more)
