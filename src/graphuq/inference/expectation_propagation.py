@@ -2,7 +2,7 @@
 
 import math
 import time
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,6 +18,8 @@ from graphuq.target import Target, in_steps
 
 LEGENDRE_NODES, WIDTH = 64, 9.0  # of the quadrature at labels; half its range, in deviations
 DAMPINGS = (1.0, 0.2)  # to start with, in this order, until one converges
+ALIKE = 1e-8  # determinant, of a product of squares, below which two turns are one
+LEEWAY = 5.0  # a sweep that learns from others may look so many times worse, and be none
 GAIN, LOSS, LEAST = 1.2, 0.5, 0.02  # of the damping: by a sweep that came closer, or did not
 
 
@@ -185,45 +187,96 @@ def settle(
     ``target.field.condition`` is all that is asked of the field; a change above the tolerance
     says that the fixed point was not reached.
     """
-    zeros = jnp.zeros_like(target.labels)
+    zeros = jnp.zeros((2, *target.labels.shape), target.labels.dtype)  # precisions, and shifts
 
     def sweep(carry: Any) -> Any:
-        (precision, shift), before, n_sweeps, last, damping = carry
+        sites, before, n_sweeps, last, damping, past = carry
+        precision, shift = sites
         mean, variance = _cavity(before, precision, shift)
         usable = variance > 0
         mean, variance = jnp.where(usable, mean, 0.0), jnp.where(usable, variance, 1.0)
         _, first, second = _moments(target, mean, variance)
         scale = 1 + variance * second  # variance of likelihood × cavity over the cavity's
         usable &= (scale > 0) & jnp.isfinite(scale) & jnp.isfinite(first)
-        new_precision = jnp.where(usable, -second / scale, precision)
-        new_shift = jnp.where(usable, (first - mean * second) / scale, shift)
-        precision = precision + damping * (new_precision - precision)
-        shift = shift + damping * (new_shift - shift)
-        after = target.field.condition(precision, shift)
+        new = jnp.stack([-second / scale, (first - mean * second) / scale])
+        residual = jnp.where(usable, new - sites, 0.0)
+        now = _Sweep(sites, residual)
+        weights = jnp.stack([before.variance, jnp.sqrt(before.variance)])
+        if target.likelihood.smooth:
+            sites = _accelerated(now, past, weights, damping)
+        else:
+            sites = sites + damping * residual
+        after = target.field.condition(*sites)
         change = jnp.max(jnp.abs(after.mean - before.mean) / jnp.sqrt(before.variance)) / damping
         change = jnp.where(usable.all() & (after.variance > 0).all(), change, jnp.inf)
-        # Oscillation is damped as it shows; progress wins freedom back.
+        # Oscillation is damped as it shows, and what led to it forgotten; progress wins freedom.
+        better = change < (LEEWAY if target.likelihood.smooth else 1.0) * last
         damping = jnp.where(
-            change < last, jnp.minimum(damping * GAIN, 1.0), jnp.maximum(damping * LOSS, LEAST)
+            better, jnp.minimum(damping * GAIN, 1.0), jnp.maximum(damping * LOSS, LEAST)
         )
-        return (precision, shift), after, n_sweeps + 1, change, damping
+        n_known = jnp.where(better, jnp.minimum(past.n_known + 1, 2), 0)
+        return sites, after, n_sweeps + 1, change, damping, _Past(now, past.last, n_known)
 
     def unsettled(carry: Any) -> Any:
-        (precision, _), after, n_sweeps, change, _ = carry
-        alive = jnp.isfinite(after.mean).all() & jnp.isfinite(precision).all()
+        sites, after, n_sweeps, change, _, _ = carry
+        alive = jnp.isfinite(after.mean).all() & jnp.isfinite(sites[0]).all()
         return (n_sweeps < max_sweeps) & (change > tolerance) & alive
 
-    sites = (zeros, zeros) if near is None else near
+    sites = zeros if near is None else jnp.stack(near)
+    nothing = _Sweep(zeros, zeros)
     start = (
         sites,
         target.field.condition(*sites),
         jnp.asarray(0),
         jnp.asarray(jnp.inf),
         damping,
+        _Past(nothing, nothing, jnp.asarray(0)),
     )
-    sites, after, n_sweeps, change, _ = jax.lax.while_loop(unsettled, sweep, start)
+    sites, after, n_sweeps, change, _, _ = jax.lax.while_loop(unsettled, sweep, start)
     change = jnp.where(jnp.isnan(after.mean).any(), jnp.inf, change)
-    return sites, n_sweeps, change
+    return (sites[0], sites[1]), n_sweeps, change
+
+
+class _Sweep(NamedTuple):
+    """Sites, and how far from them a sweep wants to go."""
+
+    sites: Array  # (2, J)
+    residual: Array
+
+
+class _Past(NamedTuple):
+    """The two sweeps before, of which so many are to be learnt from."""
+
+    last: _Sweep
+    before: _Sweep
+    n_known: Array
+
+
+def _accelerated(now: _Sweep, past: _Past, weights: Array, damping: Array) -> Array:
+    """Anderson's step (1965): where a linear map with these three sweeps would settle.
+
+    Residuals are judged in deviations of u. A step that leaves a precision negative is not taken.
+    """
+    plain = now.sites + damping * now.residual
+    moves = now.sites - past.last.sites, past.last.sites - past.before.sites
+    turns = now.residual - past.last.residual, past.last.residual - past.before.residual
+    one, two = (turn * weights for turn in turns)
+    residual = now.residual * weights
+    first, second, mixed = (one**2).sum(), (two**2).sum(), (one * two).sum()
+    pull_one, pull_two = (one * residual).sum(), (two * residual).sum()
+    both = past.n_known > 1
+    second, mixed, pull_two = (
+        jnp.where(both, x, y) for x, y in ((second, 1.0), (mixed, 0.0), (pull_two, 0.0))
+    )
+    determinant = first * second - mixed**2
+    known = (past.n_known > 0) & (determinant > ALIKE * first * second)
+    determinant = jnp.where(known, determinant, 1.0)
+    along_one = (pull_one * second - pull_two * mixed) / determinant
+    along_two = (pull_two * first - pull_one * mixed) / determinant
+    sites = plain
+    for share, move, turn in zip((along_one, along_two), moves, turns, strict=True):
+        sites = sites - share * (move + damping * turn)
+    return jnp.where(known & (sites[0] >= 0).all(), sites, plain)
 
 
 def log_evidence(target: Any, sites: tuple[Array, Array]) -> Float[Array, ""]:
