@@ -27,8 +27,9 @@ class ExpectationPropagation(Approximation):
     r"""Replace each likelihood term by a Gaussian site ``exp(ν u − τ u²/2)`` (Minka 2001).
 
     The site is chosen so that site × cavity has the mean and variance of likelihood × cavity,
-    the cavity being the belief about ``u_j`` from all other labels. All sites move at once,
-    by less where they oscillate (Rasmussen & Williams 2006, §3.6, in parallel and damped).
+    the cavity being the belief about ``u_j`` from all other labels. All sites move at once, by less
+    where they oscillate (Rasmussen & Williams 2006, §3.6, in parallel and damped), and, of smooth
+    likelihoods, to where the last three sweeps would settle if they were linear (Anderson 1965).
 
     Of several classes, a label's own field leads each other one through noise of its own: pairs
     of classes that are two-class probits, of variance 2γ², all but what ties them to each other.
