@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from graphuq.automatic import automatic_sampler, first_answer, usual_chains
-from graphuq.diagnostics import diagnose, rows_of
+from graphuq.diagnostics import diagnose, misses, rows_of
 from graphuq.errors import IncompatibleParts, TruncationWarning, require
 from graphuq.hierarchy import HierarchicalTarget
 from graphuq.inference import (
@@ -183,11 +183,12 @@ def _draws(
         return method.run(posterior.series, None, stop=rule, **run)
     if isinstance(method, Independence):
         target, gaussian = posterior.target, _referred_to(posterior, method, gaussian)
-        back = _coefficients_of(target)
+        back = _with_fair_reference(posterior, _coefficients_of(target))
         rule = None if stop is None else lambda draws: stop(posterior, back(draws))
         return back(method.run(target, gaussian, stop=rule, **run))
     assert isinstance(method, Kernel)
     moved, back = _whitened(posterior, method, gaussian)
+    back = _with_fair_reference(posterior, back)
     rule = None if stop is None else lambda draws: stop(posterior, back(draws))
     draws = run_chains(
         moved,
@@ -198,6 +199,26 @@ def _draws(
         **lengths,
     )
     return back(draws)
+
+
+def _with_fair_reference(
+    posterior: Posterior, back: Callable[[Draws], Draws]
+) -> Callable[[Draws], Draws]:
+    """Draws without their reference where it has mass that chains do not see.
+
+    As a control variate it would then move every average.
+    """
+    unfair: list[bool] = []  # judged once
+
+    def judged(draws: Draws) -> Draws:
+        draws = back(draws)
+        if draws.reference is None or posterior.likelihood.several:
+            return draws
+        if not unfair:
+            unfair.append(misses(posterior, draws.reference))
+        return dataclasses.replace(draws, reference=None, log_ratio=None) if unfair[0] else draws
+
+    return judged
 
 
 def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:

@@ -9,7 +9,7 @@ from reference import covariance, probit_label_mean
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.diagnostics import rows_of
+from graphuq.diagnostics import misses, rows_of
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.base import with_dtype
 from graphuq.inference.chains import run_chains
@@ -106,9 +106,9 @@ def test_the_reference_is_a_control_variate(tail):
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_a_wrong_reference_is_noticed():
     """Negative control: the means of another Gaussian than was sampled about."""
-    posterior = build(gq.likelihoods.Probit(0.3))
+    posterior = build(gq.likelihoods.Probit(0.6))
     prior = covariance(WEIGHTS, 12, None)
-    truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.3, node) for node in NODES])
+    truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
     method = gq.inference.EllipticalSlice(reference=EP)
     draws = gq.infer(posterior, method, n_samples=2000, n_chains=32, seed=0).draws
     shifted = draws.reference._replace(seen_mean=draws.reference.seen_mean + 0.2)
@@ -120,7 +120,7 @@ def test_a_wrong_reference_is_noticed():
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_the_reference_survives_a_file(tmp_path):
-    posterior = build(gq.likelihoods.Probit(0.4))
+    posterior = build(gq.likelihoods.Probit(0.6))
     method = gq.inference.EllipticalSlice(reference=EP)
     result = gq.infer(posterior, method, n_samples=100, n_chains=4, seed=0)
     result.save(tmp_path / "run.nc")
@@ -195,3 +195,24 @@ def test_interrupted_run_about_a_reference_resumes(tmp_path):
     resumed = gq.infer(posterior, KERNELS[2], checkpoint=path, **options)
     np.testing.assert_array_equal(resumed.label_mean, whole.label_mean)
     assert dataclasses.asdict(resumed.diagnostics)["rhat"] == whole.diagnostics.rhat
+
+
+@pytest.mark.parametrize("noise_std", [1e-3, 0.1])
+def test_a_reference_beyond_walls_is_no_control_variate(noise_std):
+    """Where the Gaussian has mass that chains never see, what it weights has another mean."""
+    posterior = build(gq.likelihoods.Probit(noise_std))
+    method = gq.inference.Independence(reference=EP)
+    result = gq.infer(posterior, method, n_samples=1000, n_chains=32, seed=0)
+    assert result.draws.reference is None
+    u = np.asarray(jax.vmap(posterior.field.at_labelled)(result.draws.white.reshape(32_000, -1)))
+    np.testing.assert_allclose(result.latent_mean[LABELLED], u.mean(axis=0), atol=1e-4)
+    prior = covariance(WEIGHTS, 12, None)
+    truth = [probit_label_mean(prior, LABELLED, LABELS, noise_std, node) for node in NODES]
+    assert np.all(np.abs(result.label_mean[NODES] - truth) < 4.5 * result.label_mcse[NODES] + 1e-3)
+
+
+def test_a_close_reference_stays():
+    posterior = build(gq.likelihoods.Probit(1.0))
+    gaussian = EP.fit(posterior.target)
+    assert not misses(posterior, gaussian)
+    assert misses(posterior, gaussian._replace(seen_covariance=25 * gaussian.seen_covariance))

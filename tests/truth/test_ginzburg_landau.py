@@ -75,16 +75,22 @@ def test_against_quadrature(kernel):
 @pytest.mark.slow
 def test_the_depth_of_the_wells_is_learnt():
     """ε, uniform in its logarithm, against quadrature over it and the field."""
-    u, energy = fields_on_a_grid(WEIGHTS, 3, 0.8, n_points=81)
-    wells = ((u**2 - 1) ** 2).sum(axis=1) / 4
     log_epsilon = np.linspace(np.log(0.3), np.log(6.0), 61)
-    logs = np.stack([-energy - wells / np.exp(t) - len(WEIGHTS) / 2 * t for t in log_epsilon])
-    weight = np.exp(logs - logs.max())
-    weight[[0, -1]] /= 2  # trapezoids
-    by_epsilon = weight.sum(axis=1) / weight.sum()
+
+    def by_quadrature(n_points):
+        u, energy = fields_on_a_grid(WEIGHTS, 3, 0.8, n_points=n_points)
+        wells = ((u**2 - 1) ** 2).sum(axis=1) / 4
+        logs = np.stack([-energy - wells / np.exp(t) - len(WEIGHTS) / 2 * t for t in log_epsilon])
+        weight = np.exp(logs - logs.max())
+        weight[[0, -1]] /= 2  # trapezoids
+        by_epsilon = weight.sum(axis=1) / weight.sum()
+        return by_epsilon, weight.sum(axis=0) @ np.sign(u) / weight.sum()
+
+    by_epsilon, label_mean = by_quadrature(101)
+    # Signs jump between points of the grid: what a coarser one loses bounds what this one does.
+    rough = np.abs(by_quadrature(61)[1] - label_mean)
     mean = by_epsilon @ log_epsilon
     spread = np.sqrt(by_epsilon @ (log_epsilon - mean) ** 2)
-    label_mean = weight.sum(axis=0) @ np.sign(u) / weight.sum()
     result = gq.infer(build(gq.LogUniform(0.3, 6.0), 0.8), n_samples=2500, n_chains=32, seed=1)
     drawn = np.log(result.hyperparameters["epsilon"])
     for power, truth in ((1, mean), (2, mean**2 + spread**2)):
@@ -93,7 +99,8 @@ def test_the_depth_of_the_wells_is_learnt():
         assert error < 0.02
         assert abs(by_chain.mean() - truth) < 4 * error + 1e-3
     assert abs(mean - np.log(0.3 * 6.0) / 2) > 0.1  # the labels and wells say something
-    assert np.all(np.abs(result.label_mean - label_mean) < 4 * result.label_mcse + 1e-3)
+    assert rough.max() < 0.02
+    assert np.all(np.abs(result.label_mean - label_mean) < 4 * result.label_mcse + rough)
 
 
 @pytest.mark.slow

@@ -105,8 +105,9 @@ class _Averages:
     """Means over draws, less a control variate, with the Monte-Carlo error of label means.
 
     The control variate of f is ``c = r (f − E_q f)``, r the density of the reference Gaussian
-    q over the posterior: its posterior mean is zero, whatever the constant in r, and where q is
-    close it is all but f less its mean. It is taken off with the coefficient of least squares:
+    q over the posterior: its posterior mean is zero, whatever the constant in r, if the posterior
+    has no hole where q has mass (`diagnostics.misses`), and where q is close it is all but f less
+    its mean. It is taken off with the coefficient of least squares:
     1 if q is the posterior, about 0 if r is wild or, as without reference, zero. Deviations
     ``f − E_q f`` are what is averaged, so that single precision loses nothing.
     """
