@@ -120,7 +120,7 @@ def test_the_median_of_tau_follows_the_spectrum_down():
 
 
 @pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(), gq.likelihoods.Softmax(2)])
-@pytest.mark.parametrize("share", [0.5, 0.06])
+@pytest.mark.parametrize("share", [pytest.param(0.5, marks=pytest.mark.slow), 0.06])
 def test_unequal_classes_want_the_constant(share, likelihood):
     """A rare class beside a common one: without it, a field of mean zero calls half of all rare."""
     rng = np.random.default_rng(0)

@@ -66,6 +66,7 @@ def test_frames_are_saved_and_read(tmp_path):
     assert found.names == frames.names == ("frame1", "frame2", "frame3")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_a_folder_is_tracked_from_the_command_line(tmp_path, capsys, monkeypatch):
     frames = gq.datasets.moving_ball(3, (20, 24), missing=0.3, corrupted=None)

@@ -25,8 +25,16 @@ ALL_KERNELS = [
     gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=3),
     gq.inference.Independence(),
 ]
-FOR_SMOOTH = [kernel for kernel in ALL_KERNELS if not kernel.requires_step]
-FOR_STEPS = [kernel for kernel in ALL_KERNELS if not kernel.requires_gradient]
+
+
+def by_length(kernels):
+    """Parameters of tests; replicas take long to compile."""
+    long = gq.inference.ParallelTempering
+    return [pytest.param(k, marks=pytest.mark.slow) if isinstance(k, long) else k for k in kernels]
+
+
+FOR_SMOOTH = by_length(kernel for kernel in ALL_KERNELS if not kernel.requires_step)
+FOR_STEPS = by_length(kernel for kernel in ALL_KERNELS if not kernel.requires_gradient)
 
 
 class LogLinear(Likelihood):
@@ -214,16 +222,7 @@ def test_a_wall_that_costs_nothing_is_caught():
     assert not holds_for_step(FreeOfCharge())
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        pytest.param(kernel, marks=pytest.mark.slow)
-        if isinstance(kernel, gq.inference.ParallelTempering)
-        else kernel
-        for kernel in FOR_SMOOTH
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize("kernel", FOR_SMOOTH, ids=repr)
 def test_undefined_likelihood_is_never_entered(kernel):
     estimate, error = moments(kernel, Undefined())  # half normal: mean √(2/π), mean square 1
     assert np.all(np.abs(estimate - [np.sqrt(2 / np.pi), 1.0]) < 4 * error + 1e-3)

@@ -113,7 +113,9 @@ class SkipsThePrior(MetropolisWithinGibbs):
 
 PAIRS = [
     pytest.param("probit", MetropolisWithinGibbs(PCN()), marks=pytest.mark.slow),
-    ("probit", MetropolisWithinGibbs(Hamiltonian(), joint=True)),
+    pytest.param(
+        "probit", MetropolisWithinGibbs(Hamiltonian(), joint=True), marks=pytest.mark.slow
+    ),
     pytest.param("probit", MetropolisWithinGibbs(EllipticalSlice()), marks=pytest.mark.slow),
     pytest.param("probit", EllipticalSlice(), marks=pytest.mark.slow),
     pytest.param("probit", MetropolisWithinGibbs(PCN(), interweave=False), marks=pytest.mark.slow),

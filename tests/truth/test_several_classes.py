@@ -112,7 +112,7 @@ LIKELIHOODS = {
 }
 GAMMA = {"softmax": 0.5, "probit": 0.5, "level set": 0.7}
 PAIRS = [
-    ("softmax", Hamiltonian(), 1500),
+    slow("softmax", Hamiltonian(), 1500),
     slow("softmax", Hamiltonian(reference=Laplace()), 1500),
     slow("probit", Hamiltonian(reference=ExpectationPropagation()), 1500),
     slow("probit", Hamiltonian(), 1500),
