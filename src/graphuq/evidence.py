@@ -17,7 +17,7 @@ from graphuq.arrays import Array
 from graphuq.criteria import SeriesField, against_the_rest, of_two_classes
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
-from graphuq.inference.base import with_dtype
+from graphuq.inference.base import quickly_compiled, with_dtype
 from graphuq.inference.expectation_propagation import (
     ExpectationPropagation,
     log_evidence,
@@ -385,7 +385,7 @@ class _Search:
         return Target(SeriesField(rows, scale, std.modes, std.tail), likelihood, labels)
 
 
-@eqx.filter_jit
+@quickly_compiled
 def _evidence_and_gradient(
     target: Target, damping: Array, near: tuple[Array, Array]
 ) -> tuple[Array, Any, tuple[Array, Array], Array]:

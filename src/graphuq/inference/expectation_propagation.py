@@ -4,7 +4,6 @@ import math
 import time
 from typing import Any, ClassVar, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +11,7 @@ from jaxtyping import Array, Float
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import LeadField, LowRankField, covariances_at, of_one_class
-from graphuq.inference.base import Approximation, Gaussian, SiteTarget, with_dtype
+from graphuq.inference.base import Approximation, Gaussian, SiteTarget, quickly_compiled, with_dtype
 from graphuq.likelihoods import Probit, Softmax
 from graphuq.target import Target, in_steps
 
@@ -73,7 +72,7 @@ class ExpectationPropagation(Approximation):
             prepared = _by_pairs(target) if several else in_steps(target)
             target = with_dtype(prepared, jnp.float64)
             for damping in DAMPINGS:
-                sites, n_sweeps, change = settle(
+                sites, n_sweeps, change = _settle(
                     target, jnp.asarray(damping), self.max_sweeps, jnp.asarray(self.tolerance)
                 )
                 if float(change) <= self.tolerance:
@@ -129,7 +128,7 @@ def _by_pairs(target: Any) -> Target:
     return Target(leads, pairs, np.ones(len(target.labels) * (leads.n_classes - 1)))
 
 
-@eqx.filter_jit
+@quickly_compiled
 def _answer(target: Any, sites: tuple[Array, Array]) -> tuple[Any, Array, Array]:
     """The field given the sites, label means at the labels, and the evidence."""
     conditioned = target.field.condition(*sites)
@@ -173,7 +172,6 @@ def _tilted_label_mean(target: Any, mean: Array, variance: Array) -> Array:
     return jnp.tanh((log_mass(1.0) - log_mass(-1.0)) / 2)
 
 
-@eqx.filter_jit
 def settle(
     target: Any,
     damping: Array,
@@ -236,6 +234,9 @@ def settle(
     sites, after, n_sweeps, change, _, _ = jax.lax.while_loop(unsettled, sweep, start)
     change = jnp.where(jnp.isnan(after.mean).any(), jnp.inf, change)
     return (sites[0], sites[1]), n_sweeps, change
+
+
+_settle = quickly_compiled(settle)
 
 
 class _Sweep(NamedTuple):
