@@ -2,10 +2,12 @@
 
 White are the coefficients ξ of the series, of several classes one class after the other, and after
 them one coordinate w for each number that is learnt (`graphuq.hyperparameters`):
-``u_L = Q_L (s(θ(w)) ξ)``. ξ and θ are independent a priori, the non-centred form
+``u_L = Q_L (s(θ(w)) ξ)``. A tail adds J coefficients (`graphuq.field.coefficients`):
+``u_L = Q_L (s(θ) ξ) + C (s̄(θ) ξ')``. ξ and θ are independent a priori, the non-centred form
 (Papaspiliopoulos, Roberts & Sköld 2007; Chen, (7) and (8)).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -15,11 +17,10 @@ import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
 from graphuq.arrays import Array
-from graphuq.errors import IncompatibleParts
-from graphuq.field import Field
+from graphuq.field import Field, TailAtLabelled
 from graphuq.hyperparameters import Quantile, Steps, is_learnt
 from graphuq.likelihoods import Likelihood
-from graphuq.priors import Modes, Prior
+from graphuq.priors import Modes, Prior, SpectralStd
 from graphuq.spectrum import Spectrum
 from graphuq.target import Target
 
@@ -55,8 +56,8 @@ class HierarchicalTarget(eqx.Module):
 
     Attributes
     ----------
-    rows : array, shape (J, L)
-        Rows of the eigenvectors at the nodes that the likelihood sees.
+    rows : array, shape (J, L) or (J, L + J)
+        Rows of the eigenvectors at the nodes that the likelihood sees; with a tail, after them C.
     scale : array, shape (J,)
         Node scale there.
     modes : Modes
@@ -92,25 +93,23 @@ class HierarchicalTarget(eqx.Module):
         Raises
         ------
         IncompatibleParts
-            If the spectrum has a tail.
+            If the spectrum has a tail, and there are too many such nodes.
         """
-        if spectrum.tail is not None:
-            raise IncompatibleParts(
-                "hyperparameters can be learnt on a spectrum without a tail only; compute it with "
-                "tail=False"
-            )
         modes = prior.modes(spectrum)
         n_kept = int(np.flatnonzero(modes.present)[-1]) + 1
+        rows = spectrum.eigenvectors[nodes, :n_kept]
+        if spectrum.tail is not None:
+            rows = np.hstack([rows, TailAtLabelled.of(rows).root])
         modes = Modes(
             modes.eigenvalues[:n_kept],
             modes.present[:n_kept],
             modes.energy[:n_kept],
-            None,
-            0.0,
+            modes.tail,
+            modes.tail_energy,
             modes.n_nodes,
         )
         n_fields = likelihood.n_fields
-        learnt, begin = [], n_kept * n_fields
+        learnt, begin = [], rows.shape[1] * n_fields
         for part in (prior, likelihood):
             for name, law in part.learnt.items():
                 size = prior.n_values(name, n_kept) if part is prior else None
@@ -120,7 +119,7 @@ class HierarchicalTarget(eqx.Module):
                     learnt.append(Learnt(name, part is prior, begin, size, k, quantile))
                     begin += size or 1
         return HierarchicalTarget(
-            rows=spectrum.eigenvectors[nodes, :n_kept],
+            rows=rows,
             scale=spectrum.node_scale[nodes],
             modes=modes,
             prior=_filled(prior, dict.fromkeys(prior.learnt, np.nan)),
@@ -132,8 +131,13 @@ class HierarchicalTarget(eqx.Module):
 
     @property
     def n_modes(self) -> int:
-        """Coefficients of the series."""
+        """Coefficients of the series, those of the tail at the labelled nodes included."""
         return int(self.rows.shape[1])
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether some are of the tail."""
+        return self.n_modes > len(self.modes.eigenvalues)
 
     @property
     def n_coefficients(self) -> int:
@@ -165,10 +169,29 @@ class HierarchicalTarget(eqx.Module):
 
     def std(self, white: Float[Array, " n"]) -> Float[Array, "*K L"]:
         """Standard deviations of the series at a point, of each class where it has its own."""
+        return self._by_class(lambda of_class: self._along(self._std_of(white, of_class)))
+
+    def tail_std(self, white: Float[Array, " n"]) -> Float[Array, "*K"]:
+        """s̄ at a point, of each class where it has its own."""
+        return self._by_class(lambda of_class: jnp.asarray(self._std_of(white, of_class).tail))
+
+    def log_std(self, white: Float[Array, " n"], of_class: int | None) -> Float[Array, " L"]:
+        """Logarithms of the standard deviations, 0 of modes that take no part."""
+        return self._along(self.prior_of(white, of_class).log_std_of(self.modes))
+
+    def _std_of(self, white: Float[Array, " n"], of_class: int | None) -> SpectralStd:
+        return self.prior_of(white, of_class).std_of(self.modes)
+
+    def _along(self, std: SpectralStd) -> Float[Array, " L"]:
+        """For each coefficient."""
+        n_more = self.n_modes - len(self.modes.eigenvalues)
+        modes = jnp.asarray(std.modes)
+        return jnp.append(modes, jnp.full(n_more, std.tail, modes.dtype)) if n_more else modes
+
+    def _by_class(self, of: Callable[[int | None], Array]) -> Array:
         if any(part.of_class is not None for part in self.learnt):
-            priors = [self.prior_of(white, k) for k in range(self.n_fields)]
-            return jnp.stack([prior.std_of(self.modes).modes for prior in priors])
-        return jnp.asarray(self.prior_of(white).std_of(self.modes).modes)
+            return jnp.stack([of(k) for k in range(self.n_fields)])
+        return of(None)
 
     def white_coefficients(self, white: Float[Array, " n"]) -> Float[Array, "*K L"]:
         """ξ, of several classes in rows."""
@@ -176,7 +199,7 @@ class HierarchicalTarget(eqx.Module):
         return xi.reshape(self.n_fields, self.n_modes) if self.n_fields > 1 else xi
 
     def coefficients(self, white: Float[Array, " n"]) -> Float[Array, " m"]:
-        """``s(θ) ξ``: those of the eigenvectors, one class after the other."""
+        """``s(θ) ξ``: those of the eigenvectors and the tail, one class after the other."""
         xi = self.white_coefficients(white)
         return (jnp.broadcast_to(self.std(white), xi.shape) * xi).ravel()
 

@@ -14,6 +14,7 @@ from graphuq.field import (
     Field,
     LabelledField,
     NodeField,
+    coefficient_field_with_tail,
     columns_field,
     labelled_field,
     series_field,
@@ -78,11 +79,6 @@ class Posterior:
             raise IncompatibleParts(
                 f"per_class=True wants several classes and a prior to learn, and there are "
                 f"{self.likelihood} and {self.prior}; leave it out"
-            )
-        if not solved and self.learnt and self.spectrum.tail is not None:
-            raise IncompatibleParts(
-                f"{', '.join(self.learnt)} can be learnt on a spectrum without a tail only; "
-                "compute it with tail=False"
             )
         n_nodes = (
             self.spectrum.graph.n_nodes
@@ -169,6 +165,8 @@ class Posterior:
             if self.has_series:  # of all nodes alike
                 return CoefficientField.of(self.spectrum, np.arange(0), self.series.n_modes)
             assert isinstance(self.target, HierarchicalTarget)
+            if self.target.has_tail:
+                return coefficient_field_with_tail(self.spectrum, self.seen_nodes)
             return CoefficientField.of(self.spectrum, self.seen_nodes, self.target.n_modes)
         if isinstance(self.spectrum, Columns):
             return columns_field(self.spectrum)

@@ -354,7 +354,7 @@ def _in_coefficients(draws: Draws, target: HierarchicalTarget) -> Draws:
     """Draws of the series' coefficients, and of the hyperparameters."""
     with jax.enable_x64(True):
         white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
-        coefficients, values = _unwhitened(with_dtype(target, jnp.float64), white)
+        coefficients, values, tail = _unwhitened(with_dtype(target, jnp.float64), white)
     shape = draws.white.shape[:2]
     return dataclasses.replace(
         draws,
@@ -363,12 +363,16 @@ def _in_coefficients(draws: Draws, target: HierarchicalTarget) -> Draws:
             name: np.asarray(value).reshape(*shape, *value.shape[1:])
             for name, value in values.items()
         },
+        tail_std=np.asarray(tail).reshape(*shape, *tail.shape[1:]) if target.has_tail else None,
     )
 
 
 @eqx.filter_jit
 def _unwhitened(target: HierarchicalTarget, white: jax.Array | np.ndarray) -> Any:
-    return jax.vmap(lambda x: (target.coefficients(x), target.values(x)))(jnp.asarray(white))
+    def parts(x: Any) -> Any:
+        return target.coefficients(x), target.values(x), target.tail_std(x)
+
+    return jax.vmap(parts)(jnp.asarray(white))
 
 
 def _without_noise(draws: Draws, target: Target) -> Draws:

@@ -202,6 +202,8 @@ def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Da
         "log_likelihood": (("chain", "draw"), draws.log_likelihood),
         "acceptance_rate": (("chain", "draw"), draws.acceptance),
     }
+    if draws.tail_std is not None:
+        stats["tail_std"] = (("chain", "draw", "class")[: draws.tail_std.ndim], draws.tail_std)
     reference = {}
     if draws.reference is not None:
         stats["log_ratio"] = (("chain", "draw"), draws.log_ratio)
@@ -283,6 +285,7 @@ def answer_from(tree: xr.DataTree) -> Draws | Gaussian | Point:
             for name, values in tree["posterior"].data_vars.items()
             if str(name).startswith(HYPERPARAMETER)
         },
+        tail_std=stats["tail_std"].to_numpy() if "tail_std" in stats else None,
     )
 
 

@@ -129,14 +129,17 @@ HIERARCHICAL = {
 }
 
 
-def hierarchical_ranks(simulated, assumed, kernel, n_runs=300):
-    """Ranks of u at two nodes, τ, α and M (ties broken at random), all drawn from their priors."""
+def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
+    """Ranks of u at two nodes, τ, α and, without tail, M (ties broken at random).
+
+    All drawn from their priors.
+    """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail=tail)
     prior = gq.priors.Matern(
         tau=gq.LogUniform(0.1, 1.0),
         alpha=gq.Gamma(4.0, 2.0),
-        truncation=gq.DiscreteUniform(3, N_EIGENPAIRS),
+        truncation=None if tail else gq.DiscreteUniform(3, N_EIGENPAIRS),
     )
     q = spectrum.eigenvectors
     rng = np.random.default_rng(0)
@@ -145,9 +148,13 @@ def hierarchical_ranks(simulated, assumed, kernel, n_runs=300):
         tau, alpha = np.exp(rng.uniform(np.log(0.1), 0.0)), rng.gamma(4.0, 0.5)
         m = int(rng.integers(3, N_EIGENPAIRS + 1))
         variances = (spectrum.eigenvalues + tau**2) ** -alpha
-        variances[0], variances[m:] = 0.0, 0.0
-        std = np.sqrt(N_NODES * variances / variances.sum())
-        u = q @ (std * rng.normal(size=N_EIGENPAIRS))
+        of_tail = (spectrum.tail + tau**2) ** -alpha if tail else 0.0
+        variances[0] = 0.0
+        variances[m if not tail else N_EIGENPAIRS :] = 0.0
+        total = variances.sum() + (N_NODES - N_EIGENPAIRS) * of_tail
+        u = q @ (np.sqrt(N_NODES / total * variances) * rng.normal(size=N_EIGENPAIRS))
+        rest = rng.normal(size=N_NODES)
+        u += np.sqrt(N_NODES / total * of_tail) * (rest - q @ (q.T @ rest))
         labels = simulate_labels(simulated, u[LABELLED], rng).astype(float)
         posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [1, 1, 1, 1, -1])
         object.__setattr__(posterior, "labels", labels)
@@ -155,9 +162,11 @@ def hierarchical_ranks(simulated, assumed, kernel, n_runs=300):
             posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=40, seed=len(found)
         )
         draws = result.hyperparameters
-        at_nodes = q[NODES] @ result.draws.white[0].T
-        values = np.stack([*at_nodes, draws["tau"][0], draws["alpha"][0], draws["truncation"][0]])
-        truth = np.array([*u[NODES], tau, alpha, m])[:, None]
+        values = [*result.latent_draws(NODES), draws["tau"][0], draws["alpha"][0]]
+        truth = [*u[NODES], tau, alpha]
+        if not tail:
+            values, truth = [*values, draws["truncation"][0]], [*truth, m]
+        values, truth = np.stack(values), np.array(truth)[:, None]
         noise = 1e-6 * rng.uniform(size=(2, *values.shape))
         found.append((values + noise[0] < truth + noise[1][:, :1]).sum(axis=1))
     return np.array(found)

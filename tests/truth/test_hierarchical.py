@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 
 import graphuq as gq
 from conftest import random_adjacency
@@ -189,13 +189,129 @@ def test_label_means_under_learnt_spectra(prior):
     assert np.all(np.abs(result.label_mean[nodes] - expected) < 4 * error)
 
 
+@functools.cache
+def with_tail(n_classes):
+    """A posterior whose spectrum has a tail; several classes have a prior each."""
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS, tail=True
+    )
+    prior = gq.priors.Matern(tau=TAU, alpha=ALPHA)
+    if n_classes == 2:
+        return gq.Posterior(spectrum, prior, gq.likelihoods.Probit(NOISE), LABELLED, LABELS)
+    softmax = gq.likelihoods.Softmax(noise_std=0.5, n_classes=n_classes)
+    return gq.Posterior(spectrum, prior, softmax, LABELLED, [0, 1, 2], per_class=True)
+
+
+def simulated_with_tail(n, rng):
+    """Fields at all nodes from the prior: τ and α, and u."""
+    values, q = eigenpairs()
+    tau, alpha = (law.law.rvs(size=n, random_state=rng) for law in (TAU, ALPHA))
+    spectrum = with_tail(2).spectrum
+    eigenvalues = np.append(values[1:], spectrum.tail)
+    variances = (eigenvalues + tau[:, None] ** 2) ** -alpha[:, None]
+    counts = np.append(np.ones(N_PAIRS - 1), N_NODES - N_PAIRS)
+    std = np.sqrt(variances * N_NODES / (variances @ counts)[:, None])
+    rest = rng.normal(size=(n, N_NODES))
+    rest -= (rest @ q) @ q.T
+    return tau, (std[:, :-1] * rng.normal(size=(n, N_PAIRS - 1))) @ q[:, 1:].T + std[:, -1:] * rest
+
+
+def expectation(weights, values):
+    """Weighted mean of each column, and its simulation error."""
+    mean = weights @ values / weights.sum()
+    residuals = weights[:, None] * (values - mean)
+    return mean, np.sqrt((residuals**2).sum(axis=0)) / weights.sum()
+
+
+def test_a_tail_whose_prior_is_learnt():
+    """Against draws of hyperparameters and field from the prior, weighed by the likelihood."""
+    n, rng = 400_000, np.random.default_rng(1)
+    tau, u = simulated_with_tail(n, rng)
+    gamma = NOISE.law.rvs(size=n, random_state=rng)
+    margins = LABELS * u[:, LABELLED] / gamma[:, None]
+    weights = stats.norm.cdf(margins).prod(axis=1)
+    result = gq.infer(with_tail(2), n_samples=800, n_chains=32, thin=5, seed=3)
+    learnt = result.hyperparameters
+
+    label, error = expectation(weights, np.sign(u))
+    error = np.hypot(result.label_mcse, error)
+    assert error.max() < 0.02
+    assert np.all(np.abs(result.label_mean - label) < 4 * error)
+    for name, truth in (("tau", tau), ("noise_std", gamma)):
+        mean, error = expectation(weights, truth[:, None])
+        chains = learnt[name].mean(axis=1)
+        error = np.hypot(error, chains.std(ddof=1) / np.sqrt(len(chains)))
+        assert np.all(np.abs(chains.mean() - mean) < 4 * error)
+    # Moments of u, by summaries and by draws completed at each node, whose error is larger.
+    drawn = result.latent_draws(np.arange(N_NODES)).reshape(N_NODES, 32, -1)
+    summed = result.latent_mean, result.latent_mean**2 + result.latent_std**2
+    for power in (1, 2):
+        mean, error = expectation(weights, u**power)
+        chains = (drawn**power).mean(axis=2)
+        error = np.hypot(error, chains.std(axis=1, ddof=1) / np.sqrt(32))
+        assert np.all(np.abs(chains.mean(axis=1) - mean) < 4 * error)
+        assert np.all(np.abs(summed[power - 1] - mean) < 4 * error)
+
+
+def test_a_tail_of_each_class_whose_prior_is_learnt():
+    n, rng = 200_000, np.random.default_rng(2)
+    u = np.stack([simulated_with_tail(n, rng)[1] for _ in range(3)], axis=2)
+    sharp = u[:, LABELLED] * (np.pi / np.sqrt(6) / 0.5)
+    chances = np.exp(sharp - logsumexp(sharp, axis=2, keepdims=True))
+    weights = chances[:, [0, 1, 2], [0, 1, 2]].prod(axis=1)
+    result = gq.infer(with_tail(3), n_samples=600, n_chains=16, thin=5, seed=4)
+    assert result.draws.tail_std.shape == (16, 600, 3)
+    for k in range(3):
+        share, error = expectation(weights, (u.argmax(axis=2) == k).astype(float))
+        error = np.hypot(result.label_mcse[:, k], error)
+        assert error.max() < 0.02
+        assert np.all(np.abs(result.class_probabilities[:, k] - share) < 4 * error)
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_learnt_tail_is_stored(n_classes, tmp_path):
+    result = gq.infer(with_tail(n_classes), n_samples=20, n_chains=2, n_warmup=20, seed=0)
+    result.save(tmp_path / "result.nc")
+    again = gq.load(tmp_path / "result.nc")
+    np.testing.assert_array_equal(again.draws.tail_std, result.draws.tail_std)
+    nodes = np.arange(N_NODES)
+    np.testing.assert_array_equal(again.latent_draws(nodes), result.latent_draws(nodes))
+    np.testing.assert_array_equal(again.credible_interval(0.9), result.credible_interval(0.9))
+
+
+@pytest.mark.parametrize("n_labels", [3, 12])  # fewer than eigenpairs, and more
+def test_the_tail_given_a_draw_has_the_law_of_the_prior(n_labels):
+    """Of a draw from the prior, u has the covariance ``Q s² Qᵀ + s̄² (I − Q Qᵀ)``."""
+    spectrum = with_tail(2).spectrum
+    q, scale = spectrum.eigenvectors, spectrum.node_scale
+    nodes = np.random.default_rng(5).permutation(N_NODES)[:n_labels]
+    field = gq.field.coefficient_field_with_tail(spectrum, nodes)
+    s, s_tail = np.linspace(0.5, 2.0, N_PAIRS), 0.7
+    std = np.append(s, np.full(n_labels, s_tail))
+    loadings = field.loadings(q)
+    rest = s_tail * field.conditional_std(q, loadings)
+    rest[nodes] = 0.0
+    loadings = scale[:, None] * loadings
+    loadings[nodes] = field.labelled_loadings
+    found = (loadings * std**2) @ loadings.T
+    expected = (q * s**2) @ q.T + s_tail**2 * (np.eye(N_NODES) - q @ q.T)
+    expected *= np.outer(scale, scale)
+    np.testing.assert_allclose(np.diag(found) + (scale * rest) ** 2, np.diag(expected), atol=1e-12)
+    # Between labelled nodes and all others the mean given the draw says all there is to say.
+    np.testing.assert_allclose(found[nodes], expected[nodes], atol=1e-12)
+
+
+def test_a_tail_of_many_labels_is_refused():
+    with pytest.raises(IncompatibleParts, match="at most 2000 nodes"):
+        gq.field.TailAtLabelled.of(np.zeros((2001, 3)))
+
+
 def test_what_cannot_be_learnt_is_refused():
     spectrum = gq.laplacian_spectrum(
         gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS, tail=True
     )
-    prior, likelihood = gq.priors.Matern(tau=TAU), gq.likelihoods.Probit()
-    with pytest.raises(IncompatibleParts, match="tau can be learnt on a spectrum without a tail"):
-        gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
+    prior = gq.priors.Matern(tau=TAU)
     learnt = posterior("probit")
     with pytest.raises(IncompatibleParts, match="learns no hyperparameter"):
         gq.infer(learnt, gq.inference.ExpectationPropagation())

@@ -1,8 +1,12 @@
 """The Gaussian field at the labelled nodes, and the law of the rest."""
 
 from graphuq.field.base import ClassField, Field, NodeField, NoisyField, of_one_class
-from graphuq.field.labelled import (
+from graphuq.field.coefficients import (
     CoefficientField,
+    TailAtLabelled,
+    coefficient_field_with_tail,
+)
+from graphuq.field.labelled import (
     Conditioned,
     LabelledField,
     LowRankField,
@@ -23,7 +27,9 @@ __all__ = [
     "LowRankField",
     "NodeField",
     "NoisyField",
+    "TailAtLabelled",
     "TailField",
+    "coefficient_field_with_tail",
     "columns_field",
     "covariances_at",
     "labelled_field",

@@ -166,31 +166,6 @@ class LowRankField(LabelledField):
         )
 
 
-class CoefficientField(LowRankField):
-    """The series in its own coefficients, which are known in every draw: nothing is left open."""
-
-    @staticmethod
-    def of(spectrum: Spectrum, nodes: np.ndarray, n_modes: int) -> "CoefficientField":
-        """With the rows of its labelled nodes, if they are to be told from others."""
-        n_pairs = spectrum.n_eigenpairs
-        return CoefficientField(
-            factor=spectrum.node_scale[nodes, None] * spectrum.eigenvectors[nodes, :n_modes],
-            coefficient_map=np.eye(n_pairs, n_modes),
-            mode_variance=np.zeros(n_pairs),
-            tail_std=0.0,
-        )
-
-    def loadings(self, rows: Float[np.ndarray, "B L"]) -> Float[np.ndarray, "B r"]:
-        """The rows themselves."""
-        return rows[:, : self.dimension].copy()
-
-    def conditional_std(
-        self, rows: Float[np.ndarray, "B L"], loadings: Float[np.ndarray, "B r"] | None = None
-    ) -> Float[np.ndarray, " B"]:
-        """None."""
-        return np.zeros(len(rows))
-
-
 class TailField(LabelledField):
     """``u_L = s̄ x + V (√t − s̄)(Vᵀ x)`` times the node scale: a tail and more labels than modes."""
 

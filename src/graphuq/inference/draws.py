@@ -38,6 +38,9 @@ class Draws:
         Wall time of warm-up and sampling, compilation included.
     hyperparameters : dict of str to numpy.ndarray, shape (C, S) or (C, S, m)
         Draws of what was learnt beside the field.
+    tail_std : numpy.ndarray, shape (C, S) or (C, S, K), or None
+        s̄ of each draw, and class where each has its own, where a tail's is learnt: the field's
+        deviation given a draw is in units of it.
     block_acceptance : numpy.ndarray, shape (C, S, b), or None
     block_step_sizes : numpy.ndarray, shape (b,), or None
         Acceptance and step size of each block, where a step moves several in turn; the first
@@ -55,6 +58,7 @@ class Draws:
     reference: Gaussian | None = None
     log_ratio: Float[np.ndarray, "C S"] | None = None
     hyperparameters: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    tail_std: Float[np.ndarray, "C S *K"] | None = None
     block_acceptance: Float[np.ndarray, "C S b"] | None = None
     block_step_sizes: Float[np.ndarray, " b"] | None = None
 
@@ -68,6 +72,13 @@ class Draws:
         """Kept draws a chain S."""
         return int(self.white.shape[1])
 
+    @property
+    def units(self) -> Float[np.ndarray, "CS #K"]:
+        """What the field's deviation given each draw, of each class, is in: s̄, or 1."""
+        if self.tail_std is None:
+            return np.ones((self.n_chains * self.n_samples, 1))
+        return self.tail_std.reshape(self.n_chains * self.n_samples, -1)
+
     def first(self, n_samples: int) -> "Draws":
         """The first so many draws of each chain."""
         return dataclasses.replace(
@@ -80,6 +91,7 @@ class Draws:
             if self.block_acceptance is None
             else self.block_acceptance[:, :n_samples],
             hyperparameters={k: v[:, :n_samples] for k, v in self.hyperparameters.items()},
+            tail_std=None if self.tail_std is None else self.tail_std[:, :n_samples],
         )
 
 

@@ -251,9 +251,7 @@ def _walk_with_field_held(
     w = state.white[part.coordinates]
     noise = jax.random.normal(key_move, w.shape, w.dtype)
     moved = state.white.at[part.coordinates].set(jnp.sqrt(1 - step**2) * w + step * noise)
-    now, new = (
-        target.prior_of(at, part.of_class).log_std_of(target.modes) for at in (state.white, moved)
-    )
+    now, new = (target.log_std(at, part.of_class) for at in (state.white, moved))
     owned = slice(0, target.n_coefficients)
     if part.of_class is not None:
         owned = slice(part.of_class * target.n_modes, (part.of_class + 1) * target.n_modes)

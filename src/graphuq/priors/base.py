@@ -161,10 +161,7 @@ class Prior(eqx.Module):
         # no gradient where it underflows.
         largest = xp.max(xp.where(present, logs, -xp.inf))
         relative = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0) / 2), 0.0)
-        tail: Any = 0.0
-        if modes.tail is not None:
-            at = xp.asarray([modes.tail], dtype=modes.eigenvalues.dtype)
-            tail = xp.exp((self.log_variances(at)[0] - largest) / 2)
+        tail = xp.exp((self.log_tail_variance(modes) - largest) / 2)
         energy = relative**2 @ modes.energy + tail**2 * modes.tail_energy
         scale = xp.sqrt(modes.n_nodes / energy)
         return SpectralStd(scale * relative, scale * tail)
@@ -177,19 +174,27 @@ class Prior(eqx.Module):
         kept: Bool[Array, " L"] = of_kind(modes.eigenvalues).arange(len(modes.present)) < truncation
         return modes.present & kept
 
-    def log_std_of(self, modes: Modes) -> Float[Array, " L"]:
-        """Logarithm of the modes' standard deviations, where they take part; 0 elsewhere.
+    def log_tail_variance(self, modes: Modes) -> Any:
+        """Log variance that stands for all eigenvectors left out, up to the same constant."""
+        if modes.tail is None:
+            return -np.inf
+        at = of_kind(modes.eigenvalues).asarray([modes.tail], dtype=modes.eigenvalues.dtype)
+        return self.log_variances(at)[0]
 
-        Without tail. Finite where the deviation itself underflows.
+    def log_std_of(self, modes: Modes) -> SpectralStd:
+        """Logarithms of the standard deviations; 0 of modes that take no part.
+
+        Finite where the deviation itself underflows, but for a tail that is not there.
         """
         xp = of_kind(modes.eigenvalues)
         present = self.taking_part(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
         largest = xp.max(xp.where(present, logs, -xp.inf))
+        tail = self.log_tail_variance(modes) - largest
         shares = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0)), 0.0)
-        scale = xp.log(modes.n_nodes / (shares @ modes.energy))
-        result: Float[Array, " L"] = xp.where(present, (logs - largest + scale) / 2, 0.0)
-        return result
+        energy = shares @ modes.energy + xp.exp(tail) * modes.tail_energy
+        scale = xp.log(modes.n_nodes / energy)
+        return SpectralStd(xp.where(present, (logs - largest + scale) / 2, 0.0), (tail + scale) / 2)
 
     def spectral_std(self, spectrum: Spectrum) -> SpectralStd:
         """Standard deviation of each coefficient of the series.

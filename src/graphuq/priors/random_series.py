@@ -3,7 +3,6 @@
 import dataclasses
 
 import equinox as eqx
-import numpy as np
 from jaxtyping import Float
 
 from graphuq.arrays import Array, of_kind
@@ -104,18 +103,15 @@ class RandomSeries(Prior):
         result: Float[Array, " n"] = -self.exponent * xp.log(eigenvalues) - xp.log(self.scale)
         return result
 
-    def log_std_of(self, modes: Modes) -> Float[Array, " L"]:
+    def log_std_of(self, modes: Modes) -> SpectralStd:
         """Half the log variances, where modes take part."""
-        xp = of_kind(modes.eigenvalues)
         logs = self.log_variances(modes.eigenvalues) / 2
-        result: Float[Array, " L"] = xp.where(self.taking_part(modes), logs, 0.0)
-        return result
+        present = self.taking_part(modes)
+        tail = self.log_tail_variance(modes) / 2
+        return SpectralStd(of_kind(modes.eigenvalues).where(present, logs, 0.0), tail)
 
     def std_of(self, modes: Modes) -> SpectralStd:
         """As they are: the scale is c's part."""
-        xp = of_kind(modes.eigenvalues)
-        std = xp.where(self.taking_part(modes), xp.exp(self.log_std_of(modes)), 0.0)
-        if modes.tail is None:
-            return SpectralStd(std, 0.0)
-        at = xp.asarray([modes.tail], dtype=np.asarray(modes.eigenvalues).dtype)
-        return SpectralStd(std, xp.exp(self.log_variances(at)[0] / 2))
+        xp, logs = of_kind(modes.eigenvalues), self.log_std_of(modes)
+        std = xp.where(self.taking_part(modes), xp.exp(logs.modes), 0.0)
+        return SpectralStd(std, xp.exp(logs.tail))

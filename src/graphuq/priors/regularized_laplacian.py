@@ -1,6 +1,5 @@
 """The regularised Laplacian of Zhu, Lafferty and Ghahramani."""
 
-import numpy as np
 from jaxtyping import Float
 
 from graphuq.arrays import Array, of_kind
@@ -59,15 +58,12 @@ class RegularizedLaplacian(Prior):
         logs: Float[Array, " n"] = -xp.log(self.beta) - xp.log(eigenvalues + self.shift)
         return logs
 
-    def log_std_of(self, modes: Modes) -> Float[Array, " L"]:
+    def log_std_of(self, modes: Modes) -> SpectralStd:
         """Half the log variances, as they are."""
-        return self.log_variances(modes.eigenvalues) / 2
+        logs = self.log_variances(modes.eigenvalues) / 2
+        return SpectralStd(logs, self.log_tail_variance(modes) / 2)
 
     def std_of(self, modes: Modes) -> SpectralStd:
         """As they are: the size is β's part."""
-        xp = of_kind(modes.eigenvalues)
-        std = xp.exp(self.log_std_of(modes))
-        if modes.tail is None:
-            return SpectralStd(std, 0.0)
-        at = xp.asarray([modes.tail], dtype=np.asarray(modes.eigenvalues).dtype)
-        return SpectralStd(std, xp.exp(self.log_variances(at)[0] / 2))
+        xp, logs = of_kind(modes.eigenvalues), self.log_std_of(modes)
+        return SpectralStd(xp.exp(logs.modes), xp.exp(logs.tail))

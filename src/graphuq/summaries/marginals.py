@@ -28,7 +28,7 @@ def latent_draws(
     with jax.enable_x64(True):
         mean, std = conditional_moments(field, white, rows)
     noise = np.random.default_rng(seed).normal(size=mean.shape)
-    completed: Float[np.ndarray, "B S *K"] = mean + _along(std, mean.ndim) * noise
+    completed: Float[np.ndarray, "B S *K"] = mean + _deviations(std, draws.units, mean.ndim) * noise
     return completed
 
 
@@ -51,7 +51,8 @@ def soft_label_mean(
     with jax.enable_x64(True):
         for part in slices(len(out), BLOCK_ELEMENTS // len(white)):
             mean, std = conditional_moments(field, white, rows[part])
-            out[part] = soft_labels(likelihood, mean, std[:, None]).mean(axis=1)
+            spread = _deviations(std, answer.units, 2)
+            out[part] = soft_labels(likelihood, mean, spread).mean(axis=1)
     return out
 
 
@@ -75,9 +76,12 @@ def _share_of_plus(likelihood: Likelihood, mean: Any, variance: Any) -> Any:
     return jax.nn.sigmoid(plus - minus)
 
 
-def _along(std: Float[np.ndarray, " B"], n_axes: int) -> np.ndarray:
-    """With further axes of length one."""
-    return std.reshape(-1, *[1] * (n_axes - 1))
+def _deviations(
+    std: Float[np.ndarray, " B"], units: Float[np.ndarray, "S #K"], n_axes: int
+) -> Float[np.ndarray, "B S *K"]:
+    """Of nodes given each draw, by class where there are such."""
+    deviations: np.ndarray = std[:, None, None] * units
+    return deviations[:, :, 0] if n_axes == 2 else deviations
 
 
 @singledispatch
@@ -116,7 +120,8 @@ def _(
     answer: Draws, field: LabelledField | ClassField, rows: Rows, probability: float
 ) -> Float[np.ndarray, "B *K 2"]:
     white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
-    white = white[:: max(1, -(-len(white) // QUANTILE_DRAWS))]
+    stride = max(1, -(-len(white) // QUANTILE_DRAWS))
+    white, units = white[::stride], answer.units[::stride]
     scores = ndtri((np.arange(len(white)) + 0.5) / len(white))
     np.random.default_rng(0).shuffle(scores)
     tails = [(1 - probability) / 2, (1 + probability) / 2]
@@ -127,6 +132,6 @@ def _(
     with jax.enable_x64(True):
         for part in slices(len(out), BLOCK_ELEMENTS // n_numbers):
             mean, std = conditional_moments(field, white, rows[part])
-            completed = mean + _along(std, mean.ndim) * scores
+            completed = mean + _deviations(std, units, mean.ndim) * scores
             out[part] = np.moveaxis(np.quantile(completed, tails, axis=1), 0, -1)
     return out

@@ -42,7 +42,7 @@ def summarize(answer: Draws | Gaussian | Point, field: ClassField, rows: Rows) -
 @summarize.register
 def _(answer: Draws, field: ClassField, rows: Rows) -> NodeSummaries:
     present = answer.hyperparameters.get("n_classes")
-    return _by_need(field, answer.white, present, rows)
+    return _by_need(field, answer.white, present, rows, answer.tail_std)
 
 
 @summarize.register
@@ -57,15 +57,16 @@ def _by_need(
     white: Float[np.ndarray, "C S n"],
     present: Float[np.ndarray, "C S"] | None,
     rows: Rows,
+    units: Float[np.ndarray, "C S *K"] | None = None,
 ) -> NodeSummaries:
     """Of many nodes, most are all but certain: those from a few draws, the others from more."""
     n_numbers = len(rows.scale) * white.shape[0] * white.shape[1] * field.n_classes
     if n_numbers <= MANY_NUMBERS:
-        return _summaries(_Averages(field, white, present), rows)
-    found = _summaries(_Averages(field, white, present, FEW_DRAWS), rows)
+        return _summaries(_Averages(field, white, present, units), rows)
+    found = _summaries(_Averages(field, white, present, units, FEW_DRAWS), rows)
     unsure = np.flatnonzero(found.label_mcse.max(axis=1) > ENOUGH)
     if len(unsure):
-        again = _summaries(_Averages(field, white, present, MOST_DRAWS), rows[unsure])
+        again = _summaries(_Averages(field, white, present, units, MOST_DRAWS), rows[unsure])
         for name, values in vars(found).items():
             values[unsure] = getattr(again, name)
     return found
@@ -94,10 +95,14 @@ class _Averages:
         field: ClassField,
         white: Float[np.ndarray, "C S n"],
         present: Float[np.ndarray, "C S"] | None,
+        units: Float[np.ndarray, "C S *K"] | None = None,
         most_draws: int | None = None,
     ) -> None:
         self.field = field
         n_chains, n_samples = white.shape[:2]
+        units = np.ones((1, 1, 1)) if units is None else units.reshape(n_chains, n_samples, -1)
+        units = np.broadcast_to(units, (n_chains, n_samples, field.n_classes))
+        self.mean_square = (units**2).mean(axis=(0, 1))
         seen = self._seen(white)
         self.means = seen.mean(axis=1)
         centred = seen - self.means[:, None]
@@ -106,6 +111,7 @@ class _Averages:
             stride = max(1, n_chains * n_samples // most_draws)
             white = white[:, ::-stride][:, ::-1]
             present = None if present is None else present[:, ::-stride][:, ::-1]
+            units = units[:, ::-stride][:, ::-1]
             n_samples = white.shape[1]
         per_chain = min(max(2, min(BATCHES // n_chains, BATCHES_A_CHAIN)), n_samples)
         self.batches = n_chains, per_chain
@@ -113,7 +119,8 @@ class _Averages:
         self.white = white[:, -n_used:].reshape(n_chains * n_used, -1)
         seen = self._seen(white[:, -n_used:])
         shape = field.n_classes, seen.shape[1]
-        self.noise = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        noise = np.random.default_rng(0).normal(size=shape)
+        self.noise = (noise * units[:, -n_used:].reshape(-1, shape[0]).T).astype(np.float32)
         self.absent = np.zeros(shape, np.float32)
         if present is not None:
             there = np.arange(field.n_classes)[:, None] < present[:, -n_used:].ravel()[None, :]
@@ -133,7 +140,7 @@ class _Averages:
         spread = np.stack(
             [np.einsum("br,br->b", loadings @ c, loadings) for c in self.covariances], axis=1
         )
-        latent_std = np.sqrt(np.maximum(spread, 0.0) + std[:, None] ** 2)
+        latent_std = np.sqrt(np.maximum(spread, 0.0) + std[:, None] ** 2 * self.mean_square)
         return np.stack([probability, error, mean, latent_std])
 
     def of_fields(self, u: Float[np.ndarray, "B K S"]) -> Any:

@@ -121,6 +121,9 @@ class _Averages:
         n_draws = draws.n_chains * n_used
         self.shape = draws.n_chains, per_chain
         self.white = draws.white[:, -n_used:].reshape(n_draws, -1).astype(np.float64)
+        units = draws.units.reshape(draws.n_chains, -1)[:, -n_used:].ravel()
+        self.units = None if draws.tail_std is None else units.astype(dtype)
+        self.mean_square = float((units**2).mean())
         self.gaussian, ratio = None, np.zeros(n_draws)
         if draws.reference is not None and draws.log_ratio is not None:
             self.gaussian = draws.reference
@@ -151,7 +154,8 @@ class _Averages:
         plain, control = (loadings @ self.means).T
         variance, covariance, second = (_quadratic(loadings, moment) for moment in self.moments)
         gain = _coefficient(control, second - control**2, covariance - control * plain)
-        latent_std = np.sqrt(np.maximum(variance - plain**2, 0.0) + std**2)
+        spread = np.maximum(variance - plain**2, 0.0)
+        latent_std = np.sqrt(spread + std**2 * self.mean_square)
         return np.stack([*label, center + plain - gain * control, latent_std])
 
     def apart(self, u: Any, at: np.ndarray) -> Any:
@@ -165,7 +169,7 @@ class _Averages:
         return np.stack([*label, known + batches.mean(axis=1), u.std(axis=1)])
 
     def _label(self, mean: Any, std: Any, known: Any) -> tuple[Any, Any]:
-        values = _expected_label(mean, std, self.erf, self.link)
+        values = _expected_label(mean, std, self.erf, self.link, self.units)
         values -= known.astype(values.dtype)[:, None]
         batches = self._batches(values)
         n_chains, per_chain = self.shape
@@ -193,14 +197,22 @@ def _coefficient(mean: Any, variance: Any, covariance: Any) -> Any:
     return np.where(usable, covariance / np.where(usable, variance, 1.0), 0.0)
 
 
-def _expected_label(mean: Any, std: Any, erf: Callable[[Any], Any], link: Link) -> Any:
-    """Mean label of Gaussians (B, S) whose deviation is that of their row; may use up mean."""
+def _expected_label(
+    mean: Any, std: Any, erf: Callable[[Any], Any], link: Link, units: Any = None
+) -> Any:
+    """Mean label of Gaussians (B, S) whose deviation is that of their row; may use up mean.
+
+    Or, where units (S,) are given, that times the unit of their column.
+    """
     if link is None:
+        if units is not None:  # the sign is the same in any unit
+            mean /= units
         return _expected_sign(mean, std, erf)
     total = np.zeros_like(mean)
+    variance = std[:, None] ** 2 if units is None else (std[:, None] * units) ** 2
     for weight, scale in zip(*link, strict=True):
-        inverse = 1 / np.sqrt(2 * (std**2 + scale**2)).astype(std.dtype)
-        total += std.dtype.type(weight) * erf(mean * inverse[:, None])
+        inverse = 1 / np.sqrt(2 * (variance + scale**2)).astype(std.dtype)
+        total += std.dtype.type(weight) * erf(mean * inverse)
     return total
 
 
