@@ -204,6 +204,31 @@ def test_gradient_of_the_evidence():
     assert exact == pytest.approx(numerical, rel=1e-5)
 
 
+def test_what_past_sweeps_say_saves_sweeps_and_moves_nothing(monkeypatch):
+    """Anderson's steps, and damped ones alone: one fixed point, in half as many sweeps."""
+    rng = np.random.default_rng(1)
+    graph = gq.graphs.knn_graph(rng.normal(size=(200, 2)), 8)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=80)
+    labels = np.where(spectrum.eigenvectors[:60, 1] > 0, 1, -1)
+    posterior = gq.Posterior(
+        spectrum, gq.priors.Matern(0.3, 2.0), gq.likelihoods.Probit(0.1), np.arange(60), labels
+    )
+
+    def settled():
+        with jax.enable_x64(True):
+            target = ep.with_dtype(posterior.plain_target, jnp.float64)
+            sites, n_sweeps, _ = ep.settle(target, jnp.asarray(1.0), 500, jnp.asarray(1e-10))
+            return np.asarray(target.field.condition(*sites).mean), int(n_sweeps)
+
+    mean, n_sweeps = settled()
+    monkeypatch.setattr(
+        ep, "_accelerated", lambda now, past, weights, damping: now.sites + damping * now.residual
+    )
+    plain, n_plain = settled()
+    np.testing.assert_allclose(mean, plain, atol=1e-8)
+    assert n_sweeps <= n_plain / 2
+
+
 def test_survives_a_file_and_has_no_draws(tmp_path):
     posterior = build(gq.likelihoods.Probit(0.4), 12, 0.8, 4)
     result = gq.infer(posterior, gq.inference.ExpectationPropagation())

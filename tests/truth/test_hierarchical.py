@@ -268,8 +268,19 @@ def test_a_tail_of_each_class_whose_prior_is_learnt():
         assert np.all(np.abs(result.class_probabilities[:, k] - share) < 4 * error)
 
 
+def test_a_learnt_tail_under_labels_that_are_drawn():
+    """Their means given each draw are what completing it would give, but for the noise of that."""
+    spectrum = with_tail(2).spectrum
+    prior, likelihood = gq.priors.Matern(tau=TAU), gq.likelihoods.Logistic()
+    model = gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
+    result = gq.infer(model, n_samples=500, n_chains=16, thin=5, seed=1)
+    labels = np.tanh(result.latent_draws(np.arange(N_NODES)))
+    error = labels.std(axis=1) / np.sqrt(labels.shape[1])
+    assert np.all(np.abs(result.label_mean - labels.mean(axis=1)) < 4 * error)
+
+
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_learnt_tail_is_stored(n_classes, tmp_path):
     result = gq.infer(with_tail(n_classes), n_samples=20, n_chains=2, n_warmup=20, seed=0)
     result.save(tmp_path / "result.nc")
