@@ -17,7 +17,7 @@ from scipy import stats
 
 import graphuq as gq
 from graphuq.inference import Approximation
-from graphuq.summaries import Rows, conditional_moments
+from graphuq.summaries import Rows, conditional_moments, latent_draws
 
 N_NODES, N_EIGENPAIRS, N_RANKS = 20, 10, 19
 LABELLED = np.array([0, 4, 8, 12, 16])
@@ -162,7 +162,10 @@ def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
             posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=40, seed=len(found)
         )
         draws = result.hyperparameters
-        values = [*result.latent_draws(NODES), draws["tau"][0], draws["alpha"][0]]
+        # What a tail leaves open is drawn anew in each run: with one seed, ranks would depend on it.
+        rows = Rows(q[NODES], np.ones(len(NODES)), np.full(len(NODES), -1))
+        at_nodes = latent_draws(result.draws, posterior.field, rows, seed=len(found))
+        values = [*at_nodes, draws["tau"][0], draws["alpha"][0]]
         truth = [*u[NODES], tau, alpha]
         if not tail:
             values, truth = [*values, draws["truncation"][0]], [*truth, m]
