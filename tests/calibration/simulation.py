@@ -162,7 +162,7 @@ def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
             posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=40, seed=len(found)
         )
         draws = result.hyperparameters
-        # What a tail leaves open is drawn anew in each run: with one seed, ranks would depend on it.
+        # What a tail leaves open is drawn anew in each run: ranks would depend on one seed.
         rows = Rows(q[NODES], np.ones(len(NODES)), np.full(len(NODES), -1))
         at_nodes = latent_draws(result.draws, posterior.field, rows, seed=len(found))
         values = [*at_nodes, draws["tau"][0], draws["alpha"][0]]

@@ -12,7 +12,7 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.field import LowRankField
 from graphuq.inference import Sampler
-from graphuq.inference.base import Gaussian, Info, Kernel, State, metropolis
+from graphuq.inference.base import Gaussian, Info, Kernel, State, metropolis, with_dtype
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
 from graphuq.target import Target
@@ -297,3 +297,34 @@ def test_a_new_step_size_compiles_nothing_new(posterior):
         )
     assert len(traces) == 1
     assert isinstance(Counted(0.2), eqx.Module)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_chain_on_a_wall_does_not_fall_through(n_classes):
+    """Where rounding puts it beyond a wall that cannot be crossed, it stays on its side."""
+    rng = np.random.default_rng(0)
+    graph = gq.graphs.knn_graph(rng.normal(size=(40, 2)), 6)
+    labels = np.arange(6) % 3 if n_classes == 3 else np.array([1, -1, 1, -1, 1, 1])
+    posterior = gq.Posterior(
+        gq.laplacian_spectrum(graph, n_eigenpairs=12),
+        gq.priors.Matern(),
+        gq.likelihoods.NoiseFree(n_classes),
+        np.arange(6),
+        labels,
+    )
+    kernel = gq.inference.ExactHamiltonian()
+    walls = kernel.prepare(with_dtype(posterior.target, jnp.float32))
+
+    def margin(white):
+        return walls.margins(walls.at_labelled(white))[0].ravel()[-1]
+
+    white = walls.target.start(jax.random.key(1))
+    assert walls.log_likelihood(white) == 0
+    # Onto the wall where that margin is zero, if no other is passed, and a little further.
+    normal = jax.grad(margin)(white)
+    white = white - (1 + 1e-6) * margin(white) / (normal @ normal) * normal
+    assert walls.log_likelihood(white) == -np.inf
+    on_wall = State(white, jnp.zeros(()))
+    keys = jax.random.split(jax.random.key(2), 200)
+    values = jax.vmap(lambda key: kernel.step(key, on_wall, walls)[0].log_likelihood)(keys)
+    np.testing.assert_array_equal(values, 0.0)

@@ -81,12 +81,16 @@ class ExactHamiltonian(Kernel):
         angle = self.step_size * jax.random.uniform(key_jitter, (), dtype, 0.8, 1.0)
         u, velocity = target.at_labelled(state.white), target.at_labelled(momentum)
         most = self.max_events * u.size
+        side = jnp.where(target.margins(u) >= 0, 1.0, -1.0).astype(dtype)
+        # On a wall, rounding may say otherwise; but where it is impossible, the chain is not.
+        possible = jnp.isfinite(state.log_likelihood)
+        side = jnp.where(possible & target.cannot_be_wrong, target.right_side, side)
         start = _Flight(
             white=state.white,
             momentum=momentum,
             u=u,
             velocity=velocity,
-            side=jnp.where(target.margins(u) >= 0, 1.0, -1.0).astype(dtype),
+            side=side,
             remaining=angle,
             n_events=jnp.asarray(0),
         )
@@ -156,6 +160,16 @@ class WalledTarget(eqx.Module):
         """Whether each margin is one of a wall."""
         return jnp.asarray(True)
 
+    @property
+    def cannot_be_wrong(self) -> Any:
+        """Whether the likelihood is zero beyond each wall."""
+        return self.rise == jnp.inf
+
+    @property
+    def right_side(self) -> Any:
+        """Of each wall."""
+        return self.labels
+
     def are_right(self, side: Float[Array, " J"]) -> Any:
         """Whether the field agrees with each label."""
         return side == self.labels
@@ -193,6 +207,16 @@ class ClassWalledTarget(WalledTarget):
         k = jnp.arange(u.shape[1])[None, :]
         there = k < jnp.asarray(self.target.likelihood.n_classes)
         return there & (k != self._codes()[:, None])
+
+    @property
+    def cannot_be_wrong(self) -> Any:
+        """Whether the likelihood is zero beyond each wall."""
+        return (self.rise == jnp.inf)[:, None]
+
+    @property
+    def right_side(self) -> Any:
+        """Where the label's own field leads."""
+        return jnp.ones((), self.labels.dtype)
 
     def are_right(self, side: Float[Array, "J K"]) -> Any:
         """Where the label's own field leads all others."""

@@ -4,6 +4,7 @@ import math
 import time
 from typing import Any, ClassVar, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -72,7 +73,7 @@ class ExpectationPropagation(Approximation):
             prepared = _by_pairs(target) if several else in_steps(target)
             target = with_dtype(prepared, jnp.float64)
             for damping in DAMPINGS:
-                sites, n_sweeps, change = _settle(
+                sites, n_sweeps, change = settle(
                     target, jnp.asarray(damping), self.max_sweeps, jnp.asarray(self.tolerance)
                 )
                 if float(change) <= self.tolerance:
@@ -172,6 +173,7 @@ def _tilted_label_mean(target: Any, mean: Array, variance: Array) -> Array:
     return jnp.tanh((log_mass(1.0) - log_mass(-1.0)) / 2)
 
 
+@eqx.filter_jit
 def settle(
     target: Any,
     damping: Array,
@@ -234,9 +236,6 @@ def settle(
     sites, after, n_sweeps, change, _, _ = jax.lax.while_loop(unsettled, sweep, start)
     change = jnp.where(jnp.isnan(after.mean).any(), jnp.inf, change)
     return (sites[0], sites[1]), n_sweeps, change
-
-
-_settle = quickly_compiled(settle)
 
 
 class _Sweep(NamedTuple):
