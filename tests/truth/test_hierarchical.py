@@ -268,6 +268,19 @@ def test_a_tail_of_each_class_whose_prior_is_learnt():
         assert np.all(np.abs(result.class_probabilities[:, k] - share) < 4 * error)
 
 
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
+def test_a_tail_that_vanishes_leaves_signs(monkeypatch):
+    """It is zero in single precision, in which averages of many nodes are taken."""
+    monkeypatch.setattr("graphuq.summaries.two_classes.MANY_ELEMENTS", 0)
+    prior = gq.priors.Matern(tau=0.05, alpha=gq.Uniform(150.0, 200.0))
+    spectrum = with_tail(2).spectrum
+    model = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(0.5), LABELLED, LABELS)
+    result = gq.infer(model, n_samples=20, n_chains=2, n_warmup=20, precision="float32", seed=0)
+    assert result.draws.tail_std.astype(np.float32).min() == 0
+    signs = np.sign(result.latent_draws(np.arange(N_NODES)))
+    np.testing.assert_allclose(result.label_mean, signs.mean(axis=1), atol=1e-6)
+
+
 def test_a_learnt_tail_under_labels_that_are_drawn():
     """Their means given each draw are what completing it would give, but for the noise of that."""
     spectrum = with_tail(2).spectrum

@@ -29,6 +29,7 @@ from graphuq.summaries.base import (
 )
 
 MANY_ELEMENTS = 1_000_000  # rows × draws from which averages are taken in single precision
+LEAST_UNIT = 1e-20  # of a tail that is as good as none: u over it overflows nothing
 ERF_ELEMENTS = 1 << 17  # of each compiled call: one shape for all, and it fits the cache
 
 
@@ -206,7 +207,7 @@ def _expected_label(
     """
     if link is None:
         if units is not None:  # the sign is the same in any unit
-            mean /= units
+            mean /= np.maximum(units, LEAST_UNIT)
         return _expected_sign(mean, std, erf)
     total = np.zeros_like(mean)
     variance = std[:, None] ** 2 if units is None else (std[:, None] * units) ** 2
