@@ -7,6 +7,8 @@ is random.
 import functools
 import itertools
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -22,6 +24,7 @@ from graphuq.inference import (
     Hamiltonian,
     MetropolisWithinGibbs,
 )
+from graphuq.inference.base import State, with_dtype
 
 N_NODES, N_PAIRS = 14, 9
 WEIGHTS = random_adjacency(N_NODES, seed=4)
@@ -266,6 +269,27 @@ def test_a_tail_of_each_class_whose_prior_is_learnt():
         error = np.hypot(result.label_mcse[:, k], error)
         assert error.max() < 0.02
         assert np.all(np.abs(result.class_probabilities[:, k] - share) < 4 * error)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
+    """What a step leaves as the log likelihood, not computed anew, is that of where it ends."""
+    with jax.enable_x64(True):
+        target = with_dtype(with_tail(n_classes).target, jnp.float64)
+        kernel = MetropolisWithinGibbs(PCN(), repeats=3).suited_to(target)
+        kernel = with_dtype(kernel, jnp.float64)
+
+        def end(key):
+            key_start, key_step = jax.random.split(key)
+            white = target.start(key_start)
+            start = State(white, target.log_likelihood(white))
+            state, info = kernel.step(key_step, start, target)
+            moved = info.accepted[-1]  # a move with the field held, of the last hyperparameter
+            return state.log_likelihood, target.log_likelihood(state.white), moved
+
+        left, anew, moved = jax.vmap(end)(jax.random.split(jax.random.key(0), 50))
+    assert moved.any()
+    np.testing.assert_allclose(left, anew, rtol=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
