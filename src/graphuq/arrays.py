@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import solve_triangular as solve_triangular_in_jax
+from scipy.linalg import solve_triangular
 
 if TYPE_CHECKING:
     Array = Any
@@ -15,6 +17,13 @@ else:
 def of_kind(values: Array) -> Any:
     """NumPy or JAX's NumPy, whichever an array is of."""
     return np if isinstance(values, np.ndarray) else jnp
+
+
+def solve_lower(lower: Array, right: Array) -> Any:
+    """Solve with a lower triangular matrix."""
+    if isinstance(lower, np.ndarray):
+        return solve_triangular(lower, right, lower=True, check_finite=False)
+    return solve_triangular_in_jax(lower, right, lower=True)
 
 
 def accelerated() -> bool:

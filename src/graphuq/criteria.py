@@ -1,10 +1,12 @@
 """What labels say of a prior covariance at their nodes: its evidence, or its alignment.
 
-Each with its gradient in the covariance and in the likelihood's own hyperparameters, by automatic
-differentiation at the fixed point that was found.
+Each with its gradient in the covariance and in the likelihood's own hyperparameters, at the fixed
+point that was found.
 """
 
+import dataclasses
 import math
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -15,11 +17,14 @@ from jaxtyping import Float
 
 from graphuq.arrays import Array
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import Conditioned, Field
+from graphuq.field import Conditioned
 from graphuq.inference.base import with_dtype
-from graphuq.inference.expectation_propagation import log_evidence, settle
+from graphuq.inference.expectation_propagation import (
+    evidence_slopes,
+    log_evidence,
+    settle,
+)
 from graphuq.likelihoods import LevelSet, Likelihood, NoiseFree, Probit
-from graphuq.target import Target
 
 CRITERIA = ("laplace", "expectation-propagation", "alignment")
 MAX_SWEEPS, DAMPINGS = 300, (1.0, 0.2)
@@ -91,38 +96,34 @@ def judge(
     total, by_covariance = 0.0, np.zeros_like(covariance)
     by_likelihood = dict.fromkeys(names, 0.0)
     for own in labellings:
-        with jax.enable_x64(True):
-            arguments = with_dtype((covariance, two, own), jnp.float64)
-            value, (by_g, by_two) = _judged(criterion, *arguments)
+        value, (by_g, by_two) = _judged(criterion, covariance, two, own)
         total += share * value
         by_covariance += share * (by_g + by_g.T) / 2
         for name in names:
-            by_likelihood[name] += share * float(getattr(by_two, name))
+            by_likelihood[name] += share * by_two.get(name, 0.0)
     return Judgement(total, by_covariance, by_likelihood)
 
 
 def _judged(criterion: str, covariance: Any, likelihood: Any, labels: Any) -> tuple[float, Any]:
-    if criterion == "alignment":
-        value, gradient = _alignment(covariance, likelihood, labels)
-        return float(value), jax.tree.map(np.asarray, gradient)
-    if criterion == "laplace":
-        value, gradient, left = _laplace(covariance, likelihood, labels)
-        settled = float(left) <= 1e-6
+    """The value, and its gradients in the covariance and, by name, in the likelihood."""
+    if criterion == "expectation-propagation":
+        value, gradient = _propagated(covariance, likelihood, labels)
+    elif criterion == "alignment":
+        value, gradient = _alignment(covariance, labels)
     else:
-        for damping in DAMPINGS:
-            value, gradient, change = _propagated(
-                covariance, likelihood, labels, jnp.asarray(damping)
-            )
-            settled = float(change) <= 1e3 * TOLERANCE
-            if settled:
-                break
-    if not (settled and np.isfinite(float(value))):
+        with jax.enable_x64(True):
+            parts = with_dtype((covariance, likelihood, labels), jnp.float64)
+            value, (by_covariance, by_likelihood), left = _laplace(*parts)
+        numbers = {name: float(x) for name, x in vars(by_likelihood).items() if eqx.is_array(x)}
+        value = float(value) if float(left) <= 1e-6 else math.nan
+        gradient = np.asarray(by_covariance), numbers
+    if not np.isfinite(value):
         raise InvalidInput(
             "criterion",
             f"{criterion} reaches no fixed point for {likelihood}",
             "use a likelihood that is less steep, or another criterion",
         )
-    return float(value), jax.tree.map(np.asarray, gradient)
+    return value, gradient
 
 
 def _is_number(value: Any) -> bool:
@@ -147,54 +148,66 @@ def of_two_classes(likelihood: Any) -> Any:
     return NoiseFree() if likelihood.step else Probit(likelihood.noise_std)
 
 
-def conditioned(prior: Any, precision: Any, shift: Any) -> Conditioned:
-    """Mean and variance of ``N(0, G)`` given sites, and the normaliser; G may be singular.
+class Observed(NamedTuple):
+    """All that expectation propagation asks of a target; nothing of it is sampled."""
 
-    ``Σ = (I + G T)⁻¹ G``; no white coordinates.
+    field: Any
+    likelihood: Likelihood
+    labels: Float[np.ndarray, " J"]
+
+
+@dataclasses.dataclass(frozen=True)
+class GivenField:
+    """A field of which the covariance G at the labelled nodes is all that is known.
+
+    Attributes
+    ----------
+    covariance : numpy.ndarray, shape (J, J)
+        Singular or not.
     """
-    n_labels = prior.shape[0]
-    system = jnp.eye(n_labels) + prior * precision[None, :]
-    covariance = jnp.linalg.solve(system, prior)
-    mean = covariance @ shift
+
+    covariance: Float[np.ndarray, "J J"]
+
+    def condition(self, precision: Float[np.ndarray, " J"], shift: Any) -> Conditioned:
+        """Mean and variance given sites: ``Σ = (I + G T)⁻¹ G``; no white coordinates."""
+        system = np.eye(len(precision)) + self.covariance * precision
+        covariance = np.linalg.solve(system, self.covariance)
+        return _without_coordinates(
+            covariance @ shift, np.diagonal(covariance), shift, np.linalg.slogdet(system)[1]
+        )
+
+    def slopes(
+        self, precision: Float[np.ndarray, " J"], shift: Any, given: Conditioned
+    ) -> Float[np.ndarray, "J J"]:
+        """``(b bᵀ − R)/2``; see `evidence_slopes`."""
+        pull = shift - precision * given.mean
+        system = np.eye(len(precision)) + precision[:, None] * self.covariance
+        resistance = np.linalg.solve(system, np.diag(precision))  # (I + T G)⁻¹ T = T − T Σ T
+        return (np.outer(pull, pull) - (resistance + resistance.T) / 2) / 2
+
+
+def _without_coordinates(
+    mean: Any, variance: Any, shift: Any, log_determinant: float
+) -> Conditioned:
     return Conditioned(
         mean=mean,
-        variance=jnp.diagonal(covariance),
-        seen_mean=jnp.zeros((0,)),
-        seen_covariance=jnp.zeros((0, 0)),
-        log_normalizer=0.5 * shift @ mean - 0.5 * jnp.linalg.slogdet(system)[1],
+        variance=variance,
+        seen_mean=np.zeros(0),
+        seen_covariance=np.zeros((0, 0)),
+        log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
     )
 
 
-class GivenField(Field):
-    """A field of which the covariance at the labelled nodes is all that is known."""
-
-    covariance: Float[Array, "J J"]
-
-    @property
-    def dimension(self) -> int:
-        """Number of labelled nodes."""
-        return int(self.covariance.shape[0])
-
-    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """By a Cholesky factor."""
-        return jnp.linalg.cholesky(jnp.asarray(self.covariance)) @ white
-
-    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
-        """See `conditioned`."""
-        return conditioned(jnp.asarray(self.covariance), precision, shift)
-
-
-@eqx.filter_jit
-def _propagated(covariance: Array, likelihood: Any, labels: Array, damping: Array) -> Any:
-    """Expectation propagation's evidence; its gradient with the sites held fixed (Seeger 2005)."""
-    target = Target(GivenField(covariance), likelihood, labels)
-    sites, _, change = settle(target, damping, MAX_SWEEPS, jnp.asarray(TOLERANCE))
-
-    def evidence(parts: Any) -> Any:
-        return log_evidence(Target(GivenField(parts[0]), parts[1], labels), sites)
-
-    value, gradient = _with_gradient(evidence, (covariance, likelihood))
-    return value, gradient, change
+def _propagated(
+    covariance: Float[np.ndarray, "J J"], likelihood: Likelihood, labels: Any
+) -> tuple[float, Any]:
+    """Expectation propagation's evidence and its gradients; NaN where it does not settle."""
+    target = Observed(GivenField(covariance), likelihood, labels)
+    for damping in DAMPINGS:
+        found = settle(target, damping, MAX_SWEEPS, TOLERANCE)
+        if found.change <= 1e3 * TOLERANCE:
+            return log_evidence(target, found), evidence_slopes(target, found)
+    return math.nan, None
 
 
 @eqx.filter_jit
@@ -258,78 +271,104 @@ def _laplace(covariance: Array, likelihood: Any, labels: Array) -> Any:
         spread = jnp.eye(len(a)) + curvature(law, u)[:, None] * prior
         return law.log_prob(u, labels).sum() - 0.5 * a @ u - 0.5 * jnp.linalg.slogdet(spread)[1]
 
-    value, gradient = _with_gradient(evidence, (covariance, likelihood))
+    value, gradient = eqx.filter_value_and_grad(evidence)(  # type: ignore[no-untyped-call]
+        (covariance, likelihood)
+    )
     return value, gradient, left
 
 
-def _with_gradient(function: Any, parts: Any) -> Any:
-    return eqx.filter_value_and_grad(function)(parts)  # type: ignore[no-untyped-call]
-
-
-@eqx.filter_jit
-def _alignment(covariance: Array, likelihood: Any, labels: Array) -> Any:
+def _alignment(covariance: Float[np.ndarray, "J J"], labels: Any) -> tuple[float, Any]:
     """``⟨H G H, y yᵀ⟩ / (|H G H| |H y|²)`` with H the projection off the constant."""
-
-    def aligned(parts: Any) -> Any:
-        prior, _ = parts
-        y = labels - labels.mean()
-        rows = prior - prior.mean(axis=0)[None, :]
-        centred = rows - rows.mean(axis=1)[:, None]
-        return y @ centred @ y / (jnp.sqrt((centred**2).sum()) * (y @ y))
-
-    return _with_gradient(aligned, (covariance, likelihood))
+    y = labels - labels.mean()
+    rows = covariance - covariance.mean(axis=0)
+    centred = rows - rows.mean(axis=1)[:, None]
+    size, square = np.linalg.norm(centred), y @ y
+    value = float(y @ centred @ y / (size * square))
+    return value, (np.outer(y, y) / (size * square) - value * centred / size**2, {})
 
 
-class SeriesField(Field):
+@dataclasses.dataclass(frozen=True)
+class SeriesField:
     """The series as it stands, for gradients in its spectral deviations; nothing is sampled.
 
-    ``u_L = R diag(s) ξ + s̄ r`` has covariance ``G = R diag(d) Rᵀ + s̄² I``; `condition` works in
-    J or ℓ dimensions, whichever is smaller, and accepts any G, singular ones too.
+    ``u_L = R diag(s) ξ + s̄ r``, times the node scale, has covariance
+    ``G = R diag(d) Rᵀ + s̄² I`` with ``d = s² − s̄²``; `condition` works in J or ℓ dimensions,
+    whichever is smaller, and accepts any G, singular ones too.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray, shape (J, L)
+        R.
+    scale : numpy.ndarray, shape (J,)
+    modes, tail : numpy.ndarray of shape (L,), and float
+        s and s̄.
     """
 
-    rows: Float[Array, "J L"]
-    scale: Float[Array, " J"]
-    modes: Float[Array, " L"]
-    tail: Any
+    rows: Float[np.ndarray, "J L"]
+    scale: Float[np.ndarray, " J"]
+    modes: Float[np.ndarray, " L"]
+    tail: float
 
-    @property
-    def dimension(self) -> int:
-        """Number of coefficients of the series; those of the tail are not counted."""
-        return int(self.modes.shape[0])
+    @cached_property
+    def mode_variance(self) -> Float[np.ndarray, " L"]:
+        """``d``."""
+        variance: np.ndarray = self.modes**2 - self.tail**2
+        return variance
 
-    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """The kept modes' part of the field at the labelled nodes."""
-        return self.scale * (self.rows @ (self.modes * white))
+    @cached_property
+    def short(self) -> GivenField | None:
+        """The covariance itself, before scaling, where labels are no more than modes."""
+        n_labels, n_modes = self.rows.shape
+        if n_labels > n_modes:
+            return None
+        prior = (self.rows * self.mode_variance) @ self.rows.T
+        return GivenField(prior + self.tail**2 * np.eye(n_labels))
 
-    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
-        """The field at the labelled nodes, and the normaliser, given sites; no white coordinates.
+    def condition(self, precision: Float[np.ndarray, " J"], shift: Any) -> Conditioned:
+        """The field at the labelled nodes, and the normaliser, given sites.
 
-        With ``Σ = (G⁻¹ + T)⁻¹``: ``Σ = (I + G T)⁻¹ G`` in J dimensions; or with ``E = I + s̄² T``,
-        ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹`` in ℓ.
+        ``Σ = (I + G T)⁻¹ G`` in J dimensions; or with ``E = I + s̄² T`` in ℓ
+        ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹``.
         """
-        tail_variance = jnp.asarray(self.tail) ** 2
-        mode_variance = jnp.asarray(self.modes) ** 2 - tail_variance
-        rows = jnp.asarray(self.rows)
-        site = precision * self.scale**2
-        shift = shift * self.scale
-        n_labels, n_modes = rows.shape
-        if n_labels <= n_modes:
-            prior = (rows * mode_variance[None, :]) @ rows.T + tail_variance * jnp.eye(n_labels)
-            found = conditioned(prior, site, shift)
-            mean, variance = self.scale * found.mean, self.scale**2 * found.variance
-            return found._replace(mean=mean, variance=variance)
-        e = 1 + tail_variance * site
-        information = rows.T @ ((site / e)[:, None] * rows)
-        system = jnp.eye(n_modes) + information * mode_variance[None, :]
-        inner = mode_variance[:, None] * jnp.linalg.inv(system)
-        scaled = rows / e[:, None]
-        mean = tail_variance * shift / e + scaled @ (inner @ (scaled.T @ shift))
-        variance = tail_variance / e + ((scaled @ inner) * scaled).sum(axis=1)
-        log_determinant = jnp.linalg.slogdet(system)[1] + jnp.log(jnp.abs(e)).sum()
-        return Conditioned(
-            mean=self.scale * mean,
-            variance=self.scale**2 * variance,
-            seen_mean=jnp.zeros((0,)),
-            seen_covariance=jnp.zeros((0, 0)),
-            log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
-        )
+        precision, shift = precision * self.scale**2, shift * self.scale
+        if self.short is not None:
+            found = self.short.condition(precision, shift)
+        else:
+            e = 1 + self.tail**2 * precision
+            system = self._system(precision)
+            inner = self.mode_variance[:, None] * np.linalg.inv(system)
+            scaled = self.rows / e[:, None]
+            mean = self.tail**2 * shift / e + scaled @ (inner @ (scaled.T @ shift))
+            variance = self.tail**2 / e + ((scaled @ inner) * scaled).sum(axis=1)
+            log_determinant = np.linalg.slogdet(system)[1] + np.log(np.abs(e)).sum()
+            found = _without_coordinates(mean, variance, shift, log_determinant)
+        return found._replace(mean=self.scale * found.mean, variance=self.scale**2 * found.variance)
+
+    def _system(self, precision: Float[np.ndarray, " J"]) -> Float[np.ndarray, "L L"]:
+        """``I + M d`` with ``M = Rᵀ T E⁻¹ R``."""
+        return np.eye(len(self.modes)) + self._information(precision) * self.mode_variance
+
+    def _information(self, precision: Float[np.ndarray, " J"]) -> Float[np.ndarray, "L L"]:
+        weights = precision / (1 + self.tail**2 * precision)
+        information: np.ndarray = self.rows.T @ (weights[:, None] * self.rows)
+        return information
+
+    def slopes(
+        self, precision: Float[np.ndarray, " J"], shift: Any, given: Conditioned
+    ) -> tuple[Float[np.ndarray, " L"], float]:
+        """Derivatives of the evidence in s and in s̄; see `evidence_slopes`.
+
+        ``Rᵀ (T − T Σ T) R = (I + M d)⁻¹ M`` where labels are more than modes.
+        """
+        mean, variance = given.mean / self.scale, given.variance / self.scale**2
+        precision, shift = precision * self.scale**2, shift * self.scale
+        pull = shift - precision * mean
+        if self.short is not None:
+            by_prior = self.short.slopes(precision, shift, given._replace(mean=mean))
+            by_variance = ((by_prior @ self.rows) * self.rows).sum(axis=0)
+        else:
+            solved = np.linalg.solve(self._system(precision), self._information(precision))
+            by_variance = ((self.rows.T @ pull) ** 2 - np.diagonal(solved)) / 2
+        by_floor = (pull @ pull - (precision - precision**2 * variance).sum()) / 2
+        by_tail = 2 * self.tail * float(by_floor - by_variance.sum())
+        return 2 * self.modes * by_variance, by_tail

@@ -6,20 +6,16 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize
 
-from graphuq.arrays import Array
-from graphuq.criteria import SeriesField, against_the_rest, of_two_classes
+from graphuq.criteria import Observed, SeriesField, against_the_rest, of_two_classes
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
-from graphuq.inference.base import quickly_compiled, with_dtype
 from graphuq.inference.expectation_propagation import (
     ExpectationPropagation,
+    evidence_slopes,
     log_evidence,
     settle,
 )
@@ -27,7 +23,6 @@ from graphuq.likelihoods import Likelihood
 from graphuq.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import Columns
-from graphuq.target import Target
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence errs by its square
 MAX_ITERATIONS = 40
@@ -243,7 +238,7 @@ class _Search:
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation, self.constant = posterior.spectrum.n_eigenpairs, False
         self.n_evaluations = 0
-        self.sites: dict[int, tuple[Array, Array]] = {}  # where each labelling last settled
+        self.sites: dict[int, np.ndarray] = {}  # where each labelling last settled
         own = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
         bounds = [(HYPERPRIORS[n].lower, HYPERPRIORS[n].upper) for n in names]
         self.bounds = np.log(bounds).reshape(-1, 2)
@@ -281,14 +276,14 @@ class _Search:
         for one in found:
             if one is None:
                 return FAILED, np.zeros_like(at)
-            value, (field, likelihood) = one
+            value, ((by_modes, by_tail), by_likelihood) = one
             total += self.weight * value
             for k, name in enumerate(self.names):
                 if _owner(self.posterior, name) == "prior":
-                    by_modes, by_tail = derivatives[name]
-                    by_name = np.asarray(field.modes) @ by_modes + float(field.tail) * by_tail
+                    modes, tail = derivatives[name]
+                    by_name = by_modes @ modes + by_tail * tail
                 else:
-                    by_name = float(getattr(likelihood, name)) * np.exp(at[k])
+                    by_name = by_likelihood[name] * np.exp(at[k])
                 gradient[k] += self.weight * by_name
         slope = -gradient
         if self.hyperprior:
@@ -297,24 +292,20 @@ class _Search:
             slope = slope + (at - medians) / np.square([law.log_std for law in laws])
         return self.penalty(at) + self.cost_of(kept) - total, slope
 
-    def _settled(self, number: int, target: Target) -> tuple[float, Any] | None:
+    def _settled(self, number: int, target: Observed) -> tuple[float, Any] | None:
         """Evidence of a labelling and its gradient; None where its sites do not settle.
 
         Started from where the last point of the search settled, where it did.
         """
-        with jax.enable_x64(True):
-            target = with_dtype(target, jnp.float64)
-            zeros = jnp.zeros(len(self.posterior.labels))
-            starts = [(damping, (zeros, zeros)) for damping in DAMPINGS]
-            if number in self.sites:
-                starts.insert(0, (1.0, self.sites[number]))
-            for damping, near in starts:
-                value, gradient, sites, settled = _evidence_and_gradient(
-                    target, jnp.asarray(damping), near
-                )
-                if bool(settled) and np.isfinite(float(value)):
-                    self.sites[number] = sites
-                    return float(value), gradient
+        starts: list[tuple[float, Any]] = [(damping, None) for damping in DAMPINGS]
+        if number in self.sites:
+            starts.insert(0, (1.0, self.sites[number]))
+        for damping, near in starts:
+            found = settle(target, damping, MAX_SWEEPS, TOLERANCE, near)
+            value = log_evidence(target, found)
+            if found.change <= TOLERANCE and np.isfinite(value):
+                self.sites[number] = found.sites
+                return value, evidence_slopes(target, found)
         return None
 
     def climb(self, at: np.ndarray) -> tuple[np.ndarray, float]:
@@ -374,7 +365,9 @@ class _Search:
                 )
         return std(), derivatives
 
-    def _target(self, at: np.ndarray, std: SpectralStd, labels: Float[np.ndarray, " J"]) -> Target:
+    def _target(
+        self, at: np.ndarray, std: SpectralStd, labels: Float[np.ndarray, " J"]
+    ) -> Observed:
         posterior, spectrum = self.posterior, self.posterior.spectrum
         likelihood = of_two_classes(posterior.likelihood)
         for name, value in self.values(at).items():
@@ -382,14 +375,4 @@ class _Search:
                 likelihood = dataclasses.replace(likelihood, **{name: value})
         labelled = posterior.labelled
         rows, scale = spectrum.eigenvectors[labelled], spectrum.node_scale[labelled]
-        return Target(SeriesField(rows, scale, std.modes, std.tail), likelihood, labels)
-
-
-@quickly_compiled
-def _evidence_and_gradient(
-    target: Target, damping: Array, near: tuple[Array, Array]
-) -> tuple[Array, Any, tuple[Array, Array], Array]:
-    """Evidence, its gradient in field and likelihood, the sites, and whether they settled."""
-    sites, _, change = settle(target, damping, MAX_SWEEPS, jnp.asarray(TOLERANCE), near)
-    value, gradient = eqx.filter_value_and_grad(lambda t: log_evidence(t, sites))(target)
-    return value, (gradient.field, gradient.likelihood), sites, change <= TOLERANCE
+        return Observed(SeriesField(rows, scale, std.modes, std.tail), likelihood, labels)

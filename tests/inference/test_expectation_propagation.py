@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.criteria import GivenField, Observed, SeriesField
 from graphuq.diagnostics import share_accepted
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import expectation_propagation as ep
@@ -59,8 +60,11 @@ def test_conditioning_on_sites_is_gaussian_conditioning(n_eigenpairs, tail, n_la
     posterior = build(likelihood, n_eigenpairs, tail, n_labelled, laplacian)
     rng = np.random.default_rng(0)
     tau, nu = rng.uniform(0.5, 2, n_labelled), rng.normal(size=n_labelled)
-    with jax.enable_x64(True):
-        found = posterior.field.condition(jnp.asarray(tau), jnp.asarray(nu))
+    found = posterior.field.condition(tau, nu)
+    with jax.enable_x64(True):  # as `MAP` asks for it
+        compiled = posterior.field.condition(jnp.asarray(tau), jnp.asarray(nu))
+    for in_numpy, in_jax in zip(found, compiled, strict=True):
+        np.testing.assert_allclose(in_numpy, in_jax, atol=1e-10)
     prior = covariance(WEIGHTS, n_eigenpairs, tail, laplacian)
     labelled = posterior.labelled
     block = prior[np.ix_(labelled, labelled)]
@@ -181,6 +185,42 @@ def test_log_partition_against_quadrature(likelihood):
     np.testing.assert_allclose(default, truth, atol=1e-4 if likelihood.smooth else 0.1)
 
 
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        gq.likelihoods.Probit(0.4),
+        gq.likelihoods.Probit(1e-3),
+        gq.likelihoods.LevelSet(0.8),
+        gq.likelihoods.AtomicNoise(0.7, 0.9),
+        gq.likelihoods.NoiseFree(),
+        gq.likelihoods.Logistic(0.7),
+    ],
+    ids=repr,
+)
+def test_a_belief_that_saw_a_label(likelihood):
+    """Closed forms against automatic differentiation, and label means against a fine grid."""
+    mean = np.array([0.3, -1.2, 2.0, 0.9, -4.0, 0.0])
+    variance = np.array([0.5, 2.0, 0.1, 1.0, 0.2, 1.0])
+    y = np.array([1.0, 1.0, -1.0, -1.0, 1.0, 1.0])
+    found = likelihood.tilt(mean, variance, y)
+    default = gq.likelihoods.Likelihood.tilt(likelihood, mean, variance, y)
+    for own, automatic in zip(found, default, strict=True):
+        np.testing.assert_allclose(own, automatic, rtol=1e-8, atol=1e-10)
+    slopes = likelihood.tilted_slopes(mean, variance, y)
+    automatic = gq.likelihoods.Likelihood.tilted_slopes(likelihood, mean, variance, y)
+    assert slopes == pytest.approx(automatic, rel=1e-8)
+    z = (np.arange(-200_000, 200_000) + 0.5) / 20_000  # none of them is zero
+    for j in range(len(y)):
+        u = np.sort(np.append(mean[j] + np.sqrt(variance[j]) * z, 0.0))
+        middle, width = (u[1:] + u[:-1]) / 2, np.diff(u)
+        with jax.enable_x64(True):
+            log_prob = likelihood.log_prob(jnp.asarray(middle), jnp.full(len(middle), y[j]))
+        log_weights = np.asarray(log_prob) - (middle - mean[j]) ** 2 / (2 * variance[j])
+        weights = np.exp(log_weights - log_weights.max()) * width
+        truth = weights @ np.sign(middle) / weights.sum()
+        assert likelihood.tilted_label_mean(mean, variance, y)[j] == pytest.approx(truth, abs=1e-6)
+
+
 def test_gradient_of_the_evidence():
     """Sites held fixed, against finite differences of the whole fixed point."""
     posterior = build(gq.likelihoods.Probit(0.4), 12, None, 4)
@@ -192,16 +232,49 @@ def test_gradient_of_the_evidence():
 
     step = 1e-4
     numerical = (at(0.4 + step).log_evidence - at(0.4 - step).log_evidence) / (2 * step)
-    with jax.enable_x64(True):
-        target = ep.with_dtype(posterior.target, jnp.float64)
-        sites, _, _ = ep.settle(target, jnp.asarray(1.0), 500, jnp.asarray(1e-12))
+    target = Observed(
+        GivenField(posterior.field.factor @ posterior.field.factor.T),
+        posterior.likelihood,
+        posterior.seen_labels,
+    )
+    found = ep.settle(target, 1.0, 500, 1e-12)
+    _, slopes = ep.evidence_slopes(target, found)
+    assert slopes["noise_std"] == pytest.approx(numerical, rel=1e-5)
 
-        def evidence(noise_std):
-            moved = eqx.tree_at(lambda t: t.likelihood.noise_std, target, noise_std)
-            return ep.log_evidence(moved, sites)
 
-        exact = float(jax.grad(evidence)(jnp.asarray(0.4)))
-    assert exact == pytest.approx(numerical, rel=1e-5)
+@pytest.mark.parametrize("n_labelled", [4, 10])  # more than modes, and fewer
+@pytest.mark.parametrize("tail", [0.0, 0.7])
+@pytest.mark.parametrize(
+    "likelihood", [gq.likelihoods.Probit(0.4), gq.likelihoods.LevelSet(1.0)], ids=repr
+)
+def test_gradient_of_the_evidence_in_the_field(likelihood, tail, n_labelled):
+    """In the covariance, in spectral deviations and in the tail's, against finite differences."""
+    rng = np.random.default_rng(2)
+    rows = np.linalg.qr(rng.normal(size=(24, 6)))[0][:n_labelled] * 2
+    scale, modes = rng.uniform(0.5, 2, n_labelled), rng.uniform(0.5, 2, 6)
+    labels = np.where(rng.uniform(size=n_labelled) < 0.5, 1.0, -1.0)
+
+    def settled(field):
+        target = Observed(field, likelihood, labels)
+        found = ep.settle(target, 1.0, 2000, 1e-12)
+        assert found.change <= 1e-12
+        return target, found
+
+    def value(changes):
+        field = SeriesField(rows, scale, modes + changes[:6], tail + changes[6])
+        return ep.log_evidence(*settled(field))
+
+    (by_modes, by_tail), _ = ep.evidence_slopes(*settled(SeriesField(rows, scale, modes, tail)))
+    steps = 1e-5 * np.eye(7)
+    numerical = [(value(step) - value(-step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose([*by_modes, by_tail], numerical, rtol=1e-5, atol=1e-7)
+
+    prior = (rows * (modes**2 - tail**2)) @ rows.T + tail**2 * np.eye(n_labelled)
+    prior = scale[:, None] * prior * scale
+    by_covariance, _ = ep.evidence_slopes(*settled(GivenField(prior)))
+    change = np.outer(scale, scale) * (rows @ rows.T)
+    sides = [ep.log_evidence(*settled(GivenField(prior + h * change))) for h in (1e-5, -1e-5)]
+    assert (by_covariance * change).sum() == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-5)
 
 
 def test_what_past_sweeps_say_saves_sweeps_and_moves_nothing(monkeypatch):
@@ -214,17 +287,13 @@ def test_what_past_sweeps_say_saves_sweeps_and_moves_nothing(monkeypatch):
         spectrum, gq.priors.Matern(0.3, 2.0), gq.likelihoods.Probit(0.1), np.arange(60), labels
     )
 
-    def settled(most):  # another number is another program
-        with jax.enable_x64(True):
-            target = ep.with_dtype(posterior.plain_target, jnp.float64)
-            sites, n_sweeps, _ = ep.settle(target, jnp.asarray(1.0), most, jnp.asarray(1e-10))
-            return np.asarray(target.field.condition(*sites).mean), int(n_sweeps)
+    def settled():
+        found = ep.settle(posterior.plain_target, 1.0, 400, 1e-10)
+        return found.given.mean, found.n_sweeps
 
-    mean, n_sweeps = settled(400)
-    monkeypatch.setattr(
-        ep, "_accelerated", lambda now, past, weights, damping: now.sites + damping * now.residual
-    )
-    plain, n_plain = settled(401)
+    mean, n_sweeps = settled()
+    monkeypatch.setattr(ep, "_accelerated", lambda now, past, weights, damping, plain: plain)
+    plain, n_plain = settled()
     np.testing.assert_allclose(mean, plain, atol=1e-8)
     assert n_sweeps <= n_plain / 2
 
@@ -295,7 +364,7 @@ def test_components_without_labels_keep_the_prior():
 @pytest.mark.parametrize("n_labels", [5, 70, 100])
 @pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(0.3), gq.likelihoods.Logistic()])
 def test_labels_that_say_nothing_change_nothing(n_labels, likelihood, monkeypatch):
-    """They round the number of labels up, so that one program serves many numbers."""
+    """They round the number of labels up, so that one program judges many numbers."""
     rng = np.random.default_rng(1)
     spectrum = gq.laplacian_spectrum(
         gq.graphs.knn_graph(rng.normal(size=(200, 2)), 8), n_eigenpairs=80
@@ -304,17 +373,11 @@ def test_labels_that_say_nothing_change_nothing(n_labels, likelihood, monkeypatc
     posterior = gq.Posterior(
         spectrum, gq.priors.Matern(0.3, 2.0), likelihood, np.arange(n_labels), labels
     )
-    method = gq.inference.ExpectationPropagation(tolerance=1e-10)
-    rounded = method.fit(posterior.plain_target)
-    accepted = share_accepted(posterior, rounded)
-    monkeypatch.setattr("graphuq.inference.expectation_propagation.in_steps", lambda target: target)
+    gaussian = gq.inference.ExpectationPropagation().fit(posterior.plain_target)
+    accepted = share_accepted(posterior, gaussian)
     monkeypatch.setattr("graphuq.diagnostics.in_steps", lambda target: target)
-    plain = method.fit(posterior.plain_target)
     # Each is a mean over pairs of 1,600 draws of something in [0, 1]: deviation <= 2 · 0.5 / 40.
-    assert accepted == pytest.approx(share_accepted(posterior, plain), abs=4 * 2**0.5 * 0.025)
-    for name in ("seen_mean", "seen_covariance", "labelled_mean", "labelled_label_mean"):
-        np.testing.assert_allclose(getattr(rounded, name), getattr(plain, name), atol=1e-8)
-    assert rounded.log_evidence == pytest.approx(plain.log_evidence, abs=1e-8)
+    assert accepted == pytest.approx(share_accepted(posterior, gaussian), abs=4 * 2**0.5 * 0.025)
 
 
 @pytest.mark.parametrize(("few", "more"), [(5, 64), (65, 128), (130, 200)])

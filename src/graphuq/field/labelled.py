@@ -15,12 +15,10 @@ from abc import abstractmethod
 from typing import NamedTuple
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Float
 
-from graphuq.arrays import Array
+from graphuq.arrays import Array, of_kind, solve_lower
 from graphuq.field.base import Field
 from graphuq.priors import SpectralStd
 from graphuq.spectrum import Columns, Spectrum
@@ -151,18 +149,18 @@ class LowRankField(LabelledField):
 
     def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
         """By the Cholesky factor of ``I + Fᵀ diag(τ) F``, r×r."""
-        factor = jnp.asarray(self.factor)
-        inner = jnp.eye(self.dimension) + factor.T @ (precision[:, None] * factor)
-        lower = jnp.linalg.cholesky(inner)
-        root = solve_triangular(lower, factor.T, lower=True)  # Σ_L = rootᵀ root
+        xp, factor = of_kind(precision), self.factor
+        inner = xp.eye(self.dimension) + factor.T @ (precision[:, None] * factor)
+        lower = xp.linalg.cholesky(inner)
+        root = solve_lower(lower, factor.T)  # Σ_L = rootᵀ root
         whitened = root @ shift
-        inverse = solve_triangular(lower, jnp.eye(self.dimension), lower=True)
+        inverse = solve_lower(lower, xp.eye(self.dimension))
         return Conditioned(
             mean=root.T @ whitened,
             variance=(root**2).sum(axis=0),
             seen_mean=inverse.T @ whitened,
             seen_covariance=inverse.T @ inverse,
-            log_normalizer=0.5 * whitened @ whitened - jnp.log(jnp.diag(lower)).sum(),
+            log_normalizer=0.5 * whitened @ whitened - xp.log(xp.diag(lower)).sum(),
         )
 
 
@@ -208,14 +206,15 @@ class TailField(LabelledField):
         With ``w = u / scale`` of covariance ``s̄² I + V (t − s̄²) Vᵀ``, A = 1/s̄² + τ and
         K = 1/s̄² − 1/t, the posterior covariance is ``(A − V K Vᵀ)⁻¹``.
         """
+        xp = of_kind(precision)
         tail_variance = self.tail_std**2
-        t = jnp.maximum((self.stretch + self.tail_std) ** 2, RANK_TOLERANCE * tail_variance)
-        basis, scale = jnp.asarray(self.basis), jnp.asarray(self.scale)
+        t = xp.maximum((self.stretch + self.tail_std) ** 2, RANK_TOLERANCE * tail_variance)
+        basis, scale = self.basis, self.scale
         inverse = 1 / (1 / tail_variance + precision * scale**2)  # A⁻¹
         k = 1 / tail_variance - 1 / t
         r = basis.T @ (inverse[:, None] * basis)
-        system = jnp.eye(len(k)) - k[:, None] * r
-        c = jnp.linalg.solve(system, jnp.diag(k))
+        system = xp.eye(len(k)) - k[:, None] * r
+        c = xp.linalg.solve(system, xp.diag(k))
         c = (c + c.T) / 2
         scaled = inverse[:, None] * basis
         shift = shift * scale
@@ -223,16 +222,16 @@ class TailField(LabelledField):
         variance = inverse + ((scaled @ c) * scaled).sum(axis=1)
         projected = r + r @ c @ r
         log_determinant = (
-            (len(shift) - len(t)) * jnp.log(tail_variance)
-            + jnp.log(t).sum()
-            - jnp.log(inverse).sum()
-            + jnp.linalg.slogdet(system)[1]
+            (len(shift) - len(t)) * xp.log(tail_variance)
+            + xp.log(t).sum()
+            - xp.log(inverse).sum()
+            + xp.linalg.slogdet(system)[1]
         )
         return Conditioned(
             mean=scale * mean,
             variance=scale**2 * variance,
-            seen_mean=(basis.T @ mean) / jnp.sqrt(t),
-            seen_covariance=projected / jnp.sqrt(t[:, None] * t[None, :]),
+            seen_mean=(basis.T @ mean) / xp.sqrt(t),
+            seen_covariance=projected / xp.sqrt(t[:, None] * t[None, :]),
             log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
         )
 

@@ -1,5 +1,6 @@
 """Of several classes: the lead of each label's own field over every other."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -52,6 +53,7 @@ class LeadField(Field):
         others = jnp.arange(self.n_classes - 1)[None, :]
         return others + (others >= self.codes[:, None])
 
+    @eqx.filter_jit
     def condition(self, precision: Float[Array, " m"], shift: Float[Array, " m"]) -> Conditioned:
         """The fields given sites at the leads, by a Cholesky factor of K r dimensions."""
         factor = jnp.asarray(self.field.factor)

@@ -185,12 +185,6 @@ def with_dtype(tree: Any, dtype: Any) -> Any:
     return jax.tree.map(cast, tree)
 
 
-def quickly_compiled(function: Any) -> Any:
-    """Compiled without optimisation: what takes longer to compile than it runs."""
-    options = {"xla_backend_optimization_level": 0}
-    return eqx.filter_jit(function, compiler_options=options)  # type: ignore[call-overload]
-
-
 def metropolis(
     key: PRNGKeyArray,
     current: State,

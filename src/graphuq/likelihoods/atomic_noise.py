@@ -1,9 +1,8 @@
 """Atomic noise: each label is flipped with a probability of its class."""
 
-import jax.numpy as jnp
-from jax import Array
 from jaxtyping import Float
 
+from graphuq.arrays import Array, of_kind
 from graphuq.errors import require
 from graphuq.hyperparameters import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.likelihoods.base import StepLikelihood
@@ -37,7 +36,8 @@ class AtomicNoise(StepLikelihood):
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """``log p`` and ``log(1 − q)`` of a label +1, ``log q`` and ``log(1 − p)`` of −1."""
-        p, q = jnp.asarray(self.p, y.dtype), jnp.asarray(self.q, y.dtype)
-        right = jnp.where(y > 0, jnp.log(p), jnp.log(q))
-        wrong = jnp.where(y > 0, jnp.log1p(-q), jnp.log1p(-p))
+        xp = of_kind(y)
+        p, q = xp.asarray(self.p, y.dtype), xp.asarray(self.q, y.dtype)
+        right = xp.where(y > 0, xp.log(p), xp.log(q))
+        wrong = xp.where(y > 0, xp.log1p(-q), xp.log1p(-p))
         return right, wrong

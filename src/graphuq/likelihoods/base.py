@@ -1,20 +1,38 @@
 """What every likelihood offers: the log probability of a label given the field."""
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jaxtyping import Float
+from scipy.special import log_ndtr
 
+from graphuq.arrays import Array
 from graphuq.hyperparameters import Distribution, learnt_of
 from graphuq.likelihoods.several_classes import codes, most_classes, restricted
-from graphuq.special import log_normal_cdf
+from graphuq.special import log_normal_cdf, normal_hazard
 
 QUADRATURE_NODES = 64
+WIDTH = 9.0  # half the range of the quadrature over a Gaussian belief, in deviations
+
+
+class Tilted(NamedTuple):
+    """What a Gaussian belief about u becomes when a label is seen, shape (J,) each.
+
+    Attributes
+    ----------
+    log_partition : numpy.ndarray
+        Log of the probability that the belief gave the label.
+    first, second : numpy.ndarray
+        Its derivatives in the belief's mean, of which those of the tilted moments are made.
+    """
+
+    log_partition: Any
+    first: Any
+    second: Any
 
 
 class Likelihood(eqx.Module):
@@ -82,6 +100,41 @@ class Likelihood(eqx.Module):
         log_weights = jnp.asarray(np.log(weights / weights.sum()), mean.dtype)
         return jax.nn.logsumexp(values + log_weights[None, :], axis=1)
 
+    def tilt(
+        self,
+        mean: Float[np.ndarray, " J"],
+        variance: Float[np.ndarray, " J"],
+        y: Float[np.ndarray, " J"],
+    ) -> Tilted:
+        """`log_partition` and its derivatives, in NumPy: of two classes, of fixed numbers.
+
+        By automatic differentiation; a closed form, for which nothing is compiled, overrides it.
+        """
+        with jax.enable_x64(True):
+            return Tilted(*map(np.asarray, _differentiated(_traceable(self), mean, variance, y)))
+
+    def tilted_label_mean(
+        self,
+        mean: Float[np.ndarray, " J"],
+        variance: Float[np.ndarray, " J"],
+        y: Float[np.ndarray, " J"],
+    ) -> Float[np.ndarray, " J"]:
+        """``E sign(u)`` under likelihood × belief: Gauss-Legendre quadrature of each half-line."""
+        with jax.enable_x64(True):
+            return np.asarray(_mean_sign(_traceable(self), mean, variance, y))
+
+    def tilted_slopes(
+        self,
+        mean: Float[np.ndarray, " J"],
+        variance: Float[np.ndarray, " J"],
+        y: Float[np.ndarray, " J"],
+    ) -> dict[str, float]:
+        """Derivative of the sum of `log_partition` in each hyperparameter, by name."""
+        with jax.enable_x64(True):
+            slopes = _slopes(_traceable(self), mean, variance, y)
+        numbers = [name for name, value in vars(self).items() if isinstance(value, float)]
+        return {name: float(getattr(slopes, name)) for name in numbers}
+
 
 class StepLikelihood(Likelihood):
     """``a + (b − a) H(y u)`` with the unit step H: the case g = 0 of the family of MATH §2.
@@ -114,3 +167,72 @@ class StepLikelihood(Likelihood):
         z = y * mean / jnp.sqrt(variance)
         right, wrong = self.log_levels(y)
         return jnp.logaddexp(right + log_normal_cdf(z), wrong + log_normal_cdf(-z))
+
+    def tilt(
+        self,
+        mean: Float[np.ndarray, " J"],
+        variance: Float[np.ndarray, " J"],
+        y: Float[np.ndarray, " J"],
+    ) -> Tilted:
+        """In closed form: ``Z'/Z`` weighs the hazards of both sides by their shares of Z."""
+        z, right, wrong, total = self._sides(mean, variance, y)
+        slope = np.exp(right - total) * normal_hazard(z)
+        slope -= np.exp(wrong - total) * normal_hazard(-z)
+        return Tilted(total, y * slope / np.sqrt(variance), -slope * (z + slope) / variance)
+
+    def tilted_label_mean(
+        self,
+        mean: Float[np.ndarray, " J"],
+        variance: Float[np.ndarray, " J"],
+        y: Float[np.ndarray, " J"],
+    ) -> Float[np.ndarray, " J"]:
+        """The label's side's share of Z less the other's, times the label."""
+        _, right, wrong, total = self._sides(mean, variance, y)
+        label_mean: np.ndarray = y * (np.exp(right - total) - np.exp(wrong - total))
+        return label_mean
+
+    def _sides(self, mean: Any, variance: Any, y: Any) -> tuple[Any, Any, Any, Any]:
+        """z; the logs of ``b Φ(z)`` and ``a Φ(−z)``, and of their sum."""
+        z = y * mean / np.sqrt(variance)
+        right, wrong = self.log_levels(y)
+        right, wrong = right + log_ndtr(z), wrong + log_ndtr(-z)
+        return z, right, wrong, np.logaddexp(right, wrong)
+
+
+def _traceable(likelihood: Likelihood) -> Likelihood:
+    """With arrays in place of numbers, so that none of them is compiled in."""
+    return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, float) else x, likelihood)
+
+
+@eqx.filter_jit
+def _differentiated(likelihood: Any, mean: Array, variance: Array, y: Array) -> Any:
+    def total(mean: Array) -> Array:
+        return likelihood.log_partition(mean, variance, y).sum()
+
+    derivatives = jax.jvp(jax.grad(total), (mean,), (jnp.ones_like(mean),))
+    return likelihood.log_partition(mean, variance, y), *derivatives
+
+
+@eqx.filter_jit
+def _mean_sign(likelihood: Any, mean: Array, variance: Array, y: Array) -> Array:
+    nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
+    deviation = jnp.sqrt(variance)
+
+    def log_mass(sign: float) -> Array:
+        near = jnp.maximum(sign * mean - WIDTH * deviation, 0.0)
+        far = jnp.maximum(sign * mean + WIDTH * deviation, near + deviation)
+        half = (far - near)[:, None] / 2
+        u = sign * (near[:, None] + half * (nodes + 1)[None, :])
+        log_belief = -((u - mean[:, None]) ** 2) / (2 * variance[:, None])
+        log_prob = jax.vmap(lambda column: likelihood.log_prob(column, y), in_axes=1, out_axes=1)(u)
+        return jax.nn.logsumexp(log_prob + log_belief + jnp.log(weights[None, :] * half), axis=1)
+
+    return jnp.tanh((log_mass(1.0) - log_mass(-1.0)) / 2)
+
+
+@eqx.filter_jit
+def _slopes(likelihood: Any, mean: Array, variance: Array, y: Array) -> Any:
+    def total(own: Any) -> Array:
+        return own.log_partition(mean, variance, y).sum()
+
+    return eqx.filter_grad(total)(likelihood)  # type: ignore[no-untyped-call]

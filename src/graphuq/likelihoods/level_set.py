@@ -1,9 +1,8 @@
 """Bayesian level set: noise is added after the threshold."""
 
-import jax.numpy as jnp
-from jax import Array
 from jaxtyping import Float
 
+from graphuq.arrays import Array, of_kind
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import StepLikelihood
 from graphuq.likelihoods.several_classes import check_n_classes, class_count
@@ -34,7 +33,8 @@ class LevelSet(StepLikelihood):
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """``−log(1 + (K − 1) exp(−cost))``, and that less the cost."""
-        n_classes = jnp.asarray(self.n_classes, y.dtype)
-        cost = (2.0 if not self.several else 1.0) / jnp.asarray(self.noise_std, y.dtype) ** 2
-        right = jnp.zeros_like(y) - jnp.log1p((n_classes - 1) * jnp.exp(-cost))
+        xp = of_kind(y)
+        n_classes = xp.asarray(self.n_classes, y.dtype)
+        cost = (2.0 if not self.several else 1.0) / xp.asarray(self.noise_std, y.dtype) ** 2
+        right = xp.zeros_like(y) - xp.log1p((n_classes - 1) * xp.exp(-cost))
         return right, right - cost

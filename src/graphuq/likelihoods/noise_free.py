@@ -1,9 +1,9 @@
 """The limit γ → 0 of probit and level set: u has the sign of every label."""
 
-import jax.numpy as jnp
-from jax import Array
+import numpy as np
 from jaxtyping import Float
 
+from graphuq.arrays import Array, of_kind
 from graphuq.hyperparameters import Hyperparameter
 from graphuq.likelihoods.base import StepLikelihood
 from graphuq.likelihoods.several_classes import check_n_classes, class_count
@@ -30,4 +30,5 @@ class NoiseFree(StepLikelihood):
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """0 and −∞."""
-        return jnp.zeros_like(y), jnp.full_like(y, -jnp.inf)
+        xp = of_kind(y)
+        return xp.zeros_like(y), xp.full_like(y, -np.inf)

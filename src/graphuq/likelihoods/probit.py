@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jaxtyping import Float
+from scipy.special import log_ndtr
 
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
-from graphuq.likelihoods.base import Likelihood
+from graphuq.likelihoods.base import Likelihood, Tilted
 from graphuq.likelihoods.several_classes import (
     check_n_classes,
     class_count,
@@ -18,9 +19,10 @@ from graphuq.likelihoods.several_classes import (
     own,
     taking_part,
 )
-from graphuq.special import log_normal_cdf
+from graphuq.special import log_normal_cdf, normal_hazard
 
 NOISE_NODES = 32  # of the quadrature over the noise of the label's own field
+SIDE_NODES, REACH = 64, 9.0  # of that of a half-line; half its range, in deviations
 
 
 class Probit(Likelihood):
@@ -77,3 +79,51 @@ class Probit(Likelihood):
     ) -> Float[Array, " J"]:
         """``log Φ(y mean / √(γ² + variance))``, of two classes."""
         return log_normal_cdf(y * mean / jnp.sqrt(self.noise_std**2 + variance))
+
+    def tilt(
+        self,
+        mean: Float[np.ndarray, " J"],
+        variance: Float[np.ndarray, " J"],
+        y: Float[np.ndarray, " J"],
+    ) -> Tilted:
+        """In closed form, of two classes."""
+        together = self.noise_std**2 + variance
+        z = y * mean / np.sqrt(together)
+        slope = normal_hazard(z)
+        return Tilted(log_ndtr(z), y * slope / np.sqrt(together), -slope * (z + slope) / together)
+
+    def tilted_slopes(
+        self,
+        mean: Float[np.ndarray, " J"],
+        variance: Float[np.ndarray, " J"],
+        y: Float[np.ndarray, " J"],
+    ) -> dict[str, float]:
+        """``Z`` solves the heat equation in γ²: ``∂Z/∂γ² = Z''/2``."""
+        _, first, second = self.tilt(mean, variance, y)
+        return {"noise_std": float(self.noise_std * (second + first**2).sum())}
+
+    def tilted_label_mean(
+        self,
+        mean: Float[np.ndarray, " J"],
+        variance: Float[np.ndarray, " J"],
+        y: Float[np.ndarray, " J"],
+    ) -> Float[np.ndarray, " J"]:
+        """``y (1 − 2 p)`` with p the share of Z on the other side of zero, by quadrature there.
+
+        The integrand lies under a Gaussian of precision 1/γ² + 1/variance, which is where the
+        nodes are, whether noise or belief is the narrower.
+        """
+        precision = 1 / self.noise_std**2 + 1 / variance
+        center, width = -y * mean / (variance * precision), REACH / np.sqrt(precision)
+        near = np.maximum(center - width, 0.0)
+        half = (np.maximum(center + width, near + width / REACH) - near)[:, None] / 2
+        nodes, weights = np.polynomial.legendre.leggauss(SIDE_NODES)
+        depth = near[:, None] + half * (nodes + 1)
+        logs = log_ndtr(-depth / self.noise_std)
+        logs -= (depth + (y * mean)[:, None]) ** 2 / (2 * variance[:, None])
+        largest = logs.max(axis=1)
+        mass = (np.exp(logs - largest[:, None]) * (weights * half)).sum(axis=1)
+        log_density = largest - np.log(2 * np.pi * variance) / 2
+        log_partition = log_ndtr(y * mean / np.sqrt(self.noise_std**2 + variance))
+        label_mean: np.ndarray = y * (1 - 2 * mass * np.exp(log_density - log_partition))
+        return label_mean
