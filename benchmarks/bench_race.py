@@ -28,8 +28,8 @@ from scipy.special import log_ndtr
 
 import graphuq as gq
 from bench_pcn import DATA, effective_samples
+from graphuq.arrays import with_dtype
 from graphuq.diagnostics import rows_of
-from graphuq.inference.base import with_dtype
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import Draws
 from graphuq.stopping import Converged

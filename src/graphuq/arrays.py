@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -29,3 +30,14 @@ def solve_lower(lower: Array, right: Array) -> Any:
 def accelerated() -> bool:
     """Whether JAX computes on something else than the processor."""
     return bool(jax.default_backend() != "cpu")
+
+
+def with_dtype(tree: Any, dtype: Any) -> Any:
+    """All floating leaves as JAX arrays of one type, so that none of them is compiled in."""
+
+    def cast(leaf: Any) -> Any:
+        if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
+            return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+        return jnp.asarray(leaf, dtype)
+
+    return jax.tree.map(cast, tree)

@@ -1,7 +1,5 @@
 """Which sampler, and how many chains, where the user does not say."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from graphuq.diagnostics import share_accepted
@@ -18,10 +16,9 @@ from graphuq.inference import (
     ReversibleJump,
     Sampler,
 )
-from graphuq.inference.base import with_dtype
 from graphuq.likelihoods import Probit
 from graphuq.posterior import Posterior
-from graphuq.target import log_likelihoods, refer
+from graphuq.target import log_likelihoods
 
 WALLS = 2_000  # labels up to which trajectories that stop at each wall are worth their time
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
@@ -109,7 +106,8 @@ def usual_chains(posterior: Posterior) -> int:
 
 def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
     """Standard deviation of the log density of the posterior over the Gaussian, at its draws."""
-    referred, _ = refer(posterior.plain_target, gaussian.seen_mean, gaussian.seen_covariance)
-    z = np.random.default_rng(0).normal(size=(PROBES, referred.dimension))
-    with jax.enable_x64(True):
-        return float(np.std(log_likelihoods(with_dtype(referred, jnp.float64), z)))
+    variances, rotation = np.linalg.eigh(gaussian.seen_covariance)
+    z = np.random.default_rng(0).normal(size=(PROBES, len(variances)))
+    white = gaussian.seen_mean + (np.sqrt(variances) * z) @ rotation.T
+    values = log_likelihoods(posterior.plain_target, white, few=True)
+    return float(np.std(values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)))

@@ -15,10 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.arrays import Array
+from graphuq.arrays import Array, with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import Conditioned
-from graphuq.inference.base import with_dtype
 from graphuq.inference.expectation_propagation import (
     evidence_slopes,
     log_evidence,

@@ -7,20 +7,16 @@ import warnings
 from functools import singledispatch
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import block_diag
 from scipy.special import logsumexp
 
 from graphuq.convergence import convergence
 from graphuq.inference import Gaussian, Independence, Point
-from graphuq.inference.base import with_dtype
 from graphuq.inference.draws import Draws
 from graphuq.posterior import Posterior
 from graphuq.summaries import Rows, conditional_moments
-from graphuq.target import Target, can_be_referred, in_steps, log_likelihoods
+from graphuq.target import can_be_referred, log_likelihoods
 
 RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
 ESS_BOUND = 400  # the same: below it the estimates of R-hat and error are themselves unsure
@@ -172,7 +168,6 @@ def share_accepted(posterior: Posterior, gaussian: Gaussian) -> float | None:
     target = posterior.plain_target
     if posterior.likelihood.everywhere or not can_be_referred(target):
         return None
-    target, gaussian = _in_steps(target, gaussian)
     return Independence().expected_acceptance(target, gaussian, _n_proposals(posterior))
 
 
@@ -184,12 +179,10 @@ def misses(posterior: Posterior, gaussian: Gaussian) -> bool:
     Gaussian as `share_accepted` makes, of which next to none may lie where the posterior's density
     is below a hundredth of the Gaussian's.
     """
-    target, gaussian = _in_steps(posterior.plain_target, gaussian)
     root = np.linalg.cholesky(gaussian.seen_covariance)
     z = np.random.default_rng(0).normal(size=(_n_proposals(posterior), len(root)))
     white = gaussian.seen_mean + z @ root.T
-    with jax.enable_x64(True):
-        values = np.asarray(log_likelihoods(with_dtype(target, jnp.float64), white))
+    values = log_likelihoods(posterior.plain_target, white, few=True)
     log_ratio = values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)
     log_ratio = np.where(np.isnan(log_ratio), -np.inf, log_ratio)
     average = logsumexp(log_ratio) - np.log(len(z))
@@ -199,16 +192,6 @@ def misses(posterior: Posterior, gaussian: Gaussian) -> bool:
 def _n_proposals(posterior: Posterior) -> int:
     n = PROPOSALS_TIMES_LABELS // (len(posterior.labels) * posterior.n_fields)
     return max(min(PROPOSALS, n), LEAST_PROPOSALS)
-
-
-def _in_steps(target: Target, gaussian: Gaussian) -> tuple[Target, Gaussian]:
-    """Both with coordinates that tell nothing, so that one program serves many of them."""
-    n_coordinates, target = target.dimension, in_steps(target)
-    more = target.dimension - n_coordinates  # which both the Gaussian and the prior leave white
-    return target, gaussian._replace(
-        seen_mean=np.pad(gaussian.seen_mean, (0, more)),
-        seen_covariance=block_diag(gaussian.seen_covariance, np.eye(more)),
-    )
 
 
 def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C S"]]:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from graphuq.arrays import with_dtype
 from graphuq.automatic import automatic_sampler, first_answer, usual_chains
 from graphuq.diagnostics import diagnose, misses, rows_of
 from graphuq.errors import IncompatibleParts, TruncationWarning, require
@@ -26,7 +27,6 @@ from graphuq.inference import (
     ReversibleJump,
     Sampler,
 )
-from graphuq.inference.base import with_dtype
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Probit, StepLikelihood
@@ -378,6 +378,5 @@ def _unwhitened(target: HierarchicalTarget, white: jax.Array | np.ndarray) -> An
 def _without_noise(draws: Draws, target: Target) -> Draws:
     """Draws of the field alone, with their likelihood given it."""
     white = draws.white[..., : target.dimension]
-    with jax.enable_x64(True):
-        values = log_likelihoods(with_dtype(target, jnp.float64), white.astype(np.float64))
-        return dataclasses.replace(draws, white=white, log_likelihood=np.asarray(values))
+    values = log_likelihoods(target, white)
+    return dataclasses.replace(draws, white=white, log_likelihood=values)

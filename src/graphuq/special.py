@@ -3,8 +3,10 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
-from scipy.special import erfcx
+from jaxtyping import Float
+from scipy.special import erfcx, log_ndtr
+
+from graphuq.arrays import Array
 
 # Chebyshev coefficients on t in [0, 1] of log erfcx(z) − log t with t = 2 / (2 + z), found by
 # interpolation at 40 Chebyshev nodes with 40 digits; what is left out sums to 2e-16.
@@ -49,9 +51,14 @@ _LOG_2, _ROOT_HALF, _LOG_ROOT_2PI = (
 )
 
 
-@jax.custom_jvp
 def log_normal_cdf(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """``log Φ(x)``, exact to rounding in both tails; half the time of JAX's in float64.
+    """``log Φ(x)``, exact to rounding in both tails: SciPy's of NumPy arrays, own of JAX's."""
+    return log_ndtr(x) if isinstance(x, np.ndarray) else _log_normal_cdf(x)
+
+
+@jax.custom_jvp
+def _log_normal_cdf(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """Half the time of JAX's in float64.
 
     ``erfc(z) = t exp(P(t) − z²)`` with ``t = 2/(2 + z)``, ``z = |x|/√2`` and a polynomial P, so
     that one logarithm and no quotient of small numbers is needed.
@@ -69,13 +76,13 @@ def log_normal_cdf(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
     return jnp.where(right, logarithm, logarithm + exponent - _LOG_2)
 
 
-@log_normal_cdf.defjvp
+@_log_normal_cdf.defjvp
 def _log_normal_cdf_jvp(
     primals: tuple[Array], tangents: tuple[Array]
 ) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
     """``φ(x)/Φ(x)``, itself without underflow."""
     (x,), (dx,) = primals, tangents
-    value = log_normal_cdf(x)
+    value = _log_normal_cdf(x)
     return value, jnp.exp(-0.5 * x * x - _LOG_ROOT_2PI - value) * dx
 
 

@@ -9,14 +9,13 @@ import numpy as np
 from jax.scipy.sparse.linalg import cg
 from jaxtyping import Float, PRNGKeyArray
 
-from graphuq.arrays import Array
+from graphuq.arrays import Array, with_dtype
 from graphuq.errors import IncompatibleParts
 from graphuq.field import ClassField, Field, LowRankField, NoisyField, of_one_class
-from graphuq.likelihoods import Likelihood, Logistic, NoiseFree, Probit, StepLikelihood
+from graphuq.likelihoods import Likelihood, NoiseFree, Probit, StepLikelihood
 
 MAX_REFLECTIONS = 10_000  # before a start is taken as it is
 MOST_DENSE = 1_000  # white coordinates of several classes, which a reference mixes
-STEPS = 64, 512  # labels: the least and the largest
 START_NOISE = 0.5  # wide enough that starts differ, narrow enough that most labels fit
 
 
@@ -231,36 +230,28 @@ def refer(
     return ReferredTarget(rotated, rotation.T @ mean, np.sqrt(variances)), rotation
 
 
-def in_steps(target: Any) -> Any:
-    """The same target with labels that say nothing, so that their number is one of a few.
+def log_likelihoods(
+    target: Any, white: Float[np.ndarray, "*S n"], precision: str = "float64", few: bool = False
+) -> Float[np.ndarray, "*S"]:
+    """Log likelihood of many points at once.
 
-    A power of two from 64 to 1,024, or a multiple of 512: a few labels more then need no other
-    compiled program. Those labels are 0, of probability 1/2 whatever u is, and share a white
-    coordinate of their own; others are added, which nothing speaks of, until their number depends
-    on that of the labels and of the modes alone.
+    ``few``: so few that, where the field is a matrix and classes are two, NumPy is done sooner than
+    a program is compiled.
     """
-    field, n_labels = target.field, len(target.labels)
-    if type(field) is not LowRankField or type(target.likelihood) not in (Probit, Logistic):
-        return target
-    step = min(STEPS[1], max(STEPS[0], 1 << ((n_labels - 1).bit_length() - 1)))
-    size, n_modes = -(-n_labels // step) * step, len(field.mode_variance)
-    width = min(size, -(-(n_modes + 1) // STEPS[0]) * STEPS[0])
-    factor = np.zeros((size, width))
-    factor[:n_labels, : field.dimension] = field.factor
-    factor[n_labels:, -1] = 1.0
-    wider = LowRankField(
-        factor=factor,
-        coefficient_map=np.zeros((0, width)),  # of what other nodes know, nothing is asked
-        mode_variance=np.zeros(0),
-        tail_std=field.tail_std,
-    )
-    labels = np.append(np.asarray(target.labels), np.zeros(size - n_labels))
-    return Target(wider, target.likelihood, labels)
+    flat = white.reshape(-1, white.shape[-1])
+    if few and type(target.field) is LowRankField and not target.likelihood.several:
+        u = flat @ np.asarray(target.field.factor).T
+        labels = np.broadcast_to(target.labels, u.shape)
+        with jax.enable_x64(True):  # of a likelihood that knows JAX alone
+            values = target.likelihood.log_prob(u.ravel(), labels.ravel())
+        found = np.asarray(values).reshape(u.shape).sum(axis=1)
+    else:
+        with jax.enable_x64(precision == "float64"):
+            traced = with_dtype(target, precision), jnp.asarray(flat, precision)
+            found = np.asarray(_log_likelihoods(*traced), np.float64)
+    return found.reshape(white.shape[:-1])
 
 
 @eqx.filter_jit
-def log_likelihoods(target: Any, white: Float[Array, "*S n"]) -> Float[Array, "*S"]:
-    """Log likelihood of many points at once."""
-    flat = jnp.asarray(white).reshape(-1, white.shape[-1])
-    values: jax.Array = jax.vmap(target.log_likelihood)(flat)
-    return values.reshape(white.shape[:-1])
+def _log_likelihoods(target: Any, white: Float[Array, "S n"]) -> Float[Array, " S"]:
+    return jax.vmap(target.log_likelihood)(white)

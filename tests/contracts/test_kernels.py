@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.field import LowRankField
 from graphuq.inference import Sampler
-from graphuq.inference.base import Gaussian, Info, Kernel, State, metropolis, with_dtype
+from graphuq.inference.base import Gaussian, Info, Kernel, State, metropolis
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
 from graphuq.target import Target

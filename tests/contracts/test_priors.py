@@ -11,8 +11,8 @@ from scipy import sparse
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.inference.base import with_dtype
 from graphuq.priors import Prior
 
 ALL_PRIORS = [

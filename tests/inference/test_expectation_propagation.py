@@ -14,10 +14,9 @@ from scipy.stats import norm
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.criteria import GivenField, Observed, SeriesField
-from graphuq.diagnostics import share_accepted
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import expectation_propagation as ep
-from graphuq.target import in_steps
+from graphuq.target import log_likelihoods
 
 WEIGHTS = random_adjacency(24, seed=3)
 GRAPH = gq.graphs.from_adjacency(WEIGHTS)
@@ -361,41 +360,23 @@ def test_components_without_labels_keep_the_prior():
     assert (result.latent_std[12:] > 0.05).all()
 
 
-@pytest.mark.parametrize("n_labels", [5, 70, 100])
-@pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(0.3), gq.likelihoods.Logistic()])
-def test_labels_that_say_nothing_change_nothing(n_labels, likelihood, monkeypatch):
-    """They round the number of labels up, so that one program judges many numbers."""
-    rng = np.random.default_rng(1)
-    spectrum = gq.laplacian_spectrum(
-        gq.graphs.knn_graph(rng.normal(size=(200, 2)), 8), n_eigenpairs=80
-    )
-    labels = np.where(spectrum.eigenvectors[:n_labels, 1] > 0, 1, -1)
-    posterior = gq.Posterior(
-        spectrum, gq.priors.Matern(0.3, 2.0), likelihood, np.arange(n_labels), labels
-    )
-    gaussian = gq.inference.ExpectationPropagation().fit(posterior.plain_target)
-    accepted = share_accepted(posterior, gaussian)
-    monkeypatch.setattr("graphuq.diagnostics.in_steps", lambda target: target)
-    # Each is a mean over pairs of 1,600 draws of something in [0, 1]: deviation <= 2 · 0.5 / 40.
-    assert accepted == pytest.approx(share_accepted(posterior, gaussian), abs=4 * 2**0.5 * 0.025)
-
-
-@pytest.mark.parametrize(("few", "more"), [(5, 64), (65, 128), (130, 200)])
-def test_one_program_serves_many_numbers_of_labels(few, more):
-    rng = np.random.default_rng(1)
-    spectrum = gq.laplacian_spectrum(
-        gq.graphs.knn_graph(rng.normal(size=(300, 2)), 8), n_eigenpairs=80
-    )
-    labels = np.where(spectrum.eigenvectors[:, 1] > 0, 1, -1)
-
-    def shapes(n_labels):
-        posterior = gq.Posterior(
-            spectrum,
-            gq.priors.Matern(0.3, 2.0),
-            gq.likelihoods.Probit(0.3),
-            np.arange(n_labels),
-            labels[:n_labels],
-        )
-        return [np.shape(leaf) for leaf in jax.tree.leaves(in_steps(posterior.plain_target))]
-
-    assert shapes(few) == shapes(more)
+@pytest.mark.parametrize(
+    "likelihood",
+    [
+        gq.likelihoods.Probit(0.3),
+        gq.likelihoods.Logistic(),
+        gq.likelihoods.Gaussian(0.5),
+        gq.likelihoods.LevelSet(0.8),
+        gq.likelihoods.AtomicNoise(0.9, 0.8),
+    ],
+    ids=repr,
+)
+def test_few_points_need_no_program(likelihood):
+    """NumPy's log likelihoods are those of the compiled program."""
+    target = build(likelihood, 12, None, 6).plain_target
+    white = np.random.default_rng(0).normal(size=(3, 7, target.dimension))
+    compiled = log_likelihoods(target, white)
+    np.testing.assert_allclose(log_likelihoods(target, white, few=True), compiled, rtol=1e-12)
+    single = log_likelihoods(target, white, "float32")
+    np.testing.assert_allclose(single, compiled, rtol=1e-4)
+    assert compiled.shape == (3, 7)

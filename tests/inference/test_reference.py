@@ -9,9 +9,9 @@ from reference import covariance, probit_label_mean
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.arrays import with_dtype
 from graphuq.diagnostics import misses, rows_of
 from graphuq.errors import IncompatibleParts
-from graphuq.inference.base import with_dtype
 from graphuq.inference.chains import run_chains
 from graphuq.summaries import summarize
 from graphuq.target import ReferredTarget, refer

@@ -16,6 +16,7 @@ from scipy.special import expit, logsumexp
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import (
     PCN,
@@ -24,7 +25,7 @@ from graphuq.inference import (
     Hamiltonian,
     MetropolisWithinGibbs,
 )
-from graphuq.inference.base import State, with_dtype
+from graphuq.inference.base import State
 
 N_NODES, N_PAIRS = 14, 9
 WEIGHTS = random_adjacency(N_NODES, seed=4)

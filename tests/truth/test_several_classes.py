@@ -16,6 +16,7 @@ from scipy import integrate, stats
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.field import TailField
 from graphuq.inference import (
@@ -27,7 +28,6 @@ from graphuq.inference import (
     Laplace,
     MetropolisWithinGibbs,
 )
-from graphuq.inference.base import with_dtype
 
 N_NODES, N_PAIRS = 8, 6
 WEIGHTS = random_adjacency(N_NODES, seed=2)

@@ -1,6 +1,7 @@
 """What an experiment is, and how its outcome is written down."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from graphuq.pages import embedded, write_page
 from graphuq.storage import version
 
 T = TypeVar("T")
+
+OPEN_ROWS, MOST_ROWS = 12, 40  # of a table on the page: beside a figure before it is folded; at all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,9 +70,11 @@ class Experiment:
 
 def registered(*runs: Callable[[Context], Outcome]) -> dict[str, Experiment]:
     """Experiments by name: that of the function, the title its docstring."""
-    return {
-        run.__name__: Experiment(run.__name__, (run.__doc__ or "").rstrip("."), run) for run in runs
-    }
+    return {run.__name__: Experiment(run.__name__, _title(run), run) for run in runs}
+
+
+def _title(run: Callable[[Context], Outcome]) -> str:
+    return (run.__doc__ or "").partition("\n")[0].rstrip(".")
 
 
 def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
@@ -105,11 +110,12 @@ def write_summary(
     entries = [
         {
             "name": experiment.name,
+            "label": re.sub(r"(?<=[a-z])(?=\d)", " ", experiment.name).capitalize(),
             "title": experiment.title,
             "text": outcome.text,
             "seconds": seconds,
             "table": pd.DataFrame(list(outcome.rows))
-            .head(40)
+            .head(MOST_ROWS)
             .to_html(
                 index=False,
                 border=0,
@@ -117,7 +123,9 @@ def write_summary(
                 float_format=lambda value: f"{value:.4g}",
                 na_rep="",
             ),
-            "n_hidden": max(0, len(outcome.rows) - 40),
+            "n_rows": len(outcome.rows),
+            "n_hidden": max(0, len(outcome.rows) - MOST_ROWS),
+            "folded": outcome.figure is not None and len(outcome.rows) > OPEN_ROWS,
             "picture": None if outcome.figure is None else embedded(outcome.figure, dpi=110),
         }
         for experiment, outcome, seconds in found

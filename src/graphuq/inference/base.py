@@ -6,7 +6,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 
@@ -172,17 +171,6 @@ class Kernel(Sampler):
     @abstractmethod
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
         """One step of the chain."""
-
-
-def with_dtype(tree: Any, dtype: Any) -> Any:
-    """All floating leaves as JAX arrays of one type, so that none of them is compiled in."""
-
-    def cast(leaf: Any) -> Any:
-        if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
-            return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
-        return jnp.asarray(leaf, dtype)
-
-    return jax.tree.map(cast, tree)
 
 
 def metropolis(

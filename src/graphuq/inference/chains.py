@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from graphuq.inference.base import Kernel, State, WhiteTarget, with_dtype
+from graphuq.arrays import with_dtype
+from graphuq.inference.base import Kernel, State, WhiteTarget
 from graphuq.inference.draws import (
     BLOCK,
     Draws,

@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
 
 from graphuq.errors import require
-from graphuq.inference.base import Approximation, Gaussian, Sampler, WhiteTarget, with_dtype
+from graphuq.inference.base import Approximation, Gaussian, Sampler, WhiteTarget
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
@@ -24,6 +23,7 @@ from graphuq.target import log_likelihoods
 
 THINS = ((0.9, 1), (0.5, 4), (0.0, 8))  # acceptance from which so many proposals make a draw
 MANY = 8
+FEW = 2**16  # proposals of a block times labels, up to which NumPy takes 2 ms and compiles nothing
 
 
 class Independence(Sampler):
@@ -55,7 +55,9 @@ class Independence(Sampler):
 
     def expected_acceptance(self, target: WhiteTarget, gaussian: Gaussian | None, n: int) -> float:
         """Acceptance probability once the chain has converged, from n proposals."""
-        log_weight = self._proposed(target, gaussian, np.random.default_rng(0), n).log_weight
+        log_weight = self._proposed(
+            target, gaussian, np.random.default_rng(0), n, "float64", few=True
+        ).log_weight
         if log_weight.max() == -np.inf:
             return 0.0  # none of them fits the labels
         weights = np.sort(np.exp(log_weight - log_weight.max()))
@@ -64,7 +66,7 @@ class Independence(Sampler):
 
     def run(
         self,
-        target: WhiteTarget,
+        target: Any,
         gaussian: Gaussian | None,
         *,
         n_samples: int,
@@ -88,10 +90,11 @@ class Independence(Sampler):
         seed = seed_number(seed)
         n_warmup = -(-n_warmup // BLOCK) * BLOCK
         about = None if gaussian is None else (gaussian.seen_mean, gaussian.seen_covariance)
+        few = BLOCK * n_chains * len(target.labels) <= FEW
 
         def proposed(rng: np.random.Generator, n_steps: int) -> _State:
             n = n_steps * n_chains
-            found = self._proposed(target, gaussian, rng, n, precision)
+            found = self._proposed(target, gaussian, rng, n, precision, few)
             return found.shaped(n_steps, n_chains)
 
         def start() -> _Position:
@@ -152,7 +155,8 @@ class Independence(Sampler):
         gaussian: Gaussian | None,
         rng: np.random.Generator,
         n: int,
-        precision: str = "float64",
+        precision: str,
+        few: bool,
     ) -> "_State":
         """Independent proposals, with all that is asked of them."""
         white = rng.normal(size=(n, target.dimension))
@@ -170,11 +174,8 @@ class Independence(Sampler):
             log_prior_over_proposal = log_prior - np.logaddexp(
                 np.log1p(-self.share) + log_gaussian, np.log(self.share) + log_prior
             )
-        with jax.enable_x64(precision == "float64"):
-            values = log_likelihoods(with_dtype(target, precision), white.astype(precision))
-            log_likelihood = np.nan_to_num(
-                np.asarray(values, np.float64), nan=-np.inf, neginf=-np.inf
-            )
+        values = log_likelihoods(target, white, precision, few)
+        log_likelihood = np.nan_to_num(values, nan=-np.inf, neginf=-np.inf)
         return _State(
             white,
             log_likelihood,

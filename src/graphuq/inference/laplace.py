@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
+from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import (
     ClassField,
@@ -20,7 +21,7 @@ from graphuq.field import (
     of_one_class,
     precision_of,
 )
-from graphuq.inference.base import Approximation, Gaussian, SiteTarget, with_dtype
+from graphuq.inference.base import Approximation, Gaussian, SiteTarget
 
 HALVINGS = 30  # of a step that does not come closer
 

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import LowRankField
-from graphuq.inference.base import Approximation, Point, SiteTarget, with_dtype
+from graphuq.inference.base import Approximation, Point, SiteTarget
 from graphuq.likelihoods import Likelihood, Probit
 
 HALVINGS = 40  # of a step that does not come closer

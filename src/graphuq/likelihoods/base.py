@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from graphuq.arrays import Array
+from graphuq.arrays import Array, of_kind, with_dtype
 from graphuq.hyperparameters import Distribution, learnt_of
 from graphuq.likelihoods.several_classes import codes, most_classes, restricted
 from graphuq.special import log_normal_cdf, normal_hazard
@@ -111,7 +111,9 @@ class Likelihood(eqx.Module):
         By automatic differentiation; a closed form, for which nothing is compiled, overrides it.
         """
         with jax.enable_x64(True):
-            return Tilted(*map(np.asarray, _differentiated(_traceable(self), mean, variance, y)))
+            return Tilted(
+                *map(np.asarray, _differentiated(with_dtype(self, jnp.float64), mean, variance, y))
+            )
 
     def tilted_label_mean(
         self,
@@ -121,7 +123,7 @@ class Likelihood(eqx.Module):
     ) -> Float[np.ndarray, " J"]:
         """``E sign(u)`` under likelihood × belief: Gauss-Legendre quadrature of each half-line."""
         with jax.enable_x64(True):
-            return np.asarray(_mean_sign(_traceable(self), mean, variance, y))
+            return np.asarray(_mean_sign(with_dtype(self, jnp.float64), mean, variance, y))
 
     def tilted_slopes(
         self,
@@ -131,7 +133,7 @@ class Likelihood(eqx.Module):
     ) -> dict[str, float]:
         """Derivative of the sum of `log_partition` in each hyperparameter, by name."""
         with jax.enable_x64(True):
-            slopes = _slopes(_traceable(self), mean, variance, y)
+            slopes = _slopes(with_dtype(self, jnp.float64), mean, variance, y)
         numbers = [name for name, value in vars(self).items() if isinstance(value, float)]
         return {name: float(getattr(slopes, name)) for name in numbers}
 
@@ -155,7 +157,7 @@ class StepLikelihood(Likelihood):
         """``log b`` where u has the sign, or the largest column, of the label; else ``log a``."""
         right, wrong = self.log_levels(y)
         if u.ndim == y.ndim:
-            return jnp.where(jnp.where(u >= 0, 1, -1) == y, right, wrong)
+            return of_kind(u).where((u >= 0) == (y > 0), right, wrong)
         n_classes = getattr(self, "n_classes", u.shape[1])
         values = jnp.where(restricted(u, n_classes).argmax(axis=1) == codes(y), right, wrong)
         return jnp.where(codes(y) < n_classes, values, -jnp.inf)
@@ -197,11 +199,6 @@ class StepLikelihood(Likelihood):
         right, wrong = self.log_levels(y)
         right, wrong = right + log_ndtr(z), wrong + log_ndtr(-z)
         return z, right, wrong, np.logaddexp(right, wrong)
-
-
-def _traceable(likelihood: Likelihood) -> Likelihood:
-    """With arrays in place of numbers, so that none of them is compiled in."""
-    return jax.tree.map(lambda x: np.asarray(x) if isinstance(x, float) else x, likelihood)
 
 
 @eqx.filter_jit

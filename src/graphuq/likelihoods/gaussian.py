@@ -1,12 +1,11 @@
 """Gaussian noise about the label itself: Gaussian fields, the harmonic function in the limit."""
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
-import jax.numpy as jnp
-from jax import Array
 from jaxtyping import Float
 
+from graphuq.arrays import Array, of_kind
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
 
@@ -32,7 +31,7 @@ class Gaussian(Likelihood):
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log N(y; u, γ²)``."""
-        return _log_normal(y - u, jnp.asarray(self.noise_std, u.dtype) ** 2)
+        return _log_normal(y - u, of_kind(u).asarray(self.noise_std, u.dtype) ** 2)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
@@ -41,6 +40,6 @@ class Gaussian(Likelihood):
         return _log_normal(y - mean, self.noise_std**2 + variance)
 
 
-def _log_normal(x: Float[Array, " J"], variance: Array) -> Float[Array, " J"]:
-    density: Float[Array, " J"] = -(x**2 / variance + jnp.log(2 * math.pi * variance)) / 2
+def _log_normal(x: Float[Array, " J"], variance: Any) -> Float[Array, " J"]:
+    density: Float[Array, " J"] = -(x**2 / variance + of_kind(x).log(2 * math.pi * variance)) / 2
     return density

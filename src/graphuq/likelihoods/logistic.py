@@ -2,12 +2,11 @@
 
 from typing import ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jaxtyping import Float
 
+from graphuq.arrays import Array, of_kind
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
 from graphuq.special import (
@@ -48,7 +47,7 @@ class Logistic(Likelihood):
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``−log(1 + exp(−2γ y u))``."""
-        return jax.nn.log_sigmoid(2 * self.steepness * y * u)
+        return -of_kind(u).logaddexp(0.0, -2 * self.steepness * y * u)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]

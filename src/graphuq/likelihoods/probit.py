@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
+from graphuq.arrays import Array
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood, Tilted
 from graphuq.likelihoods.several_classes import (
