@@ -1,5 +1,6 @@
 """Arrays of NumPy and of JAX, where a part serves both: NumPy's until a sampler takes it."""
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular as solve_triangular_in_jax
 from scipy.linalg import solve_triangular
+from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     Array = Any
@@ -25,6 +27,19 @@ def solve_lower(lower: Array, right: Array) -> Any:
     if isinstance(lower, np.ndarray):
         return solve_triangular(lower, right, lower=True, check_finite=False)
     return solve_triangular_in_jax(lower, right, lower=True)
+
+
+def one_core() -> Any:
+    """Context in which BLAS keeps to the thread that calls it: sooner done for small matrices.
+
+    NumPy and SciPy bring a BLAS each, whose threads wait for work where the other's want a core.
+    """
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def accelerated() -> bool:

@@ -15,11 +15,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.arrays import Array, with_dtype
+from graphuq.arrays import Array, one_core, with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import Conditioned
 from graphuq.inference.expectation_propagation import (
-    evidence_slopes,
+    field_slopes,
+    likelihood_slopes,
     log_evidence,
     settle,
 )
@@ -178,7 +179,7 @@ class GivenField:
     def slopes(
         self, precision: Float[np.ndarray, " J"], shift: Any, given: Conditioned
     ) -> Float[np.ndarray, "J J"]:
-        """``(b bᵀ − R)/2``; see `evidence_slopes`."""
+        """``(b bᵀ − R)/2``; see `field_slopes`."""
         pull = shift - precision * given.mean
         system = np.eye(len(precision)) + precision[:, None] * self.covariance
         resistance = np.linalg.solve(system, np.diag(precision))  # (I + T G)⁻¹ T = T − T Σ T
@@ -203,9 +204,11 @@ def _propagated(
     """Expectation propagation's evidence and its gradients; NaN where it does not settle."""
     target = Observed(GivenField(covariance), likelihood, labels)
     for damping in DAMPINGS:
-        found = settle(target, damping, MAX_SWEEPS, TOLERANCE)
+        with one_core():
+            found = settle(target, damping, MAX_SWEEPS, TOLERANCE)
         if found.change <= 1e3 * TOLERANCE:
-            return log_evidence(target, found), evidence_slopes(target, found)
+            slopes = field_slopes(target, found), likelihood_slopes(target, found)
+            return log_evidence(target, found), slopes
     return math.nan, None
 
 
@@ -355,7 +358,7 @@ class SeriesField:
     def slopes(
         self, precision: Float[np.ndarray, " J"], shift: Any, given: Conditioned
     ) -> tuple[Float[np.ndarray, " L"], float]:
-        """Derivatives of the evidence in s and in s̄; see `evidence_slopes`.
+        """Derivatives of the evidence in s and in s̄; see `field_slopes`.
 
         ``Rᵀ (T − T Σ T) R = (I + M d)⁻¹ M`` where labels are more than modes.
         """

@@ -7,15 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 from scipy.optimize import minimize
 
+from graphuq.arrays import one_core
 from graphuq.criteria import Observed, SeriesField, against_the_rest, of_two_classes
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
 from graphuq.inference.expectation_propagation import (
     ExpectationPropagation,
-    evidence_slopes,
+    field_slopes,
+    likelihood_slopes,
     log_evidence,
     settle,
 )
@@ -238,6 +239,7 @@ class _Search:
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation, self.constant = posterior.spectrum.n_eigenpairs, False
         self.n_evaluations = 0
+        self.moves_likelihood = any(_owner(posterior, n) == "likelihood" for n in names)
         self.sites: dict[int, np.ndarray] = {}  # where each labelling last settled
         own = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
         bounds = [(HYPERPRIORS[n].lower, HYPERPRIORS[n].upper) for n in names]
@@ -270,8 +272,8 @@ class _Search:
         kept = self.truncation if truncation is None else truncation
         std, derivatives = self._spectral_std(at, kept)
         total, gradient = 0.0, np.zeros_like(at)
-        targets = [self._target(at, std, labels) for labels in self.labellings]
-        with ThreadPoolExecutor(os.cpu_count()) as pool:  # small matrices, which use a core each
+        targets = self._targets(at, std)
+        with one_core(), ThreadPoolExecutor(os.cpu_count()) as pool:
             found = list(pool.map(self._settled, range(len(targets)), targets))
         for one in found:
             if one is None:
@@ -302,10 +304,10 @@ class _Search:
             starts.insert(0, (1.0, self.sites[number]))
         for damping, near in starts:
             found = settle(target, damping, MAX_SWEEPS, TOLERANCE, near)
-            value = log_evidence(target, found)
-            if found.change <= TOLERANCE and np.isfinite(value):
+            if found.change <= TOLERANCE and np.isfinite(value := log_evidence(target, found)):
                 self.sites[number] = found.sites
-                return value, evidence_slopes(target, found)
+                by_likelihood = likelihood_slopes(target, found) if self.moves_likelihood else {}
+                return value, (field_slopes(target, found), by_likelihood)
         return None
 
     def climb(self, at: np.ndarray) -> tuple[np.ndarray, float]:
@@ -365,9 +367,8 @@ class _Search:
                 )
         return std(), derivatives
 
-    def _target(
-        self, at: np.ndarray, std: SpectralStd, labels: Float[np.ndarray, " J"]
-    ) -> Observed:
+    def _targets(self, at: np.ndarray, std: SpectralStd) -> list[Observed]:
+        """One for each labelling, of one field."""
         posterior, spectrum = self.posterior, self.posterior.spectrum
         likelihood = of_two_classes(posterior.likelihood)
         for name, value in self.values(at).items():
@@ -375,4 +376,5 @@ class _Search:
                 likelihood = dataclasses.replace(likelihood, **{name: value})
         labelled = posterior.labelled
         rows, scale = spectrum.eigenvectors[labelled], spectrum.node_scale[labelled]
-        return Observed(SeriesField(rows, scale, std.modes, std.tail), likelihood, labels)
+        field = SeriesField(rows, scale, std.modes, std.tail)
+        return [Observed(field, likelihood, labels) for labels in self.labellings]

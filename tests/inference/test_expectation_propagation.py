@@ -237,7 +237,7 @@ def test_gradient_of_the_evidence():
         posterior.seen_labels,
     )
     found = ep.settle(target, 1.0, 500, 1e-12)
-    _, slopes = ep.evidence_slopes(target, found)
+    slopes = ep.likelihood_slopes(target, found)
     assert slopes["noise_std"] == pytest.approx(numerical, rel=1e-5)
 
 
@@ -263,14 +263,14 @@ def test_gradient_of_the_evidence_in_the_field(likelihood, tail, n_labelled):
         field = SeriesField(rows, scale, modes + changes[:6], tail + changes[6])
         return ep.log_evidence(*settled(field))
 
-    (by_modes, by_tail), _ = ep.evidence_slopes(*settled(SeriesField(rows, scale, modes, tail)))
+    by_modes, by_tail = ep.field_slopes(*settled(SeriesField(rows, scale, modes, tail)))
     steps = 1e-5 * np.eye(7)
     numerical = [(value(step) - value(-step)) / 2e-5 for step in steps]
     np.testing.assert_allclose([*by_modes, by_tail], numerical, rtol=1e-5, atol=1e-7)
 
     prior = (rows * (modes**2 - tail**2)) @ rows.T + tail**2 * np.eye(n_labelled)
     prior = scale[:, None] * prior * scale
-    by_covariance, _ = ep.evidence_slopes(*settled(GivenField(prior)))
+    by_covariance = ep.field_slopes(*settled(GivenField(prior)))
     change = np.outer(scale, scale) * (rows @ rows.T)
     sides = [ep.log_evidence(*settled(GivenField(prior + h * change))) for h in (1e-5, -1e-5)]
     assert (by_covariance * change).sum() == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-5)
@@ -341,6 +341,17 @@ def test_unsettled_iteration_is_an_error_in_words():
     posterior = build(gq.likelihoods.Probit(0.01), 12, None, 4)
     with pytest.raises(InvalidInput, match="did not settle within 1 sweeps"):
         gq.infer(posterior, gq.inference.ExpectationPropagation(max_sweeps=1))
+
+
+def test_sites_that_make_no_gaussian_are_not_settled():
+    """As the sites of another target may be, from which a search starts."""
+    target = build(gq.likelihoods.LevelSet(0.8), 4, None, 6).plain_target
+    found = ep.settle(target, 1.0, 500, 1e-5, near=np.full((2, 6), -1e3))
+    assert found.n_sweeps == 0
+    assert found.change == np.inf
+    shaky = np.stack([np.full(6, -0.1), np.zeros(6)])  # makes one, and precisions are negative
+    found, settled = (ep.settle(target, 0.2, 500, 1e-8, near) for near in (shaky, None))
+    np.testing.assert_allclose(found.sites, settled.sites, atol=1e-4)
 
 
 def test_components_without_labels_keep_the_prior():

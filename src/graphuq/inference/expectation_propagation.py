@@ -2,6 +2,7 @@
 
 import math
 import time
+from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,6 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.arrays import one_core
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.field import Conditioned, LeadField, LowRankField, covariances_at, of_one_class
 from graphuq.inference.base import Approximation, Gaussian, SiteTarget
@@ -16,6 +18,7 @@ from graphuq.likelihoods import Probit, Softmax
 from graphuq.target import Target
 
 DAMPINGS = (1.0, 0.2)  # to start with, in this order, until one converges
+SMALL = 1e9  # labels × coordinates², up to which one core is as quick as two
 ALIKE = 1e-8  # determinant, of a product of squares, below which two turns are one
 LEEWAY = 5.0  # a sweep that learns from others may look so many times worse, and be none
 GAIN, LOSS, LEAST = 1.2, 0.5, 0.02  # of the damping: by a sweep that came closer, or did not
@@ -66,8 +69,10 @@ class ExpectationPropagation(Approximation):
         began = time.perf_counter()
         fields, several = target.field, target.likelihood.several
         target = _by_pairs(target) if several else target
+        small = not several and len(target.labels) * target.field.dimension**2 < SMALL
         for damping in DAMPINGS:
-            found = settle(target, damping, self.max_sweeps, self.tolerance)
+            with one_core() if small else nullcontext():
+                found = settle(target, damping, self.max_sweeps, self.tolerance)
             if found.change <= self.tolerance:
                 break
         else:
@@ -127,14 +132,14 @@ class Settled(NamedTuple):
     sites : numpy.ndarray, shape (2, J)
         Precisions and shifts.
     given : Conditioned
-        The field given them.
+        The field given them; anything where the fixed point was not reached.
     n_sweeps : int
     change : float
         In the last sweep; above the tolerance where the fixed point was not reached.
     """
 
     sites: Float[np.ndarray, "2 J"]
-    given: Conditioned
+    given: Any
     n_sweeps: int
     change: float
 
@@ -170,19 +175,17 @@ def settle(
                 weights = np.stack([given.variance, np.sqrt(given.variance)])
                 sites = _accelerated(now, past, weights, damping, sites)
             before, given = given, _conditioned(target, sites)
-            n_sweeps += 1
+            n_sweeps, last, change = n_sweeps + 1, change, np.inf
             if given is None:
                 break
-            last, change = change, np.inf
-            if usable.all() and (given.variance > 0).all():
+            kept = given.variance * sites[0]  # of the field's precision, by the label itself
+            if usable.all() and (given.variance > 0).all() and (kept < 1).all():
                 moved = np.abs(given.mean - before.mean) / np.sqrt(before.variance)
                 change = float(moved.max()) / damping
             # Oscillation is damped as it shows, what led to it forgotten; progress wins freedom.
             better = change < (LEEWAY if smooth else 1.0) * last
             damping = min(damping * GAIN, 1.0) if better else max(damping * LOSS, LEAST)
             past = [now, *past[:1]] if better else []
-    if given is None:
-        return Settled(sites, before, n_sweeps, np.inf)
     return Settled(sites, given, n_sweeps, change)
 
 
@@ -237,7 +240,7 @@ def log_evidence(target: Any, found: Settled) -> float:
     """``log p(y)`` at given sites; stationary in them at the fixed point.
 
     Its gradient in the model's parameters is therefore the partial one, the sites held fixed
-    (Seeger 2005): `evidence_slopes`.
+    (Seeger 2005): `field_slopes` and `likelihood_slopes`.
     """
     precision, shift = found.sites
     mean, variance = _cavity(found.given, precision, shift)
@@ -251,12 +254,17 @@ def log_evidence(target: Any, found: Settled) -> float:
     return float(site_norm.sum() + found.given.log_normalizer)
 
 
-def evidence_slopes(target: Any, found: Settled) -> tuple[Any, dict[str, float]]:
-    """Gradient of `log_evidence` in the field and in the likelihood's hyperparameters.
+def field_slopes(target: Any, found: Settled) -> Any:
+    """Gradient of `log_evidence` in the field.
 
-    In the covariance G of the field at the labels it is ``(b bᵀ − R)/2`` with ``b = ν − τ E u`` and
+    In its covariance G at the labels ``(b bᵀ − R)/2`` with ``b = ν − τ E u`` and
     ``R = T − T Σ T`` (Rasmussen & Williams 2006, (5.9)); the field says what that is in its terms.
     """
+    return target.field.slopes(*found.sites, found.given)
+
+
+def likelihood_slopes(target: Any, found: Settled) -> dict[str, float]:
+    """Gradient of `log_evidence` in the likelihood's hyperparameters, by name."""
     cavity = _cavity(found.given, *found.sites)
-    slopes = target.likelihood.tilted_slopes(*cavity, target.labels)
-    return target.field.slopes(*found.sites, found.given), slopes
+    slopes: dict[str, float] = target.likelihood.tilted_slopes(*cavity, target.labels)
+    return slopes

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import jax
 import numpy as np
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
+from graphuq.arrays import one_core
 from graphuq.field import ClassField, LabelledField, of_one_class
 from graphuq.spectrum import ProductBasis
 
@@ -111,5 +111,5 @@ def slices(n: int, size: int) -> Iterator[slice]:
 
 def side_by_side(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
     """Work on parts, one thread a core; what it calls holds no lock for long."""
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+    with one_core(), ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(work, parts))
