@@ -109,5 +109,5 @@ def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
     variances, rotation = np.linalg.eigh(gaussian.seen_covariance)
     z = np.random.default_rng(0).normal(size=(PROBES, len(variances)))
     white = gaussian.seen_mean + (np.sqrt(variances) * z) @ rotation.T
-    values = log_likelihoods(posterior.plain_target, white, few=True)
+    values = log_likelihoods(posterior.plain_target, white)
     return float(np.std(values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)))

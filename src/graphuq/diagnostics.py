@@ -182,7 +182,7 @@ def misses(posterior: Posterior, gaussian: Gaussian) -> bool:
     root = np.linalg.cholesky(gaussian.seen_covariance)
     z = np.random.default_rng(0).normal(size=(_n_proposals(posterior), len(root)))
     white = gaussian.seen_mean + z @ root.T
-    values = log_likelihoods(posterior.plain_target, white, few=True)
+    values = log_likelihoods(posterior.plain_target, white)
     log_ratio = values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)
     log_ratio = np.where(np.isnan(log_ratio), -np.inf, log_ratio)
     average = logsumexp(log_ratio) - np.log(len(z))

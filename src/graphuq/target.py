@@ -16,6 +16,7 @@ from graphuq.likelihoods import Likelihood, NoiseFree, Probit, StepLikelihood
 
 MAX_REFLECTIONS = 10_000  # before a start is taken as it is
 MOST_DENSE = 1_000  # white coordinates of several classes, which a reference mixes
+MOST_IN_NUMPY = 2**22  # log likelihoods of a label, which NumPy finds while a program is compiled
 START_NOISE = 0.5  # wide enough that starts differ, narrow enough that most labels fit
 
 
@@ -231,15 +232,19 @@ def refer(
 
 
 def log_likelihoods(
-    target: Any, white: Float[np.ndarray, "*S n"], precision: str = "float64", few: bool = False
+    target: Any,
+    white: Float[np.ndarray, "*S n"],
+    precision: str = "float64",
+    few: int = MOST_IN_NUMPY,
 ) -> Float[np.ndarray, "*S"]:
     """Log likelihood of many points at once.
 
-    ``few``: so few that, where the field is a matrix and classes are two, NumPy is done sooner than
-    a program is compiled.
+    Of up to ``few`` numbers, points times labels, where the field is a matrix and classes are two,
+    by NumPy, which is done sooner than a program is compiled.
     """
     flat = white.reshape(-1, white.shape[-1])
-    if few and type(target.field) is LowRankField and not target.likelihood.several:
+    plain = type(target.field) is LowRankField and not target.likelihood.several
+    if plain and len(flat) * len(target.labels) <= few:
         u = flat @ np.asarray(target.field.factor).T
         labels = np.broadcast_to(target.labels, u.shape)
         with jax.enable_x64(True):  # of a likelihood that knows JAX alone

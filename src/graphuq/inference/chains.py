@@ -126,7 +126,13 @@ def run_chains(
         )
 
 
-@eqx.filter_jit
+def _quickly_compiled(function: Any) -> Any:
+    """Without optimisation: what is run once, and takes longer to compile."""
+    options = {"xla_backend_optimization_level": 0}
+    return eqx.filter_jit(function, compiler_options=options)  # type: ignore[call-overload]
+
+
+@_quickly_compiled
 def _initial(keys: Any, target: Any, kernel: Any) -> _Position:
     states = jax.vmap(lambda key: kernel.init(target.start(key), target))(keys)
     log_step = jnp.log(kernel.step_size)

@@ -19,11 +19,11 @@ from graphuq.inference.draws import (
 )
 from graphuq.inference.driver import Block, drive, joined
 from graphuq.progress import Progress
-from graphuq.target import log_likelihoods
+from graphuq.target import MOST_IN_NUMPY, log_likelihoods
 
 THINS = ((0.9, 1), (0.5, 4), (0.0, 8))  # acceptance from which so many proposals make a draw
 MANY = 8
-FEW = 2**16  # proposals of a block times labels, up to which NumPy takes 2 ms and compiles nothing
+FEW = 2**16  # proposals of a block times labels: NumPy takes 2 ms, time and again
 
 
 class Independence(Sampler):
@@ -55,8 +55,10 @@ class Independence(Sampler):
 
     def expected_acceptance(self, target: WhiteTarget, gaussian: Gaussian | None, n: int) -> float:
         """Acceptance probability once the chain has converged, from n proposals."""
+        root = None if gaussian is None else np.linalg.cholesky(gaussian.seen_covariance)
+        rng = np.random.default_rng(0)
         log_weight = self._proposed(
-            target, gaussian, np.random.default_rng(0), n, "float64", few=True
+            target, gaussian, root, rng, n, "float64", MOST_IN_NUMPY
         ).log_weight
         if log_weight.max() == -np.inf:
             return 0.0  # none of them fits the labels
@@ -90,11 +92,11 @@ class Independence(Sampler):
         seed = seed_number(seed)
         n_warmup = -(-n_warmup // BLOCK) * BLOCK
         about = None if gaussian is None else (gaussian.seen_mean, gaussian.seen_covariance)
-        few = BLOCK * n_chains * len(target.labels) <= FEW
+        root = None if gaussian is None else np.linalg.cholesky(gaussian.seen_covariance)
 
         def proposed(rng: np.random.Generator, n_steps: int) -> _State:
             n = n_steps * n_chains
-            found = self._proposed(target, gaussian, rng, n, precision, few)
+            found = self._proposed(target, gaussian, root, rng, n, precision, FEW)
             return found.shaped(n_steps, n_chains)
 
         def start() -> _Position:
@@ -153,17 +155,17 @@ class Independence(Sampler):
         self,
         target: WhiteTarget,
         gaussian: Gaussian | None,
+        root: Float[np.ndarray, "n n"] | None,
         rng: np.random.Generator,
         n: int,
         precision: str,
-        few: bool,
+        few: int,
     ) -> "_State":
         """Independent proposals, with all that is asked of them."""
         white = rng.normal(size=(n, target.dimension))
         log_ratio = np.zeros(n)
         log_prior_over_proposal = np.zeros(n)
-        if gaussian is not None:
-            root = np.linalg.cholesky(gaussian.seen_covariance)
+        if gaussian is not None and root is not None:
             log_gaussian = _log_normal(white) - np.log(np.diag(root)).sum()
             of_prior = rng.uniform(size=n) < self.share
             white = np.where(of_prior[:, None], white, gaussian.seen_mean + white @ root.T)
