@@ -44,7 +44,7 @@ class Incremental:
         """Take in labels of a few more rows, or other labels of some, at once.
 
         Graph, spectrum and hyperparameters stay what `fit` found: label means of 70,000 nodes
-        take a third of a second (of two classes; docs/scale.md). Class proportions hold again.
+        take a quarter of a second (of two classes; docs/scale.md). Class proportions hold again.
 
         Parameters
         ----------
