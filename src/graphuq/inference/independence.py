@@ -68,7 +68,7 @@ class Independence(Sampler):
 
     def run(
         self,
-        target: Any,
+        target: WhiteTarget,
         gaussian: Gaussian | None,
         *,
         n_samples: int,
