@@ -1,7 +1,7 @@
 """What every likelihood offers: the log probability of a label given the field."""
 
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -17,6 +17,8 @@ from graphuq.special import log_normal_cdf, normal_hazard
 
 QUADRATURE_NODES = 64
 WIDTH = 9.0  # half the range of the quadrature over a Gaussian belief, in deviations
+
+PerLabel: TypeAlias = Float[np.ndarray, " J"]
 
 
 class Tilted(NamedTuple):
@@ -100,12 +102,7 @@ class Likelihood(eqx.Module):
         log_weights = jnp.asarray(np.log(weights / weights.sum()), mean.dtype)
         return jax.nn.logsumexp(values + log_weights[None, :], axis=1)
 
-    def tilt(
-        self,
-        mean: Float[np.ndarray, " J"],
-        variance: Float[np.ndarray, " J"],
-        y: Float[np.ndarray, " J"],
-    ) -> Tilted:
+    def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
         """`log_partition` and its derivatives, in NumPy: of two classes, of fixed numbers.
 
         By automatic differentiation; a closed form, for which nothing is compiled, overrides it.
@@ -115,22 +112,12 @@ class Likelihood(eqx.Module):
                 *map(np.asarray, _differentiated(with_dtype(self, jnp.float64), mean, variance, y))
             )
 
-    def tilted_label_mean(
-        self,
-        mean: Float[np.ndarray, " J"],
-        variance: Float[np.ndarray, " J"],
-        y: Float[np.ndarray, " J"],
-    ) -> Float[np.ndarray, " J"]:
+    def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
         """``E sign(u)`` under likelihood × belief: Gauss-Legendre quadrature of each half-line."""
         with jax.enable_x64(True):
             return np.asarray(_mean_sign(with_dtype(self, jnp.float64), mean, variance, y))
 
-    def tilted_slopes(
-        self,
-        mean: Float[np.ndarray, " J"],
-        variance: Float[np.ndarray, " J"],
-        y: Float[np.ndarray, " J"],
-    ) -> dict[str, float]:
+    def tilted_slopes(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> dict[str, float]:
         """Derivative of the sum of `log_partition` in each hyperparameter, by name."""
         with jax.enable_x64(True):
             slopes = _slopes(with_dtype(self, jnp.float64), mean, variance, y)
@@ -170,24 +157,14 @@ class StepLikelihood(Likelihood):
         right, wrong = self.log_levels(y)
         return jnp.logaddexp(right + log_normal_cdf(z), wrong + log_normal_cdf(-z))
 
-    def tilt(
-        self,
-        mean: Float[np.ndarray, " J"],
-        variance: Float[np.ndarray, " J"],
-        y: Float[np.ndarray, " J"],
-    ) -> Tilted:
+    def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
         """In closed form: ``Z'/Z`` weighs the hazards of both sides by their shares of Z."""
         z, right, wrong, total = self._sides(mean, variance, y)
         slope = np.exp(right - total) * normal_hazard(z)
         slope -= np.exp(wrong - total) * normal_hazard(-z)
         return Tilted(total, y * slope / np.sqrt(variance), -slope * (z + slope) / variance)
 
-    def tilted_label_mean(
-        self,
-        mean: Float[np.ndarray, " J"],
-        variance: Float[np.ndarray, " J"],
-        y: Float[np.ndarray, " J"],
-    ) -> Float[np.ndarray, " J"]:
+    def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
         """The label's side's share of Z less the other's, times the label."""
         _, right, wrong, total = self._sides(mean, variance, y)
         label_mean: np.ndarray = y * (np.exp(right - total) - np.exp(wrong - total))

@@ -10,7 +10,7 @@ from scipy.special import log_ndtr
 
 from graphuq.arrays import Array
 from graphuq.hyperparameters import Hyperparameter, check_range, parameter
-from graphuq.likelihoods.base import Likelihood, Tilted
+from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.several_classes import (
     check_n_classes,
     class_count,
@@ -80,34 +80,19 @@ class Probit(Likelihood):
         """``log Φ(y mean / √(γ² + variance))``, of two classes."""
         return log_normal_cdf(y * mean / jnp.sqrt(self.noise_std**2 + variance))
 
-    def tilt(
-        self,
-        mean: Float[np.ndarray, " J"],
-        variance: Float[np.ndarray, " J"],
-        y: Float[np.ndarray, " J"],
-    ) -> Tilted:
+    def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
         """In closed form, of two classes."""
         together = self.noise_std**2 + variance
         z = y * mean / np.sqrt(together)
         slope = normal_hazard(z)
         return Tilted(log_ndtr(z), y * slope / np.sqrt(together), -slope * (z + slope) / together)
 
-    def tilted_slopes(
-        self,
-        mean: Float[np.ndarray, " J"],
-        variance: Float[np.ndarray, " J"],
-        y: Float[np.ndarray, " J"],
-    ) -> dict[str, float]:
+    def tilted_slopes(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> dict[str, float]:
         """``Z`` solves the heat equation in γ²: ``∂Z/∂γ² = Z''/2``."""
         _, first, second = self.tilt(mean, variance, y)
         return {"noise_std": float(self.noise_std * (second + first**2).sum())}
 
-    def tilted_label_mean(
-        self,
-        mean: Float[np.ndarray, " J"],
-        variance: Float[np.ndarray, " J"],
-        y: Float[np.ndarray, " J"],
-    ) -> Float[np.ndarray, " J"]:
+    def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
         """``y (1 − 2 p)`` with p the share of Z on the other side of zero, by quadrature there.
 
         The integrand lies under a Gaussian of precision 1/γ² + 1/variance, which is where the
