@@ -220,6 +220,27 @@ def test_a_belief_that_saw_a_label(likelihood):
         assert likelihood.tilted_label_mean(mean, variance, y)[j] == pytest.approx(truth, abs=1e-6)
 
 
+class JaxNoise(gq.likelihoods.StepLikelihood):
+    """One of a user's own, that knows JAX alone."""
+
+    p: float = 0.9
+
+    def log_levels(self, y):
+        return jnp.full_like(y, jnp.log(self.p)), jnp.full_like(y, jnp.log(1 - self.p))
+
+
+def test_levels_that_are_of_jax_keep_their_digits():
+    own, same = JaxNoise(0.9), gq.likelihoods.AtomicNoise(0.9, 0.9)
+    fits = [
+        gq.inference.ExpectationPropagation(tolerance=1e-9).fit(
+            build(law, 12, None, 6).plain_target
+        )
+        for law in (own, same)
+    ]
+    np.testing.assert_allclose(fits[0].seen_mean, fits[1].seen_mean, atol=1e-12)
+    np.testing.assert_allclose(fits[0].labelled_label_mean, fits[1].labelled_label_mean, atol=1e-12)
+
+
 def test_gradient_of_the_evidence():
     """Sites held fixed, against finite differences of the whole fixed point."""
     posterior = build(gq.likelihoods.Probit(0.4), 12, None, 4)

@@ -173,7 +173,8 @@ class StepLikelihood(Likelihood):
     def _sides(self, mean: Any, variance: Any, y: Any) -> tuple[Any, Any, Any, Any]:
         """z; the logs of ``b Φ(z)`` and ``a Φ(−z)``, and of their sum."""
         z = y * mean / np.sqrt(variance)
-        right, wrong = self.log_levels(y)
+        with jax.enable_x64(True):  # of levels that are JAX's
+            right, wrong = map(np.asarray, self.log_levels(y))
         right, wrong = right + log_ndtr(z), wrong + log_ndtr(-z)
         return z, right, wrong, np.logaddexp(right, wrong)
 
