@@ -100,7 +100,7 @@ def judge(
         total += share * value
         by_covariance += share * (by_g + by_g.T) / 2
         for name in names:
-            by_likelihood[name] += share * by_two.get(name, 0.0)
+            by_likelihood[name] += share * by_two[name]
     return Judgement(total, by_covariance, by_likelihood)
 
 
@@ -109,7 +109,8 @@ def _judged(criterion: str, covariance: Any, likelihood: Any, labels: Any) -> tu
     if criterion == "expectation-propagation":
         value, gradient = _propagated(covariance, likelihood, labels)
     elif criterion == "alignment":
-        value, gradient = _alignment(covariance, labels)
+        value, by_covariance = _alignment(covariance, labels)
+        gradient = by_covariance, dict.fromkeys(vars(likelihood), 0.0)  # it knows none
     else:
         with jax.enable_x64(True):
             parts = with_dtype((covariance, likelihood, labels), jnp.float64)
@@ -279,14 +280,16 @@ def _laplace(covariance: Array, likelihood: Any, labels: Array) -> Any:
     return value, gradient, left
 
 
-def _alignment(covariance: Float[np.ndarray, "J J"], labels: Any) -> tuple[float, Any]:
+def _alignment(
+    covariance: Float[np.ndarray, "J J"], labels: Any
+) -> tuple[float, Float[np.ndarray, "J J"]]:
     """``⟨H G H, y yᵀ⟩ / (|H G H| |H y|²)`` with H the projection off the constant."""
     y = labels - labels.mean()
     rows = covariance - covariance.mean(axis=0)
     centred = rows - rows.mean(axis=1)[:, None]
     size, square = np.linalg.norm(centred), y @ y
     value = float(y @ centred @ y / (size * square))
-    return value, (np.outer(y, y) / (size * square) - value * centred / size**2, {})
+    return value, np.outer(y, y) / (size * square) - value * centred / size**2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -318,7 +321,7 @@ class SeriesField:
         return variance
 
     @cached_property
-    def short(self) -> GivenField | None:
+    def as_given(self) -> GivenField | None:
         """The covariance itself, before scaling, where labels are no more than modes."""
         n_labels, n_modes = self.rows.shape
         if n_labels > n_modes:
@@ -333,8 +336,8 @@ class SeriesField:
         ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹``.
         """
         precision, shift = precision * self.scale**2, shift * self.scale
-        if self.short is not None:
-            found = self.short.condition(precision, shift)
+        if self.as_given is not None:
+            found = self.as_given.condition(precision, shift)
         else:
             e = 1 + self.tail**2 * precision
             system = self._system(precision)
@@ -365,8 +368,8 @@ class SeriesField:
         mean, variance = given.mean / self.scale, given.variance / self.scale**2
         precision, shift = precision * self.scale**2, shift * self.scale
         pull = shift - precision * mean
-        if self.short is not None:
-            by_prior = self.short.slopes(precision, shift, given._replace(mean=mean))
+        if self.as_given is not None:
+            by_prior = self.as_given.slopes(precision, shift, given._replace(mean=mean))
             by_variance = ((by_prior @ self.rows) * self.rows).sum(axis=0)
         else:
             solved = np.linalg.solve(self._system(precision), self._information(precision))

@@ -262,7 +262,7 @@ def test_gradient_of_the_evidence():
     assert slopes["noise_std"] == pytest.approx(numerical, rel=1e-5)
 
 
-@pytest.mark.parametrize("n_labelled", [4, 10])  # more than modes, and fewer
+@pytest.mark.parametrize("n_labelled", [4, 10])  # fewer than modes, and more
 @pytest.mark.parametrize("tail", [0.0, 0.7])
 @pytest.mark.parametrize(
     "likelihood", [gq.likelihoods.Probit(0.4), gq.likelihoods.LevelSet(1.0)], ids=repr

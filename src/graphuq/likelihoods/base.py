@@ -121,7 +121,9 @@ class Likelihood(eqx.Module):
         """Derivative of the sum of `log_partition` in each hyperparameter, by name."""
         with jax.enable_x64(True):
             slopes = _slopes(with_dtype(self, jnp.float64), mean, variance, y)
-        numbers = [name for name, value in vars(self).items() if isinstance(value, float)]
+        numbers = [
+            name for name, value in vars(self).items() if isinstance(value, float | np.floating)
+        ]
         return {name: float(getattr(slopes, name)) for name in numbers}
 
 
