@@ -26,6 +26,7 @@ from graphuq.inference import (
     Point,
     ReversibleJump,
     Sampler,
+    TemperedMultipleTry,
 )
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import Draws
@@ -178,9 +179,10 @@ def _draws(
 ) -> Draws:
     """Draws in the posterior's coordinates."""
     run = {"thin": thin, "checkpoint": checkpoint, **lengths}
-    if isinstance(method, ReversibleJump):
+    if isinstance(method, ReversibleJump | TemperedMultipleTry):
         rule = None if stop is None else lambda draws: stop(posterior, draws)
-        return method.run(posterior.series, None, stop=rule, **run)
+        seen = posterior.series if isinstance(method, ReversibleJump) else posterior.target
+        return method.run(seen, None, stop=rule, **run)
     if isinstance(method, Independence):
         target, gaussian = posterior.target, _referred_to(posterior, method, gaussian)
         back = _with_fair_reference(posterior, _coefficients_of(target))

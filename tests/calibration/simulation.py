@@ -44,6 +44,7 @@ METHODS = {
         10,
         500,
     ),
+    "tempered multiple-try": (gq.inference.TemperedMultipleTry(n_counted=3, n_moves=8), 5, 300),
     "expectation propagation": (EP, 0, 0),
 }
 
@@ -79,6 +80,8 @@ def suits(method, likelihood):
     from_prior = isinstance(method, gq.inference.Independence) and method.reference is None
     if from_prior and isinstance(likelihood, gq.likelihoods.NoiseFree):
         return False  # it may take thousands of proposals until one fits five labels
+    if isinstance(method, gq.inference.TemperedMultipleTry):
+        return likelihood.step and not isinstance(likelihood, gq.likelihoods.NoiseFree)
     needs_gradient = method.requires_gradient and not likelihood.smooth
     walls = likelihood.step or isinstance(likelihood, gq.likelihoods.Probit)
     return not needs_gradient and (walls or not getattr(method, "requires_step", False))

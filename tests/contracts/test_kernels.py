@@ -25,6 +25,7 @@ ALL_KERNELS = [
     gq.inference.ExactHamiltonian(),
     gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=3),
     gq.inference.Independence(),
+    gq.inference.TemperedMultipleTry(n_moves=4),
 ]
 
 
@@ -36,6 +37,11 @@ def by_length(kernels):
 
 FOR_SMOOTH = by_length(kernel for kernel in ALL_KERNELS if not kernel.requires_step)
 FOR_STEPS = by_length(kernel for kernel in ALL_KERNELS if not kernel.requires_gradient)
+FOR_CERTAIN = by_length(
+    kernel
+    for kernel in ALL_KERNELS
+    if not (kernel.requires_gradient or isinstance(kernel, gq.inference.TemperedMultipleTry))
+)
 
 
 class LogLinear(Likelihood):
@@ -126,10 +132,11 @@ def moments(kernel, likelihood, reference=None):
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, likelihood, np.ones(1))
     lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 500, "thin": 10, "seed": 11}
-    if isinstance(kernel, gq.inference.Independence):
-        draws = kernel.run(target, reference, **(lengths | {"thin": 50}))  # steps are cheap
-    else:
+    if isinstance(kernel, Kernel):
         draws = run_chains(target, kernel, **lengths)
+    else:
+        cheap = isinstance(kernel, gq.inference.Independence)
+        draws = kernel.run(target, reference, **(lengths | {"thin": 50 if cheap else 10}))
     u = draws.white @ [0.6, 0.8]
     chain = np.stack([u.mean(axis=1), (u**2).mean(axis=1)])
     return chain.mean(axis=1), chain.std(axis=1, ddof=1) / 8
@@ -161,7 +168,7 @@ def test_step(kernel):
     assert holds_for_step(kernel)
 
 
-@pytest.mark.parametrize("kernel", FOR_STEPS, ids=repr)
+@pytest.mark.parametrize("kernel", FOR_CERTAIN, ids=repr)
 def test_half_normal(kernel):
     assert agrees(kernel, gq.likelihoods.NoiseFree(), [np.sqrt(2 / np.pi), 1.0])
 
@@ -229,9 +236,12 @@ def test_undefined_likelihood_is_never_entered(kernel):
     assert np.all(np.abs(estimate - [np.sqrt(2 / np.pi), 1.0]) < 4 * error + 1e-3)
 
 
-def test_exact_moves_take_no_reference():
+@pytest.mark.parametrize(
+    "sampler", [gq.inference.ExactHamiltonian, gq.inference.TemperedMultipleTry]
+)
+def test_these_take_no_reference(sampler):
     with pytest.raises(InvalidInput, match="reference: ExpectationPropagation"):
-        gq.inference.ExactHamiltonian(reference=gq.inference.ExpectationPropagation())
+        sampler(reference=gq.inference.ExpectationPropagation())
 
 
 def tempering(kernel=None, **settings):
@@ -256,6 +266,8 @@ def test_what_cannot_be_tempered():
         (lambda: gq.inference.EllipticalSlice(4.0), "step_size: 4.0"),
         (lambda: gq.inference.EllipticalSlice(max_trials=0), "max_trials: 0"),
         (lambda: gq.inference.Independence(0.0), "share: 0.0"),
+        (lambda: gq.inference.TemperedMultipleTry(flattest=0.0), "flattest: 0.0"),
+        (lambda: gq.inference.TemperedMultipleTry(n_tries=0), "n_tries: 0"),
         (lambda: tempering(n_replicas=1), "n_replicas: 1"),
         (lambda: tempering(exponent=0.0), "exponent: 0.0"),
         (lambda: tempering(step_size=2.0), "step_size: 2.0"),

@@ -12,6 +12,7 @@ from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
 from graphuq.inference.reversible_jump import ReversibleJump
+from graphuq.inference.tempered_multiple_try import TemperedMultipleTry
 
 __all__ = [
     "MAP",
@@ -32,4 +33,5 @@ __all__ = [
     "ReversibleJump",
     "Sampler",
     "State",
+    "TemperedMultipleTry",
 ]

@@ -1,4 +1,4 @@
-"""What a sampler is: ``init`` and ``step``; and the one acceptance rule that all share."""
+"""What a sampler is: ``init`` and ``step``; and the acceptance rules that several share."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -191,3 +191,20 @@ def metropolis(
         *(jnp.where(accepted, new, old) for new, old in zip(proposal, current, strict=True))
     )
     return state, Info(probability, accepted)
+
+
+def swapped(
+    uniform: Array, first: int, powers: Array, white: Array, value: Array
+) -> tuple[Array, Array]:
+    """Replicas, each with its log likelihood, after neighbours have offered to swap (Geyer 1991).
+
+    Pairs (first, first + 1), (first + 2, first + 3), … by a uniform number for each: with
+    probability ``min(1, exp((b_k − b_l)(log L_l − log L_k)))``.
+    """
+    lower = first + 2 * jnp.arange(len(uniform))
+    log_ratio = (powers[lower] - powers[lower + 1]) * (value[lower + 1] - value[lower])
+    accepted = jnp.log(uniform) < log_ratio  # not NaN
+    order = jnp.arange(len(powers))
+    order = order.at[lower].add(accepted.astype(order.dtype))
+    order = order.at[lower + 1].add(-accepted.astype(order.dtype))
+    return white[order], value[order]

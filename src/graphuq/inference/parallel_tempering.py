@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget
+from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget, swapped
 
 
 class _Flattened(eqx.Module):
@@ -123,19 +123,7 @@ class ParallelTempering(Kernel):
             [target.log_likelihood(fresh)[None], moved.log_likelihood / powers[1:]]
         )
         for key_swap, first in ((key_even, 0), (key_odd, 1)):
-            white, value = _swap(key_swap, first, powers, white, value)
+            n_pairs = (self.n_replicas - first) // 2
+            uniform = jax.random.uniform(key_swap, (n_pairs,), dtype)
+            white, value = swapped(uniform, first, powers, white, value)
         return State(white, value), Info(info.acceptance_probability[-1], info.accepted[-1])
-
-
-def _swap(
-    key: PRNGKeyArray, first: int, powers: Array, white: Array, value: Array
-) -> tuple[Array, Array]:
-    """Offer pairs (first, first + 1), (first + 2, first + 3), … to swap."""
-    n_pairs = (len(powers) - first) // 2
-    lower = first + 2 * jnp.arange(n_pairs)
-    log_ratio = (powers[lower] - powers[lower + 1]) * (value[lower + 1] - value[lower])
-    accepted = jnp.log(jax.random.uniform(key, (n_pairs,), value.dtype)) < log_ratio  # not NaN
-    order = jnp.arange(len(powers))
-    order = order.at[lower].add(accepted.astype(order.dtype))
-    order = order.at[lower + 1].add(-accepted.astype(order.dtype))
-    return white[order], value[order]
