@@ -5,6 +5,7 @@ import pytest
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq import automatic
 from graphuq.automatic import automatic_sampler, usual_chains
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import PCN
@@ -38,6 +39,21 @@ def test_the_sampler_follows_the_posterior(posterior, kernel, about):
     found = automatic_sampler(posterior, gaussian)
     assert type(found).__name__ == kernel
     assert (found.reference is not None) == about
+
+
+@pytest.mark.parametrize(
+    ("posterior", "kernel"),
+    [
+        (build(gq.likelihoods.LevelSet(0.5), n_labelled=8), "TemperedMultipleTry"),
+        (build(gq.likelihoods.AtomicNoise(0.99, 0.99), n_labelled=8), "TemperedMultipleTry"),
+        (build(gq.likelihoods.NoiseFree(), n_labelled=8), "ExactHamiltonian"),
+        (build(gq.likelihoods.LevelSet(0.1), 4, 0.8, n_labelled=8), "ExactHamiltonian"),
+    ],
+    ids=["level-set", "atomic", "none may be wrong", "tail"],
+)
+def test_steps_of_many_labels_are_tempered(posterior, kernel, monkeypatch):
+    monkeypatch.setattr(automatic, "WALLS", 7)
+    assert type(automatic_sampler(posterior, None)).__name__ == kernel
 
 
 def test_many_modes_are_tempered():
@@ -74,10 +90,17 @@ def test_stop_rule_refuses_nonsense():
 
 
 def test_many_labels_have_fewer_chains():
-    assert usual_chains(build(gq.likelihoods.Probit())) == 32
+    pcn = PCN()
+    assert usual_chains(build(gq.likelihoods.Probit()), pcn) == 32
     posterior = build(gq.likelihoods.Probit())
     object.__setattr__(posterior, "labels", np.ones(8000))
-    assert usual_chains(posterior) == 4
+    assert usual_chains(posterior, pcn) == 4
+
+
+def test_samplers_of_many_chains_inside_run_few():
+    posterior = build(gq.likelihoods.LevelSet())
+    assert usual_chains(posterior, gq.inference.TemperedMultipleTry()) == 4
+    assert usual_chains(posterior, gq.inference.ReversibleJump()) == 8
 
 
 def test_words():

@@ -15,6 +15,7 @@ from graphuq.inference import (
     ParallelTempering,
     ReversibleJump,
     Sampler,
+    TemperedMultipleTry,
 )
 from graphuq.likelihoods import Probit
 from graphuq.posterior import Posterior
@@ -26,7 +27,6 @@ MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
 FEW_LABELS, LEAST_OF_FEW = 8, 0.3  # so few rule out that a chain sticks far off for long
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
-SERIES_CHAINS = 8
 DENSE_TOLERANCE = 1e-4  # of several classes, in deviations: a sweep is dear
 MOST_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
 
@@ -54,17 +54,18 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     `Independence`, where at least 55 in a hundred of the Gaussian's draws would be accepted as
     draws of the posterior, or 30 with up to 8 labels, whose evidence is never so small that a
     chain sticks for long where the Gaussian is thin. Else a likelihood of two levels gets
-    `ExactHamiltonian`, up to 2,000 labels or where expectation propagation does not settle,
-    and one with a gradient `Hamiltonian`, about expectation propagation where that settles and
-    the field allows. A probit of so little noise that the Gaussian is far off (its log ratio
-    to the posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000
-    labels; another likelihood of one field gets `EllipticalSlice` there. Without gradient or
-    levels, `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
-    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other hyperparameters
-    are learnt by `MetropolisWithinGibbs`: along the gradient together with the field where there is
-    one, else in turn with exact Hamiltonian moves. Several classes are moved about expectation
-    propagation up to 1,000 white coordinates, where its covariance costs more than it saves.
-    `docs/measurements.md` has the figures.
+    `ExactHamiltonian`; with more than 2,000 labels `TemperedMultipleTry`, if all may be wrong and
+    the field has no tail, or `EllipticalSlice` where expectation propagation settles. One with a
+    gradient gets `Hamiltonian`, about expectation propagation where that settles and the field
+    allows. A probit of so little noise that the Gaussian is far off (its log ratio to the
+    posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000 labels; another
+    likelihood of one field gets `EllipticalSlice` there. Without gradient or levels,
+    `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
+    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other
+    hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient together with the
+    field where there is one, else in turn with exact Hamiltonian moves. Several classes are moved
+    about expectation propagation up to 1,000 white coordinates, where its covariance costs more
+    than it saves. `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     about = ExpectationPropagation()
@@ -82,6 +83,8 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     least = LEAST_OF_FEW if n_labels <= FEW_LABELS else LEAST_ACCEPTANCE
     if share is not None and share >= least:
         return Independence(reference=about)
+    if likelihood.step and n_labels > WALLS and not TemperedMultipleTry.refusal(posterior.target):
+        return TemperedMultipleTry()
     if likelihood.step and (gaussian is None or n_labels <= WALLS):
         return ExactHamiltonian()
     if gaussian is None or share is None:
@@ -96,10 +99,10 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     return Hamiltonian(reference=about)
 
 
-def usual_chains(posterior: Posterior) -> int:
+def usual_chains(posterior: Posterior, method: Sampler) -> int:
     """How many chains are run where the user gives no number."""
-    if posterior.learnt and posterior.has_series:
-        return SERIES_CHAINS  # NumPy's, one after the other in part
+    if method.usual_chains is not None:
+        return method.usual_chains
     size = len(posterior.seen_labels) * posterior.n_fields
     return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
 

@@ -32,6 +32,7 @@ from graphuq.inference import (
     Independence,
     Laplace,
     Sampler,
+    TemperedMultipleTry,
 )
 from graphuq.likelihoods import (
     AtomicNoise,
@@ -73,6 +74,7 @@ METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "pcn": PCN,
     "elliptical-slice": EllipticalSlice,
     "exact-hamiltonian": ExactHamiltonian,
+    "tempered-multiple-try": TemperedMultipleTry,
     "independence": lambda: Independence(reference=ExpectationPropagation()),
     "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
     "laplace": Laplace,

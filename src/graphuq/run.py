@@ -84,7 +84,7 @@ def infer(
         Kept draws a chain; the most there may be where ``stop`` is given.
     n_chains : int, optional
         By default 32, fewer from 1,000 labels on (4 at least): chains side by side cost little
-        while they fit the processor's cache.
+        while they fit the processor's cache. Tempered multiple-try takes 4, reversible jump 8.
     n_warmup : int, optional
         Steps a chain before anything is kept, in which the step size is adapted; rounded up to
         whole blocks of ``50 thin``. With 0 the kernel's own step size is used. By default what
@@ -151,7 +151,7 @@ def infer(
             method,
             gaussian,
             n_samples=n_samples,
-            n_chains=usual_chains(posterior) if n_chains is None else n_chains,
+            n_chains=usual_chains(posterior, method) if n_chains is None else n_chains,
             n_warmup=method.usual_warmup if n_warmup is None else n_warmup,
             thin=thin,
             seed=seed,

@@ -78,8 +78,8 @@ def classify(
         str,
         typer.Option(
             help="auto, expectation-propagation (at once), hamiltonian, exact-hamiltonian, "
-            "elliptical-slice, pcn, laplace, map (a point, no uncertainty), or as in Python: "
-            "'MetropolisWithinGibbs(PCN())'."
+            "tempered-multiple-try, elliptical-slice, pcn, laplace, map (a point, no uncertainty), "
+            "or as in Python: 'MetropolisWithinGibbs(PCN())'."
         ),
     ] = "auto",
     search: Annotated[

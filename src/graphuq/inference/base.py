@@ -128,6 +128,7 @@ class Sampler(eqx.Module):
     requires_gradient: ClassVar[bool]
     requires_step: ClassVar[bool] = False  # a likelihood of two levels, `StepLikelihood`
     usual_warmup: ClassVar[int] = 2000  # steps, where the user gives no number
+    usual_chains: ClassVar[int | None] = None  # the same; None: as many as pay by size
     in_double: ClassVar[bool] = False  # computes in float64, whatever is asked
 
 

@@ -79,6 +79,7 @@ class ReversibleJump(Sampler):
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     usual_warmup: ClassVar[int] = 500
+    usual_chains: ClassVar[int | None] = 8  # NumPy's, one after the other in part
     in_double: ClassVar[bool] = True
 
     def __check_init__(self) -> None:

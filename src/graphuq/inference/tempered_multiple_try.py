@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from scipy.special import ndtr
 
 from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, require
@@ -28,6 +29,9 @@ from graphuq.progress import Progress
 FORGETTING = 2  # of warm-up: what was seen at step i weighs i²
 LEAST_VARIANCE = 1e-8  # of an axis, as a share of the largest
 LEAST_REJECTION = 0.01  # of a swap, so that no two powers meet
+MOST_UNCOUNTED = 1.0  # nats by which labels not counted may change the log likelihood
+COUNTED_AT_FIRST = 1024  # labels, in the first half of warm-up: each new number is compiled anew
+REPLICAS = 1.5  # as many again as the swaps alone would need
 
 
 class TemperedMultipleTry(Sampler):
@@ -41,8 +45,8 @@ class TemperedMultipleTry(Sampler):
     - along ``n_moves`` random principal axes of its own covariance: ``n_tries`` points are laid
       about the present one, and one of all is taken with probability ∝ its density (a
       multiple-try move; Liu, Liang & Wong 2000; Tjelmeland 2004);
-    - by a density that counts only the ``n_counted`` labels which the replica is likeliest to
-      flip, those of smallest ``|mean| / deviation``. The moves of a step are then accepted
+    - by a density that counts only labels which the replica is likely to flip, those of smallest
+      ``|mean| / deviation``. The moves of a step are then accepted
       together with probability ``min(1, exp(−b ΔE))``, ΔE of all other labels (surrogate
       transitions; Liu 2001, §9.4.3);
     - to a new distance from the origin: E depends on the direction of x alone, and a priori the
@@ -57,10 +61,13 @@ class TemperedMultipleTry(Sampler):
         What a wrong label costs the flattest replica on average, in nats: above 0, and so little
         that this replica mixes by itself.
     n_replicas : int, optional
-        T; by default ``1 + √r log(1 / b_1)`` in r dimensions, of which about half of all swaps
-        are accepted.
-    n_tries, n_moves, n_counted : int, default 8, 32 and 1024
+        T; by default ``1 + 1.5 √r log(1 / b_1)`` in r dimensions, of which about two thirds of
+        all swaps are accepted.
+    n_tries, n_moves : int, default 8 and 32
         1 or more.
+    n_counted : int, optional
+        Labels that moves count; by default so many that the rest cost about a nat more or less
+        from draw to draw, rounded up to a power of two.
     reference
         Without use.
     """
@@ -69,11 +76,12 @@ class TemperedMultipleTry(Sampler):
     n_replicas: int | None = None
     n_tries: int = 8
     n_moves: int = 32
-    n_counted: int = 1024
+    n_counted: int | None = None
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
     usual_warmup: ClassVar[int] = 2000
+    usual_chains: ClassVar[int | None] = 4  # each is one beside its replicas
     usual_thin: ClassVar[int] = 20
 
     def __check_init__(self) -> None:
@@ -148,7 +156,9 @@ class TemperedMultipleTry(Sampler):
                 after = n_steps + BLOCK
                 seen = _with_later(seen, later, n_steps, after)
                 if is_check(after) or after == n_warmup:
-                    tuning = _tuned(seen, tuning.powers, walls, self.n_counted)
+                    at_first = COUNTED_AT_FIRST if 2 * after < n_warmup else None
+                    n_counted = self.n_counted or at_first
+                    tuning = _tuned(seen, tuning.powers, walls, n_counted)
             state = _Position(Replicas(*map(np.asarray, moved)), tuning, seen)
             return Block(state, Kept(*map(np.asarray, kept)), BLOCK * apart, apart)
 
@@ -176,11 +186,27 @@ class TemperedMultipleTry(Sampler):
                 fingerprint=(target, self, n_chains, n_warmup, thin, seed, precision),
             )
 
+    @staticmethod
+    def refusal(target: Any) -> str | None:
+        """What a target lacks, in words; None where all is there."""
+        likelihood = target.likelihood
+        if not likelihood.step or likelihood.several:
+            return (
+                "a likelihood of two levels for two classes, such as LevelSet or AtomicNoise, "
+                f"and {likelihood} is not"
+            )
+        if not isinstance(target.field, LowRankField):
+            return "a field without a tail, or with fewer labels than eigenpairs"
+        if np.isneginf(_levels(target)[1]).any():
+            return f"labels that may be wrong, and {likelihood} allows none"
+        return None
+
     def _untuned(self, walls: Walls) -> "_Tuning":
         """The prior's axes, powers in equal ratios; all labels are counted."""
         n_labels, dimension = walls.factor.shape
         lowest = min(self.flattest / float(walls.rise.mean()), 1.0)
-        n_replicas = self.n_replicas or 1 + int(np.ceil(-np.log(lowest) * np.sqrt(dimension)))
+        n_replicas = 1 + int(np.ceil(-REPLICAS * np.log(lowest) * np.sqrt(dimension)))
+        n_replicas = self.n_replicas or n_replicas
         return _Tuning(
             np.geomspace(1.0, lowest, n_replicas)[::-1],
             np.tile(np.eye(dimension), (n_replicas, 1, 1)),
@@ -213,27 +239,20 @@ class _Position(NamedTuple):
 
 def _walls(target: Any) -> tuple[Walls, float]:
     """What a target's labels cost, and its log likelihood where all are right."""
-    likelihood = target.likelihood
-    if not likelihood.step or likelihood.several:
-        raise IncompatibleParts(
-            "TemperedMultipleTry needs a likelihood of two levels for two classes, such as "
-            f"LevelSet or AtomicNoise, and {likelihood} is not; use ExactHamiltonian()"
-        )
-    if not isinstance(target.field, LowRankField):
-        raise IncompatibleParts(
-            "TemperedMultipleTry needs a field without a tail, or with fewer labels than "
-            "eigenpairs; use ExactHamiltonian()"
-        )
+    reason = TemperedMultipleTry.refusal(target)
+    if reason is not None:
+        raise IncompatibleParts(f"TemperedMultipleTry needs {reason}; use ExactHamiltonian()")
     labels = np.asarray(target.labels)
-    with jax.enable_x64(True):
-        right, wrong = map(np.asarray, likelihood.log_levels(labels))
-    if np.isneginf(wrong).any():
-        raise IncompatibleParts(
-            f"TemperedMultipleTry needs labels that may be wrong, and {likelihood} allows none; "
-            "use ExactHamiltonian()"
-        )
+    right, wrong = _levels(target)
     factor = labels[:, None] * np.asarray(target.field.factor)
     return Walls(factor, right - wrong), float(right.sum())
+
+
+def _levels(target: Any) -> tuple[Any, Any]:
+    """Log likelihood of each label, right and wrong."""
+    with jax.enable_x64(True):
+        right, wrong = target.likelihood.log_levels(np.asarray(target.labels))
+        return np.asarray(right), np.asarray(wrong)
 
 
 def _with_later(seen: Seen, later: Seen, before: int, after: int) -> Seen:
@@ -242,20 +261,30 @@ def _with_later(seen: Seen, later: Seen, before: int, after: int) -> Seen:
     return Seen(*(share * old + np.asarray(new) for old, new in zip(seen, later, strict=True)))
 
 
-def _tuned(seen: Seen, powers: Float[np.ndarray, " T"], walls: Walls, n_counted: int) -> _Tuning:
+def _tuned(
+    seen: Seen, powers: Float[np.ndarray, " T"], walls: Walls, n_counted: int | None
+) -> _Tuning:
     """Principal axes, the labels of least certain sign, and powers that are swapped alike."""
     mean = seen.first / seen.count
     covariance = seen.second / seen.count - mean[:, :, None] * mean[:, None, :]
     variances, columns = np.linalg.eigh(covariance)
     variances = np.maximum(variances, LEAST_VARIANCE * variances[:, -1:])
     axes = np.swapaxes(columns, 1, 2) * np.sqrt(variances)[:, :, None]
-    n_counted = min(n_counted, len(walls.factor))
-    counted = []
-    for own_mean, own_axes in zip(mean, axes, strict=True):
-        deviation = np.linalg.norm(walls.factor @ own_axes.T, axis=1)
-        sure = np.abs(walls.factor @ own_mean) / np.maximum(deviation, np.finfo(float).tiny)
-        counted.append(np.sort(np.argpartition(sure, n_counted - 1)[:n_counted]))
-    return _Tuning(_swapped_alike(powers, seen), axes, np.stack(counted))
+    deviation = np.stack([np.linalg.norm(walls.factor @ own.T, axis=1) for own in axes])
+    sure = np.abs(mean @ walls.factor.T) / np.maximum(deviation, np.finfo(float).tiny)
+    least_sure = np.argsort(sure, axis=1)
+    n_counted = n_counted or _enough(sure[-1, least_sure[-1]], walls.rise[least_sure[-1]])
+    counted = np.sort(least_sure[:, :n_counted], axis=1)
+    return _Tuning(_swapped_alike(powers, seen), axes, counted)
+
+
+def _enough(sure: Float[np.ndarray, " J"], rise: Float[np.ndarray, " J"]) -> int:
+    """Labels to count, the least sure first."""
+    right = ndtr(sure)
+    change = 2 * right * (1 - right) * rise  # between two independent draws, expected
+    after = np.append(np.cumsum(change[::-1])[::-1], 0.0)  # of all labels but the first so many
+    least = int(np.argmax(after <= MOST_UNCOUNTED))
+    return min(1 << max(least - 1, 0).bit_length(), len(sure))
 
 
 def _swapped_alike(powers: Float[np.ndarray, " T"], seen: Seen) -> Float[np.ndarray, " T"]:
