@@ -21,7 +21,7 @@ from graphuq.likelihoods import Probit
 from graphuq.posterior import Posterior
 from graphuq.target import log_likelihoods
 
-WALLS = 2_000  # labels up to which trajectories that stop at each wall are worth their time
+WALLS = 2_000  # labels from which trajectories that stop at each wall are not worth their time
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
@@ -54,8 +54,8 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     `Independence`, where at least 55 in a hundred of the Gaussian's draws would be accepted as
     draws of the posterior, or 30 with up to 8 labels, whose evidence is never so small that a
     chain sticks for long where the Gaussian is thin. Else a likelihood of two levels gets
-    `ExactHamiltonian`; with more than 2,000 labels `TemperedMultipleTry`, if all may be wrong and
-    the field has no tail, or `EllipticalSlice` where expectation propagation settles. One with a
+    `ExactHamiltonian`; from 2,000 labels on `TemperedMultipleTry`, if all may be wrong and the
+    field has no tail, or `EllipticalSlice` where expectation propagation settles. One with a
     gradient gets `Hamiltonian`, about expectation propagation where that settles and the field
     allows. A probit of so little noise that the Gaussian is far off (its log ratio to the
     posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000 labels; another
@@ -83,9 +83,9 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     least = LEAST_OF_FEW if n_labels <= FEW_LABELS else LEAST_ACCEPTANCE
     if share is not None and share >= least:
         return Independence(reference=about)
-    if likelihood.step and n_labels > WALLS and not TemperedMultipleTry.refusal(posterior.target):
+    if likelihood.step and n_labels >= WALLS and not TemperedMultipleTry.refusal(posterior.target):
         return TemperedMultipleTry()
-    if likelihood.step and (gaussian is None or n_labels <= WALLS):
+    if likelihood.step and (gaussian is None or n_labels < WALLS):
         return ExactHamiltonian()
     if gaussian is None or share is None:
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()

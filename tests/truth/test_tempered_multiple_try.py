@@ -7,11 +7,12 @@ import jax
 import numpy as np
 import pytest
 from reference import covariance
+from scipy import stats
 
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts
-from graphuq.inference import TemperedMultipleTry, multiple_try
+from graphuq.inference import TemperedMultipleTry, multiple_try, tempered_multiple_try
 from graphuq.target import log_likelihoods
 
 LABELLED = [0, 2, 3, 5, 7, 8]
@@ -56,7 +57,7 @@ def truth_of(likelihood):
     return tuple(weights @ np.sign(u[:, NODES]) / weights.sum())
 
 
-@pytest.mark.parametrize("settings", [{}, FEW], ids=["all counted", "few"])
+@pytest.mark.parametrize("settings", [{}, FEW], ids=["default", "few"])
 @pytest.mark.parametrize(
     "likelihood",
     [gq.likelihoods.LevelSet(0.7), gq.likelihoods.AtomicNoise(0.95, 0.7)],
@@ -77,6 +78,17 @@ def test_who_does_not_ask_the_other_labels_is_caught(monkeypatch):
     assert off(likelihood, truth_of(likelihood), TemperedMultipleTry(**FEW)) > 10
     monkeypatch.undo()
     jax.clear_caches()
+
+
+def test_as_many_labels_are_counted_as_matter():
+    sure, rise = np.linspace(0, 4, 400), np.full(400, 2.0)
+    right = stats.norm.cdf(sure)
+    n_counted = tempered_multiple_try._enough(sure, rise)
+    rest = np.cumsum((2 * right * (1 - right) * rise)[::-1])[::-1]
+    assert n_counted & (n_counted - 1) == 0
+    assert rest[n_counted] <= 1 < rest[n_counted // 2]
+    assert tempered_multiple_try._enough(np.zeros(37), np.ones(37)) == 37
+    assert tempered_multiple_try._enough(np.full(37, 9.0), np.ones(37)) == 1
 
 
 @pytest.mark.parametrize("n_eigenpairs", [4, 7])

@@ -29,7 +29,7 @@ from graphuq.progress import Progress
 FORGETTING = 2  # of warm-up: what was seen at step i weighs i²
 LEAST_VARIANCE = 1e-8  # of an axis, as a share of the largest
 LEAST_REJECTION = 0.01  # of a swap, so that no two powers meet
-MOST_UNCOUNTED = 1.0  # nats by which labels not counted may change the log likelihood
+MOST_UNCOUNTED = 1.0  # nats by which labels not counted change the log likelihood
 COUNTED_AT_FIRST = 1024  # labels, in the first half of warm-up: each new number is compiled anew
 REPLICAS = 1.5  # as many again as the swaps alone would need
 
@@ -46,9 +46,8 @@ class TemperedMultipleTry(Sampler):
       about the present one, and one of all is taken with probability ∝ its density (a
       multiple-try move; Liu, Liang & Wong 2000; Tjelmeland 2004);
     - by a density that counts only labels which the replica is likely to flip, those of smallest
-      ``|mean| / deviation``. The moves of a step are then accepted
-      together with probability ``min(1, exp(−b ΔE))``, ΔE of all other labels (surrogate
-      transitions; Liu 2001, §9.4.3);
+      ``|mean| / deviation``. The moves of a step are then accepted together with probability
+      ``min(1, exp(−b ΔE))``, ΔE of all other labels (surrogate transitions; Liu 2001, §9.4.3);
     - to a new distance from the origin: E depends on the direction of x alone, and a priori the
       distance is independent of that.
 
@@ -66,8 +65,8 @@ class TemperedMultipleTry(Sampler):
     n_tries, n_moves : int, default 8 and 32
         1 or more.
     n_counted : int, optional
-        Labels that moves count; by default so many that the rest cost about a nat more or less
-        from draw to draw, rounded up to a power of two.
+        Labels that moves count; by default so many that what the rest cost changes by less than
+        a nat from draw to draw of the posterior, rounded up to a power of two.
     reference
         Without use.
     """
