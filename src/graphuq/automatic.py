@@ -22,6 +22,7 @@ from graphuq.posterior import Posterior
 from graphuq.target import log_likelihoods
 
 WALLS = 2_000  # labels from which trajectories that stop at each wall are not worth their time
+WALLS_A_MODE = 50  # and as many times the modes: with more modes there are fewer to contradict
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
@@ -54,18 +55,19 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     `Independence`, where at least 55 in a hundred of the Gaussian's draws would be accepted as
     draws of the posterior, or 30 with up to 8 labels, whose evidence is never so small that a
     chain sticks for long where the Gaussian is thin. Else a likelihood of two levels gets
-    `ExactHamiltonian`; from 2,000 labels on `TemperedMultipleTry`, if all may be wrong and the
-    field has no tail, or `EllipticalSlice` where expectation propagation settles. One with a
-    gradient gets `Hamiltonian`, about expectation propagation where that settles and the field
-    allows. A probit of so little noise that the Gaussian is far off (its log ratio to the
-    posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000 labels; another
-    likelihood of one field gets `EllipticalSlice` there. Without gradient or levels,
-    `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
-    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other
-    hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient together with the
-    field where there is one, else in turn with exact Hamiltonian moves. Several classes are moved
-    about expectation propagation up to 1,000 white coordinates, where its covariance costs more
-    than it saves. `docs/measurements.md` has the figures.
+    `ExactHamiltonian`; from 2,000 labels on `TemperedMultipleTry`, if there are 50 a mode and all
+    may be wrong; with a tail, or labels that are never wrong, `EllipticalSlice` then, where
+    expectation propagation settles. One with a gradient gets `Hamiltonian`, about expectation
+    propagation where that settles and the field allows. A probit of so little noise that the
+    Gaussian is far off (its log ratio to the posterior varies by more than 15) gets
+    `ExactHamiltonian` as well, up to 1,000 labels; another likelihood of one field gets
+    `EllipticalSlice` there. Without gradient or levels, `EllipticalSlice`. A likelihood that
+    speaks of every node may have many modes, and gets `ParallelTempering`. A random series with a
+    probit gets `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`:
+    along the gradient together with the field where there is one, else in turn with exact
+    Hamiltonian moves. Several classes are moved about expectation propagation up to 1,000 white
+    coordinates, where its covariance costs more than it saves. `docs/measurements.md` has the
+    figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     about = ExpectationPropagation()
@@ -84,7 +86,8 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     if share is not None and share >= least:
         return Independence(reference=about)
     if likelihood.step and n_labels >= WALLS and not TemperedMultipleTry.refusal(posterior.target):
-        return TemperedMultipleTry()
+        rugged = n_labels >= WALLS_A_MODE * posterior.dimension
+        return TemperedMultipleTry() if rugged else ExactHamiltonian()
     if likelihood.step and (gaussian is None or n_labels < WALLS):
         return ExactHamiltonian()
     if gaussian is None or share is None:
