@@ -3,9 +3,9 @@
 Truth from the prior, labels from the likelihood, then the rank of u at unlabelled nodes among draws
 of a method. Ranks are uniform if it is right.
 
-    python tests/calibration/simulation.py docs/images/ranks.png
+    python tests/calibration/simulation.py docs/images/ranks.png [METHOD ...]
 
-draws the rank histograms of every method.
+draws the rank histograms of every method, or of those named.
 """
 
 import sys
@@ -266,11 +266,13 @@ def p_values(found):
     return [stats.chisquare(row.reshape(5, 4).sum(axis=1)).pvalue for row in counts]
 
 
-def draw_histograms(path):
+def draw_histograms(path, names):
     """A histogram for each method and likelihood that suit each other, tail and no tail pooled."""
-    figure = Figure(figsize=(10, 14.5), layout="constrained")
-    grid = figure.subplots(len(METHODS), len(LIKELIHOODS), sharex=True, sharey=True)
-    for axes_row, (name, (method, thin, n_warmup)) in zip(grid, METHODS.items(), strict=True):
+    size = (10, 2 + 12.5 * len(names) / len(METHODS))
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(names), len(LIKELIHOODS), sharex=True, sharey=True, squeeze=False)
+    for axes_row, name in zip(grid, names, strict=True):
+        method, thin, n_warmup = METHODS[name]
         for axes, (kind, likelihood) in zip(axes_row, LIKELIHOODS.items(), strict=True):
             if not suits(method, likelihood):
                 axes.set_axis_off()
@@ -290,7 +292,7 @@ def draw_histograms(path):
             sys.stdout.write(f"{name}, {kind}: {p:.4f}\n")
             sys.stdout.flush()
     figure.supxlabel("rank of the true u among 19 draws")
-    figure.supylabel("simulated data sets × nodes; grey: 99 % band of the uniform law")
+    figure.supylabel("simulated data sets × nodes;\ngrey: 99 % band of the uniform law")
     figure.savefig(path, dpi=110)
 
 
@@ -298,4 +300,4 @@ if __name__ == "__main__":
     import warnings
 
     warnings.simplefilter("ignore")
-    draw_histograms(sys.argv[1])
+    draw_histograms(sys.argv[1], sys.argv[2:] or list(METHODS))
