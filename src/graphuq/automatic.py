@@ -22,8 +22,8 @@ from graphuq.posterior import Posterior
 from graphuq.target import log_likelihoods
 
 WALLS = 2_000  # labels from which trajectories that stop at each wall are not worth their time
-WALLS_A_MODE = 50  # and as many times the modes: with more modes there are fewer to contradict
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
+WALLS_A_MODE = 50  # labels from which a landscape is so rugged that it needs tempering
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
 FEW_LABELS, LEAST_OF_FEW = 8, 0.3  # so few rule out that a chain sticks far off for long
