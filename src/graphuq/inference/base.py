@@ -1,11 +1,13 @@
 """What a sampler is: ``init`` and ``step``; and the acceptance rules that several share."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 
@@ -132,6 +134,17 @@ class Sampler(eqx.Module):
     in_double: ClassVar[bool] = False  # computes in float64, whatever is asked
 
 
+@runtime_checkable
+class Moves(Protocol):
+    """Steps of many chains, compiled otherwise than by JAX."""
+
+    def __call__(
+        self, rngs: Sequence[np.random.Generator], states: State, step_size: float, n_steps: int
+    ) -> tuple[State, Array]:
+        """The states after each step, and which were accepted: (C, S, n), (C, S) and (C, S)."""
+        ...
+
+
 class Kernel(Sampler):
     """A Markov kernel: one step, from one state to the next.
 
@@ -164,6 +177,10 @@ class Kernel(Sampler):
     def init(self, white: Float[Array, " n"], target: WhiteTarget) -> State:
         """State at a given point."""
         return State(white, target.log_likelihood(white))
+
+    def moves(self, target: Any) -> Moves | None:
+        """All chains' steps, where the kernel compiles them itself; None where JAX is to."""
+        return None
 
     def visible(self, state: State) -> State:
         """What is kept of a state: all, but for kernels that carry more than one field."""

@@ -1,5 +1,6 @@
 """Runs many chains of a kernel side by side, compiled; adapts step sizes in warm-up."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -10,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.arrays import with_dtype
-from graphuq.inference.base import Kernel, State, WhiteTarget
+from graphuq.inference.base import Kernel, Moves, State, WhiteTarget
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
@@ -104,12 +105,19 @@ def run_chains(
     check_memory(n_chains, n_samples, target.dimension, dtype)
     fingerprint = (target, kernel, n_chains, n_warmup, thin, seed, precision)
     with jax.enable_x64(precision == "float64"):
-        target, kernel = with_dtype(target, dtype), with_dtype(kernel, dtype)
+        target = with_dtype(target, dtype)
+        moves = kernel.moves(target)
+        if moves is not None and n_warmup:
+            kernel = dataclasses.replace(kernel, step_size=kernel.max_step_size)
+        kernel = with_dtype(kernel, dtype)
         key_start, key_chains = jax.random.split(jax.random.key(seed))
         keys = jax.random.split(key_chains, n_chains)
 
-        def advance(_: int, position: _Position) -> Block:
-            moved, kept = _run_block(keys, position, target, kernel, n_warmup, thin)
+        def advance(n_steps: int, position: _Position) -> Block:
+            if moves is None:
+                moved, kept = _run_block(keys, position, target, kernel, n_warmup, thin)
+            else:
+                moved, kept = _moved_block(moves, position, seed, n_steps, thin)
             return Block(moved, _Kept(*map(np.asarray, kept)), BLOCK * thin, thin)
 
         return drive(
@@ -167,6 +175,24 @@ def _run_block(
 
     position, kept = jax.lax.scan(draw, position, None, length=BLOCK)
     return position, jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), kept)
+
+
+def _moved_block(
+    moves: Moves, position: _Position, seed: int, n_steps: int, thin: int
+) -> tuple[_Position, _Kept]:
+    """The same by a kernel that compiles its steps itself, and whose step size stays."""
+    parts, states, step_size = [], position.states, float(np.exp(position.log_step))
+    for begin in range(n_steps, n_steps + BLOCK * thin, BLOCK):
+        seeds = ([seed % 2**63, c, begin] for c in range(len(states.white)))  # may be negative
+        rngs = [np.random.default_rng(own) for own in seeds]
+        after, accepted = moves(rngs, states, step_size, BLOCK)
+        states = State(after.white[:, -1], after.log_likelihood[:, -1])
+        kept = slice((n_steps - begin - 1) % thin, None, thin)
+        parts.append((after.white[:, kept], after.log_likelihood[:, kept], accepted))
+    white, value, all_accepted = (np.concatenate(part, 1) for part in zip(*parts, strict=True))
+    acceptance = all_accepted.reshape(len(white), BLOCK, thin).mean(axis=-1)
+    moved = position._replace(states=states, n_steps=position.n_steps + BLOCK * thin)
+    return moved, _Kept(white, value, acceptance)
 
 
 def _adapt(

@@ -1,0 +1,187 @@
+"""Trajectories between walls ``u_j = 0``, compiled by Numba.
+
+A trajectory meets walls by the hundred, and at each all J labels are turned, kicked and looked
+through for the next: microseconds of work, of which XLA's loops make tens.
+"""
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, no_type_check
+
+import numpy as np
+from numba import njit
+from threadpoolctl import threadpool_limits
+
+compiled = njit(
+    nogil=True,
+    cache=True,
+    error_model="numpy",  # x / 0 is infinite, so that loops with divisions become vectors
+    fastmath={"contract", "reassoc", "nsz", "arcp", "nnan"},
+)
+
+
+class Walls(NamedTuple):
+    """Where a step likelihood of two classes steps, and how far; all of one precision."""
+
+    factor: Any  # (J, n): F, of u = F x
+    gram: Any  # (J, J): F Fᵀ; or of no rows, and those wanted are computed on the way
+    labels: Any  # (J,): ±1
+    rise: Any  # (J,): of the potential from a label's own side to the other
+    right: Any  # (J,): log probability of a label on its own side
+    wrong: Any  # (J,): the same on the other
+
+
+class Flown(NamedTuple):
+    """Where chains are after each of S trajectories."""
+
+    white: Any  # (C, S, n)
+    log_likelihood: Any  # (C, S)
+    arrived: Any  # (C, S): or given up, and still where they were
+
+
+def fly(walls: Walls, white: Any, value: Any, momenta: Any, angles: Any, most: int) -> Flown:
+    """S trajectories of each of C chains, one thread a core.
+
+    Parameters
+    ----------
+    walls : Walls
+    white, value : array, shape (C, n) and (C,)
+        Where the chains are, and their log likelihoods there.
+    momenta, angles : array, shape (C, S, n) and (C, S)
+        Of each trajectory at its start, and how long it is, at most π/2.
+    most : int
+        Walls met in a trajectory, beyond which it is given up.
+    """
+    n_chains, n_labels = len(white), len(walls.labels)
+    integer = np.dtype(f"i{walls.factor.dtype.itemsize}")
+    n_threads = min(n_chains, os.cpu_count() or 1)
+    bounds = np.linspace(0, n_chains, n_threads + 1).astype(int)
+
+    def share(k: int) -> Any:
+        own = slice(bounds[k], bounds[k + 1])
+        bits = np.empty(n_labels, integer)
+        return _fly(walls, white[own], value[own], momenta[own], angles[own], most, bits)
+
+    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+        shares = list(pool.map(share, range(n_threads)))
+    return Flown(*(np.concatenate(part) for part in zip(*shares, strict=True)))
+
+
+@compiled
+@no_type_check
+def _fly(
+    walls: Any, white: Any, value: Any, momenta: Any, angles: Any, most: Any, bits: Any
+) -> Any:
+    n_chains, n_steps, dimension = momenta.shape
+    n_labels, labels = len(walls.labels), walls.labels
+    real = white.dtype.type
+    ends, values = np.empty_like(momenta), np.empty((n_chains, n_steps), white.dtype)
+    arrived = np.empty((n_chains, n_steps), np.bool_)
+    both = np.empty((2 * n_chains, dimension), white.dtype)  # positions, and momenta
+    kicks = np.empty((n_chains, n_labels), white.dtype)
+    sides = np.empty_like(kicks)
+    for s in range(n_steps):
+        for c in range(n_chains):
+            for i in range(dimension):
+                both[c, i] = ends[c, s - 1, i] if s else white[c, i]
+                both[n_chains + c, i] = momenta[c, s, i]
+        fields = np.dot(both, walls.factor.T)
+        for c in range(n_chains):
+            before = values[c, s - 1] if s else value[c]
+            height, rate, side = fields[c], fields[n_chains + c], sides[c]
+            for j in range(n_labels):
+                side[j] = 1 if height[j] >= 0 else -1
+                if before > -np.inf and walls.rise[j] == np.inf:
+                    side[j] = labels[j]  # on a wall, rounding may say otherwise
+                height[j] = max(side[j] * height[j], real(0))
+                rate[j] *= side[j]
+                kicks[c, j] = 0
+            arrived[c, s] = _trajectory(
+                walls, height, rate, side, kicks[c], angles[c, s], most, bits
+            )
+        moved = np.dot(kicks, walls.factor)
+        for c in range(n_chains):
+            total = 0.0
+            for j in range(n_labels):
+                total += walls.right[j] if sides[c, j] == labels[j] else walls.wrong[j]
+            values[c, s] = total
+            cos, sin = real(math.cos(angles[c, s])), real(math.sin(angles[c, s]))
+            if not arrived[c, s]:
+                values[c, s] = values[c, s - 1] if s else value[c]
+                cos, sin = real(1), real(0)
+            for i in range(dimension):
+                ends[c, s, i] = cos * both[c, i] + sin * both[n_chains + c, i]
+                if arrived[c, s]:
+                    ends[c, s, i] += moved[c, i]
+    return ends, values, arrived
+
+
+@compiled
+@no_type_check
+def _trajectory(
+    walls: Any, height: Any, rate: Any, side: Any, kicks: Any, angle: Any, most: Any, bits: Any
+) -> bool:
+    """Heights ``side · u`` turn, ``h cos t + r sin t``, until one is zero: there ``cot t = −r/h``.
+
+    A kick k of the momentum along normal j at angle s before the end moves the end by k sin(s)
+    along it: ``kicks`` are those, summed up.
+    """
+    real = height.dtype.type
+    cotangents = bits.view(height.dtype)
+    remaining = angle
+    for _ in range(most + 1):
+        j = _first_wall(height, rate, cotangents, bits)
+        if cotangents[j] <= 0:
+            return True  # further than any trajectory
+        t = math.atan2(height[j], -rate[j])
+        if t >= remaining:
+            return True
+        remaining -= t
+        cos, sin = math.cos(t), math.sin(t)
+        row = walls.gram[j] if len(walls.gram) else np.dot(walls.factor, walls.factor[j])
+        speed = cos * rate[j] - sin * height[j]
+        rise = side[j] * walls.labels[j] * walls.rise[j]
+        if rise == -np.inf:
+            rise = 0.0  # from nowhere: any finite gain will do
+        kinetic = speed**2 - 2 * rise * row[j]
+        crosses = kinetic > 0
+        new_speed = -math.sqrt(kinetic) if crosses else -speed
+        kick = side[j] * (new_speed - speed) / row[j]
+        kicks[j] += kick * math.sin(remaining)
+        _turn(height, rate, side, row, real(cos), real(sin), real(kick))
+        height[j] = 0
+        if crosses:
+            side[j] = -side[j]
+            rate[j] = -rate[j]
+    return False
+
+
+@compiled
+@no_type_check
+def _turn(height: Any, rate: Any, side: Any, row: Any, cos: Any, sin: Any, kick: Any) -> None:
+    zero = height.dtype.type(0)
+    for j in range(len(height)):
+        turned = cos * height[j] + sin * rate[j]
+        rate[j] = cos * rate[j] - sin * height[j] + kick * side[j] * row[j]
+        height[j] = turned if turned > zero else zero  # rounding: it was below
+
+
+@compiled
+@no_type_check
+def _first_wall(height: Any, rate: Any, cotangents: Any, bits: Any) -> Any:
+    """The largest cotangent's; of numbers above zero their bits are the largest integer too.
+
+    Integers have loops without branches, four times as fast.
+    """
+    tiny = np.finfo(height.dtype).tiny
+    for j in range(len(height)):
+        cotangents[j] = -rate[j] / (height[j] + tiny)
+    most = bits[0]
+    for j in range(len(bits)):
+        most = max(most, bits[j])
+    last = len(bits) - 1
+    first = last
+    for j in range(len(bits)):
+        first = min(first, j if bits[j] == most else last)
+    return first
