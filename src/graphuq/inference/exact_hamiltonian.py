@@ -15,7 +15,7 @@ from graphuq.inference.base import Approximation, Info, Kernel, Moves, State
 if TYPE_CHECKING:
     from graphuq.inference.flights import Walls
 
-GRAM_LABELS = 4096  # up to here FFᵀ is computed once: at most 134 MB
+GRAM_LABELS = 8192  # up to here FFᵀ is computed once: at most 134 MB
 FACTOR_NUMBERS = 2**25  # of F, up to which it is formed: 268 MB
 
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 from numba import njit
-from threadpoolctl import threadpool_limits
+
+from graphuq.arrays import one_core
 
 compiled = njit(
     nogil=True,
@@ -63,7 +64,7 @@ def fly(walls: Walls, white: Any, value: Any, momenta: Any, angles: Any, most: i
         bits = np.empty(n_labels, integer)
         return _fly(walls, white[own], value[own], momenta[own], angles[own], most, bits)
 
-    with threadpool_limits(1), ThreadPoolExecutor(n_threads) as pool:
+    with one_core(), ThreadPoolExecutor(n_threads) as pool:
         shares = list(pool.map(share, range(n_threads)))
     return Flown(*(np.concatenate(part) for part in zip(*shares, strict=True)))
 
