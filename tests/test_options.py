@@ -44,15 +44,16 @@ def test_the_sampler_follows_the_posterior(posterior, kernel, about):
 @pytest.mark.parametrize(
     ("posterior", "kernel"),
     [
-        (build(gq.likelihoods.LevelSet(0.5), 4, n_labelled=8), "TemperedMultipleTry"),
-        (build(gq.likelihoods.AtomicNoise(0.99, 0.99), 4, n_labelled=8), "TemperedMultipleTry"),
+        (build(gq.likelihoods.LevelSet(0.5), 4, n_labelled=8), "TemperedHamiltonian"),
+        (build(gq.likelihoods.AtomicNoise(0.99, 0.99), 4, n_labelled=8), "TemperedHamiltonian"),
+        (build(gq.likelihoods.LevelSet(1.0), 4, n_labelled=8), "ExactHamiltonian"),
         (build(gq.likelihoods.LevelSet(0.5), 12, n_labelled=8), "ExactHamiltonian"),
         (build(gq.likelihoods.NoiseFree(), n_labelled=8), "ExactHamiltonian"),
         (build(gq.likelihoods.LevelSet(0.1), 4, 0.8, n_labelled=8), "ExactHamiltonian"),
     ],
-    ids=["level-set", "atomic", "many modes", "none may be wrong", "tail"],
+    ids=["level-set", "atomic", "low walls", "many modes", "none may be wrong", "tail"],
 )
-def test_steps_of_many_labels_are_tempered(posterior, kernel, monkeypatch):
+def test_high_walls_of_many_labels_are_tempered(posterior, kernel, monkeypatch):
     monkeypatch.setattr(automatic, "WALLS", 7)
     monkeypatch.setattr(automatic, "WALLS_A_MODE", 2)
     assert type(automatic_sampler(posterior, None)).__name__ == kernel
@@ -101,7 +102,7 @@ def test_many_labels_have_fewer_chains():
 
 def test_samplers_of_many_chains_inside_run_few():
     posterior = build(gq.likelihoods.LevelSet())
-    assert usual_chains(posterior, gq.inference.TemperedMultipleTry()) == 4
+    assert usual_chains(posterior, gq.inference.TemperedHamiltonian()) == 4
     assert usual_chains(posterior, gq.inference.ReversibleJump()) == 8
 
 

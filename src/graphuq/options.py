@@ -32,7 +32,7 @@ from graphuq.inference import (
     Independence,
     Laplace,
     Sampler,
-    TemperedMultipleTry,
+    TemperedHamiltonian,
 )
 from graphuq.likelihoods import (
     AtomicNoise,
@@ -74,7 +74,7 @@ METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "pcn": PCN,
     "elliptical-slice": EllipticalSlice,
     "exact-hamiltonian": ExactHamiltonian,
-    "tempered-multiple-try": TemperedMultipleTry,
+    "tempered-hamiltonian": TemperedHamiltonian,
     "independence": lambda: Independence(reference=ExpectationPropagation()),
     "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
     "laplace": Laplace,

@@ -26,7 +26,7 @@ from graphuq.inference import (
     Point,
     ReversibleJump,
     Sampler,
-    TemperedMultipleTry,
+    TemperedHamiltonian,
 )
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import Draws
@@ -84,7 +84,7 @@ def infer(
         Kept draws a chain; the most there may be where ``stop`` is given.
     n_chains : int, optional
         By default 32, fewer from 1,000 labels on (4 at least): chains side by side cost little
-        while they fit the processor's cache. Tempered multiple-try takes 4, reversible jump 8.
+        while they fit the processor's cache. Tempered Hamiltonian takes 4, reversible jump 8.
     n_warmup : int, optional
         Steps a chain before anything is kept, in which the step size is adapted; rounded up to
         whole blocks of ``50 thin``. With 0 the kernel's own step size is used. By default what
@@ -179,7 +179,7 @@ def _draws(
 ) -> Draws:
     """Draws in the posterior's coordinates."""
     run = {"thin": thin, "checkpoint": checkpoint, **lengths}
-    if isinstance(method, ReversibleJump | TemperedMultipleTry):
+    if isinstance(method, ReversibleJump | TemperedHamiltonian):
         rule = None if stop is None else lambda draws: stop(posterior, draws)
         seen = posterior.series if isinstance(method, ReversibleJump) else posterior.target
         return method.run(seen, None, stop=rule, **run)

@@ -44,7 +44,7 @@ METHODS = {
         10,
         500,
     ),
-    "tempered multiple-try": (gq.inference.TemperedMultipleTry(n_counted=3, n_moves=8), 5, 300),
+    "tempered Hamiltonian": (gq.inference.TemperedHamiltonian(flattest=0.3, n_replicas=3), 2, 200),
     "expectation propagation": (EP, 0, 0),
 }
 
@@ -80,7 +80,7 @@ def suits(method, likelihood):
     from_prior = isinstance(method, gq.inference.Independence) and method.reference is None
     if from_prior and isinstance(likelihood, gq.likelihoods.NoiseFree):
         return False  # it may take thousands of proposals until one fits five labels
-    if isinstance(method, gq.inference.TemperedMultipleTry):
+    if isinstance(method, gq.inference.TemperedHamiltonian):
         return likelihood.step and not isinstance(likelihood, gq.likelihoods.NoiseFree)
     needs_gradient = method.requires_gradient and not likelihood.smooth
     walls = likelihood.step or isinstance(likelihood, gq.likelihoods.Probit)

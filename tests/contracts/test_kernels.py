@@ -25,7 +25,7 @@ ALL_KERNELS = [
     gq.inference.ExactHamiltonian(),
     gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=3),
     gq.inference.Independence(),
-    gq.inference.TemperedMultipleTry(n_moves=4),
+    gq.inference.TemperedHamiltonian(),
 ]
 
 
@@ -40,7 +40,7 @@ FOR_STEPS = by_length(kernel for kernel in ALL_KERNELS if not kernel.requires_gr
 FOR_CERTAIN = by_length(
     kernel
     for kernel in ALL_KERNELS
-    if not (kernel.requires_gradient or isinstance(kernel, gq.inference.TemperedMultipleTry))
+    if not (kernel.requires_gradient or isinstance(kernel, gq.inference.TemperedHamiltonian))
 )
 
 
@@ -253,7 +253,7 @@ def test_undefined_likelihood_is_never_entered(kernel):
 
 
 @pytest.mark.parametrize(
-    "sampler", [gq.inference.ExactHamiltonian, gq.inference.TemperedMultipleTry]
+    "sampler", [gq.inference.ExactHamiltonian, gq.inference.TemperedHamiltonian]
 )
 def test_these_take_no_reference(sampler):
     with pytest.raises(InvalidInput, match="reference: ExpectationPropagation"):
@@ -282,8 +282,8 @@ def test_what_cannot_be_tempered():
         (lambda: gq.inference.EllipticalSlice(4.0), "step_size: 4.0"),
         (lambda: gq.inference.EllipticalSlice(max_trials=0), "max_trials: 0"),
         (lambda: gq.inference.Independence(0.0), "share: 0.0"),
-        (lambda: gq.inference.TemperedMultipleTry(flattest=0.0), "flattest: 0.0"),
-        (lambda: gq.inference.TemperedMultipleTry(n_tries=0), "n_tries: 0"),
+        (lambda: gq.inference.TemperedHamiltonian(flattest=0.0), "flattest: 0.0"),
+        (lambda: gq.inference.TemperedHamiltonian(n_replicas=0), "n_replicas: 0"),
         (lambda: tempering(n_replicas=1), "n_replicas: 1"),
         (lambda: tempering(exponent=0.0), "exponent: 0.0"),
         (lambda: tempering(step_size=2.0), "step_size: 2.0"),

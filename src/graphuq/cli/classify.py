@@ -78,7 +78,7 @@ def classify(
         str,
         typer.Option(
             help="auto, expectation-propagation (at once), hamiltonian, exact-hamiltonian, "
-            "tempered-multiple-try, elliptical-slice, pcn, laplace, map (a point, no uncertainty), "
+            "tempered-hamiltonian, elliptical-slice, pcn, laplace, map (a point, no uncertainty), "
             "or as in Python: 'MetropolisWithinGibbs(PCN())'."
         ),
     ] = "auto",

@@ -12,7 +12,7 @@ from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
 from graphuq.inference.reversible_jump import ReversibleJump
-from graphuq.inference.tempered_multiple_try import TemperedMultipleTry
+from graphuq.inference.tempered_hamiltonian import TemperedHamiltonian
 
 __all__ = [
     "MAP",
@@ -33,5 +33,5 @@ __all__ = [
     "ReversibleJump",
     "Sampler",
     "State",
-    "TemperedMultipleTry",
+    "TemperedHamiltonian",
 ]

@@ -15,7 +15,7 @@ from graphuq.inference.base import Approximation, Info, Kernel, Moves, State
 if TYPE_CHECKING:
     from graphuq.inference.flights import Walls
 
-GRAM_LABELS = 8192  # up to here FFᵀ is computed once: at most 134 MB
+GRAM_LABELS = 4096  # up to here FFᵀ is computed once: at most 134 MB
 FACTOR_NUMBERS = 2**25  # of F, up to which it is formed: 268 MB
 
 
@@ -100,16 +100,10 @@ class ExactHamiltonian(Kernel):
         return moves
 
     def walls(self, target: Any) -> "Walls":
-        """The walls of two classes, for `flights`."""
-        from graphuq.inference.flights import Walls
+        """The walls of two classes."""
+        from graphuq.inference.flights import walls_of
 
-        labels = np.asarray(target.labels)
-        unit = jnp.eye(target.dimension, dtype=labels.dtype)
-        factor = np.ascontiguousarray(np.asarray(jax.vmap(target.field.at_labelled)(unit)).T)
-        few = len(labels) <= GRAM_LABELS
-        gram = factor @ factor.T if few else np.empty((0, len(labels)), factor.dtype)
-        right, wrong = map(np.asarray, target.likelihood.log_levels(target.labels))
-        return Walls(factor, gram, labels, right - wrong, right, wrong)
+        return walls_of(target)
 
     def step(self, key: PRNGKeyArray, state: State, target: Any) -> tuple[State, Info]:
         """One trajectory."""

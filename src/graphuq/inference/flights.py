@@ -9,10 +9,14 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, no_type_check
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 from numba import njit
 
 from graphuq.arrays import one_core
+
+GRAM_LABELS = 8192  # up to here F Fᵀ is computed once: at most 537 MB
 
 compiled = njit(
     nogil=True,
@@ -41,7 +45,26 @@ class Flown(NamedTuple):
     arrived: Any  # (C, S): or given up, and still where they were
 
 
-def fly(walls: Walls, white: Any, value: Any, momenta: Any, angles: Any, most: int) -> Flown:
+def walls_of(target: Any) -> Walls:
+    """The walls of a target of two classes, in its precision."""
+    labels = np.asarray(target.labels)
+    unit = jnp.eye(target.dimension, dtype=labels.dtype)
+    factor = np.ascontiguousarray(np.asarray(jax.vmap(target.field.at_labelled)(unit)).T)
+    few = len(labels) <= GRAM_LABELS
+    gram = factor @ factor.T if few else np.empty((0, len(labels)), factor.dtype)
+    right, wrong = map(np.asarray, target.likelihood.log_levels(target.labels))
+    return Walls(factor, gram, labels, right - wrong, right, wrong)
+
+
+def fly(
+    walls: Walls,
+    white: Any,
+    value: Any,
+    momenta: Any,
+    angles: Any,
+    most: int,
+    powers: Any | None = None,
+) -> Flown:
     """S trajectories of each of C chains, one thread a core.
 
     Parameters
@@ -53,26 +76,39 @@ def fly(walls: Walls, white: Any, value: Any, momenta: Any, angles: Any, most: i
         Of each trajectory at its start, and how long it is, at most π/2.
     most : int
         Walls met in a trajectory, beyond which it is given up.
+    powers : array, shape (C,), optional
+        Of the likelihood that each chain samples, by default 1. Log likelihoods are of power 1.
     """
-    n_chains, n_labels = len(white), len(walls.labels)
-    integer = np.dtype(f"i{walls.factor.dtype.itemsize}")
+    n_chains, n_labels, dtype = len(white), len(walls.labels), walls.factor.dtype
     n_threads = min(n_chains, os.cpu_count() or 1)
-    bounds = np.linspace(0, n_chains, n_threads + 1).astype(int)
+    each = (white, value, momenta, angles, np.ones(n_chains) if powers is None else powers)
+    flown = Flown(
+        np.empty(momenta.shape, dtype), np.empty(angles.shape, dtype), np.empty(angles.shape, bool)
+    )
 
-    def share(k: int) -> Any:
-        own = slice(bounds[k], bounds[k + 1])
-        bits = np.empty(n_labels, integer)
-        return _fly(walls, white[own], value[own], momenta[own], angles[own], most, bits)
+    def share(k: int) -> None:
+        own = slice(k, None, n_threads)  # chains of about one power to each
+        bits = np.empty(n_labels, f"i{dtype.itemsize}")
+        found = _fly(walls, *(np.ascontiguousarray(part[own]) for part in each), most, bits)
+        for whole, part in zip(flown, found, strict=True):
+            whole[own] = part
 
     with one_core(), ThreadPoolExecutor(n_threads) as pool:
-        shares = list(pool.map(share, range(n_threads)))
-    return Flown(*(np.concatenate(part) for part in zip(*shares, strict=True)))
+        list(pool.map(share, range(n_threads)))
+    return flown
 
 
 @compiled
 @no_type_check
 def _fly(
-    walls: Any, white: Any, value: Any, momenta: Any, angles: Any, most: Any, bits: Any
+    walls: Any,
+    white: Any,
+    value: Any,
+    momenta: Any,
+    angles: Any,
+    powers: Any,
+    most: Any,
+    bits: Any,
 ) -> Any:
     n_chains, n_steps, dimension = momenta.shape
     n_labels, labels = len(walls.labels), walls.labels
@@ -99,7 +135,7 @@ def _fly(
                 rate[j] *= side[j]
                 kicks[c, j] = 0
             arrived[c, s] = _trajectory(
-                walls, height, rate, side, kicks[c], angles[c, s], most, bits
+                walls, height, rate, side, kicks[c], angles[c, s], powers[c], most, bits
             )
         moved = np.dot(kicks, walls.factor)
         for c in range(n_chains):
@@ -121,7 +157,15 @@ def _fly(
 @compiled
 @no_type_check
 def _trajectory(
-    walls: Any, height: Any, rate: Any, side: Any, kicks: Any, angle: Any, most: Any, bits: Any
+    walls: Any,
+    height: Any,
+    rate: Any,
+    side: Any,
+    kicks: Any,
+    angle: Any,
+    power: Any,
+    most: Any,
+    bits: Any,
 ) -> bool:
     """Heights ``side · u`` turn, ``h cos t + r sin t``, until one is zero: there ``cot t = −r/h``.
 
@@ -142,7 +186,7 @@ def _trajectory(
         cos, sin = math.cos(t), math.sin(t)
         row = walls.gram[j] if len(walls.gram) else np.dot(walls.factor, walls.factor[j])
         speed = cos * rate[j] - sin * height[j]
-        rise = side[j] * walls.labels[j] * walls.rise[j]
+        rise = side[j] * walls.labels[j] * power * walls.rise[j]
         if rise == -np.inf:
             rise = 0.0  # from nowhere: any finite gain will do
         kinetic = speed**2 - 2 * rise * row[j]

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.automatic import automatic_sampler
 from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.bertozzi.hyperspectral import N_LABELS, plume
 from graphuq.experiments.bertozzi.setup import truncated, voting
 from graphuq.experiments.problems import Problem, choose, mnist
-from graphuq.inference import PCN, TemperedMultipleTry
+from graphuq.inference import PCN
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.posterior import Posterior
 from graphuq.run import infer
@@ -126,14 +125,14 @@ def _protocol(
 
 def _honest(context: Context, posterior: Posterior) -> dict[str, Any]:
     """The automatic sampler until the largest Monte-Carlo error is 0.01; twice, for compilation."""
-    rugged = isinstance(automatic_sampler(posterior, None), TemperedMultipleTry)
-    slow = posterior.likelihood.everywhere or rugged  # tempered: R-hat < 1.01 takes a minute
+    walls = posterior.likelihood.step and len(posterior.labels) >= 2000
+    slow = posterior.likelihood.everywhere or walls
 
     def run() -> Any:
         return infer(
             posterior,
-            n_samples=context.pick(1000, 30_000 if slow else 4000),
-            thin=40 if rugged else None,
+            n_samples=context.pick(1000, (6_000 if walls else 30_000) if slow else 4000),
+            thin=5 if walls else None,
             precision="float32",
             seed=context.seed,
             stop=Converged(label_mcse=None if slow and context.quick else 0.01),
