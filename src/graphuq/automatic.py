@@ -17,13 +17,12 @@ from graphuq.inference import (
     Sampler,
     TemperedHamiltonian,
 )
-from graphuq.likelihoods import Probit, StepLikelihood
+from graphuq.likelihoods import Probit
 from graphuq.posterior import Posterior
 from graphuq.target import log_likelihoods
 
-WALLS = 2_000  # labels from which chains may stick between walls
+WALLS = 2_000  # labels from which chains stick between walls, where no Gaussian is found
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
-WALLS_A_MODE, HIGH = 50, 3.0  # and labels a mode, and nats a wall costs, from which they do
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
 FEW_LABELS, LEAST_OF_FEW = 8, 0.3  # so few rule out that a chain sticks far off for long
@@ -55,12 +54,12 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     `Independence`, where at least 55 in a hundred of the Gaussian's draws would be accepted as
     draws of the posterior, or 30 with up to 8 labels, whose evidence is never so small that a
     chain sticks for long where the Gaussian is thin. Else a likelihood of two levels gets
-    `ExactHamiltonian`; or `TemperedHamiltonian`, from 2,000 labels on, if there are 50 a mode and
-    a wrong one costs more than 3 nats, but not all. One with a gradient gets `Hamiltonian`, about
-    expectation propagation where that settles and the field allows. A probit of so little noise
-    that the Gaussian is far off (its log ratio to the posterior varies by more than 15) gets
-    `ExactHamiltonian` as well, up to 1,000 labels; another likelihood of one field gets
-    `EllipticalSlice` there. Without gradient or levels, `EllipticalSlice`. A likelihood that
+    `ExactHamiltonian`; from 2,000 labels on `TemperedHamiltonian`, if expectation propagation
+    found no fixed point, so much do they contradict each other, and all may be wrong. One with a
+    gradient gets `Hamiltonian`, about expectation propagation where that settles and the field
+    allows. A probit of so little noise that the Gaussian is far off (its log ratio to the
+    posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000 labels; another
+    likelihood of one field gets `EllipticalSlice` there. Without gradient or levels, `EllipticalSlice`. A likelihood that
     speaks of every node may have many modes, and gets `ParallelTempering`. A random series with a
     probit gets `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`:
     along the gradient together with the field where there is one, else in turn with exact
@@ -85,10 +84,9 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     if share is not None and share >= least:
         return Independence(reference=about)
     if likelihood.step:
-        rugged = n_labels >= max(WALLS, WALLS_A_MODE * posterior.dimension)
-        return (
-            TemperedHamiltonian() if rugged and _has_high_walls(posterior) else ExactHamiltonian()
-        )
+        rugged = n_labels >= WALLS and gaussian is None
+        tempered = rugged and TemperedHamiltonian.refusal(posterior.target) is None
+        return TemperedHamiltonian() if tempered else ExactHamiltonian()
     if gaussian is None or share is None:
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     if not likelihood.smooth:
@@ -107,16 +105,6 @@ def usual_chains(posterior: Posterior, method: Sampler) -> int:
         return method.usual_chains
     size = len(posterior.seen_labels) * posterior.n_fields
     return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
-
-
-def _has_high_walls(posterior: Posterior) -> bool:
-    """Whether a wrong label costs so much that few chains afford it, and yet not all there is."""
-    likelihood = posterior.likelihood
-    refused = TemperedHamiltonian.refusal(posterior.target) is not None
-    if refused or not isinstance(likelihood, StepLikelihood):
-        return False
-    right, wrong = likelihood.log_levels(posterior.labels.astype(np.float64))
-    return float(np.mean(np.asarray(right) - np.asarray(wrong))) > HIGH
 
 
 def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
