@@ -59,13 +59,13 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     gradient gets `Hamiltonian`, about expectation propagation where that settles and the field
     allows. A probit of so little noise that the Gaussian is far off (its log ratio to the
     posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000 labels; another
-    likelihood of one field gets `EllipticalSlice` there. Without gradient or levels, `EllipticalSlice`. A likelihood that
-    speaks of every node may have many modes, and gets `ParallelTempering`. A random series with a
-    probit gets `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`:
-    along the gradient together with the field where there is one, else in turn with exact
-    Hamiltonian moves. Several classes are moved about expectation propagation up to 1,000 white
-    coordinates, where its covariance costs more than it saves. `docs/measurements.md` has the
-    figures.
+    likelihood of one field gets `EllipticalSlice` there. Without gradient or levels,
+    `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
+    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other
+    hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient together with the
+    field where there is one, else in turn with exact Hamiltonian moves. Several classes are moved
+    about expectation propagation up to 1,000 white coordinates, where its covariance costs more
+    than it saves. `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     about = ExpectationPropagation()

@@ -92,6 +92,7 @@ class ExactHamiltonian(Kernel):
         ) -> tuple[State, Any]:
             shape, dtype = (n_steps, target.dimension), walls.factor.dtype
             momenta = np.stack([rng.standard_normal(shape, dtype) for rng in rngs])
+            step_size = min(step_size, self.max_step_size)
             angles = step_size * np.stack([rng.uniform(0.8, 1.0, n_steps) for rng in rngs])
             white, value = map(np.asarray, states)
             flown = fly(walls, white, value, momenta, angles, most)

@@ -6,6 +6,7 @@ through for the next: microseconds of work, of which XLA's loops make tens.
 
 import math
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, no_type_check
 
@@ -18,12 +19,18 @@ from graphuq.arrays import one_core
 
 GRAM_LABELS = 8192  # up to here F Fᵀ is computed once: at most 537 MB
 
-compiled = njit(
-    nogil=True,
-    cache=True,
-    error_model="numpy",  # x / 0 is infinite, so that loops with divisions become vectors
-    fastmath={"contract", "reassoc", "nsz", "arcp", "nnan"},
-)
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """By Numba, once a machine where there is a folder to keep it in."""
+    options = {
+        "nogil": True,
+        "error_model": "numpy",  # x / 0 is infinite, so that loops with divisions become vectors
+        "fastmath": {"contract", "reassoc", "nsz", "arcp", "nnan"},
+    }
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # neither beside this file nor at home
+        return njit(**options)(function)
 
 
 class Walls(NamedTuple):
