@@ -22,7 +22,7 @@ GRAM_LABELS = 8192  # up to here F Fᵀ is computed once: at most 537 MB
 
 def compiled(function: Callable[..., Any]) -> Any:
     """By Numba, once a machine where there is a folder to keep it in."""
-    options = {
+    options: dict[str, Any] = {
         "nogil": True,
         "error_model": "numpy",  # x / 0 is infinite, so that loops with divisions become vectors
         "fastmath": {"contract", "reassoc", "nsz", "arcp", "nnan"},
