@@ -151,7 +151,7 @@ def moments(kernel, likelihood, reference=None):
         draws = run_chains(target, kernel, **lengths)
     else:
         cheap = isinstance(kernel, gq.inference.Independence)
-        draws = kernel.run(target, reference, **(lengths | {"thin": 50 if cheap else 10}))
+        draws = kernel.run(target, reference, **(lengths | {"thin": 50 if cheap else 1}))
     u = draws.white @ [0.6, 0.8]
     chain = np.stack([u.mean(axis=1), (u**2).mean(axis=1)])
     return chain.mean(axis=1), chain.std(axis=1, ddof=1) / 8
