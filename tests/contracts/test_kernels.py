@@ -183,6 +183,16 @@ def test_step(kernel):
     assert holds_for_step(kernel)
 
 
+@pytest.mark.parametrize(
+    "kernel", [gq.inference.ExactHamiltonian(max_events=51), InJax(max_events=51)]
+)
+def test_step_without_scalar_products_at_hand(kernel, monkeypatch):
+    """Rows of F Fᵀ are computed on the way; 51, so that it is compiled anew."""
+    monkeypatch.setattr("graphuq.inference.flights.GRAM_LABELS", 0)
+    monkeypatch.setattr("graphuq.inference.exact_hamiltonian.GRAM_LABELS", 0)
+    assert holds_for_step(kernel)
+
+
 @pytest.mark.parametrize("kernel", [*FOR_CERTAIN, InJax()], ids=repr)
 def test_half_normal(kernel):
     assert agrees(kernel, gq.likelihoods.NoiseFree(), [np.sqrt(2 / np.pi), 1.0])

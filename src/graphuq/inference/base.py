@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+FACTOR_NUMBERS = 2**25  # of F, u = F x at the labels, up to which samplers form it: 268 MB
+
 
 @runtime_checkable
 class WhiteTarget(Protocol):

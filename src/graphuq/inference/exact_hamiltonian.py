@@ -10,13 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
-from graphuq.inference.base import Approximation, Info, Kernel, Moves, State
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Info, Kernel, Moves, State
 
 if TYPE_CHECKING:
     from graphuq.inference.flights import Walls
 
 GRAM_LABELS = 4096  # up to here FFᵀ is computed once: at most 134 MB
-FACTOR_NUMBERS = 2**25  # of F, up to which it is formed: 268 MB
 
 
 class ExactHamiltonian(Kernel):

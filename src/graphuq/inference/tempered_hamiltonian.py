@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import Approximation, Gaussian, Sampler, swapped
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Gaussian, Sampler, swapped
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
@@ -94,7 +94,8 @@ class TemperedHamiltonian(Sampler):
         Raises
         ------
         IncompatibleParts
-            If the likelihood is not of two levels above zero for two classes.
+            If the likelihood is not of two levels above zero for two classes, or labels times
+            dimensions are more than 2²⁵ numbers.
         """
         from graphuq.inference.flights import fly, walls_of  # Numba takes a while to import
 
@@ -183,6 +184,8 @@ class TemperedHamiltonian(Sampler):
                 "a likelihood of two levels for two classes, such as LevelSet or AtomicNoise, "
                 f"and {likelihood} is not"
             )
+        if target.dimension * len(target.labels) > FACTOR_NUMBERS:
+            return f"fewer than {len(target.labels)} labels in {target.dimension} dimensions"
         with jax.enable_x64(True):
             wrong = np.asarray(likelihood.log_levels(np.asarray(target.labels))[1])
         if np.isneginf(wrong).any():

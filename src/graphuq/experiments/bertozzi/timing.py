@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.automatic import WALLS
 from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.bertozzi.hyperspectral import N_LABELS, plume
@@ -125,7 +126,7 @@ def _protocol(
 
 def _honest(context: Context, posterior: Posterior) -> dict[str, Any]:
     """The automatic sampler until the largest Monte-Carlo error is 0.01; twice, for compilation."""
-    walls = posterior.likelihood.step and len(posterior.labels) >= 2000
+    walls = posterior.likelihood.step and len(posterior.labels) >= WALLS
     slow = posterior.likelihood.everywhere or walls
 
     def run() -> Any:
