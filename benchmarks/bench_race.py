@@ -57,6 +57,7 @@ CASES = {
     "286,720 nodes, J = 8,000, atomic 0.9": ("large steps", A(0.9, 0.9)),
 }
 MOST_DRAWS = 4_000  # a chain
+LEAST_VARIANCE = 1e-4  # of a label; elsewhere there is nothing to estimate
 
 
 def spectrum_and_labels(name, likelihood):
@@ -173,7 +174,8 @@ def literal_race(posterior, u, step_size, seconds, nodes):
 def ess_a_second(posterior, draws, seconds, nodes, label_variance, latent_variance):
     """Median and minimum over nodes of effective samples a second, latent and label."""
     summary = summarize(draws, posterior.field, rows_of(posterior)[nodes])
-    label = label_variance / np.maximum(summary.label_mcse, 1e-12) ** 2
+    error = summary.label_mcse
+    label = np.where(error > 0, label_variance / np.where(error > 0, error, 1.0) ** 2, 0.0)
     white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
     with jax.enable_x64(True):
         mean, _ = conditional_moments(posterior.field, white, rows_of(posterior)[nodes])
@@ -186,7 +188,6 @@ def race(name, posterior, options):
     rng = np.random.default_rng(1)
     posterior.field  # noqa: B018  built before any clock starts
     unlabelled = np.setdiff1d(np.arange(posterior.spectrum.n_nodes), posterior.labelled)
-    nodes = rng.choice(unlabelled, 50, replace=False)
     rows, reference = {}, None
     for precision in options.precisions:
         whole = graphuq_race(posterior, precision, seed=0)
@@ -194,13 +195,10 @@ def race(name, posterior, options):
         result, seconds, elapsed = runs[0] if runs else whole
         if reference is None:
             reference = result
-            label_variance, latent_variance = (
-                result.label_variance[nodes],
-                result.latent_std[nodes] ** 2,
-            )
-            judged = label_variance > 1e-4  # elsewhere there is nothing to estimate
-            nodes = nodes[judged]
-            label_variance, latent_variance = label_variance[judged], latent_variance[judged]
+            unsure = unlabelled[result.label_variance[unlabelled] > LEAST_VARIANCE]
+            nodes = rng.choice(unsure, min(50, len(unsure)), replace=False)
+            label_variance = result.label_variance[nodes]
+            latent_variance = result.latent_std[nodes] ** 2
         rows[f"graphuq {precision}"] = {
             "seconds": whole[1],
             "compiled": seconds if runs else None,
@@ -235,11 +233,12 @@ def race(name, posterior, options):
     signs = np.where(kept >= 0, 1.0, -1.0)
     label = effective_samples(signs[None], label_variance)
     latent = effective_samples(kept[None], latent_variance)
-    # A node whose sign never changed in all that time has at most one effective sample.
     label, latent = np.nan_to_num(label), np.nan_to_num(latent)  # 0 where nothing moved
-    n_worst = float(label.min())
-    if len(label) < len(nodes):
-        n_worst = min(n_worst, 1.0) or 1.0
+    # A node whose sign never changed in all that time has at most one effective sample.
+    moved = label[label > 0]
+    n_worst = float(min(moved, default=1.0))
+    if len(moved) < len(nodes):
+        n_worst = min(n_worst, 1.0)
     error = np.sqrt(reference.label_variance.max() / n_worst)
     rows["literal pCN"] = {
         "seconds": elapsed * (error / TARGET) ** 2,

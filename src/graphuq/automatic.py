@@ -4,6 +4,7 @@ import numpy as np
 
 from graphuq.diagnostics import share_accepted
 from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.field import LowRankField
 from graphuq.inference import (
     EllipticalSlice,
     ExactHamiltonian,
@@ -13,6 +14,7 @@ from graphuq.inference import (
     Independence,
     MetropolisWithinGibbs,
     ParallelTempering,
+    ReflectiveHamiltonian,
     ReversibleJump,
     Sampler,
     TemperedHamiltonian,
@@ -22,6 +24,7 @@ from graphuq.posterior import Posterior
 from graphuq.target import log_likelihoods
 
 WALLS = 2_000  # labels from which chains stick between walls, where no Gaussian is found
+WALLS_A_LABEL = 1.0  # met in a trajectory of the prior's, from which one in round coordinates pays
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
@@ -52,20 +55,21 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
 
     `Independence`, where at least 55 in a hundred of the Gaussian's draws would be accepted as
-    draws of the posterior, or 30 with up to 8 labels, whose evidence is never so small that a
-    chain sticks for long where the Gaussian is thin. Else a likelihood of two levels gets
-    `ExactHamiltonian`; from 2,000 labels on `TemperedHamiltonian`, if expectation propagation
-    found no fixed point, so much do they contradict each other, and all may be wrong. One with a
-    gradient gets `Hamiltonian`, about expectation propagation where that settles and the field
-    allows. A probit of so little noise that the Gaussian is far off (its log ratio to the
-    posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000 labels; another
-    likelihood of one field gets `EllipticalSlice` there. Without gradient or levels,
-    `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
-    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other
-    hyperparameters are learnt by `MetropolisWithinGibbs`: along the gradient together with the
-    field where there is one, else in turn with exact Hamiltonian moves. Several classes are moved
-    about expectation propagation up to 1,000 white coordinates, where its covariance costs more
-    than it saves. `docs/measurements.md` has the figures.
+    draws of the posterior, or 30 with up to 8 labels, whose evidence is never so small that a chain
+    sticks for long where the Gaussian is thin. Else a likelihood of two levels gets
+    `ExactHamiltonian`, or `ReflectiveHamiltonian` about the Gaussian where that would meet more
+    walls a trajectory than there are labels; from 2,000 labels on `TemperedHamiltonian`, if
+    expectation propagation found no fixed point, so much do they contradict each other, and all may
+    be wrong. One with a gradient gets `Hamiltonian`, about expectation propagation where that
+    settles and the field allows. A probit of so little noise that the Gaussian is far off (its log
+    ratio to the posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000
+    labels; another likelihood of one field gets `EllipticalSlice` there. Without gradient or
+    levels, `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
+    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other hyperparameters
+    are learnt by `MetropolisWithinGibbs`: along the gradient together with the field where there is
+    one, else in turn with exact Hamiltonian moves. Several classes are moved about expectation
+    propagation up to 1,000 white coordinates, where its covariance costs more than it saves.
+    `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     about = ExpectationPropagation()
@@ -85,8 +89,10 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         return Independence(reference=about)
     if likelihood.step:
         rugged = n_labels >= WALLS and gaussian is None
-        tempered = rugged and TemperedHamiltonian.refusal(posterior.target) is None
-        return TemperedHamiltonian() if tempered else ExactHamiltonian()
+        if rugged and TemperedHamiltonian.refusal(posterior.target) is None:
+            return TemperedHamiltonian()
+        thin = gaussian is not None and _walls_met(posterior, gaussian) > WALLS_A_LABEL * n_labels
+        return ReflectiveHamiltonian(reference=about) if thin else ExactHamiltonian()
     if gaussian is None or share is None:
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     if not likelihood.smooth:
@@ -105,6 +111,17 @@ def usual_chains(posterior: Posterior, method: Sampler) -> int:
         return method.usual_chains
     size = len(posterior.seen_labels) * posterior.n_fields
     return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
+
+
+def _walls_met(posterior: Posterior, gaussian: Gaussian) -> float:
+    """By a quarter turn on the prior's ellipses: speed times density at each wall (Rice 1944)."""
+    field = posterior.field
+    if not isinstance(field, LowRankField):
+        return 0.0
+    speed = np.linalg.norm(field.factor, axis=1)
+    variance = gaussian.labelled_variance
+    density = np.exp(-(gaussian.labelled_mean**2) / (2 * variance)) / np.sqrt(variance)
+    return float(0.5 * (speed * density).sum())
 
 
 def _spread(posterior: Posterior, gaussian: Gaussian) -> float:

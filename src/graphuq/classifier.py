@@ -89,7 +89,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
         "expectation-propagation" answers at once, without a bound on its error; "pcn",
         "hamiltonian" (about expectation propagation), "exact-hamiltonian",
-        "tempered-hamiltonian" and "elliptical-slice" sample.
+        "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" sample.
     n_samples : int, default 4000
         Most kept draws a chain: sampling stops once R-hat < 1.01, effective samples exceed 400
         and the Monte-Carlo error of every label mean is at most 0.01.

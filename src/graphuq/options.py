@@ -31,6 +31,7 @@ from graphuq.inference import (
     Hamiltonian,
     Independence,
     Laplace,
+    ReflectiveHamiltonian,
     Sampler,
     TemperedHamiltonian,
 )
@@ -74,6 +75,7 @@ METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "pcn": PCN,
     "elliptical-slice": EllipticalSlice,
     "exact-hamiltonian": ExactHamiltonian,
+    "reflective-hamiltonian": lambda: ReflectiveHamiltonian(reference=ExpectationPropagation()),
     "tempered-hamiltonian": TemperedHamiltonian,
     "independence": lambda: Independence(reference=ExpectationPropagation()),
     "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),

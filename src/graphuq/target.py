@@ -14,6 +14,7 @@ from graphuq.errors import IncompatibleParts
 from graphuq.field import ClassField, Field, LowRankField, NoisyField, of_one_class
 from graphuq.likelihoods import Likelihood, NoiseFree, Probit, StepLikelihood
 
+MAX_HALVINGS = 20  # of the distance from the mean of a reference, of a start
 MAX_REFLECTIONS = 10_000  # before a start is taken as it is
 MOST_DENSE = 1_000  # white coordinates of several classes, which a reference mixes
 MOST_IN_NUMPY = 2**22  # log likelihoods of a label, which NumPy finds while a program is compiled
@@ -58,6 +59,14 @@ class Target(eqx.Module):
     def given(self, white: Float[Array, " n"]) -> "Target":
         """Itself: there is nothing else to be given."""
         return self
+
+    def to_target(self, white: Float[Array, "*S n"]) -> Float[Array, "*S n"]:
+        """The same: these coordinates are the target's own."""
+        return white
+
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J *K"]:
+        """Field ``u_L`` at the labelled nodes."""
+        return self.field.at_labelled(white)
 
     def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
         """Log likelihood of all labels, up to a constant; ``−Φ(u)`` of the papers."""
@@ -158,6 +167,20 @@ class ReferredTarget(eqx.Module):
         """Number of coordinates."""
         return self.target.dimension
 
+    @property
+    def likelihood(self) -> Likelihood:
+        """Of the labels."""
+        return self.target.likelihood
+
+    @property
+    def labels(self) -> Float[Array, " J"]:
+        """As the target has them."""
+        return self.target.labels
+
+    def at_labelled(self, z: Float[Array, " n"]) -> Float[Array, "J *K"]:
+        """Field ``u_L`` at the labelled nodes."""
+        return self.target.at_labelled(self.to_target(z))
+
     def to_target(self, z: Float[Array, "*S n"]) -> Float[Array, "*S n"]:
         """Coordinates of `target` that belong to z."""
         if self.root.ndim == 1:
@@ -170,10 +193,24 @@ class ReferredTarget(eqx.Module):
         return self.target.log_density(white) + 0.5 * (z**2).sum()
 
     def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
-        """A draw from the reference, or a possible point near it."""
+        """A draw from the reference, or a point nearer to its mean, or a possible one.
+
+        Nearer where the likelihood has walls, by halves, until the posterior's density is no less
+        than at the mean by n nats, twice what draws of a Gaussian fall short of it.
+        """
         z = jax.random.normal(key, (self.dimension,), self.mean.dtype)
         if self.root.ndim == 2:
             return z
+        if isinstance(self.target.likelihood, StepLikelihood):
+            least = self.target.log_density(jnp.asarray(self.mean)) - self.dimension
+            there = least > -jnp.inf
+
+            def too_far(carry: Any) -> Any:
+                z, n_halved = carry
+                density = self.target.log_density(self.to_target(z))
+                return there & (density < least) & (n_halved < MAX_HALVINGS)
+
+            z, _ = jax.lax.while_loop(too_far, lambda c: (c[0] / 2, c[1] + 1), (z, 0))
         return (self.target.possible(self.to_target(z)) - self.mean) / self.root
 
 

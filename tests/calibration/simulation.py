@@ -37,6 +37,7 @@ METHODS = {
     "Hamiltonian": (gq.inference.Hamiltonian(), 10, 500),
     "Hamiltonian about EP": (gq.inference.Hamiltonian(reference=EP), 10, 500),
     "exact Hamiltonian": (gq.inference.ExactHamiltonian(), 10, 500),
+    "reflective Hamiltonian": (gq.inference.ReflectiveHamiltonian(reference=EP), 10, 500),
     "independence": (gq.inference.Independence(), 50, 500),
     "independence about EP": (gq.inference.Independence(reference=EP), 20, 200),
     "parallel tempering": (

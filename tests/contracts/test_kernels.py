@@ -1,5 +1,6 @@
 """Laws of every sampler, and samplers made wrong on purpose that must break them."""
 
+import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
@@ -16,7 +17,7 @@ from graphuq.inference import Sampler
 from graphuq.inference.base import Gaussian, Info, Kernel, State, metropolis
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
-from graphuq.target import Target
+from graphuq.target import Target, refer
 
 ALL_KERNELS = [
     gq.inference.PCN(0.6),
@@ -26,6 +27,7 @@ ALL_KERNELS = [
     gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=3),
     gq.inference.Independence(),
     gq.inference.TemperedHamiltonian(),
+    gq.inference.ReflectiveHamiltonian(),
 ]
 
 
@@ -84,6 +86,14 @@ class FreeOfCharge(gq.inference.ExactHamiltonian):
     def walls(self, target):
         walls = super().walls(target)
         return walls._replace(rise=np.zeros_like(walls.rise))
+
+
+class PullsTwice(gq.inference.ReflectiveHamiltonian):
+    """Negative control: takes the density between walls for another."""
+
+    def prepare(self, target):
+        walls = super().prepare(target)
+        return eqx.tree_at(lambda w: w.root, walls, 1.4 * walls.root)
 
 
 class NoBracket(gq.inference.EllipticalSlice):
@@ -147,7 +157,12 @@ def moments(kernel, likelihood, reference=None):
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, likelihood, np.ones(1))
     lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 500, "thin": 10, "seed": 11}
-    if isinstance(kernel, Kernel):
+    if isinstance(kernel, Kernel) and reference is not None:
+        referred, rotation = refer(target, reference.seen_mean, reference.seen_covariance)
+        draws = run_chains(referred, kernel, **lengths)
+        white = np.asarray(referred.to_target(draws.white)) @ rotation.T
+        draws = dataclasses.replace(draws, white=white)
+    elif isinstance(kernel, Kernel):
         draws = run_chains(target, kernel, **lengths)
     else:
         cheap = isinstance(kernel, gq.inference.Independence)
@@ -256,6 +271,21 @@ def test_a_wall_that_costs_nothing_is_caught(kernel):
     assert not holds_for_step(kernel)
 
 
+def test_reflections_about_a_gaussian_that_is_off():
+    assert holds_for_step(gq.inference.ReflectiveHamiltonian(), NARROW)
+    assert not holds_for_step(PullsTwice(), NARROW)
+
+
+def test_trajectories_that_meet_too_many_walls_are_given_up():
+    """Of a cone: flights between its two walls end after one event."""
+    field = LowRankField(np.array([[1.0, 0.0], [-1.0, 0.1]]), np.ones((1, 2)), np.ones(1), 0.0)
+    target = Target(field, gq.likelihoods.NoiseFree(), np.ones(2))
+    lengths = {"n_samples": 50, "n_chains": 2, "n_warmup": 0, "thin": 1}
+    long = gq.inference.ReflectiveHamiltonian(1.0, length=200.0, max_events=1)
+    assert run_chains(target, long, **lengths).acceptance.max() == 0
+    assert run_chains(target, gq.inference.ReflectiveHamiltonian(), **lengths).acceptance.min() > 0
+
+
 @pytest.mark.parametrize("kernel", FOR_SMOOTH, ids=repr)
 def test_undefined_likelihood_is_never_entered(kernel):
     estimate, error = moments(kernel, Undefined())  # half normal: mean √(2/π), mean square 1
@@ -289,6 +319,9 @@ def test_what_cannot_be_tempered():
     [
         (lambda: gq.inference.ExactHamiltonian(2.0), "step_size: 2.0"),
         (lambda: gq.inference.ExactHamiltonian(max_events=0), "max_events: 0"),
+        (lambda: gq.inference.ReflectiveHamiltonian(2.0), "step_size: 2.0"),
+        (lambda: gq.inference.ReflectiveHamiltonian(length=0.0), "length: 0.0"),
+        (lambda: gq.inference.ReflectiveHamiltonian(max_events=0), "max_events: 0"),
         (lambda: gq.inference.EllipticalSlice(4.0), "step_size: 4.0"),
         (lambda: gq.inference.EllipticalSlice(max_trials=0), "max_trials: 0"),
         (lambda: gq.inference.Independence(0.0), "share: 0.0"),

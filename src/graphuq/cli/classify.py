@@ -78,8 +78,8 @@ def classify(
         str,
         typer.Option(
             help="auto, expectation-propagation (at once), hamiltonian, exact-hamiltonian, "
-            "tempered-hamiltonian, elliptical-slice, pcn, laplace, map (a point, no uncertainty), "
-            "or as in Python: 'MetropolisWithinGibbs(PCN())'."
+            "reflective-hamiltonian, tempered-hamiltonian, elliptical-slice, pcn, laplace, map (a "
+            "point, no uncertainty), or as in Python: 'MetropolisWithinGibbs(PCN())'."
         ),
     ] = "auto",
     search: Annotated[

@@ -11,6 +11,7 @@ from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
+from graphuq.inference.reflective_hamiltonian import ReflectiveHamiltonian
 from graphuq.inference.reversible_jump import ReversibleJump
 from graphuq.inference.tempered_hamiltonian import TemperedHamiltonian
 
@@ -30,6 +31,7 @@ __all__ = [
     "MetropolisWithinGibbs",
     "ParallelTempering",
     "Point",
+    "ReflectiveHamiltonian",
     "ReversibleJump",
     "Sampler",
     "State",

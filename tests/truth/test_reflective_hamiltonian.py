@@ -1,0 +1,132 @@
+"""Reflections about expectation propagation, where many labels leave a thin cone of few modes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import graphuq as gq
+from graphuq import automatic
+from graphuq.arrays import with_dtype
+from graphuq.errors import IncompatibleParts
+from graphuq.inference import ReflectiveHamiltonian, exact_hamiltonian
+from graphuq.inference.chains import run_chains
+from graphuq.target import refer
+
+MODES = 3
+SAMPLER = ReflectiveHamiltonian(reference=gq.inference.ExpectationPropagation())
+NODES = np.arange(400)
+
+
+def build(likelihood, n_wrong=0):
+    """300 labels of a field of three modes, some of them turned over."""
+    graph = gq.graphs.path_graph(len(NODES))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=MODES + 1)
+    rng = np.random.default_rng(3)
+    labelled = rng.choice(NODES, 300, replace=False)
+    u = spectrum.eigenvectors[:, 1:] @ np.array([1.0, -0.6, 0.8])
+    labels = np.where(u[labelled] >= 0, 1, -1)
+    labels[:n_wrong] *= -1
+    return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
+
+
+def truth(posterior):
+    """Label means of a million draws about the cone, weighed; and their error at most."""
+    rng, field = np.random.default_rng(0), posterior.field
+    fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
+    root = 2 * np.linalg.cholesky(fitted.seen_covariance)
+    coefficients = field.coefficient_map.T @ posterior.spectrum.eigenvectors.T
+    right, wrong = map(np.asarray, posterior.likelihood.log_levels(posterior.labels))
+    total, sums = np.zeros(2), np.zeros(len(NODES))
+    for _ in range(60):
+        z = rng.normal(size=(20_000, MODES))
+        x = fitted.seen_mean + z @ root.T
+        agree = (x @ field.factor.T >= 0) == (posterior.labels > 0)
+        value = np.where(agree, right, wrong).sum(axis=1)
+        value += norm.logpdf(x).sum(axis=1) - norm.logpdf(z).sum(axis=1)
+        near = value > value.max() - 40
+        weight = np.exp(value[near])
+        total += np.array([weight.sum(), (weight**2).sum()])
+        sums += weight @ np.where(x[near] @ coefficients >= 0, 1.0, -1.0)
+    return sums / total[0], np.sqrt(total[1]) / total[0]
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [gq.likelihoods.NoiseFree(), gq.likelihoods.LevelSet(0.1), gq.likelihoods.LevelSet(0.6)],
+    ids=repr,
+)
+def test_label_means(likelihood):
+    posterior = build(likelihood)
+    lengths = {"n_samples": 1000, "n_chains": 8, "seed": 2}
+    result = gq.infer(posterior, SAMPLER, **lengths)
+    assert result.diagnostics.rhat < 1.01
+    assert result.diagnostics.label_mcse < 0.03
+    means, error = truth(posterior)
+    off = np.abs(result.label_mean - means)
+    assert np.all(off <= 4 * np.hypot(result.label_mcse, error) + 1e-4)
+
+
+def test_it_is_chosen_where_the_priors_ellipses_meet_many_walls():
+    posterior = build(gq.likelihoods.LevelSet(0.1))
+    fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
+    assert type(automatic.automatic_sampler(posterior, fitted)) is ReflectiveHamiltonian
+    draws = gq.infer(posterior, SAMPLER, n_samples=400).draws
+    met = [
+        walls_met(white, k, posterior)
+        for k, white in enumerate(draws.white[:2, ::40].reshape(-1, MODES))
+    ]
+    assert 0.5 < np.mean(met) / automatic._walls_met(posterior, fitted) < 2
+    soft = build(gq.likelihoods.AtomicNoise(0.6, 0.6))
+    fitted = gq.inference.ExpectationPropagation().fit(soft.target)
+    assert type(automatic.automatic_sampler(soft, fitted)) is not ReflectiveHamiltonian
+
+
+def walls_met(white, seed, posterior):
+    """By a quarter turn of `ExactHamiltonian`."""
+    with jax.enable_x64(True):
+        return _walls_met(jnp.asarray(white), seed, posterior)
+
+
+def _walls_met(white, seed, posterior):
+    walls = exact_hamiltonian.WalledTarget.of(with_dtype(posterior.target, jnp.float64))
+    momentum = jax.random.normal(jax.random.key(seed), (MODES,))
+    u, velocity = walls.at_labelled(white), walls.at_labelled(momentum)
+    side = jnp.where(u >= 0, 1.0, -1.0)
+    flight = exact_hamiltonian._Flight(white, momentum, u, velocity, side, jnp.pi / 2, 0)
+    flown = jax.lax.while_loop(
+        lambda flight: flight.remaining > 0,
+        lambda flight: exact_hamiltonian._to_next_wall(flight, walls),
+        jax.tree.map(jnp.asarray, flight),
+    )
+    return int(flown.n_events)
+
+
+def test_chains_start_where_labels_fit():
+    """Nearer to the mean than draws of the Gaussian, of which most break a label."""
+    posterior = build(gq.likelihoods.NoiseFree())
+    fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
+    referred, _ = refer(posterior.target, fitted.seen_mean, fitted.seen_covariance)
+    keys = jax.random.split(jax.random.key(0), 100)
+    with jax.enable_x64(True):
+        starts = jax.vmap(referred.start)(keys)
+        assert np.isfinite(jax.vmap(referred.log_likelihood)(starts)).all()
+        plain = jax.vmap(lambda key: jax.random.normal(key, (MODES,)))(keys)
+        assert not np.isfinite(jax.vmap(referred.log_likelihood)(plain)).all()
+    assert len(np.unique(starts[:, 0])) == 100
+
+
+def test_what_it_cannot_sample():
+    smooth = build(gq.likelihoods.Logistic())
+    with pytest.raises(IncompatibleParts, match="levels"):
+        gq.infer(smooth, SAMPLER)
+    several = gq.Posterior(
+        smooth.spectrum,
+        smooth.prior,
+        gq.likelihoods.LevelSet(0.5, n_classes=3),
+        smooth.labelled,
+        np.arange(300) % 3,
+    )
+    with pytest.raises(IncompatibleParts, match="use ExactHamiltonian"):
+        run_chains(several.target, SAMPLER)
