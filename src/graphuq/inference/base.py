@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-FACTOR_NUMBERS = 2**25  # of F, u = F x at the labels, up to which samplers form it: 268 MB
+FACTOR_NUMBERS = 2**26  # of F, u = F x at the labels, up to which samplers form it: 537 MB
 
 
 @runtime_checkable

@@ -68,7 +68,7 @@ class ReflectiveHamiltonian(Kernel):
         ------
         IncompatibleParts
             If the likelihood is not of two levels for two classes, or labels times dimensions
-            are more than 2²⁵ numbers.
+            are more than 2²⁶ numbers.
         """
         likelihood, n_labels = target.likelihood, len(target.labels)
         reason = None

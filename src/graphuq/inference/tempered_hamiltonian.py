@@ -95,7 +95,7 @@ class TemperedHamiltonian(Sampler):
         ------
         IncompatibleParts
             If the likelihood is not of two levels above zero for two classes, or labels times
-            dimensions are more than 2²⁵ numbers.
+            dimensions are more than 2²⁶ numbers.
         """
         from graphuq.inference.flights import fly, walls_of  # Numba takes a while to import
 

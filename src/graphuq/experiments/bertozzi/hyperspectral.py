@@ -130,8 +130,8 @@ def _maps(context: Context, tail: float | None) -> Outcome:
         except InvalidInput:  # no Gaussian fits: the labels contradict the modes
             level_set = None
         clock.lap(f"level set by expectation propagation, {'with' if constant else 'without'} q_0")
-        if level_set is not None and tail is None:
-            level_set = _sampled(context, LevelSet(0.1), None, constant)
+        if level_set is not None:
+            level_set = _sampled(context, LevelSet(0.1), tail, constant)
             how = f"sampled, R-hat {rhat(level_set):.3f}"
             rows.append(_judge(data, edge, level_set, constant, how))
             clock.lap(f"level set, sampled, {'with' if constant else 'without'} q_0")
@@ -190,7 +190,7 @@ def _sampled(
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
             _posterior(context, likelihood, tail, constant),
-            n_samples=context.pick(500, 2000),
+            n_samples=context.pick(500, 4000),
             precision="float32",
             stop=Converged(),
         )
