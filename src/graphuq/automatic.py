@@ -91,8 +91,10 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         rugged = n_labels >= WALLS and gaussian is None
         if rugged and TemperedHamiltonian.refusal(posterior.target) is None:
             return TemperedHamiltonian()
-        thin = gaussian is not None and _walls_met(posterior, gaussian) > WALLS_A_LABEL * n_labels
-        return ReflectiveHamiltonian(reference=about) if thin else ExactHamiltonian()
+        crowded = (
+            gaussian is not None and _walls_met(posterior, gaussian) > WALLS_A_LABEL * n_labels
+        )
+        return ReflectiveHamiltonian(reference=about) if crowded else ExactHamiltonian()
     if gaussian is None or share is None:
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     if not likelihood.smooth:
