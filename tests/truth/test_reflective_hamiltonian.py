@@ -117,6 +117,22 @@ def test_chains_start_where_labels_fit():
     assert len(np.unique(starts[:, 0])) == 100
 
 
+def test_a_chain_that_starts_where_labels_are_impossible_finds_the_cone():
+    posterior = build(gq.likelihoods.NoiseFree())
+
+    class Lost(type(posterior.target)):
+        def start(self, key):
+            return jnp.array([3.0, 3.0, -3.0])
+
+    lost = Lost(posterior.target.field, posterior.likelihood, posterior.target.labels)
+    with jax.enable_x64(True):
+        assert lost.log_likelihood(lost.start(None)) == -np.inf
+    found = run_chains(
+        lost, ReflectiveHamiltonian(), n_samples=50, n_chains=4, n_warmup=200, thin=1
+    )
+    assert np.isfinite(found.log_likelihood[:, -1]).all()
+
+
 def test_what_it_cannot_sample():
     smooth = build(gq.likelihoods.Logistic())
     with pytest.raises(IncompatibleParts, match="levels"):

@@ -17,6 +17,8 @@ from graphuq.inference.base import (
     metropolis,
 )
 
+MOST_FLIGHTS = 50  # of a trajectory, which is then shorter
+
 
 class ReflectiveHamiltonian(Kernel):
     r"""Fly straight between the walls ``u_j = 0`` of a step likelihood; reflect or cross there.
@@ -33,7 +35,7 @@ class ReflectiveHamiltonian(Kernel):
     step_size : float, default 0.3
         Time of one straight flight, in (0, 1]; tuned in warm-up.
     length : float, default 1.5
-        Time of a trajectory, rounded up to whole flights.
+        Time of a trajectory, rounded up to whole flights, of which there are at most 50.
     max_events : int, default 50
         Walls met in a trajectory, in multiples of the number of labels, beyond which it is
         given up and the chain stays where it is.
@@ -91,7 +93,7 @@ class ReflectiveHamiltonian(Kernel):
         dtype = state.white.dtype
         momentum = jax.random.normal(key_momentum, state.white.shape, dtype)
         time = self.step_size * jax.random.uniform(key_jitter, (), dtype, 0.8, 1.0)
-        n_flights = jnp.ceil(self.length / self.step_size).astype(jnp.int32)
+        n_flights = jnp.minimum(jnp.ceil(self.length / self.step_size), MOST_FLIGHTS)
         most = self.max_events * len(walls.labels)
 
         def flight(_: Any, carry: tuple[_Flight, Array]) -> tuple[_Flight, Array]:
@@ -116,12 +118,18 @@ class ReflectiveHamiltonian(Kernel):
         possible = jnp.isfinite(state.log_likelihood) & (walls.rise == jnp.inf)
         side = jnp.where(possible, walls.labels, side)
         start = _Flight(state.white, momentum, u, u, side, time, jnp.asarray(0))
-        end, arrived = jax.lax.fori_loop(0, n_flights, flight, (start, jnp.asarray(True)))
+        end, arrived = jax.lax.fori_loop(
+            0, n_flights.astype(jnp.int32), flight, (start, jnp.asarray(True))
+        )
         value = walls.log_likelihood(end.white, end.side)
         proposal = State(end.white, jnp.where(arrived, value, -jnp.inf))
         energy = 0.5 * ((state.white**2).sum() + (momentum**2).sum())
         energy -= 0.5 * ((end.white**2).sum() + (end.momentum**2).sum())
-        return metropolis(key_accept, state, proposal, energy)
+        moved, info = metropolis(key_accept, state, proposal, energy)
+        lost = arrived & (state.log_likelihood == -jnp.inf)  # where anything is as good
+        return State(
+            *(jnp.where(lost, new, old) for new, old in zip(proposal, moved, strict=True))
+        ), info
 
 
 class _Walls(eqx.Module):
