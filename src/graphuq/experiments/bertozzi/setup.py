@@ -104,7 +104,7 @@ def converged(posterior: Posterior, seed: int, label_mcse: float | None = None) 
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
             posterior,
-            n_samples=4000,
+            n_samples=12_000,
             seed=seed,
             precision="float32",
             stop=Converged(label_mcse=label_mcse),
