@@ -24,8 +24,8 @@ from graphuq.posterior import Posterior
 from graphuq.target import log_likelihoods
 
 WALLS = 2_000  # labels from which chains stick between walls, where no Gaussian is found
-WALLS_A_LABEL = 1.0  # met in a trajectory of the prior's, from which one in round coordinates pays
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
+WALLS_A_LABEL = 1.0  # met in a trajectory of the prior's, from which one in round coordinates pays
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
 FEW_LABELS, LEAST_OF_FEW = 8, 0.3  # so few rule out that a chain sticks far off for long
