@@ -53,6 +53,7 @@ def with_dtype(tree: Any, dtype: Any) -> Any:
     def cast(leaf: Any) -> Any:
         if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
             return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
-        return jnp.asarray(leaf, dtype)
+        # NumPy converts what is its own without a program to compile.
+        return jnp.asarray(leaf if isinstance(leaf, jax.Array) else np.asarray(leaf, dtype), dtype)
 
     return jax.tree.map(cast, tree)

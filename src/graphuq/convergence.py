@@ -6,10 +6,9 @@ functional at a time: there they cost more than sampling a small posterior does.
 """
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 TAILS = (0.05, 0.95)  # quantiles whose indicators make the tail's effective sample size
 FEW_VALUES = 20  # below so many distinct values quantiles are ties, and the bulk stands for all
@@ -63,12 +62,28 @@ def _normal_scores(
     flat = values.reshape(len(values), -1)
     size = flat.shape[1]
     order = np.argsort(flat, axis=1)
-    scores = np.empty_like(flat)
-    np.put_along_axis(scores, order, ndtri((np.arange(1, size + 1) - 3 / 8) / (size + 1 / 4)), 1)
-    n_distinct = 1 + (np.diff(np.take_along_axis(flat, order, axis=1), axis=1) > 0).sum(axis=1)
+    in_order = np.take_along_axis(flat, order, axis=1)
+    begins = np.ones(flat.shape, dtype=bool)  # a value that the one before is not
+    begins[:, 1:] = in_order[:, 1:] > in_order[:, :-1]
+    n_distinct = begins.sum(axis=1)
+    # The sum of the first and the last place of a value is twice its rank, less one.
+    places = np.broadcast_to(2 * np.arange(size), flat.shape).copy()
     tied = n_distinct < size
-    scores[tied] = ndtri((rankdata(flat[tied], axis=1) - 3 / 8) / (size + 1 / 4))
+    places[tied] = _first_and_last(begins[tied])
+    halves = ndtri((np.arange(2 * size - 1) / 2 + 1 - 3 / 8) / (size + 1 / 4))
+    scores = np.empty_like(flat)
+    np.put_along_axis(scores, order, halves[places], 1)
     return scores.reshape(values.shape), n_distinct < FEW_VALUES
+
+
+def _first_and_last(begins: Bool[np.ndarray, "F n"]) -> Int[np.ndarray, "F n"]:
+    """The first and the last place of the run of equal values that each place is in, summed."""
+    places = np.arange(begins.shape[1])
+    first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
+    ends = np.ones_like(begins)
+    ends[:, :-1] = begins[:, 1:]
+    last = np.where(ends, places, places[-1])[:, ::-1]
+    return first + np.minimum.accumulate(last, axis=1)[:, ::-1]
 
 
 def _rhat(values: Float[np.ndarray, "F D H"]) -> Float[np.ndarray, " F"]:

@@ -1,9 +1,10 @@
 """When to end a run: stop rules for `infer`."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from graphuq.diagnostics import (
     ESS_BOUND,
@@ -42,6 +43,9 @@ class Converged:
     rhat: float = RHAT_BOUND
     ess: float = ESS_BOUND
     label_mcse: float | None = None
+    _sought: list[Any] = dataclasses.field(
+        default_factory=list, init=False, repr=False, compare=False
+    )  # the last posterior, its early draws, and the nodes that these find worst
 
     def __post_init__(self) -> None:
         require(self.rhat > 1, "rhat", f"{self.rhat!r}", "use a bound above 1")
@@ -53,7 +57,7 @@ class Converged:
 
     def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
         """Reason to stop, or None."""
-        if self.label_mcse is not None and _largest_error(posterior, draws) > self.label_mcse:
+        if self.label_mcse is not None and self._error(posterior, draws) > self.label_mcse:
             return None
         # A few functionals after the others: the first that has not converged settles it.
         functionals = list(sketch(posterior, draws).items())
@@ -67,24 +71,34 @@ class Converged:
             return reason
         return f"{reason}; Monte-Carlo errors of label means below {self.label_mcse:g}"
 
+    def _error(self, posterior: Posterior, draws: Draws) -> float:
+        """Largest Monte-Carlo error of a label mean at nodes that early draws find worst.
 
-def _largest_error(posterior: Posterior, draws: Draws) -> float:
-    """Largest Monte-Carlo error of a label mean over unlabelled nodes that early draws find worst.
+        Checks of one run have the same early draws, and seek those nodes once.
+        """
+        few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
+        if not self._sought or not (
+            self._sought[0] is posterior and np.array_equal(self._sought[1], few.white)
+        ):
+            self._sought[:] = posterior, few.white, _worst_nodes(posterior, few)
+        rows, link = rows_of(posterior)[self._sought[2]], posterior.likelihood.link
+        return float(summarize(draws, posterior.field, rows, link).label_mcse.max())
 
-    Those are sought among 2,000 at random: to summarise all nodes at each check would take
-    longer than sampling does.
+
+def _worst_nodes(posterior: Posterior, few: Draws) -> Int[np.ndarray, " W"]:
+    """Unlabelled nodes with the largest errors, sought among 2,000 at random.
+
+    To summarise all nodes at each check would take longer than sampling does.
     """
-    rows, unlabelled = rows_of(posterior), np.ones(posterior.spectrum.n_nodes, dtype=bool)
+    unlabelled = np.ones(posterior.spectrum.n_nodes, dtype=bool)
     unlabelled[posterior.labelled] = False
     nodes = np.flatnonzero(unlabelled) if unlabelled.any() else posterior.labelled
     some = np.random.default_rng(0).permutation(nodes)[:MCSE_NODES]
-    few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
-    link = posterior.likelihood.link
-    errors = summarize(few, posterior.field, rows[some], link).label_mcse
+    rows, link = rows_of(posterior)[some], posterior.likelihood.link
+    errors = summarize(few, posterior.field, rows, link).label_mcse
     if errors.ndim == 2:
         errors = errors.max(axis=1)
-    worst_nodes = some[np.argsort(-errors, kind="stable")[:WORST_NODES]]
-    return float(summarize(draws, posterior.field, rows[worst_nodes], link).label_mcse.max())
+    return some[np.argsort(-errors, kind="stable")[:WORST_NODES]]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Undefined(Likelihood):
 class InJax(gq.inference.ExactHamiltonian):
     """As `MetropolisWithinGibbs` and several classes have it."""
 
-    def moves(self, target):
+    def moves(self, target, dtype):
         return None
 
 
@@ -83,8 +83,8 @@ class FreeInJax(InJax):
 class FreeOfCharge(gq.inference.ExactHamiltonian):
     """Negative control: crosses every wall without paying for it."""
 
-    def walls(self, target):
-        walls = super().walls(target)
+    def walls(self, target, dtype):
+        walls = super().walls(target, dtype)
         return walls._replace(rise=np.zeros_like(walls.rise))
 
 
@@ -401,7 +401,7 @@ def test_a_chain_on_a_wall_does_not_fall_through(n_classes):
     values = jax.vmap(lambda key: kernel.step(key, on_wall, walls)[0].log_likelihood)(keys)
     np.testing.assert_array_equal(values, 0.0)
     if n_classes == 2:
-        moves = kernel.moves(walls.target)
+        moves = kernel.moves(walls.target, np.float32)
         chains = jax.tree.map(lambda leaf: np.array([leaf] * 200), on_wall)
         rngs = [np.random.default_rng(c) for c in range(200)]
         flown, arrived = moves(rngs, chains, np.pi / 2, 1)

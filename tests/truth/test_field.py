@@ -7,6 +7,7 @@ from reference import covariance
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.field import NoisyField
 from graphuq.summaries import Rows, conditional_moments
 
 N_NODES = 20
@@ -52,6 +53,15 @@ def test_covariance_at_labelled_nodes(n_eigenpairs, tail, n_labelled, laplacian)
     for target in (posterior.target, posterior.node_target):
         root = as_matrix(target.field)
         np.testing.assert_allclose(root @ root.T, truth, atol=1e-10)
+
+
+@pytest.mark.parametrize(("n_eigenpairs", "tail", "n_labelled"), CASES)
+def test_the_map_as_a_matrix(n_eigenpairs, tail, n_labelled):
+    posterior, _ = build(n_eigenpairs, tail, n_labelled)
+    noisy = NoisyField(posterior.field, 0.3, n_labelled)
+    for field in (posterior.field, noisy, posterior.node_target.field):
+        with jax.enable_x64(True):
+            np.testing.assert_allclose(field.matrix(), as_matrix(field), atol=1e-14)
 
 
 @pytest.mark.parametrize(("n_eigenpairs", "tail", "n_labelled"), CASES)

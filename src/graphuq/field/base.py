@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Float
 
 from graphuq.arrays import Array
@@ -34,6 +35,11 @@ class Field(eqx.Module):
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J *K"]:
         """Field ``u_L`` at the labelled nodes; of several classes, classes last."""
 
+    def matrix(self) -> Float[Array, "J n"]:
+        """F of ``u_L = F x``, of two classes."""
+        columns = jax.vmap(self.at_labelled, out_axes=1)(jnp.eye(self.dimension))
+        return np.asarray(columns)
+
 
 class NoisyField(Field):
     """``u_L + γ ε``: the field's own white coordinates, and after them the noise of each number."""
@@ -57,6 +63,10 @@ class NoisyField(Field):
         n = self.field.dimension
         u = self.field.at_labelled(white[:n])
         return u + self.noise_std * white[n:].reshape(u.shape)
+
+    def matrix(self) -> Float[Array, "J n"]:
+        """The field's, and beside it that of the noise."""
+        return np.hstack([self.field.matrix(), self.noise_std * np.eye(self.n_labels)])
 
 
 class ClassField(Field):

@@ -125,6 +125,10 @@ class LowRankField(LabelledField):
         """Field ``u_L`` at the labelled nodes."""
         return self.factor @ white
 
+    def matrix(self) -> Float[Array, "J n"]:
+        """Kept as such."""
+        return self.factor
+
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """All of the white coordinates."""
         return white
@@ -184,6 +188,11 @@ class TailField(LabelledField):
         return self.scale * (
             self.tail_std * white + self.basis @ (self.stretch * (white @ self.basis))
         )
+
+    def matrix(self) -> Float[Array, "J n"]:
+        """Of J² numbers."""
+        tail = of_kind(self.basis).diag(self.scale * self.tail_std)
+        return tail + (self.scale[:, None] * self.basis * self.stretch) @ self.basis.T
 
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """``Vᵀ x``."""

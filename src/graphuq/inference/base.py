@@ -140,6 +140,10 @@ class Sampler(eqx.Module):
 class Moves(Protocol):
     """Steps of many chains, compiled otherwise than by JAX."""
 
+    def start(self, rngs: Sequence[np.random.Generator]) -> State:
+        """Where chains begin, one for each generator: (C, n) and (C,)."""
+        ...
+
     def __call__(
         self, rngs: Sequence[np.random.Generator], states: State, step_size: float, n_steps: int
     ) -> tuple[State, Array]:
@@ -180,7 +184,7 @@ class Kernel(Sampler):
         """State at a given point."""
         return State(white, target.log_likelihood(white))
 
-    def moves(self, target: Any) -> Moves | None:
+    def moves(self, target: Any, dtype: Any) -> Moves | None:
         """All chains' steps, where the kernel compiles them itself; None where JAX is to."""
         return None
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from graphuq.arrays import with_dtype
+from graphuq.arrays import of_kind, with_dtype
 from graphuq.inference.base import Kernel, Moves, State, WhiteTarget
 from graphuq.inference.draws import (
     BLOCK,
@@ -105,13 +105,19 @@ def run_chains(
     check_memory(n_chains, n_samples, target.dimension, dtype)
     fingerprint = (target, kernel, n_chains, n_warmup, thin, seed, precision)
     with jax.enable_x64(precision == "float64"):
+        moves = kernel.moves(target, dtype)
         target = with_dtype(target, dtype)
-        moves = kernel.moves(target)
         if moves is not None and n_warmup:
             kernel = dataclasses.replace(kernel, step_size=kernel.max_step_size)
         kernel = with_dtype(kernel, dtype)
-        key_start, key_chains = jax.random.split(jax.random.key(seed))
-        keys = jax.random.split(key_chains, n_chains)
+        if moves is None:
+            key_start, key_chains = jax.random.split(jax.random.key(seed))
+            keys = jax.random.split(key_chains, n_chains)
+
+        def start() -> _Position:
+            if moves is None:
+                return _initial(jax.random.split(key_start, n_chains), target, kernel)
+            return _position(moves.start(_rngs(seed, n_chains, 0, 1)), kernel)
 
         def advance(n_steps: int, position: _Position) -> Block:
             if moves is None:
@@ -121,7 +127,7 @@ def run_chains(
             return Block(moved, _Kept(*map(np.asarray, kept)), BLOCK * thin, thin)
 
         return drive(
-            lambda: _initial(jax.random.split(key_start, n_chains), target, kernel),
+            start,
             advance,
             lambda position, kept: _collect(position, kept, n_warmup, thin),
             _Kept,
@@ -142,10 +148,20 @@ def _quickly_compiled(function: Any) -> Any:
 
 @_quickly_compiled
 def _initial(keys: Any, target: Any, kernel: Any) -> _Position:
-    states = jax.vmap(lambda key: kernel.init(target.start(key), target))(keys)
-    log_step = jnp.log(kernel.step_size)
-    zero = jnp.zeros((), states.log_likelihood.dtype)
-    return _Position(states, log_step, jnp.zeros_like(log_step), zero, jnp.zeros((), jnp.int32))
+    return _position(jax.vmap(lambda key: kernel.init(target.start(key), target))(keys), kernel)
+
+
+def _position(states: State, kernel: Kernel) -> _Position:
+    """Before the first step."""
+    log_step = of_kind(states.white).log(kernel.step_size)
+    dtype = states.log_likelihood.dtype
+    zeros: Any = (np.zeros(log_step.shape, dtype), np.zeros((), dtype), np.zeros((), np.int32))
+    return _Position(states, log_step, *zeros)
+
+
+def _rngs(seed: int, n_chains: int, *step: int) -> list[np.random.Generator]:
+    """Of a step, one for each chain; seeds may be negative."""
+    return [np.random.default_rng([seed % 2**63, c, *step]) for c in range(n_chains)]
 
 
 @eqx.filter_jit
@@ -183,8 +199,7 @@ def _moved_block(
     """The same by a kernel that compiles its steps itself, and whose step size stays."""
     parts, states, step_size = [], position.states, float(np.exp(position.log_step))
     for begin in range(n_steps, n_steps + BLOCK * thin, BLOCK):
-        seeds = ([seed % 2**63, c, begin] for c in range(len(states.white)))  # may be negative
-        rngs = [np.random.default_rng(own) for own in seeds]
+        rngs = _rngs(seed, len(states.white), begin)
         after, accepted = moves(rngs, states, step_size, BLOCK)
         states = State(after.white[:, -1], after.log_likelihood[:, -1])
         kept = slice((n_steps - begin - 1) % thin, None, thin)

@@ -78,32 +78,19 @@ class ExactHamiltonian(Kernel):
         several = target.likelihood.several
         return (ClassWalledTarget if several else WalledTarget).of(target)
 
-    def moves(self, target: Any) -> Moves | None:
+    def moves(self, target: Any, dtype: Any) -> Moves | None:
         """Trajectories by Numba, for two classes."""
         if target.likelihood.several or target.dimension * len(target.labels) > FACTOR_NUMBERS:
             return None
-        from graphuq.inference.flights import fly  # Numba takes a while to import
+        return _Trajectories(
+            self.walls(target, dtype), self.max_events * len(target.labels), self.max_step_size
+        )
 
-        walls, most = self.walls(target), self.max_events * len(target.labels)
-
-        def moves(
-            rngs: Sequence[np.random.Generator], states: State, step_size: float, n_steps: int
-        ) -> tuple[State, Any]:
-            shape, dtype = (n_steps, target.dimension), walls.factor.dtype
-            momenta = np.stack([rng.standard_normal(shape, dtype) for rng in rngs])
-            step_size = min(step_size, self.max_step_size)
-            angles = step_size * np.stack([rng.uniform(0.8, 1.0, n_steps) for rng in rngs])
-            white, value = map(np.asarray, states)
-            flown = fly(walls, white, value, momenta, angles, most)
-            return State(flown.white, flown.log_likelihood), flown.arrived
-
-        return moves
-
-    def walls(self, target: Any) -> "Walls":
+    def walls(self, target: Any, dtype: Any) -> "Walls":
         """The walls of two classes."""
-        from graphuq.inference.flights import walls_of
+        from graphuq.inference.flights import walls_of  # Numba takes a while to import
 
-        return walls_of(target)
+        return walls_of(target, dtype)
 
     def step(self, key: PRNGKeyArray, state: State, target: Any) -> tuple[State, Info]:
         """One trajectory."""
@@ -140,6 +127,32 @@ class ExactHamiltonian(Kernel):
             jnp.where(arrived, value, state.log_likelihood),
         )
         return new, Info(arrived.astype(dtype), arrived)
+
+
+class _Trajectories(NamedTuple):
+    """Chains of two classes, by Numba."""
+
+    walls: "Walls"
+    most: int  # walls met in a trajectory
+    longest: float  # angle
+
+    def start(self, rngs: Sequence[np.random.Generator]) -> State:
+        from graphuq.inference.flights import starts
+
+        return State(*starts(self.walls, rngs))
+
+    def __call__(
+        self, rngs: Sequence[np.random.Generator], states: State, step_size: float, n_steps: int
+    ) -> tuple[State, Any]:
+        from graphuq.inference.flights import fly
+
+        shape, dtype = (n_steps, self.walls.factor.shape[1]), self.walls.factor.dtype
+        momenta = np.stack([rng.standard_normal(shape, dtype) for rng in rngs])
+        step_size = min(step_size, self.longest)
+        angles = step_size * np.stack([rng.uniform(0.8, 1.0, n_steps) for rng in rngs])
+        white, value = map(np.asarray, states)
+        flown = fly(self.walls, white, value, momenta, angles, self.most)
+        return State(flown.white, flown.log_likelihood), flown.arrived
 
 
 class WalledTarget(eqx.Module):

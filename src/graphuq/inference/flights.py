@@ -6,16 +6,16 @@ through for the next: microseconds of work, of which XLA's loops make tens.
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, no_type_check
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numba import njit
+from scipy.sparse.linalg import LinearOperator, cg
 
 from graphuq.arrays import one_core
+from graphuq.target import MAX_REFLECTIONS, START_NOISE
 
 GRAM_LABELS = 8192  # up to here F Fᵀ is computed once: at most 537 MB
 
@@ -52,15 +52,60 @@ class Flown(NamedTuple):
     arrived: Any  # (C, S): or given up, and still where they were
 
 
-def walls_of(target: Any) -> Walls:
-    """The walls of a target of two classes, in its precision."""
-    labels = np.asarray(target.labels)
-    unit = jnp.eye(target.dimension, dtype=labels.dtype)
-    factor = np.ascontiguousarray(np.asarray(jax.vmap(target.field.at_labelled)(unit)).T)
+def walls_of(target: Any, dtype: Any) -> Walls:
+    """The walls of a target of two classes, whose arrays are NumPy's, in a precision."""
+    factor = np.ascontiguousarray(target.field.matrix(), dtype)
+    labels = np.asarray(target.labels, dtype)
     few = len(labels) <= GRAM_LABELS
     gram = factor @ factor.T if few else np.empty((0, len(labels)), factor.dtype)
-    right, wrong = map(np.asarray, target.likelihood.log_levels(target.labels))
+    right, wrong = (np.asarray(own, dtype) for own in target.likelihood.log_levels(labels))
     return Walls(factor, gram, labels, right - wrong, right, wrong)
+
+
+def log_likelihoods(walls: Walls, white: Any) -> Any:
+    """Of points in white coordinates, shape (…, n)."""
+    right = (white @ walls.factor.T >= 0) == (walls.labels > 0)
+    return np.where(right, walls.right, walls.wrong).sum(axis=-1)
+
+
+def starts(walls: Walls, rngs: Sequence[np.random.Generator]) -> tuple[Any, Any]:
+    """Where chains begin, as `Target.start` has it, with nothing to compile.
+
+    Returns
+    -------
+    white : array, shape (C, n)
+        Draws from the posterior that would hold if labels were values of u seen through noise,
+        one from each generator, reflected at walls that no label may be beyond.
+    log_likelihood : array, shape (C,)
+    """
+    factor, (n_labels, dimension) = walls.factor, walls.factor.shape
+    white = np.stack([rng.standard_normal(dimension, factor.dtype) for rng in rngs])
+    noise = np.stack([rng.standard_normal(n_labels, factor.dtype) for rng in rngs])
+    covariance = LinearOperator(
+        (n_labels, n_labels),
+        matvec=lambda x: factor @ (x @ factor) + START_NOISE**2 * x,
+        dtype=factor.dtype,
+    )
+    with one_core():
+        misfit = walls.labels - white @ factor.T - START_NOISE * noise
+        for x, own in zip(white, misfit, strict=True):
+            x += cg(covariance, own, rtol=1e-3, maxiter=100)[0] @ factor
+            _reflect_until_possible(walls, x)
+        return white, log_likelihoods(walls, white)
+
+
+def _reflect_until_possible(walls: Walls, x: Any) -> None:
+    """As `Target.possible`: at the wall that is violated most, until none is; in place."""
+    u = walls.factor @ x
+    for _ in range(MAX_REFLECTIONS):
+        margin = np.where(walls.rise == np.inf, walls.labels * u, 1)
+        j = int(np.argmin(margin))
+        if margin[j] > 0:
+            return
+        row = walls.gram[j] if len(walls.gram) else walls.factor @ walls.factor[j]
+        step = walls.labels[j] * (1e-3 * np.sqrt(row[j]) - 2 * margin[j]) / row[j]
+        x += step * walls.factor[j]
+        u += step * row
 
 
 def fly(

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Gaussian, Sampler, swapped
 from graphuq.inference.draws import (
@@ -97,7 +96,8 @@ class TemperedHamiltonian(Sampler):
             If the likelihood is not of two levels above zero for two classes, or labels times
             dimensions are more than 2²⁶ numbers.
         """
-        from graphuq.inference.flights import fly, walls_of  # Numba takes a while to import
+        # Numba takes a while to import
+        from graphuq.inference.flights import fly, log_likelihoods, walls_of
 
         thin = self.usual_thin if thin is None else thin
         check_lengths(n_samples, n_chains, n_warmup, thin, precision)
@@ -106,19 +106,15 @@ class TemperedHamiltonian(Sampler):
         if reason is not None:
             raise IncompatibleParts(f"TemperedHamiltonian needs {reason}; use ExactHamiltonian()")
         check_memory(n_chains, n_samples, target.dimension, np.dtype(precision))
-        with jax.enable_x64(precision == "float64"):
-            walls = walls_of(with_dtype(target, precision))
+        walls = walls_of(target, precision)
         most = self.max_events * len(walls.labels)
 
         def start() -> _Position:
             powers = self._powers(walls)
             rng = np.random.default_rng([seed % 2**63, 0])  # seeds may be negative
             white = rng.normal(size=(len(powers), n_chains, target.dimension)).astype(precision)
-            right = (white @ walls.factor.T >= 0) == (walls.labels > 0)
-            value = np.where(right, walls.right, walls.wrong).sum(axis=-1)
-            return _Position(
-                _Replicas(white, value), powers, np.zeros(()), np.zeros(len(powers) - 1)
-            )
+            states = _Replicas(white, log_likelihoods(walls, white))
+            return _Position(states, powers, np.zeros(()), np.zeros(len(powers) - 1))
 
         def advance(n_steps: int, position: _Position) -> Block:
             warms, (states, powers, count, rejected) = n_steps < n_warmup, position
