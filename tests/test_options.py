@@ -90,6 +90,19 @@ def test_infer_without_a_method_shows_the_first_answer():
     assert np.abs(result.label_mean - first.label_mean).max() < 0.1
 
 
+def test_a_stop_rule_serves_many_runs():
+    """It keeps the nodes that it watches for one run, and no longer."""
+    kept = gq.Converged(label_mcse=0.01)
+    sampler = gq.inference.Hamiltonian()
+    for noise_std, seed in ((0.5, 0), (0.5, 1), (2.0, 0)):
+        posterior = build(gq.likelihoods.Probit(noise_std))
+        ends = [
+            gq.infer(posterior, sampler, n_chains=4, seed=seed, stop=stop).draws.n_samples
+            for stop in (kept, gq.Converged(label_mcse=0.01))
+        ]
+        assert ends[0] == ends[1]
+
+
 def test_stop_rule_refuses_nonsense():
     with pytest.raises(InvalidInput, match="label_mcse: -1"):
         gq.Converged(label_mcse=-1.0)

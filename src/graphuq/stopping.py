@@ -80,7 +80,7 @@ class Converged:
         if not self._sought or not (
             self._sought[0] is posterior and np.array_equal(self._sought[1], few.white)
         ):
-            self._sought[:] = posterior, few.white, _worst_nodes(posterior, few)
+            self._sought[:] = posterior, few.white.copy(), _worst_nodes(posterior, few)
         rows, link = rows_of(posterior)[self._sought[2]], posterior.likelihood.link
         return float(summarize(draws, posterior.field, rows, link).label_mcse.max())
 

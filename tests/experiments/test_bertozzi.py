@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 import graphuq as gq
 from graphuq.cli.app import run
@@ -14,9 +15,20 @@ from graphuq.experiments.problems import choose, share
 
 
 def test_all_tables_and_figures_are_there():
-    expected = {f"figure{k}" for k in range(2, 15)} | {"table1", "table2"}
+    expected = {f"figure{k}" for k in range(1, 15)} | {"table1", "table2"}
     assert set(PAPERS["bertozzi"]) == expected
     assert all(e.title and e.name == name for name, e in PAPERS["bertozzi"].items())
+
+
+def test_one_labels_likelihood():
+    """Figure 1, by the paper's formulas: 2/γ² = 4, −log p, −log(1 − q), −log q and −log(1 − p)."""
+    outcome = PAPERS["bertozzi"]["figure1"].run(Context())
+    found = {(row["model"], row["u"]): row["Φ"] for row in outcome.rows}
+    assert found["probit, y = 1", -1.0] == pytest.approx(-norm.logcdf(-np.sqrt(2)), rel=0.01)
+    assert [found["level set, y = 1", u] for u in (-1.0, 1.0)] == pytest.approx([4, 0])
+    for y, levels in (("1", (0.3, 0.8)), ("−1", (0.7, 0.2))):
+        phi = [found[f"atomic noise, y = {y}", u] for u in (-1.0, 1.0)]
+        np.testing.assert_allclose(phi, -np.log(levels))
 
 
 def test_list(capsys):

@@ -1,15 +1,16 @@
-"""Bertozzi, Luo, Stuart & Zygalakis (2018): figures 2 to 14, tables 1 and 2."""
+"""Bertozzi, Luo, Stuart & Zygalakis (2018): figures 1 to 14, tables 1 and 2."""
 
 from graphuq.experiments.base import registered
 from graphuq.experiments.bertozzi.algorithms import figure9
 from graphuq.experiments.bertozzi.hyperspectral import figure10, figure11, figure12
 from graphuq.experiments.bertozzi.marginals import figure4
 from graphuq.experiments.bertozzi.optimization import figure13, figure14
-from graphuq.experiments.bertozzi.pictures import figure2, figure3, figure5
+from graphuq.experiments.bertozzi.pictures import figure1, figure2, figure3, figure5
 from graphuq.experiments.bertozzi.timing import table2
 from graphuq.experiments.bertozzi.variance import figure6, figure7, figure8, table1
 
 EXPERIMENTS = registered(
+    figure1,
     figure2,
     figure3,
     figure4,

@@ -122,7 +122,8 @@ def _outcome(rows: list[dict[str, Any]], axis: str, data: str) -> Outcome:
         axes.set_title(data if fraction is None else f"{100 * fraction:g} % labelled")
         axes.spines[["top", "right"]].set_visible(False)
     grid[0].set_ylabel("classification accuracy (median, quartiles)")
-    grid[-1].legend(frameon=False, fontsize=8)
+    handles = grid[-1].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside right upper", frameon=False, fontsize=8)
     medians = {
         method: float(np.mean([r["median"] for r in rows if r["method"] == method]))
         for method in METHODS
