@@ -1,17 +1,20 @@
 """The studies of Bertozzi et al.: what they are made of, and the command that runs them."""
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
 
 import graphuq as gq
+from conftest import random_adjacency
 from graphuq.cli.app import run
 from graphuq.errors import InvalidInput
 from graphuq.experiments import PAPERS, Context
-from graphuq.experiments.bertozzi import hyperspectral, optimization
+from graphuq.experiments.bertozzi import hyperspectral, optimization, setup
 from graphuq.experiments.bertozzi.setup import protocol, truncated, voting
 from graphuq.experiments.problems import choose, share
+from graphuq.inference.chains import run_chains
 
 
 def test_all_tables_and_figures_are_there():
@@ -84,6 +87,41 @@ def test_the_papers_chain_has_the_posterior_as_its_law(data_folder):
         assert np.abs(chain.label_mean - exact.label_mean).mean() < 0.05
     few = truncated(problem, 10)
     assert few.spectrum.n_eigenpairs == 10
+
+
+@pytest.mark.parametrize("tail", [False, 0.9])
+def test_the_protocol_is_the_chain_of_the_whole_field(tail, monkeypatch):
+    """Short chains, 150 of each: estimates have the mean and the spread of the N-dimensional one's.
+
+    Where nothing were kept of what labels leave open, they would spread by far less.
+    """
+    graph = gq.graphs.from_adjacency(random_adjacency(20, seed=1))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12, tail=tail)
+    posterior = gq.Posterior(
+        spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.5), [0, 5, 9], [1, -1, 1]
+    )
+    n_steps, step_size, n_seeds = 60, 0.3, 150
+    draws = run_chains(
+        posterior.node_target,
+        gq.inference.PCN(step_size=step_size),
+        n_samples=n_steps,
+        n_chains=n_seeds,
+        n_warmup=0,
+        thin=1,
+    )
+    u = jax.vmap(jax.vmap(posterior.node_target.field.at_nodes))(draws.white)
+    whole = np.where(np.asarray(u) >= 0, 1.0, -1.0).mean(axis=1)
+
+    def spread():
+        chains = [protocol(posterior, n_steps, step_size, seed) for seed in range(n_seeds)]
+        found = np.array([chain.label_mean for chain in chains])
+        error = np.sqrt((found.var(axis=0) + whole.var(axis=0)) / n_seeds)
+        assert (np.abs(found.mean(axis=0) - whole.mean(axis=0)) < 4 * error + 1e-12).all()
+        return found.var(axis=0).mean() / whole.var(axis=0).mean()
+
+    assert 0.8 < spread() < 1.25
+    monkeypatch.setattr(setup, "_open", lambda rng, std, kept: std * rng.normal(size=(n_steps, 20)))
+    assert spread() < 0.7
 
 
 def test_shares():

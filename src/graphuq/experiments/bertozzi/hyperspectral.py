@@ -16,6 +16,7 @@ from sklearn.cluster import KMeans
 from graphuq.datasets import gas_plume
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.bertozzi.setup import Chain, protocol
 from graphuq.experiments.problems import rhat
 from graphuq.inference import MAP, ExpectationPropagation, Point
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
@@ -28,6 +29,7 @@ from graphuq.stopping import Converged
 
 FRAME, QUICK_FRAME = (128, 320), (64, 160)  # pixels
 N_PAIRS, N_LABELS, N_CLUSTERS, UNSURE = 40, 8_000, 4, 0.4
+STEPS, STEP_SIZE = 20_000, 0.08
 EDGE = 3  # pixels on either side of the plume's outline that count as its edge
 
 
@@ -124,20 +126,25 @@ def _maps(context: Context, tail: float | None) -> Outcome:
     edge, level_set = _edge(data), None
     for constant in (False, True):
         posterior = _posterior(context, LevelSet(0.1), tail, constant)
+        chain = protocol(posterior, context.pick(STEPS // 4, STEPS), STEP_SIZE, context.seed)
+        how = f"protocol, {chain.acceptance:.4f} of moves accepted"
+        rows.append(_judge(data, edge, posterior, chain, constant, how))
+        clock.lap(f"level set by the protocol, {'with' if constant else 'without'} q_0")
         try:
             level_set = infer(posterior, ExpectationPropagation())
-            rows.append(_judge(data, edge, level_set, constant, "expectation propagation"))
+            how = "expectation propagation"
+            rows.append(_judge(data, edge, posterior, level_set, constant, how))
         except InvalidInput:  # no Gaussian fits: the labels contradict the modes
             level_set = None
         clock.lap(f"level set by expectation propagation, {'with' if constant else 'without'} q_0")
         if level_set is not None:
             level_set = _sampled(context, LevelSet(0.1), tail, constant)
             how = f"sampled, R-hat {rhat(level_set):.3f}"
-            rows.append(_judge(data, edge, level_set, constant, how))
+            rows.append(_judge(data, edge, posterior, level_set, constant, how))
             clock.lap(f"level set, sampled, {'with' if constant else 'without'} q_0")
         sampled = _sampled(context, Probit(0.1), tail, constant)
         how = f"sampled, R-hat {rhat(sampled):.3f}"
-        rows.append(_judge(data, edge, sampled, constant, how))
+        rows.append(_judge(data, edge, sampled.posterior, sampled, constant, how))
         clock.lap(f"probit, sampled, {'with' if constant else 'without'} q_0")
     best = rows[-1]
     outside = next(r for r in rows if not r["q_0"] and "Probit" in r["model"])
@@ -149,6 +156,12 @@ def _maps(context: Context, tail: float | None) -> Outcome:
         f"{best['unsure on edge']:.2f} lie within {EDGE} pixels of the plume's outline (where "
         f"{edge.mean():.3f} of all lie). Without it, as the paper's prior has it, u must average "
         f"to zero, and a small plume does not fit: {outside['agrees']:.4f}. "
+    )
+    chains = [row for row in rows if row["how"].startswith("protocol")]
+    text += (
+        f"The paper's chain of the level set ({context.pick(STEPS // 4, STEPS):,} steps, "
+        f"β = {STEP_SIZE}): {chains[0]['how'].removeprefix('protocol, ')} without q_0, "
+        f"{chains[0]['agrees']:.4f} right; with it {chains[1]['agrees']:.4f}. "
     )
     if level_set is not None:
         gap = float(np.abs(sampled.label_mean - level_set.label_mean).mean())
@@ -180,7 +193,8 @@ def _maps(context: Context, tail: float | None) -> Outcome:
 def _noisy_level_set(context: Context, data: Plume, edge: np.ndarray) -> dict[str, Any]:
     """The level set of table 2, whose labels may be wrong."""
     result = _sampled(context, LevelSet(1.0), None, True)
-    return _judge(data, edge, result, True, f"sampled, R-hat {rhat(result):.3f}")
+    how = f"sampled, R-hat {rhat(result):.3f}"
+    return _judge(data, edge, result.posterior, result, True, how)
 
 
 def _sampled(
@@ -197,17 +211,22 @@ def _sampled(
 
 
 def _judge(
-    data: Plume, edge: np.ndarray, result: Result, constant: bool, how: str
+    data: Plume,
+    edge: np.ndarray,
+    posterior: Posterior,
+    answer: Result | Chain,
+    constant: bool,
+    how: str,
 ) -> dict[str, Any]:
-    unsure = np.abs(result.label_mean) < UNSURE
+    unsure = np.abs(answer.label_mean) < UNSURE
     return {
-        "model": repr(result.posterior.likelihood),
+        "model": repr(posterior.likelihood),
         "q_0": constant,
         "how": how,
-        "agrees": float((np.sign(result.label_mean) == data.signs).mean()),
+        "agrees": float((np.sign(answer.label_mean) == data.signs).mean()),
         "unsure": float(unsure.mean()),
         "unsure on edge": float(edge[unsure].mean()) if unsure.any() else np.nan,
-        "mean label variance": result.mean_label_variance,
+        "mean label variance": answer.mean_label_variance,
     }
 
 

@@ -4,17 +4,15 @@ import warnings
 from functools import lru_cache
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.datasets import load_voting
+from graphuq.diagnostics import rows_of
 from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context
 from graphuq.experiments.problems import Problem
-from graphuq.field import Field, NodeField, series_field
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN
 from graphuq.inference.chains import run_chains
@@ -23,9 +21,11 @@ from graphuq.result import Result
 from graphuq.run import infer
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 from graphuq.stopping import Converged
-from graphuq.target import Target
+from graphuq.summaries import conditional_moments
+from graphuq.summaries.base import slices
 
 KEPT = 2_000  # draws kept of a protocol's chain
+BLOCK_NUMBERS = 10_000_000  # draws × nodes at once
 
 
 @lru_cache(maxsize=4)
@@ -69,19 +69,13 @@ class Chain(NamedTuple):
 def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) -> Chain:
     """The paper's way: one pCN chain of so many steps at a fixed β, started near the labels.
 
-    It moves the whole field, as Algorithms 1 to 3 do; the library's own forms move the field at
-    the labels, and integrate the rest.
+    Algorithms 1 to 3 move the whole field, and acceptance looks at the labels alone. So the field
+    there makes a pCN chain of its own, which is run; what it leaves open at any other node is
+    multiplied by √(1 − β²) and refreshed with every move, as often as is to be expected.
     """
-    spectrum, std, nodes = posterior.spectrum, posterior.std, posterior.seen_nodes
-    plain = NodeField(spectrum.eigenvectors, std, spectrum.node_scale, nodes)
-    field: Field = plain
-    if std.tail == 0.0:  # the likelihood needs the rows at the labels only
-        everywhere = series_field(spectrum, std)
-        field = eqx.tree_at(lambda f: f.factor, everywhere, everywhere.factor[nodes])
-    target = Target(field, posterior.likelihood, posterior.seen_labels)
     thin = max(1, n_steps // KEPT)
     draws = run_chains(
-        target,
+        posterior.target,
         PCN(step_size=step_size),
         n_samples=n_steps // thin,
         n_chains=1,
@@ -89,13 +83,30 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
         thin=thin,
         seed=seed,
     )
-    white = draws.white[0]
-    if std.tail == 0.0:
-        u = white @ series_field(spectrum, std).factor.T
-    else:
+    white, rng = draws.white[0].astype(np.float64), np.random.default_rng(seed)
+    kept = (1 - step_size**2) ** (draws.acceptance[0] * thin / 2)  # of what was open, each draw
+    rows, n_nodes = rows_of(posterior), posterior.spectrum.n_nodes
+    label_mean = np.empty(n_nodes)
+    for part in slices(n_nodes, BLOCK_NUMBERS // len(white)):
         with jax.enable_x64(True):
-            u = np.asarray(jax.vmap(plain.at_nodes)(jnp.asarray(white)))
-    return Chain(np.where(u >= 0, 1.0, -1.0).mean(axis=0), float(draws.acceptance.mean()))
+            u, std = conditional_moments(posterior.field, white, rows[part])
+        label_mean[part] = np.where(u + _open(rng, std, kept).T >= 0, 1.0, -1.0).mean(axis=1)
+    return Chain(label_mean, float(draws.acceptance.mean()))
+
+
+def _open(
+    rng: np.random.Generator, std: Float[np.ndarray, " B"], kept: Float[np.ndarray, " S"]
+) -> Float[np.ndarray, "S B"]:
+    """A Gaussian process of order 1 in time for each node, of its deviation, in equilibrium."""
+    found = np.zeros((len(kept), len(std)))
+    if not std.any():
+        return found
+    now = rng.normal(size=len(std))
+    for draw, share in zip(found, kept, strict=True):
+        if share < 1:
+            now = share * now + np.sqrt(1 - share**2) * rng.normal(size=len(std))
+        draw[:] = std * now
+    return found
 
 
 def converged(posterior: Posterior, seed: int, label_mcse: float | None = None) -> Result:
