@@ -12,6 +12,7 @@ from graphuq.errors import InvalidInput, NotConvergedWarning, StorageError
 from graphuq.inference import chains
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import is_check
+from graphuq.target import with_noise_sampled
 
 OPTIONS = {"n_samples": 200, "n_chains": 4, "n_warmup": 500, "thin": 5}
 
@@ -47,9 +48,13 @@ def test_chains_differ_and_a_shorter_run_is_a_beginning(posterior):
     assert len(np.unique(long.white[:, -1], axis=0)) == 4
 
 
-def test_interrupted_run_resumes_to_the_same_numbers(posterior, tmp_path, monkeypatch):
-    path = tmp_path / "run.npz"
-    whole = run_chains(posterior.target, gq.inference.PCN(), **OPTIONS)
+@pytest.mark.parametrize("kernel", [gq.inference.PCN(), gq.inference.ExactHamiltonian()])
+def test_interrupted_run_resumes_to_the_same_numbers(posterior, tmp_path, kernel):
+    """Of a kernel that JAX compiles, and of one that compiles its steps itself."""
+    path, target = tmp_path / "run.npz", posterior.target
+    if kernel.requires_step:
+        target = with_noise_sampled(target)
+    whole = run_chains(target, kernel, **OPTIONS)
     for stop_at in (1, 3, 5):  # within warm-up, and within sampling
         path.unlink(missing_ok=True)
         calls = []
@@ -60,14 +65,12 @@ def test_interrupted_run_resumes_to_the_same_numbers(posterior, tmp_path, monkey
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            run_chains(
-                posterior.target, gq.inference.PCN(), progress=interrupt, checkpoint=path, **OPTIONS
-            )
+            run_chains(target, kernel, progress=interrupt, checkpoint=path, **OPTIONS)
         assert path.exists()
         resumed_calls = []
         resumed = run_chains(
-            posterior.target,
-            gq.inference.PCN(),
+            target,
+            kernel,
             progress=lambda *args, c=resumed_calls: c.append(args),
             checkpoint=path,
             **OPTIONS,
