@@ -154,6 +154,9 @@ def small_plume(monkeypatch):
 def test_plume_maps(small_plume):
     outcome = hyperspectral.figure11(small_plume)
     judged = [row for row in outcome.rows if row.get("q_0")]
+    chain = judged.pop(0)
+    assert chain["how"].startswith("protocol")
+    assert chain["agrees"] > 0.8
     assert all(row["agrees"] > 0.95 for row in judged)
     assert judged[0]["unsure on edge"] > 0.5, "unsure pixels lie on the plume's edge"
     stages = [row["stage"] for row in outcome.rows if "stage" in row]
