@@ -119,7 +119,9 @@ def test_the_protocol_is_the_chain_of_the_whole_field(tail, monkeypatch):
         assert (np.abs(found.mean(axis=0) - whole.mean(axis=0)) < 4 * error + 1e-12).all()
         return found.var(axis=0).mean() / whole.var(axis=0).mean()
 
-    assert 0.8 < spread() < 1.25
+    # A ratio of two variances of 150 estimates has a standard error of 0.16 at one node; the mean
+    # over 20 nodes that move together, about 0.1.
+    assert 0.75 < spread() < 1.35
     monkeypatch.setattr(setup, "_open", lambda rng, std, kept: std * rng.normal(size=(n_steps, 20)))
     assert spread() < 0.7
 
