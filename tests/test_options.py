@@ -24,15 +24,16 @@ def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
 @pytest.mark.parametrize(
     ("posterior", "kernel", "about"),
     [
-        (build(gq.likelihoods.LevelSet(0.5)), "Independence", True),
-        (build(gq.likelihoods.LevelSet(0.5), n_labelled=8), "ExactHamiltonian", False),
-        (build(gq.likelihoods.AtomicNoise(0.99, 0.99), n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.LevelSet(0.5)), "SequentialIndependence", True),
+        (build(gq.likelihoods.AtomicNoise(0.9, 0.9), n_labelled=8), "SequentialIndependence", True),
+        (build(gq.likelihoods.LevelSet(0.5), 4, n_labelled=8), "ExactHamiltonian", False),
         (build(gq.likelihoods.Probit(1.0)), "Independence", True),
-        (build(gq.likelihoods.Probit(0.1), 24, n_labelled=8), "Hamiltonian", True),
-        (build(gq.likelihoods.Probit(0.02), n_labelled=8), "ExactHamiltonian", False),
-        (build(gq.likelihoods.Probit(0.1), 4, 0.8, n_labelled=8), "Hamiltonian", False),
+        (build(gq.likelihoods.Probit(0.1), 24, n_labelled=8), "SequentialIndependence", True),
+        (build(gq.likelihoods.Probit(0.1), 4, 0.8, n_labelled=8), "SequentialIndependence", True),
+        (build(gq.likelihoods.Probit(0.02), 3, n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.Logistic(), n_labelled=8), "Independence", True),
     ],
-    ids=["few", "level-set", "atomic", "close", "off", "far", "tail"],
+    ids=["level-set", "atomic", "few modes", "close", "off", "tail", "far", "logistic"],
 )
 def test_the_sampler_follows_the_posterior(posterior, kernel, about):
     gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
@@ -62,6 +63,17 @@ def test_many_labels_without_fixed_point_are_tempered(posterior, kernel, monkeyp
     assert type(automatic_sampler(posterior, None)).__name__ == "ExactHamiltonian"
 
 
+def test_probit_of_many_labels_is_moved_about_the_gaussian(monkeypatch):
+    """Walls of so many labels, each with noise of its own, are met too often."""
+    posterior = build(gq.likelihoods.Probit(0.02), 6, n_labelled=8)
+    monkeypatch.setattr(automatic, "NOISY_WALLS", 7)
+    found = automatic_sampler(
+        posterior, gq.inference.ExpectationPropagation().fit(posterior.target)
+    )
+    assert type(found).__name__ == "Hamiltonian"
+    assert found.reference is not None
+
+
 def test_many_modes_are_tempered():
     found = automatic_sampler(build(gq.likelihoods.GinzburgLandau()), None)
     assert type(found).__name__ == "ParallelTempering"
@@ -70,7 +82,8 @@ def test_many_modes_are_tempered():
 
 def test_without_expectation_propagation_no_reference_is_taken():
     for likelihood, kernel in (
-        (gq.likelihoods.Probit(0.1), gq.inference.Hamiltonian),
+        (gq.likelihoods.Logistic(), gq.inference.Hamiltonian),
+        (gq.likelihoods.Probit(0.1), gq.inference.ExactHamiltonian),
         (gq.likelihoods.LevelSet(0.1), gq.inference.ExactHamiltonian),
     ):
         found = automatic_sampler(build(likelihood), None)

@@ -1,7 +1,10 @@
 """Arrays of NumPy and of JAX, where a part serves both: NumPy's until a sampler takes it."""
 
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import equinox as eqx
 import jax
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
     Array = Any
 else:
     Array = jax.Array | np.ndarray
+
+Out = TypeVar("Out")
 
 
 def of_kind(values: Array) -> Any:
@@ -35,6 +40,30 @@ def one_core() -> Any:
     NumPy and SciPy bring a BLAS each, whose threads wait for work where the other's want a core.
     """
     return _libraries().limit(limits=1, user_api="blas")
+
+
+def side_by_side(work: Callable[..., Out], *parts: Iterable[Any]) -> list[Out]:
+    """Work on parts, one thread a core; what it calls holds no lock for long."""
+    with one_core(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(work, *parts))
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """By Numba, once a machine where there is a folder to keep it in.
+
+    Numba takes half a second to import: modules that use this are imported where they are used.
+    """
+    from numba import njit
+
+    options: dict[str, Any] = {
+        "nogil": True,
+        "error_model": "numpy",  # x / 0 is infinite, so that loops with divisions become vectors
+        "fastmath": {"contract", "reassoc", "nsz", "arcp", "nnan"},
+    }
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:  # neither beside this file nor at home
+        return njit(**options)(function)
 
 
 @cache

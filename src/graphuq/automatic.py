@@ -17,6 +17,7 @@ from graphuq.inference import (
     ReflectiveHamiltonian,
     ReversibleJump,
     Sampler,
+    SequentialIndependence,
     TemperedHamiltonian,
 )
 from graphuq.likelihoods import Probit
@@ -27,8 +28,10 @@ WALLS = 2_000  # labels from which chains stick between walls, where no Gaussian
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
 WALLS_A_LABEL = 1.0  # met in a trajectory of the prior's, from which one in round coordinates pays
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
+NEARLY_ALL = 0.9  # of independent proposals accepted: nothing else can do better
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
-FEW_LABELS, LEAST_OF_FEW = 8, 0.3  # so few rule out that a chain sticks far off for long
+LEAST_BY_LABEL = 0.5  # of those made label by label, where walls are to be crossed
+TRIALS = 400  # of them, to tell
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
 DENSE_TOLERANCE = 1e-4  # of several classes, in deviations: a sweep is dear
 MOST_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
@@ -54,21 +57,21 @@ def first_answer(posterior: Posterior) -> Gaussian | None:
 def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sampler:
     """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
 
-    `Independence`, where at least 55 in a hundred of the Gaussian's draws would be accepted as
-    draws of the posterior, or 30 with up to 8 labels, whose evidence is never so small that a chain
-    sticks for long where the Gaussian is thin. Else a likelihood of two levels gets
-    `ExactHamiltonian`, or `ReflectiveHamiltonian` about the Gaussian where that would meet more
-    walls a trajectory than there are labels; from 2,000 labels on `TemperedHamiltonian`, if
-    expectation propagation found no fixed point, so much do they contradict each other, and all may
-    be wrong. One with a gradient gets `Hamiltonian`, about expectation propagation where that
-    settles and the field allows. A probit of so little noise that the Gaussian is far off (its log
-    ratio to the posterior varies by more than 15) gets `ExactHamiltonian` as well, up to 1,000
-    labels; another likelihood of one field gets `EllipticalSlice` there. Without gradient or
-    levels, `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
-    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other hyperparameters
-    are learnt by `MetropolisWithinGibbs`: along the gradient together with the field where there is
-    one, else in turn with exact Hamiltonian moves. Several classes are moved about expectation
-    propagation up to 1,000 white coordinates, where its covariance costs more than it saves.
+    `Independence`, where nine in ten of the Gaussian's draws would be accepted as draws of the
+    posterior; `SequentialIndependence`, where that many of its draws would, or half of them of a
+    likelihood of two levels. Else a probit of up to 1,000 labels gets `ExactHamiltonian`; others
+    `Independence` from 55 in a hundred on. A likelihood of two levels gets `ExactHamiltonian`, or
+    `ReflectiveHamiltonian` about the Gaussian where that would meet more walls a trajectory than
+    there are labels; from 2,000 labels on `TemperedHamiltonian`, if expectation propagation found
+    no fixed point, so much do they contradict each other, and all may be wrong. One with a gradient
+    gets `Hamiltonian`, about expectation propagation where that settles and the field allows; other
+    likelihoods than a probit get `EllipticalSlice` where that Gaussian is far off (its log ratio to
+    the posterior varies by more than 15). Without gradient or levels, `EllipticalSlice`. A
+    likelihood that speaks of every node may have many modes, and gets `ParallelTempering`. A random
+    series with a probit gets `ReversibleJump`; other hyperparameters are learnt by
+    `MetropolisWithinGibbs`: along the gradient together with the field where there is one, else in
+    turn with exact Hamiltonian moves. Several classes are moved about expectation propagation up to
+    1,000 white coordinates, where its covariance costs more than it saves.
     `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
@@ -84,8 +87,17 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         kernel = Hamiltonian() if likelihood.smooth else EllipticalSlice()
         return ParallelTempering(kernel=kernel)
     share = None if gaussian is None else share_accepted(posterior, gaussian)
-    least = LEAST_OF_FEW if n_labels <= FEW_LABELS else LEAST_ACCEPTANCE
-    if share is not None and share >= least:
+    between_walls = isinstance(likelihood, Probit) and not likelihood.several
+    between_walls = between_walls and n_labels <= NOISY_WALLS
+    if share is not None and share >= NEARLY_ALL:
+        return Independence(reference=about)
+    if gaussian is not None and _by_label(posterior, gaussian) >= (
+        NEARLY_ALL if between_walls else LEAST_BY_LABEL
+    ):
+        return SequentialIndependence(reference=about)
+    if between_walls:
+        return ExactHamiltonian()
+    if share is not None and share >= LEAST_ACCEPTANCE:
         return Independence(reference=about)
     if likelihood.step:
         rugged = n_labels >= WALLS and gaussian is None
@@ -99,12 +111,22 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     if not likelihood.smooth:
         return EllipticalSlice(reference=about)
-    probit = isinstance(likelihood, Probit)
-    if likelihood.several or (probit and n_labels > NOISY_WALLS):
+    logs_alike = likelihood.several or isinstance(likelihood, Probit)
+    if logs_alike or _spread(posterior, gaussian) <= FAR:
         return Hamiltonian(reference=about)
-    if _spread(posterior, gaussian) > FAR:
-        return ExactHamiltonian() if probit else EllipticalSlice(reference=about)
-    return Hamiltonian(reference=about)
+    return EllipticalSlice(reference=about)
+
+
+def _by_label(posterior: Posterior, gaussian: Gaussian) -> float:
+    """Share of proposals made label by label that would be accepted; 0 where none can be made."""
+    target, sampler = posterior.plain_target, SequentialIndependence()
+    n_labels = len(posterior.labels)
+    if n_labels > NOISY_WALLS or gaussian.sites is None or sampler.refusal(target) is not None:
+        return 0.0
+    try:
+        return sampler.expected_acceptance(target, gaussian, TRIALS)
+    except IncompatibleParts:
+        return 0.0
 
 
 def usual_chains(posterior: Posterior, method: Sampler) -> int:

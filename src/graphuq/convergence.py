@@ -5,10 +5,14 @@ Simpson, Carpenter & Bürkner (2021) define them; the numbers are ArviZ's, which
 functional at a time: there they cost more than sampling a small posterior does.
 """
 
+import os
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
+
+from graphuq.arrays import side_by_side
 
 TAILS = (0.05, 0.95)  # quantiles whose indicators make the tail's effective sample size
 FEW_VALUES = 20  # below so many distinct values quantiles are ties, and the bulk stands for all
@@ -28,16 +32,28 @@ def convergence(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F 3"]:
     array, shape (F, 3)
         R-hat is NaN for a single chain, all three where a value is.
     """
-    step = max(1, BLOCK_ELEMENTS // values[0].size) if len(values) else 1
-    parts = [_convergence(values[i : i + step]) for i in range(0, len(values), step)]
-    return np.concatenate([np.empty((0, 3)), *parts])
+    if not len(values):
+        return np.empty((0, 3))
+    at_once = min(BLOCK_ELEMENTS // values[0].size, -(-len(values) // (os.cpu_count() or 1)))
+    parts = range(0, len(values), max(1, at_once))
+    return np.concatenate(
+        side_by_side(lambda begin: _convergence(values[begin : begin + parts.step]), parts)
+    )
 
 
 def _convergence(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F 3"]:
     split = _split(values)
-    scores, few = _normal_scores(split)
-    middle = np.median(split, axis=(1, 2), keepdims=True)
-    rhat = np.maximum(_rhat(scores), _rhat(_normal_scores(np.abs(split - middle))[0]))
+    flat = split.reshape(len(split), -1)
+    order = np.argsort(flat, axis=1)
+    in_order = np.take_along_axis(flat, order, axis=1)
+    scores, few = _normal_scores(in_order, order, split.shape)
+    # About the median values fall and rise again: two runs, which a stable sort merges.
+    size = flat.shape[1]
+    middle = (in_order[:, [(size - 1) // 2]] + in_order[:, [size // 2]]) / 2
+    folded = np.abs(in_order - middle)
+    turn = np.argsort(folded, axis=1, kind="stable")
+    folded, turned = (np.take_along_axis(part, turn, axis=1) for part in (folded, order))
+    rhat = np.maximum(_rhat(scores), _rhat(_normal_scores(folded, turned, split.shape)[0]))
     bulk = _effective_size(scores)
     quantiles = np.quantile(values, TAILS, axis=(1, 2))
     tails = [_effective_size((split <= q[:, None, None]).astype(float)) for q in quantiles]
@@ -56,24 +72,26 @@ def _split(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F D H"]:
 
 
 def _normal_scores(
-    values: Float[np.ndarray, "F D H"],
+    in_order: Float[np.ndarray, "F n"], order: Int[np.ndarray, "F n"], shape: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "F D H"], Bool[np.ndarray, " F"]]:
-    """Ranks over all draws as normal quantiles (Blom's offset); whether values are few."""
-    flat = values.reshape(len(values), -1)
-    size = flat.shape[1]
-    order = np.argsort(flat, axis=1)
-    in_order = np.take_along_axis(flat, order, axis=1)
-    begins = np.ones(flat.shape, dtype=bool)  # a value that the one before is not
+    """Ranks over all draws as normal quantiles (Blom's offset); whether values are few.
+
+    Of sorted values and where they come from.
+    """
+    size = in_order.shape[1]
+    begins = np.ones(in_order.shape, dtype=bool)  # a value that the one before is not
     begins[:, 1:] = in_order[:, 1:] > in_order[:, :-1]
     n_distinct = begins.sum(axis=1)
     # The sum of the first and the last place of a value is twice its rank, less one.
-    places = np.broadcast_to(2 * np.arange(size), flat.shape).copy()
-    tied = n_distinct < size
-    places[tied] = _first_and_last(begins[tied])
     halves = ndtri((np.arange(2 * size - 1) / 2 + 1 - 3 / 8) / (size + 1 / 4))
-    scores = np.empty_like(flat)
-    np.put_along_axis(scores, order, halves[places], 1)
-    return scores.reshape(values.shape), n_distinct < FEW_VALUES
+    scores = np.empty_like(in_order)
+    np.put_along_axis(scores, order, halves[None, ::2], 1)
+    tied = n_distinct < size
+    if tied.any():
+        own = np.empty_like(in_order[tied])
+        np.put_along_axis(own, order[tied], halves[_first_and_last(begins[tied])], 1)
+        scores[tied] = own
+    return scores.reshape(shape), n_distinct < FEW_VALUES
 
 
 def _first_and_last(begins: Bool[np.ndarray, "F n"]) -> Int[np.ndarray, "F n"]:

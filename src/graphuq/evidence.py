@@ -1,15 +1,13 @@
 """Hyperparameters by marginal likelihood: what ``"auto"`` means."""
 
 import dataclasses
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
-from graphuq.arrays import one_core
+from graphuq.arrays import side_by_side
 from graphuq.criteria import Observed, SeriesField, against_the_rest, of_two_classes
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.hyperpriors import HYPERPRIORS, hyperpriors_of
@@ -273,9 +271,7 @@ class _Search:
         std, derivatives = self._spectral_std(at, kept)
         total, gradient = 0.0, np.zeros_like(at)
         targets = self._targets(at, std)
-        with one_core(), ThreadPoolExecutor(os.cpu_count()) as pool:
-            found = list(pool.map(self._settled, range(len(targets)), targets))
-        for one in found:
+        for one in side_by_side(self._settled, range(len(targets)), targets):
             if one is None:
                 return FAILED, np.zeros_like(at)
             value, ((by_modes, by_tail), by_likelihood) = one

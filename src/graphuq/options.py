@@ -33,6 +33,7 @@ from graphuq.inference import (
     Laplace,
     ReflectiveHamiltonian,
     Sampler,
+    SequentialIndependence,
     TemperedHamiltonian,
 )
 from graphuq.likelihoods import (
@@ -78,6 +79,7 @@ METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "reflective-hamiltonian": lambda: ReflectiveHamiltonian(reference=ExpectationPropagation()),
     "tempered-hamiltonian": TemperedHamiltonian,
     "independence": lambda: Independence(reference=ExpectationPropagation()),
+    "sequential-independence": lambda: SequentialIndependence(reference=ExpectationPropagation()),
     "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
     "laplace": Laplace,
     "map": MAP,

@@ -20,12 +20,13 @@ from graphuq.inference import (
     Approximation,
     ExpectationPropagation,
     Gaussian,
-    Independence,
+    IndependenceSampler,
     Kernel,
     MetropolisWithinGibbs,
     Point,
     ReversibleJump,
     Sampler,
+    SequentialIndependence,
     TemperedHamiltonian,
 )
 from graphuq.inference.chains import run_chains
@@ -183,7 +184,7 @@ def _draws(
         rule = None if stop is None else lambda draws: stop(posterior, draws)
         seen = posterior.series if isinstance(method, ReversibleJump) else posterior.target
         return method.run(seen, None, stop=rule, **run)
-    if isinstance(method, Independence):
+    if isinstance(method, IndependenceSampler):
         target, gaussian = posterior.target, _referred_to(posterior, method, gaussian)
         back = _with_fair_reference(posterior, _coefficients_of(target))
         rule = None if stop is None else lambda draws: stop(posterior, back(draws))
@@ -283,7 +284,7 @@ def _whitened(
         return target, _coefficients_of(target)
     noisy = with_noise_sampled(target) if method.requires_step else None
     if noisy is not None:
-        return noisy, lambda draws: _without_noise(draws, target)
+        return noisy, _without_noise(target)
     gaussian = _referred_to(posterior, method, gaussian)
     if gaussian is None:
         return target, lambda draws: draws
@@ -312,7 +313,8 @@ def _referred_to(
     """The Gaussian of the method's reference, which may be at hand; None without one."""
     if method.reference is None or gaussian is not None:
         return gaussian if method.reference is not None else None
-    demand_reference(posterior.plain_target)
+    if not isinstance(method, SequentialIndependence):
+        demand_reference(posterior.plain_target)
     fitted = method.reference.fit(posterior.plain_target)
     if isinstance(fitted, Point):
         raise IncompatibleParts(
@@ -377,8 +379,16 @@ def _unwhitened(target: HierarchicalTarget, white: jax.Array | np.ndarray) -> An
     return jax.vmap(parts)(jnp.asarray(white))
 
 
-def _without_noise(draws: Draws, target: Target) -> Draws:
-    """Draws of the field alone, with their likelihood given it."""
-    white = draws.white[..., : target.dimension]
-    values = log_likelihoods(target, white)
-    return dataclasses.replace(draws, white=white, log_likelihood=values)
+def _without_noise(target: Target) -> Callable[[Draws], Draws]:
+    """A run's draws of the field alone, with their likelihood given it: of each draw found once."""
+    known: list[np.ndarray] = []
+
+    def back(draws: Draws) -> Draws:
+        white = draws.white[..., : target.dimension]
+        n_known = sum(values.shape[1] for values in known)
+        if n_known < draws.n_samples:
+            known.append(log_likelihoods(target, white[:, n_known:]))
+        values = np.concatenate(known, axis=1)[:, : draws.n_samples]
+        return dataclasses.replace(draws, white=white, log_likelihood=values)
+
+    return back

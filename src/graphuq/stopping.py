@@ -18,7 +18,7 @@ from graphuq.errors import require
 from graphuq.field import ClassField
 from graphuq.inference.draws import Draws
 from graphuq.posterior import Posterior
-from graphuq.summaries import summarize
+from graphuq.summaries import label_errors
 
 MCSE_NODES, FIRST_DRAWS, WORST_NODES = 2_000, 1_000, 200
 FUNCTIONALS = 8  # judged at once
@@ -82,7 +82,7 @@ class Converged:
         ):
             self._sought[:] = posterior, few.white.copy(), _worst_nodes(posterior, few)
         rows, link = rows_of(posterior)[self._sought[2]], posterior.likelihood.link
-        return float(summarize(draws, posterior.field, rows, link).label_mcse.max())
+        return float(label_errors(draws, posterior.field, rows, link).max())
 
 
 def _worst_nodes(posterior: Posterior, few: Draws) -> Int[np.ndarray, " W"]:
@@ -95,7 +95,7 @@ def _worst_nodes(posterior: Posterior, few: Draws) -> Int[np.ndarray, " W"]:
     nodes = np.flatnonzero(unlabelled) if unlabelled.any() else posterior.labelled
     some = np.random.default_rng(0).permutation(nodes)[:MCSE_NODES]
     rows, link = rows_of(posterior)[some], posterior.likelihood.link
-    errors = summarize(few, posterior.field, rows, link).label_mcse
+    errors = label_errors(few, posterior.field, rows, link)
     if errors.ndim == 2:
         errors = errors.max(axis=1)
     return some[np.argsort(-errors, kind="stable")[:WORST_NODES]]

@@ -40,6 +40,8 @@ METHODS = {
     "reflective Hamiltonian": (gq.inference.ReflectiveHamiltonian(reference=EP), 10, 500),
     "independence": (gq.inference.Independence(), 50, 500),
     "independence about EP": (gq.inference.Independence(reference=EP), 20, 200),
+    "label by label": (gq.inference.SequentialIndependence(), 50, 500),
+    "label by label about EP": (gq.inference.SequentialIndependence(reference=EP), 5, 50),
     "parallel tempering": (
         gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=5),
         10,

@@ -249,7 +249,11 @@ def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("sampler", "name", "at"),
-    [("pcn", "chains._run_block", 3), ("independence", "independence._metropolis", 7)],
+    [
+        ("pcn", "chains._run_block", 3),
+        ("independence", "proposals._metropolis", 7),
+        ("sequential-independence", "proposals._metropolis", 7),
+    ],
 )
 def test_interrupted_run_resumes_to_the_same_numbers(
     sampler, name, at, csv, tmp_path, capsys, monkeypatch

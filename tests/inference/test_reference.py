@@ -31,6 +31,7 @@ KERNELS = [
     gq.inference.EllipticalSlice(reference=EP),
     gq.inference.ExactHamiltonian(),
     gq.inference.Independence(reference=EP),
+    gq.inference.SequentialIndependence(reference=EP),
     TEMPERED,
 ]
 

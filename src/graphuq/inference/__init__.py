@@ -11,8 +11,10 @@ from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
+from graphuq.inference.proposals import IndependenceSampler
 from graphuq.inference.reflective_hamiltonian import ReflectiveHamiltonian
 from graphuq.inference.reversible_jump import ReversibleJump
+from graphuq.inference.sequential_independence import SequentialIndependence
 from graphuq.inference.tempered_hamiltonian import TemperedHamiltonian
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "Gaussian",
     "Hamiltonian",
     "Independence",
+    "IndependenceSampler",
     "Info",
     "Kernel",
     "Laplace",
@@ -34,6 +37,7 @@ __all__ = [
     "ReflectiveHamiltonian",
     "ReversibleJump",
     "Sampler",
+    "SequentialIndependence",
     "State",
     "TemperedHamiltonian",
 ]

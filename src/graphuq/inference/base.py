@@ -72,6 +72,9 @@ class Gaussian(NamedTuple):
         Wall time, compilation included.
     description : str
         How it was got, in words.
+    sites : numpy.ndarray, shape (2, J), or None
+        Precisions and shifts of the Gaussians in place of each label's likelihood, if it is made
+        of such.
     """
 
     seen_mean: Any
@@ -83,6 +86,7 @@ class Gaussian(NamedTuple):
     n_iterations: int
     seconds: float
     description: str
+    sites: Any = None
 
 
 class Point(NamedTuple):

@@ -103,6 +103,7 @@ class ExpectationPropagation(Approximation):
             n_iterations=found.n_sweeps,
             seconds=time.perf_counter() - began,
             description=f"expectation propagation, {found.n_sweeps} sweeps",
+            sites=None if several else found.sites,
         )
 
 

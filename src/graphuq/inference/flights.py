@@ -6,31 +6,17 @@ through for the next: microseconds of work, of which XLA's loops make tens.
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
-from numba import njit
 from scipy.sparse.linalg import LinearOperator, cg
 
-from graphuq.arrays import one_core
+from graphuq.arrays import compiled, one_core
 from graphuq.target import MAX_REFLECTIONS, START_NOISE
 
 GRAM_LABELS = 8192  # up to here F Fᵀ is computed once: at most 537 MB
-
-
-def compiled(function: Callable[..., Any]) -> Any:
-    """By Numba, once a machine where there is a folder to keep it in."""
-    options: dict[str, Any] = {
-        "nogil": True,
-        "error_model": "numpy",  # x / 0 is infinite, so that loops with divisions become vectors
-        "fastmath": {"contract", "reassoc", "nsz", "arcp", "nnan"},
-    }
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # neither beside this file nor at home
-        return njit(**options)(function)
 
 
 class Walls(NamedTuple):

@@ -1,5 +1,8 @@
 """Floor 5: draws or a Gaussian → numbers for every node."""
 
+import numpy as np
+from jaxtyping import Float
+
 from graphuq.field import ClassField, LabelledField
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.draws import Draws
@@ -17,6 +20,7 @@ __all__ = [
     "Rows",
     "conditional_moments",
     "credible_interval",
+    "label_errors",
     "latent_draws",
     "soft_label_mean",
     "soft_labels",
@@ -34,3 +38,15 @@ def summarize(
     if isinstance(field, ClassField):
         return several_classes.summarize(answer, field, rows)
     return two_classes.summarize(answer, field, rows, link)
+
+
+def label_errors(
+    draws: Draws,
+    field: LabelledField | ClassField,
+    rows: Rows,
+    link: Link = None,
+) -> Float[np.ndarray, "B *K"]:
+    """Their Monte-Carlo errors of label means alone: what a stop rule asks time and again."""
+    if isinstance(field, ClassField):
+        return several_classes.summarize(draws, field, rows).label_mcse
+    return two_classes.label_errors(draws, field, rows, link)

@@ -1,9 +1,7 @@
 """Nodes, and what every summary of them knows: the law of u there given a draw."""
 
 import dataclasses
-import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -11,7 +9,6 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.arrays import one_core
 from graphuq.field import ClassField, LabelledField, of_one_class
 from graphuq.spectrum import ProductBasis
 
@@ -107,9 +104,3 @@ def slices(n: int, size: int) -> Iterator[slice]:
     bounds = np.linspace(0, n, -(-n // max(64, size)) + 1).astype(int)
     for begin, end in pairwise(bounds):
         yield slice(int(begin), int(end))
-
-
-def side_by_side(work: Callable[[slice], None], parts: Iterable[slice]) -> None:
-    """Work on parts, one thread a core; what it calls holds no lock for long."""
-    with one_core(), ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(work, parts))

@@ -11,6 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.arrays import side_by_side
 from graphuq.field import ClassField
 from graphuq.inference import Gaussian, Point
 from graphuq.inference.draws import Draws
@@ -22,7 +23,6 @@ from graphuq.summaries.base import (
     Rows,
     apart_from,
     law_of,
-    side_by_side,
     slices,
 )
 
