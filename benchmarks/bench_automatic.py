@@ -86,7 +86,7 @@ def samplers(posterior, chosen):
         projected = posterior.dimension < n_labels or posterior.spectrum.tail is None
         found["about EP"] = gq.inference.Hamiltonian(reference=EP if projected else None)
     if not any(type(own) is type(chosen) for own in found.values()):
-        found["chosen"] = chosen
+        found["the chosen"] = chosen
     return found
 
 

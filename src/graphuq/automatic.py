@@ -58,20 +58,21 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
 
     `Independence`, where nine in ten of the Gaussian's draws would be accepted as draws of the
-    posterior; `SequentialIndependence`, where that many of its draws would, or half of them of a
-    likelihood of two levels. Else a probit of up to 1,000 labels gets `ExactHamiltonian`; others
-    `Independence` from 55 in a hundred on. A likelihood of two levels gets `ExactHamiltonian`, or
-    `ReflectiveHamiltonian` about the Gaussian where that would meet more walls a trajectory than
-    there are labels; from 2,000 labels on `TemperedHamiltonian`, if expectation propagation found
-    no fixed point, so much do they contradict each other, and all may be wrong. One with a gradient
-    gets `Hamiltonian`, about expectation propagation where that settles and the field allows; other
-    likelihoods than a probit get `EllipticalSlice` where that Gaussian is far off (its log ratio to
-    the posterior varies by more than 15). Without gradient or levels, `EllipticalSlice`. A
-    likelihood that speaks of every node may have many modes, and gets `ParallelTempering`. A random
-    series with a probit gets `ReversibleJump`; other hyperparameters are learnt by
-    `MetropolisWithinGibbs`: along the gradient together with the field where there is one, else in
-    turn with exact Hamiltonian moves. Several classes are moved about expectation propagation up to
-    1,000 white coordinates, where its covariance costs more than it saves.
+    posterior; `SequentialIndependence`, where half of its draws would of a likelihood of two
+    levels, and nine in ten of a probit, if 55 in a hundred of the Gaussian's would, too. Else a
+    probit of up to 1,000 labels gets `ExactHamiltonian`; other likelihoods `Independence` from 55
+    in a hundred on. A likelihood of two levels gets `ExactHamiltonian`, or `ReflectiveHamiltonian`
+    about the Gaussian where that would meet more walls a trajectory than there are labels; from
+    2,000 labels on `TemperedHamiltonian`, if expectation propagation found no fixed point, so much
+    do they contradict each other, and all may be wrong. One with a gradient gets `Hamiltonian`,
+    about expectation propagation where that settles and the field allows; other likelihoods than a
+    probit get `EllipticalSlice` where that Gaussian is far off (its log ratio to the posterior
+    varies by more than 15). Without gradient or levels, `EllipticalSlice`. A likelihood that speaks
+    of every node may have many modes, and gets `ParallelTempering`. A random series with a probit
+    gets `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`: along the
+    gradient together with the field where there is one, else in turn with exact Hamiltonian moves.
+    Several classes are moved about expectation propagation up to 1,000 white coordinates, where its
+    covariance costs more than it saves.
     `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
@@ -91,13 +92,14 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     between_walls = between_walls and n_labels <= NOISY_WALLS
     if share is not None and share >= NEARLY_ALL:
         return Independence(reference=about)
-    if gaussian is not None and _by_label(posterior, gaussian) >= (
-        NEARLY_ALL if between_walls else LEAST_BY_LABEL
-    ):
-        return SequentialIndependence(reference=about)
+    close = share is not None and share >= LEAST_ACCEPTANCE
+    if gaussian is not None and (close or likelihood.step):
+        least = NEARLY_ALL if between_walls else LEAST_BY_LABEL
+        if _by_label(posterior, gaussian) >= least:
+            return SequentialIndependence(reference=about)
     if between_walls:
         return ExactHamiltonian()
-    if share is not None and share >= LEAST_ACCEPTANCE:
+    if close:
         return Independence(reference=about)
     if likelihood.step:
         rugged = n_labels >= WALLS and gaussian is None
