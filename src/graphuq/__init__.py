@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from graphuq.result import Result
     from graphuq.run import infer
     from graphuq.search import EvidenceSearch
+    from graphuq.simulated_evidence import SimulatedEvidence, simulate_evidence
     from graphuq.spectrum import (
         Laplacian,
         Spectrum,
@@ -65,6 +66,8 @@ _MODULE_OF = {
     "Result": "result",
     "load": "loading",
     "EvidenceSearch": "search",
+    "SimulatedEvidence": "simulated_evidence",
+    "simulate_evidence": "simulated_evidence",
     "Laplacian": "spectrum",
     "Spectrum": "spectrum",
     "fiedler_signs": "spectrum",
@@ -94,6 +97,7 @@ __all__ = [
     "LogUniform",
     "Posterior",
     "Result",
+    "SimulatedEvidence",
     "Spectrum",
     "Uniform",
     "datasets",
@@ -112,6 +116,7 @@ __all__ = [
     "plots",
     "priors",
     "scores",
+    "simulate_evidence",
     "track",
     "write_report",
 ]

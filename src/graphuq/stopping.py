@@ -21,7 +21,7 @@ from graphuq.posterior import Posterior
 from graphuq.summaries import label_errors
 
 MCSE_NODES, FIRST_DRAWS, WORST_NODES = 2_000, 1_000, 200
-FUNCTIONALS = 8  # judged at once
+FUNCTIONALS = 8  # judged first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,10 +59,10 @@ class Converged:
         """Reason to stop, or None."""
         if self.label_mcse is not None and self._error(posterior, draws) > self.label_mcse:
             return None
-        # A few functionals after the others: the first that has not converged settles it.
+        # A few functionals before the others: one that has not converged settles it.
         functionals = list(sketch(posterior, draws).items())
-        for begin in range(0, len(functionals), FUNCTIONALS):
-            table = convergence_table(dict(functionals[begin : begin + FUNCTIONALS]))
+        for part in (functionals[:FUNCTIONALS], functionals[FUNCTIONALS:]):
+            table = convergence_table(dict(part))
             rhat, *sizes = worst(table)
             if table and not (rhat < self.rhat and min(sizes) >= self.ess):
                 return None
