@@ -14,7 +14,8 @@ means of unlabelled nodes; where its error ends above or below 0.01, sampling ti
 square of the ratio. So is that of the literal chain (NumPy, N dimensions, the step size that pCN's
 warm-up finds, started in equilibrium and so without any warm-up). NUTS sees no gradient of a step
 likelihood; it is run there all the same. An effective sample is Var(X) / error² at 50 unlabelled
-nodes, over all the time spent. Compilation is part of the time; graphuq is run twice to tell it.
+nodes, over all the time spent. Compilation is part of the time, imports of libraries are not, of
+either; graphuq is run twice to tell what compilation takes.
 """
 
 import argparse
@@ -24,10 +25,12 @@ import warnings
 
 import jax
 import jax.numpy as jnp
+import numba  # noqa: F401  graphuq imports it where it is first needed
 import numpy as np
 from scipy.special import log_ndtr
 
 import graphuq as gq
+import graphuq.run
 from bench_pcn import DATA, effective_samples
 from graphuq.arrays import with_dtype
 from graphuq.diagnostics import rows_of
