@@ -113,8 +113,8 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         return Hamiltonian() if likelihood.smooth else EllipticalSlice()
     if not likelihood.smooth:
         return EllipticalSlice(reference=about)
-    logs_alike = likelihood.several or isinstance(likelihood, Probit)
-    if logs_alike or _spread(posterior, gaussian) <= FAR:
+    light_tailed = likelihood.several or isinstance(likelihood, Probit)
+    if light_tailed or _spread(posterior, gaussian) <= FAR:
         return Hamiltonian(reference=about)
     return EllipticalSlice(reference=about)
 
