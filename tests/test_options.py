@@ -31,7 +31,7 @@ def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
         (build(gq.likelihoods.Probit(0.3), 4, n_labelled=8), "SequentialIndependence", True),
         (build(gq.likelihoods.Probit(0.1), 24, n_labelled=8), "ExactHamiltonian", False),
         (build(gq.likelihoods.Probit(0.1), 4, 0.8, n_labelled=8), "ExactHamiltonian", False),
-        (build(gq.likelihoods.Probit(0.02), 3, n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.Probit(0.02), 6, n_labelled=8), "ExactHamiltonian", False),
         (build(gq.likelihoods.Logistic(), n_labelled=8), "Independence", True),
     ],
     ids=["steps", "atomic", "few modes", "close", "near", "off", "tail", "far", "logistic"],

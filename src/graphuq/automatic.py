@@ -30,7 +30,7 @@ WALLS_A_LABEL = 1.0  # met in a trajectory of the prior's, from which one in rou
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 NEARLY_ALL = 0.9  # of independent proposals accepted: nothing else can do better
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
-LEAST_BY_LABEL = 0.5  # of those made label by label, where walls are to be crossed
+LEAST_BY_LABEL = 0.5  # of those made label by label
 TRIALS = 400  # of them, to tell
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
 DENSE_TOLERANCE = 1e-4  # of several classes, in deviations: a sweep is dear
@@ -58,18 +58,18 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
 
     `Independence`, where nine in ten of the Gaussian's draws would be accepted as draws of the
-    posterior; `SequentialIndependence`, where half of its draws would of a likelihood of two
-    levels, and nine in ten of a probit, if 55 in a hundred of the Gaussian's would, too. Else a
-    probit of up to 1,000 labels gets `ExactHamiltonian`; other likelihoods `Independence` from 55
-    in a hundred on. A likelihood of two levels gets `ExactHamiltonian`, or `ReflectiveHamiltonian`
-    about the Gaussian where that would meet more walls a trajectory than there are labels; from
-    2,000 labels on `TemperedHamiltonian`, if expectation propagation found no fixed point, so much
-    do they contradict each other, and all may be wrong. One with a gradient gets `Hamiltonian`,
-    about expectation propagation where that settles and the field allows; other likelihoods than a
-    probit get `EllipticalSlice` where that Gaussian is far off (its log ratio to the posterior
-    varies by more than 15). Without gradient or levels, `EllipticalSlice`. A likelihood that speaks
-    of every node may have many modes, and gets `ParallelTempering`. A random series with a probit
-    gets `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`: along the
+    posterior; `SequentialIndependence`, where half of its draws would, of a likelihood of two
+    levels, or of a probit if 55 in a hundred of the Gaussian's would, too. Else a probit of up to
+    1,000 labels gets `ExactHamiltonian`; other likelihoods `Independence` from 55 in a hundred on.
+    A likelihood of two levels gets `ExactHamiltonian`, or `ReflectiveHamiltonian` about the
+    Gaussian where that would meet more walls a trajectory than there are labels; from 2,000 labels
+    on `TemperedHamiltonian`, if expectation propagation found no fixed point, so much do they
+    contradict each other, and all may be wrong. One with a gradient gets `Hamiltonian`, about
+    expectation propagation where that settles and the field allows; other likelihoods than a probit
+    get `EllipticalSlice` where that Gaussian is far off (its log ratio to the posterior varies by
+    more than 15). Without gradient or levels, `EllipticalSlice`. A likelihood that speaks of every
+    node may have many modes, and gets `ParallelTempering`. A random series with a probit gets
+    `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`: along the
     gradient together with the field where there is one, else in turn with exact Hamiltonian moves.
     Several classes are moved about expectation propagation up to 1,000 white coordinates, where its
     covariance costs more than it saves.
@@ -93,10 +93,11 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     if share is not None and share >= NEARLY_ALL:
         return Independence(reference=about)
     close = share is not None and share >= LEAST_ACCEPTANCE
+    share_by_label = 0.0
     if gaussian is not None and (close or likelihood.step):
-        least = NEARLY_ALL if between_walls else LEAST_BY_LABEL
-        if _by_label(posterior, gaussian) >= least:
-            return SequentialIndependence(reference=about)
+        share_by_label = _by_label(posterior, gaussian)
+    if share_by_label >= LEAST_BY_LABEL:
+        return SequentialIndependence(reference=about)
     if between_walls:
         return ExactHamiltonian()
     if close:
