@@ -64,6 +64,14 @@ def test_many_labels_without_fixed_point_are_tempered(posterior, kernel, monkeyp
     assert type(automatic_sampler(posterior, None)).__name__ == "ExactHamiltonian"
 
 
+def test_a_handful_of_labels_needs_no_looking_ahead():
+    """Proposals of bounded weight, where enough of them pass."""
+    for n_labelled, ahead in ((4, False), (8, True)):
+        posterior = build(gq.likelihoods.LevelSet(0.5), n_labelled=n_labelled)
+        gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
+        assert automatic_sampler(posterior, gaussian).looks_ahead == ahead
+
+
 def test_probit_of_many_labels_is_moved_about_the_gaussian(monkeypatch):
     """Walls of so many labels, each with noise of its own, are met too often."""
     posterior = build(gq.likelihoods.Probit(0.02), 6, n_labelled=8)

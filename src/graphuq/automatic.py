@@ -30,7 +30,7 @@ WALLS_A_LABEL = 1.0  # met in a trajectory of the prior's, from which one in rou
 MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 NEARLY_ALL = 0.9  # of independent proposals accepted: nothing else can do better
 LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
-LEAST_BY_LABEL = 0.5  # of those made label by label
+LEAST_BY_LABEL, LEAST_BOUNDED = 0.5, 0.7  # made label by label, looking ahead or not
 TRIALS = 400  # of them, to tell
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
 DENSE_TOLERANCE = 1e-4  # of several classes, in deviations: a sweep is dear
@@ -59,20 +59,20 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
 
     `Independence`, where nine in ten of the Gaussian's draws would be accepted as draws of the
     posterior; `SequentialIndependence`, where half of its draws would, of a likelihood of two
-    levels, or of a probit if 55 in a hundred of the Gaussian's would, too. Else a probit of up to
-    1,000 labels gets `ExactHamiltonian`; other likelihoods `Independence` from 55 in a hundred on.
-    A likelihood of two levels gets `ExactHamiltonian`, or `ReflectiveHamiltonian` about the
-    Gaussian where that would meet more walls a trajectory than there are labels; from 2,000 labels
-    on `TemperedHamiltonian`, if expectation propagation found no fixed point, so much do they
-    contradict each other, and all may be wrong. One with a gradient gets `Hamiltonian`, about
-    expectation propagation where that settles and the field allows; other likelihoods than a probit
-    get `EllipticalSlice` where that Gaussian is far off (its log ratio to the posterior varies by
-    more than 15). Without gradient or levels, `EllipticalSlice`. A likelihood that speaks of every
-    node may have many modes, and gets `ParallelTempering`. A random series with a probit gets
-    `ReversibleJump`; other hyperparameters are learnt by `MetropolisWithinGibbs`: along the
-    gradient together with the field where there is one, else in turn with exact Hamiltonian moves.
-    Several classes are moved about expectation propagation up to 1,000 white coordinates, where its
-    covariance costs more than it saves.
+    levels, or of a probit if 55 in a hundred of the Gaussian's would, too (without looking ahead
+    where seven in ten of those would). Else a probit of up to 1,000 labels gets `ExactHamiltonian`;
+    other likelihoods `Independence` from 55 in a hundred on. A likelihood of two levels gets
+    `ExactHamiltonian`, or `ReflectiveHamiltonian` about the Gaussian where that would meet more
+    walls a trajectory than there are labels; from 2,000 labels on `TemperedHamiltonian`, if
+    expectation propagation found no fixed point, so much do they contradict each other, and all may
+    be wrong. One with a gradient gets `Hamiltonian`, about expectation propagation where that
+    settles and the field allows; other likelihoods than a probit get `EllipticalSlice` where that
+    Gaussian is far off (its log ratio to the posterior varies by more than 15). Without gradient or
+    levels, `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
+    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other hyperparameters
+    are learnt by `MetropolisWithinGibbs`: along the gradient together with the field where there is
+    one, else in turn with exact Hamiltonian moves. Several classes are moved about expectation
+    propagation up to 1,000 white coordinates, where its covariance costs more than it saves.
     `docs/measurements.md` has the figures.
     """
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
@@ -93,11 +93,10 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     if share is not None and share >= NEARLY_ALL:
         return Independence(reference=about)
     close = share is not None and share >= LEAST_ACCEPTANCE
-    share_by_label = 0.0
     if gaussian is not None and (close or likelihood.step):
-        share_by_label = _by_label(posterior, gaussian)
-    if share_by_label >= LEAST_BY_LABEL:
-        return SequentialIndependence(reference=about)
+        by_label = _by_label(posterior, gaussian)
+        if by_label is not None:
+            return by_label
     if between_walls:
         return ExactHamiltonian()
     if close:
@@ -120,16 +119,23 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     return EllipticalSlice(reference=about)
 
 
-def _by_label(posterior: Posterior, gaussian: Gaussian) -> float:
-    """Share of proposals made label by label that would be accepted; 0 where none can be made."""
-    target, sampler = posterior.plain_target, SequentialIndependence()
+def _by_label(posterior: Posterior, gaussian: Gaussian) -> Sampler | None:
+    """`SequentialIndependence` where enough of its proposals would be accepted, else None.
+
+    Without looking ahead, where that is enough: then weights are bounded.
+    """
+    target, about = posterior.plain_target, ExpectationPropagation()
     n_labels = len(posterior.labels)
-    if n_labels > NOISY_WALLS or gaussian.sites is None or sampler.refusal(target) is not None:
-        return 0.0
-    try:
-        return sampler.expected_acceptance(target, gaussian, TRIALS)
-    except IncompatibleParts:
-        return 0.0
+    if n_labels > NOISY_WALLS or SequentialIndependence.refusal(target) is not None:
+        return None
+    for looks_ahead, least in ((False, LEAST_BOUNDED), (True, LEAST_BY_LABEL)):
+        sampler = SequentialIndependence(looks_ahead=looks_ahead, reference=about)
+        try:
+            if sampler.expected_acceptance(target, gaussian, TRIALS) >= least:
+                return sampler
+        except IncompatibleParts:
+            return None
+    return None
 
 
 def usual_chains(posterior: Posterior, method: Sampler) -> int:

@@ -123,6 +123,26 @@ def test_wrong_sites_cost_acceptance_and_no_more():
     assert abs(weights.mean() - right.mean()) < 4 * error
 
 
+@pytest.mark.parametrize("name", ["probit", *LEVELS])
+def test_without_looking_ahead_weights_are_bounded(name):
+    """By 1, the largest likelihood; the reference is a control variate, and does not move them."""
+    likelihood = gq.likelihoods.Probit(0.5) if name == "probit" else LEVELS[name][0]
+    target, few = build(likelihood).target, 10_000
+    bounded = gq.inference.SequentialIndependence(looks_ahead=False, reference=EP)
+    found, plain = (
+        sampler.proposals(target, gaussian, "float64", few)(np.random.default_rng(0), 1000)
+        for sampler, gaussian in ((bounded, EP.fit(target)), (SAMPLER, None))
+    )
+    np.testing.assert_array_equal(found.log_weight, plain.log_weight)
+    assert found.log_weight.max() <= 1e-12
+    assert np.ptp(found.log_ratio) > 0
+    assert np.ptp(plain.log_ratio) == 0
+    ahead = SAMPLER.proposals(target, EP.fit(target), "float64", few)
+    assert np.exp(ahead(np.random.default_rng(0), 1000).log_weight).std() < (
+        0.5 * np.exp(found.log_weight).std()
+    )
+
+
 class Unweighted(gq.inference.SequentialIndependence):
     """Negative control: takes proposals as they come."""
 

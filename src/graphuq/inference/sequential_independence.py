@@ -43,14 +43,19 @@ class SequentialIndependence(IndependenceSampler):
     however small the noise, walls or not. Without a reference nothing is looked ahead to.
 
     Of a probit, whose noise is sampled with the field; and of step likelihoods of no more labels
-    than eigenpairs, or with a tail. The weights of proposals have no bound, but light tails
-    (docs/measurements.md): acceptance and R-hat tell where they are not.
+    than eigenpairs, or with a tail. Weights of proposals that look ahead have no bound, but mostly
+    light tails (docs/theory.md): acceptance and R-hat tell where they are not.
 
     Parameters
     ----------
+    looks_ahead : bool, default True
+        Whether to go by the reference's sites. Without, weights are bounded, by one over the
+        evidence, so that no chain sticks far off (Tierney 1994, corollary 4), and worth having with
+        a handful of labels; the reference is then a control variate alone.
     reference : ExpectationPropagation, optional
     """
 
+    looks_ahead: bool = True
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
@@ -80,13 +85,14 @@ class SequentialIndependence(IndependenceSampler):
             determine each other.
         """
         refusal = self.refusal(target)
-        if refusal is None and gaussian is not None and gaussian.sites is None:
+        sites = gaussian.sites if gaussian is not None and self.looks_ahead else None
+        if refusal is None and gaussian is not None and self.looks_ahead and sites is None:
             refusal = f"needs the sites of expectation propagation, and {self.reference} has none"
         if refusal is not None:
             raise IncompatibleParts(f"SequentialIndependence {refusal}; use another sampler")
         from graphuq.inference.label_by_label import drawn
 
-        plan = _plan(target, None if gaussian is None else gaussian.sites)
+        plan = _plan(target, sites)
         refers = gaussian is not None and len(gaussian.seen_mean) == target.dimension
         root = np.linalg.cholesky(gaussian.seen_covariance) if gaussian and refers else None
 
