@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference import covariance, orthant, probit_label_mean, step_label_mean
 from scipy.special import log_ndtr
-from scipy.stats import kstest, truncnorm
+from scipy.stats import kstest, multivariate_normal, truncnorm
 
 import graphuq as gq
 from conftest import random_adjacency
@@ -141,6 +141,23 @@ def test_without_looking_ahead_weights_are_bounded(name):
     assert np.exp(ahead(np.random.default_rng(0), 1000).log_weight).std() < (
         0.5 * np.exp(found.log_weight).std()
     )
+
+
+@pytest.mark.parametrize("looks_ahead", [True, False])
+@pytest.mark.parametrize("name", ["probit", "atomic"])
+def test_the_ratio_to_the_reference(name, looks_ahead):
+    """Of the posterior's density, which a control variate needs, by formula at the draws."""
+    likelihood = gq.likelihoods.Probit(0.5) if name == "probit" else LEVELS[name][0]
+    target = build(likelihood).target
+    gaussian, n = EP.fit(target), target.dimension
+    sampler = gq.inference.SequentialIndependence(looks_ahead=looks_ahead, reference=EP)
+    found = sampler.proposals(target, gaussian, "float64", 10_000)(np.random.default_rng(0), 50)
+    u = found.white @ np.asarray(target.field.factor).T
+    values = np.asarray(likelihood.log_prob(u.ravel(), np.tile(LABELS, 50).astype(float)))
+    prior = multivariate_normal(np.zeros(n), np.eye(n)).logpdf(found.white)
+    reference = multivariate_normal(gaussian.seen_mean, gaussian.seen_covariance)
+    ratio = values.reshape(50, -1).sum(axis=1) + prior - reference.logpdf(found.white)
+    np.testing.assert_allclose(found.log_ratio, ratio, atol=1e-6)
 
 
 class Unweighted(gq.inference.SequentialIndependence):

@@ -39,8 +39,8 @@ def drawn(law: Conditionals, rng: np.random.Generator, n: int) -> tuple[Any, Any
     z : numpy.ndarray, shape (n, J)
         Whitened values.
     log_likelihood, log_weight : numpy.ndarray, shape (n,)
-        Of the labels; and what is to be added to it and to the prior's log density for that of
-        the draws, up to a constant.
+        Of the labels at these values; and the posterior's log density over the draws', up to a
+        constant.
     """
     z, values, weights = np.empty((n, len(law.labels))), np.empty(n), np.empty(n)
     bounds = np.linspace(0, n, PARTS + 1).astype(int).tolist()
