@@ -22,7 +22,7 @@ import warnings
 import numpy as np
 
 import graphuq as gq
-from graphuq.automatic import automatic_sampler, first_answer
+from graphuq.run.choose_sampler import automatic_sampler, first_answer
 from peers import DATA, RESULTS
 
 EP = gq.inference.ExpectationPropagation()

@@ -29,7 +29,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.semi_supervised import LabelSpreading
 
 import graphuq as gq
-from graphuq.evidence import maximize_evidence
+from graphuq.evidence.maximize import maximize_evidence
 from peers import DATA, RESULTS
 
 METHODS = [

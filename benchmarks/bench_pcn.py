@@ -102,7 +102,7 @@ def literal_pcn(posterior, u, step_size, seconds, nodes, rng):
 
 def effective_samples(values, variance):
     """Var(X) / error² of the mean, of chains (C, S, nodes)."""
-    from graphuq.diagnostics import import_arviz
+    from graphuq.results.diagnostics import import_arviz
 
     arviz = import_arviz()
     out = []
@@ -120,7 +120,7 @@ def run_graphuq(posterior, precision, seconds, nodes, output):
 
     from graphuq.inference import PCN
     from graphuq.inference.chains import run_chains
-    from graphuq.summaries import Rows, conditional_moments
+    from graphuq.results.summaries import Rows, conditional_moments
 
     options = {"n_chains": 32, "thin": 20, "n_warmup": 2000, "precision": precision}
     first = run_chains(posterior.target, PCN(), n_samples=50, seed=0, **options)

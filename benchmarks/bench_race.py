@@ -30,14 +30,14 @@ import numpy as np
 from scipy.special import log_ndtr
 
 import graphuq as gq
-import graphuq.run
+import graphuq.run.infer
 from bench_pcn import DATA, effective_samples
-from graphuq.arrays import with_dtype
-from graphuq.diagnostics import rows_of
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import Draws
-from graphuq.stopping import Converged
-from graphuq.summaries import conditional_moments, summarize
+from graphuq.results.diagnostics import rows_of
+from graphuq.results.summaries import conditional_moments, summarize
+from graphuq.run.stopping import Converged
+from graphuq.utils.arrays import with_dtype
 from peers import RESULTS
 
 TARGET = 0.01

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 
 import graphuq as gq
-from graphuq.graph_evidence import GraphEvidence
+from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import TanhWeights
 from graphuq.graphs.neighbors import all_distances
 from graphuq.graphs.pairs import AllPairs

@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import graphuq as gq
-from graphuq.graphs import inverted_lists
+from graphuq.graphs import neighbors_faiss
 from peers import DATA, RESULTS, first_label_means
 
 TOLERANCES = [0.3, 0.1, 0.03, 1e-2, 3e-3, 1e-3, 1e-4, 1e-5]
@@ -35,7 +35,7 @@ def label_means(graph, classes, n_pairs=150, tolerance=1e-9):
 
 def with_recall(features, recall):
     """A graph whose neighbours are found to about this recall; lists are searched one by one."""
-    inverted_lists.LEAST_RECALL, inverted_lists.FIRST_PROBES = recall, 1
+    neighbors_faiss.LEAST_RECALL, neighbors_faiss.FIRST_PROBES = recall, 1
     return gq.graphs.knn_graph(features, 15, gq.graphs.SelfTuning(4.0), search="approximate")
 
 

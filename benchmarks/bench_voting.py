@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from graphuq.cli.app import run
-from graphuq.result import load
+from graphuq.results.loading import load
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("GRAPHUQ_DATA", ROOT.parent / "shared" / "data"))

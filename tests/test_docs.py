@@ -7,10 +7,10 @@ import numpy as np
 from scipy.stats import norm
 
 import graphuq as gq
-from graphuq.field import LowRankField
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
-from graphuq.target import Target
+from graphuq.posterior.field import LowRankField
+from graphuq.posterior.target import Target
 
 
 class Logistic(Likelihood):

@@ -16,11 +16,9 @@ if TYPE_CHECKING:
         priors,
         scores,
     )
-    from graphuq.classifier import GraphClassifier
-    from graphuq.errors import GraphuqError, GraphuqWarning
-    from graphuq.evidence import EvidenceMaximum, maximize_evidence
-    from graphuq.growing import growing_posterior
-    from graphuq.hyperparameters import (
+    from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.search import EvidenceSearch
+    from graphuq.distributions import (
         DiscreteUniform,
         Distribution,
         Gamma,
@@ -28,13 +26,17 @@ if TYPE_CHECKING:
         LogUniform,
         Uniform,
     )
-    from graphuq.loading import load
-    from graphuq.posterior import Posterior
+    from graphuq.errors import GraphuqError, GraphuqWarning
+    from graphuq.evidence.importance_sampling import SimulatedEvidence, simulate_evidence
+    from graphuq.evidence.maximize import EvidenceMaximum, maximize_evidence
+    from graphuq.posterior.posterior import Posterior
     from graphuq.report import write_report
-    from graphuq.result import Result
-    from graphuq.run import infer
-    from graphuq.search import EvidenceSearch
-    from graphuq.simulated_evidence import SimulatedEvidence, simulate_evidence
+    from graphuq.results.loading import load
+    from graphuq.results.result import Result
+    from graphuq.run.growing import growing_posterior
+    from graphuq.run.infer import infer
+    from graphuq.run.stopping import Converged, CumulativeMean
+    from graphuq.run.tracking import track
     from graphuq.spectrum import (
         Laplacian,
         Spectrum,
@@ -44,30 +46,28 @@ if TYPE_CHECKING:
         load_spectrum,
         nystrom_spectrum,
     )
-    from graphuq.stopping import Converged, CumulativeMean
-    from graphuq.tracking import track
 
 _MODULE_OF = {
-    "GraphClassifier": "classifier",
+    "GraphClassifier": "classifier.classifier",
     "GraphuqError": "errors",
     "GraphuqWarning": "errors",
-    "EvidenceMaximum": "evidence",
-    "maximize_evidence": "evidence",
-    "growing_posterior": "growing",
-    "DiscreteUniform": "hyperparameters",
-    "Distribution": "hyperparameters",
-    "Gamma": "hyperparameters",
-    "LogNormal": "hyperparameters",
-    "LogUniform": "hyperparameters",
-    "Uniform": "hyperparameters",
-    "infer": "run",
-    "Posterior": "posterior",
+    "EvidenceMaximum": "evidence.maximize",
+    "maximize_evidence": "evidence.maximize",
+    "growing_posterior": "run.growing",
+    "DiscreteUniform": "distributions",
+    "Distribution": "distributions",
+    "Gamma": "distributions",
+    "LogNormal": "distributions",
+    "LogUniform": "distributions",
+    "Uniform": "distributions",
+    "infer": "run.infer",
+    "Posterior": "posterior.posterior",
     "write_report": "report",
-    "Result": "result",
-    "load": "loading",
-    "EvidenceSearch": "search",
-    "SimulatedEvidence": "simulated_evidence",
-    "simulate_evidence": "simulated_evidence",
+    "Result": "results.result",
+    "load": "results.loading",
+    "EvidenceSearch": "classifier.search",
+    "SimulatedEvidence": "evidence.importance_sampling",
+    "simulate_evidence": "evidence.importance_sampling",
     "Laplacian": "spectrum",
     "Spectrum": "spectrum",
     "fiedler_signs": "spectrum",
@@ -75,9 +75,9 @@ _MODULE_OF = {
     "laplacian_spectrum": "spectrum",
     "load_spectrum": "spectrum",
     "nystrom_spectrum": "spectrum",
-    "Converged": "stopping",
-    "CumulativeMean": "stopping",
-    "track": "tracking",
+    "Converged": "run.stopping",
+    "CumulativeMean": "run.stopping",
+    "track": "run.tracking",
 }
 _MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors", "scores")
 

@@ -8,10 +8,10 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from graphuq.certainty import with_unseen
-from graphuq.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst
 from graphuq.errors import require
-from graphuq.result import Result
+from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst
+from graphuq.results.result import Result
+from graphuq.results.uncertainty import with_unseen
 from graphuq.scores import ReliabilityCurve
 from graphuq.spectrum import Spectrum
 

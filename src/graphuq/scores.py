@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from graphuq.certainty import certainty_order, class_probabilities
 from graphuq.errors import InvalidInput, require
+from graphuq.results.uncertainty import certainty_order, class_probabilities
 
 
 def accuracy(

@@ -17,7 +17,7 @@ from scipy import stats
 
 import graphuq as gq
 from graphuq.inference import Approximation
-from graphuq.summaries import Rows, conditional_moments, latent_draws
+from graphuq.results.summaries import Rows, conditional_moments, latent_draws
 
 N_NODES, N_EIGENPAIRS, N_RANKS = 20, 10, 19
 LABELLED = np.array([0, 4, 8, 12, 16])

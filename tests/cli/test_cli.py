@@ -235,7 +235,7 @@ def test_folder_that_cannot_be_written(csv, tmp_path, capsys):
 
 
 def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
-    from graphuq.classifier import GraphClassifier
+    from graphuq.classifier.classifier import GraphClassifier
     from graphuq.cli import fitting as module
 
     def full(*_, **__):
@@ -399,7 +399,7 @@ def test_diagnostics_load_where_no_cache_can_be_written(tmp_path):
     import subprocess
 
     (tmp_path / "file").write_text("")
-    code = "from graphuq.diagnostics import import_arviz; import_arviz()"
+    code = "from graphuq.results.diagnostics import import_arviz; import_arviz()"
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "file" / "cache")}
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=environment, check=True)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 LIMIT = 400
 EXCUSES = {
     # The scikit-learn contract wants one class; most of it is docstring and parameters.
-    "src/graphuq/classifier.py": 450,
+    "src/graphuq/classifier/classifier.py": 450,
 }
 
 root = Path(__file__).parents[2]

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.field import LowRankField
 from graphuq.inference import Sampler
 from graphuq.inference.base import Gaussian, Info, Kernel, State, metropolis
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
-from graphuq.target import Target, refer
+from graphuq.posterior.field import LowRankField
+from graphuq.posterior.target import Target, refer
+from graphuq.utils.arrays import with_dtype
 
 ALL_KERNELS = [
     gq.inference.PCN(0.6),
@@ -212,8 +212,8 @@ def test_step(kernel):
 )
 def test_step_without_scalar_products_at_hand(kernel, monkeypatch):
     """Rows of F Fᵀ are computed on the way; 51, so that it is compiled anew."""
-    monkeypatch.setattr("graphuq.inference.flights.GRAM_LABELS", 0)
-    monkeypatch.setattr("graphuq.inference.exact_hamiltonian.GRAM_LABELS", 0)
+    monkeypatch.setattr("graphuq.inference.exact_hamiltonian.trajectories.GRAM_LABELS", 0)
+    monkeypatch.setattr("graphuq.inference.exact_hamiltonian.sampler.GRAM_LABELS", 0)
     assert holds_for_step(kernel)
 
 

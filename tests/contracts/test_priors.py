@@ -11,9 +11,9 @@ from scipy import sparse
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.priors import Prior
+from graphuq.utils.arrays import with_dtype
 
 ALL_PRIORS = [
     gq.priors.InverseLaplacian(),

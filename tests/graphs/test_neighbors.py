@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 import graphuq as gq
 from graphuq.errors import InvalidInput
-from graphuq.graphs import all_pairs, inverted_lists, neighbors
+from graphuq.graphs import neighbors, neighbors_faiss, neighbors_jax
 from graphuq.graphs.neighbors import nearest_neighbors
 
 RNG = np.random.default_rng(0)
@@ -65,8 +65,8 @@ def test_rows_alone_in_their_lists_have_neighbours(monkeypatch):
     """Far from all others, in lists of fewer rows than neighbours are asked for."""
     features = RNG.normal(size=(6000, 12))
     features[:40] += 1000 * RNG.normal(size=(40, 12))
-    monkeypatch.setattr(inverted_lists, "FIRST_PROBES", 1)
-    monkeypatch.setattr(inverted_lists, "LEAST_RECALL", 0.3)
+    monkeypatch.setattr(neighbors_faiss, "FIRST_PROBES", 1)
+    monkeypatch.setattr(neighbors_faiss, "LEAST_RECALL", 0.3)
     near = nearest_neighbors(features, 9, "euclidean", search="approximate")
     assert near.indices.min() >= 0
     expected = true_distances(features, features.copy(), "euclidean", 10)[:40, 1:]
@@ -101,8 +101,8 @@ def test_rows_of_the_graph_are_found_again(kind):
 def test_neighbours_by_matrix_products(monkeypatch, metric):
     """What an accelerator does, here on the processor: in several blocks, both ways."""
     monkeypatch.setattr(neighbors, "accelerated", lambda: True)
-    monkeypatch.setattr(all_pairs, "ROWS", 1000)
-    monkeypatch.setattr(all_pairs, "BLOCK_ELEMENTS", 1_500_000)
+    monkeypatch.setattr(neighbors_jax, "ROWS", 1000)
+    monkeypatch.setattr(neighbors_jax, "BLOCK_ELEMENTS", 1_500_000)
     features = RNG.normal(size=(4200, 12)) + 30
     phases = []
     near = nearest_neighbors(features, 7, metric, progress=lambda *seen: phases.append(seen[1:3]))

@@ -13,10 +13,10 @@ from scipy.stats import norm
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.criteria import GivenField, Observed, SeriesField
 from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.evidence.criteria import GivenField, Observed, SeriesField
 from graphuq.inference import expectation_propagation as ep
-from graphuq.target import log_likelihoods
+from graphuq.posterior.target import log_likelihoods
 
 WEIGHTS = random_adjacency(24, seed=3)
 GRAPH = gq.graphs.from_adjacency(WEIGHTS)

@@ -9,12 +9,12 @@ from reference import covariance, probit_label_mean
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.arrays import with_dtype
-from graphuq.diagnostics import misses, rows_of
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.chains import run_chains
-from graphuq.summaries import summarize
-from graphuq.target import ReferredTarget, refer
+from graphuq.posterior.target import ReferredTarget, refer
+from graphuq.results.diagnostics import misses, rows_of
+from graphuq.results.summaries import summarize
+from graphuq.utils.arrays import with_dtype
 
 WEIGHTS = random_adjacency(24, seed=3)
 LABELLED, LABELS = [0, 3, 7, 12], [1, -1, 1, -1]

@@ -7,9 +7,9 @@ import pytest
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.arrays import with_dtype
-from graphuq.inference.flights import starts, walls_of
-from graphuq.target import START_NOISE
+from graphuq.inference.exact_hamiltonian.trajectories import starts, walls_of
+from graphuq.posterior.target import START_NOISE
+from graphuq.utils.arrays import with_dtype
 
 N_STARTS = 4_000
 
@@ -65,7 +65,7 @@ def test_starts_are_possible(made):
 
 
 def test_labels_that_nothing_fits_are_left_wrong(monkeypatch):
-    monkeypatch.setattr("graphuq.inference.flights.MAX_REFLECTIONS", 50)
+    monkeypatch.setattr("graphuq.inference.exact_hamiltonian.trajectories.MAX_REFLECTIONS", 50)
     target = build(gq.likelihoods.NoiseFree(), None, n_labels=20).target  # of 8 modes
     rngs = [np.random.default_rng(c) for c in range(3)]
     white, value = starts(walls_of(target, np.float64), rngs)

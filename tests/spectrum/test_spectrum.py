@@ -7,9 +7,9 @@ from scipy import sparse
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
-from graphuq.spectrum import device_operator, lanczos
+from graphuq.spectrum import block_operator_gpu, lanczos
+from graphuq.spectrum.chebyshev import Window
 from graphuq.spectrum.laplacian import Laplacian
-from graphuq.spectrum.window import Window
 
 
 def matrix(weights, kind):
@@ -287,14 +287,14 @@ def test_order_of_nodes_makes_no_difference(kind, monkeypatch):
 @pytest.mark.parametrize("kind", ["symmetric", "unnormalized"])
 def test_an_accelerator_finds_the_same(kind, monkeypatch):
     """Its arithmetic, here on the processor; isolated nodes and rows of all lengths too."""
-    monkeypatch.setattr(device_operator, "accelerated", lambda: True)
+    monkeypatch.setattr(block_operator_gpu, "accelerated", lambda: True)
     hub = sparse.coo_array((np.ones(700), (np.zeros(700, int), np.arange(1, 701))), (1602, 1602))
     knn = sparse.block_diag([points_graph().weights, sparse.csr_array((2, 2))])
     with pytest.warns(DisconnectedGraphWarning):
         graph = gq.graphs.from_adjacency((knn + 0.01 * (hub + hub.T)).tocsr())
     laplacian = Laplacian(graph, kind)
-    operator = device_operator.operator_of(laplacian, np.float32)
-    assert isinstance(operator, device_operator.DeviceOperator)
+    operator = block_operator_gpu.operator_of(laplacian, np.float32)
+    assert isinstance(operator, block_operator_gpu.DeviceOperator)
     x, before = np.random.default_rng(0).normal(size=(2, 1602, 5)).astype(np.float32)
     expected = 0.5 * (laplacian @ x) - 2.0 * x - before
     error = np.abs(np.asarray(operator.step(x, 0.5, -2.0, before)) - expected)

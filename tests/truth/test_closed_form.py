@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.field import LowRankField
 from graphuq.inference.chains import run_chains
-from graphuq.target import Target
+from graphuq.posterior.field import LowRankField
+from graphuq.posterior.target import Target
 
 
 @pytest.mark.parametrize("noise_std", [0.2, 0.5, 2.0])

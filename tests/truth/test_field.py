@@ -7,8 +7,8 @@ from reference import covariance
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.field import NoisyField
-from graphuq.summaries import Rows, conditional_moments
+from graphuq.posterior.field import NoisyField
+from graphuq.results.summaries import Rows, conditional_moments
 
 N_NODES = 20
 CASES = [  # (ℓ, λ̄, J): every branch of the square root

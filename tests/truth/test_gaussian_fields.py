@@ -14,14 +14,14 @@ from scipy.special import expit, log_expit
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.automatic import automatic_sampler, first_answer
-from graphuq.diagnostics import rows_of
 from graphuq.errors import DisconnectedGraphWarning, IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation, Laplace
 from graphuq.likelihoods import Gaussian, Logistic
 from graphuq.priors import RegularizedLaplacian
+from graphuq.results.diagnostics import rows_of
+from graphuq.results.summaries import soft_label_mean, summarize
+from graphuq.run.choose_sampler import automatic_sampler, first_answer
 from graphuq.spectrum import precision
-from graphuq.summaries import soft_label_mean, summarize
 
 
 def covariance(weights, beta, sigma):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.criteria import judge
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.graph_evidence import GraphEvidence
+from graphuq.evidence.criteria import judge
+from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import GaussianWeights, SelfTuning, TanhWeights
 from graphuq.graphs.neighbors import all_distances, nearest_neighbors
 from graphuq.graphs.pairs import AllPairs, Pairs

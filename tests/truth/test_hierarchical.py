@@ -16,7 +16,6 @@ from scipy.special import expit, logsumexp
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import (
     PCN,
@@ -26,6 +25,7 @@ from graphuq.inference import (
     MetropolisWithinGibbs,
 )
 from graphuq.inference.base import State
+from graphuq.utils.arrays import with_dtype
 
 N_NODES, N_PAIRS = 14, 9
 WEIGHTS = random_adjacency(N_NODES, seed=4)
@@ -296,7 +296,7 @@ def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
 def test_a_tail_that_vanishes_leaves_signs(monkeypatch):
     """It is zero in single precision, in which averages of many nodes are taken."""
-    monkeypatch.setattr("graphuq.summaries.two_classes.MANY_ELEMENTS", 0)
+    monkeypatch.setattr("graphuq.results.summaries.binary.MANY_ELEMENTS", 0)
     prior = gq.priors.Matern(tau=0.05, alpha=gq.Uniform(150.0, 200.0))
     spectrum = with_tail(2).spectrum
     model = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(0.5), LABELLED, LABELS)

@@ -105,7 +105,7 @@ def test_wrong_noise_is_noticed():
 )
 def test_exact_hamiltonian(monkeypatch, likelihood, right, wrong, n_eigenpairs, tail, gram_labels):
     """Every field; with walls' scalar products at hand, and computed on the way."""
-    monkeypatch.setattr("graphuq.inference.flights.GRAM_LABELS", gram_labels)
+    monkeypatch.setattr("graphuq.inference.exact_hamiltonian.trajectories.GRAM_LABELS", gram_labels)
     graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail or False)
     prior = gq.priors.InverseLaplacian()

@@ -10,8 +10,9 @@ from scipy.special import ndtr
 
 import graphuq as gq
 from graphuq.errors import NotConvergedWarning
-from graphuq.inference import MetropolisWithinGibbs, ReversibleJump, moves, whitened_moves
-from graphuq.summaries.marginals import QUANTILE_DRAWS
+from graphuq.inference import MetropolisWithinGibbs, ReversibleJump
+from graphuq.inference.reversible_jump import gibbs, hmc
+from graphuq.results.summaries.marginals import QUANTILE_DRAWS
 
 N, RATE, EXPONENT = 20, 0.15, 1.0
 LABELLED, LABELS = np.array([2, 6, 13, 17]), np.array([1, 1, -1, 1])
@@ -137,7 +138,7 @@ def printed(statistics, prior):
 
 def test_the_printed_ratio_fails(monkeypatch):
     """Negative control."""
-    monkeypatch.setattr(moves, "log_gain", printed)
+    monkeypatch.setattr(gibbs, "log_gain", printed)
     expected, _ = truth()
     found, error, _ = estimate(series(), ReversibleJump("binomial", form="reduced", jump=False))
     assert (np.abs(found - expected) > 4 * error).any()
@@ -146,7 +147,7 @@ def test_the_printed_ratio_fails(monkeypatch):
 @pytest.mark.slow
 def test_a_jump_that_forgets_its_jacobian_fails(monkeypatch):
     """Negative control."""
-    monkeypatch.setattr(whitened_moves.Factor, "log_diagonal", np.zeros((1, 1)))
+    monkeypatch.setattr(hmc.Factor, "log_diagonal", np.zeros((1, 1)))
     expected, _ = truth()
     found, error, _ = estimate(series(), ReversibleJump(whitened=True))
     assert (np.abs(found - expected) > 4 * error).any()
@@ -155,7 +156,7 @@ def test_a_jump_that_forgets_its_jacobian_fails(monkeypatch):
 @pytest.mark.slow
 def test_a_diagonal_metric_does_too(monkeypatch):
     """As with many eigenpairs."""
-    monkeypatch.setattr(whitened_moves, "DEAR_FACTOR", 1)
+    monkeypatch.setattr(hmc, "DEAR_FACTOR", 1)
     expected, _ = truth()
     found, error, _ = estimate(series(), ReversibleJump(whitened=True))
     np.testing.assert_array_less(np.abs(found - expected), 4 * error)
@@ -191,24 +192,24 @@ def test_labels_drawn_in_turn_leave_the_prior(method):
 
 def test_labels_drawn_in_turn_find_the_printed_ratio(monkeypatch):
     """Its negative control."""
-    monkeypatch.setattr(moves, "log_gain", printed)
+    monkeypatch.setattr(gibbs, "log_gain", printed)
     assert not prior_is_left(ReversibleJump("binomial", form="plain", jump=False))
 
 
 def prior_is_left(method, n_chains=2000, n_steps=40):
     posterior = series()
     target, rng = posterior.series, np.random.default_rng(5)
-    chains = moves.Moves(
+    chains = gibbs.Moves(
         target, method.proposal, method.reach, method.form, method.interweave, method.jump
     )
-    whitened = whitened_moves.WhitenedMoves(target, chains.rows, chains.noisy_nodes)
+    whitened = hmc.WhitenedMoves(target, chains.rows, chains.noisy_nodes)
     tuning = whitened.start()._replace(scale=np.asarray(1.5), centre=rng.normal(size=N))
     _, _, p_k = quadrature()
     k = 1 + rng.choice(N, size=n_chains, p=p_k)
     c = SCALE.law.rvs(n_chains, random_state=rng)
     g = rng.normal(size=(N, n_chains)) / np.sqrt(c * target.precisions[:, None])
     g = np.where(np.arange(N)[:, None] < k, g, 0.0)
-    state = moves.State(g, k, c, chains.rows @ g)
+    state = gibbs.State(g, k, c, chains.rows @ g)
     for _ in range(n_steps):
         field = state.field[chains.noisy_nodes]
         chains.labels = np.where(rng.uniform(size=field.shape) < ndtr(field), 1.0, -1.0)

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import norm
 
 import graphuq as gq
-from graphuq import automatic
-from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import ReflectiveHamiltonian, exact_hamiltonian
 from graphuq.inference.chains import run_chains
-from graphuq.target import refer
+from graphuq.posterior.target import refer
+from graphuq.run import choose_sampler
+from graphuq.utils.arrays import with_dtype
 
 MODES = 3
 SAMPLER = ReflectiveHamiltonian(reference=gq.inference.ExpectationPropagation())
@@ -71,16 +71,16 @@ def test_label_means(likelihood):
 def test_it_is_chosen_where_the_priors_ellipses_meet_many_walls():
     posterior = build(gq.likelihoods.LevelSet(0.1))
     fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
-    assert type(automatic.automatic_sampler(posterior, fitted)) is ReflectiveHamiltonian
+    assert type(choose_sampler.automatic_sampler(posterior, fitted)) is ReflectiveHamiltonian
     draws = gq.infer(posterior, SAMPLER, n_samples=400).draws
     met = [
         walls_met(white, k, posterior)
         for k, white in enumerate(draws.white[:2, ::40].reshape(-1, MODES))
     ]
-    assert 0.5 < np.mean(met) / automatic._walls_met(posterior, fitted) < 2
+    assert 0.5 < np.mean(met) / choose_sampler._walls_met(posterior, fitted) < 2
     soft = build(gq.likelihoods.AtomicNoise(0.6, 0.6))
     fitted = gq.inference.ExpectationPropagation().fit(soft.target)
-    assert type(automatic.automatic_sampler(soft, fitted)) is not ReflectiveHamiltonian
+    assert type(choose_sampler.automatic_sampler(soft, fitted)) is not ReflectiveHamiltonian
 
 
 def walls_met(white, seed, posterior):

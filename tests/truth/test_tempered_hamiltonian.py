@@ -10,8 +10,9 @@ from reference import covariance
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts
-from graphuq.inference import TemperedHamiltonian, tempered_hamiltonian
-from graphuq.target import log_likelihoods
+from graphuq.inference import TemperedHamiltonian
+from graphuq.inference.exact_hamiltonian import tempered
+from graphuq.posterior.target import log_likelihoods
 
 LABELLED = [0, 2, 3, 5, 7, 8]
 LABELS = [1, -1, 1, 1, -1, -1]
@@ -67,19 +68,15 @@ def test_label_means(likelihood, settings):
 
 def test_who_swaps_whatever_it_is_worth_is_caught(monkeypatch):
     """Negative control: neighbours always change places."""
-    honest = tempered_hamiltonian._swapped
-    monkeypatch.setattr(
-        tempered_hamiltonian, "_swapped", lambda noise, *rest: honest(0 * noise, *rest)
-    )
+    honest = tempered._swapped
+    monkeypatch.setattr(tempered, "_swapped", lambda noise, *rest: honest(0 * noise, *rest))
     likelihood = gq.likelihoods.LevelSet(0.7)
     assert off(likelihood, truth_of(likelihood), TemperedHamiltonian(**FLAT)) > 10
 
 
 def test_powers_are_swapped_alike():
     """Where rejections gather, powers do."""
-    powers = tempered_hamiltonian._swapped_alike(
-        np.array([0.1, 0.2, 0.6, 1.0]), np.array([0.2, 0.2, 0.8])
-    )
+    powers = tempered._swapped_alike(np.array([0.1, 0.2, 0.6, 1.0]), np.array([0.2, 0.2, 0.8]))
     np.testing.assert_allclose(powers, [0.1, 0.6, 0.8, 1.0])
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from graphuq.errors import require
-from graphuq.files import check_writable
+from graphuq.utils.files import check_writable
 
 NAMES = {
     "digits": "1,797 digits of 8×8 pixels; comes with scikit-learn",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphuq.files import check_writable
+from graphuq.utils.files import check_writable
 
 DIGITS, N_LABELLED = (4, 9), 4
 

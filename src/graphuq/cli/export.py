@@ -9,7 +9,7 @@ from graphuq import datasets as library
 from graphuq.datasets import Dataset, mnist, newsgroups, voting
 from graphuq.datasets.base import find_local
 from graphuq.errors import InvalidInput, require
-from graphuq.files import written_whole
+from graphuq.utils.files import written_whole
 
 
 def where(name: str, folder: Path | None) -> str:

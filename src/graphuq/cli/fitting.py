@@ -7,18 +7,18 @@ import numpy as np
 import pandas as pd
 from scipy.special import entr
 
-from graphuq.certainty import certainty_order, margin, with_unseen
-from graphuq.classifier import GraphClassifier
+from graphuq.classifier.classifier import GraphClassifier
+from graphuq.classifier.expressions import is_expression
+from graphuq.classifier.options import LIKELIHOODS
 from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, searched
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
 from graphuq.cli.tables import Table, write_csv
 from graphuq.errors import require
-from graphuq.expressions import is_expression
-from graphuq.files import all_or_none
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
-from graphuq.options import LIKELIHOODS
-from graphuq.result import Result
+from graphuq.results.result import Result
+from graphuq.results.uncertainty import certainty_order, margin, with_unseen
+from graphuq.utils.files import all_or_none
 
 CHECKPOINT = ".checkpoint.npz"
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from graphuq.errors import require
-from graphuq.files import check_writable, written_whole
+from graphuq.utils.files import check_writable, written_whole
 
 
 def predict(
@@ -22,11 +22,11 @@ def predict(
 ) -> None:
     """Infer labels of rows that were not in the graph, from a stored posterior."""
     check_writable(output.parent)
-    from graphuq.classifier import GraphClassifier
+    from graphuq.classifier.classifier import GraphClassifier
     from graphuq.cli.fitting import prediction_table
     from graphuq.cli.preprocessing import Preprocessing
     from graphuq.cli.tables import read_table, write_csv
-    from graphuq.storage import read_tree
+    from graphuq.results.storage import read_tree
 
     classifier = GraphClassifier.load(posterior)
     table = read_table(file, id_column=id_column, dropped=drop or [])

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from graphuq.errors import InvalidInput, require
-from graphuq.files import check_writable
+from graphuq.utils.files import check_writable
 
 
 def reproduce(

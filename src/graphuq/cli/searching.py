@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from graphuq.classifier import GraphClassifier
+from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import InvalidInput, require
 
 SEARCH_CHECKPOINT = ".search.json"
@@ -72,7 +72,7 @@ def searched(
     quiet: bool,
 ) -> tuple[GraphClassifier, pd.DataFrame]:
     """The classifier of the largest evidence, not fitted, and all that was tried."""
-    from graphuq.search import EvidenceSearch
+    from graphuq.classifier.search import EvidenceSearch
 
     search = EvidenceSearch(
         classifier,

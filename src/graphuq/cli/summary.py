@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from graphuq import scores
-from graphuq.certainty import with_unseen
 from graphuq.cli.clock import STARTED
-from graphuq.result import Result
+from graphuq.results.result import Result
+from graphuq.results.uncertainty import with_unseen
 
 
 def codes_of(result: Result) -> list[int]:

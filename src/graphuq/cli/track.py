@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphuq.files import all_or_none, check_writable
+from graphuq.utils.files import all_or_none, check_writable
 
 CHECKPOINT = ".track.npz"
 
@@ -40,7 +40,7 @@ def track(
 
     from graphuq.datasets.frames import load_frames, write_picture
     from graphuq.plots import plot_frames
-    from graphuq.tracking import track as infer_location
+    from graphuq.run.tracking import track as infer_location
 
     frames = load_frames(folder, mask)
     checkpoint = output / CHECKPOINT

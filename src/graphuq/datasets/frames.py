@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.files import written_whole
 from graphuq.graphs import Graph, grid_graph
+from graphuq.utils.files import written_whole
 
 HALF = 0.5  # brightness from which on a pixel is of the object
 

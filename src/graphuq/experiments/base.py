@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import pandas as pd
 from matplotlib.figure import Figure
 
-from graphuq.files import written_whole
-from graphuq.pages import embedded, write_page
-from graphuq.storage import version
+from graphuq.results.storage import version
+from graphuq.utils.files import written_whole
+from graphuq.utils.html import embedded, write_page
 
 T = TypeVar("T")
 

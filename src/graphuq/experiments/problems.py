@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.datasets import load_mnist, two_moons
-from graphuq.diagnostics import Diagnostics
 from graphuq.experiments.base import Context
 from graphuq.graphs import complete_graph, knn_graph
 from graphuq.likelihoods import Likelihood
-from graphuq.posterior import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian, Prior
-from graphuq.result import Result
+from graphuq.results.diagnostics import Diagnostics
+from graphuq.results.result import Result
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 
 MOONS_PAIRS, MNIST_PAIRS = 150, 300  # eigenpairs, of Bertozzi et al.'s appendix; §5.2 does not say

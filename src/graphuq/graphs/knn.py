@@ -11,7 +11,7 @@ from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.neighbors import Neighbors, nearest_neighbors, with_more
 from graphuq.graphs.pairs import Pairs
 from graphuq.graphs.weights import WeightFunction, weight_function
-from graphuq.progress import Progress
+from graphuq.utils.progress import Progress
 
 
 def knn_graph(

@@ -9,11 +9,11 @@ from scipy.spatial import KDTree
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from graphuq.arrays import accelerated
 from graphuq.errors import require
-from graphuq.graphs import all_pairs, inverted_lists
+from graphuq.graphs import neighbors_faiss, neighbors_jax
 from graphuq.graphs.features import Features, row_blocks
-from graphuq.progress import Progress
+from graphuq.utils.arrays import accelerated
+from graphuq.utils.progress import Progress
 
 FEW_ROWS = 4096  # below, any method is at once, and scikit-learn's is in double precision
 TREE_COLUMNS = 4  # up to which a tree wins among many rows (8 among few)
@@ -70,9 +70,9 @@ def nearest_neighbors(
     alike = None if queries is None else _in_single(queries, metric)
     more = n_neighbors + (queries is None)
     if exact and accelerated():
-        found, recall = all_pairs.nearest(space, alike, more, progress), 1.0
+        found, recall = neighbors_jax.nearest(space, alike, more, progress), 1.0
     else:
-        found, recall = inverted_lists.nearest(space, alike, more, exact, progress)
+        found, recall = neighbors_faiss.nearest(space, alike, more, exact, progress)
     indices = _others(found) if queries is None else found
     return _in_double(features, features if queries is None else queries, indices, metric, recall)
 

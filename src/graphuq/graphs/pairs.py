@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from graphuq.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, of_kind
 
 
 class Pairs(eqx.Module):

@@ -10,8 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from graphuq.arrays import Array, of_kind
 from graphuq.errors import InvalidInput, require
+from graphuq.utils.arrays import Array, of_kind
 
 METRICS = ("euclidean", "cosine", "precomputed")
 

@@ -3,19 +3,19 @@
 from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, Point, Sampler, State
 from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
+from graphuq.inference.exact_hamiltonian.reflective import ReflectiveHamiltonian
+from graphuq.inference.exact_hamiltonian.tempered import TemperedHamiltonian
 from graphuq.inference.expectation_propagation import ExpectationPropagation
 from graphuq.inference.hamiltonian import Hamiltonian
-from graphuq.inference.independence import Independence
+from graphuq.inference.independence.base import IndependenceSampler
+from graphuq.inference.independence.gaussian import Independence
+from graphuq.inference.independence.sequential import SequentialIndependence
 from graphuq.inference.laplace import Laplace
 from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
-from graphuq.inference.proposals import IndependenceSampler
-from graphuq.inference.reflective_hamiltonian import ReflectiveHamiltonian
 from graphuq.inference.reversible_jump import ReversibleJump
-from graphuq.inference.sequential_independence import SequentialIndependence
-from graphuq.inference.tempered_hamiltonian import TemperedHamiltonian
 
 __all__ = [
     "MAP",

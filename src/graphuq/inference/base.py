@@ -60,7 +60,7 @@ class Gaussian(NamedTuple):
     Attributes
     ----------
     seen_mean, seen_covariance : numpy.ndarray, shape (r,) and (r, r)
-        Of the white coordinates that unlabelled nodes depend on; see `graphuq.field`.
+        Of the white coordinates that unlabelled nodes depend on; see `graphuq.posterior.field`.
     labelled_mean, labelled_variance : numpy.ndarray, shape (J,)
         Of u at each labelled node.
     labelled_label_mean : numpy.ndarray, shape (J,)
@@ -95,7 +95,7 @@ class Point(NamedTuple):
     Attributes
     ----------
     seen : numpy.ndarray, shape (r,)
-        White coordinates that unlabelled nodes depend on; see `graphuq.field`.
+        White coordinates that unlabelled nodes depend on; see `graphuq.posterior.field`.
     labelled : numpy.ndarray, shape (J,)
         u at each labelled node.
     objective : float

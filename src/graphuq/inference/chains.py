@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from graphuq.arrays import of_kind, with_dtype
 from graphuq.inference.base import Kernel, Moves, State, WhiteTarget
 from graphuq.inference.draws import (
     BLOCK,
@@ -21,7 +20,8 @@ from graphuq.inference.draws import (
     seed_number,
 )
 from graphuq.inference.driver import Block, drive
-from graphuq.progress import Progress
+from graphuq.utils.arrays import of_kind, with_dtype
+from graphuq.utils.progress import Progress
 
 
 @runtime_checkable

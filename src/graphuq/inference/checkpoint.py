@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from graphuq.errors import InvalidInput, StorageError
-from graphuq.files import written_whole
+from graphuq.utils.files import written_whole
 
 SECONDS = 10.0  # between two writes
 FORMAT = 1

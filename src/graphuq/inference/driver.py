@@ -11,7 +11,7 @@ import numpy as np
 
 from graphuq.inference.checkpoint import Checkpoint
 from graphuq.inference.draws import Draws, StopRule, is_check
-from graphuq.progress import Progress
+from graphuq.utils.progress import Progress
 
 Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 

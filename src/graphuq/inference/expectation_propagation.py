@@ -10,12 +10,18 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.arrays import one_core
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import Conditioned, LeadField, LowRankField, covariances_at, of_one_class
 from graphuq.inference.base import Approximation, Gaussian, SiteTarget
 from graphuq.likelihoods import Probit, Softmax
-from graphuq.target import Target
+from graphuq.posterior.field import (
+    Conditioned,
+    LeadField,
+    LowRankField,
+    covariances_at,
+    of_one_class,
+)
+from graphuq.posterior.target import Target
+from graphuq.utils.arrays import one_core
 
 DAMPINGS = (1.0, 0.2)  # to start with, in this order, until one converges
 SMALL = 1e9  # labels × coordinates², up to which one core is as quick as two

@@ -12,16 +12,16 @@ from jaxtyping import Array, Float
 from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
-from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import (
+from graphuq.inference.base import Approximation, Gaussian, SiteTarget
+from graphuq.posterior.field import (
     ClassField,
     LowRankField,
     covariances_at,
     of_one_class,
     precision_of,
 )
-from graphuq.inference.base import Approximation, Gaussian, SiteTarget
+from graphuq.utils.arrays import with_dtype
 
 HALVINGS = 30  # of a step that does not come closer
 

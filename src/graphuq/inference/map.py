@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from graphuq.arrays import with_dtype
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.field import LowRankField
 from graphuq.inference.base import Approximation, Point, SiteTarget
 from graphuq.likelihoods import Likelihood, Probit
+from graphuq.posterior.field import LowRankField
+from graphuq.utils.arrays import with_dtype
 
 HALVINGS = 40  # of a step that does not come closer
 GROWTH = 1.5  # of the flow's step, after one that needed no halving

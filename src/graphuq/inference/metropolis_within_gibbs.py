@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from graphuq.arrays import Array
+from graphuq.distributions import Steps
 from graphuq.errors import IncompatibleParts, require
-from graphuq.hierarchy import HierarchicalTarget, Learnt
-from graphuq.hyperparameters import Steps
 from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget, metropolis
-from graphuq.target import Target
+from graphuq.posterior.hierarchical import HierarchicalTarget, Learnt
+from graphuq.posterior.target import Target
+from graphuq.utils.arrays import Array
 
 SHORT = 0.1  # share of joint moves with a smaller step
 

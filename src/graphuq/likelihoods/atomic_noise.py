@@ -2,10 +2,10 @@
 
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
+from graphuq.distributions import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.errors import require
-from graphuq.hyperparameters import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.likelihoods.base import StepLikelihood
+from graphuq.utils.arrays import Array, of_kind
 
 
 class AtomicNoise(StepLikelihood):

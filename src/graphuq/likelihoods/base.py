@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from graphuq.arrays import Array, of_kind, with_dtype
-from graphuq.hyperparameters import Distribution, learnt_of
-from graphuq.likelihoods.several_classes import codes, most_classes, restricted
-from graphuq.special import log_normal_cdf, normal_hazard
+from graphuq.distributions import Distribution, learnt_of
+from graphuq.likelihoods.multiclass import codes, most_classes, restricted
+from graphuq.utils.arrays import Array, of_kind, with_dtype
+from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
 QUADRATURE_NODES = 64
 WIDTH = 9.0  # half the range of the quadrature over a Gaussian belief, in deviations

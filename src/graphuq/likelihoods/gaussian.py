@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
-from graphuq.hyperparameters import Hyperparameter, check_range, parameter
+from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
+from graphuq.utils.arrays import Array, of_kind
 
 
 class Gaussian(Likelihood):

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from graphuq.hyperparameters import Hyperparameter, check_range, parameter
+from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
 
 

@@ -2,10 +2,10 @@
 
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
-from graphuq.hyperparameters import Hyperparameter, check_range, parameter
+from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import StepLikelihood
-from graphuq.likelihoods.several_classes import check_n_classes, class_count
+from graphuq.likelihoods.multiclass import check_n_classes, class_count
+from graphuq.utils.arrays import Array, of_kind
 
 
 class LevelSet(StepLikelihood):

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
-from graphuq.hyperparameters import Hyperparameter, check_range, parameter
+from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
-from graphuq.special import (
+from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.special_functions import (
     SIGMOID_SCALES,
     SIGMOID_WEIGHTS,
     alternating_weights,

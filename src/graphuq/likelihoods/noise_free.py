@@ -3,10 +3,10 @@
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
-from graphuq.hyperparameters import Hyperparameter
+from graphuq.distributions import Hyperparameter
 from graphuq.likelihoods.base import StepLikelihood
-from graphuq.likelihoods.several_classes import check_n_classes, class_count
+from graphuq.likelihoods.multiclass import check_n_classes, class_count
+from graphuq.utils.arrays import Array, of_kind
 
 
 class NoiseFree(StepLikelihood):

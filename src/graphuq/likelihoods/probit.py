@@ -8,10 +8,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from graphuq.arrays import Array
-from graphuq.hyperparameters import Hyperparameter, check_range, parameter
+from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
-from graphuq.likelihoods.several_classes import (
+from graphuq.likelihoods.multiclass import (
     check_n_classes,
     class_count,
     codes,
@@ -19,7 +18,8 @@ from graphuq.likelihoods.several_classes import (
     own,
     taking_part,
 )
-from graphuq.special import log_normal_cdf, normal_hazard
+from graphuq.utils.arrays import Array
+from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
 NOISE_NODES = 32  # of the quadrature over the noise of the label's own field
 SIDE_NODES, REACH = 64, 9.0  # of that of a half-line; half its range, in deviations

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jax import Array
 from jaxtyping import Float
 
-from graphuq.hyperparameters import Hyperparameter, check_range, parameter
+from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
-from graphuq.likelihoods.several_classes import check_n_classes, class_count, own, restricted
+from graphuq.likelihoods.multiclass import check_n_classes, class_count, own, restricted
 
 GUMBEL_STD = math.pi / math.sqrt(6)
 

@@ -7,10 +7,10 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float
 
-from graphuq.arrays import Array, of_kind
+from graphuq.distributions import Distribution, check_range, is_learnt, learnt_of
 from graphuq.errors import IncompatibleParts, require
-from graphuq.hyperparameters import Distribution, check_range, is_learnt, learnt_of
 from graphuq.spectrum import Spectrum
+from graphuq.utils.arrays import Array, of_kind
 
 
 class SpectralStd(eqx.Module):

@@ -4,10 +4,10 @@ from typing import Any
 
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
+from graphuq.distributions import Hyperparameter, Uniform, check_range, is_learnt, parameter
 from graphuq.errors import IncompatibleParts, require
-from graphuq.hyperparameters import Hyperparameter, Uniform, check_range, is_learnt, parameter
 from graphuq.priors.base import Modes, Prior, check_power_law, check_truncation, power_law
+from graphuq.utils.arrays import Array, of_kind
 
 
 class EigenScales(Prior):

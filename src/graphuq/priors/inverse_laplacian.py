@@ -2,8 +2,8 @@
 
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
 from graphuq.priors.base import Prior
+from graphuq.utils.arrays import Array, of_kind
 
 
 class InverseLaplacian(Prior):

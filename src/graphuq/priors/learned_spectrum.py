@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
+from graphuq.distributions import Gamma, Hyperparameter, check_range, is_learnt, parameter
 from graphuq.errors import require
-from graphuq.hyperparameters import Gamma, Hyperparameter, check_range, is_learnt, parameter
 from graphuq.priors.base import Prior, check_truncation
+from graphuq.utils.arrays import Array, of_kind
 
 SMALLEST = 1e-4  # eigenvalues below are taken for this one: logarithms must end somewhere
 

@@ -2,10 +2,10 @@
 
 from jaxtyping import Float
 
-from graphuq.arrays import Array
+from graphuq.distributions import Hyperparameter, is_learnt, parameter
 from graphuq.errors import require
-from graphuq.hyperparameters import Hyperparameter, is_learnt, parameter
 from graphuq.priors.base import Prior, check_power_law, check_truncation, power_law
+from graphuq.utils.arrays import Array
 
 
 class Matern(Prior):

@@ -5,9 +5,7 @@ import dataclasses
 import equinox as eqx
 from jaxtyping import Float
 
-from graphuq.arrays import Array, of_kind
-from graphuq.errors import require
-from graphuq.hyperparameters import (
+from graphuq.distributions import (
     DiscreteUniform,
     Distribution,
     Gamma,
@@ -16,8 +14,10 @@ from graphuq.hyperparameters import (
     is_learnt,
     parameter,
 )
+from graphuq.errors import require
 from graphuq.priors.base import Modes, Prior, SpectralStd
 from graphuq.spectrum import Spectrum
+from graphuq.utils.arrays import Array, of_kind
 
 MASS = 20.0  # the rule of thumb's rate times N: 63 % of the mass on the first twentieth of all k
 

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq import plots, scores
-from graphuq.certainty import with_unseen
 from graphuq.inference.draws import Draws
-from graphuq.pages import embedded, write_page
-from graphuq.result import Result
+from graphuq.results.result import Result
+from graphuq.results.uncertainty import with_unseen
+from graphuq.utils.html import embedded, write_page
 
 N_LISTED = 20
 

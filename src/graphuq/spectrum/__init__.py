@@ -1,7 +1,7 @@
 """Floor 2: graph → Laplacian spectrum."""
 
 from graphuq.spectrum.closed_form import ProductBasis
-from graphuq.spectrum.columns import Columns
+from graphuq.spectrum.covariance_columns import Columns
 from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.laplacian import Laplacian

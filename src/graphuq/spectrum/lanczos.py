@@ -13,11 +13,11 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphuq.errors import InvalidInput
-from graphuq.progress import Progress
-from graphuq.spectrum.device_operator import operator_of
+from graphuq.spectrum.block_operator import BlockOperator, by_rows
+from graphuq.spectrum.block_operator_gpu import operator_of
+from graphuq.spectrum.chebyshev import window_of
 from graphuq.spectrum.laplacian import Laplacian
-from graphuq.spectrum.operator import BlockOperator, by_rows
-from graphuq.spectrum.window import window_of
+from graphuq.utils.progress import Progress
 
 MANY_NODES = 50_000  # that do not fit the cache
 BLOCK = 16  # columns a step

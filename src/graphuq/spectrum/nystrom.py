@@ -12,9 +12,9 @@ from graphuq.graphs.features import check_features
 from graphuq.graphs.landmarks import choose_landmarks
 from graphuq.graphs.neighbors import all_distances
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
-from graphuq.progress import Progress
 from graphuq.spectrum.solve import fix_signs, tail_value
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.progress import Progress
 
 BLOCK_ELEMENTS = 4_000_000  # weights held at once: 32 MB
 RANK_TOLERANCE = 1e-10  # relative size of an eigenvalue that is taken for zero

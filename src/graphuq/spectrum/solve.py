@@ -4,10 +4,10 @@ import numpy as np
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
-from graphuq.progress import Progress
 from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.progress import Progress
 
 DENSE_BELOW = 1500  # nodes; where the two solvers take about as long for 150 pairs
 DEFAULT_EIGENPAIRS = 150

@@ -14,8 +14,8 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from graphuq.errors import IncompatibleParts, StorageError
-from graphuq.files import written_whole
 from graphuq.spectrum.closed_form import ProductBasis
+from graphuq.utils.files import written_whole
 
 FORMAT = 1
 

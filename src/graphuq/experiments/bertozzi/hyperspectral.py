@@ -20,12 +20,12 @@ from graphuq.experiments.bertozzi.setup import Chain, protocol
 from graphuq.experiments.problems import rhat
 from graphuq.inference import MAP, ExpectationPropagation, Point
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
-from graphuq.posterior import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian
-from graphuq.result import Result
-from graphuq.run import infer
+from graphuq.results.result import Result
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged
 from graphuq.spectrum import Spectrum, nystrom_spectrum
-from graphuq.stopping import Converged
 
 FRAME, QUICK_FRAME = (128, 320), (64, 160)  # pixels
 N_PAIRS, N_LABELS, N_CLUSTERS, UNSURE = 40, 8_000, 4, 0.4

@@ -9,7 +9,7 @@ from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.bertozzi.setup import Chain, converged, protocol, voting
 from graphuq.experiments.problems import choose, rhat
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
-from graphuq.result import Result
+from graphuq.results.result import Result
 
 MODELS: dict[str, tuple[Likelihood, float]] = {
     "Ginzburg-Landau": (GinzburgLandau(epsilon=10.0, noise_std=0.6), 0.1),

@@ -10,7 +10,7 @@ from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.problems import Problem, mnist, moons, share
 from graphuq.inference import MAP
 from graphuq.likelihoods import GinzburgLandau, Probit
-from graphuq.run import infer
+from graphuq.run.infer import infer
 from graphuq.spectrum import fiedler_signs
 
 SHARES = (0.005, 0.01, 0.03)

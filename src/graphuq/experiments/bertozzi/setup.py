@@ -9,20 +9,20 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.datasets import load_voting
-from graphuq.diagnostics import rows_of
 from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context
 from graphuq.experiments.problems import Problem
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN
 from graphuq.inference.chains import run_chains
-from graphuq.posterior import Posterior
-from graphuq.result import Result
-from graphuq.run import infer
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.diagnostics import rows_of
+from graphuq.results.result import Result
+from graphuq.results.summaries import conditional_moments
+from graphuq.results.summaries.base import slices
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged
 from graphuq.spectrum import Spectrum, laplacian_spectrum
-from graphuq.stopping import Converged
-from graphuq.summaries import conditional_moments
-from graphuq.summaries.base import slices
 
 KEPT = 2_000  # draws kept of a protocol's chain
 BLOCK_NUMBERS = 10_000_000  # draws × nodes at once

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.automatic import WALLS
 from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.bertozzi.hyperspectral import N_LABELS, plume
@@ -15,9 +14,10 @@ from graphuq.experiments.bertozzi.setup import truncated, voting
 from graphuq.experiments.problems import Problem, choose, mnist
 from graphuq.inference import PCN
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
-from graphuq.posterior import Posterior
-from graphuq.run import infer
-from graphuq.stopping import Converged, CumulativeMean
+from graphuq.posterior.posterior import Posterior
+from graphuq.run.choose_sampler import WALLS
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged, CumulativeMean
 
 PAPER = {
     ("voting", "probit"): 8.9,

@@ -7,19 +7,19 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
+from graphuq.distributions import DiscreteUniform, Uniform
 from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.chen.setup import Pair, both, draw, learn, paper_chain
 from graphuq.experiments.problems import Problem, digits, rhat, share
-from graphuq.hyperparameters import DiscreteUniform, Uniform
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import LevelSet
 from graphuq.plots import class_colors
-from graphuq.posterior import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Matern, Prior
-from graphuq.result import Result
+from graphuq.results.result import Result
+from graphuq.results.summaries import Rows, summarize
 from graphuq.scores import accuracy
-from graphuq.summaries import Rows, summarize
 
 TAU, ALPHA = Uniform(0.01, 20.0), Uniform(0.1, 60.0)
 TRUNCATION = DiscreteUniform(2, 70)  # the paper's U[1, 70]: q_0 is left out, and one must stay

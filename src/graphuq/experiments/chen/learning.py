@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from graphuq.distributions import DiscreteUniform, Uniform
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.chen.setup import Pair, both, draw, learn, voting
 from graphuq.experiments.problems import Problem, moons, rhat, share
-from graphuq.hyperparameters import DiscreteUniform, Uniform
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import Matern, Prior
 

@@ -1,9 +1,9 @@
 """Models C and E on MNIST (4, 9): figures 5, 6 and 7."""
 
+from graphuq.distributions import Uniform
 from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.chen.setup import Pair, both, draw
 from graphuq.experiments.problems import mnist, share
-from graphuq.hyperparameters import Uniform
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import EigenScales, Matern, Prior
 

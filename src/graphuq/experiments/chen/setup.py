@@ -13,12 +13,12 @@ from graphuq.experiments.base import Context
 from graphuq.experiments.problems import Problem, rhat
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, MetropolisWithinGibbs
-from graphuq.posterior import Posterior
-from graphuq.result import Result
-from graphuq.run import infer
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.result import Result
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
 from graphuq.spectrum import laplacian_spectrum
-from graphuq.stopping import Converged
 
 KEPT = 2_000  # draws kept of a protocol's chain
 ACCEPTANCE = 0.5  # that the paper's step sizes are tuned to, where they are

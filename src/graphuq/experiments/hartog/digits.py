@@ -15,12 +15,12 @@ from graphuq.experiments.problems import rhat
 from graphuq.graphs import knn_graph
 from graphuq.inference import ExpectationPropagation, ReversibleJump
 from graphuq.likelihoods import Probit
-from graphuq.posterior import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Matern
-from graphuq.run import infer
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
 from graphuq.spectrum import laplacian_spectrum
-from graphuq.stopping import Converged
 
 TRAINING = {4: 5_842, 9: 5_949}  # images of each digit that are MNIST's training images
 MOST_PAIRS = 600  # of the truncated method; beyond, a proposed k is rejected

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.distributions import Distribution, Gamma
 from graphuq.errors import ImproperPriorWarning, NotConvergedWarning, TruncationWarning
 from graphuq.experiments.base import Context
-from graphuq.hyperparameters import Distribution, Gamma
 from graphuq.inference import ReversibleJump
 from graphuq.likelihoods import Probit
-from graphuq.posterior import Posterior
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors import RandomSeries
-from graphuq.result import Result
-from graphuq.run import infer
+from graphuq.results.result import Result
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged
 from graphuq.spectrum import Spectrum
-from graphuq.stopping import Converged
 
 PAPERS = ReversibleJump(
     proposal="binomial", form="plain", interweave=False, jump=False, whitened=False

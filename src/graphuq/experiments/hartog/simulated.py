@@ -12,7 +12,7 @@ from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.hartog.setup import PROPER, converged, improper, protocol, series
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import Graph, path_graph, small_world_graph
-from graphuq.result import Result
+from graphuq.results.result import Result
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 
 RATES = (0.0, 0.1, 1.0)

@@ -17,8 +17,8 @@ from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import grid_graph
 from graphuq.plots import plot_frames
-from graphuq.result import Result
-from graphuq.tracking import track
+from graphuq.results.result import Result
+from graphuq.run.tracking import track
 
 N_PAIRS, QUICK_PAIRS = 300, 110  # eigenpairs; with 1,000 the second ball is fitted as well
 

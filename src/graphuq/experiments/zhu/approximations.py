@@ -11,9 +11,9 @@ from graphuq.experiments.base import Context, Outcome
 from graphuq.experiments.problems import rhat
 from graphuq.experiments.zhu.tasks import judged, searched, tasks
 from graphuq.inference import ExpectationPropagation, Laplace
-from graphuq.run import infer
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged
 from graphuq.scores import expected_calibration_error, log_score
-from graphuq.stopping import Converged
 
 METHODS: dict[str, Any] = {
     "Laplace": Laplace(),

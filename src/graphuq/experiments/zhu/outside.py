@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.classifier import GraphClassifier
+from graphuq.classifier.classifier import GraphClassifier
 from graphuq.datasets import load_mnist
 from graphuq.errors import DisconnectedGraphWarning
 from graphuq.experiments.base import Context, Outcome

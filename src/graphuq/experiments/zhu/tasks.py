@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.classifier import GraphClassifier
+from graphuq.classifier.classifier import GraphClassifier
+from graphuq.classifier.search import EvidenceSearch
 from graphuq.datasets import load_mnist, load_newsgroups
 from graphuq.errors import DisconnectedGraphWarning
 from graphuq.experiments.base import Context
@@ -15,10 +16,9 @@ from graphuq.graphs import TanhWeights
 from graphuq.graphs.neighbors import all_distances
 from graphuq.likelihoods import Logistic
 from graphuq.priors import RegularizedLaplacian
-from graphuq.proportions import tuning_of_two
-from graphuq.result import Result
+from graphuq.results.class_proportions import tuning_of_two
+from graphuq.results.result import Result
 from graphuq.scores import accuracy
-from graphuq.search import EvidenceSearch
 
 PRIOR, LIKELIHOOD = (
     RegularizedLaplacian(beta=0.1, sigma=1000.0),

@@ -1,0 +1,1 @@
+"""The scikit-learn estimator: words to parts, labels, incremental updates, saving, search."""

@@ -1,0 +1,446 @@
+"""The scikit-learn face: composes graph, spectrum, posterior and inference; computes nothing."""
+
+import dataclasses
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphuq.classifier.incremental import Incremental
+from graphuq.classifier.labels import check_classes, split_labels
+from graphuq.classifier.options import (
+    basis_of,
+    build_graph,
+    check_words,
+    chosen_by_evidence,
+    likelihood_of,
+    method_of,
+    prior_of,
+    seed_of,
+)
+from graphuq.classifier.saving import load_classifier, save_classifier
+from graphuq.errors import (
+    IncompatibleParts,
+    InvalidInput,
+    NotConvergedWarning,
+    require,
+)
+from graphuq.evidence.maximize import maximize_evidence
+from graphuq.inference.draws import Draws
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.class_proportions import shares_of
+from graphuq.results.summaries import NodeSummaries
+from graphuq.results.uncertainty import class_probabilities
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged
+from graphuq.utils.progress import reporting
+
+LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
+
+
+class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
+    """Label everything from a few labels, with the probability of each.
+
+    Builds a similarity graph on all rows, labelled or not, puts a Gaussian prior on its
+    Laplacian spectrum and samples the posterior of the field whose sign is the label.
+
+    Parameters
+    ----------
+    graph : {"knn", "complete", "epsilon", "precomputed"}, default "knn"
+        ``"precomputed"``: ``X`` is an (N, N) matrix of weights, dense or sparse.
+    n_neighbors : int or "auto", default "auto"
+        K of the graph, or of the complete graph's local scales: 15 (10 for the complete
+        graph), or N − 1 where there are fewer rows.
+    weights : str or WeightFunction, default "auto"
+        See `graphuq.graphs.knn_graph`. "auto": self-tuning, of sharpness 4 for the
+        nearest-neighbour graph and 1/2 for the complete one; unweighted for ``graph="epsilon"``.
+    scale : float or array_like, optional
+        Length of ``weights="gaussian"``, or one a feature.
+    metric : {"euclidean", "cosine", "precomputed"}, optional
+        Distance; by default that of the weights. "precomputed": ``X`` holds the distances of all
+        pairs, and there are no other rows to predict.
+    radius : float, optional
+        ε of ``graph="epsilon"``.
+    laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
+    n_eigenpairs : int or "auto", optional
+        ℓ; by default 150, or N if that is less; `RegularizedLaplacian` is exact by default, solved
+        for instead of expanded. "auto": as many of 150 as the evidence likes.
+    tail : bool, float or "mean", default False
+        What stands for the other eigenvalues; see `graphuq.laplacian_spectrum`.
+    prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
+        "auto": `Matern`, its τ and α, and whether the constant takes part, chosen by
+        `graphuq.maximize_evidence`. It, the likelihood and the sampler may also be text such as
+        ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
+    likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
+        "auto": `Probit`, for several classes `Softmax`, its γ chosen by
+        `graphuq.maximize_evidence`; by another name ("atomic-noise", "noise-free",
+        "ginzburg-landau"), with the defaults of its class. Its number of classes is that of ``y``.
+    most_classes : int, optional
+        Classes that there may be, those without a label included; how many there are is learnt,
+        and `novelty_` says where they might be.
+    inference : str, Sampler or Approximation, default "auto"
+        "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
+        "expectation-propagation" answers at once, without a bound on its error; "pcn",
+        "hamiltonian" (about expectation propagation), "exact-hamiltonian",
+        "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" sample.
+    n_samples : int, default 4000
+        Most kept draws a chain: sampling stops once R-hat < 1.01, effective samples exceed 400
+        and the Monte-Carlo error of every label mean is at most 0.01.
+    n_chains, n_warmup, thin : int, optional
+        See `graphuq.infer`.
+    until_converged : bool, default True
+        False: always draw ``n_samples``.
+    precision : {"float32", "float64"}, default "float32"
+        Of the chains; all else is computed in float64. Label means of the two agree to within
+        their Monte-Carlo error (``benchmarks/bench_pcn.py``).
+    missing_label : object, default -1
+        Value of ``y`` that means unlabelled, besides NaN, None and "". None: those alone, so
+        that −1 can be a class.
+    class_proportions : dict, array_like or "labels", optional
+        Share of each class among the unlabelled rows, in the order of ``classes_`` or by name, to
+        which the threshold is moved, for labels and for probabilities; see
+        `graphuq.results.class_proportions`. "labels": as among the given labels. By default none
+        is imposed.
+    outside : {"mean", "nearest", "combination"}, default "mean"
+        How rows outside the graph are predicted: by the weighted mean of their neighbours, by the
+        nearest node alone, or by a combination of nodes (`docs/zhu.md` compares them).
+    random_state : int, Generator, RandomState or None, default 0
+    progress : bool or callable, default False
+        See `graphuq.infer`.
+    preview : callable, optional
+        Called with the first, approximate `Result` before sampling starts; see `graphuq.infer`.
+    checkpoint : path, optional
+        See `graphuq.infer`.
+
+    Attributes
+    ----------
+    classes_ : numpy.ndarray, shape (K,)
+    transduction_ : numpy.ndarray, shape (N,)
+        Class of each row of ``X``.
+    label_distributions_ : numpy.ndarray, shape (N, K)
+        Their probabilities, given that the class is one of these.
+    novelty_ : numpy.ndarray, shape (N,)
+        Probability that it is one of which there is no label; 0 without ``most_classes``.
+    result_ : Result
+        The whole posterior, with its diagnostics.
+    graph_ : Graph
+    n_features_in_ : int
+    n_iter_ : int
+        Kept draws a chain, or sweeps of an approximation.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+    >>> y = np.full(200, -1)
+    >>> y[:20] = moons.classes[:20]
+    >>> classifier = gq.GraphClassifier(n_neighbors=10).fit(moons.features, y)
+    >>> float((classifier.transduction_ == moons.classes).mean()) > 0.95
+    True
+    >>> classifier.predict_proba([[0.0, 1.0]]).shape
+    (1, 2)
+    """
+
+    def __init__(
+        self,  # scikit-learn wants any value accepted here, and judged by fit
+        graph: Any = "knn",
+        *,
+        n_neighbors: Any = "auto",
+        weights: Any = "auto",
+        scale: Any = None,
+        metric: Any = None,
+        radius: Any = None,
+        laplacian: Any = "symmetric",
+        n_eigenpairs: Any = None,
+        tail: Any = False,
+        prior: Any = "auto",
+        likelihood: Any = "auto",
+        most_classes: Any = None,
+        inference: Any = "auto",
+        n_samples: Any = 4000,
+        n_chains: Any = None,
+        n_warmup: Any = None,
+        thin: Any = None,
+        until_converged: Any = True,
+        precision: Any = "float32",
+        missing_label: Any = -1,
+        class_proportions: Any = None,
+        outside: Any = "mean",
+        random_state: Any = 0,
+        progress: Any = False,
+        preview: Any = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.scale = scale
+        self.metric = metric
+        self.radius = radius
+        self.laplacian = laplacian
+        self.n_eigenpairs = n_eigenpairs
+        self.tail = tail
+        self.prior = prior
+        self.likelihood = likelihood
+        self.most_classes = most_classes
+        self.inference = inference
+        self.n_samples = n_samples
+        self.n_chains = n_chains
+        self.n_warmup = n_warmup
+        self.thin = thin
+        self.until_converged = until_converged
+        self.precision = precision
+        self.missing_label = missing_label
+        self.class_proportions = class_proportions
+        self.outside = outside
+        self.random_state = random_state
+        self.progress = progress
+        self.preview = preview
+        self.checkpoint = checkpoint
+
+    def fit(self, X: Any, y: Any) -> "GraphClassifier":
+        """Infer the class of every row.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (N, d)
+            With ``graph="precomputed"`` weights, with ``metric="precomputed"`` distances, (N, N).
+        y : array_like, shape (N,)
+            Class of each row, or ``missing_label``, NaN, None or "" where it is unknown. Two
+            classes or more.
+
+        Returns
+        -------
+        GraphClassifier
+            Itself.
+
+        Raises
+        ------
+        InvalidInput
+            If features, weights, labels or options cannot be used.
+        """
+        check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.outside)
+        precomputed = self.graph == "precomputed"
+        prior = prior_of(self.prior)
+        likelihood_of(self.likelihood)  # an unknown word is an error before any work
+        method = method_of(self.inference)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2,
+            ensure_all_finite=not precomputed,  # of weights, the graph speaks itself
+        )
+        values, given = split_labels(y, self.missing_label)
+        require(len(values) == X.shape[0], "y", f"{len(values)} values", f"X has {X.shape[0]} rows")
+        check_classification_targets(values[given])
+        self.classes_, codes = np.unique(values[given], return_inverse=True)
+        check_classes(self.classes_, self.missing_label)
+        shares = shares_of(self.class_proportions, self.classes_, codes, self.most_classes)
+        likelihood = likelihood_of(self.likelihood, len(self.classes_))
+
+        with reporting(self.progress) as report:
+            self.graph_ = build_graph(
+                self.graph,
+                X,
+                self.n_neighbors,
+                self.weights,
+                self.scale,
+                self.metric,
+                self.radius,
+                report,
+            )
+            spectrum = basis_of(
+                self.graph_, self.laplacian, self.n_eigenpairs, self.tail, prior, report
+            )
+        labelled = np.flatnonzero(given)
+        labels = codes if likelihood.several else 2 * codes - 1
+        posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
+        auto = chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs)
+        if auto and not posterior.learnt:
+            try:
+                posterior = maximize_evidence(posterior, auto).posterior
+            except (InvalidInput, IncompatibleParts) as error:
+                warnings.warn(
+                    f"the evidence could not choose {', '.join(auto)} ({error}); "
+                    f"{posterior.prior} and {posterior.likelihood} are kept",
+                    NotConvergedWarning,
+                    stacklevel=2,
+                )
+        if self.most_classes is not None:
+            likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.most_classes)
+            labels = codes if likelihood.several else posterior.labels
+            posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
+        self._feature_space = self.graph_.feature_space
+        self._explore(posterior, method, shares, self.checkpoint)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable class of each row, in the graph or not.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            With ``graph="precomputed"``: weights from each row to the N nodes, shape (M, N).
+
+        Returns
+        -------
+        numpy.ndarray, shape (M,)
+        """
+        summaries = self.predict_summaries(X)
+        return self._labels(summaries, self._known_and_novel(summaries)[0])
+
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "M K"]:
+        """Probability of each class for each row, in the graph or not.
+
+        A row that is in the graph has its own posterior; another has that of the weighted mean
+        of its neighbours (or what ``outside`` says); one without neighbours has the prior's 1/K.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            With ``graph="precomputed"``: weights from each row to the N nodes, shape (M, N).
+
+        Returns
+        -------
+        numpy.ndarray, shape (M, K)
+            Columns in the order of ``classes_``; given that the class is one of these.
+        """
+        return self._known_and_novel(self.predict_summaries(X))[0]
+
+    def predict_novelty(self, X: Any) -> Float[np.ndarray, " M"]:
+        """Probability that a row is of a class without any label; see ``most_classes``."""
+        return self._known_and_novel(self.predict_summaries(X))[1]
+
+    def predict_summaries(self, X: Any) -> NodeSummaries:
+        """Label mean, Monte-Carlo error, latent mean and deviation of each row; see `Result`."""
+        check_is_fitted(self)
+        eigenvectors, scale, known = self._rows(X)
+        summaries = self.result_.at_rows(eigenvectors, scale)
+        inside = known >= 0
+        for name, values in vars(summaries).items():
+            values[inside] = getattr(self.result_, name)[known[inside]]
+        return summaries
+
+    def predict_interval(self, X: Any, probability: float = 0.95) -> Float[np.ndarray, "M *K 2"]:
+        """Equal-tailed credible interval of the latent u of each row, or of each of its fields."""
+        check_is_fitted(self)
+        eigenvectors, scale, known = self._rows(X)
+        interval = self.result_.interval_at_rows(eigenvectors, scale, probability)
+        inside = known >= 0
+        if inside.any():
+            interval[inside] = self.result_.credible_interval(probability)[known[inside]]
+        return interval
+
+    def save(self, path: str | Path, extra: dict[str, xr.Dataset] | None = None) -> None:
+        """Write to one NetCDF file all that prediction needs; `graphuq.load` reads it as well.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written.
+        """
+        check_is_fitted(self)
+        save_classifier(self, path, extra)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "GraphClassifier":
+        """Read a fitted classifier that `save` wrote; it predicts, and need not be fitted.
+
+        Raises
+        ------
+        StorageError
+            If the file is missing, truncated, without a classifier, or of another version.
+        """
+        classifier: GraphClassifier = load_classifier(cls, path)
+        classifier._describe()
+        return classifier
+
+    def _explore(
+        self, posterior: Posterior, method: Any, shares: Any = None, checkpoint: Any = None
+    ) -> None:
+        self.result_ = infer(
+            posterior,
+            method,
+            n_samples=self.n_samples,
+            n_chains=self.n_chains,
+            n_warmup=self.n_warmup,
+            thin=self.thin,
+            seed=seed_of(self.random_state),
+            precision=self.precision,
+            stop=Converged(label_mcse=LABEL_MCSE) if self.until_converged else None,
+            preview=self.preview,
+            progress=self.progress,
+            checkpoint=checkpoint,
+        )
+        self._tuning = None if shares is None else self.result_.tuning(shares)
+        self._describe()
+
+    def _describe(self) -> None:
+        known, self.novelty_ = self._known_and_novel(self.result_)
+        self.label_distributions_ = known
+        self.transduction_ = self._labels(self.result_, known)
+        answer = self.result_.answer
+        self.n_iter_ = answer.n_samples if isinstance(answer, Draws) else answer.n_iterations
+
+    def _labels(self, summaries: Any, probability: Any) -> np.ndarray:
+        """Classes of rows whose probabilities are known."""
+        codes = probability.argmax(axis=1)
+        if self._tuning is not None:
+            codes = self._tuning.codes(summaries)
+        classes: np.ndarray = self.classes_[codes]
+        return classes
+
+    def _known_and_novel(
+        self, summaries: Any
+    ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
+        """Probabilities of the classes that have labels, and of all others together."""
+        probability, n_known = class_probabilities(summaries.label_mean), len(self.classes_)
+        if self._tuning is not None:
+            link = self.result_.posterior.likelihood.link
+            probability = self._tuning.probabilities(summaries, link)
+        known, novel = probability[:, :n_known], probability[:, n_known:].sum(axis=1)
+        if n_known == probability.shape[1]:
+            return known, novel
+        total = known.sum(axis=1)[:, None]
+        even = np.full_like(known, 1 / n_known)
+        return np.divide(known, total, out=even, where=total > 0), novel
+
+    def _rows(
+        self, X: Any
+    ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        space, spectrum = self._feature_space, self.result_.posterior.spectrum
+        if space is None:
+            require(
+                self.graph == "precomputed",
+                "X",
+                "rows outside a graph that was made of distances",
+                "fit again with them among the rows, or make the graph of features",
+            )
+            weights, known = sparse.csr_array(X), np.full(X.shape[0], -1)
+            require(
+                weights.nnz == 0 or bool(weights.data.min() >= 0),
+                "X",
+                "negative weights to the nodes",
+                "give similarities >= 0",
+            )
+        else:
+            weights, known = space.connect(X, self.outside), space.find(X)
+            if self.outside != "mean":
+                return *spectrum.combine(weights), known
+        return spectrum.extend(weights), spectrum.extend_scale(weights), known
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = "precomputed" in (self.graph, self.metric)
+        return tags

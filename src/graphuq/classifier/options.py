@@ -1,0 +1,252 @@
+"""What the words mean that users type: names → parts, and the rules behind "auto"."""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphuq import distributions, inference, likelihoods, priors
+from graphuq.classifier.expressions import built, is_expression
+from graphuq.distributions import DiscreteUniform
+from graphuq.errors import InvalidInput, require
+from graphuq.graphs import (
+    Graph,
+    SelfTuning,
+    complete_graph,
+    epsilon_graph,
+    from_adjacency,
+    knn_graph,
+)
+from graphuq.graphs.feature_space import RULES
+from graphuq.graphs.weights import weight_function
+from graphuq.inference import (
+    MAP,
+    PCN,
+    Approximation,
+    EllipticalSlice,
+    ExactHamiltonian,
+    ExpectationPropagation,
+    Hamiltonian,
+    Independence,
+    Laplace,
+    ReflectiveHamiltonian,
+    Sampler,
+    SequentialIndependence,
+    TemperedHamiltonian,
+)
+from graphuq.likelihoods import (
+    AtomicNoise,
+    GinzburgLandau,
+    LevelSet,
+    Likelihood,
+    Logistic,
+    NoiseFree,
+    Probit,
+    Softmax,
+)
+from graphuq.likelihoods import Gaussian as GaussianNoise
+from graphuq.priors import InverseLaplacian, Matern, Prior, RegularizedLaplacian
+from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
+from graphuq.utils.progress import Progress
+
+GRAPHS = ("knn", "complete", "epsilon", "precomputed")
+USUAL_NEIGHBORS = {"knn": 15, "complete": 10}
+USUAL_SHARPNESS = {"knn": 4.0, "complete": 0.5}
+LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {
+    "auto": Probit,
+    "probit": Probit,
+    "softmax": Softmax,
+    "level-set": LevelSet,
+    "atomic-noise": AtomicNoise,
+    "noise-free": NoiseFree,
+    "ginzburg-landau": GinzburgLandau,
+    "logistic": Logistic,
+    "gaussian": GaussianNoise,
+}
+PRIORS: dict[str, Callable[[], Prior]] = {
+    "auto": lambda: Matern(tau=0.25, alpha=4.0),
+    "matern": Matern,
+    "inverse-laplacian": InverseLaplacian,
+    "regularized-laplacian": RegularizedLaplacian,
+}
+METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
+    "auto": lambda: None,
+    "pcn": PCN,
+    "elliptical-slice": EllipticalSlice,
+    "exact-hamiltonian": ExactHamiltonian,
+    "reflective-hamiltonian": lambda: ReflectiveHamiltonian(reference=ExpectationPropagation()),
+    "tempered-hamiltonian": TemperedHamiltonian,
+    "independence": lambda: Independence(reference=ExpectationPropagation()),
+    "sequential-independence": lambda: SequentialIndependence(reference=ExpectationPropagation()),
+    "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
+    "laplace": Laplace,
+    "map": MAP,
+    "expectation-propagation": ExpectationPropagation,
+}
+
+
+def prior_of(prior: Any) -> Prior:
+    """The prior of a name, or the prior itself."""
+    return _resolve(prior, PRIORS, Prior, "prior")
+
+
+def likelihood_of(likelihood: Any, n_classes: int = 2, most_classes: int | None = None) -> Any:
+    """The likelihood of a name, or the likelihood itself, for so many classes.
+
+    For several, "auto" is `Softmax`. Up to ``most_classes``, how many there are is learnt.
+    """
+    if n_classes > 2 and is_word(likelihood, "auto"):
+        likelihood = "softmax"
+    found = _resolve(likelihood, LIKELIHOODS, Likelihood, "likelihood")
+    count: Any = n_classes
+    if most_classes is not None and most_classes > n_classes:
+        count = DiscreteUniform(n_classes, most_classes)
+    if not hasattr(found, "n_classes"):
+        require(
+            count == 2,
+            "likelihood",
+            f"{found} is of two classes, and there are {n_classes} or more",
+            "use softmax, probit, level-set or noise-free",
+        )
+        return found
+    return dataclasses.replace(found, n_classes=count)
+
+
+def method_of(inference: Any) -> Sampler | Approximation | None:
+    """The sampler or approximation of a name, or itself; None for "auto"."""
+    return _resolve(inference, METHODS, (Sampler, Approximation), "inference")
+
+
+def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[str]:
+    """Hyperparameters that "auto" leaves to the evidence."""
+    names = {
+        "tau": prior,
+        "alpha": prior,
+        "constant": prior,
+        "noise_std": likelihood,
+        "truncation": n_eigenpairs,
+    }
+    return [name for name, word in names.items() if is_word(word, "auto")]
+
+
+def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any, outside: Any = "mean") -> None:
+    """Refuse words that mean nothing."""
+    require(
+        isinstance(outside, str) and outside in RULES,
+        "outside",
+        f"{outside!r} is unknown",
+        f"use one of {', '.join(RULES)}",
+    )
+    require(
+        isinstance(graph, str) and graph in GRAPHS,
+        "graph",
+        f"{graph!r} is unknown",
+        f"use one of {', '.join(GRAPHS)}",
+    )
+    for name, value in (("n_neighbors", n_neighbors), ("n_eigenpairs", n_eigenpairs)):
+        require(
+            not isinstance(value, str) or value == "auto",
+            name,
+            f"{value!r} is unknown",
+            "give a number, or 'auto'",
+        )
+
+
+def weights_of(graph: str, weights: Any, scale: Any, metric: str | None) -> Any:
+    """The weight function of a name; of "auto" that of the graph."""
+    if is_word(weights, "auto"):
+        weights = "unweighted" if graph == "epsilon" else SelfTuning(USUAL_SHARPNESS[graph])
+    return weight_function(weights, scale, metric)
+
+
+def neighbors_of(graph: str, n_neighbors: Any, n_nodes: int) -> int:
+    """The number of neighbours; of "auto" the usual one."""
+    if is_word(n_neighbors, "auto"):
+        return min(USUAL_NEIGHBORS[graph], n_nodes - 1)
+    return int(n_neighbors)
+
+
+def build_graph(
+    graph: str,
+    X: Any,
+    n_neighbors: Any,
+    weights: Any,
+    scale: Any,
+    metric: str | None = None,
+    radius: Any = None,
+    progress: Progress | None = None,
+) -> Graph:
+    """The graph of a name."""
+    if graph == "precomputed":
+        return from_adjacency(X)
+    weight = weights_of(graph, weights, scale, metric)
+    if graph == "epsilon":
+        require(radius is not None, "radius", "missing", "graph='epsilon' needs a distance")
+        return epsilon_graph(X, radius, weight)
+    require(radius is None, "radius", f"{radius!r} beside graph={graph!r}", "use it with 'epsilon'")
+    n_neighbors = neighbors_of(graph, n_neighbors, X.shape[0])
+    if graph == "complete":
+        return complete_graph(X, n_neighbors=n_neighbors, weights=weight)
+    return knn_graph(X, n_neighbors=n_neighbors, weights=weight, progress=progress)
+
+
+def basis_of(
+    graph: Graph,
+    laplacian: str,
+    n_eigenpairs: Any,
+    tail: Any,
+    prior: Prior,
+    progress: Progress | None = None,
+) -> Spectrum | Laplacian:
+    """Eigenpairs; of `RegularizedLaplacian`, unless their number is given, the Laplacian itself."""
+    if isinstance(prior, RegularizedLaplacian) and n_eigenpairs is None and not prior.learnt:
+        require(tail is False, "tail", f"{tail!r} beside {prior}", "it is exact: leave tail out")
+        return Laplacian(graph, laplacian)
+    n_pairs = None if isinstance(n_eigenpairs, str) else n_eigenpairs
+    return laplacian_spectrum(graph, laplacian, n_pairs, tail=tail, progress=progress)
+
+
+def seed_of(random_state: Any) -> int | np.random.Generator:
+    """A seed from what scikit-learn calls a random state."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    require(random_state is None, "random_state", f"{random_state!r}", "give an integer")
+    return np.random.default_rng()
+
+
+def is_word(value: Any, word: str) -> bool:
+    """Whether a value is this text, and no array."""
+    return isinstance(value, str) and value == word
+
+
+def _resolve(part: Any, table: dict[str, Callable[[], Any]], kinds: Any, argument: str) -> Any:
+    if isinstance(part, str) and part in table:
+        return table[part]()
+    if is_expression(part):
+        part = built(part, _callables(), argument)
+    if isinstance(part, kinds):
+        return part
+    raise InvalidInput(
+        argument,
+        f"{part!r} is unknown",
+        f"use one of {', '.join(table)}, or an object of that kind",
+    )
+
+
+def _callables() -> dict[str, Any]:
+    """All parts and distributions by name, as expressions call them."""
+    laws = ("DiscreteUniform", "Distribution", "Gamma", "LogNormal", "LogUniform", "Uniform")
+    found = {name: getattr(distributions, name) for name in laws}
+    kinds = (Prior, Likelihood, Sampler, Approximation)
+    for module in (priors, likelihoods, inference):
+        for name in module.__all__:
+            part = getattr(module, name)
+            if issubclass(part, kinds) and not inspect.isabstract(part):
+                found[name] = part
+    return found

@@ -1,0 +1,67 @@
+"""What a search has tried, on disk: an interrupted one goes on from there."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphuq.errors import StorageError
+from graphuq.utils.files import written_whole
+
+
+class Kept:
+    """Rows of results by the combination they are of; in memory alone without a path.
+
+    Parameters
+    ----------
+    path : path or None
+    search : str
+        What is searched, data included: rows of another search are not taken.
+
+    Raises
+    ------
+    StorageError
+        If the file is of another search, or damaged.
+    """
+
+    def __init__(self, path: str | Path | None, search: str) -> None:
+        self.path, self.search = None if path is None else Path(path), search
+        self._rows: dict[str, list[dict[str, Any]]] = {}
+        if self.path is None or not self.path.exists():
+            return
+        try:
+            stored = json.loads(self.path.read_text(encoding="utf-8"))
+            of, self._rows = stored["search"], stored["rows"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StorageError(f"'{path}' is no checkpoint of a search ({error})") from None
+        if of != search:
+            raise StorageError(f"'{path}' is of another search; remove it, or use another path")
+
+    def rows(self, plain: dict[str, Any]) -> list[dict[str, Any]] | None:
+        """Rows of a combination, if it was tried."""
+        found = self._rows.get(_key(plain))
+        if found is None:
+            return None
+        return [plain | {k: _array(v) for k, v in row.items()} for row in found]
+
+    def add(self, plain: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+        """Keep the rows of a combination, on disk at once."""
+        own = [{k: v for k, v in row.items() if k not in plain} for row in rows]
+        self._rows[_key(plain)] = own
+        if self.path is not None:
+            with written_whole(self.path) as temporary:
+                content = {"search": self.search, "rows": self._rows}
+                temporary.write_text(json.dumps(content, default=_plain), encoding="utf-8")
+
+
+def _key(plain: dict[str, Any]) -> str:
+    return repr(sorted((name, repr(value)) for name, value in plain.items()))
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else repr(value)
+
+
+def _array(value: Any) -> Any:
+    return np.array(value) if isinstance(value, list) else value

@@ -1,0 +1,307 @@
+"""Choosing a graph, a prior and a likelihood by the evidence of the labels."""
+
+import itertools
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from graphuq.classifier.classifier import GraphClassifier
+from graphuq.classifier.search.checkpoint import Kept
+from graphuq.classifier.search.objective import PARTS, SearchProblem
+from graphuq.classifier.search.optimizer import Climb, Climbed
+from graphuq.distributions import Distribution
+from graphuq.errors import GraphuqError, require
+from graphuq.utils.progress import Progress, progress_bar
+
+STEPPED = ("n_neighbors", "radius")  # of which the graph is no smooth function
+COARSE, FINE = 16, 8  # values of a range that is stepped through, and more about the best
+
+
+class EvidenceSearch(ClassifierMixin, BaseEstimator):
+    """Search hyperparameters of a `GraphClassifier` for the largest evidence, and fit it there.
+
+    What `GridSearchCV` is to cross-validation, for few labels: none is held out. Continuous numbers
+    are climbed by gradients, through the graph and the solver, from several starts; others are
+    tried one by one (Zhu, Lafferty & Ghahramani 2003, §3, §4 and appendix B).
+
+    Parameters
+    ----------
+    estimator : GraphClassifier, optional
+        Where the search starts, and all that is not searched; by default ``GraphClassifier()``. A
+        part that is "auto" there is at its usual value while others are searched.
+    parameters : dict
+        Of names of the classifier's parameters, or of numbers of its weights, prior or likelihood:
+        "n_neighbors", "weights__cutoff", "prior__sigma", "likelihood__steepness". A **list** is
+        tried value by value, every combination of lists. A **pair** (low, high) is climbed over,
+        over the logarithm; of "n_neighbors" and "radius" it is stepped through, 16 values and then
+        8 about the best. A **distribution**, such as ``gq.LogNormal(1, 0.5)``, is climbed as well,
+        the evidence weighed by its density (of the logarithm).
+    criterion : {"auto", "laplace", "expectation-propagation", "alignment"}, default "auto"
+        See `graphuq.evidence.criteria.judge`. "auto": Laplace's evidence where
+        ``estimator.inference`` is "laplace", else that of expectation propagation.
+    n_starts : int, default 3
+        Of each climb: the estimator's own values, and quasi-random ones.
+    refit : bool, default True
+        Whether to fit the best.
+    random_state : int, default 0
+        Of the starts.
+    progress : bool or callable, default False
+        Called with "searching", combinations tried, their number, and the best value.
+    checkpoint : path, optional
+        What was tried is kept here, and an interrupted search goes on from it.
+
+    Attributes
+    ----------
+    best_params_ : dict
+    best_score_ : float
+        The criterion there: log evidence, or alignment.
+    best_estimator_ : GraphClassifier
+        Fitted, if ``refit``.
+    results_ : list of dict
+        A row for each climb or combination: parameters, "score", "objective" (with the log density
+        of distributions), "start", "n_evaluations", "seconds", and "error" where there is none.
+    classes_ : numpy.ndarray
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+    >>> y = np.where(np.arange(200) < 20, moons.classes, -1)
+    >>> classifier = gq.GraphClassifier(
+    ...     laplacian="unnormalized", prior="regularized-laplacian", likelihood="logistic",
+    ...     inference="laplace", weights="unweighted")
+    >>> search = gq.EvidenceSearch(classifier, {"n_neighbors": [12, 24, 48]}).fit(moons.features, y)
+    >>> len(search.results_), sorted(search.best_params_)
+    (3, ['n_neighbors'])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        parameters: Any = None,
+        *,
+        criterion: Any = "auto",
+        n_starts: Any = 3,
+        refit: Any = True,
+        random_state: Any = 0,
+        progress: Any = False,
+        checkpoint: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.parameters = parameters
+        self.criterion = criterion
+        self.n_starts = n_starts
+        self.refit = refit
+        self.random_state = random_state
+        self.progress = progress
+        self.checkpoint = checkpoint
+
+    def fit(self, X: Any, y: Any) -> "EvidenceSearch":
+        """Search, and fit the best.
+
+        Parameters
+        ----------
+        X, y : array_like
+            As `GraphClassifier.fit` takes them.
+
+        Raises
+        ------
+        InvalidInput
+            If a parameter is unknown or its values are none, or no combination has an evidence.
+        """
+        self._problem = SearchProblem(self.estimator or GraphClassifier(), self.criterion, X, y)
+        lists, stepped, climbed = _sorted_out(self.parameters, self._problem.estimator)
+        require(self.n_starts >= 1, "n_starts", f"{self.n_starts}", "use 1 or more")
+        self.results_: list[dict[str, Any]] = []
+        asked = (self.parameters, self.criterion, self.n_starts, self.random_state)
+        self._kept = Kept(self.checkpoint, f"{asked!r} {self._problem.fingerprint()}")
+        tried = [lists | {k: _coarse(k, v) for k, v in stepped.items()}]
+        with _reporting(self.progress) as report:
+            self._try_all(tried[0], climbed, report)
+            if stepped and np.isfinite(self._best()["objective"]):
+                finer = {k: _fine(k, tried[0][k], self._best()[k]) for k in stepped}
+                if any(finer.values()):
+                    kept = {k: [self._best()[k], *more] for k, more in finer.items()}
+                    alone = {k: [self._best()[k]] for k in lists}
+                    self._try_all(alone | kept, climbed, report)
+        best = self._best()
+        require(
+            np.isfinite(best["objective"]),
+            "parameters",
+            f"no combination has an evidence; the first failed by: {best.get('error')}",
+            "search elsewhere, or use another criterion",
+        )
+        names = [*lists, *stepped, *climbed]
+        self.best_params_ = {name: best[name] for name in names}
+        self.best_score_ = best["score"]
+        self.classes_ = self._problem.classes
+        self.best_estimator_ = self._problem.with_parameters(self.best_params_)
+        if self.refit:
+            self.best_estimator_.fit(X, y)
+        return self
+
+    def surface(self, grids: Mapping[str, Any]) -> Float[np.ndarray, "..."]:
+        """The criterion on a grid of parameters, all others at their best; NaN where it has none.
+
+        Parameters
+        ----------
+        grids : dict
+            Values of each parameter, one axis each. `graphuq.plots.plot_evidence` draws it.
+        """
+        check_is_fitted(self, "best_params_")
+        shape = tuple(len(grid) for grid in grids.values())
+        found = np.empty(shape)
+        for place in np.ndindex(shape):
+            at = {k: grid[i] for (k, grid), i in zip(grids.items(), place, strict=True)}
+            model = self._problem.model(self.best_params_ | at)
+            try:
+                found[place] = model.value({})
+            except GraphuqError:
+                found[place] = np.nan
+        return found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """By the best classifier."""
+        check_is_fitted(self, "best_estimator_")
+        labels: np.ndarray = self.best_estimator_.predict(X)
+        return labels
+
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "M K"]:
+        """By the best classifier."""
+        check_is_fitted(self, "best_estimator_")
+        probability: np.ndarray = self.best_estimator_.predict_proba(X)
+        return probability
+
+    @property
+    def n_features_in_(self) -> int:
+        """Of the rows it was fitted to."""
+        return int(self._problem.X.shape[1])
+
+    def _best(self) -> dict[str, Any]:
+        return max(self.results_, key=lambda row: row["objective"])
+
+    def _try_all(self, lists: Any, climbed: Any, report: Progress | None) -> None:
+        """Every combination of lists; those that were tried are not tried again."""
+        combinations = [
+            dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())
+        ]
+        self._problem.expect(combinations)
+        for k, plain in enumerate(combinations):
+            if any(all(row[n] == v for n, v in plain.items()) for row in self.results_ if plain):
+                continue
+            rows = self._kept.rows(plain)
+            if rows is None:
+                rows = self._climbs(plain, climbed)
+                self._kept.add(plain, rows)
+            self.results_ += rows
+            if report is not None:
+                report("searching", k + 1, len(combinations), float(self._best()["objective"]))
+
+    def _climbs(self, plain: dict[str, Any], climbed: dict[str, Climbed]) -> list[dict]:
+        """A row for each start."""
+        began = time.perf_counter()
+        try:
+            model = self._problem.model(plain)
+            own = {name: self._problem.value_of(name, plain) for name in climbed}
+        except GraphuqError as error:
+            return [plain | _row(None, str(error), 0, 0, began) | dict.fromkeys(climbed, np.nan)]
+        if not climbed:
+            return [plain | self._at_the_top(plain, 0, 1, began)]
+        climb = Climb(model, climbed, own)
+        rows = []
+        for start, at in enumerate(climb.starts(self.n_starts, self.random_state)):
+            began = time.perf_counter()
+            values, log_density, n_evaluations = climb.run(at)
+            row = self._at_the_top(plain | values, start, n_evaluations + 1, began)
+            row["objective"] += log_density
+            rows.append(plain | values | row)
+        return rows
+
+    def _at_the_top(self, values: dict[str, Any], start: int, n: int, began: float) -> dict:
+        """Evaluated anew: neighbours may be others where the scales of features are."""
+        try:
+            return _row(self._problem.model(values).value({}), None, start, n, began)
+        except GraphuqError as error:
+            return _row(None, str(error), start, n, began)
+
+
+def _reporting(progress: Any) -> Any:
+    if progress is True:
+        return progress_bar("objective")
+    return nullcontext(progress or None)
+
+
+def _row(
+    score: float | None, error: str | None, start: int, n_evaluations: int, began: float
+) -> dict[str, Any]:
+    """What is kept of a combination."""
+    return {
+        "score": np.nan if score is None else score,
+        "objective": -np.inf if score is None else score,
+        "start": start,
+        "n_evaluations": n_evaluations,
+        "seconds": time.perf_counter() - began,
+        "error": error,
+    }
+
+
+def _sorted_out(
+    parameters: Any, estimator: GraphClassifier
+) -> tuple[dict[str, list[Any]], dict[str, tuple[Any, Any]], dict[str, Climbed]]:
+    """Lists, ranges that are stepped through, and numbers that are climbed over."""
+    require(
+        isinstance(parameters, Mapping) and len(parameters) > 0,
+        "parameters",
+        f"{parameters!r}",
+        "give a dict of lists, (low, high) pairs or distributions",
+    )
+    lists: dict[str, list[Any]] = {}
+    stepped: dict[str, tuple[Any, Any]] = {}
+    climbed: dict[str, Climbed] = {}
+    for name, spec in parameters.items():
+        part, _, own = name.partition("__")
+        known = part in PARTS if own else part in estimator.get_params()
+        require(
+            known,
+            "parameters",
+            f"{name!r} is unknown",
+            "use a parameter of GraphClassifier, or weights__, prior__ or likelihood__ and a name",
+        )
+        if isinstance(spec, tuple) and len(spec) == 2 and name in STEPPED:
+            require(0 < spec[0] < spec[1], "parameters", f"{name}: {spec}", "use 0 < low < high")
+            stepped[name] = spec
+        elif own and isinstance(spec, Distribution | tuple):
+            climbed[name] = Climbed(name, spec)
+        else:
+            require(
+                isinstance(spec, list | range | np.ndarray) and len(spec) > 0,
+                "parameters",
+                f"{name}: {spec!r}",
+                "give a list of values" + ("" if own else "; it has no gradient"),
+            )
+            lists[name] = list(spec)
+    return lists, stepped, climbed
+
+
+def _coarse(name: str, ends: tuple[Any, Any]) -> list[Any]:
+    """Values of a range, evenly spaced in their logarithm."""
+    return _rounded(name, np.geomspace(*ends, COARSE))
+
+
+def _fine(name: str, coarse: list[Any], best: Any) -> list[Any]:
+    """More of them on both sides of the best."""
+    at = coarse.index(best)
+    low, high = coarse[max(at - 1, 0)], coarse[min(at + 1, len(coarse) - 1)]
+    return [v for v in _rounded(name, np.geomspace(low, high, FINE + 2)) if v not in coarse]
+
+
+def _rounded(name: str, values: np.ndarray) -> list[Any]:
+    if name == "n_neighbors":
+        return sorted({round(float(v)) for v in values})
+    return [float(v) for v in values]

@@ -1,0 +1,312 @@
+"""A hyperparameter is a number, and fixed, or a distribution, and learnt.
+
+Distributions are SciPy's. A learnt hyperparameter θ enters the chain as ``θ = F⁻¹(Φ(w))`` with w
+standard normal, F its distribution function: then the whole posterior is a standard normal prior
+times a likelihood, in white coordinates, as if nothing were learnt.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, TypeGuard
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+from scipy.interpolate import PchipInterpolator
+from scipy.special import ndtr
+
+from graphuq.errors import ImproperPriorWarning, IncompatibleParts, InvalidInput, require
+from graphuq.utils.arrays import Array
+
+REACH = 8.0  # standard deviations: beyond lie 1e-15 of the mass
+KNOTS = 2049  # of the table of a quantile function
+MOST_VALUES = 100_000  # of a discrete distribution
+
+
+class Distribution:
+    """A distribution of SciPy's, by name and parameters.
+
+    Parameters
+    ----------
+    name : str
+        A name of `scipy.stats`, such as ``"gamma"``.
+    parameters : tuple of float
+        Its parameters there, by position: shapes, loc, scale.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such distribution, or the parameters do not suit it.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> gq.Uniform(0.01, 60.0)
+    Uniform(0.01, 60)
+    >>> gq.DiscreteUniform(1, 70).support
+    (1.0, 70.0)
+    """
+
+    def __init__(self, name: str, parameters: Sequence[float | int]) -> None:
+        self.name, self.parameters = name, tuple(float(x) for x in parameters)
+        law = getattr(stats, self.name, None)
+        require(
+            isinstance(law, stats.rv_continuous | stats.rv_discrete),
+            "distribution",
+            f"scipy.stats has none of name {self.name!r}",
+            "use one that it has",
+        )
+        if self.improper:
+            return
+        low, high = self.support
+        require(
+            np.isfinite(self.median) and low < high,
+            "distribution",
+            f"{self.name}{self.parameters} is no distribution, or of one value",
+            "check its parameters, or give the number itself",
+        )
+
+    @property
+    def law(self) -> Any:
+        """SciPy's frozen distribution."""
+        return getattr(stats, self.name)(*self.parameters)
+
+    @property
+    def improper(self) -> bool:
+        """Whether it is the limit of gamma distributions whose shape or rate is zero."""
+        return self.name == "gamma" and (self.parameters[0] == 0 or self.parameters[2] == np.inf)
+
+    @property
+    def discrete(self) -> bool:
+        """Whether it is one of integers."""
+        return isinstance(getattr(stats, self.name), stats.rv_discrete)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        if self.improper:
+            return 0.0, np.inf
+        low, high = self.law.support()
+        return float(low), float(high)
+
+    @property
+    def median(self) -> float:
+        """Median."""
+        return float(self.law.median())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Distribution):
+            return False
+        return self.name == other.name and self.parameters == other.parameters
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.parameters))
+
+    def __repr__(self) -> str:
+        if self.name not in _SHORT:
+            return f"Distribution({self.name!r}, {self.parameters})"
+        word, arguments = _SHORT[self.name]
+        return f"{word}({', '.join(f'{x:g}' for x in arguments(*self.parameters))})"
+
+
+_SHORT: dict[str, tuple[str, Callable[..., tuple[float, ...]]]] = {
+    "uniform": ("Uniform", lambda low, width: (low, low + width)),
+    "loguniform": ("LogUniform", lambda low, high, *_: (low, high)),
+    "lognorm": ("LogNormal", lambda log_std, _, median: (median, log_std)),
+    "gamma": ("Gamma", lambda shape, _, scale: (shape, 1 / scale)),
+    "randint": ("DiscreteUniform", lambda low, end, *_: (low, end - 1)),
+}
+
+Hyperparameter = Any
+"""A number, or a `Distribution`; inside a chain that learns it, an array."""
+
+
+def Uniform(low: float | int, high: float | int) -> Distribution:
+    """Uniform on [low, high]."""
+    require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
+    return Distribution("uniform", (float(low), float(high - low)))
+
+
+def LogUniform(low: float | int, high: float | int) -> Distribution:
+    """Uniform in the logarithm, on [low, high]; low > 0."""
+    require(0 < low < high, "low", f"{low!r} beside {high!r}", "use 0 < low < high")
+    return Distribution("loguniform", (float(low), float(high)))
+
+
+def LogNormal(median: float | int, log_std: float | int) -> Distribution:
+    """Logarithm normal, of this median and standard deviation of the logarithm."""
+    require(median > 0, "median", f"{median!r} is not positive", "use a median > 0")
+    require(log_std > 0, "log_std", f"{log_std!r} is not positive", "use log_std > 0")
+    return Distribution("lognorm", (float(log_std), 0.0, float(median)))
+
+
+def Gamma(shape: float | int, rate: float | int) -> Distribution:
+    """Gamma of this shape and rate: mean shape / rate.
+
+    With a zero it is the improper limit ``p(x) ∝ x^(shape − 1) e^(−rate x)``, which
+    `ReversibleJump` takes as the scale of `RandomSeries`, as its paper does.
+
+    Warns
+    -----
+    ImproperPriorWarning
+        If one is zero.
+    """
+    require(shape >= 0, "shape", f"{shape!r} is negative", "use shape > 0")
+    require(rate >= 0, "rate", f"{rate!r} is negative", "use rate > 0")
+    if shape == 0 or rate == 0:
+        warnings.warn(
+            f"Gamma({shape:g}, {rate:g}) has infinite mass, and so has the posterior of a scale "
+            "with it: labels never rule out a field that is zero (rate 0) or without bound "
+            "(shape 0). Chains may look settled and are not; Gamma(1, 0.001) is proper.",
+            ImproperPriorWarning,
+            stacklevel=2,
+        )
+    return Distribution("gamma", (float(shape), 0.0, 1 / float(rate) if rate else np.inf))
+
+
+def DiscreteUniform(low: int, high: int) -> Distribution:
+    """Uniform on the integers low, …, high."""
+    require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
+    return Distribution("randint", (low, high + 1))
+
+
+def hyperparameter(value: Any) -> Any:
+    """A field's value as it is kept: SciPy's frozen distributions by name and parameters."""
+    if not (hasattr(value, "ppf") and hasattr(value, "dist")):
+        return value
+    shapes, loc, scale = value.dist._parse_args(*value.args, **value.kwds)
+    require(
+        isinstance(value.dist, stats.rv_continuous | stats.rv_discrete)
+        and hasattr(stats, value.dist.name),
+        "distribution",
+        f"{value.dist.name!r} is none of scipy.stats",
+        "use one that has a name there",
+    )
+    continuous = isinstance(value.dist, stats.rv_continuous)
+    return Distribution(value.dist.name, (*shapes, loc, scale) if continuous else (*shapes, loc))
+
+
+def parameter(default: Any) -> Any:
+    """A hyperparameter among the fields of a part: a number, or a distribution."""
+    return eqx.field(converter=hyperparameter, default=default)
+
+
+def is_learnt(value: Any) -> TypeGuard[Distribution]:
+    """Whether a hyperparameter is a distribution."""
+    return isinstance(value, Distribution)
+
+
+def learnt_of(part: Any) -> dict[str, Distribution]:
+    """The hyperparameters of a part that are distributions, by name."""
+    values = {f.name: getattr(part, f.name) for f in fields(part)}
+    return {name: value for name, value in values.items() if is_learnt(value)}
+
+
+def check_range(
+    name: str, value: Any, low: float, high: float = np.inf, *, open: bool, remedy: str
+) -> None:
+    """Refuse a number outside a range, open or closed, and a distribution that leaves it."""
+    if is_learnt(value):
+        # A density has no mass at an end of its support, so that an open end may be one.
+        first, last = value.support
+        shut = open and value.discrete
+        inside = (low < first if shut else low <= first) and (last < high if shut else last <= high)
+        require(inside, name, f"{value!r} has support [{first:g}, {last:g}]", remedy)
+    else:
+        inside = low < value < high if open else low <= value <= high
+        require(inside, name, f"{value!r} is out of range", remedy)
+
+
+class Quantile(eqx.Module):
+    """``F⁻¹(Φ(w))`` of a continuous distribution, tabulated: smooth, and known to 1e-8 or so.
+
+    Piecewise cubic and monotone in w; beyond 8 standard deviations it is constant.
+    """
+
+    coefficients: Float[Array, "4 n"]
+
+    @staticmethod
+    def of(distribution: Distribution) -> "Quantile":
+        """Tabulate; the upper half by the survival function, which keeps its precision."""
+        if distribution.improper:
+            raise IncompatibleParts(
+                f"{distribution!r} is improper and has no quantiles; sample with ReversibleJump(), "
+                "or use a proper one"
+            )
+        w = np.linspace(-REACH, REACH, KNOTS)
+        law = distribution.law
+        values = np.where(w < 0, law.ppf(ndtr(w)), law.isf(ndtr(-w)))
+        if not np.isfinite(values).all():
+            raise InvalidInput(
+                "distribution", f"{distribution!r} has infinite quantiles", "use lighter tails"
+            )
+        return Quantile(PchipInterpolator(w, values).c)
+
+    def __call__(self, w: Float[Array, "*n"]) -> Float[Array, "*n"]:
+        """θ at w."""
+        step = 2 * REACH / (KNOTS - 1)
+        at = (jnp.clip(w, -REACH, REACH) + REACH) / step
+        k = jnp.clip(jnp.floor(at).astype(jnp.int32), 0, KNOTS - 2)
+        x = (at - k) * step
+        cubic = jnp.asarray(self.coefficients)[:, k]
+        value: Array = ((cubic[0] * x + cubic[1]) * x + cubic[2]) * x + cubic[3]
+        return value
+
+
+class Steps(eqx.Module):
+    """``F⁻¹(Φ(w))`` of a discrete distribution on ``low, low + 1, …``: a staircase.
+
+    Attributes
+    ----------
+    low : float
+        Smallest value.
+    cumulative : array, shape (m,)
+        Probability of each value and all below.
+    """
+
+    low: Float[Array, ""] | float
+    cumulative: Float[Array, " m"]
+
+    @staticmethod
+    def of(distribution: Distribution) -> "Steps":
+        """Tabulate; of an infinite support all but 1e-12 of the mass."""
+        low, high = distribution.support
+        law = distribution.law
+        high = min(high, float(law.isf(1e-12)))
+        require(
+            np.isfinite(low) and high - low < MOST_VALUES,
+            "distribution",
+            f"{distribution!r} has more than {MOST_VALUES} values",
+            "use a narrower one",
+        )
+        cumulative = law.cdf(np.arange(low, high + 1))
+        return Steps(low, cumulative / cumulative[-1])
+
+    def index(self, w: Float[Array, ""]) -> Array:
+        """Which of the values, from 0."""
+        return jnp.searchsorted(jnp.asarray(self.cumulative)[:-1], jax.scipy.special.ndtr(w))
+
+    def __call__(self, w: Float[Array, ""]) -> Float[Array, ""]:
+        """θ at w."""
+        return self.low + self.index(w)
+
+    def probability(self, index: Array) -> Array:
+        """Of the value of an index; 0 outside."""
+        cumulative = jnp.asarray(self.cumulative)
+        inside = (index >= 0) & (index < len(cumulative))
+        k = jnp.clip(index, 0, len(cumulative) - 1)
+        below = jnp.where(k > 0, cumulative[k - 1], 0.0)
+        return jnp.where(inside, cumulative[k] - below, 0.0)
+
+    def coordinate(self, index: Array, share: Array) -> Array:
+        """W of a value, at this share of its step."""
+        k = jnp.clip(index, 0, len(self.cumulative) - 1)
+        below = jnp.where(k > 0, jnp.asarray(self.cumulative)[k - 1], 0.0)
+        at = below + share * self.probability(k)
+        tiny = np.finfo(np.dtype(at.dtype)).eps
+        w: Array = jax.scipy.special.ndtri(jnp.clip(at, tiny, 1 - tiny))
+        return w

@@ -1,0 +1,1 @@
+"""Choosing hyperparameters and graphs by the marginal likelihood of the labels."""

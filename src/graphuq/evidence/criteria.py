@@ -1,0 +1,379 @@
+"""What labels say of a prior covariance at their nodes: its evidence, or its alignment.
+
+Each with its gradient in the covariance and in the likelihood's own hyperparameters, at the fixed
+point that was found.
+"""
+
+import dataclasses
+import math
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.inference.expectation_propagation import (
+    field_slopes,
+    likelihood_slopes,
+    log_evidence,
+    settle,
+)
+from graphuq.likelihoods import LevelSet, Likelihood, NoiseFree, Probit
+from graphuq.posterior.field import Conditioned
+from graphuq.utils.arrays import Array, one_core, with_dtype
+
+CRITERIA = ("laplace", "expectation-propagation", "alignment")
+MAX_SWEEPS, DAMPINGS = 300, (1.0, 0.2)
+TOLERANCE = 1e-9  # of sites, and of Newton's method: gradients are good to about its root
+MAX_NEWTON, HALVINGS = 100, 30
+
+
+class Judgement(NamedTuple):
+    """Value of a criterion, and its gradient.
+
+    Attributes
+    ----------
+    value : float
+        ``log p(labels)``, of several classes half the sum over classes of that of each against the
+        rest; or the alignment, in [−1, 1].
+    by_covariance : numpy.ndarray, shape (J, J)
+        Derivative in the covariance at the labelled nodes.
+    by_likelihood : dict
+        Derivative in each hyperparameter of the likelihood, by name.
+    """
+
+    value: float
+    by_covariance: Float[np.ndarray, "J J"]
+    by_likelihood: dict[str, float]
+
+
+def judge(
+    covariance: Float[np.ndarray, "J J"],
+    likelihood: Likelihood,
+    labels: Float[np.ndarray, " J"],
+    criterion: str,
+) -> Judgement:
+    """Judge the prior covariance G of the field at the labelled nodes.
+
+    Parameters
+    ----------
+    covariance : numpy.ndarray, shape (J, J)
+        G.
+    likelihood : Likelihood
+        Of two or several classes.
+    labels : numpy.ndarray, shape (J,)
+    criterion : {"laplace", "expectation-propagation", "alignment"}
+        The evidence by Laplace's method (Zhu, Lafferty & Ghahramani 2003, (45)) or by expectation
+        propagation; or the centred alignment of G with the labels (Cristianini et al. 2001; Cortes,
+        Mohri & Rostamizadeh 2012), which knows no likelihood.
+
+    Raises
+    ------
+    InvalidInput
+        If the criterion is unknown, or its fixed point is not reached.
+    IncompatibleParts
+        If Laplace's method has no gradient to go by.
+    """
+    require(
+        criterion in CRITERIA,
+        "criterion",
+        f"{criterion!r} is unknown",
+        f"use one of {', '.join(CRITERIA)}",
+    )
+    if criterion == "laplace" and not likelihood.smooth:
+        raise IncompatibleParts(
+            f"Laplace's method needs a gradient and {likelihood} has none; use "
+            "criterion='expectation-propagation'"
+        )
+    labellings = against_the_rest(labels, likelihood.several)
+    two = of_two_classes(likelihood)
+    share = 1.0 if len(labellings) == 1 else 0.5
+    names = [f for f in getattr(two, "__dataclass_fields__", {}) if _is_number(getattr(two, f))]
+    total, by_covariance = 0.0, np.zeros_like(covariance)
+    by_likelihood = dict.fromkeys(names, 0.0)
+    for own in labellings:
+        value, (by_g, by_two) = _judged(criterion, covariance, two, own)
+        total += share * value
+        by_covariance += share * (by_g + by_g.T) / 2
+        for name in names:
+            by_likelihood[name] += share * by_two[name]
+    return Judgement(total, by_covariance, by_likelihood)
+
+
+def _judged(criterion: str, covariance: Any, likelihood: Any, labels: Any) -> tuple[float, Any]:
+    """The value, and its gradients in the covariance and, by name, in the likelihood."""
+    if criterion == "expectation-propagation":
+        value, gradient = _propagated(covariance, likelihood, labels)
+    elif criterion == "alignment":
+        value, by_covariance = _alignment(covariance, labels)
+        gradient = by_covariance, dict.fromkeys(vars(likelihood), 0.0)  # it knows none
+    else:
+        with jax.enable_x64(True):
+            parts = with_dtype((covariance, likelihood, labels), jnp.float64)
+            value, (by_covariance, by_likelihood), left = _laplace(*parts)
+        numbers = {name: float(x) for name, x in vars(by_likelihood).items() if eqx.is_array(x)}
+        value = float(value) if float(left) <= 1e-6 else math.nan
+        gradient = np.asarray(by_covariance), numbers
+    if not np.isfinite(value):
+        raise InvalidInput(
+            "criterion",
+            f"{criterion} reaches no fixed point for {likelihood}",
+            "use a likelihood that is less steep, or another criterion",
+        )
+    return value, gradient
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float | np.floating)
+
+
+def against_the_rest(
+    labels: Float[np.ndarray, " J"], several: bool
+) -> list[Float[np.ndarray, " J"]]:
+    """Labels ±1 of each class that has some, against all others; or those of the two there are."""
+    if not several:
+        return [labels]
+    return [np.where(labels == k, 1.0, -1.0) for k in np.unique(labels)]
+
+
+def of_two_classes(likelihood: Any) -> Any:
+    """What the likelihood says of a class against the rest."""
+    if not likelihood.several:
+        return likelihood
+    if isinstance(likelihood, LevelSet):  # a label costs 2/γ² of two classes, 1/γ² of several
+        return LevelSet(likelihood.noise_std * math.sqrt(2.0))
+    return NoiseFree() if likelihood.step else Probit(likelihood.noise_std)
+
+
+class Observed(NamedTuple):
+    """All that expectation propagation asks of a target; nothing of it is sampled."""
+
+    field: Any
+    likelihood: Likelihood
+    labels: Float[np.ndarray, " J"]
+
+
+@dataclasses.dataclass(frozen=True)
+class GivenField:
+    """A field of which the covariance G at the labelled nodes is all that is known.
+
+    Attributes
+    ----------
+    covariance : numpy.ndarray, shape (J, J)
+        Singular or not.
+    """
+
+    covariance: Float[np.ndarray, "J J"]
+
+    def condition(self, precision: Float[np.ndarray, " J"], shift: Any) -> Conditioned:
+        """Mean and variance given sites: ``Σ = (I + G T)⁻¹ G``; no white coordinates."""
+        system = np.eye(len(precision)) + self.covariance * precision
+        covariance = np.linalg.solve(system, self.covariance)
+        return _without_coordinates(
+            covariance @ shift, np.diagonal(covariance), shift, np.linalg.slogdet(system)[1]
+        )
+
+    def slopes(
+        self, precision: Float[np.ndarray, " J"], shift: Any, given: Conditioned
+    ) -> Float[np.ndarray, "J J"]:
+        """``(b bᵀ − R)/2``; see `field_slopes`."""
+        pull = shift - precision * given.mean
+        system = np.eye(len(precision)) + precision[:, None] * self.covariance
+        resistance = np.linalg.solve(system, np.diag(precision))  # (I + T G)⁻¹ T = T − T Σ T
+        return (np.outer(pull, pull) - (resistance + resistance.T) / 2) / 2
+
+
+def _without_coordinates(
+    mean: Any, variance: Any, shift: Any, log_determinant: float
+) -> Conditioned:
+    return Conditioned(
+        mean=mean,
+        variance=variance,
+        seen_mean=np.zeros(0),
+        seen_covariance=np.zeros((0, 0)),
+        log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
+    )
+
+
+def _propagated(
+    covariance: Float[np.ndarray, "J J"], likelihood: Likelihood, labels: Any
+) -> tuple[float, Any]:
+    """Expectation propagation's evidence and its gradients; NaN where it does not settle."""
+    target = Observed(GivenField(covariance), likelihood, labels)
+    for damping in DAMPINGS:
+        with one_core():
+            found = settle(target, damping, MAX_SWEEPS, TOLERANCE)
+        if found.change <= 1e3 * TOLERANCE:
+            slopes = field_slopes(target, found), likelihood_slopes(target, found)
+            return log_evidence(target, found), slopes
+    return math.nan, None
+
+
+@eqx.filter_jit
+def _laplace(covariance: Array, likelihood: Any, labels: Array) -> Any:
+    """Laplace's evidence ``log p(y | u) − ½ aᵀ G a − ½ log|I + W G|`` at the mode ``u = G a``.
+
+    Newton's method in a (Rasmussen & Williams 2006, algorithm 3.1), halved until the objective
+    rises. The mode moves with the hyperparameters: one more Newton step, taken with its matrix held
+    fixed, has the right derivative.
+    """
+
+    def slopes(likelihood: Any, u: Any) -> Any:
+        return jax.grad(lambda v: likelihood.log_prob(v, labels).sum())(u)
+
+    def curvature(likelihood: Any, u: Any) -> Any:
+        return -jax.jvp(lambda v: slopes(likelihood, v), (u,), (jnp.ones_like(u),))[1]
+
+    def objective(a: Any) -> Any:
+        u = covariance @ a
+        return likelihood.log_prob(u, labels).sum() - 0.5 * a @ u
+
+    def towards(a: Any, u: Any, prior: Any, likelihood: Any) -> Any:
+        """Newton's step for ``a = ∇ log p(y | G a)``."""
+        system = jnp.eye(len(a)) + curvature(likelihood, u)[:, None] * prior
+        return system, slopes(likelihood, prior @ a) - a
+
+    def again(carry: Any) -> Any:
+        _, _, n_steps, left, moved = carry
+        return (n_steps < MAX_NEWTON) & (left > TOLERANCE) & moved
+
+    def improve(carry: Any) -> Any:
+        a, value, n_steps, _, _ = carry
+        step = jnp.linalg.solve(*towards(a, covariance @ a, covariance, likelihood))
+
+        def too_far(search: Any) -> Any:
+            _, reached, n_halvings = search
+            return ~(reached >= value - 1e-11 * (1 + jnp.abs(value))) & (n_halvings < HALVINGS)
+
+        def halve(search: Any) -> Any:
+            length, _, n_halvings = search
+            return length / 2, objective(a + length / 2 * step), n_halvings + 1
+
+        start = (jnp.ones_like(value), objective(a + step), jnp.asarray(0))
+        length, reached, n_halvings = jax.lax.while_loop(too_far, halve, start)
+        moved = n_halvings < HALVINGS
+        a = jnp.where(moved, a + length * step, a)
+        left = jnp.abs(slopes(likelihood, covariance @ a) - a).max()
+        return a, jnp.where(moved, reached, value), n_steps + 1, left, moved
+
+    zero = jnp.zeros_like(labels)
+    left = jnp.abs(slopes(likelihood, zero)).max()
+    start = (zero, objective(zero), jnp.asarray(0), left, jnp.asarray(True))
+    mode, _, _, left, _ = jax.lax.while_loop(again, improve, start)
+    mode = jax.lax.stop_gradient(mode)
+
+    def evidence(parts: Any) -> Any:
+        prior, law = parts
+        system, missing = towards(mode, covariance @ mode, prior, law)
+        a = mode + jnp.linalg.solve(jax.lax.stop_gradient(system), missing)
+        u = prior @ a
+        spread = jnp.eye(len(a)) + curvature(law, u)[:, None] * prior
+        return law.log_prob(u, labels).sum() - 0.5 * a @ u - 0.5 * jnp.linalg.slogdet(spread)[1]
+
+    value, gradient = eqx.filter_value_and_grad(evidence)(  # type: ignore[no-untyped-call]
+        (covariance, likelihood)
+    )
+    return value, gradient, left
+
+
+def _alignment(
+    covariance: Float[np.ndarray, "J J"], labels: Any
+) -> tuple[float, Float[np.ndarray, "J J"]]:
+    """``⟨H G H, y yᵀ⟩ / (|H G H| |H y|²)`` with H the projection off the constant."""
+    y = labels - labels.mean()
+    rows = covariance - covariance.mean(axis=0)
+    centred = rows - rows.mean(axis=1)[:, None]
+    size, square = np.linalg.norm(centred), y @ y
+    value = float(y @ centred @ y / (size * square))
+    return value, np.outer(y, y) / (size * square) - value * centred / size**2
+
+
+@dataclasses.dataclass(frozen=True)
+class SeriesField:
+    """The series as it stands, for gradients in its spectral deviations; nothing is sampled.
+
+    ``u_L = R diag(s) ξ + s̄ r``, times the node scale, has covariance
+    ``G = R diag(d) Rᵀ + s̄² I`` with ``d = s² − s̄²``; `condition` works in J or ℓ dimensions,
+    whichever is smaller, and accepts any G, singular ones too.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray, shape (J, L)
+        R.
+    scale : numpy.ndarray, shape (J,)
+    modes, tail : numpy.ndarray of shape (L,), and float
+        s and s̄.
+    """
+
+    rows: Float[np.ndarray, "J L"]
+    scale: Float[np.ndarray, " J"]
+    modes: Float[np.ndarray, " L"]
+    tail: float
+
+    @cached_property
+    def mode_variance(self) -> Float[np.ndarray, " L"]:
+        """``d``."""
+        variance: np.ndarray = self.modes**2 - self.tail**2
+        return variance
+
+    @cached_property
+    def as_given(self) -> GivenField | None:
+        """The covariance itself, before scaling, where labels are no more than modes."""
+        n_labels, n_modes = self.rows.shape
+        if n_labels > n_modes:
+            return None
+        prior = (self.rows * self.mode_variance) @ self.rows.T
+        return GivenField(prior + self.tail**2 * np.eye(n_labels))
+
+    def condition(self, precision: Float[np.ndarray, " J"], shift: Any) -> Conditioned:
+        """The field at the labelled nodes, and the normaliser, given sites.
+
+        ``Σ = (I + G T)⁻¹ G`` in J dimensions; or with ``E = I + s̄² T`` in ℓ
+        ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹``.
+        """
+        precision, shift = precision * self.scale**2, shift * self.scale
+        if self.as_given is not None:
+            found = self.as_given.condition(precision, shift)
+        else:
+            e = 1 + self.tail**2 * precision
+            system = self._system(precision)
+            inner = self.mode_variance[:, None] * np.linalg.inv(system)
+            scaled = self.rows / e[:, None]
+            mean = self.tail**2 * shift / e + scaled @ (inner @ (scaled.T @ shift))
+            variance = self.tail**2 / e + ((scaled @ inner) * scaled).sum(axis=1)
+            log_determinant = np.linalg.slogdet(system)[1] + np.log(np.abs(e)).sum()
+            found = _without_coordinates(mean, variance, shift, log_determinant)
+        return found._replace(mean=self.scale * found.mean, variance=self.scale**2 * found.variance)
+
+    def _system(self, precision: Float[np.ndarray, " J"]) -> Float[np.ndarray, "L L"]:
+        """``I + M d`` with ``M = Rᵀ T E⁻¹ R``."""
+        return np.eye(len(self.modes)) + self._information(precision) * self.mode_variance
+
+    def _information(self, precision: Float[np.ndarray, " J"]) -> Float[np.ndarray, "L L"]:
+        weights = precision / (1 + self.tail**2 * precision)
+        information: np.ndarray = self.rows.T @ (weights[:, None] * self.rows)
+        return information
+
+    def slopes(
+        self, precision: Float[np.ndarray, " J"], shift: Any, given: Conditioned
+    ) -> tuple[Float[np.ndarray, " L"], float]:
+        """Derivatives of the evidence in s and in s̄; see `field_slopes`.
+
+        ``Rᵀ (T − T Σ T) R = (I + M d)⁻¹ M`` where labels are more than modes.
+        """
+        mean, variance = given.mean / self.scale, given.variance / self.scale**2
+        precision, shift = precision * self.scale**2, shift * self.scale
+        pull = shift - precision * mean
+        if self.as_given is not None:
+            by_prior = self.as_given.slopes(precision, shift, given._replace(mean=mean))
+            by_variance = ((by_prior @ self.rows) * self.rows).sum(axis=0)
+        else:
+            solved = np.linalg.solve(self._system(precision), self._information(precision))
+            by_variance = ((self.rows.T @ pull) ** 2 - np.diagonal(solved)) / 2
+        by_floor = (pull @ pull - (precision - precision**2 * variance).sum()) / 2
+        by_tail = 2 * self.tail * float(by_floor - by_variance.sum())
+        return 2 * self.modes * by_variance, by_tail

@@ -1,0 +1,338 @@
+"""The evidence as a function of the graph's own parameters, the prior's and the likelihood's.
+
+    θ → weights of the pairs → Laplacian → covariance at the labels → evidence
+
+Derivatives run the other way. Of ``G = [β (L + c I)⁻¹]_LL`` with columns C of the inverse and S the
+criterion's derivative in G, ``dE = −tr(S Cᵀ dL C)/β``: the solution for the value gives the
+gradient as well, that of σ (Zhu et al.'s dear one) for N J² operations. Of another spectral prior
+the derivative of a function of a matrix takes its place (Daleckii & Krein 1965), by all N
+eigenvectors.
+"""
+
+import dataclasses
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from graphuq.errors import IncompatibleParts
+from graphuq.evidence.criteria import Judgement, judge
+from graphuq.graphs import Graph
+from graphuq.graphs.pairs import AllPairs, Pairs
+from graphuq.likelihoods import Likelihood
+from graphuq.priors import Prior, RegularizedLaplacian
+from graphuq.spectrum import Laplacian, Precision, Spectrum, laplacian_spectrum
+
+LOG_STEP = 1e-5  # of central differences of spectral deviations, whose formulas are smooth
+CLOSE = 1e-9  # eigenvalues whose difference is no divisor
+DENSE_SHARE = 0.1  # of all pairs that are edges, from which on a factorisation is faster
+MOST_EIGENVECTORS = 5_000  # nodes of a graph of which all are found
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GraphEvidence:
+    """Everything that the evidence depends on but the hyperparameters that are searched.
+
+    Attributes
+    ----------
+    pairs : Pairs or AllPairs
+        The graph before it has weights.
+    weight : WeightFunction
+    laplacian : {"symmetric", "unnormalized", "random-walk"}
+    n_eigenpairs : int or None
+        ℓ of a series; None: as many as are usual, and `RegularizedLaplacian` is solved for.
+    tail : bool, float or "mean"
+    prior : Prior
+    likelihood : Likelihood
+    labelled, labels : numpy.ndarray, shape (J,)
+    criterion : str
+        See `graphuq.evidence.criteria.judge`.
+    tolerance : float, default 1e-10
+        Of conjugate gradients; see `Precision`.
+    """
+
+    pairs: Pairs | AllPairs
+    weight: Any
+    laplacian: str
+    n_eigenpairs: int | None
+    tail: Any
+    prior: Prior
+    likelihood: Likelihood
+    labelled: Int[np.ndarray, " J"]
+    labels: Float[np.ndarray, " J"]
+    criterion: str
+    tolerance: float = 1e-10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_known", {})
+
+    @property
+    def solved(self) -> bool:
+        """Whether the covariance is solved for instead of expanded."""
+        return isinstance(self.prior, RegularizedLaplacian) and self.n_eigenpairs is None
+
+    def value(self, values: dict[str, Any]) -> float:
+        """The criterion where hyperparameters have these values; see `value_and_gradient`."""
+        return self._at(values)[0].value
+
+    def value_and_gradient(self, values: dict[str, Any]) -> tuple[float, dict[str, Any]]:
+        """The criterion, and its derivative in the logarithm of each hyperparameter.
+
+        Parameters
+        ----------
+        values : dict
+            Of "weights__cutoff", "prior__beta", "likelihood__steepness" and the like: a part, two
+            underscores and the name of one of its numbers, or of an array of them.
+        """
+        judged, basis = self._at(values)
+        gradient: dict[str, Any] = {}
+        graph = {k: v for k, v in values.items() if k.startswith("weights__")}
+        if graph:
+            diagonal, off = basis.by_laplacian(judged.by_covariance)
+            own = {k.partition("__")[2]: np.asarray(v, float) for k, v in graph.items()}
+            with jax.enable_x64(True):
+                pulled = _pulled(self.pairs, self.weight, self.laplacian, own, diagonal, off)
+                pulled = {k: np.asarray(v) for k, v in pulled.items()}
+            gradient |= {f"weights__{k}": own[k] * v for k, v in pulled.items()}
+        for name, value in values.items():
+            part, _, own_name = name.partition("__")
+            if part == "likelihood":
+                gradient[name] = judged.by_likelihood[own_name] * value
+            elif part == "prior":
+                gradient[name] = basis.by_prior(judged.by_covariance, own_name)
+        return judged.value, gradient
+
+    def _at(self, values: dict[str, Any]) -> tuple[Judgement, Any]:
+        prior, likelihood = (
+            with_values(getattr(self, part), _own(values, part)) for part in ("prior", "likelihood")
+        )
+        basis = self._basis(_own(values, "weights"), prior)
+        return judge(basis.covariance, likelihood, self.labels, self.criterion), basis
+
+    def _basis(self, of_weights: dict[str, Any], prior: Any) -> Any:
+        """The covariance at the labels; what is costly is kept until something in it changes."""
+        key = repr(sorted(of_weights.items())) + (f" {prior.shift!r}" if self.solved else "")
+        known: dict[str, Any] = self.__dict__["_known"]
+        if key not in known:
+            before = next(iter(known.values()), None)
+            known.clear()
+            graph = self._graph(with_values(self.weight, of_weights))
+            kind = _SolvedBasis if self.solved else _SeriesBasis
+            known[key] = kind.of(self, graph, prior, before)
+        return known[key].under(prior)
+
+    def _graph(self, weight: Any) -> Graph:
+        """Unchecked: it is made over and over."""
+        values = self.pairs.weights(weight)
+        weights: Any = self.pairs.adjacency(values)
+        components = np.zeros(self.pairs.n_nodes, dtype=np.int64)
+        if sparse.issparse(weights):
+            weights.eliminate_zeros()
+            components = connected_components(weights, directed=False)[1].astype(np.int64)
+            if weights.nnz > DENSE_SHARE * self.pairs.n_nodes**2:
+                weights = weights.toarray()
+        degrees = np.asarray(weights.sum(axis=1)).ravel()
+        return Graph(weights, degrees, components, settings={"graph": "searched"})
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _SolvedBasis:
+    """Columns C of ``(L + c I)⁻¹`` at the labelled nodes."""
+
+    model: GraphEvidence
+    prior: RegularizedLaplacian
+    columns: Float[np.ndarray, "N J"]
+    scale: Float[np.ndarray, " J"]
+
+    @staticmethod
+    def of(model: GraphEvidence, graph: Graph, prior: Any, before: Any) -> "_SolvedBasis":
+        laplacian = Laplacian(graph, model.laplacian)
+        right = np.zeros((graph.n_nodes, len(model.labelled)))
+        right[model.labelled, np.arange(len(model.labelled))] = 1.0
+        start = None if before is None else before.columns
+        precision = Precision(
+            laplacian, float(prior.shift), factorize=False, tolerance=model.tolerance
+        )
+        columns = precision.solve(right, start)
+        return _SolvedBasis(model, prior, columns, laplacian.node_scale[model.labelled])
+
+    def under(self, prior: Any) -> "_SolvedBasis":
+        """With another β."""
+        return dataclasses.replace(self, prior=prior)
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "J J"]:
+        """``G_LL``."""
+        own = self.columns[self.model.labelled] * np.multiply.outer(self.scale, self.scale)
+        return (own + own.T) / (2 * float(self.prior.beta))
+
+    def by_laplacian(self, by_covariance: Any) -> tuple[Any, Any]:
+        """Derivative in L's diagonal and in its entries at the pairs."""
+        if self.model.laplacian == "random-walk":
+            raise IncompatibleParts(
+                "continuous parameters of a graph have no gradient here under the random walk's "
+                "Laplacian; use 'unnormalized' or 'symmetric', or give a list of values"
+            )
+        scaled = self.columns @ (by_covariance / float(self.prior.beta))
+        return _at_pairs(self.model.pairs, -scaled, self.columns)
+
+    def by_prior(self, by_covariance: Any, name: str) -> float:
+        """In log β, or in log σ: ``dG = (2c/β) Cᵀ C d log σ``."""
+        if name == "beta":
+            return float(-(by_covariance * self.covariance).sum())
+        scaled = self.columns * self.scale
+        change = 2 * float(self.prior.shift / self.prior.beta)
+        return change * float(((scaled @ by_covariance) * scaled).sum())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _SeriesBasis:
+    """Eigenpairs, and the spectral deviations of a prior on them."""
+
+    model: GraphEvidence
+    prior: Prior
+    spectrum: Spectrum
+    laplacian: Laplacian
+
+    @staticmethod
+    def of(model: GraphEvidence, graph: Graph, prior: Prior, before: Any) -> "_SeriesBasis":
+        spectrum = laplacian_spectrum(graph, model.laplacian, model.n_eigenpairs, tail=model.tail)
+        laplacian = Laplacian(graph, model.laplacian)
+        return _SeriesBasis(model, prior.suited_to(spectrum), spectrum, laplacian)
+
+    def under(self, prior: Prior) -> "_SeriesBasis":
+        """With another prior."""
+        return dataclasses.replace(self, prior=prior.suited_to(self.spectrum))
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "J J"]:
+        """``G_LL``."""
+        return self._covariance(self.prior)
+
+    def _covariance(self, prior: Prior) -> Float[np.ndarray, "J J"]:
+        std, nodes = prior.spectral_std(self.spectrum), self.model.labelled
+        rows, scale = self.spectrum.eigenvectors[nodes], self.spectrum.node_scale[nodes]
+        tail = std.tail**2
+        found = (rows * (std.modes**2 - tail)) @ rows.T + tail * np.eye(len(nodes))
+        return np.asarray(scale[:, None] * found * scale)
+
+    def by_prior(self, by_covariance: Any, name: str) -> float:
+        """In the logarithm of a hyperparameter, by central differences of smooth formulas."""
+        at = getattr(self.prior, name)
+        above, below = (
+            self._covariance(with_values(self.prior, {name: at * np.exp(sign * LOG_STEP)}))
+            for sign in (1, -1)
+        )
+        return float((by_covariance * (above - below)).sum() / (2 * LOG_STEP))
+
+    def by_laplacian(self, by_covariance: Any) -> tuple[Any, Any]:
+        """With ``B = Q_Lᵀ S Q_L`` and f the variances of modes, ``dE = tr(Γ∘B · Qᵀ dL Q)``.
+
+        ``Γ_ij = (f_i − f_j)/(λ_i − λ_j)`` off the diagonal; on it what f owes to each eigenvalue,
+        its normalisation included.
+        """
+        model, spectrum, n_nodes = self.model, self.spectrum, self.spectrum.n_nodes
+        if (
+            n_nodes > MOST_EIGENVECTORS
+            or model.tail is not False
+            or model.laplacian == "random-walk"
+        ):
+            raise IncompatibleParts(
+                f"continuous parameters of a graph of {n_nodes} nodes under {self.prior}: its "
+                f"gradient wants all eigenvectors of at most {MOST_EIGENVECTORS} nodes, no tail "
+                "and no random walk; give a list of values, or use RegularizedLaplacian"
+            )
+        values, vectors = np.linalg.eigh(self.laplacian.dense())
+        kept = spectrum.n_eigenpairs
+        variances = np.zeros(n_nodes)
+        variances[:kept] = self.prior.spectral_std(spectrum).modes ** 2
+        rows = vectors[model.labelled]
+        b = rows.T @ by_covariance @ rows
+        apart = values[:, None] - values[None, :]
+        near = np.abs(apart) < CLOSE
+        own, slopes = self._by_eigenvalues(np.diagonal(b)[:kept])
+        level = (slopes[:, None] + slopes[None, :]) / 2
+        rise = variances[:, None] - variances[None, :]
+        quotient = np.where(near, level, rise / np.where(near, 1.0, apart))
+        core = quotient * b
+        core[np.diag_indices(n_nodes)] = own
+        return _at_pairs(model.pairs, vectors @ core, vectors)
+
+    def _by_eigenvalues(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivative of ``Σ_j weights_j f_j`` in each eigenvalue; and ``f'`` of each mode alone."""
+        modes, n_nodes = self.prior.modes(self.spectrum), self.spectrum.n_nodes
+        n_null, kept = self.spectrum.n_components, len(weights)
+        with jax.enable_x64(True):
+
+            def total(eigenvalues: Any) -> Any:
+                values = jnp.asarray(eigenvalues)
+                if not self.prior.frees_null_vectors:
+                    values = values.at[:n_null].set(values[n_null])
+                found = self.prior.std_of(eqx.tree_at(lambda m: m.eigenvalues, modes, values))
+                return (jnp.asarray(weights) * found.modes**2).sum()
+
+            eigenvalues = jnp.asarray(self.spectrum.eigenvalues)
+            by_value = np.asarray(jax.grad(total)(eigenvalues))
+            logs = jax.jvp(
+                self.prior.log_variances, (eigenvalues + 1e-300,), (jnp.ones_like(eigenvalues),)
+            )[1]
+        own, slopes = np.zeros(n_nodes), np.zeros(n_nodes)
+        own[:kept] = by_value
+        std = self.prior.spectral_std(self.spectrum).modes
+        slopes[:kept] = np.where(std > 0, std**2 * np.asarray(logs), 0.0)
+        return own, slopes
+
+
+def _at_pairs(pairs: Pairs | AllPairs, left: Any, right: Any) -> tuple[Any, Any]:
+    """The diagonal of ``A Bᵀ``, and its entries at the pairs, made symmetric."""
+    diagonal = np.einsum("nj,nj->n", left, right)
+    if isinstance(pairs, AllPairs):
+        product = left @ right.T
+        return diagonal, (product + product.T) / 2
+    first, second = pairs.rows, pairs.columns
+    off = np.einsum("ej,ej->e", left[first], right[second])
+    return diagonal, off + np.einsum("ej,ej->e", left[second], right[first])
+
+
+@eqx.filter_jit
+def _pulled(
+    pairs: Any, weight: Any, laplacian: str, values: dict[str, Any], diagonal: Any, off: Any
+) -> dict[str, Any]:
+    """Derivative in parameters of the weights, from that in the Laplacian's entries."""
+
+    def entries(values: dict[str, Any]) -> tuple[Any, Any]:
+        weights = pairs.weights(with_values(weight, values))
+        degrees = pairs.degrees(weights)
+        if laplacian == "unnormalized":
+            return degrees, -weights
+        occupied = degrees > 0
+        root = jnp.where(occupied, 1 / jnp.sqrt(jnp.where(occupied, degrees, 1.0)), 0.0)
+        return occupied.astype(weights.dtype), -pairs.scaled(weights, root)
+
+    _, pull = jax.vjp(entries, values)
+    found: dict[str, Any] = pull((diagonal, off))[0]
+    return found
+
+
+def _own(values: dict[str, Any], part: str) -> dict[str, Any]:
+    """Those of a part, by its own names."""
+    return {k.partition("__")[2]: v for k, v in values.items() if k.startswith(f"{part}__")}
+
+
+def with_values(part: Any, values: dict[str, Any]) -> Any:
+    """A part with other numbers; traced ones, or an array of them, are not checked."""
+    if not values:
+        return part
+    plain = all(isinstance(v, int | float | np.floating) for v in values.values())
+    if plain:
+        return dataclasses.replace(part, **values)
+    found = object.__new__(type(part))
+    fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
+    for name, value in (fields | values).items():
+        object.__setattr__(found, name, value)
+    return found

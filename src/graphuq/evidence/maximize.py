@@ -1,0 +1,376 @@
+"""Hyperparameters by marginal likelihood: what ``"auto"`` means."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.evidence.criteria import Observed, SeriesField, against_the_rest, of_two_classes
+from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
+from graphuq.inference.expectation_propagation import (
+    ExpectationPropagation,
+    field_slopes,
+    likelihood_slopes,
+    log_evidence,
+    settle,
+)
+from graphuq.likelihoods import Likelihood
+from graphuq.posterior.posterior import Posterior
+from graphuq.priors import Prior, SpectralStd
+from graphuq.spectrum import Columns
+from graphuq.utils.arrays import side_by_side
+
+TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence errs by its square
+MAX_ITERATIONS = 40
+WHOLE = ("constant", "truncation")  # chosen among a few values, not by derivatives
+TRUNCATION_RATIO = 2**0.5
+TRUNCATION_LOG_STD = 0.5  # of the hyperprior about ℓ
+SOME_LABELS, ROUGH = 100, 0.03  # of several classes; their evidence errs by the square of it
+CLOSE = 3.0  # in log evidence, where a further climb might turn the order
+CONSTANT_COST = 2.0  # log odds against the constant: labels must speak for it
+LOG_STEP = 1e-5  # of central differences of the spectral deviations, whose formulas are smooth
+FAILED = 1e10  # takes the place of −evidence where expectation propagation does not settle
+
+
+@dataclasses.dataclass(frozen=True)
+class EvidenceMaximum:
+    """Where the evidence is largest.
+
+    Attributes
+    ----------
+    posterior : Posterior
+        With the prior and the likelihood that were found.
+    values : dict
+        Name → value of each hyperparameter that was chosen.
+    log_evidence : float
+        ``log p(labels)`` there, by expectation propagation, without the hyperprior; of several
+        classes half the sum over classes of that of each against the rest.
+    n_evaluations : int
+        Of the evidence, most of them with its gradient.
+    """
+
+    posterior: Posterior
+    values: dict[str, float | int]
+    log_evidence: float
+    n_evaluations: int
+
+
+def maximize_evidence(
+    posterior: Posterior, names: Sequence[str] | None = None, *, hyperprior: bool = True
+) -> EvidenceMaximum:
+    """Choose hyperparameters of prior and likelihood by the evidence of the labels.
+
+    The evidence is expectation propagation's. Its gradient, the sites held fixed, is exact at
+    the fixed point (Seeger 2005) and drives a quasi-Newton search over logarithms. The
+    truncation, a whole number, is then the best of ℓ, ℓ/√2, ℓ/2, …, after which the search goes
+    on; its hyperprior is log-normal about ℓ. Whether the constant takes part (`Prior.constant`) is
+    decided by the same comparison, at odds of e² against it: where classes are very unequal,
+    everything hangs on it (docs/measurements.md).
+
+    Of several classes, what is maximised is half the sum over the classes of the evidence of each
+    against the rest: a composite likelihood, which for two classes is the evidence itself. As one
+    class against the rest is rare, the constant takes part in it; whether it does in the model is
+    decided by the evidence of the classes together, of at most 100 labels.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        Its own hyperparameters are where the search starts.
+    names : sequence of str, optional
+        Among "tau", "alpha", "noise_std" (not of a level set, whose γ has other units than the
+        hyperprior), "truncation" (not with a tail) and "constant" (where the prior leaves it open;
+        without effect on a disconnected graph); by default all that the parts have.
+    hyperprior : bool, default True
+        Weigh the evidence by the log-normal laws of `graphuq.evidence.hyperpriors`, narrow ones:
+        with few labels the evidence alone runs to extremes, and classifies worse than the medians
+        do.
+
+    Returns
+    -------
+    EvidenceMaximum
+
+    Raises
+    ------
+    IncompatibleParts
+        If the likelihood speaks of every node, or something is learnt by sampling.
+    InvalidInput
+        If the parts have no hyperparameter of a name, or expectation propagation does not settle
+        at the start.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> graph = gq.graphs.knn_graph(np.arange(30.0)[:, None], n_neighbors=4)
+    >>> posterior = gq.Posterior(gq.laplacian_spectrum(graph), gq.priors.Matern(),
+    ...     gq.likelihoods.Probit(), labelled=[0, 5, 12, 20, 29], labels=[-1, -1, -1, 1, 1])
+    >>> best = gq.maximize_evidence(posterior)
+    >>> sorted(best.values)
+    ['alpha', 'constant', 'noise_std', 'tau', 'truncation']
+    """
+    if posterior.likelihood.everywhere:
+        raise IncompatibleParts(
+            f"{posterior.likelihood} has no evidence by expectation propagation: its wells "
+            "at every node make many modes; choose hyperparameters with Probit()"
+        )
+    if posterior.learnt:
+        raise IncompatibleParts(
+            f"{', '.join(posterior.learnt)} is learnt by sampling; give a number to have the "
+            "evidence choose hyperparameters"
+        )
+    offered = _hyperparameters(posterior)
+    names = offered if names is None else list(names)
+    for name in names:
+        require(
+            name in offered,
+            "names",
+            f"{name!r} is no hyperparameter of {posterior.prior} and {posterior.likelihood}",
+            f"use some of {', '.join(offered) or '(there are none)'}",
+        )
+    search = _Search(posterior, [n for n in names if n not in WHOLE], hyperprior)
+    either = "constant" in names and posterior.spectrum.n_components == 1
+    several = posterior.likelihood.several
+    search.constant = either and several  # one class against the rest is rare
+    at, best = search.climb_either() if either and not several else search.climb(search.start)
+    if best >= FAILED:
+        raise InvalidInput(
+            "posterior",
+            f"expectation propagation does not settle at {search.values(search.start)}",
+            "start from a larger noise_std",
+        )
+    if "truncation" in names:
+        # log p(labels) < 0: where the hyperprior alone costs more than the best, nothing is won.
+        candidates = [k for k in _truncations(posterior) if search.cost_of(k) < best]
+        losses = [search.loss(at, kept)[0] for kept in candidates]
+        if losses and min(losses) < best - 1e-6:
+            search.truncation = candidates[int(np.argmin(losses))]
+            at, best = search.climb(at)
+    values = search.values(at)
+    if "truncation" in names:
+        values["truncation"] = search.truncation
+    if either:
+        own = _with_values(posterior, values)
+        values["constant"] = _classes_want_it(own, hyperprior) if several else search.constant
+    return EvidenceMaximum(
+        posterior=_with_values(posterior, values),
+        values=values,
+        log_evidence=search.penalty(at) + search.cost_of(search.truncation) - best,
+        n_evaluations=search.n_evaluations,
+    )
+
+
+def _hyperparameters(posterior: Posterior) -> list[str]:
+    """Names of those that can be chosen."""
+    names = [n for n in HYPERPRIORS if _owner(posterior, n) is not None]
+    if posterior.likelihood.step and "noise_std" in names:
+        # Its γ is in units of the label, and the hyperprior in those of u.
+        names.remove("noise_std")
+    if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail is None:
+        names.append("truncation")
+    if posterior.prior.constant is None:
+        names.append("constant")
+    return names
+
+
+def _owner(posterior: Posterior, name: str) -> str | None:
+    """Which part has a hyperparameter of this name."""
+    for part in ("prior", "likelihood"):
+        if hasattr(getattr(posterior, part), name):
+            return part
+    return None
+
+
+def _with_values(posterior: Posterior, values: dict[str, Any]) -> Posterior:
+    """The posterior with other hyperparameters."""
+
+    def updated(part: str) -> Any:
+        own = {n: v for n, v in values.items() if (_owner(posterior, n) or "prior") == part}
+        return dataclasses.replace(getattr(posterior, part), **own)
+
+    prior: Prior = updated("prior")
+    likelihood: Likelihood = updated("likelihood")
+    return dataclasses.replace(posterior, prior=prior, likelihood=likelihood)
+
+
+def _classes_want_it(posterior: Posterior, hyperprior: bool) -> bool:
+    """Whether several classes have a constant each: by their own evidence, of some labels."""
+    rng, labels = np.random.default_rng(0), posterior.labels
+    order = rng.permutation(len(labels))
+    one_each = order[np.unique(labels[order], return_index=True)[1]]
+    some = np.concatenate([one_each, np.setdiff1d(order, one_each, assume_unique=True)])
+    some = some[: max(SOME_LABELS, len(one_each))]
+    evidence = []
+    for constant in (False, True):
+        changed = dataclasses.replace(
+            posterior,
+            prior=dataclasses.replace(posterior.prior, constant=constant),
+            labelled=posterior.labelled[some],
+            labels=labels[some],
+        )
+        try:
+            method = ExpectationPropagation(tolerance=ROUGH)
+            evidence.append(method.fit(changed.plain_target).log_evidence)
+        except (InvalidInput, IncompatibleParts):  # such a likelihood, or it does not settle
+            return False
+    return bool(evidence[1] - evidence[0] > CONSTANT_COST * hyperprior)
+
+
+def _truncations(posterior: Posterior) -> list[int]:
+    """ℓ/√2, ℓ/2, …, while more than four modes beside the null vectors are left."""
+    kept, least = [], posterior.spectrum.n_components + 4
+    size = posterior.spectrum.n_eigenpairs / TRUNCATION_RATIO
+    while size >= least:
+        kept.append(round(size))
+        size /= TRUNCATION_RATIO
+    return kept
+
+
+class _Search:
+    """A quasi-Newton search for the largest evidence over logarithms of hyperparameters."""
+
+    def __init__(self, posterior: Posterior, names: list[str], hyperprior: bool) -> None:
+        self.posterior, self.names, self.hyperprior = posterior, names, hyperprior
+        self.laws = hyperpriors_of(posterior.spectrum)
+        self.labellings = against_the_rest(posterior.labels, posterior.likelihood.several)
+        self.weight = 1.0 if len(self.labellings) == 1 else 0.5
+        self.truncation, self.constant = posterior.spectrum.n_eigenpairs, False
+        self.n_evaluations = 0
+        self.moves_likelihood = any(_owner(posterior, n) == "likelihood" for n in names)
+        self.sites: dict[int, np.ndarray] = {}  # where each labelling last settled
+        own = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
+        bounds = [(HYPERPRIORS[n].lower, HYPERPRIORS[n].upper) for n in names]
+        self.bounds = np.log(bounds).reshape(-1, 2)
+        clipped = np.clip(own, *np.exp(self.bounds).T) if names else np.zeros(0)
+        self.start = np.log(clipped)
+
+    def values(self, at: np.ndarray) -> dict[str, float | int]:
+        """Hyperparameters at a point of the search."""
+        return {name: float(np.exp(x)) for name, x in zip(self.names, at, strict=True)}
+
+    def penalty(self, at: np.ndarray) -> float:
+        """Minus the log hyperprior."""
+        if not self.hyperprior:
+            return 0.0
+        laws = [self.laws[name] for name in self.names]
+        return float(sum(law.penalty(x) for law, x in zip(laws, at, strict=True)))
+
+    def cost_of(self, truncation: int) -> float:
+        """Minus the log hyperprior of a truncation, and of the constant."""
+        if not self.hyperprior:
+            return 0.0
+        ratio = truncation / self.posterior.spectrum.n_eigenpairs
+        cost = 0.5 * (np.log(ratio) / TRUNCATION_LOG_STD) ** 2
+        return float(cost + CONSTANT_COST * self.constant)
+
+    def loss(self, at: np.ndarray, truncation: int | None = None) -> tuple[float, np.ndarray]:
+        """Minus (log evidence + log hyperprior), and its gradient."""
+        self.n_evaluations += 1
+        kept = self.truncation if truncation is None else truncation
+        std, derivatives = self._spectral_std(at, kept)
+        total, gradient = 0.0, np.zeros_like(at)
+        targets = self._targets(at, std)
+        for one in side_by_side(self._settled, range(len(targets)), targets):
+            if one is None:
+                return FAILED, np.zeros_like(at)
+            value, ((by_modes, by_tail), by_likelihood) = one
+            total += self.weight * value
+            for k, name in enumerate(self.names):
+                if _owner(self.posterior, name) == "prior":
+                    modes, tail = derivatives[name]
+                    by_name = by_modes @ modes + by_tail * tail
+                else:
+                    by_name = by_likelihood[name] * np.exp(at[k])
+                gradient[k] += self.weight * by_name
+        slope = -gradient
+        if self.hyperprior:
+            laws = [self.laws[name] for name in self.names]
+            medians = np.log([law.median for law in laws])
+            slope = slope + (at - medians) / np.square([law.log_std for law in laws])
+        return self.penalty(at) + self.cost_of(kept) - total, slope
+
+    def _settled(self, number: int, target: Observed) -> tuple[float, Any] | None:
+        """Evidence of a labelling and its gradient; None where its sites do not settle.
+
+        Started from where the last point of the search settled, where it did.
+        """
+        starts: list[tuple[float, Any]] = [(damping, None) for damping in DAMPINGS]
+        if number in self.sites:
+            starts.insert(0, (1.0, self.sites[number]))
+        for damping, near in starts:
+            found = settle(target, damping, MAX_SWEEPS, TOLERANCE, near)
+            if found.change <= TOLERANCE and np.isfinite(value := log_evidence(target, found)):
+                self.sites[number] = found.sites
+                by_likelihood = likelihood_slopes(target, found) if self.moves_likelihood else {}
+                return value, (field_slopes(target, found), by_likelihood)
+        return None
+
+    def climb(self, at: np.ndarray) -> tuple[np.ndarray, float]:
+        """The best point found from here, and its loss."""
+        if not self.names:
+            return at, self.loss(at)[0]
+        found = minimize(
+            self.loss,
+            at,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=self.bounds,
+            options={"maxiter": MAX_ITERATIONS, "ftol": 1e-8, "gtol": 1e-3},
+        )
+        return found.x, float(found.fun)
+
+    def climb_either(self) -> tuple[np.ndarray, float]:
+        """With the constant or without, as the start has it; the other too where that is close."""
+        losses = []
+        for self.constant in (False, True):
+            losses.append(self.loss(self.start)[0])
+        self.constant = losses[1] < losses[0]
+        at, best = self.climb(self.start)
+        self.constant = not self.constant
+        if self.loss(at)[0] < best + CLOSE:
+            other, found = self.climb(at)
+            if found < best:
+                return other, found
+        self.constant = not self.constant
+        return at, best
+
+    def _spectral_std(
+        self, at: np.ndarray, truncation: int
+    ) -> tuple[SpectralStd, dict[str, tuple[np.ndarray, float]]]:
+        """Of the prior at this point, and its derivatives in each log hyperparameter."""
+        posterior, values = self.posterior, self.values(at)
+        if isinstance(posterior.spectrum, Columns):  # whose rows are those of G's root
+            return SpectralStd(np.ones(posterior.spectrum.n_eigenpairs), 0.0), {}
+        own: dict[str, Any] = {n: v for n, v in values.items() if _owner(posterior, n) == "prior"}
+        if truncation < posterior.spectrum.n_eigenpairs:
+            own["truncation"] = truncation
+        if self.constant:
+            own["constant"] = True
+
+        def std(**changes: Any) -> SpectralStd:
+            prior = dataclasses.replace(posterior.prior, **(own | changes))
+            return prior.spectral_std(posterior.spectrum)
+
+        derivatives = {}
+        for name, value in own.items():
+            if name not in WHOLE:
+                above = std(**{name: value * float(np.exp(LOG_STEP))})
+                below = std(**{name: value * float(np.exp(-LOG_STEP))})
+                derivatives[name] = (
+                    (above.modes - below.modes) / (2 * LOG_STEP),
+                    (above.tail - below.tail) / (2 * LOG_STEP),
+                )
+        return std(), derivatives
+
+    def _targets(self, at: np.ndarray, std: SpectralStd) -> list[Observed]:
+        """One for each labelling, of one field."""
+        posterior, spectrum = self.posterior, self.posterior.spectrum
+        likelihood = of_two_classes(posterior.likelihood)
+        for name, value in self.values(at).items():
+            if _owner(posterior, name) == "likelihood":
+                likelihood = dataclasses.replace(likelihood, **{name: value})
+        labelled = posterior.labelled
+        rows, scale = spectrum.eigenvectors[labelled], spectrum.node_scale[labelled]
+        field = SeriesField(rows, scale, std.modes, std.tail)
+        return [Observed(field, likelihood, labels) for labels in self.labellings]

@@ -1,0 +1,204 @@
+"""Independence sampling: chains whose proposals do not depend on where they are."""
+
+from abc import abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import solve_triangular
+
+from graphuq.inference.base import Gaussian, Sampler, WhiteTarget
+from graphuq.inference.draws import (
+    BLOCK,
+    Draws,
+    StopRule,
+    check_lengths,
+    check_memory,
+    seed_number,
+)
+from graphuq.inference.driver import Block, drive, joined
+from graphuq.posterior.target import MOST_IN_NUMPY
+from graphuq.utils.progress import Progress
+
+THINS = ((0.9, 1), (0.65, 2), (0.5, 4), (0.0, 8))  # acceptance, and proposals a draw
+MANY = 8
+FEW = 2**16  # proposals of a block times labels: NumPy takes 2 ms, time and again
+
+
+class Proposed(NamedTuple):
+    """Points, each with what the chain asks of it."""
+
+    white: Any  # (…, n)
+    log_likelihood: Any  # (…)
+    log_ratio: Any  # log density of the posterior over the reference
+    log_weight: Any  # and over the proposals
+
+    def at(self, step: int) -> "Proposed":
+        """One step of each chain."""
+        return Proposed(*(leaf[step] for leaf in self))
+
+    def shaped(self, n_steps: int, n_chains: int) -> "Proposed":
+        """A flat list of points as steps of chains."""
+        return Proposed(*(leaf.reshape(n_steps, n_chains, *leaf.shape[1:]) for leaf in self))
+
+
+Proposals = Callable[[np.random.Generator, int], Proposed]
+"""Makes so many points, independent of each other and of where chains are."""
+
+
+class IndependenceSampler(Sampler):
+    """Chains whose proposals know nothing of where they are: they are made many at a time.
+
+    What is left of a step is a comparison. Nothing is adapted.
+    """
+
+    usual_warmup: ClassVar[int] = BLOCK
+
+    @abstractmethod
+    def proposals(
+        self, target: Any, gaussian: Gaussian | None, precision: str, few: int
+    ) -> Proposals:
+        """What makes proposals; up to ``few`` likelihoods of a label it leaves to NumPy."""
+
+    def expected_acceptance(self, target: WhiteTarget, gaussian: Gaussian | None, n: int) -> float:
+        """Acceptance probability once the chain has converged, from n proposals."""
+        propose = self.proposals(target, gaussian, "float64", MOST_IN_NUMPY)
+        log_weight = propose(np.random.default_rng(0), n).log_weight
+        if log_weight.max() == -np.inf:
+            return 0.0  # none of them fits the labels
+        weights = np.sort(np.exp(log_weight - log_weight.max()))
+        # The mean of min(w, w') / w over pairs, w' a proposal's and w the posterior's.
+        return float(weights @ np.arange(2 * n - 1, 0, -2) / (n * weights.sum()))
+
+    def run(
+        self,
+        target: WhiteTarget,
+        gaussian: Gaussian | None,
+        *,
+        n_samples: int,
+        n_chains: int,
+        n_warmup: int,
+        thin: int | None,
+        seed: int | np.random.Generator,
+        precision: str = "float64",
+        stop: StopRule | None = None,
+        progress: Progress | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> Draws:
+        """Run chains side by side; arguments and errors are those of `chains.run_chains`.
+
+        Where ``thin`` is None, every proposal is kept, or one in 2, 4 or 8, by what share is
+        accepted in warm-up (`THINS`): proposals are cheap, and draws that repeat each other
+        are not.
+        """
+        check_lengths(n_samples, n_chains, n_warmup, 1 if thin is None else thin, precision)
+        check_memory(n_chains, n_samples, target.dimension, np.dtype(np.float64))
+        seed = seed_number(seed)
+        n_warmup = -(-n_warmup // BLOCK) * BLOCK
+        about = None if gaussian is None else (gaussian.seen_mean, gaussian.seen_covariance)
+        refers = about is not None and len(about[0]) == target.dimension  # or there is a tail
+        propose = self.proposals(target, gaussian, precision, FEW)
+
+        def proposed(rng: np.random.Generator, n_steps: int) -> Proposed:
+            return propose(rng, n_steps * n_chains).shaped(n_steps, n_chains)
+
+        def start() -> _Position:
+            rng = np.random.default_rng([seed % 2**63, 0])  # seeds may be negative
+            return _Position(proposed(rng, 1).at(0), np.asarray(thin or MANY))
+
+        def advance(n_steps: int, position: _Position) -> Block:
+            """A block of steps of warm-up, or as many as make a block of draws."""
+            warms = n_steps < n_warmup
+            state, apart = position.state, int(position.thin)
+            blocks, acceptances = [], []
+            for made in range(0, BLOCK if warms else BLOCK * apart, BLOCK):
+                rng = np.random.default_rng([seed % 2**63, n_steps + made + 1])
+                states, acceptance = _metropolis(rng, state, proposed(rng, BLOCK))
+                state = states.at(-1)
+                blocks.append(states)
+                acceptances.append(acceptance)
+            states, acceptance = joined(tuple(blocks), axis=0), np.concatenate(acceptances)
+            if warms:
+                if thin is None:
+                    accepted = acceptance.mean()
+                    apart = next(n for least, n in THINS if accepted >= least)
+                leaves, means = states[:3], acceptance
+            else:
+                leaves = tuple(leaf[apart - 1 :: apart] for leaf in states[:3])
+                means = acceptance.reshape(BLOCK, apart, n_chains).mean(axis=1)
+            kept = _Kept(*(np.swapaxes(leaf, 0, 1) for leaf in (*leaves, means)))
+            return Block(_Position(state, np.asarray(apart)), kept, len(acceptance), apart)
+
+        def collect(position: _Position, kept: _Kept) -> Draws:
+            return Draws(
+                white=kept.white,
+                log_likelihood=kept.log_likelihood,
+                acceptance=kept.acceptance,
+                step_size=1.0,
+                n_warmup=n_warmup,
+                thin=int(position.thin),
+                reference=gaussian if refers else None,
+                log_ratio=kept.log_ratio if refers else None,
+            )
+
+        return drive(
+            start,
+            advance,
+            collect,
+            _Kept,
+            n_samples=n_samples,
+            n_warmup=n_warmup,
+            stop=stop,
+            progress=progress,
+            checkpoint=checkpoint,
+            fingerprint=((target, about), self, n_chains, n_warmup, thin, seed, precision),
+        )
+
+
+class _Kept(NamedTuple):
+    """What is kept of the steps, shape (C, S, …)."""
+
+    white: Any
+    log_likelihood: Any
+    log_ratio: Any
+    acceptance: Any
+
+
+class _Position(NamedTuple):
+    """Where the chains are, and how many proposals make a draw."""
+
+    state: Proposed
+    thin: Any
+
+
+def log_normal(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
+    """Standard normal log density, up to a constant."""
+    return -0.5 * (x**2).sum(axis=1)
+
+
+def log_density(
+    mean: Float[np.ndarray, " d"], root: Float[np.ndarray, "d d"], x: Float[np.ndarray, "n d"]
+) -> Float[np.ndarray, " n"]:
+    """The same of the Gaussian whose covariance has this Cholesky factor."""
+    back = solve_triangular(root, (x - mean).T, lower=True).T
+    return log_normal(back) - np.log(np.diag(root)).sum()
+
+
+def _metropolis(
+    rng: np.random.Generator, state: Proposed, proposed: Proposed
+) -> tuple[Proposed, Float[np.ndarray, "S C"]]:
+    """States after each step, and the probability that its proposal was accepted with."""
+    n_steps, n_chains = proposed.log_weight.shape
+    points = joined((Proposed(*(leaf[None] for leaf in state)), proposed), axis=0)
+    at: Int[np.ndarray, "S C"] = np.zeros((n_steps + 1, n_chains), dtype=np.int64)
+    acceptance, chains = np.empty((n_steps, n_chains)), np.arange(n_chains)
+    log_uniform = np.log(rng.uniform(size=(n_steps, n_chains)))
+    for step in range(n_steps):
+        new, old = points.log_weight[step + 1], points.log_weight[at[step], chains]
+        lost = old == -np.inf  # whatever is proposed is no worse
+        log_ratio = np.where(lost, 0.0, new - np.where(lost, 0.0, old))
+        at[step + 1] = np.where(log_uniform[step] < log_ratio, step + 1, at[step])
+        acceptance[step] = np.exp(np.minimum(log_ratio, 0.0))
+    return Proposed(*(leaf[at[1:], chains] for leaf in points)), acceptance

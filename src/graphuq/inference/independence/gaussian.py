@@ -1,0 +1,74 @@
+"""Independence sampling: proposals from a Gaussian that is close to the posterior."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from graphuq.errors import require
+from graphuq.inference.base import Approximation, Gaussian
+from graphuq.inference.independence.base import (
+    IndependenceSampler,
+    Proposals,
+    Proposed,
+    log_density,
+    log_normal,
+)
+from graphuq.posterior.target import log_likelihoods
+
+
+class Independence(IndependenceSampler):
+    """Propose from the reference, whatever the state, and accept by Metropolis and Hastings.
+
+    All proposals of all chains are made, and their likelihoods computed, by one matrix product;
+    what is left of a step is a comparison. Nothing is adapted and next to nothing compiled. A
+    share of the proposals comes from the prior: since likelihoods are bounded, so is then the
+    density of the posterior over the proposals', and the chain is uniformly ergodic (Tierney
+    1994, corollary 4; the mixture is Hesterberg's, 1995), however far off the reference is. Where
+    that is far, acceptance is low and says so.
+
+    Parameters
+    ----------
+    share : float, default 0.05
+        Of proposals from the prior, in (0, 1).
+    reference : Approximation, optional
+        Propose from its Gaussian; without one, from the prior alone, which suits a handful of
+        labels.
+    """
+
+    share: float = 0.05
+    reference: Approximation | None = None
+    requires_gradient: ClassVar[bool] = False
+
+    def __check_init__(self) -> None:
+        require(0 < self.share < 1, "share", f"{self.share!r}", "use a share in (0, 1)")
+
+    def proposals(
+        self, target: Any, gaussian: Gaussian | None, precision: str, few: int
+    ) -> Proposals:
+        """Draws of the Gaussian, and of the prior."""
+        root = None if gaussian is None else np.linalg.cholesky(gaussian.seen_covariance)
+
+        def propose(rng: np.random.Generator, n: int) -> Proposed:
+            white = rng.normal(size=(n, target.dimension))
+            log_ratio = np.zeros(n)
+            log_prior_over_proposal = np.zeros(n)
+            if gaussian is not None and root is not None:
+                log_gaussian = log_normal(white) - np.log(np.diag(root)).sum()
+                of_prior = rng.uniform(size=n) < self.share
+                white = np.where(of_prior[:, None], white, gaussian.seen_mean + white @ root.T)
+                log_gaussian[of_prior] = log_density(gaussian.seen_mean, root, white[of_prior])
+                log_prior = log_normal(white)
+                log_ratio = log_prior - log_gaussian
+                log_prior_over_proposal = log_prior - np.logaddexp(
+                    np.log1p(-self.share) + log_gaussian, np.log(self.share) + log_prior
+                )
+            values = log_likelihoods(target, white, precision, few)
+            log_likelihood = np.nan_to_num(values, nan=-np.inf, neginf=-np.inf)
+            return Proposed(
+                white,
+                log_likelihood,
+                log_likelihood + log_ratio,
+                log_likelihood + log_prior_over_proposal,
+            )
+
+        return propose

@@ -1,5 +1,0 @@
-"""HTML pages: one look, figures embedded, written whole."""
-
-from graphuq.pages.page import embedded, write_page
-
-__all__ = ["embedded", "write_page"]

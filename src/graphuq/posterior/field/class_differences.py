@@ -1,0 +1,114 @@
+"""Of several classes: the lead of each label's own field over every other."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Float, Int
+
+from graphuq.posterior.field.base import ClassField, Field
+from graphuq.posterior.field.labelled import Conditioned, LowRankField
+from graphuq.utils.arrays import Array
+
+
+class LeadField(Field):
+    """``h_jk = u_jy − u_jk`` for each label j of class y and each other class k, J (K − 1) numbers.
+
+    In the white coordinates of the classes' fields, one class after the other.
+
+    Attributes
+    ----------
+    field : LowRankField
+        Of each class.
+    codes : array of int, shape (J,)
+        Class of each label.
+    n_classes : int
+    """
+
+    field: LowRankField
+    codes: Int[Array, " J"]
+    n_classes: int
+
+    @staticmethod
+    def of(field: ClassField, labels: Float[Array, " J"]) -> "LeadField":
+        """The leads of some labels."""
+        return LeadField(field.field, jnp.asarray(labels).astype(jnp.int32), field.n_classes)
+
+    @property
+    def dimension(self) -> int:
+        """Number of white coordinates of all classes."""
+        return self.n_classes * self.field.dimension
+
+    def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " m"]:
+        """The leads."""
+        u = ClassField(self.field, self.n_classes).at_labelled(white)
+        return self.of_others(jnp.take_along_axis(u, self.codes[:, None], axis=1) - u)
+
+    def of_others(self, values: Float[Array, "J K"]) -> Float[Array, " m"]:
+        """What belongs to the other classes, flattened."""
+        return jnp.take_along_axis(values, self._others(), axis=1).ravel()
+
+    def _others(self) -> Int[Array, "J M"]:
+        others = jnp.arange(self.n_classes - 1)[None, :]
+        return others + (others >= self.codes[:, None])
+
+    @eqx.filter_jit
+    def condition(self, precision: Float[Array, " m"], shift: Float[Array, " m"]) -> Conditioned:
+        """The fields given sites at the leads, by a Cholesky factor of K r dimensions."""
+        factor = jnp.asarray(self.field.factor)
+        n_classes, r = self.n_classes, factor.shape[1]
+        own = jax.nn.one_hot(self.codes, n_classes, dtype=factor.dtype)
+        rows = jnp.arange(len(factor))[:, None]
+        zero = jnp.zeros_like(own)
+        tau = zero.at[rows, self._others()].set(precision.reshape(len(factor), -1))
+        nu = zero.at[rows, self._others()].set(shift.reshape(len(factor), -1))
+        # Σ_k τ_k (e_y − e_k)(e_y − e_k)ᵀ, and Σ_k ν_k (e_y − e_k)
+        weights = -(own[:, :, None] * tau[:, None, :] + tau[:, :, None] * own[:, None, :])
+        diagonal = tau + own * tau.sum(axis=1)[:, None]
+        weights = weights + jnp.eye(n_classes)[None] * diagonal[:, :, None]
+        pull = own * nu.sum(axis=1)[:, None] - nu
+        lower = jnp.linalg.cholesky(precision_of(factor, weights))
+        covariance = cho_solve((lower, True), jnp.eye(n_classes * r))
+        seen_mean = covariance @ (pull.T @ factor).ravel()
+        u = factor @ seen_mean.reshape(n_classes, r).T
+        spread = covariances_at(factor, covariance)
+        there = jnp.take_along_axis(spread, self.codes[:, None, None], axis=1)[:, 0]  # (J, K)
+        variances = jnp.diagonal(spread, axis1=1, axis2=2)
+        of_own = jnp.take_along_axis(variances, self.codes[:, None], axis=1)
+        mean = jnp.take_along_axis(u, self.codes[:, None], axis=1) - u
+        return Conditioned(
+            mean=self.of_others(mean),
+            variance=self.of_others(of_own + variances - 2 * there),
+            seen_mean=seen_mean,
+            seen_covariance=covariance,
+            log_normalizer=0.5 * (pull * u).sum() - jnp.log(jnp.diagonal(lower)).sum(),
+        )
+
+
+def precision_of(
+    factor: Float[Array, "J r"], weights: Float[Array, "J K K"]
+) -> Float[Array, "n n"]:
+    """``I + Σ_j W_j ⊗ F_jᵀ F_j``, W_j symmetric: a posterior precision of K classes."""
+    n_classes, r = weights.shape[1], factor.shape[1]
+    above, right = np.triu_indices(n_classes)
+    upper = jax.lax.map(
+        lambda column: factor.T @ (column[:, None] * factor), weights[:, above, right].T
+    )
+    blocks = jnp.zeros((n_classes, n_classes, r, r), factor.dtype)
+    blocks = blocks.at[right, above].set(upper).at[above, right].set(upper)  # each symmetric
+    together = blocks.transpose(0, 2, 1, 3).reshape(n_classes * r, n_classes * r)
+    return jnp.eye(n_classes * r) + together
+
+
+def covariances_at(
+    factor: Float[Array, "J r"], covariance: Float[Array, "n n"]
+) -> Float[Array, "J K K"]:
+    """Covariance of the K fields at each labelled node, from that of the coordinates."""
+    r = factor.shape[1]
+    n_classes = len(covariance) // r
+    columns = jax.lax.map(  # F Σ_k·, one class against all
+        lambda rows: ((factor @ rows).reshape(-1, n_classes, r) * factor[:, None, :]).sum(axis=2),
+        jnp.asarray(covariance).reshape(n_classes, r, n_classes * r),
+    )
+    return jnp.swapaxes(columns, 0, 1)

@@ -1,0 +1,326 @@
+"""Prior × likelihood at the labelled nodes. No draws live here."""
+
+import dataclasses
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.distributions import Distribution, is_learnt
+from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.likelihoods import Likelihood
+from graphuq.posterior.field import (
+    ClassField,
+    CoefficientField,
+    Field,
+    LabelledField,
+    NodeField,
+    coefficient_field_with_tail,
+    columns_field,
+    labelled_field,
+    series_field,
+)
+from graphuq.posterior.hierarchical import HierarchicalTarget
+from graphuq.posterior.random_series import ProbitSeries
+from graphuq.posterior.target import Target
+from graphuq.priors import Prior, RegularizedLaplacian, SpectralStd
+from graphuq.spectrum import Columns, Laplacian
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Posterior:
+    """The law of the field, and so of every label, given labels on a few nodes (MATH §1-§3).
+
+    Parameters
+    ----------
+    spectrum : Spectrum or Laplacian
+        With a Laplacian, `RegularizedLaplacian` is exact at any size: columns of its covariance are
+        solved for, one for each label.
+    prior : Prior
+    likelihood : Likelihood
+    labelled : array_like of int, shape (J,)
+        Indices of the labelled nodes, each once.
+    labels : array_like, shape (J,)
+        −1 or +1 for each; both must occur. With a likelihood of several classes, codes from 0 to
+        K − 1, of which two must occur: a class without labels may be there.
+    per_class : bool, default False
+        Of several classes: whether each learns the prior's hyperparameters for itself, instead of
+        all together.
+
+    Raises
+    ------
+    InvalidInput
+        If there are no labels, labels other than ±1 or than codes, labels of one class only, a
+        node that is not there, or a node labelled twice.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> graph = gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2)
+    >>> posterior = gq.Posterior(gq.laplacian_spectrum(graph), gq.priors.InverseLaplacian(),
+    ...                          gq.likelihoods.Probit(), labelled=[0, 8], labels=[-1, 1])
+    >>> posterior.dimension
+    2
+    """
+
+    spectrum: Any
+    prior: Prior
+    likelihood: Likelihood
+    labelled: Any
+    labels: Any
+    per_class: bool = False
+
+    def __post_init__(self) -> None:
+        solved = isinstance(self.spectrum, Laplacian | Columns)
+        if not solved:
+            object.__setattr__(self, "prior", self.prior.suited_to(self.spectrum))
+        if self.per_class and not (self.likelihood.several and self.prior.learnt):
+            raise IncompatibleParts(
+                f"per_class=True wants several classes and a prior to learn, and there are "
+                f"{self.likelihood} and {self.prior}; leave it out"
+            )
+        n_nodes = (
+            self.spectrum.graph.n_nodes
+            if isinstance(self.spectrum, Laplacian)
+            else self.spectrum.n_nodes
+        )
+        labelled, labels = _check_labels(self.labelled, self.labels, n_nodes, self.likelihood)
+        object.__setattr__(self, "labelled", labelled)
+        object.__setattr__(self, "labels", labels)
+        if solved:
+            object.__setattr__(self, "spectrum", self._solved())
+
+    def relabelled(self, nodes: Any, labels: Any) -> "Posterior":
+        """The same with labels of further nodes, or other labels of some, each given once."""
+        nodes, labels = np.asarray(nodes), np.asarray(labels)
+        require(
+            nodes.ndim == 1 and nodes.shape == labels.shape,
+            "nodes",
+            f"shape {nodes.shape} beside {labels.shape} labels",
+            "give one label a node",
+        )
+        kept = ~np.isin(self.labelled, nodes)
+        return dataclasses.replace(
+            self,
+            labelled=np.append(self.labelled[kept], nodes),
+            labels=np.append(self.labels[kept], labels),
+        )
+
+    def _solved(self) -> Columns:
+        """Columns of the prior's covariance at the labelled nodes."""
+        if not isinstance(self.prior, RegularizedLaplacian):
+            raise IncompatibleParts(
+                f"{self.prior} has no sparse precision to solve with; use RegularizedLaplacian(), "
+                "or a spectrum (laplacian_spectrum) in place of the Laplacian"
+            )
+        if self.learnt or self.likelihood.everywhere:
+            raise IncompatibleParts(
+                f"{self.prior} and {self.likelihood} want a spectrum (laplacian_spectrum) in place "
+                "of the Laplacian: something is learnt by sampling, or every node is spoken of"
+            )
+        beta, shift = float(self.prior.beta), float(self.prior.shift)
+        laplacian = self.spectrum
+        if isinstance(laplacian, Columns):  # of another posterior, whose parts may differ
+            known = laplacian
+            same = (known.beta, known.shift) == (beta, shift)
+            if same and np.array_equal(known.labelled, self.labelled):
+                return known
+            laplacian = known.laplacian
+        return Columns.of(laplacian, beta, shift, self.labelled)
+
+    @property
+    def n_fields(self) -> int:
+        """Fields at a node: one for two classes, K for several."""
+        return self.likelihood.n_fields
+
+    @property
+    def n_classes(self) -> int:
+        """Classes that there may be."""
+        return self.n_fields if self.likelihood.several else 2
+
+    @property
+    def learnt(self) -> dict[str, Distribution]:
+        """Hyperparameters that are distributions, of prior and likelihood, by name."""
+        return {**self.prior.learnt, **self.likelihood.learnt}
+
+    @cached_property
+    def std(self) -> SpectralStd:
+        """Spectral standard deviations of the prior."""
+        return self.prior.spectral_std(self.spectrum)
+
+    @cached_property
+    def field(self) -> LabelledField | ClassField:
+        """The prior at the nodes that the likelihood sees, and the law of the rest given it.
+
+        Where hyperparameters are learnt: the series in its own coefficients.
+        """
+        if self.likelihood.several:
+            return ClassField(self._field_of_one_class, self.n_fields)
+        return self._field_of_one_class
+
+    @property
+    def _field_of_one_class(self) -> LabelledField:
+        if self.learnt:
+            if self.has_series:  # of all nodes alike
+                return CoefficientField.of(self.spectrum, np.arange(0), self.series.n_modes)
+            assert isinstance(self.target, HierarchicalTarget)
+            if self.target.has_tail:
+                return coefficient_field_with_tail(self.spectrum, self.seen_nodes)
+            return CoefficientField.of(self.spectrum, self.seen_nodes, self.target.n_modes)
+        if isinstance(self.spectrum, Columns):
+            return columns_field(self.spectrum)
+        if self.likelihood.everywhere and self.std.tail == 0.0:
+            return series_field(self.spectrum, self.std)
+        return labelled_field(self.spectrum, self.std, self.seen_nodes)
+
+    @cached_property
+    def seen_nodes(self) -> Int[np.ndarray, " J"]:
+        """Nodes that the likelihood speaks of: the labelled ones, or all."""
+        return np.arange(self.spectrum.n_nodes) if self.likelihood.everywhere else self.labelled
+
+    @cached_property
+    def seen_labels(self) -> Float[np.ndarray, " J"]:
+        """Their labels, 0 where there is none."""
+        if not self.likelihood.everywhere:
+            return self.labels
+        labels = np.zeros(self.spectrum.n_nodes)
+        labels[self.labelled] = self.labels
+        return labels
+
+    @cached_property
+    def target(self) -> Target | HierarchicalTarget:
+        """The posterior in white coordinates at the labelled nodes."""
+        if self.learnt:
+            return HierarchicalTarget.of(
+                self.spectrum,
+                self.prior,
+                self.likelihood,
+                self.seen_nodes,
+                self.seen_labels,
+                self.per_class,
+            )
+        return Target(self.field, self.likelihood, self.seen_labels)
+
+    @cached_property
+    def has_series(self) -> bool:
+        """Whether it is one that `ReversibleJump` samples."""
+        try:
+            return bool(self.series.n_modes)
+        except IncompatibleParts:
+            return False
+
+    @cached_property
+    def series(self) -> ProbitSeries:
+        """What `ReversibleJump` samples.
+
+        Raises
+        ------
+        IncompatibleParts
+            If this is not a `RandomSeries` with a probit of two classes.
+        """
+        return ProbitSeries.of(
+            self.spectrum, self.prior, self.likelihood, self.labelled, self.labels
+        )
+
+    @property
+    def plain_target(self) -> Target:
+        """The target where nothing is learnt.
+
+        Raises
+        ------
+        IncompatibleParts
+            If something is.
+        """
+        if not isinstance(self.target, Target):
+            raise IncompatibleParts(f"{', '.join(self.learnt)} is learnt; give a number")
+        return self.target
+
+    @property
+    def node_target(self) -> Target:
+        """The same law in the papers' N-dimensional form; slow, for tests."""
+        spectrum = self.spectrum
+        field: Field = NodeField(
+            spectrum.eigenvectors, self.std, spectrum.node_scale, self.seen_nodes
+        )
+        if self.likelihood.several:
+            field = ClassField(field, self.n_fields)
+        return Target(field, self.likelihood, self.seen_labels)
+
+    @property
+    def dimension(self) -> int:
+        """Number of white coordinates of `target`."""
+        return self.target.dimension
+
+    @property
+    def has_evidence(self) -> np.ndarray:
+        """Whether a node's component holds a label, shape (N,)."""
+        components = self.spectrum.components
+        return np.isin(components, components[self.labelled])
+
+    def __repr__(self) -> str:
+        return (
+            f"Posterior({self.prior}, {self.likelihood}, {len(self.labels)} labels on "
+            f"{self.spectrum.n_nodes} nodes, {self.spectrum.n_eigenpairs} eigenpairs)"
+        )
+
+
+def _check_labels(
+    labelled: Any, labels: Any, n_nodes: int, likelihood: Likelihood
+) -> tuple[Int[np.ndarray, " J"], Float[np.ndarray, " J"]]:
+    nodes = np.asarray(labelled)
+    require(
+        nodes.ndim == 1 and nodes.size > 0,
+        "labelled",
+        f"shape {nodes.shape}",
+        "give the indices of the labelled nodes, at least one of each class",
+    )
+    if not np.issubdtype(nodes.dtype, np.integer):
+        raise InvalidInput("labelled", f"of type {nodes.dtype}", "give integer node indices")
+    outside = nodes[(nodes < 0) | (nodes >= n_nodes)]
+    require(
+        outside.size == 0,
+        "labelled",
+        f"node {outside[:1].tolist()} is not there",
+        f"use indices from 0 to {n_nodes - 1}",
+    )
+    require(
+        len(np.unique(nodes)) == len(nodes),
+        "labelled",
+        "a node is labelled twice",
+        "give each node once",
+    )
+    values = np.asarray(labels)
+    require(
+        values.shape == nodes.shape,
+        "labels",
+        f"shape {values.shape} beside {nodes.size} labelled nodes",
+        "give one label a labelled node",
+    )
+    known = list(range(_least_classes(likelihood))) if likelihood.several else [-1, 1]
+    strange = [value for value in np.unique(values).tolist() if value not in known]
+    require(
+        not strange,
+        "labels",
+        f"{strange[:3]} beside {_among(known)}",
+        f"code the {'' if likelihood.several else 'two '}classes as {_among(known)}, or use "
+        "GraphClassifier for labels of any type"
+        + ("" if likelihood.several else "; more than two need n_classes of the likelihood"),
+    )
+    require(
+        len(np.unique(values)) >= 2,
+        "labels",
+        f"only the class {np.unique(values).tolist()}",
+        "label at least one node of each of two classes",
+    )
+    return nodes.astype(np.int64), values.astype(np.float64)
+
+
+def _least_classes(likelihood: Any) -> int:
+    """Classes that there are for certain."""
+    n_classes = likelihood.n_classes
+    return int(n_classes.support[0] if is_learnt(n_classes) else n_classes)
+
+
+def _among(codes: list[int]) -> str:
+    return "-1 and +1" if codes == [-1, 1] else f"0 to {codes[-1]}"

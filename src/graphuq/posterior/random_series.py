@@ -1,0 +1,117 @@
+"""A probit posterior whose prior is a `RandomSeries`, as `ReversibleJump` sees it.
+
+In units of the noise: with f = u/γ, ``y = sign(f + ε)`` and coefficients ``g ~ N(0, 1/(c μ))``,
+``μ = (λ + N^{−2})^q``; c then has units too, and is given back as it was asked for.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.distributions import is_learnt
+from graphuq.errors import IncompatibleParts
+from graphuq.likelihoods import Likelihood, Probit
+from graphuq.priors import Prior, RandomSeries
+from graphuq.spectrum import Spectrum
+
+
+class ProbitSeries(eqx.Module):
+    """Labels, eigenpairs and the laws of c and k.
+
+    Attributes
+    ----------
+    eigenvectors : numpy.ndarray or ProductBasis, shape (N, L)
+    precisions : numpy.ndarray, shape (L,)
+        μ of each mode; the prior precision of its coefficient is c μ.
+    labelled : numpy.ndarray of int, shape (J,)
+    labels : numpy.ndarray of ±1, shape (J,)
+    noise_std : float
+        γ, the unit of the field.
+    scale, truncation : float or Distribution
+        c and k, by the user's units of u.
+    """
+
+    eigenvectors: Any
+    precisions: Float[np.ndarray, " L"]
+    labelled: Int[np.ndarray, " J"]
+    labels: Float[np.ndarray, " J"]
+    noise_std: float
+    scale: Any
+    truncation: Any
+
+    @staticmethod
+    def of(
+        spectrum: Spectrum,
+        prior: Prior,
+        likelihood: Likelihood,
+        labelled: Int[np.ndarray, " J"],
+        labels: Float[np.ndarray, " J"],
+    ) -> "ProbitSeries":
+        """Gather what the sampler needs.
+
+        Raises
+        ------
+        IncompatibleParts
+            If it is another model.
+        """
+        if not isinstance(prior, RandomSeries) or is_learnt(prior.exponent):
+            raise IncompatibleParts(
+                f"ReversibleJump samples a RandomSeries of known exponent, and not {prior}; use "
+                "gq.priors.RandomSeries(), or MetropolisWithinGibbs"
+            )
+        if not isinstance(likelihood, Probit) or likelihood.several or likelihood.learnt:
+            raise IncompatibleParts(
+                f"ReversibleJump knows the probit of two classes and known noise, and not "
+                f"{likelihood}; use Probit(1.0), or MetropolisWithinGibbs"
+            )
+        if is_learnt(prior.scale) and prior.scale.name != "gamma":
+            raise IncompatibleParts(
+                f"ReversibleJump draws a scale that is gamma, and not {prior.scale}; use "
+                "gq.Gamma, or MetropolisWithinGibbs"
+            )
+        if spectrum.tail is not None:
+            raise IncompatibleParts(
+                "ReversibleJump samples a series without tail; compute the spectrum with tail=False"
+            )
+        if np.any(spectrum.node_scale != 1.0):
+            raise IncompatibleParts(
+                "ReversibleJump needs orthonormal eigenvectors, which the random-walk Laplacian "
+                "lacks; use laplacian='unnormalized'"
+            )
+        modes = prior.modes(spectrum)
+        n_kept = int(np.count_nonzero(modes.present))
+        return ProbitSeries(
+            eigenvectors=spectrum.eigenvectors[:, :n_kept],
+            precisions=modes.eigenvalues[:n_kept] ** prior.exponent,
+            labelled=labelled,
+            labels=labels,
+            noise_std=float(likelihood.noise_std),
+            scale=prior.scale,
+            truncation=prior.truncation,
+        )
+
+    @property
+    def n_modes(self) -> int:
+        """Most eigenvectors that a draw may have."""
+        return len(self.precisions)
+
+    @property
+    def scale_law(self) -> tuple[float, float] | None:
+        """Shape and rate of c, in units of the noise; None where it is a number."""
+        if not is_learnt(self.scale):
+            return None
+        shape, _, scale = self.scale.parameters
+        return shape, 1 / (scale * self.noise_std**2)
+
+    def log_prior_truncation(self) -> Float[np.ndarray, " L"]:
+        """``log p(k)`` of k = 1, …, ℓ."""
+        if is_learnt(self.truncation):
+            result: Float[np.ndarray, " L"] = self.truncation.law.logpmf(
+                1 + np.arange(self.n_modes)
+            )
+            return result
+        values = np.full(self.n_modes, -np.inf)
+        values[-1 if self.truncation is None else min(self.truncation, self.n_modes) - 1] = 0.0
+        return values

@@ -1,0 +1,1 @@
+"""The answer for every node: summaries, diagnostics, storage."""

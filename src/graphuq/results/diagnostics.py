@@ -1,0 +1,319 @@
+"""R-hat, effective sample size and Monte-Carlo error → a verdict in words."""
+
+import dataclasses
+import os
+import tempfile
+import warnings
+from functools import singledispatch
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from graphuq.inference import Gaussian, Independence, Point
+from graphuq.inference.draws import Draws
+from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.target import can_be_referred, log_likelihoods
+from graphuq.results.convergence import convergence
+from graphuq.results.summaries import Rows, conditional_moments
+
+RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
+ESS_BOUND = 400  # the same: below it the estimates of R-hat and error are themselves unsure
+SKETCH_NODES = 50
+CLOSE = 0.5  # share of a Gaussian's draws accepted, from which it is
+PROPOSALS, LEAST_PROPOSALS, PROPOSALS_TIMES_LABELS = 1_600, 200, 1_600_000
+NEXT_TO_NONE, MISSED = 0.01, 0.002  # of the Gaussian's density; share of its draws
+
+
+@dataclasses.dataclass(frozen=True)
+class Diagnostics:
+    """Whether to believe the numbers.
+
+    Attributes
+    ----------
+    rhat : float
+        Largest rank-normalised split R-hat over the functionals.
+    ess_bulk, ess_tail : float
+        Smallest effective sample sizes over the functionals.
+    label_mcse : float
+        Largest Monte-Carlo standard error of a label mean over all nodes.
+    acceptance, step_size : float
+        Mean acceptance probability after warm-up, and the step size it was reached with.
+    n_chains, n_samples, n_warmup, thin : int
+        Length of the run: chains, kept draws a chain, steps of warm-up, steps a kept draw.
+    seconds : float
+        Wall time of sampling, compilation included.
+    stopped_by : str
+        Why sampling ended.
+    """
+
+    rhat: float
+    ess_bulk: float
+    ess_tail: float
+    label_mcse: float
+    acceptance: float
+    step_size: float
+    n_chains: int
+    n_samples: int
+    n_warmup: int
+    thin: int
+    seconds: float
+    stopped_by: str
+
+    @property
+    def converged(self) -> bool:
+        """R-hat below 1.01 and both effective sample sizes above 400."""
+        return bool(
+            self.rhat < RHAT_BOUND and self.ess_bulk >= ESS_BOUND and self.ess_tail >= ESS_BOUND
+        )
+
+    @property
+    def verdict(self) -> str:
+        """The convergence verdict, in a sentence or two."""
+        numbers = (
+            f"largest R-hat {self.rhat:.3f}, smallest effective sample size "
+            f"{self.ess_bulk:.0f} (bulk) and {self.ess_tail:.0f} (tail), largest Monte-Carlo "
+            f"error of a label mean {self.label_mcse:.3f}"
+        )
+        if self.converged:
+            return f"The chains have converged: {numbers}."
+        failures = []
+        if not self.rhat < RHAT_BOUND:
+            failures.append(f"R-hat is not below {RHAT_BOUND}")
+        if not min(self.ess_bulk, self.ess_tail) >= ESS_BOUND:
+            failures.append(f"an effective sample size is below {ESS_BOUND}")
+        factor = max(2.0, ESS_BOUND / max(1.0, min(self.ess_bulk, self.ess_tail)))
+        return (
+            f"The chains have NOT converged ({' and '.join(failures)}): {numbers}. Do not rely "
+            f"on these numbers yet; run about {np.ceil(factor):.0f} times longer (raise thin or "
+            "n_samples, and n_warmup)."
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class ApproximationDiagnostics:
+    """What is known of an approximation: that it settled, and how like the posterior its draws are.
+
+    Attributes
+    ----------
+    description : str
+        The method, and how it settled.
+    n_iterations : int
+    seconds : float
+        Wall time, compilation included.
+    is_point : bool
+        Whether it is one field, without any uncertainty.
+    acceptance : float or None
+        Share of its draws that would be accepted as draws of the posterior, by up to 1,600. In
+        many dimensions a small share need not mean wrong label means: `docs/measurements.md`.
+        None where no such draws are made (a point, a tail with more labels than eigenpairs).
+    """
+
+    description: str
+    n_iterations: int
+    seconds: float
+    is_point: bool = False
+    acceptance: float | None = None
+    label_mcse: ClassVar[float] = 0.0
+    converged: ClassVar[bool] = True
+
+    @property
+    def verdict(self) -> str:
+        """What to believe, in a sentence or two."""
+        if self.is_point:
+            return (
+                f"A point ({self.description}): it classifies, and says nothing of how sure it is. "
+                "Sample, or use ExpectationPropagation(), to know that."
+            )
+        settled = f"An approximation ({self.description}), which has settled"
+        if self.acceptance is None:
+            return f"{settled}; nothing in it says how far off it is. Sample to be sure."
+        share = f"{self.acceptance:.0%} of its draws would be accepted as draws of the posterior"
+        if self.acceptance >= CLOSE:
+            return f"{settled}, close to the posterior: {share}."
+        return (
+            f"{settled}, and is not the posterior: {share}, so that label means may be off by some "
+            "hundredths, most where labels contradict their surroundings. Sample to be sure."
+        )
+
+
+@singledispatch
+def diagnose(
+    answer: Draws | Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
+) -> Diagnostics | ApproximationDiagnostics:
+    """Judge what a sampler or an approximation found."""
+    raise TypeError(f"no diagnostics of {type(answer).__name__}")
+
+
+@diagnose.register
+def _(
+    answer: Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
+) -> ApproximationDiagnostics:
+    acceptance = share_accepted(posterior, answer) if isinstance(answer, Gaussian) else None
+    return ApproximationDiagnostics(
+        answer.description,
+        answer.n_iterations,
+        answer.seconds,
+        isinstance(answer, Point),
+        acceptance,
+    )
+
+
+def share_accepted(posterior: Posterior, gaussian: Gaussian) -> float | None:
+    """Share of a Gaussian's draws that would be accepted as draws of the posterior.
+
+    By 1,600 draws, fewer from 1,000 labels on; None where no draws of all coordinates are made.
+    """
+    target = posterior.plain_target
+    if posterior.likelihood.everywhere or not can_be_referred(target):
+        return None
+    return Independence().expected_acceptance(target, gaussian, _n_proposals(posterior))
+
+
+def misses(posterior: Posterior, gaussian: Gaussian) -> bool:
+    """Whether the Gaussian has mass where the posterior has next to none.
+
+    What is weighted by the Gaussian's density over the posterior's then has another mean under the
+    posterior than under the Gaussian: chains never see that mass. Judged by as many draws of the
+    Gaussian as `share_accepted` makes, of which next to none may lie where the posterior's density
+    is below a hundredth of the Gaussian's.
+    """
+    root = np.linalg.cholesky(gaussian.seen_covariance)
+    z = np.random.default_rng(0).normal(size=(_n_proposals(posterior), len(root)))
+    white = gaussian.seen_mean + z @ root.T
+    values = log_likelihoods(posterior.plain_target, white)
+    log_ratio = values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)
+    log_ratio = np.where(np.isnan(log_ratio), -np.inf, log_ratio)
+    average = logsumexp(log_ratio) - np.log(len(z))
+    return bool((log_ratio < average + np.log(NEXT_TO_NONE)).mean() > MISSED)
+
+
+def _n_proposals(posterior: Posterior) -> int:
+    n = PROPOSALS_TIMES_LABELS // (len(posterior.labels) * posterior.n_fields)
+    return max(min(PROPOSALS, n), LEAST_PROPOSALS)
+
+
+def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C S"]]:
+    """Functionals that stand for the whole field: its mean given the draw at some nodes.
+
+    50 nodes at random, unlabelled ones first, the log likelihood, and every number that is learnt.
+    Of several classes one field at each node, in turn.
+    """
+    spectrum = posterior.spectrum
+    position = node_positions(posterior)
+    order = np.random.default_rng(0).permutation(spectrum.n_nodes)
+    order = order[np.argsort(position[order] >= 0, kind="stable")]
+    nodes = np.sort(order[:SKETCH_NODES])
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    mean, _ = conditional_moments(
+        posterior.field,
+        white,
+        rows_of(posterior)[nodes],
+    )
+    shape = draws.n_chains, draws.n_samples
+    names = [f"u[{node}]" for node in nodes]
+    if posterior.likelihood.several:
+        classes = np.arange(len(nodes)) % posterior.n_classes
+        mean = mean[np.arange(len(nodes)), :, classes]
+        names = [f"u[{node},{k}]" for node, k in zip(nodes, classes, strict=True)]
+    latent = {
+        name: values.reshape(shape)
+        for name, values in zip(names, mean, strict=True)
+        # A node whose conditional mean never moves (no evidence) has nothing to converge.
+        if np.ptp(values) > 1e-9
+    }
+    learnt = {}
+    for name, values in draws.hyperparameters.items():
+        if values.ndim == 2:
+            learnt[name] = values.astype(np.float64)
+        elif posterior.per_class and values.shape[2:] == (posterior.n_classes,):
+            for k in range(posterior.n_classes):
+                learnt[f"{name}[{k}]"] = values[..., k].astype(np.float64)
+    return {"log_likelihood": draws.log_likelihood.astype(np.float64), **learnt, **latent}
+
+
+def node_positions(posterior: Posterior) -> np.ndarray:
+    """Position of each node among those that the likelihood sees, or −1, shape (N,)."""
+    position = np.full(posterior.spectrum.n_nodes, -1)
+    position[posterior.seen_nodes] = np.arange(len(posterior.seen_nodes))
+    return position
+
+
+def rows_of(posterior: Posterior) -> Rows:
+    """All nodes, to be summarised."""
+    spectrum = posterior.spectrum
+    apart = not (posterior.learnt and posterior.has_series)
+    positions = node_positions(posterior) if apart else np.full(spectrum.n_nodes, -1)
+    return Rows(spectrum.eigenvectors, spectrum.node_scale, positions)
+
+
+def convergence_table(
+    functionals: dict[str, Float[np.ndarray, "C S"]],
+) -> dict[str, dict[str, float]]:
+    """R-hat and effective sample sizes of each functional.
+
+    Returns
+    -------
+    dict
+        Name → ``{"rhat", "ess_bulk", "ess_tail"}``. A functional that takes one value only (a
+        step likelihood that all draws fit) is left out.
+    """
+    moving = {name: values for name, values in functionals.items() if np.ptp(values) != 0}
+    if not moving:
+        return {}
+    table = convergence(np.stack(list(moving.values())).astype(np.float64))
+    names = ("rhat", "ess_bulk", "ess_tail")
+    return {
+        name: dict(zip(names, row.tolist(), strict=True))
+        for name, row in zip(moving, table, strict=True)
+    }
+
+
+def import_arviz() -> Any:
+    """ArviZ, imported where it is first needed (it takes a second), its banner silenced.
+
+    Some of its versions write to the user's cache folder when they are imported, and fail where
+    that cannot be written; they are given another folder for as long as that takes.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            import arviz
+        except OSError:
+            usual = os.environ.get("XDG_CACHE_HOME", "")
+            with tempfile.TemporaryDirectory() as folder:
+                os.environ["XDG_CACHE_HOME"] = folder
+                try:
+                    import arviz
+                finally:
+                    os.environ["XDG_CACHE_HOME"] = usual
+    return arviz
+
+
+def worst(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
+    """Largest R-hat and smallest bulk and tail effective sample size of a table."""
+    if not table:
+        return np.nan, np.nan, np.nan
+    rhat, ess_bulk, ess_tail = zip(*(row.values() for row in table.values()), strict=True)
+    return float(np.max(rhat)), float(np.min(ess_bulk)), float(np.min(ess_tail))
+
+
+@diagnose.register
+def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]) -> Diagnostics:
+    draws = answer
+    rhat, ess_bulk, ess_tail = worst(convergence_table(sketch(posterior, draws)))
+    return Diagnostics(
+        rhat=rhat,
+        ess_bulk=ess_bulk,
+        ess_tail=ess_tail,
+        label_mcse=float(label_mcse.max()),
+        acceptance=float(draws.acceptance.mean()),
+        step_size=draws.step_size,
+        n_chains=draws.n_chains,
+        n_samples=draws.n_samples,
+        n_warmup=draws.n_warmup,
+        thin=draws.thin,
+        seconds=draws.seconds,
+        stopped_by=draws.stopped_by,
+    )

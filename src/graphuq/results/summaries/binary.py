@@ -1,0 +1,316 @@
+"""Of two classes: draws → numbers for every node, by row blocks, Rao-Blackwellised.
+
+Given a draw, u at an unlabelled node is Gaussian with known mean and deviation (`field`), so
+each draw gives a probability, not a sign; its average has the same mean and less variance.
+"""
+
+from collections.abc import Callable
+from functools import singledispatch
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+from scipy.special import erf, ndtr
+
+from graphuq.inference import Gaussian, Point
+from graphuq.inference.draws import Draws
+from graphuq.posterior.field import LabelledField
+from graphuq.results.summaries.base import (
+    BATCHES,
+    BATCHES_A_CHAIN,
+    BLOCK_ELEMENTS,
+    Link,
+    NodeSummaries,
+    Rows,
+    apart_from,
+    law_of,
+    slices,
+)
+from graphuq.utils.arrays import side_by_side
+
+MANY_ELEMENTS = 1_000_000  # rows × draws from which averages are taken in single precision
+LEAST_UNIT = 1e-20  # of a tail that is as good as none: u over it overflows nothing
+ERF_ELEMENTS = 1 << 17  # of each compiled call: one shape for all, and it fits the cache
+
+
+@singledispatch
+def summarize(
+    answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows, link: Link = None
+) -> NodeSummaries:
+    """Means, deviations and Monte-Carlo errors at nodes.
+
+    Parameters
+    ----------
+    answer : Draws or Gaussian
+        What a sampler or an approximation found.
+    field : LabelledField
+    rows : Rows
+    link : tuple of numpy.ndarray, optional
+        See `Likelihood.link`.
+
+    Returns
+    -------
+    NodeSummaries
+        The Monte-Carlo error is the larger of that of batch means and that of chain means; 0 for
+        a Gaussian, whose own error it does not know, and a point, which knows of no deviation
+        either. Where draws times nodes exceed a million,
+        averages are taken in single precision: rounding of 1e-6, far below that error.
+    """
+    raise TypeError(f"no summaries of {type(answer).__name__}")
+
+
+@summarize.register
+def _(answer: Gaussian, field: LabelledField, rows: Rows, link: Link = None) -> NodeSummaries:
+    label, mean, std = np.empty((3, len(rows.scale)))
+    for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.seen_mean)):
+        label[part], mean[part], std[part] = _gaussian_law(answer, *law_of(field, rows[part]), link)
+    known = np.flatnonzero(rows.at_labelled >= 0)
+    at = rows.at_labelled[known]
+    label[known], mean[known], std[known] = _gaussian_at_labelled(answer, at, link)
+    if link is None:
+        label[known] = answer.labelled_label_mean[at]
+    return NodeSummaries(label, np.zeros_like(label), mean, std)
+
+
+@summarize.register
+def _(answer: Draws, field: LabelledField, rows: Rows, link: Link = None) -> NodeSummaries:
+    n_draws = answer.n_chains * answer.n_samples
+    averages = _averages(answer, field, rows, link)
+    averages.prepare()
+    out = np.empty((4, len(rows.scale)))
+    with jax.enable_x64(True):
+
+        def average(part: slice) -> None:
+            out[:, part] = averages.lawful(*law_of(field, rows[part]))
+
+        side_by_side(average, slices(len(rows.scale), BLOCK_ELEMENTS // n_draws))
+        known, at = apart_from(field, rows)
+        if len(known):
+            white = averages.white.astype(np.float64)
+            at_labelled = np.asarray(jax.vmap(field.at_labelled)(white)).T
+            for part in slices(len(known), BLOCK_ELEMENTS // n_draws):
+                out[:, known[part]] = averages.apart(at_labelled[at[part]], at[part])
+    return NodeSummaries(*out)
+
+
+def label_errors(
+    draws: Draws, field: LabelledField, rows: Rows, link: Link = None
+) -> Float[np.ndarray, " B"]:
+    """Monte-Carlo errors of label means alone, in a fraction of the time."""
+    if len(apart_from(field, rows)[0]):
+        return summarize(draws, field, rows, link).label_mcse
+    averages = _averages(draws, field, rows, link)
+    errors = np.empty(len(rows.scale))
+
+    def average(part: slice) -> None:
+        _, errors[part] = averages.labels(*law_of(field, rows[part]))
+
+    size = BLOCK_ELEMENTS // (draws.n_chains * draws.n_samples)
+    with jax.enable_x64(True):
+        side_by_side(average, slices(len(errors), size))
+    return errors
+
+
+@summarize.register
+def _(answer: Point, field: LabelledField, rows: Rows, link: Link = None) -> NodeSummaries:
+    mean = np.empty(len(rows.scale))
+    for part in slices(len(mean), BLOCK_ELEMENTS // len(answer.seen)):
+        mean[part] = law_of(field, rows[part])[0] @ answer.seen
+    known = np.flatnonzero(rows.at_labelled >= 0)
+    mean[known] = answer.labelled[rows.at_labelled[known]]
+    return NodeSummaries(np.sign(mean), np.zeros_like(mean), mean, np.zeros_like(mean))
+
+
+def _averages(draws: Draws, field: LabelledField, rows: Rows, link: Link) -> "_Averages":
+    many = len(rows.scale) * draws.n_chains * draws.n_samples > MANY_ELEMENTS
+    return _Averages(draws, field, np.dtype(np.float32 if many else np.float64), link)
+
+
+class _Averages:
+    """Means over draws, less a control variate, with the Monte-Carlo error of label means.
+
+    The control variate of f is ``c = r (f − E_q f)``, r the density of the reference Gaussian
+    q over the posterior: its posterior mean is zero, whatever the constant in r, if the posterior
+    has no hole where q has mass (`diagnostics.misses`), and where q is close it is all but f less
+    its mean. It is taken off with the coefficient of least squares:
+    1 if q is the posterior, about 0 if r is wild or, as without reference, zero. Deviations
+    ``f − E_q f`` are what is averaged, so that single precision loses nothing.
+    """
+
+    def __init__(
+        self, draws: Draws, field: LabelledField, dtype: np.dtype, link: Link = None
+    ) -> None:
+        self.link = link
+        per_chain = min(max(2, min(BATCHES // draws.n_chains, BATCHES_A_CHAIN)), draws.n_samples)
+        n_used = draws.n_samples - draws.n_samples % per_chain
+        n_draws = draws.n_chains * n_used
+        self.shape = draws.n_chains, per_chain
+        self.white = draws.white[:, -n_used:].reshape(n_draws, -1)
+        units = draws.units.reshape(draws.n_chains, -1)[:, -n_used:].ravel()
+        self.units = None if draws.tail_std is None else units.astype(dtype)
+        self.mean_square = float((units**2).mean())
+        self.gaussian, ratio = None, np.zeros(n_draws)
+        if draws.reference is not None and draws.log_ratio is not None:
+            self.gaussian = draws.reference
+            log_ratio = draws.log_ratio[:, -n_used:].ravel()
+            ratio = np.exp(np.min(log_ratio) - log_ratio)
+        in_batches = ratio.reshape(draws.n_chains * per_chain, -1)
+        self.first = np.stack([np.ones_like(in_batches), in_batches], axis=2).astype(dtype)
+        self.first /= in_batches.shape[1]
+        self.second = (np.stack([ratio, ratio**2], axis=1) / n_draws).astype(dtype)
+        self.erf: Callable[[Any], Any] = erf if dtype == np.float64 else _fast_erf
+        seen = np.asarray(field.seen(self.white))
+        own_mean = seen.mean(axis=0, dtype=np.float64)
+        self.center = own_mean if self.gaussian is None else self.gaussian.seen_mean
+        self.weights = np.stack([np.ones(n_draws), ratio, ratio**2]) / n_draws
+        self.seen = np.ones((seen.shape[1] + 1, n_draws), dtype)
+        np.subtract(seen.T, self.center[:, None], out=self.seen[:-1], casting="same_kind")
+
+    def lawful(self, loadings: Any, std: Any) -> Any:
+        """Label mean, its error, latent mean and deviation of nodes that `law_of` describes."""
+        return np.stack([*self.labels(loadings, std), *self._latent(loadings, std)])
+
+    def labels(self, loadings: Any, std: Any) -> tuple[Any, Any]:
+        """Label mean and its error there."""
+        dtype = self.first.dtype
+        center = loadings @ self.center
+        mean = np.column_stack([loadings, center]).astype(dtype) @ self.seen
+        known = np.zeros(len(std))
+        if self.gaussian is not None:
+            known = _gaussian_law(self.gaussian, loadings, std, self.link)[0]
+        return self._label(mean, std.astype(dtype), known)
+
+    def prepare(self) -> None:
+        """Moments of the draws, which only the latent field's mean and deviation ask for."""
+        own = self.seen[:-1].astype(np.float64)
+        self.means = own @ self.weights[:2].T
+        needed = self.weights[: 1 if self.gaussian is None else 3]
+        self.moments = [(own * weight) @ own.T for weight in needed]
+
+    def _latent(self, loadings: Any, std: Any) -> tuple[Any, Any]:
+        plain, control = (loadings @ self.means).T
+        variance, *others = (_quadratic(loadings, moment) for moment in self.moments)
+        spread = np.maximum(variance - plain**2, 0.0)
+        if others:
+            covariance, second = others
+            plain -= control * _coefficient(
+                control, second - control**2, covariance - control * plain
+            )
+        return loadings @ self.center + plain, np.sqrt(spread + std**2 * self.mean_square)
+
+    def apart(self, u: Any, at: np.ndarray) -> Any:
+        """The same of labelled nodes, from u there in each draw."""
+        dtype = self.first.dtype
+        known_label, known, _ = np.zeros((3, len(u)))
+        if self.gaussian is not None:
+            known_label, known, _ = _gaussian_at_labelled(self.gaussian, at, self.link)
+        label = self._label(u.astype(dtype), np.zeros(len(u), dtype), known_label)
+        batches = self._batches((u - known[:, None]).astype(dtype))
+        return np.stack([*label, known + batches.mean(axis=1), u.std(axis=1)])
+
+    def _label(self, mean: Any, std: Any, known: Any) -> tuple[Any, Any]:
+        values = _expected_label(mean, std, self.erf, self.link, self.units)
+        values -= known.astype(values.dtype)[:, None]
+        batches = self._batches(values)
+        n_chains, per_chain = self.shape
+        mcse = batches.std(axis=1, ddof=1) / np.sqrt(n_chains * per_chain)
+        if n_chains > 1:
+            between = batches.reshape(-1, n_chains, per_chain).mean(axis=2).std(axis=1, ddof=1)
+            mcse = np.maximum(mcse, between / np.sqrt(n_chains))
+        return np.clip(known + batches.mean(axis=1), -1, 1), mcse
+
+    def _batches(self, values: Any) -> Any:
+        """Batch means of each row, less the control variate."""
+        n_batches, size, _ = self.first.shape
+        parts = np.moveaxis(values.reshape(-1, n_batches, size), 1, 0)
+        plain, control = (parts @ self.first).astype(np.float64).T  # (B, batches)
+        values *= values
+        covariance, second = (values @ self.second).astype(np.float64).T
+        mean = control.mean(axis=1)
+        gain = _coefficient(mean, second - mean**2, covariance - mean * plain.mean(axis=1))
+        return plain - gain[:, None] * control
+
+
+def _coefficient(mean: Any, variance: Any, covariance: Any) -> Any:
+    """Of least squares, for a control variate of this mean and variance."""
+    usable = variance > 1e-6 * mean**2
+    return np.where(usable, covariance / np.where(usable, variance, 1.0), 0.0)
+
+
+def _expected_label(
+    mean: Any, std: Any, erf: Callable[[Any], Any], link: Link, units: Any = None
+) -> Any:
+    """Mean label of Gaussians (B, S) whose deviation is that of their row; may use up mean.
+
+    Or, where units (S,) are given, that times the unit of their column.
+    """
+    if link is None:
+        if units is not None:  # the sign is the same in any unit
+            mean /= np.maximum(units, LEAST_UNIT)
+        return _expected_sign(mean, std, erf)
+    total = np.zeros_like(mean)
+    variance = std[:, None] ** 2 if units is None else (std[:, None] * units) ** 2
+    for weight, scale in zip(*link, strict=True):
+        inverse = 1 / np.sqrt(2 * (variance + scale**2)).astype(std.dtype)
+        total += std.dtype.type(weight) * erf(mean * inverse)
+    return total
+
+
+def _expected_sign(mean: Any, std: Any, erf: Callable[[Any], Any]) -> Any:
+    """``E sign(u)`` of Gaussians (B, S) whose deviation is that of their row; may use up mean."""
+    smooth = std > 0
+    inverse = 1 / (np.sqrt(2.0).astype(std.dtype) * np.where(smooth, std, 1))
+    if smooth.all():
+        mean *= inverse[:, None]
+        return erf(mean)
+    between = erf(mean[smooth] * inverse[smooth, None]) if smooth.any() else 0
+    # Where u is determined by the draw, its sign is; where no mode lives (0/0), it is even.
+    nowhere = ~mean[:, :8].any(axis=1)  # not by chance in eight draws
+    signs = np.greater(mean, 0, out=mean, casting="unsafe")  # four times as fast as copysign
+    signs *= 2
+    signs -= 1
+    signs[nowhere] = 0
+    if smooth.any():
+        signs[smooth] = between
+    return signs
+
+
+_compiled_erf = jax.jit(jax.lax.erf)
+
+
+def _fast_erf(x: Any) -> Any:
+    """The compiled erf, in place: 10 to 20 times faster than SciPy's."""
+    flat = x.reshape(-1)
+    for begin in range(0, len(flat), ERF_ELEMENTS):
+        part = flat[begin : begin + ERF_ELEMENTS]
+        padded = np.pad(part, (0, ERF_ELEMENTS - len(part))) if len(part) < ERF_ELEMENTS else part
+        part[:] = np.asarray(_compiled_erf(padded))[: len(part)]
+    return x
+
+
+def _gaussian_law(gaussian: Gaussian, loadings: Any, std: Any, link: Link) -> tuple[Any, Any, Any]:
+    """Mean label, mean and deviation of u under the Gaussian at unlabelled nodes."""
+    mean = loadings @ gaussian.seen_mean
+    spread = _quadratic(loadings, gaussian.seen_covariance)
+    std = np.sqrt(std**2 + np.maximum(spread, 0.0))
+    return _gaussian_label(mean, std, link), mean, std
+
+
+def _quadratic(rows: Any, matrix: Any) -> Any:
+    """``xᵀ A x`` of each row x."""
+    return np.einsum("br,br->b", rows @ matrix, rows)
+
+
+def _gaussian_at_labelled(gaussian: Gaussian, at: np.ndarray, link: Link) -> tuple[Any, Any, Any]:
+    """The same at labelled nodes."""
+    mean, std = gaussian.labelled_mean[at], np.sqrt(gaussian.labelled_variance[at])
+    return _gaussian_label(mean, std, link), mean, std
+
+
+def _gaussian_label(mean: Any, std: Any, link: Link) -> Any:
+    """Mean label of a Gaussian; 0 where it is 0 for certain."""
+    if link is not None:
+        return sum(w * erf(mean / np.sqrt(2 * (std**2 + s**2))) for w, s in zip(*link, strict=True))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where((std == 0) & (mean == 0), 0.0, 2 * ndtr(mean / std) - 1)

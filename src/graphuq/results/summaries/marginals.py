@@ -1,0 +1,137 @@
+"""The law of u at single nodes: draws of it, and intervals."""
+
+from functools import singledispatch
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from graphuq.inference import Gaussian, Point
+from graphuq.inference.draws import Draws
+from graphuq.likelihoods import Likelihood
+from graphuq.posterior.field import ClassField, LabelledField
+from graphuq.results.summaries import binary, multiclass
+from graphuq.results.summaries.base import BLOCK_ELEMENTS, Rows, conditional_moments, slices
+
+QUANTILE_DRAWS = 2_000  # at most, evenly spaced, for credible intervals
+
+
+def latent_draws(
+    draws: Draws, field: LabelledField | ClassField, rows: Rows, seed: int = 0
+) -> Float[np.ndarray, "B S *K"]:
+    """U at nodes in every draw, completed by the conditional law: each node's own marginal."""
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    with jax.enable_x64(True):
+        mean, std = conditional_moments(field, white, rows)
+    noise = np.random.default_rng(seed).normal(size=mean.shape)
+    completed: Float[np.ndarray, "B S *K"] = mean + _deviations(std, draws.units, mean.ndim) * noise
+    return completed
+
+
+def soft_label_mean(
+    answer: Draws | Gaussian | Point,
+    field: LabelledField | ClassField,
+    rows: Rows,
+    likelihood: Likelihood,
+) -> Float[np.ndarray, " B"]:
+    """``E p(y = +1 | u)`` at nodes: what a label would be there, its own noise included.
+
+    By the likelihood's own integral over a Gaussian, for each draw, or for the Gaussian itself.
+    """
+    assert isinstance(field, LabelledField)  # of two classes
+    if not isinstance(answer, Draws):
+        found = binary.summarize(answer, field, rows)
+        return soft_labels(likelihood, found.latent_mean, found.latent_std)
+    white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
+    out = np.empty(len(rows.scale))
+    with jax.enable_x64(True):
+        for part in slices(len(out), BLOCK_ELEMENTS // len(white)):
+            mean, std = conditional_moments(field, white, rows[part])
+            spread = _deviations(std, answer.units, 2)
+            out[part] = soft_labels(likelihood, mean, spread).mean(axis=1)
+    return out
+
+
+def soft_labels(
+    likelihood: Likelihood,
+    mean: Float[np.ndarray, "*n"],
+    std: Float[np.ndarray, "*m"] | float = 0.0,
+) -> Float[np.ndarray, "*n"]:
+    """``p(y = +1)`` where u is Gaussian, or known; the two probabilities add up to a constant."""
+    # Of no deviation, as little as makes no difference to a mean of any size but zero.
+    variance = np.broadcast_to(np.maximum(std, 1e-150) ** 2, mean.shape)
+    with jax.enable_x64(True):
+        share = _share_of_plus(likelihood, mean.ravel(), variance.ravel())
+        return np.asarray(share).reshape(mean.shape)
+
+
+@eqx.filter_jit
+def _share_of_plus(likelihood: Likelihood, mean: Any, variance: Any) -> Any:
+    label = jnp.ones_like(mean)
+    plus, minus = (likelihood.log_partition(mean, variance, y) for y in (label, -label))
+    return jax.nn.sigmoid(plus - minus)
+
+
+def _deviations(
+    std: Float[np.ndarray, " B"], units: Float[np.ndarray, "S #K"], n_axes: int
+) -> Float[np.ndarray, "B S *K"]:
+    """Of nodes given each draw, by class where there are such."""
+    deviations: np.ndarray = std[:, None, None] * units
+    return deviations[:, :, 0] if n_axes == 2 else deviations
+
+
+@singledispatch
+def credible_interval(
+    answer: Draws | Gaussian | Point,
+    field: LabelledField | ClassField,
+    rows: Rows,
+    probability: float,
+) -> Float[np.ndarray, "B *K 2"]:
+    """Equal-tailed credible interval of u, or of each class's u, at nodes.
+
+    Of draws: quantiles of draws completed by the conditional law, each draw's mean plus its
+    deviation times a normal score, the scores stratified and shuffled once.
+    """
+    raise TypeError(f"no intervals of {type(answer).__name__}")
+
+
+@credible_interval.register
+def _(
+    answer: Gaussian | Point,
+    field: LabelledField | ClassField,
+    rows: Rows,
+    probability: float,
+) -> Float[np.ndarray, "B *K 2"]:
+    if isinstance(field, ClassField):
+        answer_at = multiclass.summarize(answer, field, rows)
+    else:
+        answer_at = binary.summarize(answer, field, rows)
+    mean, std = answer_at.latent_mean, answer_at.latent_std
+    half = ndtri((1 + probability) / 2) * std
+    return np.stack([mean - half, mean + half], axis=-1)
+
+
+@credible_interval.register
+def _(
+    answer: Draws, field: LabelledField | ClassField, rows: Rows, probability: float
+) -> Float[np.ndarray, "B *K 2"]:
+    white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
+    stride = max(1, -(-len(white) // QUANTILE_DRAWS))
+    white, units = white[::stride], answer.units[::stride]
+    scores = ndtri((np.arange(len(white)) + 0.5) / len(white))
+    np.random.default_rng(0).shuffle(scores)
+    tails = [(1 - probability) / 2, (1 + probability) / 2]
+    classes = (field.n_classes,) if isinstance(field, ClassField) else ()
+    scores = scores.reshape(1, -1, *[1] * len(classes))
+    out = np.empty((len(rows.scale), *classes, 2))
+    n_numbers = len(white) * int(np.prod(classes))
+    with jax.enable_x64(True):
+        for part in slices(len(out), BLOCK_ELEMENTS // n_numbers):
+            mean, std = conditional_moments(field, white, rows[part])
+            completed = mean + _deviations(std, units, mean.ndim) * scores
+            out[part] = np.moveaxis(np.quantile(completed, tails, axis=1), 0, -1)
+    return out

@@ -1,0 +1,193 @@
+"""Of several classes: draws → the probability of each class at every node, by row blocks.
+
+S(u) is the unit vector of the largest field, so that its mean is the probability of each class.
+Where a draw leaves u open it is completed by noise of its conditional law, the same at all nodes.
+"""
+
+from functools import singledispatch
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.inference import Gaussian, Point
+from graphuq.inference.draws import Draws
+from graphuq.posterior.field import ClassField
+from graphuq.results.summaries.base import (
+    BATCHES,
+    BATCHES_A_CHAIN,
+    BLOCK_ELEMENTS,
+    NodeSummaries,
+    Rows,
+    apart_from,
+    law_of,
+    slices,
+)
+from graphuq.utils.arrays import side_by_side
+
+GAUSSIAN_DRAWS = 2_000  # of an approximation: its probabilities have no closed form
+MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes from which draws are thinned
+AT_ONCE = 16  # rows
+FEW_DRAWS, MOST_DRAWS = 500, 6_000  # of all nodes then, and of those whose error exceeds
+ENOUGH = 0.005
+
+
+@singledispatch
+def summarize(answer: Draws | Gaussian | Point, field: ClassField, rows: Rows) -> NodeSummaries:
+    """Means, deviations and Monte-Carlo errors at nodes."""
+    raise TypeError(f"no summaries of {type(answer).__name__}")
+
+
+@summarize.register
+def _(answer: Draws, field: ClassField, rows: Rows) -> NodeSummaries:
+    present = answer.hyperparameters.get("n_classes")
+    return _by_need(field, answer.white, present, rows, answer.tail_std)
+
+
+@summarize.register
+def _(answer: Gaussian, field: ClassField, rows: Rows) -> NodeSummaries:
+    root = np.linalg.cholesky(answer.seen_covariance)
+    z = np.random.default_rng(0).normal(size=(GAUSSIAN_DRAWS, len(root)))
+    return _by_need(field, (answer.seen_mean + z @ root.T)[None], None, rows)
+
+
+def _by_need(
+    field: ClassField,
+    white: Float[np.ndarray, "C S n"],
+    present: Float[np.ndarray, "C S"] | None,
+    rows: Rows,
+    units: Float[np.ndarray, "C S *K"] | None = None,
+) -> NodeSummaries:
+    """Of many nodes, most are all but certain: those from a few draws, the others from more."""
+    n_numbers = len(rows.scale) * white.shape[0] * white.shape[1] * field.n_classes
+    if n_numbers <= MANY_NUMBERS:
+        return _summaries(_Averages(field, white, present, units), rows)
+    found = _summaries(_Averages(field, white, present, units, FEW_DRAWS), rows)
+    unsure = np.flatnonzero(found.label_mcse.max(axis=1) > ENOUGH)
+    if len(unsure):
+        again = _summaries(_Averages(field, white, present, units, MOST_DRAWS), rows[unsure])
+        for name, values in vars(found).items():
+            values[unsure] = getattr(again, name)
+    return found
+
+
+def _summaries(averages: "_Averages", rows: Rows) -> NodeSummaries:
+    n_draws, n_classes = averages.noise.shape[1], averages.field.n_classes
+    out = np.empty((4, len(rows.scale), n_classes))
+    known, at = apart_from(averages.field.field, rows)
+
+    def average(part: slice) -> None:
+        out[:, part] = averages.lawful(*law_of(averages.field.field, rows[part]))
+
+    side_by_side(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
+    if len(known):
+        u = np.asarray(jax.vmap(averages.field.at_labelled)(averages.white))[:, at]
+        out[:, known] = averages.of_fields(u.transpose(1, 2, 0))
+    return NodeSummaries(*out)
+
+
+class _Averages:
+    """Means over draws, with the Monte-Carlo error of class probabilities."""
+
+    def __init__(
+        self,
+        field: ClassField,
+        white: Float[np.ndarray, "C S n"],
+        present: Float[np.ndarray, "C S"] | None,
+        units: Float[np.ndarray, "C S *K"] | None = None,
+        most_draws: int | None = None,
+    ) -> None:
+        self.field = field
+        n_chains, n_samples = white.shape[:2]
+        units = np.ones((1, 1, 1)) if units is None else units.reshape(n_chains, n_samples, -1)
+        units = np.broadcast_to(units, (n_chains, n_samples, field.n_classes))
+        self.mean_square = (units**2).mean(axis=(0, 1))
+        seen = self._seen(white)
+        self.means = seen.mean(axis=1)
+        centred = seen - self.means[:, None]
+        self.covariances = centred.transpose(0, 2, 1) @ centred / seen.shape[1]
+        if most_draws is not None:  # of each chain every so many
+            stride = max(1, n_chains * n_samples // most_draws)
+            white = white[:, ::-stride][:, ::-1]
+            present = None if present is None else present[:, ::-stride][:, ::-1]
+            units = units[:, ::-stride][:, ::-1]
+            n_samples = white.shape[1]
+        per_chain = min(max(2, min(BATCHES // n_chains, BATCHES_A_CHAIN)), n_samples)
+        self.batches = n_chains, per_chain
+        n_used = n_samples - n_samples % per_chain
+        self.white = white[:, -n_used:].reshape(n_chains * n_used, -1)
+        seen = self._seen(white[:, -n_used:])
+        shape = field.n_classes, seen.shape[1]
+        noise = np.random.default_rng(0).normal(size=shape)
+        self.noise = (noise * units[:, -n_used:].reshape(-1, shape[0]).T).astype(np.float32)
+        self.absent = np.zeros(shape, np.float32)
+        if present is not None:
+            there = np.arange(field.n_classes)[:, None] < present[:, -n_used:].ravel()[None, :]
+            self.absent = np.where(there, 0.0, -np.inf).astype(np.float32)
+        self.columns = seen.transpose(2, 0, 1).reshape(seen.shape[2], -1).astype(np.float32)
+
+    def _seen(self, white: Float[np.ndarray, "C S n"]) -> Float[np.ndarray, "K T r"]:
+        """What conditional means are made of, of each class in each draw."""
+        flat = white.reshape(-1, white.shape[2]).astype(np.float64)
+        return np.asarray(self.field.field.seen(self.field.by_class(flat))).transpose(1, 0, 2)
+
+    def lawful(self, loadings: Any, std: Any) -> Any:
+        """Class probabilities, their error, latent mean and deviation; see `law_of`."""
+        u = (loadings.astype(np.float32) @ self.columns).reshape(len(loadings), *self.noise.shape)
+        probability, error = self._probabilities(u, std.astype(np.float32))
+        mean = loadings @ self.means.T
+        spread = np.stack(
+            [np.einsum("br,br->b", loadings @ c, loadings) for c in self.covariances], axis=1
+        )
+        latent_std = np.sqrt(np.maximum(spread, 0.0) + std[:, None] ** 2 * self.mean_square)
+        return np.stack([probability, error, mean, latent_std])
+
+    def of_fields(self, u: Float[np.ndarray, "B K S"]) -> Any:
+        """The same of nodes whose fields are known in each draw."""
+        known = np.zeros(len(u), np.float32)
+        probability, error = self._probabilities(u.astype(np.float32), known)
+        return np.stack([probability, error, u.mean(axis=2), u.std(axis=2)])
+
+    def _probabilities(self, u: Any, std: Any) -> tuple[Any, Any]:
+        n_chains, per_chain = self.batches
+        # Where all are level, as at nodes where no mode lives, each class has its part.
+        level = (std == 0) & ~u[:, :, :8].any(axis=(1, 2))  # not by chance in eight draws
+        n_batches = n_chains * per_chain
+        shares = _shares(u, std, self.noise, self.absent, n_batches).astype(np.float64)
+        if level.any():
+            there = np.isfinite(self.absent)
+            shares[level] = (there / there.sum(axis=0)).mean(axis=1)
+        mcse = shares.std(axis=1, ddof=1) / np.sqrt(shares.shape[1])
+        if n_chains > 1:
+            between = shares.reshape(len(shares), n_chains, per_chain, -1).mean(axis=2)
+            mcse = np.maximum(mcse, between.std(axis=1, ddof=1) / np.sqrt(n_chains))
+        return shares.mean(axis=1), mcse
+
+
+def _shares(
+    u: Float[np.ndarray, "B K S"],
+    std: Float[np.ndarray, " B"],
+    noise: Float[np.ndarray, "K S"],
+    absent: Float[np.ndarray, "K S"],
+    n_batches: int,
+) -> Float[np.ndarray, "B n K"]:
+    """Share of the draws of each batch in which a class is the largest; uses u up."""
+    n_rows, n_classes, n_draws = u.shape
+    begins = np.arange(0, n_draws, n_draws // n_batches)
+    shares = np.empty((n_rows, n_batches, n_classes), np.float32)
+    open_, some = bool(std.any()), bool(absent.any())
+    for begin in range(0, n_rows, AT_ONCE):  # so many stay in the cache
+        part = slice(begin, min(begin + AT_ONCE, n_rows))
+        own = u[part]
+        if open_:
+            own += std[part, None, None] * noise
+        if some:
+            own += absent
+        largest = own.max(axis=1)
+        for k in range(n_classes):
+            leads = (own[:, k] >= largest).view(np.int8)
+            shares[part, :, k] = np.add.reduceat(leads, begins, axis=1, dtype=np.int32)
+    # Where two are as large to the last digit, each has its part.
+    shares /= shares.sum(axis=2, keepdims=True)
+    return shares

@@ -1,0 +1,162 @@
+"""When to end a run: stop rules for `infer`."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.errors import require
+from graphuq.inference.draws import Draws
+from graphuq.posterior.field import ClassField
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.diagnostics import (
+    ESS_BOUND,
+    RHAT_BOUND,
+    convergence_table,
+    rows_of,
+    sketch,
+    worst,
+)
+from graphuq.results.summaries import label_errors
+
+MCSE_NODES, FIRST_DRAWS, WORST_NODES = 2_000, 1_000, 200
+FUNCTIONALS = 8  # judged first
+
+
+@dataclasses.dataclass(frozen=True)
+class Converged:
+    """Stop once R-hat and the effective sample sizes are good.
+
+    Parameters
+    ----------
+    rhat : float, default 1.01
+        Bound on the largest R-hat, above 1.
+    ess : float, default 400
+        Bound on the smallest bulk and tail effective sample size over all chains together.
+    label_mcse : float, optional
+        Bound on the Monte-Carlo standard error of label means, judged at 200 unlabelled nodes
+        where it was largest over the first 1,000 draws, sought among 2,000 at random where there
+        are more.
+    """
+
+    rhat: float = RHAT_BOUND
+    ess: float = ESS_BOUND
+    label_mcse: float | None = None
+    _sought: list[Any] = dataclasses.field(
+        default_factory=list, init=False, repr=False, compare=False
+    )  # the last posterior, its early draws, and the nodes that these find worst
+
+    def __post_init__(self) -> None:
+        require(self.rhat > 1, "rhat", f"{self.rhat!r}", "use a bound above 1")
+        require(self.ess > 0, "ess", f"{self.ess!r}", "use a positive bound")
+        if self.label_mcse is not None:
+            require(
+                self.label_mcse > 0, "label_mcse", f"{self.label_mcse!r}", "use a positive bound"
+            )
+
+    def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
+        """Reason to stop, or None."""
+        if self.label_mcse is not None and self._error(posterior, draws) > self.label_mcse:
+            return None
+        # A few functionals before the others: one that has not converged settles it.
+        functionals = list(sketch(posterior, draws).items())
+        for part in (functionals[:FUNCTIONALS], functionals[FUNCTIONALS:]):
+            table = convergence_table(dict(part))
+            rhat, *sizes = worst(table)
+            if table and not (rhat < self.rhat and min(sizes) >= self.ess):
+                return None
+        reason = f"R-hat below {self.rhat} and effective sample sizes above {self.ess:g}"
+        if self.label_mcse is None:
+            return reason
+        return f"{reason}; Monte-Carlo errors of label means below {self.label_mcse:g}"
+
+    def _error(self, posterior: Posterior, draws: Draws) -> float:
+        """Largest Monte-Carlo error of a label mean at nodes that early draws find worst.
+
+        Checks of one run have the same early draws, and seek those nodes once.
+        """
+        few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
+        if not self._sought or not (
+            self._sought[0] is posterior and np.array_equal(self._sought[1], few.white)
+        ):
+            self._sought[:] = posterior, few.white.copy(), _worst_nodes(posterior, few)
+        rows, link = rows_of(posterior)[self._sought[2]], posterior.likelihood.link
+        return float(label_errors(draws, posterior.field, rows, link).max())
+
+
+def _worst_nodes(posterior: Posterior, few: Draws) -> Int[np.ndarray, " W"]:
+    """Unlabelled nodes with the largest errors, sought among 2,000 at random.
+
+    To summarise all nodes at each check would take longer than sampling does.
+    """
+    unlabelled = np.ones(posterior.spectrum.n_nodes, dtype=bool)
+    unlabelled[posterior.labelled] = False
+    nodes = np.flatnonzero(unlabelled) if unlabelled.any() else posterior.labelled
+    some = np.random.default_rng(0).permutation(nodes)[:MCSE_NODES]
+    rows, link = rows_of(posterior)[some], posterior.likelihood.link
+    errors = label_errors(few, posterior.field, rows, link)
+    if errors.ndim == 2:
+        errors = errors.max(axis=1)
+    return some[np.argsort(-errors, kind="stable")[:WORST_NODES]]
+
+
+@dataclasses.dataclass(frozen=True)
+class CumulativeMean:
+    """The papers' rule: stop once the running mean of u moves little (Bertozzi et al., (17)).
+
+    ``|ū^(kT) − ū^((k−1)T)| <= tolerance``, in the Euclidean norm over nodes, for the slowest
+    of the chains. It says nothing about convergence, as the paper notes; kept to reproduce it.
+
+    Parameters
+    ----------
+    tolerance : float, default 1e-3
+        Bound > 0, in units of u.
+    every : int, default 5000
+        T, in steps of the chain.
+    """
+
+    tolerance: float = 1e-3
+    every: int = 5000
+
+    def __post_init__(self) -> None:
+        require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
+        require(self.every > 0, "every", f"{self.every!r}", "use 1 step or more")
+
+    def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
+        """Reason to stop, or None."""
+        stride = max(1, self.every // draws.thin)
+        n_periods = draws.n_samples // stride
+        if n_periods < 2:
+            return None
+        ends = np.arange(1, n_periods + 1) * stride
+        running = np.cumsum(draws.white.astype(np.float64), axis=1)[:, ends - 1]
+        means = running / ends[:, None]
+        steps = np.diff(means, axis=1)  # (C, periods − 1, n): u is linear in white coordinates
+        for k in range(n_periods - 1):
+            moved = max(_field_norm(posterior, step) for step in steps[:, k])
+            if moved <= self.tolerance:
+                return (
+                    f"the running mean moved by {moved:.2g} <= {self.tolerance:g} over "
+                    f"{self.every} steps (equation 17), first at step {ends[k + 1] * draws.thin}"
+                )
+        return None
+
+
+def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
+    """Euclidean norm over all nodes of the mean field that belongs to a white vector."""
+    spectrum, field = posterior.spectrum, posterior.field
+    if isinstance(field, ClassField):
+        parts = zip([field.field] * field.n_classes, field.by_class(white), strict=True)
+    else:
+        parts = zip([field], [white], strict=True)
+    means = []
+    for one, own in parts:
+        mean = spectrum.node_scale * (
+            spectrum.eigenvectors @ np.asarray(one.mean_coefficients(own))
+        )
+        known = np.asarray(one.at_labelled(own))
+        if len(known):
+            mean[posterior.seen_nodes] = known
+        means.append(mean)
+    return float(np.linalg.norm(means))

@@ -1,5 +1,0 @@
-"""Floor 6: choosing a graph, a prior and a likelihood by evidence."""
-
-from graphuq.search.search import EvidenceSearch
-
-__all__ = ["EvidenceSearch"]

@@ -1,0 +1,1 @@
+"""Arrays, files, progress bars, special functions and HTML pages, used on every floor."""

@@ -1,0 +1,225 @@
+"""What "auto" means, and which sampler it takes."""
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.classifier.options import (
+    build_graph,
+    chosen_by_evidence,
+    likelihood_of,
+    method_of,
+    prior_of,
+)
+from graphuq.errors import InvalidInput, NotConvergedWarning
+from graphuq.inference import PCN
+from graphuq.run import stopping
+from graphuq.run.choose_sampler import automatic_sampler, usual_chains
+
+GRAPH = gq.graphs.from_adjacency(random_adjacency(24, seed=3))
+
+
+def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
+    spectrum = gq.laplacian_spectrum(GRAPH, n_eigenpairs=n_eigenpairs, tail=tail)
+    labels = np.tile([1, -1], n_labelled)[:n_labelled]
+    nodes = np.arange(n_labelled) * 3
+    return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, nodes, labels)
+
+
+@pytest.mark.parametrize(
+    ("posterior", "kernel", "about"),
+    [
+        (build(gq.likelihoods.LevelSet(0.5)), "SequentialIndependence", True),
+        (build(gq.likelihoods.AtomicNoise(0.9, 0.9), n_labelled=8), "SequentialIndependence", True),
+        (build(gq.likelihoods.LevelSet(0.5), 4, n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.Probit(1.0)), "Independence", True),
+        (build(gq.likelihoods.Probit(0.3), 4, n_labelled=8), "SequentialIndependence", True),
+        (build(gq.likelihoods.Probit(0.1), 24, n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.Probit(0.1), 4, 0.8, n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.Probit(0.02), 6, n_labelled=8), "ExactHamiltonian", False),
+        (build(gq.likelihoods.Logistic(), n_labelled=8), "Independence", True),
+    ],
+    ids=["steps", "atomic", "few modes", "close", "near", "off", "tail", "far", "logistic"],
+)
+def test_the_sampler_follows_the_posterior(posterior, kernel, about):
+    gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
+    found = automatic_sampler(posterior, gaussian)
+    assert type(found).__name__ == kernel
+    assert (found.reference is not None) == about
+
+
+@pytest.mark.parametrize(
+    ("posterior", "kernel"),
+    [
+        (build(gq.likelihoods.LevelSet(0.5), 4, n_labelled=8), "TemperedHamiltonian"),
+        (
+            build(gq.likelihoods.AtomicNoise(0.99, 0.99), 4, 0.8, n_labelled=8),
+            "TemperedHamiltonian",
+        ),
+        (build(gq.likelihoods.NoiseFree(), n_labelled=8), "ExactHamiltonian"),
+    ],
+    ids=["level-set", "atomic with a tail", "none may be wrong"],
+)
+def test_many_labels_without_fixed_point_are_tempered(posterior, kernel, monkeypatch):
+    monkeypatch.setattr(choose_sampler, "WALLS", 7)
+    assert type(automatic_sampler(posterior, None)).__name__ == kernel
+    found = gq.inference.ExpectationPropagation().fit(posterior.target)
+    assert type(automatic_sampler(posterior, found)).__name__ != "TemperedHamiltonian"
+    monkeypatch.setattr(choose_sampler, "WALLS", 9)
+    assert type(automatic_sampler(posterior, None)).__name__ == "ExactHamiltonian"
+
+
+def test_a_handful_of_labels_needs_no_looking_ahead():
+    """Proposals of bounded weight, where enough of them pass."""
+    for n_labelled, ahead in ((4, False), (8, True)):
+        posterior = build(gq.likelihoods.LevelSet(0.5), n_labelled=n_labelled)
+        gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
+        assert automatic_sampler(posterior, gaussian).looks_ahead == ahead
+
+
+def test_probit_of_many_labels_is_moved_about_the_gaussian(monkeypatch):
+    """Walls of so many labels, each with noise of its own, are met too often."""
+    posterior = build(gq.likelihoods.Probit(0.02), 6, n_labelled=8)
+    monkeypatch.setattr(choose_sampler, "NOISY_WALLS", 7)
+    found = automatic_sampler(
+        posterior, gq.inference.ExpectationPropagation().fit(posterior.target)
+    )
+    assert type(found).__name__ == "Hamiltonian"
+    assert found.reference is not None
+
+
+def test_many_modes_are_tempered():
+    found = automatic_sampler(build(gq.likelihoods.GinzburgLandau()), None)
+    assert type(found).__name__ == "ParallelTempering"
+    assert type(found.kernel).__name__ == "Hamiltonian"
+
+
+def test_without_expectation_propagation_no_reference_is_taken():
+    for likelihood, kernel in (
+        (gq.likelihoods.Logistic(), gq.inference.Hamiltonian),
+        (gq.likelihoods.Probit(0.1), gq.inference.ExactHamiltonian),
+        (gq.likelihoods.LevelSet(0.1), gq.inference.ExactHamiltonian),
+    ):
+        found = automatic_sampler(build(likelihood), None)
+        assert isinstance(found, kernel)
+        assert found.reference is None
+
+
+def test_infer_without_a_method_shows_the_first_answer():
+    posterior, seen = build(gq.likelihoods.Probit(0.5)), []
+    result = gq.infer(posterior, preview=seen.append, stop=gq.Converged(label_mcse=0.02))
+    (first,) = seen
+    direct = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    np.testing.assert_array_equal(first.label_mean, direct.label_mean)
+    assert result.diagnostics.converged
+    assert result.diagnostics.label_mcse <= 0.02
+    assert "Monte-Carlo errors of label means below 0.02" in result.diagnostics.stopped_by
+    assert np.abs(result.label_mean - first.label_mean).max() < 0.1
+
+
+def test_a_stop_rule_serves_many_runs(monkeypatch):
+    """It keeps the node that it watches for one run, and no longer."""
+    monkeypatch.setattr(stopping, "WORST_NODES", 1)
+    kept, watched = gq.Converged(label_mcse=0.01), []
+    for noise_std, seed in ((0.5, 0), (0.5, 1), (4.0, 0)):
+        posterior = build(gq.likelihoods.Probit(noise_std))
+        draws = gq.infer(posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=seed).draws
+        for part in (draws, draws.first(280)):
+            fresh = gq.Converged(label_mcse=0.01)
+            assert kept._error(posterior, part) == fresh._error(posterior, part)
+        watched.append(int(kept._sought[2][0]))
+    assert len(set(watched)) > 1, "else one that is never sought again would do"
+
+
+def test_stop_rule_refuses_nonsense():
+    with pytest.raises(InvalidInput, match="label_mcse: -1"):
+        gq.Converged(label_mcse=-1.0)
+
+
+def test_many_labels_have_fewer_chains():
+    pcn = PCN()
+    assert usual_chains(build(gq.likelihoods.Probit()), pcn) == 32
+    posterior = build(gq.likelihoods.Probit())
+    object.__setattr__(posterior, "labels", np.ones(8000))
+    assert usual_chains(posterior, pcn) == 4
+
+
+def test_samplers_of_many_chains_inside_run_few():
+    posterior = build(gq.likelihoods.LevelSet())
+    assert usual_chains(posterior, gq.inference.TemperedHamiltonian()) == 4
+    assert usual_chains(posterior, gq.inference.ReversibleJump()) == 8
+
+
+def test_words():
+    assert chosen_by_evidence("auto", "probit", None) == ["tau", "alpha", "constant"]
+    assert chosen_by_evidence(gq.priors.Matern(), "auto", "auto") == ["noise_std", "truncation"]
+    assert prior_of("matern") == gq.priors.Matern()
+    assert likelihood_of("noise-free") == gq.likelihoods.NoiseFree()
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    graph = build_graph("knn", X, "auto", "auto", None)
+    assert "sharpness=4.0" in graph.settings["weights"]
+    assert graph.settings["n_neighbors"] == 15
+    assert build_graph("knn", X[:9], "auto", "auto", None).settings["n_neighbors"] == 8
+
+
+def test_sharper_weights_favour_the_nearest():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    usual, sharp = (gq.graphs.knn_graph(X, 10, gq.graphs.SelfTuning(s)).weights for s in (0.5, 4.0))
+    np.testing.assert_allclose(sharp.data, usual.data**8, rtol=1e-10)
+    with pytest.raises(InvalidInput, match="sharpness: 0"):
+        gq.graphs.SelfTuning(0.0)
+
+
+def test_a_point_and_wells_by_name():
+    """MAP classifies without a probability; Ginzburg-Landau has no evidence and says so."""
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=0)
+    y = np.full(200, -1)
+    y[:20] = moons.classes[:20]
+    point = gq.GraphClassifier(inference="map", prior="matern", likelihood="probit")
+    assert (point.fit(moons.features, y).transduction_ == moons.classes).mean() > 0.9
+    assert set(np.unique(point.label_distributions_)) == {0.0, 1.0}
+    assert "a point" in point.result_.diagnostics.verdict.lower()
+    wells = gq.GraphClassifier(likelihood="ginzburg-landau", inference="map")
+    with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha"):
+        wells.fit(moons.features, y)
+    assert (wells.transduction_ == moons.classes).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        gq.priors.Matern(tau=gq.LogUniform(0.02, 3.0), alpha=2.0),
+        gq.priors.Matern(truncation=gq.DiscreteUniform(2, 70), constant=True),
+        gq.priors.EigenScales(scales=gq.Uniform(0.5, 1.5)),
+        gq.priors.LearnedSpectrum(),
+    ],
+    ids=repr,
+)
+def test_a_part_is_read_from_what_it_prints(part):
+    assert repr(prior_of(repr(part))) == repr(part)
+
+
+def test_samplers_and_likelihoods_are_read_too():
+    assert method_of("gq.inference.MetropolisWithinGibbs(PCN(step_size=0.2))").kernel == PCN(0.2)
+    found = likelihood_of("LevelSet(noise_std=Uniform(0.1, 1))", n_classes=3)
+    assert (found.noise_std, found.n_classes) == (gq.Uniform(0.1, 1), 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Matern(tua=3)", "it takes tau, alpha"),
+        ("Matern(tau=", "cannot be read"),
+        ("Matern(tau=x)", r"'x' in 'Matern\(tau=x\)' is no value"),
+        ("Matern(**{})", r"'\*\*'"),
+        ("Matern(tau=Normal(0, 1))", "'Normal' in .* is unknown; use AtomicNoise"),
+        ("__import__('os').system('true')", "'system' in .* is unknown"),
+        ("Prior()", "'Prior' in .* is unknown"),
+        ("Probit()", "is unknown; use one of auto, matern"),
+        ("Matern(tau=-1)", "tau: -1 is out of range"),
+    ],
+)
+def test_expressions_refuse(text, words):
+    with pytest.raises(InvalidInput, match=words):
+        prior_of(text)

@@ -1,0 +1,143 @@
+"""Frames of a moving object, simulated and read from pictures."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+
+import graphuq as gq
+from graphuq.cli.app import run
+from graphuq.errors import InvalidInput, StorageError
+
+
+def write(folder, pictures):
+    folder.mkdir(exist_ok=True)
+    for t, picture in enumerate(pictures):
+        Image.fromarray(picture).save(folder / f"frame{t:02}.png")
+    return folder
+
+
+def bright(frames):
+    return [np.where(f > 0, 255, 0).astype(np.uint8) for f in frames]
+
+
+def test_the_ball_moves_and_pixels_are_missing():
+    frames = gq.datasets.moving_ball()
+    assert frames.labels.shape == (9, 100, 100)
+    assert (frames.labels == 0).mean() == pytest.approx(0.1, abs=4 * np.sqrt(0.09 / 90_000))
+    assert frames.false[4].sum() > 0
+    assert not frames.false[[0, 1, 2, 3, 5, 6, 7, 8]].any()
+    seen = frames.labels != 0
+    np.testing.assert_array_equal(frames.labels[seen] > 0, (frames.truth | frames.false)[seen])
+    centers = [np.argwhere(t).mean(axis=0) for t in frames.truth]
+    assert (np.diff(centers, axis=0) > 0).all()
+    np.testing.assert_array_equal(frames.labels.ravel()[frames.known], frames.signs)
+
+
+def test_pictures_are_read_with_and_without_a_mask(tmp_path):
+    frames = gq.datasets.moving_ball(3, (12, 14), missing=0.0, corrupted=None)
+    folder = write(tmp_path / "frames", bright(frames.labels))
+    np.testing.assert_array_equal(gq.datasets.load_frames(folder).labels, frames.labels)
+    mask = np.full((12, 14), 255, np.uint8)
+    mask[:, :5] = 0
+    Image.fromarray(mask).save(tmp_path / "mask.png")
+    for where in (tmp_path / "mask.png", write(tmp_path / "masks", [mask] * 3)):
+        found = gq.datasets.load_frames(folder, where).labels
+        assert not found[:, :, :5].any()
+        np.testing.assert_array_equal(found[:, :, 5:], frames.labels[:, :, 5:])
+
+
+def test_transparent_pixels_are_missing(tmp_path):
+    pictures = []
+    for f in gq.datasets.moving_ball(2, (12, 12), missing=0.0, corrupted=None).labels:
+        opaque = np.full(f.shape, 255, np.uint8)
+        opaque[0] = 0
+        pictures.append(np.stack([bright([f])[0]] * 3 + [opaque], axis=2))
+    labels = gq.datasets.load_frames(write(tmp_path / "rgba", pictures)).labels
+    assert not labels[:, 0].any()
+    assert labels[:, 1:].all()
+
+
+def test_frames_are_saved_and_read(tmp_path):
+    frames = gq.datasets.moving_ball(3, (12, 14), corrupted=None)
+    frames.save(tmp_path / "film")
+    found = gq.datasets.load_frames(tmp_path / "film")
+    np.testing.assert_array_equal(found.labels, frames.labels)
+    assert found.names == frames.names == ("frame1", "frame2", "frame3")
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_a_folder_is_tracked_from_the_command_line(tmp_path, capsys, monkeypatch):
+    frames = gq.datasets.moving_ball(3, (20, 24), missing=0.3, corrupted=None)
+    frames.save(tmp_path / "film")
+    arguments = ["track", str(tmp_path / "film"), "-o", str(tmp_path / "out")]
+    arguments += ["--n-eigenpairs", "30", "--n-samples", "100", "--n-chains", "2"]
+    arguments += ["--n-warmup", "200"]
+    with monkeypatch.context() as stopped:
+        stopped.setattr("graphuq.inference.reversible_jump.gibbs.Moves.kept", _interrupt)
+        assert run(arguments) == 130
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [".track.npz"]
+    assert run([*arguments, "--resume"]) == 0
+    assert "pixels" in capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "out" / "frames.csv")
+    truth = np.array([np.argwhere(t).mean(axis=0) for t in frames.truth])
+    np.testing.assert_allclose(table[["row", "column"]], truth, atol=1.0)
+    assert (table["missing"] == (frames.labels == 0).sum(axis=(1, 2))).all()
+    with Image.open(tmp_path / "out" / "probability_frame2.png") as picture:
+        shown = np.asarray(picture) > 127
+    assert (shown != frames.truth[1]).mean() < 0.1
+    result = gq.load(tmp_path / "out" / "posterior.nc")
+    np.testing.assert_array_equal(frames.maps(result.soft_label_mean)[1] > 0.5, shown)
+    assert {path.name for path in (tmp_path / "out").iterdir()} >= {
+        "overview_probability.png",
+        "overview_width.png",
+        "location_frame3.png",
+        "width_frame1.png",
+    }
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_no_frames_no_track(tmp_path, capsys):
+    assert run(["track", str(tmp_path), "-o", str(tmp_path / "out")]) == 2
+    assert "two or more" in capsys.readouterr().err
+    assert run(["datasets", "moving-ball", "--csv", "x.csv"]) == 2
+    assert "--frames" in capsys.readouterr().err
+    assert run(["datasets", "digits", "--frames", str(tmp_path)]) == 2
+    assert run(["datasets", "moving-ball"]) == 0
+    assert "9 frames of 100 × 100" in capsys.readouterr().out
+    assert run(["datasets", "moving-ball", "--frames", str(tmp_path / "ball")]) == 0
+    assert len(list((tmp_path / "ball").glob("*.png"))) == 9
+
+
+def test_bad_frames_are_refused(tmp_path):
+    with pytest.raises(StorageError, match="two or more"):
+        gq.datasets.load_frames(tmp_path)
+    black = np.zeros((12, 12), np.uint8)
+    with pytest.raises(InvalidInput, match="all of one kind"):
+        gq.datasets.load_frames(write(tmp_path / "black", [black, black]))
+    with pytest.raises(InvalidInput, match="one size"):
+        gq.datasets.load_frames(write(tmp_path / "sizes", [black, black[:10]]))
+    with pytest.raises(InvalidInput, match="there is no"):
+        gq.datasets.load_frames(tmp_path / "black", tmp_path / "nothing.png")
+    (tmp_path / "black" / "frame00.png").write_bytes(b"no picture")
+    with pytest.raises(StorageError, match="not a readable picture"):
+        gq.datasets.load_frames(tmp_path / "black")
+    with pytest.raises(InvalidInput, match="missing"):
+        gq.datasets.moving_ball(missing=1.0)
+
+
+def test_a_small_film_end_to_end():
+    frames = gq.datasets.moving_ball(5, (20, 20), corrupted=None)
+    spectrum = gq.laplacian_spectrum(frames.graph(), "unnormalized", 60)
+    prior = gq.priors.RandomSeries()
+    posterior = gq.Posterior(
+        spectrum, prior, gq.likelihoods.Probit(1.0), frames.known, frames.signs
+    )
+    with pytest.warns(gq.errors.GraphuqWarning):
+        result = gq.infer(posterior, n_samples=50, n_chains=2, n_warmup=200)
+    located = frames.maps(result.soft_label_mean) > 0.5
+    assert (located != frames.truth).mean() < 0.03

@@ -1,0 +1,160 @@
+"""Hyperparameters by evidence, against orthant probabilities and finite differences."""
+
+import numpy as np
+import pytest
+from reference import orthant
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import DisconnectedGraphWarning, InvalidInput
+from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
+from graphuq.evidence.maximize import _Search, _with_values
+
+WEIGHTS = random_adjacency(24, seed=3)
+LABELLED, LABELS = [0, 3, 7, 12, 15, 18], [1, -1, 1, 1, 1, -1]
+FORMS = [(12, False), (4, 0.9), (12, 0.9), (4, False)]  # (ℓ, λ̄): J and ℓ dimensions, both kinds
+
+
+def build(likelihood, n_eigenpairs=12, tail=False, laplacian="symmetric", **matern):
+    graph = gq.graphs.from_adjacency(WEIGHTS)
+    spectrum = gq.laplacian_spectrum(graph, laplacian, n_eigenpairs, tail=tail)
+    return gq.Posterior(spectrum, gq.priors.Matern(**matern), likelihood, LABELLED, LABELS)
+
+
+def exact_log_evidence(posterior):
+    """Of probit: an orthant probability of u_L + γε under the series' covariance."""
+    spectrum, std = posterior.spectrum, posterior.std
+    q, scale = spectrum.eigenvectors, spectrum.node_scale
+    covariance = (q * std.modes**2) @ q.T + std.tail**2 * (np.eye(24) - q @ q.T)
+    covariance = scale[:, None] * covariance * scale
+    block = covariance[np.ix_(LABELLED, LABELLED)]
+    noise = posterior.likelihood.noise_std**2 * np.eye(len(LABELS))
+    return float(np.log(orthant(block + noise, LABELS)))
+
+
+@pytest.mark.parametrize("laplacian", ["symmetric", "random-walk"])
+@pytest.mark.parametrize(
+    ("likelihood", "n_eigenpairs", "tail"),
+    [(gq.likelihoods.Probit(0.3), *form) for form in FORMS]
+    # Of a level set that three modes cannot fit, there is no fixed point.
+    + [(gq.likelihoods.LevelSet(0.8), *form) for form in FORMS[:3]],
+)
+def test_the_gradient_is_that_of_the_evidence(likelihood, n_eigenpairs, tail, laplacian):
+    posterior = build(likelihood, n_eigenpairs, tail, laplacian)
+    search = _Search(posterior, ["tau", "alpha", "noise_std"], hyperprior=True)
+    at = np.log([0.4, 2.5, 0.6])
+    value, gradient = search.loss(at)
+    fitted = gq.infer(
+        _with_values(posterior, search.values(at)),
+        gq.inference.ExpectationPropagation(),
+    )
+    assert value == pytest.approx(search.penalty(at) - fitted.log_evidence, abs=1e-6)
+    step = 1e-4
+    for k in range(3):
+        shift = step * np.eye(3)[k]
+        slope = (search.loss(at + shift)[0] - search.loss(at - shift)[0]) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, abs=2e-4)
+
+
+@pytest.mark.parametrize(("n_eigenpairs", "tail"), FORMS[:3])
+def test_the_maximum_is_that_of_the_exact_evidence(n_eigenpairs, tail):
+    """Of γ, where a scalar search over orthant probabilities finds it."""
+    posterior = build(gq.likelihoods.Probit(0.1), n_eigenpairs, tail, tau=0.8, alpha=3.0)
+    found = gq.maximize_evidence(posterior, ["noise_std"], hyperprior=False)
+
+    def loss(log_noise):
+        moved = _with_values(posterior, {"noise_std": float(np.exp(log_noise))})
+        return -exact_log_evidence(moved)
+
+    truth = minimize_scalar(loss, bounds=(np.log(0.01), np.log(10)), method="bounded")
+    assert found.log_evidence == pytest.approx(-truth.fun, abs=0.02)
+    assert exact_log_evidence(found.posterior) == pytest.approx(-truth.fun, abs=0.005)
+
+
+def test_all_hyperparameters_together_beat_the_start():
+    posterior = build(gq.likelihoods.Probit(0.1))
+    found = gq.maximize_evidence(posterior, hyperprior=False)
+    assert set(found.values) == {"tau", "alpha", "noise_std", "truncation", "constant"}
+    assert exact_log_evidence(found.posterior) > exact_log_evidence(posterior) + 0.1
+    assert found.posterior.prior.tau == found.values["tau"]
+    assert found.posterior.prior.truncation == found.values["truncation"]
+    assert found.posterior.likelihood.noise_std == found.values["noise_std"]
+
+
+def test_hyperpriors_hold_back():
+    posterior = build(gq.likelihoods.Probit(0.1))
+    free = gq.maximize_evidence(posterior, ["tau", "alpha"], hyperprior=False)
+    held = gq.maximize_evidence(posterior, ["tau", "alpha"])
+    assert held.log_evidence <= free.log_evidence + 1e-6
+
+    def distance(values):
+        return sum(abs(np.log(values[n] / HYPERPRIORS[n].median)) for n in ("tau", "alpha"))
+
+    assert distance(held.values) < distance(free.values)
+
+
+def test_unknown_names_are_refused():
+    posterior = build(gq.likelihoods.NoiseFree())
+    with pytest.raises(InvalidInput, match="'noise_std' is no hyperparameter"):
+        gq.maximize_evidence(posterior, ["noise_std"])
+    assert set(gq.maximize_evidence(posterior, ["tau"]).values) == {"tau"}
+    with pytest.raises(InvalidInput, match="'noise_std' is no hyperparameter"):
+        gq.maximize_evidence(build(gq.likelihoods.LevelSet(0.5)), ["noise_std"])
+    with_tail = build(gq.likelihoods.Probit(), tail=True)
+    with pytest.raises(InvalidInput, match="use some of tau, alpha, noise_std"):
+        gq.maximize_evidence(with_tail, ["truncation"])
+
+
+def test_the_median_of_tau_follows_the_spectrum_down():
+    """Never up: on a small graph it is the usual one, on a long path the eighth eigenvalue."""
+    path = sparse.diags_array([np.ones(399), np.ones(399)], offsets=[-1, 1]).tocsr()
+    small, large = (
+        gq.laplacian_spectrum(gq.graphs.from_adjacency(weights), n_eigenpairs=12)
+        for weights in (random_adjacency(24), path)
+    )
+    assert hyperpriors_of(small)["tau"].median == HYPERPRIORS["tau"].median
+    expected = np.sqrt(1 - np.cos(np.pi * 8 / 399))  # of a path 1 − cos(πk/(N − 1))
+    assert hyperpriors_of(large)["tau"].median == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(), gq.likelihoods.Softmax(2)])
+@pytest.mark.parametrize("share", [pytest.param(0.5, marks=pytest.mark.slow), 0.06])
+def test_unequal_classes_want_the_constant(share, likelihood):
+    """A rare class beside a common one: without it, a field of mean zero calls half of all rare."""
+    rng = np.random.default_rng(0)
+    rare = np.arange(600) < share * 600
+    points = rng.normal(size=(600, 2)) + np.where(rare, 2.5, 0.0)[:, None]
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(points, 10), n_eigenpairs=60)
+    labelled = rng.choice(600, 80, replace=False)
+    codes = rare.astype(int) if likelihood.several else np.where(rare, 1, -1)
+    prior = gq.priors.Matern(tau=0.25, alpha=4.0)
+    posterior = gq.Posterior(spectrum, prior, likelihood, labelled, codes[labelled])
+    names = ["tau", "alpha", "noise_std"]
+    scores = []
+    for chosen in (names, [*names, "constant"]):
+        found = gq.maximize_evidence(posterior, chosen)
+        mean = gq.infer(found.posterior, gq.inference.ExpectationPropagation()).label_mean
+        scores.append(gq.scores.log_score(mean, codes, labelled))
+    if share == 0.5 and not likelihood.several:
+        assert not found.values["constant"]
+        assert scores[1] == pytest.approx(scores[0], abs=1e-6)
+    elif share < 0.5:
+        assert found.values["constant"]
+        assert found.posterior.prior.constant
+        assert scores[1] < 0.6 * scores[0]
+    else:  # each of several is judged against the rest
+        assert scores[1] < scores[0] + 0.02
+
+
+def test_of_a_disconnected_graph_the_constant_stays_as_it_is():
+    with pytest.warns(DisconnectedGraphWarning):
+        graph = gq.graphs.from_adjacency(sparse.block_diag([WEIGHTS, WEIGHTS]).tocsr())
+    prior = gq.priors.Matern(tau=0.25, alpha=4.0)
+    posterior = gq.Posterior(
+        gq.laplacian_spectrum(graph), prior, gq.likelihoods.Probit(), LABELLED, LABELS
+    )
+    found = gq.maximize_evidence(posterior, ["tau", "constant"])
+    assert set(found.values) == {"tau"}
+    assert found.posterior.prior.constant is None

@@ -1,0 +1,189 @@
+"""Reversible jump: its parts, its limits, and that it goes on where it was stopped."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import graphuq as gq
+from graphuq.errors import (
+    ImproperPriorWarning,
+    IncompatibleParts,
+    InvalidInput,
+    NotConvergedWarning,
+)
+from graphuq.inference import MetropolisWithinGibbs, ReversibleJump
+from graphuq.inference.reversible_jump.gibbs import above, triangular_root
+from graphuq.run.choose_sampler import automatic_sampler
+
+N = 24
+
+
+def spectrum(laplacian="unnormalized", **options):
+    path = np.diag(np.ones(N - 1), 1)
+    return gq.laplacian_spectrum(gq.graphs.from_adjacency(path + path.T), laplacian, **options)
+
+
+def posterior(prior=None, likelihood=None, of=None):
+    prior = gq.priors.RandomSeries() if prior is None else prior
+    likelihood = gq.likelihoods.Probit(1.0) if likelihood is None else likelihood
+    labels = np.where(np.arange(0, N, 2) < N // 2, 1, -1)
+    return gq.Posterior(of or spectrum(), prior, likelihood, np.arange(0, N, 2), labels)
+
+
+def short(*arguments, **options):
+    """A run too short to converge, which it says."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        return gq.infer(*arguments, **options)
+
+
+@pytest.mark.parametrize("mean", [5.0, 0.0, -3.0, -40.0])
+def test_cut_normals_far_in_the_tail(mean):
+    """Against the exact distribution function, in its logarithm."""
+    w = above(np.random.default_rng(0), np.full(20_000, mean))
+    assert (mean + w > 0).all()
+    share = np.exp(stats.norm.logsf(w) - stats.norm.logsf(-mean))  # uniform
+    assert stats.kstest(share, "uniform").pvalue > 0.01
+
+
+@pytest.mark.parametrize("rank", [3, 8])
+def test_leading_blocks_of_the_root_are_roots(rank):
+    half = np.random.default_rng(1).normal(size=(8, rank))
+    matrix = half @ half.T
+    root = triangular_root(matrix)
+    np.testing.assert_allclose(np.triu(root, 1), 0, atol=1e-12)
+    for m in (2, 5, 8):
+        np.testing.assert_allclose(root[:m, :m] @ root[:m, :m].T, matrix[:m, :m], atol=1e-12)
+
+
+def test_it_is_the_default_of_its_model():
+    result = short(posterior(), n_samples=50, n_chains=2)
+    assert result.settings["inference"].startswith("ReversibleJump(")
+    assert set(result.hyperparameters) == {"scale", "truncation"}
+    assert set(np.unique(result.hyperparameters["truncation"])) <= set(range(1, N + 1))
+
+
+def test_a_scale_that_is_not_gamma_is_learnt_by_another():
+    prior = gq.priors.RandomSeries(scale=gq.LogNormal(1.0, 1.0))
+    with pytest.raises(IncompatibleParts, match="MetropolisWithinGibbs"):
+        gq.infer(posterior(prior), ReversibleJump())
+    assert isinstance(automatic_sampler(posterior(prior), None), MetropolisWithinGibbs)
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"prior": gq.priors.Matern(tau=gq.Uniform(0.1, 1.0))}, "RandomSeries"),
+        ({"prior": gq.priors.RandomSeries(exponent=gq.Uniform(0.5, 2.0))}, "exponent"),
+        ({"likelihood": gq.likelihoods.LevelSet(0.5)}, "probit"),
+        ({"likelihood": gq.likelihoods.Probit(gq.Uniform(0.1, 1.0))}, "noise"),
+        ({"of": spectrum("random-walk")}, "random-walk"),
+        ({"of": spectrum(n_eigenpairs=9, tail=True)}, "tail"),
+    ],
+)
+def test_other_models_are_refused(changed, match):
+    with pytest.raises(IncompatibleParts, match=match):
+        gq.infer(posterior(**changed), ReversibleJump())
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"proposal": "cubic"}, {"reach": 0}, {"form": "dense"}]
+)  # fmt: skip
+def test_unknown_options_are_refused(arguments):
+    with pytest.raises(InvalidInput, match="; use "):
+        ReversibleJump(**arguments)
+
+
+def test_the_improper_scale_is_offered_with_a_warning():
+    with pytest.warns(ImproperPriorWarning, match="infinite mass"):
+        prior = gq.priors.RandomSeries(scale=gq.Gamma(0, 0))
+    result = short(posterior(prior), ReversibleJump(), n_samples=50, n_chains=2, n_warmup=100)
+    assert np.isfinite(result.hyperparameters["scale"]).all()
+    with pytest.raises(IncompatibleParts, match="improper"):
+        gq.infer(posterior(prior), MetropolisWithinGibbs(gq.inference.PCN()))
+
+
+@pytest.mark.parametrize(
+    ("form", "whitened", "stopped_at"),  # in warm-up, and after it
+    [
+        pytest.param("marginal", True, 2, marks=pytest.mark.slow),
+        pytest.param("marginal", True, 4, marks=pytest.mark.slow),
+        ("reduced", False, 2),
+        ("reduced", False, 4),
+    ],
+)
+def test_an_interrupted_run_goes_on_to_the_same_result(form, whitened, stopped_at, tmp_path):
+    file, calls = tmp_path / "run.npz", []
+
+    def stops(phase, done, total, acceptance):
+        calls.append(done)
+        if len(calls) == stopped_at:
+            raise KeyboardInterrupt
+
+    options = {"n_samples": 100, "n_chains": 2, "n_warmup": 300, "thin": 2, "seed": 4}
+    method = ReversibleJump(form=form, whitened=whitened)
+    with pytest.raises(KeyboardInterrupt):
+        gq.infer(posterior(), method, checkpoint=file, progress=stops, **options)
+    resumed = short(posterior(), method, checkpoint=file, **options)
+    whole = short(posterior(), method, **options)
+    np.testing.assert_array_equal(resumed.draws.white, whole.draws.white)
+    np.testing.assert_array_equal(resumed.hyperparameters["scale"], whole.hyperparameters["scale"])
+
+
+def test_soft_labels_are_saved_and_exact(tmp_path):
+    """E Φ(f), draw by draw; and again from the file."""
+    result = short(posterior(), n_samples=50, n_chains=2)
+    field = result.draws.white.reshape(100, -1) @ result.posterior.spectrum.eigenvectors.T
+    np.testing.assert_allclose(result.soft_label_mean, stats.norm.cdf(field).mean(axis=0))
+    interval = result.soft_label_interval(0.5)
+    np.testing.assert_allclose(interval, stats.norm.cdf(result.credible_interval(0.5)))
+    result.save(tmp_path / "fit.nc")
+    found = gq.load(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(found.soft_label_mean, result.soft_label_mean)
+    assert found.posterior.prior.truncation == result.posterior.prior.truncation
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "low", "high"),
+    [
+        (gq.likelihoods.LevelSet(1.0), 1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))),
+        (gq.likelihoods.AtomicNoise(0.9, 0.8), 0.2, 0.9),
+        (gq.likelihoods.NoiseFree(), 0.0, 1.0),
+    ],
+)
+def test_soft_labels_of_step_likelihoods(likelihood, low, high):
+    """Between the likelihood's two levels, as often as u is above zero."""
+    of = posterior(gq.priors.InverseLaplacian(), likelihood)
+    result = gq.infer(of, gq.inference.ExpectationPropagation())
+    unlabelled = np.arange(1, N, 2)  # at labelled nodes u is not Gaussian, and its label mean exact
+    plus = result.class_probabilities[unlabelled, 1]
+    found = result.soft_label_mean[unlabelled]
+    np.testing.assert_allclose(found, low + (high - low) * plus, atol=1e-12)
+
+
+def wavy():
+    """Noise-free labels on a path that change a dozen times: so many modes, and more."""
+    labelled = np.arange(0, 300, 2)
+    labels = np.where(np.sin(labelled / 8) > 0, 1, -1)
+    return gq.graphs.path_graph(300), (gq.likelihoods.Probit(1.0), labelled, labels)
+
+
+@pytest.mark.slow
+def test_eigenpairs_come_on_demand():
+    """As many as k uses, and no more than allowed."""
+    graph, model = wavy()
+    prior = gq.priors.RandomSeries(truncation_rate=0.3)
+    found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=20)
+    assert found.spectrum.n_eigenpairs == 40  # k is often above 16, hardly ever above 32
+    found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=20, most=25)
+    assert found.spectrum.n_eigenpairs == 25
+
+
+def test_eigenpairs_come_on_demand_of_a_series_only():
+    graph, model = wavy()
+    with pytest.raises(IncompatibleParts, match="no random length"):
+        gq.growing_posterior(graph, gq.priors.Matern(truncation=9), *model)
+    with pytest.raises(InvalidInput, match="most"):
+        gq.growing_posterior(graph, gq.priors.RandomSeries(), *model, n_eigenpairs=20, most=10)

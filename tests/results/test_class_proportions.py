@@ -1,0 +1,151 @@
+"""Class proportions: the threshold moved so that they hold, for labels and for probabilities."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import graphuq as gq
+from graphuq.errors import InvalidInput
+from graphuq.results.class_proportions import (
+    estimated_proportions,
+    reweighted,
+    tuning_of_several,
+    tuning_of_two,
+)
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.97])
+@pytest.mark.parametrize("link", [None, gq.likelihoods.Logistic(1.5).link])
+def test_two_classes(share, link):
+    mean, std = RNG.normal(3, 2, 500), RNG.uniform(0.1, 3, 500)
+    tuning = tuning_of_two(mean, std, link, share)
+    assert (mean > tuning.for_labels[0]).sum() == round(500 * share)
+
+    class Node:
+        latent_mean, latent_std = mean, std
+
+    probability = tuning.probabilities(Node, link)
+    assert probability[:, 1].mean() == pytest.approx(share, abs=1e-9)
+    if link is None:
+        moved = ndtr((mean - tuning.for_probabilities[0]) / std)
+        np.testing.assert_allclose(probability[:, 1], moved, atol=1e-12)
+
+
+def test_a_threshold_that_is_right_already_stays():
+    mean = RNG.normal(size=1000)
+    mean = np.r_[mean, -mean]
+    tuning = tuning_of_two(mean, np.ones(2000), None, 0.5)
+    assert abs(tuning.for_labels[0]) < 0.01
+    assert abs(tuning.for_probabilities[0]) < 1e-9
+
+
+def test_several_classes():
+    """Counts and means are those wanted; what is most certain is kept."""
+    probability = RNG.dirichlet([0.6, 0.3, 1.5, 0.8], size=400)
+    shares = np.array([0.4, 0.3, 0.2, 0.1])
+    tuning = tuning_of_several(probability, shares)
+
+    class Node:
+        label_mean = probability
+
+    codes = tuning.codes(Node)
+    np.testing.assert_allclose(np.bincount(codes, minlength=4), 400 * shares, atol=2)
+    moved = tuning.probabilities(Node, None)
+    np.testing.assert_allclose(moved.mean(axis=0), shares, atol=1e-8)
+    np.testing.assert_allclose(moved.sum(axis=1), 1)
+    np.testing.assert_allclose(moved, reweighted(probability, tuning.for_probabilities))
+    # No exchange of two nodes' classes gains log probability: the assignment is optimal.
+    logs = np.log(probability)
+    own = logs[np.arange(400), codes]
+    gain = logs[:, codes].T + logs[:, codes] - own[:, None] - own[None, :]
+    assert gain.max() < 1e-6
+
+
+def test_ties_are_not_broken_by_order():
+    """Nodes of a component without labels all score the same."""
+    tied = np.full((100, 3), 1 / 3)
+    codes = tuning_of_several(tied, np.array([0.5, 0.3, 0.2]))
+    assert np.isfinite(codes.for_labels).all()
+
+
+def test_estimated_from_labels():
+    found = estimated_proportions(np.array([0, 0, 0, 2]), [0, 1, 2])
+    np.testing.assert_allclose(found, [4 / 7, 1 / 7, 2 / 7])
+
+
+@pytest.fixture(scope="module")
+def biased():
+    """Moons of which one is labelled four times as often, so that the field's level is off."""
+    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, seed=3)
+    truth = moons.classes
+    rng = np.random.default_rng(1)
+    first, second = (np.flatnonzero(truth == c) for c in np.unique(truth))
+    y = np.full(300, -1)
+    for nodes, n in ((first, 16), (second, 4)):
+        chosen = rng.choice(nodes, n, replace=False)
+        y[chosen] = truth[chosen]
+    return moons.features, y, truth
+
+
+def classifier(**changes):
+    return gq.GraphClassifier(
+        prior="regularized-laplacian",
+        laplacian="unnormalized",
+        likelihood="logistic",
+        inference="laplace",
+        weights="unweighted",
+        n_neighbors=6,
+        **changes,
+    )
+
+
+def test_classifier_holds_them_and_is_the_better_for_it(biased, tmp_path):
+    x, y, truth = biased
+    plain = classifier().fit(x, y)
+    known = classifier(class_proportions={0: 0.5, 1: 0.5}).fit(x, y)
+    same = classifier(class_proportions=[0.5, 0.5]).fit(x, y)
+    free = y == -1
+    assert abs((known.transduction_[free] == 1).mean() - 0.5) < 0.01
+    assert known.label_distributions_[free, 1].mean() == pytest.approx(0.5, abs=1e-6)
+    np.testing.assert_array_equal(known.transduction_, same.transduction_)
+    right = [(c.transduction_ == truth)[free].mean() for c in (plain, known)]
+    assert right[1] >= right[0]
+    np.testing.assert_array_equal(known.predict(x), known.transduction_)
+    np.testing.assert_allclose(known.predict_proba(x), known.label_distributions_)
+    known.save(tmp_path / "fit.nc")
+    loaded = gq.GraphClassifier.load(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(loaded.predict(x + 0.01), known.predict(x + 0.01))
+    np.testing.assert_allclose(loaded.label_distributions_, known.label_distributions_)
+    by_labels = classifier(class_proportions="labels").fit(x, y)
+    share = by_labels.label_distributions_[free, 0].mean()
+    assert share == pytest.approx(17 / 22, abs=1e-6)
+
+
+def test_several_classes_of_a_classifier():
+    x = RNG.normal(size=(120, 2)) + 3 * np.eye(3)[np.arange(120) % 3][:, :2]
+    y = np.where(np.arange(120) < 15, np.arange(120) % 3, -1)
+    shares = [0.2, 0.3, 0.5]
+    fitted = gq.GraphClassifier(
+        likelihood="softmax", inference="laplace", class_proportions=shares
+    ).fit(x, y)
+    free = y == -1
+    counts = np.bincount(fitted.transduction_[free], minlength=3) / free.sum()
+    np.testing.assert_allclose(counts, shares, atol=0.03)
+    np.testing.assert_allclose(fitted.label_distributions_[free].mean(axis=0), shares, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "proportions", [[0.5], [0.5, 0.6], [1.0, 0.0], {0: 0.5}, {0: 0.5, 2: 0.5}, "truth"]
+)
+def test_bad_proportions(biased, proportions):
+    x, y, _ = biased
+    with pytest.raises(InvalidInput, match="proportions"):
+        classifier(class_proportions=proportions).fit(x, y)
+
+
+def test_not_beside_unseen_classes(biased):
+    x, y, _ = biased
+    with pytest.raises(InvalidInput, match="beside most_classes"):
+        gq.GraphClassifier(class_proportions="labels", most_classes=3, n_samples=50).fit(x, y)

@@ -1,0 +1,166 @@
+"""The result: what it reports, and that it survives a file."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import graphuq as gq
+from graphuq.errors import InvalidInput, StorageError
+from graphuq.results.summaries.base import slices
+
+
+@pytest.fixture(scope="module")
+def result():
+    from conftest import random_adjacency
+
+    graph = gq.graphs.from_adjacency(random_adjacency(30, seed=4))
+    posterior = gq.Posterior(
+        gq.laplacian_spectrum(graph, n_eigenpairs=12, tail=True),
+        gq.priors.InverseLaplacian(),
+        gq.likelihoods.LevelSet(0.6),
+        [0, 5, 9, 14],
+        [1, -1, 1, -1],
+    )
+    return gq.infer(posterior, gq.inference.PCN(), n_samples=500, n_chains=4, seed=0)
+
+
+def test_numbers_hang_together(result):
+    np.testing.assert_allclose(result.label_variance, 1 - result.label_mean**2)
+    np.testing.assert_allclose(result.class_probabilities.sum(axis=1), 1)
+    np.testing.assert_allclose(result.class_probabilities[:, 1], (1 + result.label_mean) / 2)
+    assert result.mean_label_variance == pytest.approx(result.label_variance.mean())
+    narrow, wide = result.credible_interval(0.5), result.credible_interval(0.95)
+    assert np.all(wide[:, 0] < narrow[:, 0])
+    assert np.all(narrow[:, 1] < wide[:, 1])
+    certainty = np.abs(result.label_mean)
+    uncertain = result.most_uncertain(5)
+    assert not np.isin(uncertain, result.posterior.labelled).any()
+    assert np.all(np.diff(certainty[uncertain]) >= 0)
+    assert np.all(np.diff(certainty[result.most_certain(5)]) <= 0)
+    assert set(result.certainty_order()) == set(range(30))
+    with pytest.raises(InvalidInput, match="probability"):
+        result.credible_interval(95.0)
+
+
+def test_ties_are_not_broken_by_order():
+    from graphuq.results.result import certainty_order
+
+    order = certainty_order(np.zeros(1000))
+    assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 0.1
+    np.testing.assert_array_equal(order, certainty_order(np.zeros(1000)))
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("size", [0, 64, 300])
+def test_parts_cover_all_nodes_once(n, size):
+    """Threads that wrote the same node would make the answer depend on which came last."""
+    parts = [np.arange(n)[part] for part in slices(n, size)]
+    np.testing.assert_array_equal(np.concatenate([np.arange(0), *parts]), np.arange(n))
+    assert all(0 < len(part) <= max(64, size) for part in parts)
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_monte_carlo_error_is_that_of_repeated_runs(result):
+    """Spread of 24 independent runs against the error that each reports."""
+    runs = [
+        gq.infer(result.posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=seed)
+        for seed in range(24)
+    ]
+    spread = np.std([run.label_mean for run in runs], axis=0, ddof=1)
+    reported = np.sqrt(np.mean([run.label_mcse**2 for run in runs], axis=0))
+    # A deviation from 24 runs is good to 15 %; the report is the larger of two estimates.
+    ratio = np.median(reported / spread)
+    assert 0.75 < ratio < 1.6
+
+
+def test_rao_blackwell_estimates_what_signs_estimate(result):
+    """Counting signs of completed draws gives the same number; ignoring the deviation does not."""
+    rng = np.random.default_rng(0)
+    from graphuq.results.diagnostics import rows_of
+    from graphuq.results.summaries import conditional_moments
+
+    rows = rows_of(result.posterior)
+    white = result.draws.white.reshape(-1, result.posterior.dimension)
+    mean, std = conditional_moments(result.posterior.field, white, rows)
+    signs = np.where(mean + std[:, None] * rng.normal(size=mean.shape) >= 0, 1.0, -1.0)
+    error = np.hypot(result.label_mcse, signs.std(axis=1) / np.sqrt(len(white) / 4))
+    assert np.all(np.abs(signs.mean(axis=1) - result.label_mean) < 5 * error)
+    smooth = 2 * np.vectorize(lambda m: m > 0)(mean) - 1.0
+    assert not np.allclose(smooth.mean(axis=1), result.label_mean, atol=1e-3)  # negative control
+
+
+def test_file_holds_everything(result, tmp_path):
+    result.save(tmp_path / "fit.nc")
+    again = gq.load(tmp_path / "fit.nc")
+    for name in ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
+    np.testing.assert_array_equal(again.credible_interval(0.9), result.credible_interval(0.9))
+    assert again.diagnostics == result.diagnostics
+    assert again.settings == result.settings
+    assert again.settings["graphuq_version"]
+    assert repr(again.posterior) == repr(result.posterior)
+    assert repr(again) == repr(result)
+
+
+def test_arviz_reads_it(result, tmp_path):
+    import arviz
+
+    data = result.to_arviz()
+    assert dict(data["posterior"].sizes)["chain"] == 4
+    assert dict(data["posterior"].sizes)["draw"] == 500
+    assert float(arviz.rhat(data["posterior"]["u"])["u"].max()) < 1.1
+    result.save(tmp_path / "fit.nc")
+    stored = arviz.from_netcdf(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(stored["posterior"]["u"], data["posterior"]["u"])
+    np.testing.assert_array_equal(stored["observed_data"]["label"], data["observed_data"]["label"])
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "text", "foreign", "future", "gutted"])
+def test_damaged_files_are_refused(result, tmp_path, damage):
+    path = tmp_path / "fit.nc"
+    result.save(path)
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    elif damage == "missing":
+        path.unlink()
+    elif damage == "text":
+        path.write_text("not NetCDF")
+    elif damage == "foreign":
+        xr.Dataset({"a": ("x", [1.0])}).to_netcdf(path, engine="h5netcdf")
+    else:
+        tree = result.to_tree()
+        tree.attrs |= {"graphuq_format": 1, "graphuq_version": "0"}
+        if damage == "future":
+            tree.attrs["graphuq_format"] = 99
+        else:
+            del tree["nodes"]
+        tree.to_netcdf(path, engine="h5netcdf")
+    words = {"future": "format 99", "foreign": "not written by graphuq", "missing": "no file"}
+    with pytest.raises(StorageError, match=words.get(damage)):
+        gq.load(path)
+
+
+def test_settings_are_plain_data(result):
+    assert json.loads(json.dumps(result.settings)) == result.settings
+
+
+def test_marginals_at_nodes(posterior):
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, seed=0)
+    draws = result.latent_draws([2, 5, 11])
+    assert draws.shape == (3, result.draws.n_chains * 2000)
+    mean, std = result.latent_mean[[2, 5, 11]], result.latent_std[[2, 5, 11]]
+    for values, expected in (
+        (draws, mean),
+        (draws**2, mean**2 + std**2),
+        (np.sign(draws), result.label_mean[[2, 5, 11]]),
+    ):
+        by_chain = values.reshape(3, result.draws.n_chains, -1).mean(axis=2)
+        error = by_chain.std(axis=1, ddof=1) / np.sqrt(result.draws.n_chains)
+        assert error.max() < 0.05
+        assert np.all(np.abs(by_chain.mean(axis=1) - expected) < 4.5 * error)
+    figure = gq.plots.plot_marginals(result, np.array([2, 5]))
+    assert "node 2" in figure.axes[0].get_title()
+    line = gq.plots.plot_order(result).axes[0].lines[0].get_ydata()
+    assert np.all(np.diff(line) >= 0)
