@@ -28,7 +28,7 @@ from peers import RESULTS, label_draws, load, peers
 DATASETS = ["mnist49", "mnist38", "voting", "two-moons", "digits17", "digits35"]
 
 
-def judge(label_mean, truth, labelled):
+def evaluate(label_mean, truth, labelled):
     """All scores of one run."""
     return {
         "accuracy": gq.scores.accuracy(label_mean, truth, labelled),
@@ -71,7 +71,7 @@ def main():
             for nodes in label_draws(truth, n_labels, options.draws):
                 for method, run in {"graphuq": ours, **methods}.items():
                     began = time.perf_counter()
-                    scores = judge(run(nodes, truth[nodes]), truth, nodes)
+                    scores = evaluate(run(nodes, truth[nodes]), truth, nodes)
                     scores["seconds"] = time.perf_counter() - began
                     found.setdefault(method, []).append(scores)
             for method, runs in found.items():

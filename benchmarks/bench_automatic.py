@@ -44,7 +44,7 @@ def cases():
     graph = gq.graphs.knn_graph(data.features, 20)
     forms = {
         "300 pairs": (gq.laplacian_spectrum(graph, n_eigenpairs=300), (10, 40, 160, 551, 1000)),
-        "tail": (gq.laplacian_spectrum(graph, n_eigenpairs=100, tail=True), (160, 551)),
+        "tail": (gq.laplacian_spectrum(graph, n_eigenpairs=100, tail_eigenvalue=True), (160, 551)),
     }
     found = {}
     for form, (spectrum, counts) in forms.items():
@@ -82,8 +82,8 @@ def samplers(posterior, chosen):
     if gq.inference.SequentialIndependence.refusal(posterior.target) is None:
         found["sequential"] = gq.inference.SequentialIndependence(reference=EP)
     found["exact"] = gq.inference.ExactHamiltonian()
-    if likelihood.smooth:
-        projected = posterior.dimension < n_labels or posterior.spectrum.tail is None
+    if likelihood.has_gradient:
+        projected = posterior.dimension < n_labels or posterior.spectrum.tail_eigenvalue is None
         found["about EP"] = gq.inference.Hamiltonian(reference=EP if projected else None)
     if not any(type(own) is type(chosen) for own in found.values()):
         found["the chosen"] = chosen

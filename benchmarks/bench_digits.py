@@ -46,7 +46,7 @@ def ours(graph, spectrum, labelled, codes, sampled):
     likelihood = gq.likelihoods.Softmax(0.1, n_classes=10)
     prior = gq.priors.Matern(tau=0.25, alpha=4.0)
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, codes)
-    chosen = ["tau", "alpha", "noise_std", "constant"]
+    chosen = ["tau", "alpha", "noise_std", "include_constant"]
     posterior = maximize_evidence(posterior, chosen).posterior
     if not sampled:
         return gq.infer(posterior, gq.inference.ExpectationPropagation()).class_probabilities

@@ -47,7 +47,7 @@ def cases():
     graph = gq.graphs.knn_graph(mnist.features, 20)
     labelled = rng.choice(4000, 160, replace=False)
     for tail in (False, True):
-        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=300, tail=tail)
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=300, tail_eigenvalue=tail)
         yield "mnist49, tail" if tail else "mnist49", spectrum, mnist.signs(4), labelled
 
 
@@ -78,7 +78,7 @@ def main():
                 posterior, n_samples=20_000, stop=gq.Converged(ess=4000), precision="float32"
             )
             chains_seconds = time.perf_counter() - began
-            evidence = gq.simulate_evidence(posterior, n_draws=40_000)
+            evidence = gq.estimate_evidence(posterior, n_draws=40_000)
             gap = np.abs(fast.label_mean - slow.label_mean)
             row = {
                 "case": name,

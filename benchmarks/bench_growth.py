@@ -57,7 +57,7 @@ def main():
         base, _ = fitted(features[first], y[first])
         new = order[len(order) - n_new :]
         grown, row = {}, {"rows": n_new}
-        for eigenpairs in ("extended", "anew"):
+        for eigenpairs in ("extend", "recompute"):
             own = copy.copy(base)
             _, seconds = timed(
                 lambda c=own, r=new, e=eigenpairs: c.add_rows(features[r], eigenpairs=e)
@@ -66,7 +66,7 @@ def main():
             accuracy = float((own.transduction_[-n_new:] == classes[new]).mean())
             row[eigenpairs] = {"seconds": seconds, "accuracy_on_new": accuracy}
         apart = np.abs(
-            grown["extended"].label_distributions_ - grown["anew"].label_distributions_
+            grown["extend"].label_distributions_ - grown["recompute"].label_distributions_
         ).max(axis=1)
         for name, part in (("old", apart[:-n_new]), ("new", apart[-n_new:])):
             row[f"apart_{name}"] = [float(part.mean()), float(part.max())]
@@ -75,7 +75,7 @@ def main():
             f"  {n_new} rows: "
             + "; ".join(
                 f"{e} {row[e]['seconds']:.1f} s, accuracy on them {row[e]['accuracy_on_new']:.3f}"
-                for e in ("extended", "anew")
+                for e in ("extend", "recompute")
             )
             + f"; apart by {row['apart_old'][0]:.4f} (old), {row['apart_new'][0]:.4f}",
             flush=True,

@@ -53,7 +53,7 @@ def make_case(name, tail):
         data = gq.datasets.load_mnist((4, 9), n_components=50, folder=DATA)
         graph = gq.graphs.knn_graph(data.features, 20)
         truth = data.signs(4)
-        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail)
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail)
         labelled = rng.choice(n_nodes, n_labelled, replace=False)
     else:
         basis = np.linalg.qr(rng.normal(size=(n_nodes, n_eigenpairs)))[0]
@@ -62,7 +62,7 @@ def make_case(name, tail):
             eigenvalues=eigenvalues,
             eigenvectors=basis,
             residuals=np.zeros(n_eigenpairs),
-            tail=1.0 if tail else None,
+            tail_eigenvalue=1.0 if tail else None,
             components=np.zeros(n_nodes, dtype=np.int64),
             degrees=np.ones(n_nodes),
             node_scale=np.ones(n_nodes),

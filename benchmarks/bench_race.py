@@ -34,7 +34,7 @@ import graphuq.run.infer
 from bench_pcn import DATA, effective_samples
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import Draws
-from graphuq.results.diagnostics import rows_of
+from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import conditional_moments, summarize
 from graphuq.run.stopping import Converged
 from graphuq.utils.arrays import with_dtype
@@ -59,8 +59,8 @@ CASES = {
     "286,720 nodes, J = 8,000, level set 0.5": ("large steps", S(0.5)),
     "286,720 nodes, J = 8,000, atomic 0.9": ("large steps", A(0.9, 0.9)),
 }
-MOST_DRAWS = 4_000  # a chain
-LEAST_VARIANCE = 1e-4  # of a label; elsewhere there is nothing to estimate
+MAX_DRAWS = 4_000  # a chain
+MIN_VARIANCE = 1e-4  # of a label; elsewhere there is nothing to estimate
 
 
 def spectrum_and_labels(name, likelihood):
@@ -73,7 +73,7 @@ def spectrum_and_labels(name, likelihood):
             eigenvalues=np.linspace(0, 1, n_pairs),
             eigenvectors=basis,
             residuals=np.zeros(n_pairs),
-            tail=None,
+            tail_eigenvalue=None,
             components=np.zeros(n_nodes, dtype=np.int64),
             degrees=np.ones(n_nodes),
             node_scale=np.ones(n_nodes),
@@ -109,14 +109,14 @@ def graphuq_race(posterior, precision, seed):
     began = time.perf_counter()
     result = gq.infer(
         posterior,
-        n_samples=MOST_DRAWS,
+        n_samples=MAX_DRAWS,
         precision=precision,
         seed=seed,
         stop=Converged(label_mcse=TARGET),
     )
     seconds = time.perf_counter() - began
     more = 1.0
-    if result.draws.n_samples == MOST_DRAWS:  # not there
+    if result.draws.n_samples == MAX_DRAWS:  # not there
         more = max(1.0, result.diagnostics.label_mcse / TARGET) ** 2
     return result, seconds * more, seconds
 
@@ -176,12 +176,12 @@ def literal_race(posterior, u, step_size, seconds, nodes):
 
 def ess_a_second(posterior, draws, seconds, nodes, label_variance, latent_variance):
     """Median and minimum over nodes of effective samples a second, latent and label."""
-    summary = summarize(draws, posterior.field, rows_of(posterior)[nodes])
+    summary = summarize(draws, posterior.field, node_rows(posterior)[nodes])
     error = summary.label_mcse
     label = np.where(error > 0, label_variance / np.where(error > 0, error, 1.0) ** 2, 0.0)
     white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
     with jax.enable_x64(True):
-        mean, _ = conditional_moments(posterior.field, white, rows_of(posterior)[nodes])
+        mean, _ = conditional_moments(posterior.field, white, node_rows(posterior)[nodes])
     latent = effective_samples(mean.T.reshape(*draws.white.shape[:2], -1), latent_variance)
     return [float(f(x)) / seconds for x in (latent, label) for f in (np.median, np.min)]
 
@@ -198,7 +198,7 @@ def race(name, posterior, options):
         result, seconds, elapsed = runs[0] if runs else whole
         if reference is None:
             reference = result
-            unsure = unlabelled[result.label_variance[unlabelled] > LEAST_VARIANCE]
+            unsure = unlabelled[result.label_variance[unlabelled] > MIN_VARIANCE]
             nodes = rng.choice(unsure, min(50, len(unsure)), replace=False)
             label_variance = result.label_variance[nodes]
             latent_variance = result.latent_std[nodes] ** 2
@@ -212,9 +212,9 @@ def race(name, posterior, options):
                 posterior, result.draws, elapsed, nodes, label_variance, latent_variance
             ),
         }
-    if options.nuts_samples and not (posterior.likelihood.step and len(posterior.labels) > 1000):
+    if options.nuts_samples and not (posterior.likelihood.is_step and len(posterior.labels) > 1000):
         draws, before, sampling = nuts_race(posterior, options.nuts_samples)
-        summary = summarize(draws, posterior.field, rows_of(posterior))
+        summary = summarize(draws, posterior.field, node_rows(posterior))
         error = float(summary.label_mcse.max())
         rows["NUTS float64"] = {
             "seconds": before + sampling * (error / TARGET) ** 2,
@@ -284,11 +284,11 @@ def main():
         ours = rows[f"graphuq {options.precisions[0]}"]["seconds"]
         for method, row in rows.items():
             compiled = "" if row["compiled"] is None else f"({row['compiled']:.2f})"
-            latent, least_latent, label, least_label = row["ess"]
+            latent, min_latent, label, min_label = row["ess"]
             print(
                 f"  {method:16} {row['seconds']:12,.2f} s {compiled:9} "
-                f"x{row['seconds'] / ours:<10,.1f} latent {latent:10,.0f} ({least_latent:,.0f})"
-                f"  label {label:10,.0f} ({least_label:,.0f})"
+                f"x{row['seconds'] / ours:<10,.1f} latent {latent:10,.0f} ({min_latent:,.0f})"
+                f"  label {label:10,.0f} ({min_label:,.0f})"
                 + (f"  differs by {row['gap']:.4f}" if "gap" in row else ""),
                 flush=True,
             )

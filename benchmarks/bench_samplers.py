@@ -42,7 +42,7 @@ def main():
     print(f"{'method':22} {'form':9} {'precision':9} {'R-hat':>7} {'ESS':>6} {'s':>6} {'ESS/s':>7}")
     for tail in (False, True):
         posterior = gq.Posterior(
-            gq.laplacian_spectrum(graph, n_eigenpairs=300, tail=tail),
+            gq.laplacian_spectrum(graph, n_eigenpairs=300, tail_eigenvalue=tail),
             gq.priors.InverseLaplacian(),
             gq.likelihoods.Probit(0.1),
             labelled,

@@ -22,7 +22,7 @@ import graphuq as gq
 from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import TanhWeights
 from graphuq.graphs.neighbors import all_distances
-from graphuq.graphs.pairs import AllPairs
+from graphuq.graphs.pairs import AllNodePairs
 from graphuq.likelihoods import Logistic
 from graphuq.priors import RegularizedLaplacian
 from peers import DATA, RESULTS
@@ -114,7 +114,7 @@ def one_gradient(size):
     labelled = np.sort(np.random.default_rng(0).choice(len(truth), 20, replace=False))
     labels = truth[labelled]
     (value, by_hand), slow = timed(lambda: literal(distances, labelled, labels, AT), 1)
-    pairs = AllPairs(distances, np.ones(len(truth)))
+    pairs = AllNodePairs(distances, np.ones(len(truth)))
     parts = ("unnormalized", None, False, RegularizedLaplacian(), Logistic())
 
     def ours():

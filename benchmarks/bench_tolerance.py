@@ -35,7 +35,7 @@ def label_means(graph, classes, n_pairs=150, tolerance=1e-9):
 
 def with_recall(features, recall):
     """A graph whose neighbours are found to about this recall; lists are searched one by one."""
-    neighbors_faiss.LEAST_RECALL, neighbors_faiss.FIRST_PROBES = recall, 1
+    neighbors_faiss.MIN_RECALL, neighbors_faiss.FIRST_PROBES = recall, 1
     return gq.graphs.knn_graph(features, 15, gq.graphs.SelfTuning(4.0), search="approximate")
 
 

@@ -17,7 +17,7 @@ class Logistic(Likelihood):
     r"""p(y | u) = 1 / (1 + exp(−2 γ y u))."""
 
     steepness: float = 1.0
-    smooth: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = True
 
     def log_prob(self, u, y):
         return jax.nn.log_sigmoid(2 * self.steepness * y * u)

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
         Uniform,
     )
     from graphuq.errors import GraphuqError, GraphuqWarning
-    from graphuq.evidence.importance_sampling import SimulatedEvidence, simulate_evidence
+    from graphuq.evidence.importance_sampling import EvidenceEstimate, estimate_evidence
     from graphuq.evidence.maximize import EvidenceMaximum, maximize_evidence
     from graphuq.posterior.posterior import Posterior
     from graphuq.report import write_report
     from graphuq.results.loading import load
     from graphuq.results.result import Result
-    from graphuq.run.growing import growing_posterior
+    from graphuq.run.adapt_truncation import adapt_truncation
     from graphuq.run.infer import infer
     from graphuq.run.stopping import Converged, CumulativeMean
     from graphuq.run.tracking import track
@@ -53,7 +53,7 @@ _MODULE_OF = {
     "GraphuqWarning": "errors",
     "EvidenceMaximum": "evidence.maximize",
     "maximize_evidence": "evidence.maximize",
-    "growing_posterior": "run.growing",
+    "adapt_truncation": "run.adapt_truncation",
     "DiscreteUniform": "distributions",
     "Distribution": "distributions",
     "Gamma": "distributions",
@@ -66,8 +66,8 @@ _MODULE_OF = {
     "Result": "results.result",
     "load": "results.loading",
     "EvidenceSearch": "classifier.search",
-    "SimulatedEvidence": "evidence.importance_sampling",
-    "simulate_evidence": "evidence.importance_sampling",
+    "EvidenceEstimate": "evidence.importance_sampling",
+    "estimate_evidence": "evidence.importance_sampling",
     "Laplacian": "spectrum",
     "Spectrum": "spectrum",
     "fiedler_signs": "spectrum",
@@ -79,6 +79,11 @@ _MODULE_OF = {
     "CumulativeMean": "run.stopping",
     "track": "run.tracking",
 }
+_RENAMED = {
+    "SimulatedEvidence": "EvidenceEstimate",
+    "growing_posterior": "adapt_truncation",
+    "simulate_evidence": "estimate_evidence",
+}
 _MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors", "scores")
 
 __all__ = [
@@ -86,6 +91,7 @@ __all__ = [
     "CumulativeMean",
     "DiscreteUniform",
     "Distribution",
+    "EvidenceEstimate",
     "EvidenceMaximum",
     "EvidenceSearch",
     "Gamma",
@@ -97,13 +103,13 @@ __all__ = [
     "LogUniform",
     "Posterior",
     "Result",
-    "SimulatedEvidence",
     "Spectrum",
     "Uniform",
+    "adapt_truncation",
     "datasets",
+    "estimate_evidence",
     "fiedler_signs",
     "graphs",
-    "growing_posterior",
     "harmonic_function",
     "infer",
     "inference",
@@ -116,7 +122,6 @@ __all__ = [
     "plots",
     "priors",
     "scores",
-    "simulate_evidence",
     "track",
     "write_report",
 ]
@@ -129,7 +134,9 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"graphuq.{_MODULE_OF[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'graphuq' has no attribute {name!r}")
+    from graphuq.utils.deprecation import renamed_attribute
+
+    return __getattr__(renamed_attribute("graphuq", name, _RENAMED))
 
 
 def __dir__() -> list[str]:

@@ -24,7 +24,7 @@ from graphuq.utils.arrays import Array
 
 REACH = 8.0  # standard deviations: beyond lie 1e-15 of the mass
 KNOTS = 2049  # of the table of a quantile function
-MOST_VALUES = 100_000  # of a discrete distribution
+MAX_VALUES = 100_000  # of a discrete distribution
 
 
 class Distribution:
@@ -221,7 +221,7 @@ def check_range(
         require(inside, name, f"{value!r} is out of range", remedy)
 
 
-class Quantile(eqx.Module):
+class ContinuousQuantile(eqx.Module):
     """``F⁻¹(Φ(w))`` of a continuous distribution, tabulated: smooth, and known to 1e-8 or so.
 
     Piecewise cubic and monotone in w; beyond 8 standard deviations it is constant.
@@ -230,7 +230,7 @@ class Quantile(eqx.Module):
     coefficients: Float[Array, "4 n"]
 
     @staticmethod
-    def of(distribution: Distribution) -> "Quantile":
+    def of(distribution: Distribution) -> "ContinuousQuantile":
         """Tabulate; the upper half by the survival function, which keeps its precision."""
         if distribution.improper:
             raise IncompatibleParts(
@@ -244,7 +244,7 @@ class Quantile(eqx.Module):
             raise InvalidInput(
                 "distribution", f"{distribution!r} has infinite quantiles", "use lighter tails"
             )
-        return Quantile(PchipInterpolator(w, values).c)
+        return ContinuousQuantile(PchipInterpolator(w, values).c)
 
     def __call__(self, w: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """θ at w."""
@@ -257,7 +257,7 @@ class Quantile(eqx.Module):
         return value
 
 
-class Steps(eqx.Module):
+class DiscreteQuantile(eqx.Module):
     """``F⁻¹(Φ(w))`` of a discrete distribution on ``low, low + 1, …``: a staircase.
 
     Attributes
@@ -272,19 +272,19 @@ class Steps(eqx.Module):
     cumulative: Float[Array, " m"]
 
     @staticmethod
-    def of(distribution: Distribution) -> "Steps":
+    def of(distribution: Distribution) -> "DiscreteQuantile":
         """Tabulate; of an infinite support all but 1e-12 of the mass."""
         low, high = distribution.support
         law = distribution.law
         high = min(high, float(law.isf(1e-12)))
         require(
-            np.isfinite(low) and high - low < MOST_VALUES,
+            np.isfinite(low) and high - low < MAX_VALUES,
             "distribution",
-            f"{distribution!r} has more than {MOST_VALUES} values",
+            f"{distribution!r} has more than {MAX_VALUES} values",
             "use a narrower one",
         )
         cumulative = law.cdf(np.arange(low, high + 1))
-        return Steps(low, cumulative / cumulative[-1])
+        return DiscreteQuantile(low, cumulative / cumulative[-1])
 
     def index(self, w: Float[Array, ""]) -> Array:
         """Which of the values, from 0."""

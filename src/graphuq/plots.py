@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from graphuq.errors import require
-from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst
+from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst_case
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import with_unseen
 from graphuq.scores import ReliabilityCurve
@@ -28,10 +28,10 @@ def _figure(width: float = 6.0, height: float = 3.8) -> tuple[Figure, Axes]:
 
 
 def _grid(
-    n_panels: int, most_columns: int, size: tuple[float, float], title: str
+    n_panels: int, max_columns: int, size: tuple[float, float], title: str
 ) -> tuple[Figure, Any]:
     """A title over rows of panels of a size, all of them switched off until something is drawn."""
-    columns = min(most_columns, max(1, n_panels))
+    columns = min(max_columns, max(1, n_panels))
     rows = -(-n_panels // columns)
     figure = Figure(figsize=(size[0] * columns, size[1] * rows + 0.3), layout="constrained")
     figure.suptitle(title, fontsize=10)
@@ -46,10 +46,10 @@ def plot_spectrum(spectrum: Spectrum) -> Figure:
     figure, axes = _figure()
     index = np.arange(spectrum.n_eigenpairs)
     axes.plot(index, spectrum.eigenvalues, ".", color=BLUE, markersize=4, label="computed")
-    if spectrum.tail is not None:
+    if spectrum.tail_eigenvalue is not None:
         axes.plot(
             [spectrum.n_eigenpairs, spectrum.n_nodes],
-            [spectrum.tail] * 2,
+            [spectrum.tail_eigenvalue] * 2,
             color=ORANGE,
             label="tail λ̄",
         )
@@ -274,7 +274,7 @@ def plot_ess(result: Result) -> Figure:
     counts = np.unique(np.linspace(max(4, n_samples // 8), n_samples, 8).astype(int))
     rhat, bulk, tail = np.array(
         [
-            worst(convergence_table({k: v[:, :count] for k, v in functionals.items()}))
+            worst_case(convergence_table({k: v[:, :count] for k, v in functionals.items()}))
             for count in counts
         ]
     ).T
@@ -314,7 +314,7 @@ def plot_marginals(
 def plot_order(result: Result) -> Figure:
     """Label variance of all nodes, from the most to the least certain."""
     figure, axes = _figure()
-    variance = result.label_variance[result.certainty_order()[::-1]]
+    variance = result.label_variance[result.rank_by_uncertainty()[::-1]]
     axes.plot(np.arange(1, result.n_nodes + 1), variance, color=BLUE, rasterized=True)
     axes.set(
         xlabel="nodes, the most certain first",

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import InvalidInput, require
-from graphuq.results.uncertainty import certainty_order, class_probabilities
+from graphuq.results.uncertainty import class_probabilities, rank_by_uncertainty
 
 
 def accuracy(
@@ -46,7 +46,7 @@ def accuracy_by_certainty(
 ) -> dict[float, float]:
     """Accuracy of the most certain share of the nodes, for several shares in (0, 1]."""
     judged = np.flatnonzero(_judged(label_mean, truth, labelled))
-    ranked = judged[certainty_order(label_mean[judged])[::-1]]
+    ranked = judged[rank_by_uncertainty(label_mean[judged])[::-1]]
     return {
         share: accuracy(label_mean[top], truth[top])
         for share in shares

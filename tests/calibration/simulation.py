@@ -84,9 +84,9 @@ def suits(method, likelihood):
     if from_prior and isinstance(likelihood, gq.likelihoods.NoiseFree):
         return False  # it may take thousands of proposals until one fits five labels
     if isinstance(method, gq.inference.TemperedHamiltonian):
-        return likelihood.step and not isinstance(likelihood, gq.likelihoods.NoiseFree)
-    needs_gradient = method.requires_gradient and not likelihood.smooth
-    walls = likelihood.step or isinstance(likelihood, gq.likelihoods.Probit)
+        return likelihood.is_step and not isinstance(likelihood, gq.likelihoods.NoiseFree)
+    needs_gradient = method.requires_gradient and not likelihood.has_gradient
+    walls = likelihood.is_step or isinstance(likelihood, gq.likelihoods.Probit)
     return not needs_gradient and (walls or not getattr(method, "requires_step", False))
 
 
@@ -96,11 +96,11 @@ def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):
     if isinstance(method, Approximation):
         gaussian = method.fit(posterior.target)
         loadings = rows.eigenvectors @ posterior.field.coefficient_map
-        spread = loadings @ gaussian.seen_covariance @ loadings.T
+        spread = loadings @ gaussian.white_covariance @ loadings.T
         root = np.linalg.cholesky(
             spread + np.diag(posterior.field.conditional_std(rows.eigenvectors) ** 2 + 1e-12)
         )
-        return (loadings @ gaussian.seen_mean)[:, None] + root @ rng.normal(size=(2, N_RANKS))
+        return (loadings @ gaussian.white_mean)[:, None] + root @ rng.normal(size=(2, N_RANKS))
     result = gq.infer(
         posterior, method, n_samples=N_RANKS, n_chains=1, n_warmup=n_warmup, thin=thin, seed=seed
     )
@@ -112,7 +112,7 @@ def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):
 def ranks(simulated, assumed, tail, method, thin, n_warmup, n_runs=300):
     """Ranks from 0 to 19 of u at two nodes over many simulated data sets."""
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail=tail)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=tail)
     prior = gq.priors.InverseLaplacian()
     std, q = prior.spectral_std(spectrum), spectrum.eigenvectors
     rng = np.random.default_rng(0)
@@ -141,7 +141,7 @@ def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
     All drawn from their priors.
     """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail=tail)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=tail)
     prior = gq.priors.Matern(
         tau=gq.LogUniform(0.1, 1.0),
         alpha=gq.Gamma(4.0, 2.0),
@@ -154,7 +154,7 @@ def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
         tau, alpha = np.exp(rng.uniform(np.log(0.1), 0.0)), rng.gamma(4.0, 0.5)
         m = int(rng.integers(3, N_EIGENPAIRS + 1))
         variances = (spectrum.eigenvalues + tau**2) ** -alpha
-        of_tail = (spectrum.tail + tau**2) ** -alpha if tail else 0.0
+        of_tail = (spectrum.tail_eigenvalue + tau**2) ** -alpha if tail else 0.0
         variances[0] = 0.0
         variances[m if not tail else N_EIGENPAIRS :] = 0.0
         total = variances.sum() + (N_NODES - N_EIGENPAIRS) * of_tail

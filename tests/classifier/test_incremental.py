@@ -51,14 +51,14 @@ def test_extended_rows_have_what_was_predicted_for_them():
     classifier = fitted(features, classes, 120)
     predicted = classifier.predict_proba(features[120:])
     before = classifier.label_distributions_
-    classifier.add_rows(features[120:], eigenpairs="extended")
+    classifier.add_rows(features[120:], eigenpairs="extend")
     np.testing.assert_allclose(classifier.label_distributions_[:120], before, atol=1e-5)
     np.testing.assert_allclose(classifier.label_distributions_[120:], predicted, atol=1e-5)
     # A label there is one like any other, and so are further rows.
     classifier.add_labels([130], [1 - classifier.transduction_[130]])
     assert abs(classifier.label_distributions_[130] - predicted[10]).max() > 0.05
     more = clouds(2, 10, seed=1)[0]
-    classifier.add_rows(more, eigenpairs="extended").add_rows(more + 0.01)
+    classifier.add_rows(more, eigenpairs="extend").add_rows(more + 0.01)
     assert len(classifier.transduction_) == 200
     assert classifier.result_.posterior.spectrum.residuals.max() < 1e-6
 
@@ -68,7 +68,7 @@ def test_prior_that_is_solved_for_takes_in_rows():
     options = {"prior": "regularized-laplacian", "likelihood": "probit"}
     classifier = fitted(features, classes, 120, **options)
     with pytest.raises(IncompatibleParts, match="series"):
-        classifier.add_rows(features[120:], eigenpairs="extended")
+        classifier.add_rows(features[120:], eigenpairs="extend")
     classifier.add_rows(features[120:], classes[120:])
     y = np.r_[classes[:12], np.full(108, -1), classes[120:]]
     expected = gq.GraphClassifier(**options, **OPTIONS).fit(features, y)

@@ -15,13 +15,13 @@ from graphuq.classifier.options import (
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import PCN
 from graphuq.run import stopping
-from graphuq.run.choose_sampler import automatic_sampler, usual_chains
+from graphuq.run.choose_sampler import automatic_sampler, default_chains
 
 GRAPH = gq.graphs.from_adjacency(random_adjacency(24, seed=3))
 
 
 def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
-    spectrum = gq.laplacian_spectrum(GRAPH, n_eigenpairs=n_eigenpairs, tail=tail)
+    spectrum = gq.laplacian_spectrum(GRAPH, n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail)
     labels = np.tile([1, -1], n_labelled)[:n_labelled]
     nodes = np.arange(n_labelled) * 3
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, nodes, labels)
@@ -75,7 +75,7 @@ def test_a_handful_of_labels_needs_no_looking_ahead():
     for n_labelled, ahead in ((4, False), (8, True)):
         posterior = build(gq.likelihoods.LevelSet(0.5), n_labelled=n_labelled)
         gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
-        assert automatic_sampler(posterior, gaussian).looks_ahead == ahead
+        assert automatic_sampler(posterior, gaussian).lookahead == ahead
 
 
 def test_probit_of_many_labels_is_moved_about_the_gaussian(monkeypatch):
@@ -108,7 +108,7 @@ def test_without_expectation_propagation_no_reference_is_taken():
 
 def test_infer_without_a_method_shows_the_first_answer():
     posterior, seen = build(gq.likelihoods.Probit(0.5)), []
-    result = gq.infer(posterior, preview=seen.append, stop=gq.Converged(label_mcse=0.02))
+    result = gq.infer(posterior, on_first_result=seen.append, stop=gq.Converged(label_mcse=0.02))
     (first,) = seen
     direct = gq.infer(posterior, gq.inference.ExpectationPropagation())
     np.testing.assert_array_equal(first.label_mean, direct.label_mean)
@@ -139,20 +139,20 @@ def test_stop_rule_refuses_nonsense():
 
 def test_many_labels_have_fewer_chains():
     pcn = PCN()
-    assert usual_chains(build(gq.likelihoods.Probit()), pcn) == 32
+    assert default_chains(build(gq.likelihoods.Probit()), pcn) == 32
     posterior = build(gq.likelihoods.Probit())
     object.__setattr__(posterior, "labels", np.ones(8000))
-    assert usual_chains(posterior, pcn) == 4
+    assert default_chains(posterior, pcn) == 4
 
 
 def test_samplers_of_many_chains_inside_run_few():
     posterior = build(gq.likelihoods.LevelSet())
-    assert usual_chains(posterior, gq.inference.TemperedHamiltonian()) == 4
-    assert usual_chains(posterior, gq.inference.ReversibleJump()) == 8
+    assert default_chains(posterior, gq.inference.TemperedHamiltonian()) == 4
+    assert default_chains(posterior, gq.inference.ReversibleJump()) == 8
 
 
 def test_words():
-    assert chosen_by_evidence("auto", "probit", None) == ["tau", "alpha", "constant"]
+    assert chosen_by_evidence("auto", "probit", None) == ["tau", "alpha", "include_constant"]
     assert chosen_by_evidence(gq.priors.Matern(), "auto", "auto") == ["noise_std", "truncation"]
     assert prior_of("matern") == gq.priors.Matern()
     assert likelihood_of("noise-free") == gq.likelihoods.NoiseFree()
@@ -190,7 +190,7 @@ def test_a_point_and_wells_by_name():
     "part",
     [
         gq.priors.Matern(tau=gq.LogUniform(0.02, 3.0), alpha=2.0),
-        gq.priors.Matern(truncation=gq.DiscreteUniform(2, 70), constant=True),
+        gq.priors.Matern(truncation=gq.DiscreteUniform(2, 70), include_constant=True),
         gq.priors.EigenScales(scales=gq.Uniform(0.5, 1.5)),
         gq.priors.LearnedSpectrum(),
     ],

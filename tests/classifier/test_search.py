@@ -230,7 +230,7 @@ def test_what_has_no_evidence_says_so():
 @pytest.mark.parametrize("outside", ["mean", "nearest", "combination"])
 @pytest.mark.parametrize("graph", ["knn", "complete", "epsilon"])
 def test_classifier_on_any_graph_predicts_other_rows(graph, outside, tmp_path):
-    estimator = classifier(graph, radius=0.4 if graph == "epsilon" else None, outside=outside)
+    estimator = classifier(graph, radius=0.4 if graph == "epsilon" else None, out_of_sample=outside)
     estimator.set_params(weights="gaussian" if graph == "complete" else "unweighted")
     estimator.set_params(scale=0.15 if graph == "complete" else None).fit(X, Y)
     fresh = gq.datasets.two_moons(80, n_features=2, noise_std=0.08, seed=5)
@@ -289,9 +289,9 @@ def test_exact_prior_and_its_likelihood_by_evidence():
     assert fitted.result_.settings["solver"] == "cholesky"
     assert fitted.result_.posterior.likelihood != gq.likelihoods.Probit()
     with pytest.raises(InvalidInput, match="leave tail out"):
-        gq.GraphClassifier(prior="regularized-laplacian", tail=True).fit(X, Y)
+        gq.GraphClassifier(prior="regularized-laplacian", tail_eigenvalue=True).fit(X, Y)
     with pytest.raises(InvalidInput, match="outside: 'knn'"):
-        gq.GraphClassifier(outside="knn").fit(X, Y)
+        gq.GraphClassifier(out_of_sample="knn").fit(X, Y)
     with pytest.raises(IncompatibleParts):
         gq.Posterior(
             gq.Laplacian(fitted.graph_),

@@ -12,7 +12,7 @@ import pytest
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import Sampler
-from graphuq.inference.base import Gaussian, Info, Kernel, State, metropolis
+from graphuq.inference.base import GaussianApproximation, Info, Kernel, State, metropolis
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import LowRankField
@@ -54,7 +54,7 @@ class LogLinear(Likelihood):
     """log p = a·u: the posterior is N(a, 1) exactly."""
 
     slope: float = 1.5
-    smooth: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = True
 
     def log_prob(self, u, y):
         return self.slope * u
@@ -63,7 +63,7 @@ class LogLinear(Likelihood):
 class Undefined(Likelihood):
     """NaN left of zero."""
 
-    smooth: ClassVar[bool] = False
+    has_gradient: ClassVar[bool] = False
 
     def log_prob(self, u, y):
         return jnp.where(u < 0, jnp.nan, 0.0)
@@ -152,9 +152,9 @@ class CountsNoPrior(gq.inference.Independence):
 
 def gaussian(mean, covariance):
     """A reference of our own making."""
-    unused = dict.fromkeys(Gaussian._fields)
-    seen = {"seen_mean": np.array(mean), "seen_covariance": np.array(covariance)}
-    return Gaussian(**(unused | seen))
+    unused = dict.fromkeys(GaussianApproximation._fields)
+    seen = {"white_mean": np.array(mean), "white_covariance": np.array(covariance)}
+    return GaussianApproximation(**(unused | seen))
 
 
 # Near the half-plane that labels favour, and narrower than any posterior there.
@@ -167,7 +167,7 @@ def moments(kernel, likelihood, reference=None):
     target = Target(field, likelihood, np.ones(1))
     lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 500, "thin": 10, "seed": 11}
     if isinstance(kernel, Kernel) and reference is not None:
-        referred, rotation = refer(target, reference.seen_mean, reference.seen_covariance)
+        referred, rotation = refer(target, reference.white_mean, reference.white_covariance)
         draws = run_chains(referred, kernel, **lengths)
         white = np.asarray(referred.to_target(draws.white)) @ rotation.T
         draws = dataclasses.replace(draws, white=white)

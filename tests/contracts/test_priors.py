@@ -17,9 +17,9 @@ from graphuq.utils.arrays import with_dtype
 
 ALL_PRIORS = [
     gq.priors.InverseLaplacian(),
-    gq.priors.InverseLaplacian(constant=True),
+    gq.priors.InverseLaplacian(include_constant=True),
     gq.priors.Matern(),
-    gq.priors.Matern(tau=0.7, alpha=8.0, constant=True),
+    gq.priors.Matern(tau=0.7, alpha=8.0, include_constant=True),
     gq.priors.Matern(tau=0.0, alpha=1.5),
     gq.priors.EigenScales(0.5, 2.0, scales=np.linspace(0.5, 2.0, 20)),
     gq.priors.LearnedSpectrum(slopes=np.array([0.0, 1.0, 3.0, 8.0]), n_knots=4),
@@ -42,7 +42,7 @@ def test_one_a_node(prior, laplacian, tail, n_eigenpairs):
     if isinstance(prior, gq.priors.EigenScales):
         prior = dataclasses.replace(prior, scales=prior.scales[:n_eigenpairs])
     for graph in graphs():
-        spectrum = gq.laplacian_spectrum(graph, laplacian, n_eigenpairs, tail=tail)
+        spectrum = gq.laplacian_spectrum(graph, laplacian, n_eigenpairs, tail_eigenvalue=tail)
         std = prior.spectral_std(spectrum)
         q, scale = spectrum.eigenvectors, spectrum.node_scale[:, None]
         covariance = (
@@ -69,7 +69,9 @@ def test_gradients_stay_finite_where_deviations_underflow():
 def test_matern_is_a_power_of_the_shifted_spectrum():
     graph = gq.graphs.from_adjacency(random_adjacency(20))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12)
-    std = gq.priors.Matern(tau=0.6, alpha=3.0, truncation=8, constant=True).spectral_std(spectrum)
+    std = gq.priors.Matern(tau=0.6, alpha=3.0, truncation=8, include_constant=True).spectral_std(
+        spectrum
+    )
     expected = (spectrum.eigenvalues[:8] + 0.36) ** -1.5
     np.testing.assert_allclose(std.modes[:8] / std.modes[0], expected / expected[0])
     assert not std.modes[8:].any()
@@ -78,7 +80,7 @@ def test_matern_is_a_power_of_the_shifted_spectrum():
 @pytest.mark.parametrize("tail", [False, 0.5])
 def test_matern_contains_the_inverse_laplacian(tail):
     for graph in graphs():
-        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=8, tail=tail)
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=8, tail_eigenvalue=tail)
         found = gq.priors.Matern(tau=0.0, alpha=1.0).spectral_std(spectrum)
         expected = gq.priors.InverseLaplacian().spectral_std(spectrum)
         np.testing.assert_allclose(found.modes, expected.modes)
@@ -89,7 +91,7 @@ def test_matern_contains_the_inverse_laplacian(tail):
     ("options", "message"),
     [
         ({"tau": -1.0}, "tau: -1.0 is out of range; use τ >= 0"),
-        ({"tau": 0.0, "constant": True}, "infinite variance"),
+        ({"tau": 0.0, "include_constant": True}, "infinite variance"),
         ({"alpha": 0.0}, "alpha: 0.0 is out of range; use α > 0"),
         ({"truncation": 1}, "truncation: 1"),
     ],
@@ -101,7 +103,7 @@ def test_matern_refuses(options, message):
 
 def test_matern_refuses_a_cut_series_with_a_tail():
     graph = gq.graphs.from_adjacency(random_adjacency(20))
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12, tail=True)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12, tail_eigenvalue=True)
     with pytest.raises(IncompatibleParts, match="truncation=8 of 12 eigenpairs and a tail"):
         gq.priors.Matern(truncation=8).spectral_std(spectrum)
 

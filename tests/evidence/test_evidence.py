@@ -19,7 +19,7 @@ FORMS = [(12, False), (4, 0.9), (12, 0.9), (4, False)]  # (ℓ, λ̄): J and ℓ
 
 def build(likelihood, n_eigenpairs=12, tail=False, laplacian="symmetric", **matern):
     graph = gq.graphs.from_adjacency(WEIGHTS)
-    spectrum = gq.laplacian_spectrum(graph, laplacian, n_eigenpairs, tail=tail)
+    spectrum = gq.laplacian_spectrum(graph, laplacian, n_eigenpairs, tail_eigenvalue=tail)
     return gq.Posterior(spectrum, gq.priors.Matern(**matern), likelihood, LABELLED, LABELS)
 
 
@@ -76,7 +76,7 @@ def test_the_maximum_is_that_of_the_exact_evidence(n_eigenpairs, tail):
 def test_all_hyperparameters_together_beat_the_start():
     posterior = build(gq.likelihoods.Probit(0.1))
     found = gq.maximize_evidence(posterior, hyperprior=False)
-    assert set(found.values) == {"tau", "alpha", "noise_std", "truncation", "constant"}
+    assert set(found.values) == {"tau", "alpha", "noise_std", "truncation", "include_constant"}
     assert exact_log_evidence(found.posterior) > exact_log_evidence(posterior) + 0.1
     assert found.posterior.prior.tau == found.values["tau"]
     assert found.posterior.prior.truncation == found.values["truncation"]
@@ -128,21 +128,21 @@ def test_unequal_classes_want_the_constant(share, likelihood):
     points = rng.normal(size=(600, 2)) + np.where(rare, 2.5, 0.0)[:, None]
     spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(points, 10), n_eigenpairs=60)
     labelled = rng.choice(600, 80, replace=False)
-    codes = rare.astype(int) if likelihood.several else np.where(rare, 1, -1)
+    codes = rare.astype(int) if likelihood.is_multiclass else np.where(rare, 1, -1)
     prior = gq.priors.Matern(tau=0.25, alpha=4.0)
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, codes[labelled])
     names = ["tau", "alpha", "noise_std"]
     scores = []
-    for chosen in (names, [*names, "constant"]):
+    for chosen in (names, [*names, "include_constant"]):
         found = gq.maximize_evidence(posterior, chosen)
         mean = gq.infer(found.posterior, gq.inference.ExpectationPropagation()).label_mean
         scores.append(gq.scores.log_score(mean, codes, labelled))
-    if share == 0.5 and not likelihood.several:
-        assert not found.values["constant"]
+    if share == 0.5 and not likelihood.is_multiclass:
+        assert not found.values["include_constant"]
         assert scores[1] == pytest.approx(scores[0], abs=1e-6)
     elif share < 0.5:
-        assert found.values["constant"]
-        assert found.posterior.prior.constant
+        assert found.values["include_constant"]
+        assert found.posterior.prior.include_constant
         assert scores[1] < 0.6 * scores[0]
     else:  # each of several is judged against the rest
         assert scores[1] < scores[0] + 0.02
@@ -155,6 +155,6 @@ def test_of_a_disconnected_graph_the_constant_stays_as_it_is():
     posterior = gq.Posterior(
         gq.laplacian_spectrum(graph), prior, gq.likelihoods.Probit(), LABELLED, LABELS
     )
-    found = gq.maximize_evidence(posterior, ["tau", "constant"])
+    found = gq.maximize_evidence(posterior, ["tau", "include_constant"])
     assert set(found.values) == {"tau"}
-    assert found.posterior.prior.constant is None
+    assert found.posterior.prior.include_constant is None

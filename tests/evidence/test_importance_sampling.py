@@ -14,7 +14,9 @@ LABELLED, LABELS = np.array([0, 3, 7, 12]), np.array([1, -1, 1, -1])
 
 def build(likelihood, n_eigenpairs=12, tail=None, prior=None):
     graph = gq.graphs.from_adjacency(WEIGHTS)
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail or False)
+    spectrum = gq.laplacian_spectrum(
+        graph, n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail or False
+    )
     prior = prior or gq.priors.InverseLaplacian()
     return gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
 
@@ -22,7 +24,7 @@ def build(likelihood, n_eigenpairs=12, tail=None, prior=None):
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), [(12, None), (3, 0.8)])
 def test_of_a_probit(n_eigenpairs, tail):
     """Noise and field together fall into one orthant."""
-    found = gq.simulate_evidence(build(gq.likelihoods.Probit(0.05), n_eigenpairs, tail))
+    found = gq.estimate_evidence(build(gq.likelihoods.Probit(0.05), n_eigenpairs, tail))
     law = covariance(WEIGHTS, n_eigenpairs, tail)[np.ix_(LABELLED, LABELLED)]
     truth = np.log(orthant(law + 0.05**2 * np.eye(4), LABELS))
     assert found.std_error < 2e-3
@@ -36,7 +38,7 @@ def test_of_a_probit(n_eigenpairs, tail):
 
 def test_of_a_likelihood_without_levels():
     likelihood = gq.likelihoods.Logistic()
-    found = gq.simulate_evidence(build(likelihood), n_draws=20_500, seed=3)
+    found = gq.estimate_evidence(build(likelihood), n_draws=20_500, seed=3)
     law = covariance(WEIGHTS, 12, None)[np.ix_(LABELLED, LABELLED)]
     u = np.random.default_rng(0).multivariate_normal(np.zeros(4), law, 200_000)
     labels = np.tile(LABELS, 200_000).astype(float)
@@ -48,9 +50,9 @@ def test_of_a_likelihood_without_levels():
 
 def test_what_it_refuses():
     with pytest.raises(InvalidInput, match="n_draws: 1"):
-        gq.simulate_evidence(build(gq.likelihoods.Probit()), n_draws=1)
+        gq.estimate_evidence(build(gq.likelihoods.Probit()), n_draws=1)
     learnt = gq.priors.Matern(tau=gq.LogUniform(0.1, 1.0))
     with pytest.raises(IncompatibleParts, match="tau is learnt"):
-        gq.simulate_evidence(build(gq.likelihoods.Probit(), prior=learnt))
+        gq.estimate_evidence(build(gq.likelihoods.Probit(), prior=learnt))
     with pytest.raises(IncompatibleParts, match="without a tail"):
-        gq.simulate_evidence(build(gq.likelihoods.Logistic(), 3, 0.8))
+        gq.estimate_evidence(build(gq.likelihoods.Logistic(), 3, 0.8))

@@ -96,7 +96,7 @@ def test_the_protocol_is_the_chain_of_the_whole_field(tail, monkeypatch):
     Where nothing were kept of what labels leave open, they would spread by far less.
     """
     graph = gq.graphs.from_adjacency(random_adjacency(20, seed=1))
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12, tail=tail)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12, tail_eigenvalue=tail)
     posterior = gq.Posterior(
         spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.5), [0, 5, 9], [1, -1, 1]
     )

@@ -43,7 +43,7 @@ def test_soft_labels_on_the_path():
 @pytest.mark.slow
 def test_time_and_accuracy(data_folder, monkeypatch):
     monkeypatch.setattr(Context, "pick", lambda self, quick, full: (300, 600))
-    monkeypatch.setattr(digits, "MOST_PAIRS", 100)
+    monkeypatch.setattr(digits, "MAX_PAIRS", 100)
     monkeypatch.setattr(digits, "STEPS", 90)
     outcome = PAPERS["hartog"]["figure5"].run(Context(quick=True, folder=data_folder))
     ours = [row for row in outcome.rows if not row["method"].startswith("the paper's")]

@@ -66,7 +66,7 @@ def test_rows_alone_in_their_lists_have_neighbours(monkeypatch):
     features = RNG.normal(size=(6000, 12))
     features[:40] += 1000 * RNG.normal(size=(40, 12))
     monkeypatch.setattr(neighbors_faiss, "FIRST_PROBES", 1)
-    monkeypatch.setattr(neighbors_faiss, "LEAST_RECALL", 0.3)
+    monkeypatch.setattr(neighbors_faiss, "MIN_RECALL", 0.3)
     near = nearest_neighbors(features, 9, "euclidean", search="approximate")
     assert near.indices.min() >= 0
     expected = true_distances(features, features.copy(), "euclidean", 10)[:40, 1:]

@@ -14,7 +14,7 @@ from scipy.stats import norm
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.evidence.criteria import GivenField, Observed, SeriesField
+from graphuq.evidence.criteria import GivenField, ObservedPrior, SeriesField
 from graphuq.inference import expectation_propagation as ep
 from graphuq.posterior.target import log_likelihoods
 
@@ -45,7 +45,7 @@ LEVELS[repr(gq.likelihoods.NoiseFree())] = {(1, 1): 1, (1, -1): 0, (-1, -1): 1, 
 
 
 def build(likelihood, n_eigenpairs, tail, n_labelled, laplacian="symmetric"):
-    spectrum = gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs, tail=tail or False)
+    spectrum = gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs, tail_eigenvalue=tail or False)
     labelled, labels = LABELLED[:n_labelled], LABELS[:n_labelled]
     prior = gq.priors.InverseLaplacian()
     return gq.Posterior(spectrum, prior, likelihood, labelled, labels)
@@ -81,9 +81,9 @@ def test_conditioning_on_sites_is_gaussian_conditioning(n_eigenpairs, tail, n_la
     q, scale = posterior.spectrum.eigenvectors[rows], posterior.spectrum.node_scale[rows]
     loadings = q @ posterior.field.coefficient_map
     np.testing.assert_allclose(
-        scale * (loadings @ np.asarray(found.seen_mean)), mean[rows], atol=1e-8
+        scale * (loadings @ np.asarray(found.white_mean)), mean[rows], atol=1e-8
     )
-    spread = ((loadings @ np.asarray(found.seen_covariance)) * loadings).sum(axis=1)
+    spread = ((loadings @ np.asarray(found.white_covariance)) * loadings).sum(axis=1)
     np.testing.assert_allclose(
         scale**2 * (posterior.field.conditional_std(q) ** 2 + spread),
         np.diag(cov)[rows],
@@ -111,7 +111,7 @@ def test_label_means_and_evidence(likelihood, n_eigenpairs, tail, n_labelled):
     labelled, labels = LABELLED[:n_labelled], LABELS[:n_labelled]
     nodes = [1, 3, 5, 20, 23]  # node 3 is labelled
     block = prior[np.ix_(labelled, labelled)]
-    if likelihood.smooth:
+    if likelihood.has_gradient:
         noise = likelihood.noise_std
         truth = [probit_label_mean(prior, labelled, labels, noise, node) for node in nodes]
         evidence = orthant(block + noise**2 * np.eye(n_labelled), labels)
@@ -181,7 +181,7 @@ def test_log_partition_against_quadrature(likelihood):
         ]
     np.testing.assert_allclose(closed, truth, rtol=1e-6)
     # Gauss-Hermite is exact for smooth likelihoods only: it sees a step to about 5 %.
-    np.testing.assert_allclose(default, truth, atol=1e-4 if likelihood.smooth else 0.1)
+    np.testing.assert_allclose(default, truth, atol=1e-4 if likelihood.has_gradient else 0.1)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_levels_that_are_of_jax_keep_their_digits():
         )
         for law in (own, same)
     ]
-    np.testing.assert_allclose(fits[0].seen_mean, fits[1].seen_mean, atol=1e-12)
+    np.testing.assert_allclose(fits[0].white_mean, fits[1].white_mean, atol=1e-12)
     np.testing.assert_allclose(fits[0].labelled_label_mean, fits[1].labelled_label_mean, atol=1e-12)
 
 
@@ -252,12 +252,12 @@ def test_gradient_of_the_evidence():
 
     step = 1e-4
     numerical = (at(0.4 + step).log_evidence - at(0.4 - step).log_evidence) / (2 * step)
-    target = Observed(
+    target = ObservedPrior(
         GivenField(posterior.field.factor @ posterior.field.factor.T),
         posterior.likelihood,
-        posterior.seen_labels,
+        posterior.observed_labels,
     )
-    found = ep.settle(target, 1.0, 500, 1e-12)
+    found = ep.iterate_sites(target, 1.0, 500, 1e-12)
     slopes = ep.likelihood_slopes(target, found)
     assert slopes["noise_std"] == pytest.approx(numerical, rel=1e-5)
 
@@ -275,8 +275,8 @@ def test_gradient_of_the_evidence_in_the_field(likelihood, tail, n_labelled):
     labels = np.where(rng.uniform(size=n_labelled) < 0.5, 1.0, -1.0)
 
     def settled(field):
-        target = Observed(field, likelihood, labels)
-        found = ep.settle(target, 1.0, 2000, 1e-12)
+        target = ObservedPrior(field, likelihood, labels)
+        found = ep.iterate_sites(target, 1.0, 2000, 1e-12)
         assert found.change <= 1e-12
         return target, found
 
@@ -308,7 +308,7 @@ def test_what_past_sweeps_say_saves_sweeps_and_moves_nothing(monkeypatch):
     )
 
     def settled():
-        found = ep.settle(posterior.plain_target, 1.0, 400, 1e-10)
+        found = ep.iterate_sites(posterior.plain_target, 1.0, 400, 1e-10)
         return found.given.mean, found.n_sweeps
 
     mean, n_sweeps = settled()
@@ -367,11 +367,11 @@ def test_unsettled_iteration_is_an_error_in_words():
 def test_sites_that_make_no_gaussian_are_not_settled():
     """As the sites of another target may be, from which a search starts."""
     target = build(gq.likelihoods.LevelSet(0.8), 4, None, 6).plain_target
-    found = ep.settle(target, 1.0, 500, 1e-5, near=np.full((2, 6), -1e3))
+    found = ep.iterate_sites(target, 1.0, 500, 1e-5, near=np.full((2, 6), -1e3))
     assert found.n_sweeps == 0
     assert found.change == np.inf
     shaky = np.stack([np.full(6, -0.1), np.zeros(6)])  # makes one, and precisions are negative
-    found, settled = (ep.settle(target, 0.2, 500, 1e-8, near) for near in (shaky, None))
+    found, settled = (ep.iterate_sites(target, 0.2, 500, 1e-8, near) for near in (shaky, None))
     np.testing.assert_allclose(found.sites, settled.sites, atol=1e-4)
 
 
@@ -397,7 +397,7 @@ def test_components_without_labels_keep_the_prior():
     [
         gq.likelihoods.Probit(0.3),
         gq.likelihoods.Logistic(),
-        gq.likelihoods.Gaussian(0.5),
+        gq.likelihoods.GaussianNoise(0.5),
         gq.likelihoods.LevelSet(0.8),
         gq.likelihoods.AtomicNoise(0.9, 0.8),
     ],

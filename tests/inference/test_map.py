@@ -16,7 +16,7 @@ MAP = gq.inference.MAP
 
 def build(likelihood, n_eigenpairs=7, tail=False):
     spectrum = gq.laplacian_spectrum(
-        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=n_eigenpairs, tail=tail
+        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail
     )
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, LABELLED, LABELS)
 
@@ -59,7 +59,9 @@ def test_tail_and_full_spectrum():
 
 
 def test_more_labels_than_modes_with_a_tail():
-    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=4, tail=0.8)
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=4, tail_eigenvalue=0.8
+    )
     labels = np.where(np.arange(10) % 3 == 0, 1, -1)
     posterior = gq.Posterior(
         spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.3), np.arange(10), labels
@@ -111,7 +113,9 @@ def test_refusals():
         MAP(start="fiedler")
     with pytest.raises(InvalidInput, match="no stationary point in 2"):
         gq.infer(build(gq.likelihoods.Probit(0.1)), MAP(solver="flow", max_iterations=2))
-    tail = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=3, tail=True)
+    tail = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=3, tail_eigenvalue=True
+    )
     prior, likelihood = gq.priors.InverseLaplacian(), gq.likelihoods.Probit()
     with_tail = gq.Posterior(tail, prior, likelihood, LABELLED, LABELS)
     with pytest.raises(IncompatibleParts, match="tail"):

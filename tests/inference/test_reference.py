@@ -12,7 +12,7 @@ from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.chains import run_chains
 from graphuq.posterior.target import ReferredTarget, refer
-from graphuq.results.diagnostics import misses, rows_of
+from graphuq.results.diagnostics import has_uncovered_mass, node_rows
 from graphuq.results.summaries import summarize
 from graphuq.utils.arrays import with_dtype
 
@@ -38,7 +38,9 @@ KERNELS = [
 
 def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABELS):
     graph = gq.graphs.from_adjacency(WEIGHTS)
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail or False)
+    spectrum = gq.laplacian_spectrum(
+        graph, n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail or False
+    )
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
 
 
@@ -82,7 +84,7 @@ def test_the_reference_is_a_control_variate(tail):
     posterior = build(gq.likelihoods.Probit(0.6), tail=tail)
     prior = covariance(WEIGHTS, 12, tail)
     truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
-    rows = rows_of(posterior)[np.array(NODES)]
+    rows = node_rows(posterior)[np.array(NODES)]
     method = gq.inference.EllipticalSlice(reference=EP)
     options = {"n_samples": 50, "n_chains": 8, "thin": 5, "n_warmup": 50}
     controlled, plain, stated = [], [], []
@@ -112,9 +114,9 @@ def test_a_wrong_reference_is_noticed():
     truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
     method = gq.inference.EllipticalSlice(reference=EP)
     draws = gq.infer(posterior, method, n_samples=2000, n_chains=32, seed=0).draws
-    shifted = draws.reference._replace(seen_mean=draws.reference.seen_mean + 0.2)
+    shifted = draws.reference._replace(white_mean=draws.reference.white_mean + 0.2)
     wrong = dataclasses.replace(draws, reference=shifted)
-    rows = rows_of(posterior)[np.array(NODES)]
+    rows = node_rows(posterior)[np.array(NODES)]
     gaps = [np.abs(summarize(d, posterior.field, rows).label_mean - truth) for d in (draws, wrong)]
     assert gaps[1].max() > 3 * gaps[0].max()
 
@@ -126,7 +128,7 @@ def test_the_reference_survives_a_file(tmp_path):
     result = gq.infer(posterior, method, n_samples=100, n_chains=4, seed=0)
     result.save(tmp_path / "run.nc")
     again = gq.load(tmp_path / "run.nc")
-    rows = rows_of(posterior)
+    rows = node_rows(posterior)
     found = summarize(again.draws, again.posterior.field, rows)
     np.testing.assert_allclose(found.label_mean, result.label_mean, atol=1e-12)
     assert again.draws.reference.log_evidence == result.draws.reference.log_evidence
@@ -142,7 +144,7 @@ class Uncorrected(ReferredTarget):
 def test_wrong_reference_density_is_noticed():
     posterior = build(gq.likelihoods.Probit(0.15))
     gaussian = EP.fit(posterior.target)
-    right, rotation = refer(posterior.target, gaussian.seen_mean, gaussian.seen_covariance)
+    right, rotation = refer(posterior.target, gaussian.white_mean, gaussian.white_covariance)
     wrong = Uncorrected(right.target, right.mean, right.root)
     means, errors = [], []
     for target in (right, wrong):
@@ -215,5 +217,7 @@ def test_a_reference_beyond_walls_is_no_control_variate(noise_std):
 def test_a_close_reference_stays():
     posterior = build(gq.likelihoods.Probit(1.0))
     gaussian = EP.fit(posterior.target)
-    assert not misses(posterior, gaussian)
-    assert misses(posterior, gaussian._replace(seen_covariance=25 * gaussian.seen_covariance))
+    assert not has_uncovered_mass(posterior, gaussian)
+    assert has_uncovered_mass(
+        posterior, gaussian._replace(white_covariance=25 * gaussian.white_covariance)
+    )

@@ -8,7 +8,7 @@ from graphuq import plots, scores
 from graphuq.datasets import load_digits
 from graphuq.errors import InvalidInput
 from graphuq.inference import Laplace
-from graphuq.results.diagnostics import rows_of
+from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import multiclass
 from graphuq.results.uncertainty import margin
 
@@ -61,7 +61,7 @@ def test_result(fitted):
     assert draws.shape[::2] == (2, 3)
     share = (draws[0].argmax(axis=1)[:, None] == np.arange(3)).mean(axis=0)
     np.testing.assert_allclose(share, p[3], atol=0.05)
-    order = result.certainty_order()
+    order = result.rank_by_uncertainty()
     assert result.margin[order[0]] <= result.margin[order[-1]]
     assert set(result.most_uncertain(5)).isdisjoint(result.posterior.labelled)
 
@@ -144,7 +144,7 @@ def test_a_class_without_labels(digits):
     y = np.full(len(codes), -1)
     y[labelled] = codes[labelled]
     y[codes == 2] = -1
-    classifier = gq.GraphClassifier(n_eigenpairs=20, most_classes=3, n_samples=400, n_chains=16)
+    classifier = gq.GraphClassifier(n_eigenpairs=20, max_classes=3, n_samples=400, n_chains=16)
     classifier.fit(features, y)
     assert classifier.classes_.tolist() == [0, 1]
     assert classifier.label_distributions_.shape == (len(codes), 2)
@@ -210,7 +210,7 @@ def test_two_classes_only(digits):
 def test_of_many_nodes_the_unsure_ones_get_more_draws(fitted, monkeypatch):
     """As if all had got all: within Monte-Carlo error, and far fewer numbers are looked at."""
     result = fitted.result_
-    rows, field = rows_of(result.posterior), result.posterior.field
+    rows, field = node_rows(result.posterior), result.posterior.field
     every = multiclass.summarize(result.answer, field, rows)
     monkeypatch.setattr(multiclass, "MANY_NUMBERS", 0)
     monkeypatch.setattr(multiclass, "FEW_DRAWS", 200)

@@ -47,7 +47,7 @@ def in_three_parts():
 @pytest.mark.parametrize("tail", [False, True])
 def test_component_without_labels_keeps_the_prior(in_three_parts, tail):
     """Probability 1/2 and the prior's whole variance; never NaN (scikit-learn 9292, 18029)."""
-    spectrum = gq.laplacian_spectrum(in_three_parts, n_eigenpairs=10, tail=tail)
+    spectrum = gq.laplacian_spectrum(in_three_parts, n_eigenpairs=10, tail_eigenvalue=tail)
     posterior = gq.Posterior(spectrum, PRIOR, PROBIT, [0, 5], [1, -1])
     result = gq.infer(posterior, gq.inference.PCN(), n_samples=500, seed=0)
     silent = np.arange(25) >= 12
@@ -60,15 +60,15 @@ def test_component_without_labels_keeps_the_prior(in_three_parts, tail):
     assert np.isfinite(result.label_mean).all()
 
 
-@pytest.mark.parametrize(("constant", "forced"), [(None, False), (False, True)])
-def test_component_of_one_class_is_not_forced_to_change_sign(constant, forced):
+@pytest.mark.parametrize(("include_constant", "forced"), [(None, False), (False, True)])
+def test_component_of_one_class_is_not_forced_to_change_sign(include_constant, forced):
     """Labels of one class only pull all of a component there, but for u ⟂ its null vector."""
     blocks = [random_adjacency(12, seed=s) for s in range(2)]
     with pytest.warns(DisconnectedGraphWarning):
         graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
     posterior = gq.Posterior(
         gq.laplacian_spectrum(graph, n_eigenpairs=10),
-        gq.priors.InverseLaplacian(constant=constant),
+        gq.priors.InverseLaplacian(include_constant=include_constant),
         PROBIT,
         [0, 4, 8, 12, 16, 20],
         [1, 1, 1, -1, -1, -1],
@@ -81,11 +81,13 @@ def test_component_of_one_class_is_not_forced_to_change_sign(constant, forced):
 def test_null_vectors_left_out_on_demand(graph, in_three_parts):
     std = PRIOR.spectral_std(gq.laplacian_spectrum(graph))
     assert std.modes[0] == 0
-    constant = gq.priors.InverseLaplacian(constant=True).spectral_std(gq.laplacian_spectrum(graph))
+    constant = gq.priors.InverseLaplacian(include_constant=True).spectral_std(
+        gq.laplacian_spectrum(graph)
+    )
     assert constant.modes[0] == constant.modes[1] > 0
     assert (constant.modes**2).sum() == pytest.approx(16)
     with pytest.raises(IncompatibleParts, match="1 isolated"):
-        gq.priors.InverseLaplacian(constant=False).spectral_std(
+        gq.priors.InverseLaplacian(include_constant=False).spectral_std(
             gq.laplacian_spectrum(in_three_parts)
         )
 

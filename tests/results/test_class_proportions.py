@@ -147,5 +147,5 @@ def test_bad_proportions(biased, proportions):
 
 def test_not_beside_unseen_classes(biased):
     x, y, _ = biased
-    with pytest.raises(InvalidInput, match="beside most_classes"):
-        gq.GraphClassifier(class_proportions="labels", most_classes=3, n_samples=50).fit(x, y)
+    with pytest.raises(InvalidInput, match="beside max_classes"):
+        gq.GraphClassifier(class_proportions="labels", max_classes=3, n_samples=50).fit(x, y)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from graphuq.results.convergence import convergence
-from graphuq.results.diagnostics import convergence_table, import_arviz, worst
+from graphuq.results.diagnostics import convergence_table, import_arviz, worst_case
 
 
 def _autoregressive(n_functionals, n_chains, n_samples):
@@ -54,7 +54,7 @@ def test_a_missing_value_is_seen():
 def test_a_functional_that_is_undefined_is_not_taken_for_a_constant():
     values = _autoregressive(7, 4, 60)
     values[2, 1, 3] = np.nan
-    names = {str(k): v for k, v in enumerate(values)} | {"constant": np.ones((4, 60))}
+    names = {str(k): v for k, v in enumerate(values)} | {"include_constant": np.ones((4, 60))}
     table = convergence_table(names)
-    assert "constant" not in table
-    assert all(np.isnan(number) for number in worst(table))
+    assert "include_constant" not in table
+    assert all(np.isnan(number) for number in worst_case(table))

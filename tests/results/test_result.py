@@ -17,7 +17,7 @@ def result():
 
     graph = gq.graphs.from_adjacency(random_adjacency(30, seed=4))
     posterior = gq.Posterior(
-        gq.laplacian_spectrum(graph, n_eigenpairs=12, tail=True),
+        gq.laplacian_spectrum(graph, n_eigenpairs=12, tail_eigenvalue=True),
         gq.priors.InverseLaplacian(),
         gq.likelihoods.LevelSet(0.6),
         [0, 5, 9, 14],
@@ -39,17 +39,17 @@ def test_numbers_hang_together(result):
     assert not np.isin(uncertain, result.posterior.labelled).any()
     assert np.all(np.diff(certainty[uncertain]) >= 0)
     assert np.all(np.diff(certainty[result.most_certain(5)]) <= 0)
-    assert set(result.certainty_order()) == set(range(30))
+    assert set(result.rank_by_uncertainty()) == set(range(30))
     with pytest.raises(InvalidInput, match="probability"):
         result.credible_interval(95.0)
 
 
 def test_ties_are_not_broken_by_order():
-    from graphuq.results.result import certainty_order
+    from graphuq.results.result import rank_by_uncertainty
 
-    order = certainty_order(np.zeros(1000))
+    order = rank_by_uncertainty(np.zeros(1000))
     assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 0.1
-    np.testing.assert_array_equal(order, certainty_order(np.zeros(1000)))
+    np.testing.assert_array_equal(order, rank_by_uncertainty(np.zeros(1000)))
 
 
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
@@ -78,10 +78,10 @@ def test_monte_carlo_error_is_that_of_repeated_runs(result):
 def test_rao_blackwell_estimates_what_signs_estimate(result):
     """Counting signs of completed draws gives the same number; ignoring the deviation does not."""
     rng = np.random.default_rng(0)
-    from graphuq.results.diagnostics import rows_of
+    from graphuq.results.diagnostics import node_rows
     from graphuq.results.summaries import conditional_moments
 
-    rows = rows_of(result.posterior)
+    rows = node_rows(result.posterior)
     white = result.draws.white.reshape(-1, result.posterior.dimension)
     mean, std = conditional_moments(result.posterior.field, white, rows)
     signs = np.where(mean + std[:, None] * rng.normal(size=mean.shape) >= 0, 1.0, -1.0)

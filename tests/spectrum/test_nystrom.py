@@ -50,11 +50,15 @@ def test_more_landmarks_come_closer_and_residuals_say_so():
 
 def test_blocks_change_nothing(monkeypatch):
     X = features()
-    whole = gq.nystrom_spectrum(X, n_eigenpairs=5, n_landmarks=20, tail=1.0)
+    whole = gq.nystrom_spectrum(X, n_eigenpairs=5, n_landmarks=20, tail_eigenvalue=1.0)
     monkeypatch.setattr("graphuq.spectrum.nystrom.BLOCK_ELEMENTS", 20 * 37)
     seen = []
     parts = gq.nystrom_spectrum(
-        X, n_eigenpairs=5, n_landmarks=20, tail=1.0, progress=lambda *step: seen.append(step)
+        X,
+        n_eigenpairs=5,
+        n_landmarks=20,
+        tail_eigenvalue=1.0,
+        progress=lambda *step: seen.append(step),
     )
     np.testing.assert_allclose(parts.eigenvectors, whole.eigenvectors, atol=1e-8)
     assert parts.tail == 1.0
@@ -142,7 +146,9 @@ def test_named_algorithms():
     assert (projection.n_eigenpairs, projection.tail) == (9, None)
     last = gq.laplacian_spectrum(graph, n_eigenpairs=9, algorithm="approximation")
     assert last.tail == last.eigenvalues[-1]
-    chosen = gq.laplacian_spectrum(graph, n_eigenpairs=9, algorithm="approximation", tail=0.9)
+    chosen = gq.laplacian_spectrum(
+        graph, n_eigenpairs=9, algorithm="approximation", tail_eigenvalue=0.9
+    )
     assert chosen.tail == 0.9
     for settings, message in (
         ({"algorithm": "nystrom"}, "'nystrom' is unknown"),

@@ -8,7 +8,7 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
 from graphuq.spectrum import block_operator_gpu, lanczos
-from graphuq.spectrum.chebyshev import Window
+from graphuq.spectrum.chebyshev import ChebyshevFilter
 from graphuq.spectrum.laplacian import Laplacian
 
 
@@ -80,15 +80,18 @@ def test_same_input_same_signs(graph):
 
 def test_tails(graph):
     truth = gq.laplacian_spectrum(graph, n_eigenpairs=16).eigenvalues
-    spectra = {t: gq.laplacian_spectrum(graph, n_eigenpairs=6, tail=t) for t in (True, "mean", 0.7)}
+    spectra = {
+        t: gq.laplacian_spectrum(graph, n_eigenpairs=6, tail_eigenvalue=t)
+        for t in (True, "mean", 0.7)
+    }
     assert spectra[True].tail == pytest.approx(truth[5])
     assert spectra["mean"].tail == pytest.approx(truth[6:].mean())
     assert spectra[0.7].tail == 0.7
-    assert gq.laplacian_spectrum(graph, n_eigenpairs=16, tail=True).tail is None
+    assert gq.laplacian_spectrum(graph, n_eigenpairs=16, tail_eigenvalue=True).tail is None
 
 
 def test_save_and_load(graph, tmp_path):
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=6, tail=0.7)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=6, tail_eigenvalue=0.7)
     spectrum.save(tmp_path / "s.npz")
     again = gq.load_spectrum(tmp_path / "s.npz")
     for name in ("eigenvalues", "eigenvectors", "residuals", "components", "degrees", "tail"):
@@ -207,7 +210,7 @@ def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
     points = np.random.default_rng(3).normal(size=(600, 5))
     graph = gq.graphs.knn_graph(points, 10, "unweighted")
     if window is not None:
-        monkeypatch.setattr(lanczos, "window_of", lambda *_: Window(*window))
+        monkeypatch.setattr(lanczos, "window_of", lambda *_: ChebyshevFilter(*window))
     found, exact = (
         gq.laplacian_spectrum(graph, "unnormalized", 100, solver=solver, tolerance=1e-9)
         for solver in ("lanczos", "dense")

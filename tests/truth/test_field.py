@@ -25,7 +25,7 @@ CASES = [  # (ℓ, λ̄, J): every branch of the square root
 def build(n_eigenpairs, tail, n_labelled, laplacian="symmetric"):
     weights = random_adjacency(N_NODES, seed=1)
     spectrum = gq.laplacian_spectrum(
-        gq.graphs.from_adjacency(weights), laplacian, n_eigenpairs, tail=tail or False
+        gq.graphs.from_adjacency(weights), laplacian, n_eigenpairs, tail_eigenvalue=tail or False
     )
     labelled = np.random.default_rng(0).permutation(N_NODES)[:n_labelled]
     posterior = gq.Posterior(

@@ -16,9 +16,9 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import DisconnectedGraphWarning, IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation, Laplace
-from graphuq.likelihoods import Gaussian, Logistic
+from graphuq.likelihoods import GaussianNoise, Logistic
 from graphuq.priors import RegularizedLaplacian
-from graphuq.results.diagnostics import rows_of
+from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import soft_label_mean, summarize
 from graphuq.run.choose_sampler import automatic_sampler, first_answer
 from graphuq.spectrum import precision
@@ -126,7 +126,7 @@ def test_probabilities_of_draws_are_the_same_integrals(small, posterior):
     """By a mixture of normal cdfs, in blocks: as by the likelihood; and with a control variate."""
     result = gq.infer(posterior, n_samples=400, n_chains=4)
     plain = dataclasses.replace(result.draws, reference=None)
-    rows, link = rows_of(posterior), posterior.likelihood.link
+    rows, link = node_rows(posterior), posterior.likelihood.link
     by_mixture = summarize(plain, posterior.field, rows, link).label_mean
     by_likelihood = soft_label_mean(plain, posterior.field, rows, posterior.likelihood)
     np.testing.assert_allclose(by_mixture, 2 * by_likelihood - 1, atol=1e-6)
@@ -159,7 +159,7 @@ def test_integral_of_the_sigmoid(mean, std, steepness):
 def test_gaussian_noise_is_exact_conditioning(small, posterior):
     _, _, _, labelled, labels, prior = small
     seen = gq.Posterior(
-        gq.Laplacian(small[0], "unnormalized"), small[1], Gaussian(0.3), labelled, labels
+        gq.Laplacian(small[0], "unnormalized"), small[1], GaussianNoise(0.3), labelled, labels
     )
     gain = prior[:, labelled] @ np.linalg.inv(
         prior[np.ix_(labelled, labelled)] + 0.09 * np.eye(len(labels))
@@ -193,7 +193,7 @@ def test_limit_is_the_harmonic_function(small):
         posterior = gq.Posterior(
             gq.Laplacian(graph, "unnormalized"),
             RegularizedLaplacian(1.0, sigma),
-            Gaussian(1e-5),
+            GaussianNoise(1e-5),
             labelled,
             labels,
         )
@@ -218,7 +218,7 @@ def parted():
 
 @pytest.mark.parametrize("laplacian", ["unnormalized", "symmetric", "random-walk"])
 def test_conjugate_gradients_and_draws(parted, laplacian, monkeypatch):
-    """Columns to eight digits; deviations to what 200 draws leave."""
+    """CovarianceColumns to eight digits; deviations to what 200 draws leave."""
     graph, labelled, labels = parted
     prior, likelihood = RegularizedLaplacian(0.1, 1000.0), Logistic()
     operator = gq.Laplacian(graph, laplacian)
@@ -309,7 +309,7 @@ def test_what_cannot_be_solved(small):
         lambda: RegularizedLaplacian(beta=0.0),
         lambda: RegularizedLaplacian(sigma=-1.0),
         lambda: Logistic(0.0),
-        lambda: Gaussian(0.0),
+        lambda: GaussianNoise(0.0),
         lambda: gq.harmonic_function(graph, [0, 40], [1, -1]),
         lambda: gq.harmonic_function(graph, [0, 0], [1, -1]),
         lambda: gq.harmonic_function(graph, [0], [np.nan]),

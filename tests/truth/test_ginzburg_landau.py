@@ -13,7 +13,7 @@ LABELLED, LABELS = [0, 4], [1, -1]
 
 def build(epsilon, noise_std, n_eigenpairs=4, tail=False, weights=WEIGHTS):
     spectrum = gq.laplacian_spectrum(
-        gq.graphs.from_adjacency(weights), n_eigenpairs=n_eigenpairs, tail=tail
+        gq.graphs.from_adjacency(weights), n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail
     )
     likelihood = gq.likelihoods.GinzburgLandau(epsilon, noise_std)
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, LABELLED, LABELS)

@@ -7,12 +7,12 @@ import pytest
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.evidence.criteria import judge
+from graphuq.evidence.criteria import evaluate
 from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import GaussianWeights, SelfTuning, TanhWeights
 from graphuq.graphs.neighbors import all_distances, nearest_neighbors
-from graphuq.graphs.pairs import AllPairs, Pairs
-from graphuq.likelihoods import Gaussian, Logistic, Probit, Softmax
+from graphuq.graphs.pairs import AllNodePairs, NodePairs
+from graphuq.likelihoods import GaussianNoise, Logistic, Probit, Softmax
 from graphuq.priors import InverseLaplacian, Matern, RegularizedLaplacian
 
 RNG = np.random.default_rng(0)
@@ -21,8 +21,8 @@ LABELLED = np.r_[0:4, 40:44]
 LABELS = np.r_[np.ones(4), -np.ones(4)]
 DISTANCE = all_distances(X, "euclidean")
 NEAR = nearest_neighbors(X, 6, "euclidean")[:2]
-ALL = AllPairs(DISTANCE, np.sort(DISTANCE, axis=1)[:, 6])
-FEW = Pairs.of_neighbors(*NEAR)
+ALL = AllNodePairs(DISTANCE, np.sort(DISTANCE, axis=1)[:, 6])
+FEW = NodePairs.of_neighbors(*NEAR)
 SOLVED = RegularizedLaplacian(0.1, 30.0)
 CRITERIA = ["laplace", "expectation-propagation", "alignment"]
 
@@ -69,7 +69,7 @@ def test_gradients_where_the_prior_is_solved_for(criterion, laplacian):
     assert agree(near, values) < 1e-7
     scales = {"weights__scale": np.array([1.0, 2.0, 3.0])}
     weight = GaussianWeights((1.0, 2.0, 3.0))
-    for pairs in (Pairs.of_neighbors(*NEAR, X), AllPairs(DISTANCE, np.ones(80), X)):
+    for pairs in (NodePairs.of_neighbors(*NEAR, X), AllNodePairs(DISTANCE, np.ones(80), X)):
         assert agree(model(pairs, weight, SOLVED, Logistic(), criterion, laplacian), scales) < 1e-7
 
 
@@ -109,7 +109,7 @@ def test_several_classes_are_each_against_the_rest():
     assert together.value(values) == pytest.approx(sum(apart) / 2, abs=1e-9)
 
 
-@pytest.mark.parametrize("likelihood", [Logistic(1.3), Probit(0.4), Gaussian(0.3)], ids=repr)
+@pytest.mark.parametrize("likelihood", [Logistic(1.3), Probit(0.4), GaussianNoise(0.3)], ids=repr)
 def test_evidence_is_that_of_the_method(likelihood):
     """The same number as a fit by Laplace's method, or by expectation propagation, gives."""
     graph = gq.graphs.knn_graph(X, 6)
@@ -126,7 +126,7 @@ def test_evidence_is_that_of_the_method(likelihood):
 def test_evidence_of_one_label_is_a_half():
     """Whatever the covariance; and of two Gaussian values a density."""
     for criterion in CRITERIA[1:2]:
-        found = judge(np.array([[3.7]]), Logistic(2.0), np.ones(1), criterion)
+        found = evaluate(np.array([[3.7]]), Logistic(2.0), np.ones(1), criterion)
         assert found.value == pytest.approx(np.log(0.5), abs=1e-10)
         assert abs(found.by_covariance).max() < 1e-9
 
@@ -134,17 +134,17 @@ def test_evidence_of_one_label_is_a_half():
 def test_alignment_of_a_perfect_kernel():
     """`[[1, −1], [−1, 1]]` aligns better with labels 1, −1 than one of unequal deviations."""
     labels = np.array([1.0, -1.0, 1.0, -1.0])
-    perfect = judge(np.multiply.outer(labels, labels) + 5.0, Logistic(), labels, "alignment")
+    perfect = evaluate(np.multiply.outer(labels, labels) + 5.0, Logistic(), labels, "alignment")
     assert perfect.value == pytest.approx(1)
     uneven = np.array([1.0, -0.6, 1.0, -0.2])
-    assert judge(np.multiply.outer(uneven, uneven), Logistic(), labels, "alignment").value < 0.99
+    assert evaluate(np.multiply.outer(uneven, uneven), Logistic(), labels, "alignment").value < 0.99
 
 
 def test_what_has_no_evidence():
     with pytest.raises(InvalidInput, match="criterion: 'bic'"):
-        judge(np.eye(2), Logistic(), np.array([1.0, -1.0]), "bic")
+        evaluate(np.eye(2), Logistic(), np.array([1.0, -1.0]), "bic")
     with pytest.raises(IncompatibleParts, match="needs a gradient"):
-        judge(np.eye(2), gq.likelihoods.LevelSet(), np.array([1.0, -1.0]), "laplace")
+        evaluate(np.eye(2), gq.likelihoods.LevelSet(), np.array([1.0, -1.0]), "laplace")
     walk = model(ALL, TanhWeights(2.0, 1.5), SOLVED, Logistic(), "laplace", "random-walk")
     with pytest.raises(IncompatibleParts, match="random walk"):
         walk.value_and_gradient({"weights__cutoff": 1.5})

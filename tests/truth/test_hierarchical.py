@@ -197,7 +197,7 @@ def test_label_means_under_learnt_spectra(prior):
 def with_tail(n_classes):
     """A posterior whose spectrum has a tail; several classes have a prior each."""
     spectrum = gq.laplacian_spectrum(
-        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS, tail=True
+        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS, tail_eigenvalue=True
     )
     prior = gq.priors.Matern(tau=TAU, alpha=ALPHA)
     if n_classes == 2:
@@ -211,7 +211,7 @@ def simulated_with_tail(n, rng):
     values, q = eigenpairs()
     tau, alpha = (law.law.rvs(size=n, random_state=rng) for law in (TAU, ALPHA))
     spectrum = with_tail(2).spectrum
-    eigenvalues = np.append(values[1:], spectrum.tail)
+    eigenvalues = np.append(values[1:], spectrum.tail_eigenvalue)
     variances = (eigenvalues + tau[:, None] ** 2) ** -alpha[:, None]
     counts = np.append(np.ones(N_PAIRS - 1), N_NODES - N_PAIRS)
     std = np.sqrt(variances * N_NODES / (variances @ counts)[:, None])
@@ -277,7 +277,7 @@ def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
     """What a step leaves as the log likelihood, not computed anew, is that of where it ends."""
     with jax.enable_x64(True):
         target = with_dtype(with_tail(n_classes).target, jnp.float64)
-        kernel = MetropolisWithinGibbs(PCN(), repeats=3).suited_to(target)
+        kernel = MetropolisWithinGibbs(PCN(), repeats=3).bind(target)
         kernel = with_dtype(kernel, jnp.float64)
 
         def end(key):
@@ -358,7 +358,7 @@ def test_a_tail_of_many_labels_is_refused():
 
 def test_what_cannot_be_learnt_is_refused():
     spectrum = gq.laplacian_spectrum(
-        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS, tail=True
+        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS, tail_eigenvalue=True
     )
     prior = gq.priors.Matern(tau=TAU)
     learnt = posterior("probit")

@@ -17,7 +17,7 @@ NODES = [1, 5, 7, 12, 20, 23]  # two labelled ones among them
 
 def run(likelihood, *, tail, labelled=LABELLED, labels=LABELS, laplacian="symmetric", **options):
     graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
-    spectrum = gq.laplacian_spectrum(graph, laplacian, N_EIGENPAIRS, tail=tail)
+    spectrum = gq.laplacian_spectrum(graph, laplacian, N_EIGENPAIRS, tail_eigenvalue=tail)
     posterior = gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
     return gq.infer(
         posterior, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=10, seed=1, **options
@@ -55,7 +55,7 @@ def test_more_labels_than_modes_with_tail():
     """J = 6 > ℓ = 4 takes the structured square root."""
     labelled, labels = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]
     graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=4, tail=0.9)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=4, tail_eigenvalue=0.9)
     posterior = gq.Posterior(
         spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.4), labelled, labels
     )
@@ -107,7 +107,9 @@ def test_exact_hamiltonian(monkeypatch, likelihood, right, wrong, n_eigenpairs, 
     """Every field; with walls' scalar products at hand, and computed on the way."""
     monkeypatch.setattr("graphuq.inference.exact_hamiltonian.trajectories.GRAM_LABELS", gram_labels)
     graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail or False)
+    spectrum = gq.laplacian_spectrum(
+        graph, n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail or False
+    )
     prior = gq.priors.InverseLaplacian()
     posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
     method = gq.inference.ExactHamiltonian()

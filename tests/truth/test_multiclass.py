@@ -50,7 +50,7 @@ def eigenpairs():
 def posterior(likelihood, *, prior=None, labels=LABELS, n_eigenpairs=N_PAIRS, **options):
     graph = gq.graphs.from_adjacency(WEIGHTS)
     spectrum = gq.laplacian_spectrum(
-        graph, n_eigenpairs=n_eigenpairs, tail=options.pop("tail", False)
+        graph, n_eigenpairs=n_eigenpairs, tail_eigenvalue=options.pop("tail", False)
     )
     prior = prior or gq.priors.Matern(tau=TAU, alpha=ALPHA)
     return gq.Posterior(spectrum, prior, likelihood, LABELLED, labels, **options)
@@ -287,9 +287,9 @@ def test_laplace_is_the_mode():
         def value(white):
             return plain.log_density(jnp.asarray(white))
 
-        best = float(value(gaussian.seen_mean))
+        best = float(value(gaussian.white_mean))
         for direction in np.eye(target.dimension):
-            near = [float(value(gaussian.seen_mean + h * direction)) for h in (-1e-3, 1e-3)]
+            near = [float(value(gaussian.white_mean + h * direction)) for h in (-1e-3, 1e-3)]
             assert max(near) < best
             assert abs(near[1] - near[0]) < 1e-8
         factor = target.field.field.factor

@@ -199,17 +199,17 @@ def test_labels_drawn_in_turn_find_the_printed_ratio(monkeypatch):
 def prior_is_left(method, n_chains=2000, n_steps=40):
     posterior = series()
     target, rng = posterior.series, np.random.default_rng(5)
-    chains = gibbs.Moves(
+    chains = gibbs.GibbsUpdates(
         target, method.proposal, method.reach, method.form, method.interweave, method.jump
     )
-    whitened = hmc.WhitenedMoves(target, chains.rows, chains.noisy_nodes)
+    whitened = hmc.HMCUpdates(target, chains.rows, chains.noisy_nodes)
     tuning = whitened.start()._replace(scale=np.asarray(1.5), centre=rng.normal(size=N))
     _, _, p_k = quadrature()
     k = 1 + rng.choice(N, size=n_chains, p=p_k)
     c = SCALE.law.rvs(n_chains, random_state=rng)
     g = rng.normal(size=(N, n_chains)) / np.sqrt(c * target.precisions[:, None])
     g = np.where(np.arange(N)[:, None] < k, g, 0.0)
-    state = gibbs.State(g, k, c, chains.rows @ g)
+    state = gibbs.SeriesState(g, k, c, chains.rows @ g)
     for _ in range(n_steps):
         field = state.field[chains.noisy_nodes]
         chains.labels = np.where(rng.uniform(size=field.shape) < ndtr(field), 1.0, -1.0)

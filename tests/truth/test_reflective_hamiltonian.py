@@ -34,13 +34,13 @@ def truth(posterior):
     """Label means of a million draws about the cone, weighed; and their error at most."""
     rng, field = np.random.default_rng(0), posterior.field
     fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
-    root = 2 * np.linalg.cholesky(fitted.seen_covariance)
+    root = 2 * np.linalg.cholesky(fitted.white_covariance)
     coefficients = field.coefficient_map.T @ posterior.spectrum.eigenvectors.T
     right, wrong = map(np.asarray, posterior.likelihood.log_levels(posterior.labels))
     total, sums = np.zeros(2), np.zeros(len(NODES))
     for _ in range(60):
         z = rng.normal(size=(20_000, MODES))
-        x = fitted.seen_mean + z @ root.T
+        x = fitted.white_mean + z @ root.T
         agree = (x @ field.factor.T >= 0) == (posterior.labels > 0)
         value = np.where(agree, right, wrong).sum(axis=1)
         value += norm.logpdf(x).sum(axis=1) - norm.logpdf(z).sum(axis=1)
@@ -107,7 +107,7 @@ def test_chains_start_where_labels_fit():
     """Nearer to the mean than draws of the Gaussian, of which most break a label."""
     posterior = build(gq.likelihoods.NoiseFree())
     fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
-    referred, _ = refer(posterior.target, fitted.seen_mean, fitted.seen_covariance)
+    referred, _ = refer(posterior.target, fitted.white_mean, fitted.white_covariance)
     keys = jax.random.split(jax.random.key(0), 100)
     with jax.enable_x64(True):
         starts = jax.vmap(referred.start)(keys)

@@ -24,7 +24,7 @@ FLAT = {"flattest": 0.3, "n_replicas": 4}
 
 def build(likelihood, tail=False, n_eigenpairs=7):
     graph = gq.graphs.from_adjacency(WEIGHTS)
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail)
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, LABELLED, LABELS)
 
 
@@ -92,7 +92,7 @@ def test_chains_that_stick_are_freed():
         eigenvalues=np.array([0.0, 1.0, 1.0]),
         eigenvectors=np.stack([np.ones(33), np.cos(angles), np.sin(angles)], axis=1),
         residuals=np.zeros(3),
-        tail=None,
+        tail_eigenvalue=None,
         components=np.zeros(33, dtype=np.int64),
         degrees=np.ones(33),
         node_scale=np.ones(33),

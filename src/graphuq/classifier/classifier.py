@@ -40,6 +40,7 @@ from graphuq.results.summaries import NodeSummaries
 from graphuq.results.uncertainty import class_probabilities
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
+from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import reporting
 
 LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
@@ -72,7 +73,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
     n_eigenpairs : int or "auto", optional
         ℓ; by default 150, or N if that is less; `RegularizedLaplacian` is exact by default, solved
         for instead of expanded. "auto": as many of 150 as the evidence likes.
-    tail : bool, float or "mean", default False
+    tail_eigenvalue : bool, float or "mean", default False
         What stands for the other eigenvalues; see `graphuq.laplacian_spectrum`.
     prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
         "auto": `Matern`, its τ and α, and whether the constant takes part, chosen by
@@ -82,7 +83,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         "auto": `Probit`, for several classes `Softmax`, its γ chosen by
         `graphuq.maximize_evidence`; by another name ("atomic-noise", "noise-free",
         "ginzburg-landau"), with the defaults of its class. Its number of classes is that of ``y``.
-    most_classes : int, optional
+    max_classes : int, optional
         Classes that there may be, those without a label included; how many there are is learnt,
         and `novelty_` says where they might be.
     inference : str, Sampler or Approximation, default "auto"
@@ -108,13 +109,13 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         which the threshold is moved, for labels and for probabilities; see
         `graphuq.results.class_proportions`. "labels": as among the given labels. By default none
         is imposed.
-    outside : {"mean", "nearest", "combination"}, default "mean"
+    out_of_sample : {"mean", "nearest", "combination"}, default "mean"
         How rows outside the graph are predicted: by the weighted mean of their neighbours, by the
         nearest node alone, or by a combination of nodes (`docs/zhu.md` compares them).
     random_state : int, Generator, RandomState or None, default 0
     progress : bool or callable, default False
         See `graphuq.infer`.
-    preview : callable, optional
+    on_first_result : callable, optional
         Called with the first, approximate `Result` before sampling starts; see `graphuq.infer`.
     checkpoint : path, optional
         See `graphuq.infer`.
@@ -127,7 +128,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
     label_distributions_ : numpy.ndarray, shape (N, K)
         Their probabilities, given that the class is one of these.
     novelty_ : numpy.ndarray, shape (N,)
-        Probability that it is one of which there is no label; 0 without ``most_classes``.
+        Probability that it is one of which there is no label; 0 without ``max_classes``.
     result_ : Result
         The whole posterior, with its diagnostics.
     graph_ : Graph
@@ -148,6 +149,12 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
     (1, 2)
     """
 
+    @renamed_arguments(
+        most_classes="max_classes",
+        outside="out_of_sample",
+        preview="on_first_result",
+        tail="tail_eigenvalue",
+    )
     def __init__(
         self,  # scikit-learn wants any value accepted here, and judged by fit
         graph: Any = "knn",
@@ -159,10 +166,10 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         radius: Any = None,
         laplacian: Any = "symmetric",
         n_eigenpairs: Any = None,
-        tail: Any = False,
+        tail_eigenvalue: Any = False,
         prior: Any = "auto",
         likelihood: Any = "auto",
-        most_classes: Any = None,
+        max_classes: Any = None,
         inference: Any = "auto",
         n_samples: Any = 4000,
         n_chains: Any = None,
@@ -172,10 +179,10 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         precision: Any = "float32",
         missing_label: Any = -1,
         class_proportions: Any = None,
-        outside: Any = "mean",
+        out_of_sample: Any = "mean",
         random_state: Any = 0,
         progress: Any = False,
-        preview: Any = None,
+        on_first_result: Any = None,
         checkpoint: Any = None,
     ) -> None:
         self.graph = graph
@@ -186,10 +193,10 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         self.radius = radius
         self.laplacian = laplacian
         self.n_eigenpairs = n_eigenpairs
-        self.tail = tail
+        self.tail_eigenvalue = tail_eigenvalue
         self.prior = prior
         self.likelihood = likelihood
-        self.most_classes = most_classes
+        self.max_classes = max_classes
         self.inference = inference
         self.n_samples = n_samples
         self.n_chains = n_chains
@@ -199,10 +206,10 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         self.precision = precision
         self.missing_label = missing_label
         self.class_proportions = class_proportions
-        self.outside = outside
+        self.out_of_sample = out_of_sample
         self.random_state = random_state
         self.progress = progress
-        self.preview = preview
+        self.on_first_result = on_first_result
         self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any) -> "GraphClassifier":
@@ -226,7 +233,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         InvalidInput
             If features, weights, labels or options cannot be used.
         """
-        check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.outside)
+        check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
         precomputed = self.graph == "precomputed"
         prior = prior_of(self.prior)
         likelihood_of(self.likelihood)  # an unknown word is an error before any work
@@ -244,7 +251,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         check_classification_targets(values[given])
         self.classes_, codes = np.unique(values[given], return_inverse=True)
         check_classes(self.classes_, self.missing_label)
-        shares = shares_of(self.class_proportions, self.classes_, codes, self.most_classes)
+        shares = shares_of(self.class_proportions, self.classes_, codes, self.max_classes)
         likelihood = likelihood_of(self.likelihood, len(self.classes_))
 
         with reporting(self.progress) as report:
@@ -259,10 +266,10 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
                 report,
             )
             spectrum = basis_of(
-                self.graph_, self.laplacian, self.n_eigenpairs, self.tail, prior, report
+                self.graph_, self.laplacian, self.n_eigenpairs, self.tail_eigenvalue, prior, report
             )
         labelled = np.flatnonzero(given)
-        labels = codes if likelihood.several else 2 * codes - 1
+        labels = codes if likelihood.is_multiclass else 2 * codes - 1
         posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
         auto = chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs)
         if auto and not posterior.learnt:
@@ -275,9 +282,9 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
                     NotConvergedWarning,
                     stacklevel=2,
                 )
-        if self.most_classes is not None:
-            likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.most_classes)
-            labels = codes if likelihood.several else posterior.labels
+        if self.max_classes is not None:
+            likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.max_classes)
+            labels = codes if likelihood.is_multiclass else posterior.labels
             posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
         self._feature_space = self.graph_.feature_space
         self._explore(posterior, method, shares, self.checkpoint)
@@ -302,7 +309,8 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         """Probability of each class for each row, in the graph or not.
 
         A row that is in the graph has its own posterior; another has that of the weighted mean
-        of its neighbours (or what ``outside`` says); one without neighbours has the prior's 1/K.
+        of its neighbours (or what ``out_of_sample`` says); one without neighbours has the
+        prior's 1/K.
 
         Parameters
         ----------
@@ -312,12 +320,12 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         Returns
         -------
         numpy.ndarray, shape (M, K)
-            Columns in the order of ``classes_``; given that the class is one of these.
+            CovarianceColumns in the order of ``classes_``; given that the class is one of these.
         """
         return self._known_and_novel(self.predict_summaries(X))[0]
 
     def predict_novelty(self, X: Any) -> Float[np.ndarray, " M"]:
-        """Probability that a row is of a class without any label; see ``most_classes``."""
+        """Probability that a row is of a class without any label; see ``max_classes``."""
         return self._known_and_novel(self.predict_summaries(X))[1]
 
     def predict_summaries(self, X: Any) -> NodeSummaries:
@@ -377,7 +385,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
             seed=seed_of(self.random_state),
             precision=self.precision,
             stop=Converged(label_mcse=LABEL_MCSE) if self.until_converged else None,
-            preview=self.preview,
+            on_first_result=self.on_first_result,
             progress=self.progress,
             checkpoint=checkpoint,
         )
@@ -434,8 +442,8 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
                 "give similarities >= 0",
             )
         else:
-            weights, known = space.connect(X, self.outside), space.find(X)
-            if self.outside != "mean":
+            weights, known = space.connect(X, self.out_of_sample), space.find(X)
+            if self.out_of_sample != "mean":
                 return *spectrum.combine(weights), known
         return spectrum.extend(weights), spectrum.extend_scale(weights), known
 

@@ -15,8 +15,9 @@ from graphuq.graphs.knn import grown_graph
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
 from graphuq.results.result import Result
-from graphuq.spectrum import Columns, Laplacian, Spectrum, laplacian_spectrum
+from graphuq.spectrum import CovarianceColumns, Laplacian, Spectrum, laplacian_spectrum
 from graphuq.spectrum.solve import DENSE_BELOW
+from graphuq.utils.deprecation import warn_renamed
 from graphuq.utils.progress import reporting
 
 Own = TypeVar("Own", bound="Incremental")
@@ -29,7 +30,7 @@ class Incremental:
     graph_: Graph
     result_: Result
     class_proportions: Any
-    most_classes: Any
+    max_classes: Any
     missing_label: Any
     progress: Any
     _feature_space: FeatureSpace | None
@@ -75,7 +76,7 @@ class Incremental:
         X: Any,
         y: Any = None,
         *,
-        eigenpairs: str = "anew",
+        eigenpairs: str = "recompute",
         inference: Any = "expectation-propagation",
     ) -> Own:
         """Take in further rows, which become nodes of the graph, and their labels.
@@ -88,8 +89,8 @@ class Incremental:
         X : array_like or sparse matrix, shape (M, d)
         y : array_like, shape (M,), optional
             Class of each row, among ``classes_``, or ``missing_label``, NaN, None or "".
-        eigenpairs : {"anew", "extended"}, default "anew"
-            "anew": those of the graph as it is now. "extended": at once, each new row has the
+        eigenpairs : {"recompute", "extend"}, default "recompute"
+            "recompute": those of the graph as it is now. "extend": at once, each new row has the
             weighted mean of its neighbours, as `predict` has it; rows without labels then change
             nothing of what is known of others. `docs/scale.md` has the seconds.
         inference : str, Sampler or Approximation, default "expectation-propagation"
@@ -106,11 +107,15 @@ class Incremental:
             If features do not fit or a class is unknown; if the graph is not of nearest neighbours
             of features; if the classifier was read from a file, and so has no graph.
         IncompatibleParts
-            If ``eigenpairs="extended"`` and the prior was solved for.
+            If ``eigenpairs="extend"`` and the prior was solved for.
         """
         check_is_fitted(self)
         method = method_of(inference)
-        choices = ("anew", "extended")
+        renamed = {"anew": "recompute", "extended": "extend"}
+        if eigenpairs in renamed:
+            warn_renamed(f"eigenpairs={eigenpairs!r}", f"eigenpairs={renamed[eigenpairs]!r}")
+            eigenpairs = renamed[eigenpairs]
+        choices = ("recompute", "extend")
         require(
             eigenpairs in choices,
             "eigenpairs",
@@ -131,12 +136,12 @@ class Incremental:
             )
             rows, codes = np.flatnonzero(given), codes_among(values[given], self.classes_)
         graph = grown_graph(self.graph_, X)
-        if eigenpairs == "extended":
+        if eigenpairs == "extend":
             assert self._feature_space is not None  # or the graph had not grown
             basis = posterior.spectrum.extended(self._feature_space.connect(X))
         else:
             with reporting(self.progress) as report:
-                basis = _anew(graph, posterior.spectrum, report)
+                basis = _recomputed(graph, posterior.spectrum, report)
         posterior = dataclasses.replace(posterior, spectrum=basis)
         self._take_in(posterior, n_old + rows, codes, method)
         self.graph_, self._feature_space = graph, graph.feature_space
@@ -144,21 +149,23 @@ class Incremental:
 
     def _take_in(self, posterior: Posterior, rows: Any, codes: np.ndarray, method: Any) -> None:
         """Explore the posterior with more labels; class proportions hold again."""
-        several = posterior.likelihood.several
+        several = posterior.likelihood.is_multiclass
         posterior = posterior.relabelled(rows, codes if several else 2 * codes - 1)
         given = posterior.labels if several else posterior.labels > 0
         shares = shares_of(
-            self.class_proportions, self.classes_, given.astype(np.int64), self.most_classes
+            self.class_proportions, self.classes_, given.astype(np.int64), self.max_classes
         )
         self._explore(posterior, method, shares)
 
 
-def _anew(graph: Graph, known: Spectrum, progress: Any) -> Spectrum | Laplacian:
+def _recomputed(graph: Graph, known: Spectrum, progress: Any) -> Spectrum | Laplacian:
     """Of a graph that grew, what a posterior had of it before: as many eigenpairs, or all."""
     kind = known.settings["laplacian"]
-    if isinstance(known, Columns):
+    if isinstance(known, CovarianceColumns):
         return Laplacian(graph, kind)
     n_pairs = known.n_eigenpairs
     if n_pairs == known.n_nodes and graph.n_nodes < DENSE_BELOW:
         n_pairs = graph.n_nodes
-    return laplacian_spectrum(graph, kind, n_pairs, tail=known.settings["tail"], progress=progress)
+    return laplacian_spectrum(
+        graph, kind, n_pairs, tail_eigenvalue=known.settings["tail_eigenvalue"], progress=progress
+    )

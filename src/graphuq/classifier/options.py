@@ -38,6 +38,7 @@ from graphuq.inference import (
 )
 from graphuq.likelihoods import (
     AtomicNoise,
+    GaussianNoise,
     GinzburgLandau,
     LevelSet,
     Likelihood,
@@ -46,14 +47,13 @@ from graphuq.likelihoods import (
     Probit,
     Softmax,
 )
-from graphuq.likelihoods import Gaussian as GaussianNoise
 from graphuq.priors import InverseLaplacian, Matern, Prior, RegularizedLaplacian
 from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 from graphuq.utils.progress import Progress
 
 GRAPHS = ("knn", "complete", "epsilon", "precomputed")
-USUAL_NEIGHBORS = {"knn": 15, "complete": 10}
-USUAL_SHARPNESS = {"knn": 4.0, "complete": 0.5}
+DEFAULT_NEIGHBORS = {"knn": 15, "complete": 10}
+DEFAULT_SHARPNESS = {"knn": 4.0, "complete": 0.5}
 LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {
     "auto": Probit,
     "probit": Probit,
@@ -92,17 +92,17 @@ def prior_of(prior: Any) -> Prior:
     return _resolve(prior, PRIORS, Prior, "prior")
 
 
-def likelihood_of(likelihood: Any, n_classes: int = 2, most_classes: int | None = None) -> Any:
+def likelihood_of(likelihood: Any, n_classes: int = 2, max_classes: int | None = None) -> Any:
     """The likelihood of a name, or the likelihood itself, for so many classes.
 
-    For several, "auto" is `Softmax`. Up to ``most_classes``, how many there are is learnt.
+    For several, "auto" is `Softmax`. Up to ``max_classes``, how many there are is learnt.
     """
     if n_classes > 2 and is_word(likelihood, "auto"):
         likelihood = "softmax"
     found = _resolve(likelihood, LIKELIHOODS, Likelihood, "likelihood")
     count: Any = n_classes
-    if most_classes is not None and most_classes > n_classes:
-        count = DiscreteUniform(n_classes, most_classes)
+    if max_classes is not None and max_classes > n_classes:
+        count = DiscreteUniform(n_classes, max_classes)
     if not hasattr(found, "n_classes"):
         require(
             count == 2,
@@ -124,19 +124,21 @@ def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[s
     names = {
         "tau": prior,
         "alpha": prior,
-        "constant": prior,
+        "include_constant": prior,
         "noise_std": likelihood,
         "truncation": n_eigenpairs,
     }
     return [name for name, word in names.items() if is_word(word, "auto")]
 
 
-def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any, outside: Any = "mean") -> None:
+def check_words(
+    graph: Any, n_neighbors: Any, n_eigenpairs: Any, out_of_sample: Any = "mean"
+) -> None:
     """Refuse words that mean nothing."""
     require(
-        isinstance(outside, str) and outside in RULES,
-        "outside",
-        f"{outside!r} is unknown",
+        isinstance(out_of_sample, str) and out_of_sample in RULES,
+        "out_of_sample",
+        f"{out_of_sample!r} is unknown",
         f"use one of {', '.join(RULES)}",
     )
     require(
@@ -157,14 +159,14 @@ def check_words(graph: Any, n_neighbors: Any, n_eigenpairs: Any, outside: Any = 
 def weights_of(graph: str, weights: Any, scale: Any, metric: str | None) -> Any:
     """The weight function of a name; of "auto" that of the graph."""
     if is_word(weights, "auto"):
-        weights = "unweighted" if graph == "epsilon" else SelfTuning(USUAL_SHARPNESS[graph])
+        weights = "unweighted" if graph == "epsilon" else SelfTuning(DEFAULT_SHARPNESS[graph])
     return weight_function(weights, scale, metric)
 
 
 def neighbors_of(graph: str, n_neighbors: Any, n_nodes: int) -> int:
     """The number of neighbours; of "auto" the usual one."""
     if is_word(n_neighbors, "auto"):
-        return min(USUAL_NEIGHBORS[graph], n_nodes - 1)
+        return min(DEFAULT_NEIGHBORS[graph], n_nodes - 1)
     return int(n_neighbors)
 
 
@@ -196,16 +198,23 @@ def basis_of(
     graph: Graph,
     laplacian: str,
     n_eigenpairs: Any,
-    tail: Any,
+    tail_eigenvalue: Any,
     prior: Prior,
     progress: Progress | None = None,
 ) -> Spectrum | Laplacian:
     """Eigenpairs; of `RegularizedLaplacian`, unless their number is given, the Laplacian itself."""
     if isinstance(prior, RegularizedLaplacian) and n_eigenpairs is None and not prior.learnt:
-        require(tail is False, "tail", f"{tail!r} beside {prior}", "it is exact: leave tail out")
+        require(
+            tail_eigenvalue is False,
+            "tail_eigenvalue",
+            f"{tail_eigenvalue!r} beside {prior}",
+            "it is exact: leave tail out",
+        )
         return Laplacian(graph, laplacian)
     n_pairs = None if isinstance(n_eigenpairs, str) else n_eigenpairs
-    return laplacian_spectrum(graph, laplacian, n_pairs, tail=tail, progress=progress)
+    return laplacian_spectrum(
+        graph, laplacian, n_pairs, tail_eigenvalue=tail_eigenvalue, progress=progress
+    )
 
 
 def seed_of(random_state: Any) -> int | np.random.Generator:

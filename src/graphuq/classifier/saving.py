@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from graphuq.errors import StorageError
-from graphuq.results.class_proportions import Tuning
+from graphuq.results.class_proportions import ClassThreshold
 from graphuq.results.loading import result_from_tree
 from graphuq.results.storage import read_tree, space_from, space_to_arrays, write_tree
 
@@ -32,7 +32,7 @@ def save_classifier(
         "n_features": classifier.n_features_in_,
         "graph": classifier.graph,
         "metric": json.dumps(classifier.metric),
-        "outside": classifier.outside,
+        "out_of_sample": classifier.out_of_sample,
         "tuning": json.dumps(None if tuning is None else [part.tolist() for part in tuning]),
     }
     arrays, of_space = space_to_arrays(classifier._feature_space)
@@ -55,12 +55,12 @@ def load_classifier(kind: Any, path: str | Path) -> Any:
     classifier = kind(
         graph=stored.attrs["graph"],
         metric=json.loads(stored.attrs.get("metric", "null")),
-        outside=stored.attrs.get("outside", "mean"),
+        out_of_sample=stored.attrs.get("out_of_sample", "mean"),
     )
     classifier.result_ = result_from_tree(tree, path)
     classifier.classes_ = np.array(json.loads(stored.attrs["classes"]))
     classifier.n_features_in_ = int(stored.attrs["n_features"])
     classifier._feature_space = space_from(stored)
     tuning = json.loads(stored.attrs.get("tuning", "null"))
-    classifier._tuning = None if tuning is None else Tuning(*map(np.array, tuning))
+    classifier._tuning = None if tuning is None else ClassThreshold(*map(np.array, tuning))
     return classifier

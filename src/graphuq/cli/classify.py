@@ -68,7 +68,7 @@ def classify(
             "ginzburg-landau, or as in Python."
         ),
     ] = "auto",
-    most_classes: Annotated[
+    max_classes: Annotated[
         int | None, typer.Option(help="Classes there may be, those without a label included.")
     ] = None,
     noise_std: Annotated[
@@ -95,7 +95,7 @@ def classify(
     proportions: Annotated[
         str | None, typer.Option(help="Of the classes: labels, or as in yes=0.4,no=0.6.")
     ] = None,
-    outside: Annotated[
+    out_of_sample: Annotated[
         str, typer.Option(help="Rows outside the graph: mean, nearest or combination.")
     ] = "mean",
     n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,
@@ -133,11 +133,11 @@ def classify(
         "scale": scale,
         "metric": metric,
         "radius": radius,
-        "outside": outside,
+        "out_of_sample": out_of_sample,
         "laplacian": laplacian,
         "tail": parse_tail(tail),
         "prior": prior,
-        "most_classes": most_classes,
+        "max_classes": max_classes,
         "inference": inference,
         "n_samples": n_samples,
         "n_chains": n_chains,

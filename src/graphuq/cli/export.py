@@ -9,7 +9,7 @@ from graphuq import datasets as library
 from graphuq.datasets import Dataset, mnist, newsgroups, voting
 from graphuq.datasets.base import find_local
 from graphuq.errors import InvalidInput, require
-from graphuq.utils.files import written_whole
+from graphuq.utils.files import atomic_write
 
 
 def where(name: str, folder: Path | None) -> str:
@@ -72,5 +72,5 @@ def write(data: Dataset, labels: list[str], csv: Path, seed: int) -> None:
     frame.insert(0, "label", given)
     frame.insert(0, "class", truth)
     frame.insert(0, "id", np.arange(len(truth)))
-    with written_whole(csv) as temporary:
+    with atomic_write(csv) as temporary:
         frame.to_csv(temporary, index=False, float_format="%.8g")

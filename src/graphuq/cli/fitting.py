@@ -17,8 +17,8 @@ from graphuq.cli.tables import Table, write_csv
 from graphuq.errors import require
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.results.result import Result
-from graphuq.results.uncertainty import certainty_order, margin, with_unseen
-from graphuq.utils.files import all_or_none
+from graphuq.results.uncertainty import margin, rank_by_uncertainty, with_unseen
+from graphuq.utils.files import atomic_folder
 
 CHECKPOINT = ".checkpoint.npz"
 
@@ -57,7 +57,7 @@ def fit_and_write(
     truth = None
     if table.truth is not None:
         truth = codes_of_names(table.truth, names)
-        if len(names) == 2 and options.get("most_classes") is None:
+        if len(names) == 2 and options.get("max_classes") is None:
             truth = 2 * truth - 1
     classifier = GraphClassifier(**options, missing_label=None, class_proportions=shares)
     tried = None
@@ -67,7 +67,7 @@ def fit_and_write(
         )
     classifier.set_params(
         progress=not quiet,
-        preview=None if quiet else lambda result: print_preview(result, names, truth),
+        on_first_result=None if quiet else lambda result: print_preview(result, names, truth),
         checkpoint=checkpoint,
     ).fit(features, codes)
     classifier.classes_ = np.array(names)
@@ -77,7 +77,7 @@ def fit_and_write(
     images = None
     if image_shape is not None:
         images = table.features.reshape(-1, *image_shape)
-    with all_or_none(output) as folder:
+    with atomic_folder(output) as folder:
         label_mean = result.label_mean
         if shares is not None:
             distribution = classifier.label_distributions_
@@ -121,7 +121,7 @@ def prediction_table(
 ) -> pd.DataFrame:
     """The table of ``predictions.csv``; rank 1 is the least certain node."""
     rank = np.empty(len(ids), dtype=int)
-    rank[certainty_order(label_mean)] = np.arange(1, len(ids) + 1)
+    rank[rank_by_uncertainty(label_mean)] = np.arange(1, len(ids) + 1)
     if label_mean.ndim == 1:
         assert interval is not None
         columns = {

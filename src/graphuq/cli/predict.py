@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from graphuq.errors import require
-from graphuq.utils.files import check_writable, written_whole
+from graphuq.utils.files import atomic_write, check_writable
 
 
 def predict(
@@ -44,6 +44,6 @@ def predict(
     names = [str(name) for name in classifier.classes_]
     interval = classifier.predict_interval(features, 0.95) if mean.ndim == 1 else None
     predictions = prediction_table(table.ids, names, mean, interval)
-    with written_whole(output) as temporary:
+    with atomic_write(output) as temporary:
         write_csv(predictions, temporary)
     print(f"{len(mean)} rows → {output}")

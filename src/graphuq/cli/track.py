@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphuq.utils.files import all_or_none, check_writable
+from graphuq.utils.files import atomic_folder, check_writable
 
 CHECKPOINT = ".track.npz"
 
@@ -76,7 +76,7 @@ def track(
             }
         )
     table = pd.DataFrame(rows)
-    with all_or_none(output) as writing:
+    with atomic_folder(output) as writing:
         for t, name in enumerate(frames.names):
             for kind, values in (
                 ("probability", probability[t]),

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import Graph, grid_graph
-from graphuq.utils.files import written_whole
+from graphuq.utils.files import atomic_write
 
 HALF = 0.5  # brightness from which on a pixel is of the object
 
@@ -188,7 +188,7 @@ def write_picture(path: Path, values: np.ndarray) -> None:
     """Write a PNG of bytes, grey, or grey and opacity."""
     from PIL import Image  # comes with matplotlib
 
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         Image.fromarray(values).save(temporary, format="png")
 
 

@@ -18,13 +18,13 @@ from jaxtyping import Float
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.expectation_propagation import (
     field_slopes,
+    iterate_sites,
     likelihood_slopes,
     log_evidence,
-    settle,
 )
 from graphuq.likelihoods import LevelSet, Likelihood, NoiseFree, Probit
 from graphuq.posterior.field import Conditioned
-from graphuq.utils.arrays import Array, one_core, with_dtype
+from graphuq.utils.arrays import Array, single_threaded_blas, with_dtype
 
 CRITERIA = ("laplace", "expectation-propagation", "alignment")
 MAX_SWEEPS, DAMPINGS = 300, (1.0, 0.2)
@@ -32,7 +32,7 @@ TOLERANCE = 1e-9  # of sites, and of Newton's method: gradients are good to abou
 MAX_NEWTON, HALVINGS = 100, 30
 
 
-class Judgement(NamedTuple):
+class CriterionValue(NamedTuple):
     """Value of a criterion, and its gradient.
 
     Attributes
@@ -51,12 +51,12 @@ class Judgement(NamedTuple):
     by_likelihood: dict[str, float]
 
 
-def judge(
+def evaluate(
     covariance: Float[np.ndarray, "J J"],
     likelihood: Likelihood,
     labels: Float[np.ndarray, " J"],
     criterion: str,
-) -> Judgement:
+) -> CriterionValue:
     """Judge the prior covariance G of the field at the labelled nodes.
 
     Parameters
@@ -84,13 +84,13 @@ def judge(
         f"{criterion!r} is unknown",
         f"use one of {', '.join(CRITERIA)}",
     )
-    if criterion == "laplace" and not likelihood.smooth:
+    if criterion == "laplace" and not likelihood.has_gradient:
         raise IncompatibleParts(
             f"Laplace's method needs a gradient and {likelihood} has none; use "
             "criterion='expectation-propagation'"
         )
-    labellings = against_the_rest(labels, likelihood.several)
-    two = of_two_classes(likelihood)
+    labellings = one_vs_rest(labels, likelihood.is_multiclass)
+    two = binary_likelihood(likelihood)
     share = 1.0 if len(labellings) == 1 else 0.5
     names = [f for f in getattr(two, "__dataclass_fields__", {}) if _is_number(getattr(two, f))]
     total, by_covariance = 0.0, np.zeros_like(covariance)
@@ -101,7 +101,7 @@ def judge(
         by_covariance += share * (by_g + by_g.T) / 2
         for name in names:
             by_likelihood[name] += share * by_two[name]
-    return Judgement(total, by_covariance, by_likelihood)
+    return CriterionValue(total, by_covariance, by_likelihood)
 
 
 def _judged(criterion: str, covariance: Any, likelihood: Any, labels: Any) -> tuple[float, Any]:
@@ -131,25 +131,23 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float | np.floating)
 
 
-def against_the_rest(
-    labels: Float[np.ndarray, " J"], several: bool
-) -> list[Float[np.ndarray, " J"]]:
+def one_vs_rest(labels: Float[np.ndarray, " J"], several: bool) -> list[Float[np.ndarray, " J"]]:
     """Labels ±1 of each class that has some, against all others; or those of the two there are."""
     if not several:
         return [labels]
     return [np.where(labels == k, 1.0, -1.0) for k in np.unique(labels)]
 
 
-def of_two_classes(likelihood: Any) -> Any:
+def binary_likelihood(likelihood: Any) -> Any:
     """What the likelihood says of a class against the rest."""
-    if not likelihood.several:
+    if not likelihood.is_multiclass:
         return likelihood
     if isinstance(likelihood, LevelSet):  # a label costs 2/γ² of two classes, 1/γ² of several
         return LevelSet(likelihood.noise_std * math.sqrt(2.0))
-    return NoiseFree() if likelihood.step else Probit(likelihood.noise_std)
+    return NoiseFree() if likelihood.is_step else Probit(likelihood.noise_std)
 
 
-class Observed(NamedTuple):
+class ObservedPrior(NamedTuple):
     """All that expectation propagation asks of a target; nothing of it is sampled."""
 
     field: Any
@@ -193,8 +191,8 @@ def _without_coordinates(
     return Conditioned(
         mean=mean,
         variance=variance,
-        seen_mean=np.zeros(0),
-        seen_covariance=np.zeros((0, 0)),
+        white_mean=np.zeros(0),
+        white_covariance=np.zeros((0, 0)),
         log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
     )
 
@@ -203,10 +201,10 @@ def _propagated(
     covariance: Float[np.ndarray, "J J"], likelihood: Likelihood, labels: Any
 ) -> tuple[float, Any]:
     """Expectation propagation's evidence and its gradients; NaN where it does not settle."""
-    target = Observed(GivenField(covariance), likelihood, labels)
+    target = ObservedPrior(GivenField(covariance), likelihood, labels)
     for damping in DAMPINGS:
-        with one_core():
-            found = settle(target, damping, MAX_SWEEPS, TOLERANCE)
+        with single_threaded_blas():
+            found = iterate_sites(target, damping, MAX_SWEEPS, TOLERANCE)
         if found.change <= 1e3 * TOLERANCE:
             slopes = field_slopes(target, found), likelihood_slopes(target, found)
             return log_evidence(target, found), slopes

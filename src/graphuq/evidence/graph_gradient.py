@@ -21,9 +21,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from graphuq.errors import IncompatibleParts
-from graphuq.evidence.criteria import Judgement, judge
+from graphuq.evidence.criteria import CriterionValue, evaluate
 from graphuq.graphs import Graph
-from graphuq.graphs.pairs import AllPairs, Pairs
+from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, RegularizedLaplacian
 from graphuq.spectrum import Laplacian, Precision, Spectrum, laplacian_spectrum
@@ -31,7 +31,7 @@ from graphuq.spectrum import Laplacian, Precision, Spectrum, laplacian_spectrum
 LOG_STEP = 1e-5  # of central differences of spectral deviations, whose formulas are smooth
 CLOSE = 1e-9  # eigenvalues whose difference is no divisor
 DENSE_SHARE = 0.1  # of all pairs that are edges, from which on a factorisation is faster
-MOST_EIGENVECTORS = 5_000  # nodes of a graph of which all are found
+MAX_EIGENVECTORS = 5_000  # nodes of a graph of which all are found
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -40,27 +40,27 @@ class GraphEvidence:
 
     Attributes
     ----------
-    pairs : Pairs or AllPairs
+    pairs : NodePairs or AllNodePairs
         The graph before it has weights.
     weight : WeightFunction
     laplacian : {"symmetric", "unnormalized", "random-walk"}
     n_eigenpairs : int or None
         ℓ of a series; None: as many as are usual, and `RegularizedLaplacian` is solved for.
-    tail : bool, float or "mean"
+    tail_eigenvalue : bool, float or "mean"
     prior : Prior
     likelihood : Likelihood
     labelled, labels : numpy.ndarray, shape (J,)
     criterion : str
-        See `graphuq.evidence.criteria.judge`.
+        See `graphuq.evidence.criteria.evaluate`.
     tolerance : float, default 1e-10
         Of conjugate gradients; see `Precision`.
     """
 
-    pairs: Pairs | AllPairs
+    pairs: NodePairs | AllNodePairs
     weight: Any
     laplacian: str
     n_eigenpairs: int | None
-    tail: Any
+    tail_eigenvalue: Any
     prior: Prior
     likelihood: Likelihood
     labelled: Int[np.ndarray, " J"]
@@ -107,12 +107,12 @@ class GraphEvidence:
                 gradient[name] = basis.by_prior(judged.by_covariance, own_name)
         return judged.value, gradient
 
-    def _at(self, values: dict[str, Any]) -> tuple[Judgement, Any]:
+    def _at(self, values: dict[str, Any]) -> tuple[CriterionValue, Any]:
         prior, likelihood = (
             with_values(getattr(self, part), _own(values, part)) for part in ("prior", "likelihood")
         )
         basis = self._basis(_own(values, "weights"), prior)
-        return judge(basis.covariance, likelihood, self.labels, self.criterion), basis
+        return evaluate(basis.covariance, likelihood, self.labels, self.criterion), basis
 
     def _basis(self, of_weights: dict[str, Any], prior: Any) -> Any:
         """The covariance at the labels; what is costly is kept until something in it changes."""
@@ -142,7 +142,7 @@ class GraphEvidence:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _SolvedBasis:
-    """Columns C of ``(L + c I)⁻¹`` at the labelled nodes."""
+    """CovarianceColumns C of ``(L + c I)⁻¹`` at the labelled nodes."""
 
     model: GraphEvidence
     prior: RegularizedLaplacian
@@ -201,13 +201,15 @@ class _SeriesBasis:
 
     @staticmethod
     def of(model: GraphEvidence, graph: Graph, prior: Prior, before: Any) -> "_SeriesBasis":
-        spectrum = laplacian_spectrum(graph, model.laplacian, model.n_eigenpairs, tail=model.tail)
+        spectrum = laplacian_spectrum(
+            graph, model.laplacian, model.n_eigenpairs, tail_eigenvalue=model.tail_eigenvalue
+        )
         laplacian = Laplacian(graph, model.laplacian)
-        return _SeriesBasis(model, prior.suited_to(spectrum), spectrum, laplacian)
+        return _SeriesBasis(model, prior.bind(spectrum), spectrum, laplacian)
 
     def under(self, prior: Prior) -> "_SeriesBasis":
         """With another prior."""
-        return dataclasses.replace(self, prior=prior.suited_to(self.spectrum))
+        return dataclasses.replace(self, prior=prior.bind(self.spectrum))
 
     @property
     def covariance(self) -> Float[np.ndarray, "J J"]:
@@ -238,13 +240,13 @@ class _SeriesBasis:
         """
         model, spectrum, n_nodes = self.model, self.spectrum, self.spectrum.n_nodes
         if (
-            n_nodes > MOST_EIGENVECTORS
-            or model.tail is not False
+            n_nodes > MAX_EIGENVECTORS
+            or model.tail_eigenvalue is not False
             or model.laplacian == "random-walk"
         ):
             raise IncompatibleParts(
                 f"continuous parameters of a graph of {n_nodes} nodes under {self.prior}: its "
-                f"gradient wants all eigenvectors of at most {MOST_EIGENVECTORS} nodes, no tail "
+                f"gradient wants all eigenvectors of at most {MAX_EIGENVECTORS} nodes, no tail "
                 "and no random walk; give a list of values, or use RegularizedLaplacian"
             )
         values, vectors = np.linalg.eigh(self.laplacian.dense())
@@ -288,10 +290,10 @@ class _SeriesBasis:
         return own, slopes
 
 
-def _at_pairs(pairs: Pairs | AllPairs, left: Any, right: Any) -> tuple[Any, Any]:
+def _at_pairs(pairs: NodePairs | AllNodePairs, left: Any, right: Any) -> tuple[Any, Any]:
     """The diagonal of ``A Bᵀ``, and its entries at the pairs, made symmetric."""
     diagonal = np.einsum("nj,nj->n", left, right)
-    if isinstance(pairs, AllPairs):
+    if isinstance(pairs, AllNodePairs):
         product = left @ right.T
         return diagonal, (product + product.T) / 2
     first, second = pairs.rows, pairs.columns

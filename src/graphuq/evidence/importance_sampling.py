@@ -14,7 +14,7 @@ AT_ONCE = 1_000  # draws held
 
 
 @dataclasses.dataclass(frozen=True)
-class SimulatedEvidence:
+class EvidenceEstimate:
     """What draws say of ``log p(labels)``.
 
     Attributes
@@ -36,9 +36,9 @@ class SimulatedEvidence:
     expectation_propagation: float
 
 
-def simulate_evidence(
+def estimate_evidence(
     posterior: Posterior, *, n_draws: int = 10_000, seed: int = 0
-) -> SimulatedEvidence:
+) -> EvidenceEstimate:
     """Estimate the probability of the labels without bias, by importance sampling.
 
     By the proposals of `SequentialIndependence`, whose mean weight it is, where that knows the
@@ -54,7 +54,7 @@ def simulate_evidence(
 
     Returns
     -------
-    SimulatedEvidence
+    EvidenceEstimate
 
     Raises
     ------
@@ -72,7 +72,7 @@ def simulate_evidence(
     >>> nodes = [0, 50, 100, 150]
     >>> prior, likelihood = gq.priors.Matern(), gq.likelihoods.Probit(0.1)
     >>> posterior = gq.Posterior(spectrum, prior, likelihood, nodes, data.signs(1)[nodes])
-    >>> found = gq.simulate_evidence(posterior, n_draws=2000)
+    >>> found = gq.estimate_evidence(posterior, n_draws=2000)
     >>> found.std_error < 0.01
     True
     """
@@ -92,7 +92,7 @@ def simulate_evidence(
     log_weight = np.concatenate([propose(rng, size).log_weight for size in sizes if size])
     log_evidence = float(logsumexp(log_weight) - np.log(n_draws))
     weights = np.exp(log_weight - log_evidence)
-    return SimulatedEvidence(
+    return EvidenceEstimate(
         log_evidence=log_evidence,
         std_error=float(weights.std(ddof=1) / np.sqrt(n_draws)),
         effective_share=float(1 / (weights**2).mean()),

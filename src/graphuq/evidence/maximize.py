@@ -8,24 +8,24 @@ import numpy as np
 from scipy.optimize import minimize
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.evidence.criteria import Observed, SeriesField, against_the_rest, of_two_classes
+from graphuq.evidence.criteria import ObservedPrior, SeriesField, binary_likelihood, one_vs_rest
 from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
 from graphuq.inference.expectation_propagation import (
     ExpectationPropagation,
     field_slopes,
+    iterate_sites,
     likelihood_slopes,
     log_evidence,
-    settle,
 )
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
-from graphuq.spectrum import Columns
-from graphuq.utils.arrays import side_by_side
+from graphuq.spectrum import CovarianceColumns
+from graphuq.utils.arrays import parallel_map
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence errs by its square
 MAX_ITERATIONS = 40
-WHOLE = ("constant", "truncation")  # chosen among a few values, not by derivatives
+WHOLE = ("include_constant", "truncation")  # chosen among a few values, not by derivatives
 TRUNCATION_RATIO = 2**0.5
 TRUNCATION_LOG_STD = 0.5  # of the hyperprior about ℓ
 SOME_LABELS, ROUGH = 100, 0.03  # of several classes; their evidence errs by the square of it
@@ -66,9 +66,9 @@ def maximize_evidence(
     The evidence is expectation propagation's. Its gradient, the sites held fixed, is exact at
     the fixed point (Seeger 2005) and drives a quasi-Newton search over logarithms. The
     truncation, a whole number, is then the best of ℓ, ℓ/√2, ℓ/2, …, after which the search goes
-    on; its hyperprior is log-normal about ℓ. Whether the constant takes part (`Prior.constant`) is
-    decided by the same comparison, at odds of e² against it: where classes are very unequal,
-    everything hangs on it (docs/measurements.md).
+    on; its hyperprior is log-normal about ℓ. Whether the constant takes part
+    (`Prior.include_constant`) is decided by the same comparison, at odds of e² against it: where
+    classes are very unequal, everything hangs on it (docs/measurements.md).
 
     Of several classes, what is maximised is half the sum over the classes of the evidence of each
     against the rest: a composite likelihood, which for two classes is the evidence itself. As one
@@ -81,8 +81,8 @@ def maximize_evidence(
         Its own hyperparameters are where the search starts.
     names : sequence of str, optional
         Among "tau", "alpha", "noise_std" (not of a level set, whose γ has other units than the
-        hyperprior), "truncation" (not with a tail) and "constant" (where the prior leaves it open;
-        without effect on a disconnected graph); by default all that the parts have.
+        hyperprior), "truncation" (not with a tail) and "include_constant" (where the prior
+        leaves it open; without effect on a disconnected graph); by default all that the parts have.
     hyperprior : bool, default True
         Weigh the evidence by the log-normal laws of `graphuq.evidence.hyperpriors`, narrow ones:
         with few labels the evidence alone runs to extremes, and classifies worse than the medians
@@ -108,9 +108,9 @@ def maximize_evidence(
     ...     gq.likelihoods.Probit(), labelled=[0, 5, 12, 20, 29], labels=[-1, -1, -1, 1, 1])
     >>> best = gq.maximize_evidence(posterior)
     >>> sorted(best.values)
-    ['alpha', 'constant', 'noise_std', 'tau', 'truncation']
+    ['alpha', 'include_constant', 'noise_std', 'tau', 'truncation']
     """
-    if posterior.likelihood.everywhere:
+    if posterior.likelihood.uses_all_nodes:
         raise IncompatibleParts(
             f"{posterior.likelihood} has no evidence by expectation propagation: its wells "
             "at every node make many modes; choose hyperparameters with Probit()"
@@ -130,9 +130,9 @@ def maximize_evidence(
             f"use some of {', '.join(offered) or '(there are none)'}",
         )
     search = _Search(posterior, [n for n in names if n not in WHOLE], hyperprior)
-    either = "constant" in names and posterior.spectrum.n_components == 1
-    several = posterior.likelihood.several
-    search.constant = either and several  # one class against the rest is rare
+    either = "include_constant" in names and posterior.spectrum.n_components == 1
+    several = posterior.likelihood.is_multiclass
+    search.include_constant = either and several  # one class against the rest is rare
     at, best = search.climb_either() if either and not several else search.climb(search.start)
     if best >= FAILED:
         raise InvalidInput(
@@ -152,7 +152,9 @@ def maximize_evidence(
         values["truncation"] = search.truncation
     if either:
         own = _with_values(posterior, values)
-        values["constant"] = _classes_want_it(own, hyperprior) if several else search.constant
+        values["include_constant"] = (
+            _prefer_constant(own, hyperprior) if several else search.include_constant
+        )
     return EvidenceMaximum(
         posterior=_with_values(posterior, values),
         values=values,
@@ -164,13 +166,13 @@ def maximize_evidence(
 def _hyperparameters(posterior: Posterior) -> list[str]:
     """Names of those that can be chosen."""
     names = [n for n in HYPERPRIORS if _owner(posterior, n) is not None]
-    if posterior.likelihood.step and "noise_std" in names:
+    if posterior.likelihood.is_step and "noise_std" in names:
         # Its γ is in units of the label, and the hyperprior in those of u.
         names.remove("noise_std")
-    if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail is None:
+    if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail_eigenvalue is None:
         names.append("truncation")
-    if posterior.prior.constant is None:
-        names.append("constant")
+    if posterior.prior.include_constant is None:
+        names.append("include_constant")
     return names
 
 
@@ -194,7 +196,7 @@ def _with_values(posterior: Posterior, values: dict[str, Any]) -> Posterior:
     return dataclasses.replace(posterior, prior=prior, likelihood=likelihood)
 
 
-def _classes_want_it(posterior: Posterior, hyperprior: bool) -> bool:
+def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
     """Whether several classes have a constant each: by their own evidence, of some labels."""
     rng, labels = np.random.default_rng(0), posterior.labels
     order = rng.permutation(len(labels))
@@ -205,7 +207,7 @@ def _classes_want_it(posterior: Posterior, hyperprior: bool) -> bool:
     for constant in (False, True):
         changed = dataclasses.replace(
             posterior,
-            prior=dataclasses.replace(posterior.prior, constant=constant),
+            prior=dataclasses.replace(posterior.prior, include_constant=constant),
             labelled=posterior.labelled[some],
             labels=labels[some],
         )
@@ -233,9 +235,9 @@ class _Search:
     def __init__(self, posterior: Posterior, names: list[str], hyperprior: bool) -> None:
         self.posterior, self.names, self.hyperprior = posterior, names, hyperprior
         self.laws = hyperpriors_of(posterior.spectrum)
-        self.labellings = against_the_rest(posterior.labels, posterior.likelihood.several)
+        self.labellings = one_vs_rest(posterior.labels, posterior.likelihood.is_multiclass)
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
-        self.truncation, self.constant = posterior.spectrum.n_eigenpairs, False
+        self.truncation, self.include_constant = posterior.spectrum.n_eigenpairs, False
         self.n_evaluations = 0
         self.moves_likelihood = any(_owner(posterior, n) == "likelihood" for n in names)
         self.sites: dict[int, np.ndarray] = {}  # where each labelling last settled
@@ -262,7 +264,7 @@ class _Search:
             return 0.0
         ratio = truncation / self.posterior.spectrum.n_eigenpairs
         cost = 0.5 * (np.log(ratio) / TRUNCATION_LOG_STD) ** 2
-        return float(cost + CONSTANT_COST * self.constant)
+        return float(cost + CONSTANT_COST * self.include_constant)
 
     def loss(self, at: np.ndarray, truncation: int | None = None) -> tuple[float, np.ndarray]:
         """Minus (log evidence + log hyperprior), and its gradient."""
@@ -271,7 +273,7 @@ class _Search:
         std, derivatives = self._spectral_std(at, kept)
         total, gradient = 0.0, np.zeros_like(at)
         targets = self._targets(at, std)
-        for one in side_by_side(self._settled, range(len(targets)), targets):
+        for one in parallel_map(self._settled, range(len(targets)), targets):
             if one is None:
                 return FAILED, np.zeros_like(at)
             value, ((by_modes, by_tail), by_likelihood) = one
@@ -290,7 +292,7 @@ class _Search:
             slope = slope + (at - medians) / np.square([law.log_std for law in laws])
         return self.penalty(at) + self.cost_of(kept) - total, slope
 
-    def _settled(self, number: int, target: Observed) -> tuple[float, Any] | None:
+    def _settled(self, number: int, target: ObservedPrior) -> tuple[float, Any] | None:
         """Evidence of a labelling and its gradient; None where its sites do not settle.
 
         Started from where the last point of the search settled, where it did.
@@ -299,7 +301,7 @@ class _Search:
         if number in self.sites:
             starts.insert(0, (1.0, self.sites[number]))
         for damping, near in starts:
-            found = settle(target, damping, MAX_SWEEPS, TOLERANCE, near)
+            found = iterate_sites(target, damping, MAX_SWEEPS, TOLERANCE, near)
             if found.change <= TOLERANCE and np.isfinite(value := log_evidence(target, found)):
                 self.sites[number] = found.sites
                 by_likelihood = likelihood_slopes(target, found) if self.moves_likelihood else {}
@@ -323,16 +325,16 @@ class _Search:
     def climb_either(self) -> tuple[np.ndarray, float]:
         """With the constant or without, as the start has it; the other too where that is close."""
         losses = []
-        for self.constant in (False, True):
+        for self.include_constant in (False, True):
             losses.append(self.loss(self.start)[0])
-        self.constant = losses[1] < losses[0]
+        self.include_constant = losses[1] < losses[0]
         at, best = self.climb(self.start)
-        self.constant = not self.constant
+        self.include_constant = not self.include_constant
         if self.loss(at)[0] < best + CLOSE:
             other, found = self.climb(at)
             if found < best:
                 return other, found
-        self.constant = not self.constant
+        self.include_constant = not self.include_constant
         return at, best
 
     def _spectral_std(
@@ -340,13 +342,13 @@ class _Search:
     ) -> tuple[SpectralStd, dict[str, tuple[np.ndarray, float]]]:
         """Of the prior at this point, and its derivatives in each log hyperparameter."""
         posterior, values = self.posterior, self.values(at)
-        if isinstance(posterior.spectrum, Columns):  # whose rows are those of G's root
+        if isinstance(posterior.spectrum, CovarianceColumns):  # whose rows are those of G's root
             return SpectralStd(np.ones(posterior.spectrum.n_eigenpairs), 0.0), {}
         own: dict[str, Any] = {n: v for n, v in values.items() if _owner(posterior, n) == "prior"}
         if truncation < posterior.spectrum.n_eigenpairs:
             own["truncation"] = truncation
-        if self.constant:
-            own["constant"] = True
+        if self.include_constant:
+            own["include_constant"] = True
 
         def std(**changes: Any) -> SpectralStd:
             prior = dataclasses.replace(posterior.prior, **(own | changes))
@@ -363,14 +365,14 @@ class _Search:
                 )
         return std(), derivatives
 
-    def _targets(self, at: np.ndarray, std: SpectralStd) -> list[Observed]:
+    def _targets(self, at: np.ndarray, std: SpectralStd) -> list[ObservedPrior]:
         """One for each labelling, of one field."""
         posterior, spectrum = self.posterior, self.posterior.spectrum
-        likelihood = of_two_classes(posterior.likelihood)
+        likelihood = binary_likelihood(posterior.likelihood)
         for name, value in self.values(at).items():
             if _owner(posterior, name) == "likelihood":
                 likelihood = dataclasses.replace(likelihood, **{name: value})
         labelled = posterior.labelled
         rows, scale = spectrum.eigenvectors[labelled], spectrum.node_scale[labelled]
         field = SeriesField(rows, scale, std.modes, std.tail)
-        return [Observed(field, likelihood, labels) for labels in self.labellings]
+        return [ObservedPrior(field, likelihood, labels) for labels in self.labellings]

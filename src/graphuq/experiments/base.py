@@ -10,12 +10,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from graphuq.results.storage import version
-from graphuq.utils.files import written_whole
+from graphuq.utils.files import atomic_write
 from graphuq.utils.html import embedded, write_page
 
 T = TypeVar("T")
 
-OPEN_ROWS, MOST_ROWS = 12, 40  # of a table on the page: beside a figure before it is folded; at all
+OPEN_ROWS, MAX_ROWS = 12, 40  # of a table on the page: beside a figure before it is folded; at all
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,13 +86,13 @@ def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
         If a file cannot be written.
     """
     paths = [folder / f"{name}.csv", folder / f"{name}.txt"]
-    with written_whole(paths[0]) as temporary:
+    with atomic_write(paths[0]) as temporary:
         pd.DataFrame(list(outcome.rows)).to_csv(temporary, index=False)
-    with written_whole(paths[1]) as temporary:
+    with atomic_write(paths[1]) as temporary:
         temporary.write_text(outcome.text + "\n", encoding="utf-8")
     if outcome.figure is not None:
         paths.append(folder / f"{name}.png")
-        with written_whole(paths[-1]) as temporary:
+        with atomic_write(paths[-1]) as temporary:
             outcome.figure.savefig(temporary, dpi=130)
     return paths
 
@@ -115,7 +115,7 @@ def write_summary(
             "text": outcome.text,
             "seconds": seconds,
             "table": pd.DataFrame(list(outcome.rows))
-            .head(MOST_ROWS)
+            .head(MAX_ROWS)
             .to_html(
                 index=False,
                 border=0,
@@ -124,7 +124,7 @@ def write_summary(
                 na_rep="",
             ),
             "n_rows": len(outcome.rows),
-            "n_hidden": max(0, len(outcome.rows) - MOST_ROWS),
+            "n_hidden": max(0, len(outcome.rows) - MAX_ROWS),
             "folded": outcome.figure is not None and len(outcome.rows) > OPEN_ROWS,
             "picture": None if outcome.figure is None else embedded(outcome.figure, dpi=110),
         }

@@ -7,7 +7,7 @@ from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_space
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.neighbors import neighbors_within
-from graphuq.graphs.pairs import Pairs
+from graphuq.graphs.pairs import NodePairs
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 
 
@@ -59,7 +59,7 @@ def epsilon_graph(
     )
     features = check_space(X, weight)
     near = neighbors_within(features, float(radius), weight.metric)
-    pairs = Pairs.of_directed(near)
+    pairs = NodePairs.of_directed(near)
     require(
         len(pairs.rows) > 0,
         "radius",

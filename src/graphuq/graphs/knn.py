@@ -9,7 +9,7 @@ from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_lengths, check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.neighbors import Neighbors, nearest_neighbors, with_more
-from graphuq.graphs.pairs import Pairs
+from graphuq.graphs.pairs import NodePairs
 from graphuq.graphs.weights import WeightFunction, weight_function
 from graphuq.utils.progress import Progress
 
@@ -124,7 +124,7 @@ def grown_graph(graph: Graph, X: Any) -> Graph:
 
 def _of_lists(features: Any, weight: Any, near: Neighbors, symmetrize: str) -> Graph:
     """The graph of everyone's nearest neighbours."""
-    pairs = Pairs.of_neighbors(near.distances, near.indices)
+    pairs = NodePairs.of_neighbors(near.distances, near.indices)
     values = pairs.weights(weight)
     if symmetrize == "average":
         values = np.where(pairs.mutual, values, values / 2)

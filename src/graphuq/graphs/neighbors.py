@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 from graphuq.errors import require
 from graphuq.graphs import neighbors_faiss, neighbors_jax
 from graphuq.graphs.features import Features, row_blocks
-from graphuq.utils.arrays import accelerated
+from graphuq.utils.arrays import has_accelerator
 from graphuq.utils.progress import Progress
 
 FEW_ROWS = 4096  # below, any method is at once, and scikit-learn's is in double precision
@@ -69,7 +69,7 @@ def nearest_neighbors(
     space = _in_single(features, metric)
     alike = None if queries is None else _in_single(queries, metric)
     more = n_neighbors + (queries is None)
-    if exact and accelerated():
+    if exact and has_accelerator():
         found, recall = neighbors_jax.nearest(space, alike, more, progress), 1.0
     else:
         found, recall = neighbors_faiss.nearest(space, alike, more, exact, progress)

@@ -12,7 +12,7 @@ from graphuq.utils.progress import Progress
 QUERIES = 65_536  # at once
 TRAINING = 32  # rows a list
 SAMPLE = 400  # rows whose true neighbours are found, to know the recall
-LEAST_RECALL = 0.99
+MIN_RECALL = 0.99
 FIRST_PROBES = 8
 
 
@@ -44,7 +44,7 @@ def nearest(
     while True:
         found = index.search(sample, n_neighbors)[1]
         recall = np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)])
-        if recall >= LEAST_RECALL or index.nprobe >= index.nlist:
+        if recall >= MIN_RECALL or index.nprobe >= index.nlist:
             break
         index.nprobe = min(2 * index.nprobe, index.nlist)
     lists = _in_blocks(lambda x: index.quantizer.search(x, 1)[1], asked).ravel()

@@ -1,4 +1,4 @@
-"""Pairs of nodes and how far they are apart: a graph before it has weights.
+"""NodePairs of nodes and how far they are apart: a graph before it has weights.
 
 Pytrees, whose weights JAX differentiates in the parameters of a weight function.
 """
@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
 
 
-class Pairs(eqx.Module):
+class NodePairs(eqx.Module):
     """The undirected edges of a sparse graph, each once.
 
     Attributes
@@ -42,13 +42,13 @@ class Pairs(eqx.Module):
     @staticmethod
     def of_neighbors(
         distances: Float[np.ndarray, "N k"], indices: Int[np.ndarray, "N k"], features: Any = None
-    ) -> "Pairs":
+    ) -> "NodePairs":
         """Each node and its K nearest neighbours."""
         n_nodes, k = indices.shape
         pointers = np.arange(n_nodes + 1) * k
         shape = (n_nodes, n_nodes)
         near = sparse.csr_array((distances.ravel(), indices.ravel(), pointers), shape=shape)
-        return Pairs.of_directed(near, distances[:, -1], features)
+        return NodePairs.of_directed(near, distances[:, -1], features)
 
     @staticmethod
     def of_directed(near: sparse.csr_array, local_scales: Any = None, features: Any = None) -> Any:
@@ -60,7 +60,7 @@ class Pairs(eqx.Module):
         rows, columns, distance = rows[apart], columns[apart], distance[apart]
         key = np.minimum(rows, columns) * n_nodes + np.maximum(rows, columns)
         unique, first, counts = np.unique(key, return_index=True, return_counts=True)
-        return Pairs(
+        return NodePairs(
             n_nodes=n_nodes,
             rows=unique // n_nodes,
             columns=unique % n_nodes,
@@ -98,7 +98,7 @@ class Pairs(eqx.Module):
         return sparse.csr_array((np.concatenate([values, values]), ends), shape=shape)
 
 
-class AllPairs(eqx.Module):
+class AllNodePairs(eqx.Module):
     """Every two nodes, as matrices.
 
     Attributes
@@ -106,7 +106,7 @@ class AllPairs(eqx.Module):
     distance : numpy.ndarray, shape (N, N)
     local_scales : numpy.ndarray, shape (N,)
     features : numpy.ndarray, shape (N, d), or None
-        As `Pairs` has them.
+        As `NodePairs` has them.
     """
 
     distance: Float[Array, "N N"]
@@ -128,7 +128,7 @@ class AllPairs(eqx.Module):
             squares = lengths[:, None] + lengths[None, :] - 2 * x @ x.T
             distance = _root(xp.maximum(squares, 0.0), xp)
         values: Array = weight.weight(distance, scales[:, None], scales[None, :])
-        return values * (1 - of_kind(values).eye(self.n_nodes))
+        return values * (1 - array_namespace(values).eye(self.n_nodes))
 
     def degrees(self, values: Float[Array, "N N"]) -> Float[Array, " N"]:
         """Row sums of the weights."""
@@ -144,7 +144,7 @@ class AllPairs(eqx.Module):
 
 
 def _kind_and_scales(features: Any, weight: Any) -> tuple[Any, Any]:
-    xp = of_kind(features)
+    xp = array_namespace(features)
     return xp, xp.asarray(weight.feature_scales)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from graphuq.errors import InvalidInput, require
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
 
 METRICS = ("euclidean", "cosine", "precomputed")
 
@@ -56,7 +56,7 @@ class SelfTuning:
 
     def weight(self, distance: Array, scale_rows: Array, scale_columns: Array) -> Array:
         """Weights of the shape to which the three arguments broadcast."""
-        xp = of_kind(distance)
+        xp = array_namespace(distance)
         product = scale_rows * scale_columns
         known = (product > 0) & (distance > 0)
         exponent = self.sharpness * distance**2 / xp.where(known, product, 1.0)
@@ -96,7 +96,7 @@ class GaussianWeights:
     def weight(self, distance: Array, scale_rows: Array, scale_columns: Array) -> Array:
         """Weights of the shape of ``distance``."""
         scale: Any = 1.0 if np.ndim(self.scale) else self.scale
-        return of_kind(distance).exp(-(distance**2) / (2 * scale**2))
+        return array_namespace(distance).exp(-(distance**2) / (2 * scale**2))
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class TanhWeights:
 
     def weight(self, distance: Array, scale_rows: Array, scale_columns: Array) -> Array:
         """Weights of the shape of ``distance``; ``1 / (1 + e^{2x})``, which keeps small ones."""
-        xp = of_kind(distance)
+        xp = array_namespace(distance)
         x = xp.clip(2 * self.steepness * (distance - self.cutoff), -700.0, 700.0)
         return 1 / (1 + xp.exp(x))
 
@@ -142,7 +142,7 @@ class Unweighted:
 
     def weight(self, distance: Array, scale_rows: Array, scale_columns: Array) -> Array:
         """Ones of the shape of ``distance``."""
-        return of_kind(distance).ones_like(distance)
+        return array_namespace(distance).ones_like(distance)
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Cosine:
                 f"'cosine' is negative for some pairs (smallest {weights.min():.3g})",
                 "use non-negative features, fewer neighbours, or weights='self-tuning'",
             )
-        return of_kind(distance).maximum(weights, 0.0)
+        return array_namespace(distance).maximum(weights, 0.0)
 
 
 WEIGHT_NAMES = ("self-tuning", "gaussian", "unweighted", "cosine")

@@ -1,6 +1,16 @@
 """Floor 4: ways to explore a posterior, one file each."""
 
-from graphuq.inference.base import Approximation, Gaussian, Info, Kernel, Point, Sampler, State
+from typing import Any
+
+from graphuq.inference.base import (
+    Approximation,
+    GaussianApproximation,
+    Info,
+    Kernel,
+    Point,
+    Sampler,
+    State,
+)
 from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.exact_hamiltonian.reflective import ReflectiveHamiltonian
@@ -16,6 +26,7 @@ from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
 from graphuq.inference.reversible_jump import ReversibleJump
+from graphuq.utils.deprecation import renamed_attribute
 
 __all__ = [
     "MAP",
@@ -24,7 +35,7 @@ __all__ = [
     "EllipticalSlice",
     "ExactHamiltonian",
     "ExpectationPropagation",
-    "Gaussian",
+    "GaussianApproximation",
     "Hamiltonian",
     "Independence",
     "IndependenceSampler",
@@ -41,3 +52,8 @@ __all__ = [
     "State",
     "TemperedHamiltonian",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    renamed = {"Gaussian": "GaussianApproximation"}
+    return globals()[renamed_attribute("graphuq.inference", name, renamed)]

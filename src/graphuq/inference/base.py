@@ -54,12 +54,12 @@ class SiteTarget(Protocol):
         ...
 
 
-class Gaussian(NamedTuple):
+class GaussianApproximation(NamedTuple):
     """A Gaussian in place of the posterior.
 
     Attributes
     ----------
-    seen_mean, seen_covariance : numpy.ndarray, shape (r,) and (r, r)
+    white_mean, white_covariance : numpy.ndarray, shape (r,) and (r, r)
         Of the white coordinates that unlabelled nodes depend on; see `graphuq.posterior.field`.
     labelled_mean, labelled_variance : numpy.ndarray, shape (J,)
         Of u at each labelled node.
@@ -77,8 +77,8 @@ class Gaussian(NamedTuple):
         of such.
     """
 
-    seen_mean: Any
-    seen_covariance: Any
+    white_mean: Any
+    white_covariance: Any
     labelled_mean: Any
     labelled_variance: Any
     labelled_label_mean: Any
@@ -121,7 +121,7 @@ class Approximation(eqx.Module):
     requires_gradient: ClassVar[bool]
 
     @abstractmethod
-    def fit(self, target: SiteTarget) -> Gaussian | Point:
+    def fit(self, target: SiteTarget) -> GaussianApproximation | Point:
         """What stands for the posterior."""
 
 
@@ -135,13 +135,13 @@ class Sampler(eqx.Module):
     reference: eqx.AbstractVar[Approximation | None]
     requires_gradient: ClassVar[bool]
     requires_step: ClassVar[bool] = False  # a likelihood of two levels, `StepLikelihood`
-    usual_warmup: ClassVar[int] = 2000  # steps, where the user gives no number
-    usual_chains: ClassVar[int | None] = None  # the same; None: as many as pay by size
-    in_double: ClassVar[bool] = False  # computes in float64, whatever is asked
+    default_warmup: ClassVar[int] = 2000  # steps, where the user gives no number
+    default_chains: ClassVar[int | None] = None  # the same; None: as many as pay by size
+    always_float64: ClassVar[bool] = False  # computes in float64, whatever is asked
 
 
 @runtime_checkable
-class Moves(Protocol):
+class CompiledSteps(Protocol):
     """Steps of many chains, compiled otherwise than by JAX."""
 
     def start(self, rngs: Sequence[np.random.Generator]) -> State:
@@ -164,7 +164,7 @@ class Kernel(Sampler):
 
     step_size: eqx.AbstractVar[float | Float[Array, ""]]
     target_acceptance: eqx.AbstractVar[float]
-    usual_thin: ClassVar[int] = 20  # steps a kept draw, where the user gives no number
+    default_thin: ClassVar[int] = 20  # steps a kept draw, where the user gives no number
 
     @property
     def max_step_size(self) -> float:
@@ -176,7 +176,7 @@ class Kernel(Sampler):
         """What warm-up tunes each step size to."""
         return self.target_acceptance
 
-    def suited_to(self, target: Any) -> "Kernel":
+    def bind(self, target: Any) -> "Kernel":
         """The kernel, with as many step sizes as it takes to move this target."""
         return self
 
@@ -188,11 +188,11 @@ class Kernel(Sampler):
         """State at a given point."""
         return State(white, target.log_likelihood(white))
 
-    def moves(self, target: Any, dtype: Any) -> Moves | None:
+    def moves(self, target: Any, dtype: Any) -> CompiledSteps | None:
         """All chains' steps, where the kernel compiles them itself; None where JAX is to."""
         return None
 
-    def visible(self, state: State) -> State:
+    def reported_state(self, state: State) -> State:
         """What is kept of a state: all, but for kernels that carry more than one field."""
         return state
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from graphuq.inference.base import Kernel, Moves, State, WhiteTarget
+from graphuq.inference.base import CompiledSteps, Kernel, State, WhiteTarget
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
@@ -20,7 +20,7 @@ from graphuq.inference.draws import (
     seed_number,
 )
 from graphuq.inference.driver import Block, drive
-from graphuq.utils.arrays import of_kind, with_dtype
+from graphuq.utils.arrays import array_namespace, with_dtype
 from graphuq.utils.progress import Progress
 
 
@@ -100,7 +100,7 @@ def run_chains(
     """
     check_lengths(n_samples, n_chains, n_warmup, thin, precision)
     seed, dtype = seed_number(seed), np.dtype(precision)
-    kernel = kernel.suited_to(target)
+    kernel = kernel.bind(target)
     n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
     check_memory(n_chains, n_samples, target.dimension, dtype)
     fingerprint = (target, kernel, n_chains, n_warmup, thin, seed, precision)
@@ -153,7 +153,7 @@ def _initial(keys: Any, target: Any, kernel: Any) -> _Position:
 
 def _position(states: State, kernel: Kernel) -> _Position:
     """Before the first step."""
-    log_step = of_kind(states.white).log(kernel.step_size)
+    log_step = array_namespace(states.white).log(kernel.step_size)
     dtype = states.log_likelihood.dtype
     zeros: Any = (np.zeros(log_step.shape, dtype), np.zeros((), dtype), np.zeros((), np.int32))
     return _Position(states, log_step, *zeros)
@@ -186,7 +186,7 @@ def _run_block(
     def draw(position: _Position, _: Any) -> tuple[_Position, _Kept]:
         acceptance = jnp.zeros((len(keys), *position.log_step.shape), position.log_step.dtype)
         position, acceptance = jax.lax.fori_loop(0, thin, step, (position, acceptance))
-        kept = jax.vmap(kernel.visible)(position.states)
+        kept = jax.vmap(kernel.reported_state)(position.states)
         return position, _Kept(kept.white, kept.log_likelihood, acceptance)
 
     position, kept = jax.lax.scan(draw, position, None, length=BLOCK)
@@ -194,7 +194,7 @@ def _run_block(
 
 
 def _moved_block(
-    moves: Moves, position: _Position, seed: int, n_steps: int, thin: int
+    moves: CompiledSteps, position: _Position, seed: int, n_steps: int, thin: int
 ) -> tuple[_Position, _Kept]:
     """The same by a kernel that compiles its steps itself, and whose step size stays."""
     parts, states, step_size = [], position.states, float(np.exp(position.log_step))

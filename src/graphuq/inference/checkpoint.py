@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from graphuq.errors import InvalidInput, StorageError
-from graphuq.utils.files import written_whole
+from graphuq.utils.files import atomic_write
 
 SECONDS = 10.0  # between two writes
 FORMAT = 1
@@ -45,7 +45,7 @@ class Checkpoint:
         """Write the run as it stands, whole."""
         if self._path is None:
             return
-        with written_whole(self._path) as temporary, open(temporary, "wb") as file:
+        with atomic_write(self._path) as temporary, open(temporary, "wb") as file:
             np.savez(file, format=FORMAT, fingerprint=self._fingerprint, **arrays)
         self._saved = time.perf_counter()
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.errors import require
-from graphuq.inference.base import Gaussian
+from graphuq.inference.base import GaussianApproximation
 
 BLOCK = 50  # kept draws a chain between two looks at the run
 MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machine
@@ -55,7 +55,7 @@ class Draws:
     thin: int
     stopped_by: str = "fixed length"
     seconds: float = 0.0
-    reference: Gaussian | None = None
+    reference: GaussianApproximation | None = None
     log_ratio: Float[np.ndarray, "C S"] | None = None
     hyperparameters: dict[str, np.ndarray] = dataclasses.field(default_factory=dict)
     tail_std: Float[np.ndarray, "C S *K"] | None = None

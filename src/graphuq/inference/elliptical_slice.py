@@ -36,8 +36,8 @@ class EllipticalSlice(Kernel):
     target_acceptance: float = 0.5
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
-    usual_warmup: ClassVar[int] = 100
-    usual_thin: ClassVar[int] = 4
+    default_warmup: ClassVar[int] = 100
+    default_thin: ClassVar[int] = 4
 
     def __check_init__(self) -> None:
         require(self.max_trials >= 1, "max_trials", f"{self.max_trials}", "use 1 or more")

@@ -11,17 +11,17 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.inference.base import Approximation, Gaussian, SiteTarget
+from graphuq.inference.base import Approximation, GaussianApproximation, SiteTarget
 from graphuq.likelihoods import Probit, Softmax
 from graphuq.posterior.field import (
+    ClassDifferenceField,
     Conditioned,
-    LeadField,
     LowRankField,
     covariances_at,
     of_one_class,
 )
 from graphuq.posterior.target import Target
-from graphuq.utils.arrays import one_core
+from graphuq.utils.arrays import single_threaded_blas
 
 DAMPINGS = (1.0, 0.2)  # to start with, in this order, until one converges
 SMALL = 1e9  # labels × coordinates², up to which one core is as quick as two
@@ -61,7 +61,7 @@ class ExpectationPropagation(Approximation):
         require(self.max_sweeps >= 1, "max_sweeps", f"{self.max_sweeps}", "use 1 or more")
         require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
 
-    def fit(self, target: SiteTarget) -> Gaussian:
+    def fit(self, target: SiteTarget) -> GaussianApproximation:
         """Iterate to the fixed point.
 
         Raises
@@ -73,12 +73,12 @@ class ExpectationPropagation(Approximation):
             If no damping reaches it.
         """
         began = time.perf_counter()
-        fields, several = target.field, target.likelihood.several
+        fields, several = target.field, target.likelihood.is_multiclass
         target = _by_pairs(target) if several else target
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
         for damping in DAMPINGS:
-            with one_core() if small else nullcontext():
-                found = settle(target, damping, self.max_sweeps, self.tolerance)
+            with single_threaded_blas() if small else nullcontext():
+                found = iterate_sites(target, damping, self.max_sweeps, self.tolerance)
             if found.change <= self.tolerance:
                 break
         else:
@@ -91,17 +91,17 @@ class ExpectationPropagation(Approximation):
         given = found.given
         if several:
             with jax.enable_x64(True):
-                mean = np.asarray(fields.at_labelled(given.seen_mean))
-                spread = covariances_at(fields.field.factor, given.seen_covariance)
+                mean = np.asarray(fields.at_labelled(given.white_mean))
+                spread = covariances_at(fields.field.factor, given.white_covariance)
             variance = np.diagonal(np.asarray(spread), axis1=1, axis2=2)
             label_mean = np.full_like(mean, np.nan)  # `summaries` draws
         else:
             mean, variance = given.mean, given.variance
             cavity = _cavity(given, *found.sites)
             label_mean = target.likelihood.tilted_label_mean(*cavity, target.labels)
-        return Gaussian(
-            seen_mean=given.seen_mean,
-            seen_covariance=given.seen_covariance,
+        return GaussianApproximation(
+            white_mean=given.white_mean,
+            white_covariance=given.white_covariance,
             labelled_mean=mean,
             labelled_variance=variance,
             labelled_label_mean=label_mean,
@@ -124,14 +124,14 @@ def _by_pairs(target: Any) -> Target:
     if not isinstance(of_one_class(target.field), LowRankField):
         raise IncompatibleParts(
             "expectation propagation of several classes needs a field without a tail, or with "
-            "fewer labels than eigenpairs; compute the spectrum with tail=False"
+            "fewer labels than eigenpairs; compute the spectrum with tail_eigenvalue=False"
         )
-    leads = LeadField.of(target.field, target.labels)
+    leads = ClassDifferenceField.of(target.field, target.labels)
     pairs = Probit(float(likelihood.noise_std) * math.sqrt(2.0))
     return Target(leads, pairs, np.ones(len(target.labels) * (leads.n_classes - 1)))
 
 
-class Settled(NamedTuple):
+class EPState(NamedTuple):
     """Where sites came to rest, or did not.
 
     Attributes
@@ -151,19 +151,19 @@ class Settled(NamedTuple):
     change: float
 
 
-def settle(
+def iterate_sites(
     target: Any,
     damping: float,
     max_sweeps: int,
     tolerance: float,
     near: Float[np.ndarray, "2 J"] | None = None,
-) -> Settled:
+) -> EPState:
     """Sweep until sites are at their fixed point: from zero, or from those of a target ``near``.
 
     ``target.field.condition`` is all that is asked of the field, and `Likelihood.tilt` of the
     likelihood.
     """
-    smooth = target.likelihood.smooth
+    smooth = target.likelihood.has_gradient
     sites = np.zeros((2, len(target.labels))) if near is None else near
     given, change, n_sweeps = _conditioned(target, sites), np.inf, 0
     past: list[_Sweep] = []
@@ -193,7 +193,7 @@ def settle(
             better = change < (LEEWAY if smooth else 1.0) * last
             damping = min(damping * GAIN, 1.0) if better else max(damping * LOSS, LEAST)
             past = [now, *past[:1]] if better else []
-    return Settled(sites, given, n_sweeps, change)
+    return EPState(sites, given, n_sweeps, change)
 
 
 def _conditioned(target: Any, sites: Float[np.ndarray, "2 J"]) -> Conditioned | None:
@@ -243,7 +243,7 @@ def _accelerated(
     return sites if (sites[0] >= 0).all() else plain
 
 
-def log_evidence(target: Any, found: Settled) -> float:
+def log_evidence(target: Any, found: EPState) -> float:
     """``log p(y)`` at given sites; stationary in them at the fixed point.
 
     Its gradient in the model's parameters is therefore the partial one, the sites held fixed
@@ -261,7 +261,7 @@ def log_evidence(target: Any, found: Settled) -> float:
     return float(site_norm.sum() + found.given.log_normalizer)
 
 
-def field_slopes(target: Any, found: Settled) -> Any:
+def field_slopes(target: Any, found: EPState) -> Any:
     """Gradient of `log_evidence` in the field.
 
     In its covariance G at the labels ``(b bᵀ − R)/2`` with ``b = ν − τ E u`` and
@@ -270,7 +270,7 @@ def field_slopes(target: Any, found: Settled) -> Any:
     return target.field.slopes(*found.sites, found.given)
 
 
-def likelihood_slopes(target: Any, found: Settled) -> dict[str, float]:
+def likelihood_slopes(target: Any, found: EPState) -> dict[str, float]:
     """Gradient of `log_evidence` in the likelihood's hyperparameters, by name."""
     cavity = _cavity(found.given, *found.sites)
     slopes: dict[str, float] = target.likelihood.tilted_slopes(*cavity, target.labels)

@@ -44,8 +44,8 @@ class Hamiltonian(Kernel):
     target_acceptance: float = 0.8
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = True
-    usual_warmup: ClassVar[int] = 300
-    usual_thin: ClassVar[int] = 1
+    default_warmup: ClassVar[int] = 300
+    default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
         require(self.n_steps >= 1, "n_steps", f"{self.n_steps}", "use 1 or more")

@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.inference.base import Approximation, Gaussian, SiteTarget
+from graphuq.inference.base import Approximation, GaussianApproximation, SiteTarget
 from graphuq.posterior.field import (
     ClassField,
     LowRankField,
@@ -64,7 +64,7 @@ class Laplace(Approximation):
         )
         require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
 
-    def fit(self, target: SiteTarget) -> Gaussian:
+    def fit(self, target: SiteTarget) -> GaussianApproximation:
         """Find the mode.
 
         Raises
@@ -89,9 +89,9 @@ class Laplace(Approximation):
             label_mean = 2 * ndtr(mean / np.sqrt(variance)) - 1
         else:
             label_mean = np.full(mean.shape, np.nan)  # no closed form: `summaries` draws
-        return Gaussian(
-            seen_mean=np.asarray(mode.white),
-            seen_covariance=covariance,
+        return GaussianApproximation(
+            white_mean=np.asarray(mode.white),
+            white_covariance=covariance,
             labelled_mean=mean,
             labelled_variance=variance,
             labelled_label_mean=label_mean,
@@ -112,7 +112,7 @@ class Laplace(Approximation):
         if not isinstance(of_one_class(target.field), LowRankField):
             raise IncompatibleParts(
                 f"{self} needs a field without a tail, or with fewer labels than eigenpairs; "
-                "compute the spectrum with tail=False"
+                "compute the spectrum with tail_eigenvalue=False"
             )
         with jax.enable_x64(True):
             target = with_dtype(target, jnp.float64)

@@ -76,13 +76,13 @@ class MAP(Approximation):
         InvalidInput
             If no stationary point is reached.
         """
-        if not target.likelihood.smooth:
+        if not target.likelihood.has_gradient:
             raise IncompatibleParts(
                 f"{target.likelihood} has no maximum a posteriori: to shrink the field towards 0 "
                 "changes no label's probability and raises the prior density for ever; sample, or "
                 "use ExpectationPropagation()"
             )
-        if target.likelihood.several:
+        if target.likelihood.is_multiclass:
             raise IncompatibleParts(
                 f"MAP is of two classes, {target.likelihood} of several; use Laplace(), whose "
                 "mean is the maximum"
@@ -124,7 +124,7 @@ class MAP(Approximation):
     def _start(self, target: Any, tolerance: Array) -> Array:
         start = self.start
         if start is None:
-            start = Probit() if target.likelihood.everywhere else "zero"
+            start = Probit() if target.likelihood.uses_all_nodes else "zero"
         zero = jnp.zeros(target.dimension)
         if start == "zero":
             return zero
@@ -154,7 +154,7 @@ def _newton(
 
     def proposal(u: Array, slope: Array, curvature: Array) -> Array:
         conditioned = target.field.condition(curvature, curvature * u + slope)
-        return target.field.white(conditioned.mean, conditioned.seen_mean)
+        return target.field.white(conditioned.mean, conditioned.white_mean)
 
     def improve(white: Array, step_size: Array) -> tuple[Array, Array]:
         u = target.field.at_labelled(white)

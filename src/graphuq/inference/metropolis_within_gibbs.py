@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from graphuq.distributions import Steps
+from graphuq.distributions import DiscreteQuantile
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget, metropolis
 from graphuq.posterior.hierarchical import HierarchicalTarget, Learnt
@@ -69,8 +69,8 @@ class MetropolisWithinGibbs(Kernel):
     target_acceptance: float = 0.44
     reference: Approximation | None = None
     n_field_blocks: int = 1
-    usual_warmup: ClassVar[int] = 1000
-    usual_thin: ClassVar[int] = 5
+    default_warmup: ClassVar[int] = 1000
+    default_thin: ClassVar[int] = 5
 
     def __check_init__(self) -> None:
         require(self.repeats >= 1, "repeats", f"{self.repeats}", "use 1 or more")
@@ -116,7 +116,7 @@ class MetropolisWithinGibbs(Kernel):
     def _n_others(self) -> int:
         return int(np.size(self.step_size)) - self.n_field_blocks
 
-    def suited_to(self, target: WhiteTarget) -> "MetropolisWithinGibbs":
+    def bind(self, target: WhiteTarget) -> "MetropolisWithinGibbs":
         """With a step size for each block.
 
         Raises
@@ -270,7 +270,7 @@ def _jump(
     key_size, key_sign, key_share, key_accept = jax.random.split(key, 4)
     dtype = state.white.dtype
     steps = part.quantile
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, DiscreteQuantile)
     sizes = np.arange(1, len(steps.cumulative))
     weights = jnp.asarray(-np.log1p(sizes), dtype)
     jump = 1 + jax.random.categorical(key_size, weights)

@@ -62,8 +62,8 @@ class ParallelTempering(Kernel):
     step_size: float | Float[Array, ""] = 0.1
     target_acceptance: float = 0.8
     reference: Approximation | None = None
-    usual_warmup: ClassVar[int] = 500
-    usual_thin: ClassVar[int] = 5
+    default_warmup: ClassVar[int] = 500
+    default_thin: ClassVar[int] = 5
 
     def __check_init__(self) -> None:
         require(self.n_replicas >= 2, "n_replicas", f"{self.n_replicas}", "use 2 or more")
@@ -97,7 +97,7 @@ class ParallelTempering(Kernel):
         state = State(white, target.log_likelihood(white))
         return State(*(jnp.stack([leaf] * self.n_replicas) for leaf in state))
 
-    def visible(self, state: State) -> State:
+    def reported_state(self, state: State) -> State:
         """The replica of power 1."""
         return State(*(leaf[-1] for leaf in state))
 

@@ -1,18 +1,21 @@
 """Floor 3: what a label says about the field, one file each."""
 
+from typing import Any
+
 from graphuq.likelihoods.atomic_noise import AtomicNoise
 from graphuq.likelihoods.base import Likelihood, StepLikelihood
-from graphuq.likelihoods.gaussian import Gaussian
+from graphuq.likelihoods.gaussian import GaussianNoise
 from graphuq.likelihoods.ginzburg_landau import GinzburgLandau
 from graphuq.likelihoods.level_set import LevelSet
 from graphuq.likelihoods.logistic import Logistic
 from graphuq.likelihoods.noise_free import NoiseFree
 from graphuq.likelihoods.probit import Probit
 from graphuq.likelihoods.softmax import Softmax
+from graphuq.utils.deprecation import renamed_attribute
 
 __all__ = [
     "AtomicNoise",
-    "Gaussian",
+    "GaussianNoise",
     "GinzburgLandau",
     "LevelSet",
     "Likelihood",
@@ -22,3 +25,8 @@ __all__ = [
     "Softmax",
     "StepLikelihood",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    renamed = {"Gaussian": "GaussianNoise"}
+    return globals()[renamed_attribute("graphuq.likelihoods", name, renamed)]

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.errors import require
 from graphuq.likelihoods.base import StepLikelihood
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
 
 
 class AtomicNoise(StepLikelihood):
@@ -36,7 +36,7 @@ class AtomicNoise(StepLikelihood):
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """``log p`` and ``log(1 − q)`` of a label +1, ``log q`` and ``log(1 − p)`` of −1."""
-        xp = of_kind(y)
+        xp = array_namespace(y)
         p, q = xp.asarray(self.p, y.dtype), xp.asarray(self.q, y.dtype)
         right = xp.where(y > 0, xp.log(p), xp.log(q))
         wrong = xp.where(y > 0, xp.log1p(-q), xp.log1p(-p))

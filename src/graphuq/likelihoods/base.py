@@ -11,8 +11,8 @@ from jaxtyping import Float
 from scipy.special import log_ndtr
 
 from graphuq.distributions import Distribution, learnt_of
-from graphuq.likelihoods.multiclass import codes, most_classes, restricted
-from graphuq.utils.arrays import Array, of_kind, with_dtype
+from graphuq.likelihoods.multiclass import codes, max_classes, restricted
+from graphuq.utils.arrays import Array, array_namespace, with_dtype
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
 QUADRATURE_NODES = 64
@@ -42,20 +42,20 @@ class Likelihood(eqx.Module):
 
     Attributes
     ----------
-    smooth : bool
+    has_gradient : bool
         Whether `log_prob` has a useful gradient in ``u``.
-    step : bool
+    is_step : bool
         Whether `log_prob` depends on the sign of ``u`` alone; see `StepLikelihood`.
-    everywhere : bool
+    uses_all_nodes : bool
         Whether it speaks of every node; then a y of 0 stands for a node without label.
     n_classes : int or Distribution
         How many classes it tells apart. Two: labels −1 and +1, and one field u. More, or a number
         that is learnt: codes from 0 on, and a column of u for each class.
     """
 
-    smooth: ClassVar[bool]
-    step: ClassVar[bool] = False
-    everywhere: ClassVar[bool] = False
+    has_gradient: ClassVar[bool]
+    is_step: ClassVar[bool] = False
+    uses_all_nodes: ClassVar[bool] = False
 
     @property
     def learnt(self) -> dict[str, Distribution]:
@@ -71,7 +71,7 @@ class Likelihood(eqx.Module):
         return None
 
     @property
-    def several(self) -> bool:
+    def is_multiclass(self) -> bool:
         """Whether there is a field for each class, and labels are codes from 0 on."""
         n_classes = getattr(self, "n_classes", 2)
         return not isinstance(n_classes, int) or n_classes > 2
@@ -79,7 +79,7 @@ class Likelihood(eqx.Module):
     @property
     def n_fields(self) -> int:
         """Fields it sees at a node: one, or one for each class that there may be."""
-        return most_classes(getattr(self, "n_classes", 2)) if self.several else 1
+        return max_classes(getattr(self, "n_classes", 2)) if self.is_multiclass else 1
 
     @abstractmethod
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
@@ -135,8 +135,8 @@ class StepLikelihood(Likelihood):
     field is the largest.
     """
 
-    smooth: ClassVar[bool] = False
-    step: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = False
+    is_step: ClassVar[bool] = True
 
     @abstractmethod
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
@@ -146,7 +146,7 @@ class StepLikelihood(Likelihood):
         """``log b`` where u has the sign, or the largest column, of the label; else ``log a``."""
         right, wrong = self.log_levels(y)
         if u.ndim == y.ndim:
-            return of_kind(u).where((u >= 0) == (y > 0), right, wrong)
+            return array_namespace(u).where((u >= 0) == (y > 0), right, wrong)
         n_classes = getattr(self, "n_classes", u.shape[1])
         values = jnp.where(restricted(u, n_classes).argmax(axis=1) == codes(y), right, wrong)
         return jnp.where(codes(y) < n_classes, values, -jnp.inf)

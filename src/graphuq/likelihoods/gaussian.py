@@ -7,10 +7,10 @@ from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
 
 
-class Gaussian(Likelihood):
+class GaussianNoise(Likelihood):
     r"""``y_j = u_j + γ ε_j``, ε_j ~ N(0, 1): labels −1 and +1 are values of the field.
 
     The posterior is Gaussian, and `ExpectationPropagation` and `Laplace` find it exactly. With
@@ -24,14 +24,14 @@ class Gaussian(Likelihood):
     """
 
     noise_std: Hyperparameter = parameter(0.1)
-    smooth: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log N(y; u, γ²)``."""
-        return _log_normal(y - u, of_kind(u).asarray(self.noise_std, u.dtype) ** 2)
+        return _log_normal(y - u, array_namespace(u).asarray(self.noise_std, u.dtype) ** 2)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
@@ -41,5 +41,7 @@ class Gaussian(Likelihood):
 
 
 def _log_normal(x: Float[Array, " J"], variance: Any) -> Float[Array, " J"]:
-    density: Float[Array, " J"] = -(x**2 / variance + of_kind(x).log(2 * math.pi * variance)) / 2
+    density: Float[Array, " J"] = (
+        -(x**2 / variance + array_namespace(x).log(2 * math.pi * variance)) / 2
+    )
     return density

@@ -28,8 +28,8 @@ class GinzburgLandau(Likelihood):
 
     epsilon: Hyperparameter = parameter(1.0)
     noise_std: Hyperparameter = parameter(1.0)
-    smooth: ClassVar[bool] = True
-    everywhere: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = True
+    uses_all_nodes: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("epsilon", self.epsilon, 0.0, open=True, remedy="use ε > 0")

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import StepLikelihood
 from graphuq.likelihoods.multiclass import check_n_classes, class_count
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
 
 
 class LevelSet(StepLikelihood):
@@ -33,8 +33,8 @@ class LevelSet(StepLikelihood):
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """``−log(1 + (K − 1) exp(−cost))``, and that less the cost."""
-        xp = of_kind(y)
+        xp = array_namespace(y)
         n_classes = xp.asarray(self.n_classes, y.dtype)
-        cost = (2.0 if not self.several else 1.0) / xp.asarray(self.noise_std, y.dtype) ** 2
+        cost = (2.0 if not self.is_multiclass else 1.0) / xp.asarray(self.noise_std, y.dtype) ** 2
         right = xp.zeros_like(y) - xp.log1p((n_classes - 1) * xp.exp(-cost))
         return right, right - cost

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.special_functions import (
     SIGMOID_SCALES,
     SIGMOID_WEIGHTS,
@@ -33,7 +33,7 @@ class Logistic(Likelihood):
     """
 
     steepness: Hyperparameter = parameter(1.0)
-    smooth: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("steepness", self.steepness, 0.0, open=True, remedy="use γ > 0")
@@ -47,7 +47,7 @@ class Logistic(Likelihood):
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``−log(1 + exp(−2γ y u))``."""
-        return -of_kind(u).logaddexp(0.0, -2 * self.steepness * y * u)
+        return -array_namespace(u).logaddexp(0.0, -2 * self.steepness * y * u)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]

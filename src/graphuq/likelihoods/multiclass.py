@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from graphuq.distributions import check_range, hyperparameter, is_learnt
 from graphuq.errors import require
 
-MOST_CLASSES = 1_000.0
+MAX_CLASSES = 1_000.0
 
 
 def class_count(default: int) -> Any:
@@ -28,12 +28,12 @@ def class_count(default: int) -> Any:
 def check_n_classes(n_classes: Any) -> None:
     """Refuse fewer than two classes, no end of them, and a distribution that is not of integers."""
     remedy = "use a whole number from 2 on, or a distribution of such, DiscreteUniform(3, 5)"
-    check_range("n_classes", n_classes, 2.0, MOST_CLASSES, open=False, remedy=remedy)
+    check_range("n_classes", n_classes, 2.0, MAX_CLASSES, open=False, remedy=remedy)
     whole = n_classes.discrete if is_learnt(n_classes) else isinstance(n_classes, int)
     require(bool(whole), "n_classes", f"{n_classes!r}", remedy)
 
 
-def most_classes(n_classes: Any) -> int:
+def max_classes(n_classes: Any) -> int:
     """The number of classes, the largest where it is learnt."""
     return int(n_classes.support[1] if is_learnt(n_classes) else n_classes)
 

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter
 from graphuq.likelihoods.base import StepLikelihood
 from graphuq.likelihoods.multiclass import check_n_classes, class_count
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
 
 
 class NoiseFree(StepLikelihood):
@@ -30,5 +30,5 @@ class NoiseFree(StepLikelihood):
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """0 and −∞."""
-        xp = of_kind(y)
+        xp = array_namespace(y)
         return xp.zeros_like(y), xp.full_like(y, -np.inf)

@@ -42,7 +42,7 @@ class Probit(Likelihood):
 
     noise_std: Hyperparameter = parameter(0.1)
     n_classes: Hyperparameter = class_count(2)
-    smooth: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")

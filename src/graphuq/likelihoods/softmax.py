@@ -32,14 +32,14 @@ class Softmax(Likelihood):
 
     noise_std: Hyperparameter = parameter(0.1)
     n_classes: Hyperparameter = class_count(3)
-    smooth: ClassVar[bool] = True
+    has_gradient: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
         check_n_classes(self.n_classes)
 
     @property
-    def several(self) -> bool:
+    def is_multiclass(self) -> bool:
         """Always."""
         return True
 

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, PRNGKeyArray
 
-from graphuq.distributions import Quantile, Steps, is_learnt
+from graphuq.distributions import ContinuousQuantile, DiscreteQuantile, is_learnt
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import Field, TailAtLabelled
 from graphuq.posterior.target import Target
@@ -33,12 +33,12 @@ class Learnt(eqx.Module):
     begin: int = eqx.field(static=True)
     size: int | None = eqx.field(static=True)  # None: a plain number, of one coordinate
     of_class: int | None = eqx.field(static=True)  # None: shared by all
-    quantile: Quantile | Steps
+    quantile: ContinuousQuantile | DiscreteQuantile
 
     @property
     def discrete(self) -> bool:
         """Whether it is an integer."""
-        return isinstance(self.quantile, Steps)
+        return isinstance(self.quantile, DiscreteQuantile)
 
     @property
     def coordinates(self) -> slice:
@@ -98,7 +98,7 @@ class HierarchicalTarget(eqx.Module):
         modes = prior.modes(spectrum)
         n_kept = int(np.flatnonzero(modes.present)[-1]) + 1
         rows = spectrum.eigenvectors[nodes, :n_kept]
-        if spectrum.tail is not None:
+        if spectrum.tail_eigenvalue is not None:
             rows = np.hstack([rows, TailAtLabelled.of(rows).root])
         modes = Modes(
             modes.eigenvalues[:n_kept],
@@ -113,7 +113,7 @@ class HierarchicalTarget(eqx.Module):
         for part in (prior, likelihood):
             for name, law in part.learnt.items():
                 size = prior.n_values(name, n_kept) if part is prior else None
-                quantile = Steps.of(law) if law.discrete else Quantile.of(law)
+                quantile = DiscreteQuantile.of(law) if law.discrete else ContinuousQuantile.of(law)
                 own = range(n_fields) if per_class and part is prior else [None]
                 for k in own:
                     learnt.append(Learnt(name, part is prior, begin, size, k, quantile))

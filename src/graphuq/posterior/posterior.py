@@ -25,7 +25,7 @@ from graphuq.posterior.hierarchical import HierarchicalTarget
 from graphuq.posterior.random_series import ProbitSeries
 from graphuq.posterior.target import Target
 from graphuq.priors import Prior, RegularizedLaplacian, SpectralStd
-from graphuq.spectrum import Columns, Laplacian
+from graphuq.spectrum import CovarianceColumns, Laplacian
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,10 +72,10 @@ class Posterior:
     per_class: bool = False
 
     def __post_init__(self) -> None:
-        solved = isinstance(self.spectrum, Laplacian | Columns)
+        solved = isinstance(self.spectrum, Laplacian | CovarianceColumns)
         if not solved:
-            object.__setattr__(self, "prior", self.prior.suited_to(self.spectrum))
-        if self.per_class and not (self.likelihood.several and self.prior.learnt):
+            object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
+        if self.per_class and not (self.likelihood.is_multiclass and self.prior.learnt):
             raise IncompatibleParts(
                 f"per_class=True wants several classes and a prior to learn, and there are "
                 f"{self.likelihood} and {self.prior}; leave it out"
@@ -107,27 +107,27 @@ class Posterior:
             labels=np.append(self.labels[kept], labels),
         )
 
-    def _solved(self) -> Columns:
-        """Columns of the prior's covariance at the labelled nodes."""
+    def _solved(self) -> CovarianceColumns:
+        """CovarianceColumns of the prior's covariance at the labelled nodes."""
         if not isinstance(self.prior, RegularizedLaplacian):
             raise IncompatibleParts(
                 f"{self.prior} has no sparse precision to solve with; use RegularizedLaplacian(), "
                 "or a spectrum (laplacian_spectrum) in place of the Laplacian"
             )
-        if self.learnt or self.likelihood.everywhere:
+        if self.learnt or self.likelihood.uses_all_nodes:
             raise IncompatibleParts(
                 f"{self.prior} and {self.likelihood} want a spectrum (laplacian_spectrum) in place "
                 "of the Laplacian: something is learnt by sampling, or every node is spoken of"
             )
         beta, shift = float(self.prior.beta), float(self.prior.shift)
         laplacian = self.spectrum
-        if isinstance(laplacian, Columns):  # of another posterior, whose parts may differ
+        if isinstance(laplacian, CovarianceColumns):  # of another posterior, whose parts may differ
             known = laplacian
             same = (known.beta, known.shift) == (beta, shift)
             if same and np.array_equal(known.labelled, self.labelled):
                 return known
             laplacian = known.laplacian
-        return Columns.of(laplacian, beta, shift, self.labelled)
+        return CovarianceColumns.of(laplacian, beta, shift, self.labelled)
 
     @property
     def n_fields(self) -> int:
@@ -137,7 +137,7 @@ class Posterior:
     @property
     def n_classes(self) -> int:
         """Classes that there may be."""
-        return self.n_fields if self.likelihood.several else 2
+        return self.n_fields if self.likelihood.is_multiclass else 2
 
     @property
     def learnt(self) -> dict[str, Distribution]:
@@ -155,7 +155,7 @@ class Posterior:
 
         Where hyperparameters are learnt: the series in its own coefficients.
         """
-        if self.likelihood.several:
+        if self.likelihood.is_multiclass:
             return ClassField(self._field_of_one_class, self.n_fields)
         return self._field_of_one_class
 
@@ -166,23 +166,23 @@ class Posterior:
                 return CoefficientField.of(self.spectrum, np.arange(0), self.series.n_modes)
             assert isinstance(self.target, HierarchicalTarget)
             if self.target.has_tail:
-                return coefficient_field_with_tail(self.spectrum, self.seen_nodes)
-            return CoefficientField.of(self.spectrum, self.seen_nodes, self.target.n_modes)
-        if isinstance(self.spectrum, Columns):
+                return coefficient_field_with_tail(self.spectrum, self.observed_nodes)
+            return CoefficientField.of(self.spectrum, self.observed_nodes, self.target.n_modes)
+        if isinstance(self.spectrum, CovarianceColumns):
             return columns_field(self.spectrum)
-        if self.likelihood.everywhere and self.std.tail == 0.0:
+        if self.likelihood.uses_all_nodes and self.std.tail == 0.0:
             return series_field(self.spectrum, self.std)
-        return labelled_field(self.spectrum, self.std, self.seen_nodes)
+        return labelled_field(self.spectrum, self.std, self.observed_nodes)
 
     @cached_property
-    def seen_nodes(self) -> Int[np.ndarray, " J"]:
+    def observed_nodes(self) -> Int[np.ndarray, " J"]:
         """Nodes that the likelihood speaks of: the labelled ones, or all."""
-        return np.arange(self.spectrum.n_nodes) if self.likelihood.everywhere else self.labelled
+        return np.arange(self.spectrum.n_nodes) if self.likelihood.uses_all_nodes else self.labelled
 
     @cached_property
-    def seen_labels(self) -> Float[np.ndarray, " J"]:
+    def observed_labels(self) -> Float[np.ndarray, " J"]:
         """Their labels, 0 where there is none."""
-        if not self.likelihood.everywhere:
+        if not self.likelihood.uses_all_nodes:
             return self.labels
         labels = np.zeros(self.spectrum.n_nodes)
         labels[self.labelled] = self.labels
@@ -196,11 +196,11 @@ class Posterior:
                 self.spectrum,
                 self.prior,
                 self.likelihood,
-                self.seen_nodes,
-                self.seen_labels,
+                self.observed_nodes,
+                self.observed_labels,
                 self.per_class,
             )
-        return Target(self.field, self.likelihood, self.seen_labels)
+        return Target(self.field, self.likelihood, self.observed_labels)
 
     @cached_property
     def has_series(self) -> bool:
@@ -241,11 +241,11 @@ class Posterior:
         """The same law in the papers' N-dimensional form; slow, for tests."""
         spectrum = self.spectrum
         field: Field = NodeField(
-            spectrum.eigenvectors, self.std, spectrum.node_scale, self.seen_nodes
+            spectrum.eigenvectors, self.std, spectrum.node_scale, self.observed_nodes
         )
-        if self.likelihood.several:
+        if self.likelihood.is_multiclass:
             field = ClassField(field, self.n_fields)
-        return Target(field, self.likelihood, self.seen_labels)
+        return Target(field, self.likelihood, self.observed_labels)
 
     @property
     def dimension(self) -> int:
@@ -297,15 +297,15 @@ def _check_labels(
         f"shape {values.shape} beside {nodes.size} labelled nodes",
         "give one label a labelled node",
     )
-    known = list(range(_least_classes(likelihood))) if likelihood.several else [-1, 1]
+    known = list(range(_min_classes(likelihood))) if likelihood.is_multiclass else [-1, 1]
     strange = [value for value in np.unique(values).tolist() if value not in known]
     require(
         not strange,
         "labels",
         f"{strange[:3]} beside {_among(known)}",
-        f"code the {'' if likelihood.several else 'two '}classes as {_among(known)}, or use "
+        f"code the {'' if likelihood.is_multiclass else 'two '}classes as {_among(known)}, or use "
         "GraphClassifier for labels of any type"
-        + ("" if likelihood.several else "; more than two need n_classes of the likelihood"),
+        + ("" if likelihood.is_multiclass else "; more than two need n_classes of the likelihood"),
     )
     require(
         len(np.unique(values)) >= 2,
@@ -316,7 +316,7 @@ def _check_labels(
     return nodes.astype(np.int64), values.astype(np.float64)
 
 
-def _least_classes(likelihood: Any) -> int:
+def _min_classes(likelihood: Any) -> int:
     """Classes that there are for certain."""
     n_classes = likelihood.n_classes
     return int(n_classes.support[0] if is_learnt(n_classes) else n_classes)

@@ -61,7 +61,7 @@ class ProbitSeries(eqx.Module):
                 f"ReversibleJump samples a RandomSeries of known exponent, and not {prior}; use "
                 "gq.priors.RandomSeries(), or MetropolisWithinGibbs"
             )
-        if not isinstance(likelihood, Probit) or likelihood.several or likelihood.learnt:
+        if not isinstance(likelihood, Probit) or likelihood.is_multiclass or likelihood.learnt:
             raise IncompatibleParts(
                 f"ReversibleJump knows the probit of two classes and known noise, and not "
                 f"{likelihood}; use Probit(1.0), or MetropolisWithinGibbs"
@@ -71,9 +71,10 @@ class ProbitSeries(eqx.Module):
                 f"ReversibleJump draws a scale that is gamma, and not {prior.scale}; use "
                 "gq.Gamma, or MetropolisWithinGibbs"
             )
-        if spectrum.tail is not None:
+        if spectrum.tail_eigenvalue is not None:
             raise IncompatibleParts(
-                "ReversibleJump samples a series without tail; compute the spectrum with tail=False"
+                "ReversibleJump samples a series without tail; compute the spectrum with "
+                "tail_eigenvalue=False"
             )
         if np.any(spectrum.node_scale != 1.0):
             raise IncompatibleParts(

@@ -16,8 +16,8 @@ from graphuq.utils.arrays import Array, with_dtype
 
 MAX_HALVINGS = 20  # of the distance from the mean of a reference, of a start
 MAX_REFLECTIONS = 10_000  # before a start is taken as it is
-MOST_DENSE = 1_000  # white coordinates of several classes, which a reference mixes
-MOST_IN_NUMPY = 2**22  # log likelihoods of a label, which NumPy finds while a program is compiled
+MAX_DENSE = 1_000  # white coordinates of several classes, which a reference mixes
+MAX_IN_NUMPY = 2**22  # log likelihoods of a label, which NumPy finds while a program is compiled
 START_NOISE = 0.5  # wide enough that starts differ, narrow enough that most labels fit
 
 
@@ -97,11 +97,11 @@ class Target(eqx.Module):
 
     def _values(self) -> tuple[Array, Array]:
         """Labels as values of u, and where they are given."""
-        if self.likelihood.several:
+        if self.likelihood.is_multiclass:
             codes = self.labels.astype(jnp.int32)
             own = jax.nn.one_hot(codes, self.n_fields, dtype=self.labels.dtype)
             return 2 * own - 1, jnp.asarray(True)
-        if self.likelihood.everywhere:
+        if self.likelihood.uses_all_nodes:
             return self.labels, self.labels != 0
         return self.labels, jnp.asarray(True)
 
@@ -118,7 +118,7 @@ class Target(eqx.Module):
         def leads(x: Any) -> Any:
             """What must be positive for each label, of several classes over each other one."""
             u = self.field.at_labelled(x)
-            if not self.likelihood.several:
+            if not self.likelihood.is_multiclass:
                 return self.labels * u
             others = jnp.arange(u.shape[1])[None, :] != codes[:, None]
             lead = jnp.take_along_axis(u, codes[:, None], axis=1) - u
@@ -228,7 +228,7 @@ def with_noise_sampled(target: Target) -> Target | None:
 
 def can_be_referred(target: Target) -> bool:
     """Whether a Gaussian of n×n numbers can be kept of its posterior."""
-    if isinstance(target.field, ClassField) and target.dimension > MOST_DENSE:
+    if isinstance(target.field, ClassField) and target.dimension > MAX_DENSE:
         return False
     return isinstance(of_one_class(target.field), LowRankField)
 
@@ -272,7 +272,7 @@ def log_likelihoods(
     target: Any,
     white: Float[np.ndarray, "*S n"],
     precision: str = "float64",
-    few: int = MOST_IN_NUMPY,
+    few: int = MAX_IN_NUMPY,
 ) -> Float[np.ndarray, "*S"]:
     """Log likelihood of many points at once.
 
@@ -280,7 +280,7 @@ def log_likelihoods(
     by NumPy, which is done sooner than a program is compiled.
     """
     flat = white.reshape(-1, white.shape[-1])
-    plain = type(target.field) is LowRankField and not target.likelihood.several
+    plain = type(target.field) is LowRankField and not target.likelihood.is_multiclass
     if plain and len(flat) * len(target.labels) <= few:
         u = flat @ np.asarray(target.field.factor).T
         labels = np.broadcast_to(target.labels, u.shape)

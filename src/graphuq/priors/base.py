@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from graphuq.distributions import Distribution, check_range, is_learnt, learnt_of
 from graphuq.errors import IncompatibleParts, require
 from graphuq.spectrum import Spectrum
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
 
 
 class SpectralStd(eqx.Module):
@@ -56,17 +56,17 @@ class Prior(eqx.Module):
     """A Gaussian random series on the spectrum of a graph Laplacian.
 
     A subclass is a small immutable value: its hyperparameters as fields, each a number or a
-    distribution, and `log_variances`. ``truncation``, where it has one, and ``constant`` are
-    understood here.
+    distribution, and `log_variances`. ``truncation``, where it has one, and
+    ``include_constant`` are understood here.
     """
 
-    constant: eqx.AbstractVar[bool | None]
+    include_constant: eqx.AbstractVar[bool | None]
 
     @abstractmethod
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """Log variance of modes with these eigenvalues, up to a constant.
 
-        Written with `of_kind`, it serves NumPy and JAX arrays alike.
+        Written with `array_namespace`, it serves NumPy and JAX arrays alike.
         """
 
     def log_scales(self, modes: Modes) -> Float[Array, " L"] | float:
@@ -86,7 +86,7 @@ class Prior(eqx.Module):
         """Hyperparameters that are distributions, by name."""
         return learnt_of(self)
 
-    def suited_to(self, spectrum: Spectrum) -> "Prior":
+    def bind(self, spectrum: Spectrum) -> "Prior":
         """The prior with what it takes from a spectrum filled in."""
         return self
 
@@ -111,7 +111,7 @@ class Prior(eqx.Module):
             )
         n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
         present = np.arange(n_pairs) < self._kept(spectrum)
-        present[:n_null] = null_vectors_take_part(self.constant, spectrum)
+        present[:n_null] = null_vectors_take_part(self.include_constant, spectrum)
         eigenvalues = spectrum.eigenvalues.copy()
         if not self.frees_null_vectors:
             eigenvalues[:n_null] = eigenvalues[n_null]
@@ -119,7 +119,7 @@ class Prior(eqx.Module):
             eigenvalues,
             present,
             spectrum.energy,
-            spectrum.tail,
+            spectrum.tail_eigenvalue,
             spectrum.tail_energy,
             spectrum.n_nodes,
         )
@@ -142,7 +142,7 @@ class Prior(eqx.Module):
             raise IncompatibleParts(
                 f"truncation={least:g} leaves no mode beside the {n_null} null vector(s); use more"
             )
-        if (is_learnt(truncation) or most < n_pairs) and spectrum.tail is not None:
+        if (is_learnt(truncation) or most < n_pairs) and spectrum.tail_eigenvalue is not None:
             raise IncompatibleParts(
                 f"truncation={truncation} of {n_pairs} eigenpairs and a tail contradict each "
                 "other; use a spectrum without tail, or truncation=None"
@@ -154,7 +154,7 @@ class Prior(eqx.Module):
 
         Here ``truncation`` may be a traced number, and so may all else.
         """
-        xp = of_kind(modes.eigenvalues)
+        xp = array_namespace(modes.eigenvalues)
         present = self.taking_part(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
         # Relative to the largest, lest powers overflow; and never the root of a variance, which has
@@ -171,14 +171,16 @@ class Prior(eqx.Module):
         truncation = getattr(self, "truncation", None)
         if truncation is None:
             return modes.present
-        kept: Bool[Array, " L"] = of_kind(modes.eigenvalues).arange(len(modes.present)) < truncation
+        kept: Bool[Array, " L"] = (
+            array_namespace(modes.eigenvalues).arange(len(modes.present)) < truncation
+        )
         return modes.present & kept
 
     def log_tail_variance(self, modes: Modes) -> Any:
         """Log variance that stands for all eigenvectors left out, up to the same constant."""
         if modes.tail is None:
             return -np.inf
-        at = of_kind(modes.eigenvalues).asarray([modes.tail], dtype=modes.eigenvalues.dtype)
+        at = array_namespace(modes.eigenvalues).asarray([modes.tail], dtype=modes.eigenvalues.dtype)
         return self.log_variances(at)[0]
 
     def log_std_of(self, modes: Modes) -> SpectralStd:
@@ -186,7 +188,7 @@ class Prior(eqx.Module):
 
         Finite where the deviation itself underflows, but for a tail that is not there.
         """
-        xp = of_kind(modes.eigenvalues)
+        xp = array_namespace(modes.eigenvalues)
         present = self.taking_part(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
         largest = xp.max(xp.where(present, logs, -xp.inf))
@@ -214,7 +216,7 @@ class Prior(eqx.Module):
 
 def power_law(eigenvalues: Array, tau: Any, alpha: Any) -> Array:
     """``−α log(λ + τ²)``."""
-    return -alpha * of_kind(eigenvalues).log(eigenvalues + tau**2)
+    return -alpha * array_namespace(eigenvalues).log(eigenvalues + tau**2)
 
 
 def check_power_law(tau: Any, alpha: Any) -> None:
@@ -238,7 +240,7 @@ def check_truncation(truncation: Any) -> None:
 
 
 def null_vectors_take_part(constant: bool | None, spectrum: Spectrum) -> bool:
-    """Whether they do: as ``constant`` says, or if it is None, only if the graph is disconnected.
+    """Whether null vectors take part: ``include_constant``; if None, on disconnected graphs only.
 
     Raises
     ------
@@ -248,7 +250,7 @@ def null_vectors_take_part(constant: bool | None, spectrum: Spectrum) -> bool:
     take_part = spectrum.n_components > 1 if constant is None else constant
     if not take_part and (n_isolated := int((spectrum.degrees == 0).sum())):
         raise IncompatibleParts(
-            f"constant=False leaves u = 0 at {n_isolated} isolated node(s); use constant=None, "
-            "or drop those nodes"
+            f"include_constant=False leaves u = 0 at {n_isolated} isolated node(s); "
+            "use include_constant=None, or drop those nodes"
         )
     return take_part

@@ -7,9 +7,11 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter, Uniform, check_range, is_learnt, parameter
 from graphuq.errors import IncompatibleParts, require
 from graphuq.priors.base import Modes, Prior, check_power_law, check_truncation, power_law
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.deprecation import renamed_fields
 
 
+@renamed_fields(constant="include_constant")
 class EigenScales(Prior):
     r"""``s_j² = κ v_j²``, ``v_j = a_j (λ_j + τ²)^{−α/2}``, each a_j learnt (Chen, models D and E).
 
@@ -18,7 +20,7 @@ class EigenScales(Prior):
 
     Parameters
     ----------
-    tau, alpha, truncation, constant
+    tau, alpha, truncation, include_constant
         As in `Matern`; numbers or distributions.
     scales : Distribution or array of shape (L,), default Uniform(0.2, 1.8)
         Of a_j > 0, independent for each eigenvector.
@@ -35,7 +37,7 @@ class EigenScales(Prior):
     alpha: Hyperparameter = parameter(4.0)
     scales: Any = parameter(Uniform(0.2, 1.8))
     truncation: Hyperparameter = parameter(None)
-    constant: bool | None = None
+    include_constant: bool | None = None
 
     def __check_init__(self) -> None:
         check_power_law(self.tau, self.alpha)
@@ -66,5 +68,5 @@ class EigenScales(Prior):
             raise IncompatibleParts(
                 f"{len(self.scales)} scales and {len(modes.eigenvalues)} eigenpairs; give one each"
             )
-        result: Float[Array, " L"] = 2 * of_kind(modes.eigenvalues).log(self.scales)
+        result: Float[Array, " L"] = 2 * array_namespace(modes.eigenvalues).log(self.scales)
         return result

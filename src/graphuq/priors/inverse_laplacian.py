@@ -3,9 +3,11 @@
 from jaxtyping import Float
 
 from graphuq.priors.base import Prior
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.deprecation import renamed_fields
 
 
+@renamed_fields(constant="include_constant")
 class InverseLaplacian(Prior):
     r"""``s_j² = c / λ_j``, with c such that ``E|u|² = N`` (Bertozzi et al. 2018, (4), (5), (13)).
 
@@ -23,7 +25,7 @@ class InverseLaplacian(Prior):
 
     Parameters
     ----------
-    constant : bool or None, default None
+    include_constant : bool or None, default None
         Whether null vectors take part, at variance ``c / λ_+``; None: only if the graph is
         disconnected.
 
@@ -36,9 +38,9 @@ class InverseLaplacian(Prior):
     9.0
     """
 
-    constant: bool | None = None
+    include_constant: bool | None = None
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """``−log λ``."""
-        result: Float[Array, " n"] = -of_kind(eigenvalues).log(eigenvalues)
+        result: Float[Array, " n"] = -array_namespace(eigenvalues).log(eigenvalues)
         return result

@@ -8,11 +8,13 @@ from jaxtyping import Float
 from graphuq.distributions import Gamma, Hyperparameter, check_range, is_learnt, parameter
 from graphuq.errors import require
 from graphuq.priors.base import Prior, check_truncation
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.deprecation import renamed_fields
 
 SMALLEST = 1e-4  # eigenvalues below are taken for this one: logarithms must end somewhere
 
 
+@renamed_fields(constant="include_constant")
 class LearnedSpectrum(Prior):
     r"""``s_j² = κ f(λ_j)²`` with any decreasing f, learnt (Chen, model G).
 
@@ -29,7 +31,7 @@ class LearnedSpectrum(Prior):
         Of each d_k, independently: mean 4, and half of them below 1.8.
     n_knots : int, default 8
         Segments, at least 1.
-    truncation, constant
+    truncation, include_constant
         As in `Matern`.
 
     Examples
@@ -42,7 +44,7 @@ class LearnedSpectrum(Prior):
     slopes: Any = parameter(Gamma(0.5, 0.125))
     n_knots: int = 8
     truncation: Hyperparameter = parameter(None)
-    constant: bool | None = None
+    include_constant: bool | None = None
 
     def __check_init__(self) -> None:
         check_truncation(self.truncation)
@@ -60,7 +62,7 @@ class LearnedSpectrum(Prior):
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """``−Σ_k d_k · (length of segment k below log λ)``."""
-        xp = of_kind(eigenvalues)
+        xp = array_namespace(eigenvalues)
         ends = np.linspace(np.log(SMALLEST), np.log(2.0), self.n_knots + 1)
         starts, lengths = ends[:-1], np.diff(ends)
         lengths[-1] = np.inf

@@ -6,8 +6,10 @@ from graphuq.distributions import Hyperparameter, is_learnt, parameter
 from graphuq.errors import require
 from graphuq.priors.base import Prior, check_power_law, check_truncation, power_law
 from graphuq.utils.arrays import Array
+from graphuq.utils.deprecation import renamed_fields
 
 
+@renamed_fields(constant="include_constant")
 class Matern(Prior):
     r"""``s_j² = κ (λ_j + τ²)^{−α}``, with κ such that ``E|u|² = N`` (Chen, (6) and (7), corrected).
 
@@ -24,7 +26,7 @@ class Matern(Prior):
         α > 0.
     truncation : int or Distribution, optional
         M: eigenvectors from this one on are left out; by default none of those computed is.
-    constant : bool or None, default None
+    include_constant : bool or None, default None
         Whether null vectors take part, at their own variance ``κ τ^{−2α}``. None: only if the
         graph is disconnected, at the variance of the smoothest non-constant mode, as in
         `InverseLaplacian`.
@@ -41,20 +43,23 @@ class Matern(Prior):
     tau: Hyperparameter = parameter(0.3)
     alpha: Hyperparameter = parameter(4.0)
     truncation: Hyperparameter = parameter(None)
-    constant: bool | None = None
+    include_constant: bool | None = None
 
     def __check_init__(self) -> None:
         check_power_law(self.tau, self.alpha)
         check_truncation(self.truncation)
-        free = is_learnt(self.tau) or self.tau != 0 or not self.constant
+        free = is_learnt(self.tau) or self.tau != 0 or not self.include_constant
         require(
-            free, "tau", "0 gives the constant infinite variance", "use τ > 0, or constant=None"
+            free,
+            "tau",
+            "0 gives the constant infinite variance",
+            "use τ > 0, or include_constant=None",
         )
 
     @property
     def frees_null_vectors(self) -> bool:
-        """As ``constant`` says."""
-        return bool(self.constant)
+        """As ``include_constant`` says."""
+        return bool(self.include_constant)
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """``−α log(λ + τ²)``."""

@@ -17,11 +17,13 @@ from graphuq.distributions import (
 from graphuq.errors import require
 from graphuq.priors.base import Modes, Prior, SpectralStd
 from graphuq.spectrum import Spectrum
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.deprecation import renamed_fields
 
 MASS = 20.0  # the rule of thumb's rate times N: 63 % of the mass on the first twentieth of all k
 
 
+@renamed_fields(constant="include_constant")
 class RandomSeries(Prior):
     r"""``s_j² = 1 / (c (λ_j + N^{−2})^q)``, j < k (Hartog & van Zanten 2018, §2.2 to §2.4).
 
@@ -49,7 +51,7 @@ class RandomSeries(Prior):
     >>> import numpy as np, graphuq as gq
     >>> path = np.diag(np.ones(9), 1) + np.diag(np.ones(9), -1)
     >>> spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path), "unnormalized")
-    >>> gq.priors.RandomSeries(truncation_rate=0.5).suited_to(spectrum).truncation.support
+    >>> gq.priors.RandomSeries(truncation_rate=0.5).bind(spectrum).truncation.support
     (1.0, 10.0)
     """
 
@@ -57,14 +59,19 @@ class RandomSeries(Prior):
     exponent: Hyperparameter = parameter(1.0)
     truncation: Hyperparameter = parameter(None)
     truncation_rate: float | None = eqx.field(default=None)
-    constant: bool | None = True
+    include_constant: bool | None = True
 
     def __check_init__(self) -> None:
         check_range("scale", self.scale, 0.0, open=True, remedy="use c > 0")
         check_range("exponent", self.exponent, 0.0, open=False, remedy="use q >= 0")
         rate = self.truncation_rate
         require(rate is None or rate >= 0, "truncation_rate", f"{rate!r}", "use ρ >= 0")
-        require(self.constant is True, "constant", f"{self.constant!r}", "leave it True")
+        require(
+            self.include_constant is True,
+            "include_constant",
+            f"{self.include_constant!r}",
+            "leave it True",
+        )
         if self.truncation is not None:
             check_range("truncation", self.truncation, 1.0, open=False, remedy="use 1 or more")
             require(
@@ -79,9 +86,9 @@ class RandomSeries(Prior):
         """They have the variance of λ = 0."""
         return True
 
-    def suited_to(self, spectrum: Spectrum) -> "RandomSeries":
+    def bind(self, spectrum: Spectrum) -> "RandomSeries":
         """With the law of k on the eigenpairs that there are."""
-        if self.truncation is not None or spectrum.tail is not None:
+        if self.truncation is not None or spectrum.tail_eigenvalue is not None:
             return self
         rate, n_pairs = self.truncation_rate, spectrum.n_eigenpairs
         rate = MASS / spectrum.n_nodes if rate is None else rate
@@ -99,7 +106,7 @@ class RandomSeries(Prior):
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """``−q log(λ + N^{−2}) − log c``; the eigenvalues are shifted already."""
-        xp = of_kind(eigenvalues)
+        xp = array_namespace(eigenvalues)
         result: Float[Array, " n"] = -self.exponent * xp.log(eigenvalues) - xp.log(self.scale)
         return result
 
@@ -108,10 +115,10 @@ class RandomSeries(Prior):
         logs = self.log_variances(modes.eigenvalues) / 2
         present = self.taking_part(modes)
         tail = self.log_tail_variance(modes) / 2
-        return SpectralStd(of_kind(modes.eigenvalues).where(present, logs, 0.0), tail)
+        return SpectralStd(array_namespace(modes.eigenvalues).where(present, logs, 0.0), tail)
 
     def std_of(self, modes: Modes) -> SpectralStd:
         """As they are: the scale is c's part."""
-        xp, logs = of_kind(modes.eigenvalues), self.log_std_of(modes)
+        xp, logs = array_namespace(modes.eigenvalues), self.log_std_of(modes)
         std = xp.where(self.taking_part(modes), xp.exp(logs.modes), 0.0)
         return SpectralStd(std, xp.exp(logs.tail))

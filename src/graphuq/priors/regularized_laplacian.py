@@ -5,9 +5,11 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.errors import require
 from graphuq.priors.base import Modes, Prior, SpectralStd
-from graphuq.utils.arrays import Array, of_kind
+from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.deprecation import renamed_fields
 
 
+@renamed_fields(constant="include_constant")
 class RegularizedLaplacian(Prior):
     r"""``s_j² = 1 / (β (λ_j + 1/σ²))``  (Zhu, Lafferty & Ghahramani 2003, (3) and (4)).
 
@@ -35,12 +37,17 @@ class RegularizedLaplacian(Prior):
 
     beta: Hyperparameter = parameter(0.1)
     sigma: Hyperparameter = parameter(1000.0)
-    constant: bool | None = True
+    include_constant: bool | None = True
 
     def __check_init__(self) -> None:
         check_range("beta", self.beta, 0.0, open=True, remedy="use β > 0")
         check_range("sigma", self.sigma, 0.0, open=True, remedy="use σ > 0")
-        require(self.constant is True, "constant", f"{self.constant!r}", "leave it True")
+        require(
+            self.include_constant is True,
+            "include_constant",
+            f"{self.include_constant!r}",
+            "leave it True",
+        )
 
     @property
     def frees_null_vectors(self) -> bool:
@@ -54,7 +61,7 @@ class RegularizedLaplacian(Prior):
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """``−log β − log(λ + 1/σ²)``."""
-        xp = of_kind(eigenvalues)
+        xp = array_namespace(eigenvalues)
         logs: Float[Array, " n"] = -xp.log(self.beta) - xp.log(eigenvalues + self.shift)
         return logs
 
@@ -65,5 +72,5 @@ class RegularizedLaplacian(Prior):
 
     def std_of(self, modes: Modes) -> SpectralStd:
         """As they are: the size is β's part."""
-        xp, logs = of_kind(modes.eigenvalues), self.log_std_of(modes)
+        xp, logs = array_namespace(modes.eigenvalues), self.log_std_of(modes)
         return SpectralStd(xp.exp(logs.modes), xp.exp(logs.tail))

@@ -18,7 +18,7 @@ SWEEPS = 200  # over classes, each in turn given its share
 FLOOR = 1e-12  # of probabilities whose logarithm is taken
 
 
-class Tuning(NamedTuple):
+class ClassThreshold(NamedTuple):
     """What moves labels and probabilities.
 
     Attributes
@@ -90,7 +90,7 @@ def checked_proportions(proportions: Any, n_classes: int) -> Float[np.ndarray, "
 
 
 def shares_of(
-    proportions: Any, names: Any, codes: Int[np.ndarray, " J"], most_classes: int | None
+    proportions: Any, names: Any, codes: Int[np.ndarray, " J"], max_classes: int | None
 ) -> Float[np.ndarray, " K"] | None:
     """What a user says of proportions: shares by place or by name, "labels", or None.
 
@@ -102,9 +102,9 @@ def shares_of(
     if proportions is None:
         return None
     require(
-        most_classes is None,
+        max_classes is None,
         "class_proportions",
-        f"{proportions!r} beside most_classes",
+        f"{proportions!r} beside max_classes",
         "use one of the two: shares of unseen classes are learnt",
     )
     if isinstance(proportions, str):
@@ -123,7 +123,7 @@ def tuning_of_two(
     std: Float[np.ndarray, " N"],
     link: tuple[np.ndarray, np.ndarray] | None,
     share: float,
-) -> Tuning:
+) -> ClassThreshold:
     """Levels of u above which there are so many nodes, and so much probability.
 
     Parameters
@@ -145,7 +145,7 @@ def tuning_of_two(
         return float(mean_label(mean - c, std, link).mean() + 1 - 2 * share)
 
     found = brentq(excess, -reach, reach, xtol=1e-12)
-    return Tuning(np.array([level]), np.array([found]))
+    return ClassThreshold(np.array([level]), np.array([found]))
 
 
 def mean_label(
@@ -166,12 +166,13 @@ def _width(link: tuple[np.ndarray, np.ndarray] | None) -> float:
 
 def tuning_of_several(
     probability: Float[np.ndarray, "N K"], proportions: Float[np.ndarray, " K"]
-) -> Tuning:
+) -> ClassThreshold:
     """Offsets of the log probabilities under which shares of labels, and means, are the given.
 
     For labels each class in turn is given the nodes that lead most (coordinate ascent on the dual
-    of the assignment that keeps most log probability); for probabilities, which `Tuning` multiplies
-    and normalises again, the classes' weights are scaled until their means fit (Saerens, Latinne &
+    of the assignment that keeps most log probability); for probabilities, which
+    `ClassThreshold` multiplies and normalises again, the classes' weights are scaled until their
+    means fit (Saerens, Latinne &
     Decaestecker 2002 estimate such weights).
     """
     logs = np.log(np.maximum(probability, FLOOR))
@@ -196,7 +197,7 @@ def tuning_of_several(
         weights += step
         if abs(step).max() < 1e-10:
             break
-    return Tuning(offset, weights - weights.mean())
+    return ClassThreshold(offset, weights - weights.mean())
 
 
 def reweighted(

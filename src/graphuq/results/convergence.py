@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
-from graphuq.utils.arrays import side_by_side
+from graphuq.utils.arrays import parallel_map
 
 TAILS = (0.05, 0.95)  # quantiles whose indicators make the tail's effective sample size
 FEW_VALUES = 20  # below so many distinct values quantiles are ties, and the bulk stands for all
@@ -37,7 +37,7 @@ def convergence(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F 3"]:
     at_once = min(BLOCK_ELEMENTS // values[0].size, -(-len(values) // (os.cpu_count() or 1)))
     parts = range(0, len(values), max(1, at_once))
     return np.concatenate(
-        side_by_side(lambda begin: _convergence(values[begin : begin + parts.step]), parts)
+        parallel_map(lambda begin: _convergence(values[begin : begin + parts.step]), parts)
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
-from graphuq.inference import Gaussian, Independence, Point
+from graphuq.inference import GaussianApproximation, Independence, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import can_be_referred, log_likelihoods
@@ -22,7 +22,7 @@ RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
 ESS_BOUND = 400  # the same: below it the estimates of R-hat and error are themselves unsure
 SKETCH_NODES = 50
 CLOSE = 0.5  # share of a Gaussian's draws accepted, from which it is
-PROPOSALS, LEAST_PROPOSALS, PROPOSALS_TIMES_LABELS = 1_600, 200, 1_600_000
+PROPOSALS, MIN_PROPOSALS, PROPOSALS_TIMES_LABELS = 1_600, 200, 1_600_000
 NEXT_TO_NONE, MISSED = 0.01, 0.002  # of the Gaussian's density; share of its draws
 
 
@@ -140,7 +140,9 @@ class ApproximationDiagnostics:
 
 @singledispatch
 def diagnose(
-    answer: Draws | Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
+    answer: Draws | GaussianApproximation | Point,
+    posterior: Posterior,
+    label_mcse: Float[np.ndarray, "N *K"],
 ) -> Diagnostics | ApproximationDiagnostics:
     """Judge what a sampler or an approximation found."""
     raise TypeError(f"no diagnostics of {type(answer).__name__}")
@@ -148,9 +150,15 @@ def diagnose(
 
 @diagnose.register
 def _(
-    answer: Gaussian | Point, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
+    answer: GaussianApproximation | Point,
+    posterior: Posterior,
+    label_mcse: Float[np.ndarray, "N *K"],
 ) -> ApproximationDiagnostics:
-    acceptance = share_accepted(posterior, answer) if isinstance(answer, Gaussian) else None
+    acceptance = (
+        acceptance_rate_of_gaussian(posterior, answer)
+        if isinstance(answer, GaussianApproximation)
+        else None
+    )
     return ApproximationDiagnostics(
         answer.description,
         answer.n_iterations,
@@ -160,28 +168,30 @@ def _(
     )
 
 
-def share_accepted(posterior: Posterior, gaussian: Gaussian) -> float | None:
+def acceptance_rate_of_gaussian(
+    posterior: Posterior, gaussian: GaussianApproximation
+) -> float | None:
     """Share of a Gaussian's draws that would be accepted as draws of the posterior.
 
     By 1,600 draws, fewer from 1,000 labels on; None where no draws of all coordinates are made.
     """
     target = posterior.plain_target
-    if posterior.likelihood.everywhere or not can_be_referred(target):
+    if posterior.likelihood.uses_all_nodes or not can_be_referred(target):
         return None
     return Independence().expected_acceptance(target, gaussian, _n_proposals(posterior))
 
 
-def misses(posterior: Posterior, gaussian: Gaussian) -> bool:
+def has_uncovered_mass(posterior: Posterior, gaussian: GaussianApproximation) -> bool:
     """Whether the Gaussian has mass where the posterior has next to none.
 
     What is weighted by the Gaussian's density over the posterior's then has another mean under the
     posterior than under the Gaussian: chains never see that mass. Judged by as many draws of the
-    Gaussian as `share_accepted` makes, of which next to none may lie where the posterior's density
-    is below a hundredth of the Gaussian's.
+    Gaussian as `acceptance_rate_of_gaussian` makes, of which next to none may lie where the
+    posterior's density is below a hundredth of the Gaussian's.
     """
-    root = np.linalg.cholesky(gaussian.seen_covariance)
+    root = np.linalg.cholesky(gaussian.white_covariance)
     z = np.random.default_rng(0).normal(size=(_n_proposals(posterior), len(root)))
-    white = gaussian.seen_mean + z @ root.T
+    white = gaussian.white_mean + z @ root.T
     values = log_likelihoods(posterior.plain_target, white)
     log_ratio = values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)
     log_ratio = np.where(np.isnan(log_ratio), -np.inf, log_ratio)
@@ -191,10 +201,12 @@ def misses(posterior: Posterior, gaussian: Gaussian) -> bool:
 
 def _n_proposals(posterior: Posterior) -> int:
     n = PROPOSALS_TIMES_LABELS // (len(posterior.labels) * posterior.n_fields)
-    return max(min(PROPOSALS, n), LEAST_PROPOSALS)
+    return max(min(PROPOSALS, n), MIN_PROPOSALS)
 
 
-def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C S"]]:
+def monitored_functionals(
+    posterior: Posterior, draws: Draws
+) -> dict[str, Float[np.ndarray, "C S"]]:
     """Functionals that stand for the whole field: its mean given the draw at some nodes.
 
     50 nodes at random, unlabelled ones first, the log likelihood, and every number that is learnt.
@@ -209,11 +221,11 @@ def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C
     mean, _ = conditional_moments(
         posterior.field,
         white,
-        rows_of(posterior)[nodes],
+        node_rows(posterior)[nodes],
     )
     shape = draws.n_chains, draws.n_samples
     names = [f"u[{node}]" for node in nodes]
-    if posterior.likelihood.several:
+    if posterior.likelihood.is_multiclass:
         classes = np.arange(len(nodes)) % posterior.n_classes
         mean = mean[np.arange(len(nodes)), :, classes]
         names = [f"u[{node},{k}]" for node, k in zip(nodes, classes, strict=True)]
@@ -236,11 +248,11 @@ def sketch(posterior: Posterior, draws: Draws) -> dict[str, Float[np.ndarray, "C
 def node_positions(posterior: Posterior) -> np.ndarray:
     """Position of each node among those that the likelihood sees, or −1, shape (N,)."""
     position = np.full(posterior.spectrum.n_nodes, -1)
-    position[posterior.seen_nodes] = np.arange(len(posterior.seen_nodes))
+    position[posterior.observed_nodes] = np.arange(len(posterior.observed_nodes))
     return position
 
 
-def rows_of(posterior: Posterior) -> Rows:
+def node_rows(posterior: Posterior) -> Rows:
     """All nodes, to be summarised."""
     spectrum = posterior.spectrum
     apart = not (posterior.learnt and posterior.has_series)
@@ -291,7 +303,7 @@ def import_arviz() -> Any:
     return arviz
 
 
-def worst(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
+def worst_case(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
     """Largest R-hat and smallest bulk and tail effective sample size of a table."""
     if not table:
         return np.nan, np.nan, np.nan
@@ -302,7 +314,9 @@ def worst(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
 @diagnose.register
 def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]) -> Diagnostics:
     draws = answer
-    rhat, ess_bulk, ess_tail = worst(convergence_table(sketch(posterior, draws)))
+    rhat, ess_bulk, ess_tail = worst_case(
+        convergence_table(monitored_functionals(posterior, draws))
+    )
     return Diagnostics(
         rhat=rhat,
         ess_bulk=ess_bulk,

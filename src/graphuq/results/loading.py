@@ -44,7 +44,7 @@ def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
         # The draws are in the coordinates of the field that was stored: another machine's
         # linear algebra may turn them.
         field = arrays_to(tree["field"].to_dataset(), (CoefficientField, LowRankField, TailField))
-        if posterior.likelihood.several:
+        if posterior.likelihood.is_multiclass:
             field = ClassField(field, posterior.n_fields)
         posterior.__dict__["field"] = field
         answer = answer_from(tree)
@@ -75,6 +75,6 @@ def _spectrum_from(dataset: xr.Dataset) -> Spectrum:
     return Spectrum(
         **{name: dataset[name].to_numpy() for name in names},
         eigenvectors=basis_from(dataset),
-        tail=None if np.isnan(tail) else tail,
+        tail_eigenvalue=None if np.isnan(tail) else tail,
         settings=json.loads(dataset.attrs["settings"]),
     )

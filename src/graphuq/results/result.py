@@ -14,13 +14,13 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import entr
 
 from graphuq.errors import IncompatibleParts, NotConvergedWarning, require
-from graphuq.inference import Approximation, Gaussian, Point, Sampler
+from graphuq.inference import Approximation, GaussianApproximation, Point, Sampler
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import of_one_class
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import (
-    Tuning,
+    ClassThreshold,
     checked_proportions,
     tuning_of_several,
     tuning_of_two,
@@ -30,8 +30,8 @@ from graphuq.results.diagnostics import (
     Diagnostics,
     convergence_table,
     import_arviz,
-    rows_of,
-    sketch,
+    monitored_functionals,
+    node_rows,
 )
 from graphuq.results.storage import (
     arrays_of,
@@ -52,7 +52,7 @@ from graphuq.results.summaries import (
     soft_labels,
     summarize,
 )
-from graphuq.results.uncertainty import certainty_order, class_probabilities, margin
+from graphuq.results.uncertainty import class_probabilities, margin, rank_by_uncertainty
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Result:
     latent_std: Float[np.ndarray, "N *K"]
     has_evidence: Bool[np.ndarray, " N"]
     posterior: Posterior
-    answer: Draws | Gaussian | Point
+    answer: Draws | GaussianApproximation | Point
     diagnostics: Diagnostics | ApproximationDiagnostics
     settings: Mapping[str, Any]
 
@@ -118,7 +118,7 @@ class Result:
     @property
     def log_evidence(self) -> float | None:
         """Estimate of ``log p(labels)``; None where the method has none."""
-        return self.answer.log_evidence if isinstance(self.answer, Gaussian) else None
+        return self.answer.log_evidence if isinstance(self.answer, GaussianApproximation) else None
 
     @property
     def label_variance(self) -> Float[np.ndarray, " N"]:
@@ -161,7 +161,7 @@ class Result:
             If ``probability`` is not in (0, 1).
         """
         require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
-        rows = rows_of(self.posterior)
+        rows = node_rows(self.posterior)
         return credible_interval(self.answer, self.posterior.field, rows, probability)
 
     @cached_property
@@ -178,7 +178,7 @@ class Result:
         """
         likelihood = self._link
         return soft_label_mean(
-            self.answer, self.posterior.field, rows_of(self.posterior), likelihood
+            self.answer, self.posterior.field, node_rows(self.posterior), likelihood
         )
 
     def soft_label_interval(self, probability: float = 0.95) -> Float[np.ndarray, "N 2"]:
@@ -194,11 +194,11 @@ class Result:
         likelihood, ends = self._link, self.credible_interval(probability)
         return soft_labels(likelihood, ends)
 
-    def tuning(self, proportions: Any) -> Tuning:
+    def tuning(self, proportions: Any) -> ClassThreshold:
         """How to move labels and probabilities so that classes have these shares.
 
         Among the unlabelled nodes (Zhu, Lafferty & Ghahramani 2003, §4); see
-        `graphuq.results.class_proportions.Tuning`.
+        `graphuq.results.class_proportions.ClassThreshold`.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class Result:
     def _link(self) -> Likelihood:
         """The likelihood, where it says what a label of two classes would be at one node."""
         likelihood = self.posterior.likelihood
-        if likelihood.several or likelihood.everywhere or likelihood.learnt:
+        if likelihood.is_multiclass or likelihood.uses_all_nodes or likelihood.learnt:
             raise IncompatibleParts(
                 f"soft labels are those of two classes whose noise is known, and there is "
                 f"{likelihood}; use class_probabilities"
@@ -233,20 +233,20 @@ class Result:
         IncompatibleParts
             If the result is an approximation's.
         """
-        rows = rows_of(self.posterior)[np.atleast_1d(np.asarray(nodes))]
+        rows = node_rows(self.posterior)[np.atleast_1d(np.asarray(nodes))]
         return latent_draws(self.draws, self.posterior.field, rows)
 
-    def certainty_order(self) -> Int[np.ndarray, " N"]:
-        """Node indices from the least to the most certain; see `certainty_order`."""
-        return certainty_order(self.label_mean)
+    def rank_by_uncertainty(self) -> Int[np.ndarray, " N"]:
+        """Node indices from the least to the most certain; see `rank_by_uncertainty`."""
+        return rank_by_uncertainty(self.label_mean)
 
     def most_uncertain(self, n: int = 20) -> Int[np.ndarray, " n"]:
         """The n least certain unlabelled nodes, the least certain first."""
-        return self._unlabelled_in(self.certainty_order())[:n]
+        return self._unlabelled_in(self.rank_by_uncertainty())[:n]
 
     def most_certain(self, n: int = 20) -> Int[np.ndarray, " n"]:
         """The n most certain unlabelled nodes, the most certain first."""
-        return self._unlabelled_in(self.certainty_order()[::-1])[:n]
+        return self._unlabelled_in(self.rank_by_uncertainty()[::-1])[:n]
 
     def at_rows(
         self, eigenvectors: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
@@ -271,7 +271,7 @@ class Result:
 
     def functionals(self) -> dict[str, Float[np.ndarray, "C S"]]:
         """What is monitored: log likelihood, what is learnt, u (its mean given a draw) at nodes."""
-        return sketch(self.posterior, self.draws)
+        return monitored_functionals(self.posterior, self.draws)
 
     def to_arviz(self) -> Any:
         """As ArviZ data: ``InferenceData`` before ArviZ 1, a ``DataTree`` from then on.
@@ -311,7 +311,7 @@ class Result:
             "degrees": ("node", spectrum.degrees),
             "node_scale": ("node", spectrum.node_scale),
         }
-        tail = np.nan if spectrum.tail is None else spectrum.tail
+        tail = np.nan if spectrum.tail_eigenvalue is None else spectrum.tail_eigenvalue
         tree = xr.DataTree.from_dict(
             {
                 **self._groups(),
@@ -336,7 +336,7 @@ class Result:
         observed = xr.Dataset({"label": ("labelled_node", self.posterior.labels)})
         constant = xr.Dataset({"labelled": ("labelled_node", self.posterior.labelled)})
         groups = {"observed_data": observed, "constant_data": constant}
-        if isinstance(self.answer, Gaussian):
+        if isinstance(self.answer, GaussianApproximation):
             return {"gaussian": gaussian_group(self.answer), **groups}
         if isinstance(self.answer, Point):
             return {"point": point_group(self.answer), **groups}

@@ -14,10 +14,10 @@ import graphuq.graphs
 from graphuq.distributions import Distribution
 from graphuq.errors import StorageError
 from graphuq.graphs import FeatureSpace
-from graphuq.inference import Gaussian, Point
+from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.spectrum import ProductBasis
-from graphuq.utils.files import written_whole
+from graphuq.utils.files import atomic_write
 
 FORMAT = 1
 HYPERPARAMETER = "hyperparameter_"  # before the name of its variable
@@ -41,7 +41,7 @@ def write_tree(tree: xr.DataTree, path: str | Path) -> None:
     tree.attrs |= {"graphuq_format": FORMAT, "graphuq_version": version()}
     # In memory first: HDF5 crashes the process at exit when the disk fills up beneath it.
     content = tree.to_netcdf(engine="h5netcdf")
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(content)
 
 
@@ -224,13 +224,13 @@ def draws_groups(draws: Draws, latent: dict[str, np.ndarray]) -> dict[str, xr.Da
     }
 
 
-def gaussian_group(gaussian: Gaussian) -> xr.Dataset:
+def gaussian_group(gaussian: GaussianApproximation) -> xr.Dataset:
     """A Gaussian answer as arrays and attributes."""
     axes = ("labelled_node", "class")[: gaussian.labelled_mean.ndim]
     return xr.Dataset(
         {
-            "seen_mean": ("seen", gaussian.seen_mean),
-            "seen_covariance": (("seen", "seen_again"), gaussian.seen_covariance),
+            "white_mean": ("seen", gaussian.white_mean),
+            "white_covariance": (("seen", "seen_again"), gaussian.white_covariance),
             "labelled_mean": (axes, gaussian.labelled_mean),
             "labelled_variance": (axes, gaussian.labelled_variance),
             "labelled_label_mean": (axes, gaussian.labelled_label_mean),
@@ -251,7 +251,7 @@ def point_group(point: Point) -> xr.Dataset:
     return xr.Dataset(arrays, attrs=values)
 
 
-def answer_from(tree: xr.DataTree) -> Draws | Gaussian | Point:
+def answer_from(tree: xr.DataTree) -> Draws | GaussianApproximation | Point:
     """The answer that `draws_groups`, `gaussian_group` or `point_group` took apart."""
     if "point" in tree.children:
         group = tree["point"].to_dataset()
@@ -289,8 +289,8 @@ def answer_from(tree: xr.DataTree) -> Draws | Gaussian | Point:
     )
 
 
-def _gaussian_from(group: xr.Dataset) -> Gaussian:
-    return Gaussian(
+def _gaussian_from(group: xr.Dataset) -> GaussianApproximation:
+    return GaussianApproximation(
         **{str(name): array.to_numpy() for name, array in group.items()},
         log_evidence=float(group.attrs["log_evidence"]),
         n_iterations=int(group.attrs["n_iterations"]),

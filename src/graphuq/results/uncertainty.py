@@ -27,7 +27,7 @@ def margin(label_mean: Float[np.ndarray, "N *K"]) -> Float[np.ndarray, " N"]:
     return np.asarray(first - second)
 
 
-def certainty_order(label_mean: Float[np.ndarray, "N *K"]) -> Int[np.ndarray, " N"]:
+def rank_by_uncertainty(label_mean: Float[np.ndarray, "N *K"]) -> Int[np.ndarray, " N"]:
     """Indices from the least to the most certain label, by `margin`; ties in random order.
 
     Always the same order. One of the data, that knows the classes, must not break ties: it would

@@ -7,7 +7,7 @@ from graphuq.inference import (
     EllipticalSlice,
     ExactHamiltonian,
     ExpectationPropagation,
-    Gaussian,
+    GaussianApproximation,
     Hamiltonian,
     Independence,
     MetropolisWithinGibbs,
@@ -22,39 +22,39 @@ from graphuq.likelihoods import Probit
 from graphuq.posterior.field import LowRankField
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import log_likelihoods
-from graphuq.results.diagnostics import share_accepted
+from graphuq.results.diagnostics import acceptance_rate_of_gaussian
 
 WALLS = 2_000  # labels from which chains stick between walls, where no Gaussian is found
 NOISY_WALLS = 1_000  # the same where each wall has noise of its own
 WALLS_A_LABEL = 1.0  # met in a trajectory of the prior's, from which one in round coordinates pays
-MOST_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
+MAX_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
 NEARLY_ALL = 0.9  # of independent proposals accepted: nothing else can do better
-LEAST_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
-LEAST_BY_LABEL, LEAST_BOUNDED = 0.5, 0.7  # made label by label, looking ahead or not
+MIN_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
+MIN_BY_LABEL, MIN_BOUNDED = 0.5, 0.7  # made label by label, looking ahead or not
 TRIALS = 400  # of them, to tell
 PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
 DENSE_TOLERANCE = 1e-4  # of several classes, in deviations: a sweep is dear
-MOST_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
+MAX_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
 
 
-def first_answer(posterior: Posterior) -> Gaussian | None:
+def first_answer(posterior: Posterior) -> GaussianApproximation | None:
     """Expectation propagation's Gaussian, where it settles; none of every node's wells."""
-    if posterior.likelihood.everywhere or posterior.learnt:
+    if posterior.likelihood.uses_all_nodes or posterior.learnt:
         return None
-    if posterior.likelihood.several and (
-        posterior.likelihood.step or posterior.dimension > MOST_DENSE
+    if posterior.likelihood.is_multiclass and (
+        posterior.likelihood.is_step or posterior.dimension > MAX_DENSE
     ):
         return None
     try:
         rough = ExpectationPropagation(tolerance=DENSE_TOLERANCE)
-        method = rough if posterior.likelihood.several else ExpectationPropagation()
+        method = rough if posterior.likelihood.is_multiclass else ExpectationPropagation()
         found = method.fit(posterior.plain_target)
     except (InvalidInput, IncompatibleParts):
         return None
-    return found if isinstance(found, Gaussian) else None
+    return found if isinstance(found, GaussianApproximation) else None
 
 
-def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sampler:
+def automatic_sampler(posterior: Posterior, gaussian: GaussianApproximation | None) -> Sampler:
     """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
 
     `Independence`, where nine in ten of the Gaussian's draws would be accepted as draws of the
@@ -80,20 +80,20 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
     if posterior.learnt:
         if posterior.has_series:
             return ReversibleJump()
-        if likelihood.smooth:
+        if likelihood.has_gradient:
             return MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True)
-        mover = ExactHamiltonian() if likelihood.step else EllipticalSlice()
+        mover = ExactHamiltonian() if likelihood.is_step else EllipticalSlice()
         return MetropolisWithinGibbs(kernel=mover)
-    if likelihood.everywhere:
-        kernel = Hamiltonian() if likelihood.smooth else EllipticalSlice()
+    if likelihood.uses_all_nodes:
+        kernel = Hamiltonian() if likelihood.has_gradient else EllipticalSlice()
         return ParallelTempering(kernel=kernel)
-    share = None if gaussian is None else share_accepted(posterior, gaussian)
-    between_walls = isinstance(likelihood, Probit) and not likelihood.several
+    share = None if gaussian is None else acceptance_rate_of_gaussian(posterior, gaussian)
+    between_walls = isinstance(likelihood, Probit) and not likelihood.is_multiclass
     between_walls = between_walls and n_labels <= NOISY_WALLS
     if share is not None and share >= NEARLY_ALL:
         return Independence(reference=about)
-    close = share is not None and share >= LEAST_ACCEPTANCE
-    if gaussian is not None and (close or likelihood.step):
+    close = share is not None and share >= MIN_ACCEPTANCE
+    if gaussian is not None and (close or likelihood.is_step):
         by_label = _by_label(posterior, gaussian)
         if by_label is not None:
             return by_label
@@ -101,7 +101,7 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         return ExactHamiltonian()
     if close:
         return Independence(reference=about)
-    if likelihood.step:
+    if likelihood.is_step:
         rugged = n_labels >= WALLS and gaussian is None
         if rugged and TemperedHamiltonian.refusal(posterior.target) is None:
             return TemperedHamiltonian()
@@ -110,16 +110,16 @@ def automatic_sampler(posterior: Posterior, gaussian: Gaussian | None) -> Sample
         )
         return ReflectiveHamiltonian(reference=about) if crowded else ExactHamiltonian()
     if gaussian is None or share is None:
-        return Hamiltonian() if likelihood.smooth else EllipticalSlice()
-    if not likelihood.smooth:
+        return Hamiltonian() if likelihood.has_gradient else EllipticalSlice()
+    if not likelihood.has_gradient:
         return EllipticalSlice(reference=about)
-    light_tailed = likelihood.several or isinstance(likelihood, Probit)
+    light_tailed = likelihood.is_multiclass or isinstance(likelihood, Probit)
     if light_tailed or _spread(posterior, gaussian) <= FAR:
         return Hamiltonian(reference=about)
     return EllipticalSlice(reference=about)
 
 
-def _by_label(posterior: Posterior, gaussian: Gaussian) -> Sampler | None:
+def _by_label(posterior: Posterior, gaussian: GaussianApproximation) -> Sampler | None:
     """`SequentialIndependence` where enough of its proposals would be accepted, else None.
 
     Without looking ahead, where that is enough: then weights are bounded.
@@ -128,8 +128,8 @@ def _by_label(posterior: Posterior, gaussian: Gaussian) -> Sampler | None:
     n_labels = len(posterior.labels)
     if n_labels > NOISY_WALLS or SequentialIndependence.refusal(target) is not None:
         return None
-    for looks_ahead, least in ((False, LEAST_BOUNDED), (True, LEAST_BY_LABEL)):
-        sampler = SequentialIndependence(looks_ahead=looks_ahead, reference=about)
+    for lookahead, least in ((False, MIN_BOUNDED), (True, MIN_BY_LABEL)):
+        sampler = SequentialIndependence(lookahead=lookahead, reference=about)
         try:
             if sampler.expected_acceptance(target, gaussian, TRIALS) >= least:
                 return sampler
@@ -138,15 +138,15 @@ def _by_label(posterior: Posterior, gaussian: Gaussian) -> Sampler | None:
     return None
 
 
-def usual_chains(posterior: Posterior, method: Sampler) -> int:
+def default_chains(posterior: Posterior, method: Sampler) -> int:
     """How many chains are run where the user gives no number."""
-    if method.usual_chains is not None:
-        return method.usual_chains
-    size = len(posterior.seen_labels) * posterior.n_fields
-    return min(MOST_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
+    if method.default_chains is not None:
+        return method.default_chains
+    size = len(posterior.observed_labels) * posterior.n_fields
+    return min(MAX_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
 
 
-def _walls_met(posterior: Posterior, gaussian: Gaussian) -> float:
+def _walls_met(posterior: Posterior, gaussian: GaussianApproximation) -> float:
     """By a quarter turn on the prior's ellipses: speed times density at each wall (Rice 1944)."""
     field = posterior.field
     if not isinstance(field, LowRankField):
@@ -157,10 +157,10 @@ def _walls_met(posterior: Posterior, gaussian: Gaussian) -> float:
     return float(0.5 * (speed * density).sum())
 
 
-def _spread(posterior: Posterior, gaussian: Gaussian) -> float:
+def _spread(posterior: Posterior, gaussian: GaussianApproximation) -> float:
     """Standard deviation of the log density of the posterior over the Gaussian, at its draws."""
-    variances, rotation = np.linalg.eigh(gaussian.seen_covariance)
+    variances, rotation = np.linalg.eigh(gaussian.white_covariance)
     z = np.random.default_rng(0).normal(size=(PROBES, len(variances)))
-    white = gaussian.seen_mean + (np.sqrt(variances) * z) @ rotation.T
+    white = gaussian.white_mean + (np.sqrt(variances) * z) @ rotation.T
     values = log_likelihoods(posterior.plain_target, white)
     return float(np.std(values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)))

@@ -15,7 +15,7 @@ from graphuq.errors import IncompatibleParts, TruncationWarning, require
 from graphuq.inference import (
     Approximation,
     ExpectationPropagation,
-    Gaussian,
+    GaussianApproximation,
     IndependenceSampler,
     Kernel,
     MetropolisWithinGibbs,
@@ -38,11 +38,12 @@ from graphuq.posterior.target import (
     refer,
     with_noise_sampled,
 )
-from graphuq.results.diagnostics import diagnose, misses, rows_of
+from graphuq.results.diagnostics import diagnose, has_uncovered_mass, node_rows
 from graphuq.results.result import Result, run_settings, warn_unless_converged
 from graphuq.results.summaries import summarize
-from graphuq.run.choose_sampler import automatic_sampler, first_answer, usual_chains
+from graphuq.run.choose_sampler import automatic_sampler, default_chains, first_answer
 from graphuq.utils.arrays import with_dtype
+from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress, reporting
 
 LIMIT_SHARE = 0.05  # of draws at the end of the spectrum, from which on it is said
@@ -57,6 +58,7 @@ class Stop(Protocol):
         ...
 
 
+@renamed_arguments(preview="on_first_result")
 def infer(
     posterior: Posterior,
     method: Sampler | Approximation | None = None,
@@ -68,7 +70,7 @@ def infer(
     seed: int | np.random.Generator = 0,
     precision: str = "float64",
     stop: Stop | None = None,
-    preview: Callable[[Result], None] | None = None,
+    on_first_result: Callable[[Result], None] | None = None,
     progress: bool | Progress = False,
     checkpoint: str | Path | None = None,
 ) -> Result:
@@ -100,7 +102,7 @@ def infer(
         ``benchmarks/bench_pcn.py`` the two agree within Monte-Carlo error.
     stop : Converged, CumulativeMean or callable, optional
         Ends the run early.
-    preview : callable, optional
+    on_first_result : callable, optional
         Called with the result of expectation propagation, before sampling starts, where
         ``method`` is left out.
     progress : bool or callable, default False
@@ -128,10 +130,10 @@ def infer(
     gaussian = None
     if method is None:
         gaussian = first_answer(posterior)
-        if gaussian is not None and preview is not None:
-            preview(_report(posterior, ExpectationPropagation(), gaussian, seed))
+        if gaussian is not None and on_first_result is not None:
+            on_first_result(_report(posterior, ExpectationPropagation(), gaussian, seed))
         method = automatic_sampler(posterior, gaussian)
-    if method.requires_gradient and not posterior.likelihood.smooth:
+    if method.requires_gradient and not posterior.likelihood.has_gradient:
         raise IncompatibleParts(
             f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
         )
@@ -152,8 +154,8 @@ def infer(
             method,
             gaussian,
             n_samples=n_samples,
-            n_chains=usual_chains(posterior, method) if n_chains is None else n_chains,
-            n_warmup=method.usual_warmup if n_warmup is None else n_warmup,
+            n_chains=default_chains(posterior, method) if n_chains is None else n_chains,
+            n_warmup=method.default_warmup if n_warmup is None else n_warmup,
             thin=thin,
             seed=seed,
             precision=precision,
@@ -163,7 +165,9 @@ def infer(
         )
     _demand_a_fit(posterior, draws)
     _warn_of_limit(posterior, draws)
-    result = _report(posterior, method, draws, seed, "float64" if method.in_double else precision)
+    result = _report(
+        posterior, method, draws, seed, "float64" if method.always_float64 else precision
+    )
     warn_unless_converged(result.diagnostics)
     return result
 
@@ -171,7 +175,7 @@ def infer(
 def _draws(
     posterior: Posterior,
     method: Sampler,
-    gaussian: Gaussian | None,
+    gaussian: GaussianApproximation | None,
     *,
     thin: int | None,
     stop: Stop | None,
@@ -196,7 +200,7 @@ def _draws(
     draws = run_chains(
         moved,
         dataclasses.replace(method, reference=None),
-        thin=method.usual_thin if thin is None else thin,
+        thin=method.default_thin if thin is None else thin,
         stop=rule,
         checkpoint=checkpoint,
         **lengths,
@@ -215,10 +219,10 @@ def _with_fair_reference(
 
     def judged(draws: Draws) -> Draws:
         draws = back(draws)
-        if draws.reference is None or posterior.likelihood.several:
+        if draws.reference is None or posterior.likelihood.is_multiclass:
             return draws
         if not unfair:
-            unfair.append(misses(posterior, draws.reference))
+            unfair.append(has_uncovered_mass(posterior, draws.reference))
         return dataclasses.replace(draws, reference=None, log_ratio=None) if unfair[0] else draws
 
     return judged
@@ -259,12 +263,12 @@ def _warn_of_limit(posterior: Posterior, draws: Draws) -> None:
 def _report(
     posterior: Posterior,
     method: Sampler | Approximation,
-    answer: Draws | Gaussian | Point,
+    answer: Draws | GaussianApproximation | Point,
     seed: int | np.random.Generator,
     precision: str = "float64",
 ) -> Result:
     link = posterior.likelihood.link
-    summaries = summarize(answer, posterior.field, rows_of(posterior), link)
+    summaries = summarize(answer, posterior.field, node_rows(posterior), link)
     return Result(
         **{f.name: getattr(summaries, f.name) for f in dataclasses.fields(summaries)},
         has_evidence=posterior.has_evidence,
@@ -276,7 +280,7 @@ def _report(
 
 
 def _whitened(
-    posterior: Posterior, method: Kernel, gaussian: Gaussian | None
+    posterior: Posterior, method: Kernel, gaussian: GaussianApproximation | None
 ) -> tuple[Target | ReferredTarget | HierarchicalTarget, Callable[[Draws], Draws]]:
     """What the chains run on, and the map of their draws back to the posterior's coordinates."""
     target = posterior.target
@@ -288,7 +292,7 @@ def _whitened(
     gaussian = _referred_to(posterior, method, gaussian)
     if gaussian is None:
         return target, lambda draws: draws
-    referred, rotation = refer(target, gaussian.seen_mean, gaussian.seen_covariance)
+    referred, rotation = refer(target, gaussian.white_mean, gaussian.white_covariance)
 
     def back(draws: Draws) -> Draws:
         z = draws.white.astype(np.float64)
@@ -308,8 +312,8 @@ def _whitened(
 
 
 def _referred_to(
-    posterior: Posterior, method: Sampler, gaussian: Gaussian | None
-) -> Gaussian | None:
+    posterior: Posterior, method: Sampler, gaussian: GaussianApproximation | None
+) -> GaussianApproximation | None:
     """The Gaussian of the method's reference, which may be at hand; None without one."""
     if method.reference is None or gaussian is not None:
         return gaussian if method.reference is not None else None
@@ -345,7 +349,7 @@ def _check_learns(posterior: Posterior, method: Sampler | Approximation) -> None
         raise IncompatibleParts(
             f"with {names} to learn there is no one Gaussian to move about; leave reference out"
         )
-    between_walls = method.requires_step and not posterior.likelihood.step
+    between_walls = method.requires_step and not posterior.likelihood.is_step
     if between_walls or (method.requires_step and not isinstance(method, MetropolisWithinGibbs)):
         raise IncompatibleParts(
             f"{method} does not learn {names} of {posterior.likelihood}; use "

@@ -14,9 +14,9 @@ from graphuq.results.diagnostics import (
     ESS_BOUND,
     RHAT_BOUND,
     convergence_table,
-    rows_of,
-    sketch,
-    worst,
+    monitored_functionals,
+    node_rows,
+    worst_case,
 )
 from graphuq.results.summaries import label_errors
 
@@ -60,10 +60,10 @@ class Converged:
         if self.label_mcse is not None and self._error(posterior, draws) > self.label_mcse:
             return None
         # A few functionals before the others: one that has not converged settles it.
-        functionals = list(sketch(posterior, draws).items())
+        functionals = list(monitored_functionals(posterior, draws).items())
         for part in (functionals[:FUNCTIONALS], functionals[FUNCTIONALS:]):
             table = convergence_table(dict(part))
-            rhat, *sizes = worst(table)
+            rhat, *sizes = worst_case(table)
             if table and not (rhat < self.rhat and min(sizes) >= self.ess):
                 return None
         reason = f"R-hat below {self.rhat} and effective sample sizes above {self.ess:g}"
@@ -81,7 +81,7 @@ class Converged:
             self._sought[0] is posterior and np.array_equal(self._sought[1], few.white)
         ):
             self._sought[:] = posterior, few.white.copy(), _worst_nodes(posterior, few)
-        rows, link = rows_of(posterior)[self._sought[2]], posterior.likelihood.link
+        rows, link = node_rows(posterior)[self._sought[2]], posterior.likelihood.link
         return float(label_errors(draws, posterior.field, rows, link).max())
 
 
@@ -94,7 +94,7 @@ def _worst_nodes(posterior: Posterior, few: Draws) -> Int[np.ndarray, " W"]:
     unlabelled[posterior.labelled] = False
     nodes = np.flatnonzero(unlabelled) if unlabelled.any() else posterior.labelled
     some = np.random.default_rng(0).permutation(nodes)[:MCSE_NODES]
-    rows, link = rows_of(posterior)[some], posterior.likelihood.link
+    rows, link = node_rows(posterior)[some], posterior.likelihood.link
     errors = label_errors(few, posterior.field, rows, link)
     if errors.ndim == 2:
         errors = errors.max(axis=1)
@@ -157,6 +157,6 @@ def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
         )
         known = np.asarray(one.at_labelled(own))
         if len(known):
-            mean[posterior.seen_nodes] = known
+            mean[posterior.observed_nodes] = known
         means.append(mean)
     return float(np.linalg.norm(means))

@@ -1,7 +1,7 @@
 """Floor 2: graph → Laplacian spectrum."""
 
 from graphuq.spectrum.closed_form import ProductBasis
-from graphuq.spectrum.covariance_columns import Columns
+from graphuq.spectrum.covariance_columns import CovarianceColumns
 from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.laplacian import Laplacian
@@ -11,7 +11,7 @@ from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum, load_spectrum
 
 __all__ = [
-    "Columns",
+    "CovarianceColumns",
     "Laplacian",
     "Precision",
     "ProductBasis",

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from graphuq.spectrum.block_operator import BlockOperator
 from graphuq.spectrum.laplacian import Laplacian
-from graphuq.utils.arrays import Array, accelerated
+from graphuq.utils.arrays import Array, has_accelerator
 
 
 class DeviceOperator(BlockOperator):
@@ -56,13 +56,13 @@ class DeviceOperator(BlockOperator):
 def operator_of(laplacian: Laplacian, dtype: type) -> BlockOperator:
     """By the accelerator, where there is one and single precision is asked for."""
     sparse_weights = not isinstance(laplacian.graph.weights, np.ndarray)
-    if accelerated() and dtype is np.float32 and sparse_weights:
+    if has_accelerator() and dtype is np.float32 and sparse_weights:
         return DeviceOperator(laplacian)
     return BlockOperator(laplacian, dtype)
 
 
 def _padded(weights: sparse.csr_array, rows: np.ndarray, width: int) -> tuple[jax.Array, jax.Array]:
-    """Columns and values of some rows, (R, width); 0 where there is none."""
+    """CovarianceColumns and values of some rows, (R, width); 0 where there is none."""
     own = weights[rows]
     row = np.repeat(np.arange(len(rows)), np.diff(own.indptr))
     place = np.arange(own.nnz) - own.indptr[row]

@@ -14,10 +14,10 @@ AMPLIFICATION = 8.0  # log of the polynomial at zero
 PROBES, PROBE_STEPS = 3, 40  # of the estimate of where that is
 
 Deflate: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""Columns → columns without their part in the null space."""
+"""CovarianceColumns → columns without their part in the null space."""
 
 
-class Window(NamedTuple):
+class ChebyshevFilter(NamedTuple):
     """A Chebyshev polynomial that stays within one on ``[low, high]``, and grows below."""
 
     low: float
@@ -49,14 +49,14 @@ class Window(NamedTuple):
         result: np.ndarray = (at - 1) * (self.high - self.low) / 2 / (above - 1)
         return result
 
-    def wider(self) -> "Window":
+    def wider(self) -> "ChebyshevFilter":
         """Grows from further up."""
-        return Window(self.low + 0.25 * (self.high - self.low), self.high)
+        return ChebyshevFilter(self.low + 0.25 * (self.high - self.low), self.high)
 
 
 def window_of(
     operator: BlockOperator, deflate: Deflate, high: float, n_pairs: int, rng: np.random.Generator
-) -> Window:
+) -> ChebyshevFilter:
     """Where the rest of the spectrum is: by Gauss quadrature of its density (Golub & Welsch 1969).
 
     Lanczos from random vectors, the null space left out, gives nodes and weights. The share of the
@@ -67,7 +67,7 @@ def window_of(
     for nodes, weights in _quadratures(operator, deflate, high, rng):
         before = np.cumsum(weights) >= share
         low = max(low, nodes[min(int(before.argmax()) + 1, len(nodes) - 1)])
-    return Window(min(low, 0.9 * high), high)
+    return ChebyshevFilter(min(low, 0.9 * high), high)
 
 
 def _quadratures(

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from scipy import fft
 
 FEW_WAVES = 128  # on an axis, up to which a product with their table beats a fast transform
-MOST_TABLED = 4_000_000  # values of an axis's functions that are kept for a product of rows
+MAX_TABLED = 4_000_000  # values of an axis's functions that are kept for a product of rows
 
 
 class ProductBasis:
@@ -85,7 +85,7 @@ class ProductBasis:
     def _along(self, values: np.ndarray, axis: int, *, back: bool) -> np.ndarray:
         """From nodes to wave numbers along an axis, or back: by a product if there are few."""
         n, ring, n_waves = self.sizes[axis - 1], self.periodic[axis - 1], self._n_waves[axis - 1]
-        if n_waves <= FEW_WAVES and n * n_waves <= MOST_TABLED:
+        if n_waves <= FEW_WAVES and n * n_waves <= MAX_TABLED:
             table = _table(n, ring, n_waves) if back else _table(n, ring, n_waves).T
             shape = (*values.shape[:axis], len(table), *values.shape[axis + 1 :])
             if axis == values.ndim - 1:
@@ -149,7 +149,7 @@ def _functions(
 ) -> Float[np.ndarray, "B L"]:
     """An axis's orthonormal eigenvectors at some nodes."""
     n_waves = int(waves.max(initial=0)) + 1
-    if n * n_waves <= MOST_TABLED:
+    if n * n_waves <= MAX_TABLED:
         return _table(n, ring, n_waves)[nodes][:, waves]
     return _values(n, ring, nodes[:, None], waves[None, :])
 

@@ -11,7 +11,7 @@ from graphuq.spectrum.spectrum import Spectrum
 
 
 @dataclass(frozen=True, eq=False)
-class Columns(Spectrum):
+class CovarianceColumns(Spectrum):
     """The field ``N(0, (β (L + c I))⁻¹)`` as the labelled nodes see it; exact, and no series.
 
     Given ``u_L = F x``, x white, the field is ``B x`` and what labels leave open, of a deviation r
@@ -37,7 +37,7 @@ class Columns(Spectrum):
     @staticmethod
     def of(
         laplacian: Laplacian, beta: float, shift: float, labelled: Int[np.ndarray, " J"]
-    ) -> "Columns":
+    ) -> "CovarianceColumns":
         """Solve for the columns of the covariance at the labelled nodes, one for each label.
 
         Deviations of more than 3,000 nodes of a sparse graph are estimated, by a fixed seed: of a
@@ -56,11 +56,11 @@ class Columns(Spectrum):
         variance, error = precision.conditional_variance(loadings, labelled, rng)
         rows = np.column_stack([loadings, np.sqrt(variance)]) / np.sqrt(beta)
         n_columns = rows.shape[1]
-        return Columns(
+        return CovarianceColumns(
             eigenvalues=np.zeros(n_columns),
             eigenvectors=rows,
             residuals=np.zeros(n_columns),
-            tail=None,
+            tail_eigenvalue=None,
             components=graph.components,
             degrees=graph.degrees,
             node_scale=scale,

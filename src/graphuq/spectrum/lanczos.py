@@ -25,11 +25,11 @@ SPARE_SHARE = 0.7  # Krylov vectors beyond the wanted ones, of their number; fou
 RESTARTS = 300
 ROUNDING = 10  # of the machine's: a residual below so many cannot be told from none
 COARSE = 1e-3  # a share of the largest wanted eigenvalue that rounding must not exceed
-LEAST_TOLERANCE = 1e-5  # of single precision
+MIN_TOLERANCE = 1e-5  # of single precision
 DOUBTED = 10.0  # estimates of a residual may be off by so much
 
 
-class Pairs(NamedTuple):
+class Eigenpairs(NamedTuple):
     """Ascending eigenvalues, orthonormal eigenvectors, and the norms ``|L q − λ q|``."""
 
     eigenvalues: Float[np.ndarray, " k"]
@@ -46,7 +46,7 @@ def nonnull_pairs(
     n_pairs: int,
     tolerance: float,
     progress: Progress | None = None,
-) -> Pairs:
+) -> Eigenpairs:
     """Eigenpairs of the ``n_pairs`` smallest positive eigenvalues.
 
     Krylov spaces of a Chebyshev polynomial of L, which is large on the wanted end of the spectrum
@@ -107,10 +107,10 @@ def _in_precision(
     tolerance: float,
     block: int,
     progress: Progress | None,
-) -> Pairs:
+) -> Eigenpairs:
     """In single precision, and again in double where that was not enough."""
     for dtype in (np.float32, np.float64):
-        if dtype is np.float32 and tolerance < LEAST_TOLERANCE:
+        if dtype is np.float32 and tolerance < MIN_TOLERANCE:
             continue
         try:
             problem = _Problem(laplacian, n_pairs, tolerance, dtype, progress)
@@ -144,7 +144,7 @@ class _Problem:
         self.window = window_of(self.operator, self.deflate, high, n_pairs, self.rng)
 
     def deflate(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
-        """Columns without their null part."""
+        """CovarianceColumns without their null part."""
         result: np.ndarray = x - self.laplacian.project_to_null_space(x).astype(self.dtype)
         return result
 
@@ -263,7 +263,7 @@ def _rotate(basis: np.ndarray, turn: np.ndarray, n_columns: int) -> None:
         basis[part, : turn.shape[1]] = basis[part, :n_columns] @ turn
 
 
-def _finished(laplacian: Laplacian, vectors: Float[np.ndarray, "N k"]) -> Pairs:
+def _finished(laplacian: Laplacian, vectors: Float[np.ndarray, "N k"]) -> Eigenpairs:
     """Rayleigh-Ritz in double precision: eigenvalues as exact as the squares of the residuals."""
     operator = BlockOperator(laplacian, np.float64)
     x = vectors.astype(np.float64)
@@ -274,4 +274,4 @@ def _finished(laplacian: Laplacian, vectors: Float[np.ndarray, "N k"]) -> Pairs:
     residuals = np.empty(len(values))
     for part, image in operator.by_columns(x):
         residuals[part] = np.linalg.norm(image - x[:, part] * values[part], axis=0)
-    return Pairs(np.maximum(values, 0.0), x, residuals)
+    return Eigenpairs(np.maximum(values, 0.0), x, residuals)

@@ -14,6 +14,7 @@ from graphuq.graphs.neighbors import all_distances
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
 from graphuq.spectrum.solve import fix_signs, tail_value
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
 BLOCK_ELEMENTS = 4_000_000  # weights held at once: 32 MB
@@ -21,6 +22,7 @@ RANK_TOLERANCE = 1e-10  # relative size of an eigenvalue that is taken for zero
 RESIDUAL_ROWS = 300  # nodes at which the true Laplacian is applied
 
 
+@renamed_arguments(tail="tail_eigenvalue")
 def nystrom_spectrum(
     X: Any,
     weights: str | WeightFunction = "cosine",
@@ -29,7 +31,7 @@ def nystrom_spectrum(
     n_eigenpairs: int = 50,
     n_landmarks: int | None = None,
     landmarks: str = "auto",
-    tail: bool | float = False,
+    tail_eigenvalue: bool | float = False,
     seed: int | np.random.Generator = 0,
     progress: Progress | None = None,
 ) -> Spectrum:
@@ -60,7 +62,7 @@ def nystrom_spectrum(
         The centres of k-means, of 64 rows each, or rows drawn at random. "auto": the former of
         dense features under Euclidean distances, where eigenvalues are then two to four times as
         exact; under the cosine, whose weights are of low rank, it makes no difference.
-    tail : bool or float, default False
+    tail_eigenvalue : bool or float, default False
         As in `laplacian_spectrum`.
     seed : int or numpy.random.Generator, default 0
         Of the choice of landmarks.
@@ -147,7 +149,7 @@ def nystrom_spectrum(
         eigenvalues=eigenvalues,
         eigenvectors=eigenvectors,
         residuals=_residuals(kernel, degrees, eigenvalues, eigenvectors, rows),
-        tail=tail_value(tail, eigenvalues, n_nodes, float(n_nodes)),
+        tail_eigenvalue=tail_value(tail_eigenvalue, eigenvalues, n_nodes, float(n_nodes)),
         components=np.zeros(n_nodes, dtype=np.int64),
         degrees=degrees,
         node_scale=np.ones(n_nodes),
@@ -156,7 +158,7 @@ def nystrom_spectrum(
             "weights": repr(weight),
             "laplacian": "symmetric",
             "n_eigenpairs": n_eigenpairs,
-            "tail": tail,
+            "tail_eigenvalue": tail_eigenvalue,
             "solver": f"nystrom, {m} landmarks",
             "landmarks": landmarks,
         },

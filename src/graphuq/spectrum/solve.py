@@ -7,6 +7,7 @@ from graphuq.graphs import Graph
 from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
 DENSE_BELOW = 1500  # nodes; where the two solvers take about as long for 150 pairs
@@ -14,13 +15,14 @@ DEFAULT_EIGENPAIRS = 150
 DEFAULT_TOLERANCE = 1e-3  # moves label means by less than sampling errs (docs/scale.md)
 
 
+@renamed_arguments(tail="tail_eigenvalue")
 def laplacian_spectrum(
     graph: Graph,
     laplacian: str = "symmetric",
     n_eigenpairs: int | None = None,
     *,
     algorithm: str | None = None,
-    tail: bool | float | str = False,
+    tail_eigenvalue: bool | float | str = False,
     solver: str = "auto",
     tolerance: float = DEFAULT_TOLERANCE,
     progress: Progress | None = None,
@@ -36,8 +38,8 @@ def laplacian_spectrum(
         spectrum (Bertozzi et al. 2018, Algorithm 1).
     algorithm : {"full", "projection", "approximation"}, optional
         Algorithm 1, 2 or 3 of Bertozzi et al. 2018 by name, in place of ``n_eigenpairs=N``,
-        ``tail=False``, or ``tail=True`` where no λ̄ is given.
-    tail : bool, float or "mean", default False
+        ``tail_eigenvalue=False``, or ``tail_eigenvalue=True`` where no λ̄ is given.
+    tail_eigenvalue : bool, float or "mean", default False
         λ̄, one value for all eigenvalues from ℓ on (Algorithm 3). False: they are left out
         (Algorithm 2). True: the last computed eigenvalue. ``"mean"``: their true mean, known
         from the trace. Without effect when ℓ = N.
@@ -69,7 +71,7 @@ def laplacian_spectrum(
     """
     operator = Laplacian(graph, laplacian)
     n_nodes, n_null = graph.n_nodes, graph.n_components
-    n_eigenpairs, tail = _by_name(algorithm, n_nodes, n_eigenpairs, tail)
+    n_eigenpairs, tail_eigenvalue = _by_name(algorithm, n_nodes, n_eigenpairs, tail_eigenvalue)
     if n_eigenpairs is None:
         n_eigenpairs = min(n_nodes, DEFAULT_EIGENPAIRS + n_null - 1)
     require(
@@ -101,7 +103,7 @@ def laplacian_spectrum(
         solver = "dense" if small else "lanczos"
     if solver == "lanczos" and n_eigenpairs == n_nodes:
         raise InvalidInput("solver", "'lanczos' cannot give all N pairs", "use solver='dense'")
-    _check_tail(tail)
+    _check_tail(tail_eigenvalue)
 
     require(tolerance > 0, "tolerance", f"{tolerance} is not positive", "use a number such as 1e-3")
     eigenvalues, eigenvectors, residuals = _solved(
@@ -111,7 +113,7 @@ def laplacian_spectrum(
         eigenvalues=eigenvalues,
         eigenvectors=eigenvectors,
         residuals=residuals,
-        tail=tail_value(tail, eigenvalues, n_nodes, operator.trace),
+        tail_eigenvalue=tail_value(tail_eigenvalue, eigenvalues, n_nodes, operator.trace),
         components=graph.components,
         degrees=graph.degrees,
         node_scale=operator.node_scale,
@@ -119,7 +121,7 @@ def laplacian_spectrum(
             **graph.settings,
             "laplacian": laplacian,
             "n_eigenpairs": n_eigenpairs,
-            "tail": tail,
+            "tail_eigenvalue": tail_eigenvalue,
             "solver": solver,
         },
     )
@@ -170,7 +172,7 @@ def _by_name(
     require(
         fits[algorithm],
         "algorithm",
-        f"{algorithm!r} beside n_eigenpairs={n_eigenpairs} and tail={tail}",
+        f"{algorithm!r} beside n_eigenpairs={n_eigenpairs} and tail_eigenvalue={tail}",
         "leave those out, or use another algorithm",
     )
     if algorithm == "full":
@@ -180,9 +182,19 @@ def _by_name(
 
 def _check_tail(tail: bool | float | str) -> None:
     if isinstance(tail, str):
-        require(tail == "mean", "tail", f"{tail!r} is unknown", "use True, False, 'mean' or λ̄ > 0")
+        require(
+            tail == "mean",
+            "tail_eigenvalue",
+            f"{tail!r} is unknown",
+            "use True, False, 'mean' or λ̄ > 0",
+        )
     elif not isinstance(tail, bool):
-        require(tail > 0, "tail", f"{tail!r} is not positive", "give λ̄ > 0, True, False or 'mean'")
+        require(
+            tail > 0,
+            "tail_eigenvalue",
+            f"{tail!r} is not positive",
+            "give λ̄ > 0, True, False or 'mean'",
+        )
 
 
 def tail_value(

@@ -15,11 +15,13 @@ from scipy import sparse
 
 from graphuq.errors import IncompatibleParts, StorageError
 from graphuq.spectrum.closed_form import ProductBasis
-from graphuq.utils.files import written_whole
+from graphuq.utils.deprecation import renamed_fields
+from graphuq.utils.files import atomic_write
 
 FORMAT = 1
 
 
+@renamed_fields(tail="tail_eigenvalue")
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     """The ℓ smallest eigenpairs of a graph Laplacian.
@@ -34,7 +36,7 @@ class Spectrum:
         `ProductBasis` that stands for them.
     residuals : numpy.ndarray, shape (L,)
         ``|L q − λ q|`` of each pair.
-    tail : float or None
+    tail_eigenvalue : float or None
         λ̄, the one value that stands for the eigenvalues from ℓ on (Bertozzi et al. 2018,
         Algorithm 3); None where there is no tail (Algorithm 2), or no eigenvalue is left out.
     components : numpy.ndarray of int, shape (N,)
@@ -48,7 +50,7 @@ class Spectrum:
     eigenvalues: Float[np.ndarray, " L"]
     eigenvectors: Float[np.ndarray, "N L"] | ProductBasis
     residuals: Float[np.ndarray, " L"]
-    tail: float | None
+    tail_eigenvalue: float | None
     components: Int[np.ndarray, " N"]
     degrees: Float[np.ndarray, " N"]
     node_scale: Float[np.ndarray, " N"]
@@ -71,7 +73,7 @@ class Spectrum:
 
     @property
     def is_series(self) -> bool:
-        """Whether it is one of eigenpairs; else the prior was solved for, see `Columns`."""
+        """Whether it holds eigenpairs; else see `CovarianceColumns`."""
         return bool(self.eigenvalues.any())
 
     @cached_property
@@ -172,14 +174,14 @@ class Spectrum:
         StorageError
             If the file cannot be written.
         """
-        with written_whole(path) as temporary, open(temporary, "wb") as file:
+        with atomic_write(path) as temporary, open(temporary, "wb") as file:
             np.savez(
                 file,
                 format=FORMAT,
                 eigenvalues=self.eigenvalues,
                 eigenvectors=np.asarray(self.eigenvectors),
                 residuals=self.residuals,
-                tail=np.nan if self.tail is None else self.tail,
+                tail_eigenvalue=np.nan if self.tail_eigenvalue is None else self.tail_eigenvalue,
                 components=self.components,
                 degrees=self.degrees,
                 node_scale=self.node_scale,
@@ -187,7 +189,7 @@ class Spectrum:
             )
 
     def __repr__(self) -> str:
-        tail = "no tail" if self.tail is None else f"tail at {self.tail:.4g}"
+        tail = "no tail" if self.tail_eigenvalue is None else f"tail at {self.tail_eigenvalue:.4g}"
         return (
             f"Spectrum({self.n_eigenpairs} of {self.n_nodes} eigenpairs, "
             f"{self.settings['laplacian']}, {tail}, largest residual {self.residuals.max():.1e})"
@@ -209,12 +211,12 @@ def load_spectrum(path: str | Path) -> Spectrum:
                     f"'{path}' has format {int(file['format'])}, this graphuq reads {FORMAT}; "
                     "compute the spectrum again"
                 )
-            tail = float(file["tail"])
+            tail = float(file["tail_eigenvalue"])
             return Spectrum(
                 eigenvalues=file["eigenvalues"],
                 eigenvectors=file["eigenvectors"],
                 residuals=file["residuals"],
-                tail=None if np.isnan(tail) else tail,
+                tail_eigenvalue=None if np.isnan(tail) else tail,
                 components=file["components"],
                 degrees=file["degrees"],
                 node_scale=file["node_scale"],

@@ -22,7 +22,7 @@ else:
 Out = TypeVar("Out")
 
 
-def of_kind(values: Array) -> Any:
+def array_namespace(values: Array) -> Any:
     """NumPy or JAX's NumPy, whichever an array is of."""
     return np if isinstance(values, np.ndarray) else jnp
 
@@ -34,7 +34,7 @@ def solve_lower(lower: Array, right: Array) -> Any:
     return solve_triangular_in_jax(lower, right, lower=True)
 
 
-def one_core() -> Any:
+def single_threaded_blas() -> Any:
     """Context in which BLAS keeps to the thread that calls it: sooner done for small matrices.
 
     NumPy and SciPy bring a BLAS each, whose threads wait for work where the other's want a core.
@@ -42,13 +42,13 @@ def one_core() -> Any:
     return _libraries().limit(limits=1, user_api="blas")
 
 
-def side_by_side(work: Callable[..., Out], *parts: Iterable[Any]) -> list[Out]:
+def parallel_map(work: Callable[..., Out], *parts: Iterable[Any]) -> list[Out]:
     """Work on parts, one thread a core; what it calls holds no lock for long."""
-    with one_core(), ThreadPoolExecutor(os.cpu_count()) as pool:
+    with single_threaded_blas(), ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, *parts))
 
 
-def compiled(function: Callable[..., Any]) -> Any:
+def njit_cached(function: Callable[..., Any]) -> Any:
     """By Numba, once a machine where there is a folder to keep it in.
 
     Numba takes half a second to import: modules that use this are imported where they are used.
@@ -71,7 +71,7 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def accelerated() -> bool:
+def has_accelerator() -> bool:
     """Whether JAX computes on something else than the processor."""
     return bool(jax.default_backend() != "cpu")
 

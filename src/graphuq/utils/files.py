@@ -31,7 +31,7 @@ def check_writable(folder: str | Path) -> Path:
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path that replaces ``path`` once the block ends without an error.
 
     Raises
@@ -55,7 +55,7 @@ def written_whole(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def all_or_none(output: Path) -> Iterator[Path]:
+def atomic_folder(output: Path) -> Iterator[Path]:
     """Yield a folder whose files move to ``output`` once the block ends without an error."""
     folder = Path(tempfile.mkdtemp(dir=output, prefix=".writing-"))
     try:

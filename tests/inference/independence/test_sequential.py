@@ -32,13 +32,15 @@ LEVELS = {
 
 def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABELS):
     graph = gq.graphs.from_adjacency(WEIGHTS)
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, tail=tail or False)
+    spectrum = gq.laplacian_spectrum(
+        graph, n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail or False
+    )
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
 
 
-def proposed(posterior, n, looks_ahead=True, seed=0, sites=None):
+def proposed(posterior, n, lookahead=True, seed=0, sites=None):
     target = posterior.target
-    gaussian = EP.fit(target) if looks_ahead else None
+    gaussian = EP.fit(target) if lookahead else None
     if sites is not None:
         gaussian = gaussian._replace(sites=sites(gaussian.sites))
     propose = SAMPLER.proposals(target, gaussian, "float64", n * 10)
@@ -59,18 +61,16 @@ def evidence(name, law):
     return total
 
 
-@pytest.mark.parametrize("looks_ahead", [True, False])
+@pytest.mark.parametrize("lookahead", [True, False])
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), [(12, None), (3, 0.8)])
 @pytest.mark.parametrize("name", ["probit", *LEVELS])
-def test_the_mean_weight_is_the_evidence(name, n_eigenpairs, tail, looks_ahead):
+def test_the_mean_weight_is_the_evidence(name, n_eigenpairs, tail, lookahead):
     """Posterior over proposal, constant included: whatever is looked ahead to."""
     likelihood = gq.likelihoods.Probit(0.5) if name == "probit" else LEVELS[name][0]
     law = covariance(WEIGHTS, n_eigenpairs, tail)[np.ix_(LABELLED, LABELLED)]
-    weights = np.exp(
-        proposed(build(likelihood, n_eigenpairs, tail), 40_000, looks_ahead).log_weight
-    )
+    weights = np.exp(proposed(build(likelihood, n_eigenpairs, tail), 40_000, lookahead).log_weight)
     error = weights.std() / 200
-    assert error < (0.001 if looks_ahead else 0.01) * weights.mean()
+    assert error < (0.001 if lookahead else 0.01) * weights.mean()
     truth = evidence(name, law)
     assert abs(weights.mean() - truth) < 4 * error + 1e-5 * truth
 
@@ -128,7 +128,7 @@ def test_without_looking_ahead_weights_are_bounded(name):
     """By 1, the largest likelihood; the reference is a control variate, and does not move them."""
     likelihood = gq.likelihoods.Probit(0.5) if name == "probit" else LEVELS[name][0]
     target, few = build(likelihood).target, 10_000
-    bounded = gq.inference.SequentialIndependence(looks_ahead=False, reference=EP)
+    bounded = gq.inference.SequentialIndependence(lookahead=False, reference=EP)
     found, plain = (
         sampler.proposals(target, gaussian, "float64", few)(np.random.default_rng(0), 1000)
         for sampler, gaussian in ((bounded, EP.fit(target)), (SAMPLER, None))
@@ -143,19 +143,19 @@ def test_without_looking_ahead_weights_are_bounded(name):
     )
 
 
-@pytest.mark.parametrize("looks_ahead", [True, False])
+@pytest.mark.parametrize("lookahead", [True, False])
 @pytest.mark.parametrize("name", ["probit", "atomic"])
-def test_the_ratio_to_the_reference(name, looks_ahead):
+def test_the_ratio_to_the_reference(name, lookahead):
     """Of the posterior's density, which a control variate needs, by formula at the draws."""
     likelihood = gq.likelihoods.Probit(0.5) if name == "probit" else LEVELS[name][0]
     target = build(likelihood).target
     gaussian, n = EP.fit(target), target.dimension
-    sampler = gq.inference.SequentialIndependence(looks_ahead=looks_ahead, reference=EP)
+    sampler = gq.inference.SequentialIndependence(lookahead=lookahead, reference=EP)
     found = sampler.proposals(target, gaussian, "float64", 10_000)(np.random.default_rng(0), 50)
     u = found.white @ np.asarray(target.field.factor).T
     values = np.asarray(likelihood.log_prob(u.ravel(), np.tile(LABELS, 50).astype(float)))
     prior = multivariate_normal(np.zeros(n), np.eye(n)).logpdf(found.white)
-    reference = multivariate_normal(gaussian.seen_mean, gaussian.seen_covariance)
+    reference = multivariate_normal(gaussian.white_mean, gaussian.white_covariance)
     ratio = values.reshape(50, -1).sum(axis=1) + prior - reference.logpdf(found.white)
     np.testing.assert_allclose(found.log_ratio, ratio, atol=1e-6)
 

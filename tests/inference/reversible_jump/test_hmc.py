@@ -6,8 +6,8 @@ from scipy.special import erfcx, log_ndtr
 
 import graphuq as gq
 from graphuq.inference.reversible_jump import hmc, log_cdf
-from graphuq.inference.reversible_jump.gibbs import Moves
-from graphuq.inference.reversible_jump.hmc import WhitenedMoves
+from graphuq.inference.reversible_jump.gibbs import GibbsUpdates
+from graphuq.inference.reversible_jump.hmc import HMCUpdates
 from graphuq.inference.reversible_jump.mass_matrix import Factor, root_between
 
 N = 24
@@ -70,8 +70,8 @@ def test_runaway_trajectories_are_refused(monkeypatch):
     posterior = gq.Posterior(
         path, gq.priors.RandomSeries(), gq.likelihoods.Probit(1.0), labelled, labels
     )
-    moves = Moves(posterior.series, "window", None, "auto", True, True)
-    whitened = WhitenedMoves(posterior.series, moves.rows, moves.noisy_nodes)
+    moves = GibbsUpdates(posterior.series, "window", None, "auto", True, True)
+    whitened = HMCUpdates(posterior.series, moves.rows, moves.noisy_nodes)
     rng = np.random.default_rng(0)
     tuning = whitened.start()._replace(log_step=np.log(30.0))
     state = moves.start(rng, 4)

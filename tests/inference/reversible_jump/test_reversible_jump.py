@@ -80,7 +80,7 @@ def test_a_scale_that_is_not_gamma_is_learnt_by_another():
         ({"likelihood": gq.likelihoods.LevelSet(0.5)}, "probit"),
         ({"likelihood": gq.likelihoods.Probit(gq.Uniform(0.1, 1.0))}, "noise"),
         ({"of": spectrum("random-walk")}, "random-walk"),
-        ({"of": spectrum(n_eigenpairs=9, tail=True)}, "tail"),
+        ({"of": spectrum(n_eigenpairs=9, tail_eigenvalue=True)}, "tail"),
     ],
 )
 def test_other_models_are_refused(changed, match):
@@ -175,15 +175,15 @@ def test_eigenpairs_come_on_demand():
     """As many as k uses, and no more than allowed."""
     graph, model = wavy()
     prior = gq.priors.RandomSeries(truncation_rate=0.3)
-    found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=20)
+    found = gq.adapt_truncation(graph, prior, *model, n_eigenpairs=20)
     assert found.spectrum.n_eigenpairs == 40  # k is often above 16, hardly ever above 32
-    found = gq.growing_posterior(graph, prior, *model, n_eigenpairs=20, most=25)
+    found = gq.adapt_truncation(graph, prior, *model, n_eigenpairs=20, most=25)
     assert found.spectrum.n_eigenpairs == 25
 
 
 def test_eigenpairs_come_on_demand_of_a_series_only():
     graph, model = wavy()
     with pytest.raises(IncompatibleParts, match="no random length"):
-        gq.growing_posterior(graph, gq.priors.Matern(truncation=9), *model)
+        gq.adapt_truncation(graph, gq.priors.Matern(truncation=9), *model)
     with pytest.raises(InvalidInput, match="most"):
-        gq.growing_posterior(graph, gq.priors.RandomSeries(), *model, n_eigenpairs=20, most=10)
+        gq.adapt_truncation(graph, gq.priors.RandomSeries(), *model, n_eigenpairs=20, most=10)

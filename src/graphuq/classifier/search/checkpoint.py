@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.errors import StorageError
-from graphuq.utils.files import written_whole
+from graphuq.utils.files import atomic_write
 
 
 class Kept:
@@ -50,7 +50,7 @@ class Kept:
         own = [{k: v for k, v in row.items() if k not in plain} for row in rows]
         self._rows[_key(plain)] = own
         if self.path is not None:
-            with written_whole(self.path) as temporary:
+            with atomic_write(self.path) as temporary:
                 content = {"search": self.search, "rows": self._rows}
                 temporary.write_text(json.dumps(content, default=_plain), encoding="utf-8")
 

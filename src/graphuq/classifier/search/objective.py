@@ -23,7 +23,7 @@ from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import from_adjacency
 from graphuq.graphs.features import check_space
 from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
-from graphuq.graphs.pairs import AllPairs, Pairs
+from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.inference import Laplace
 
 PARTS = ("weights", "prior", "likelihood")
@@ -66,7 +66,7 @@ class SearchProblem:
         """A digest of rows, labels, criterion and the classifier's model: all that decides."""
         own = self.estimator
         names = ("graph", "n_neighbors", "scale", "metric", "radius", "laplacian", "n_eigenpairs")
-        words = [repr(getattr(own, name)) for name in (*names, "tail", *PARTS)]
+        words = [repr(getattr(own, name)) for name in (*names, "tail_eigenvalue", *PARTS)]
         arrays = [self.X]
         if sparse.issparse(self.X):
             stored = sparse.csr_array(self.X)
@@ -125,19 +125,19 @@ class SearchProblem:
         check_words(classifier.graph, classifier.n_neighbors, classifier.n_eigenpairs)
         weight, prior, likelihood = (self._part(classifier, part) for part in PARTS)
         learnt = {**prior.learnt, **likelihood.learnt}
-        if learnt or likelihood.everywhere:
+        if learnt or likelihood.uses_all_nodes:
             raise IncompatibleParts(
                 f"{prior} and {likelihood} have no evidence: "
                 + ("something is learnt by sampling" if learnt else "they speak of every node")
             )
-        labels = self.codes if likelihood.several else 2 * self.codes - 1
+        labels = self.codes if likelihood.is_multiclass else 2 * self.codes - 1
         n_pairs = classifier.n_eigenpairs
         return GraphEvidence(
             pairs=self._pairs(classifier, weight),
             weight=weight,
             laplacian=classifier.laplacian,
             n_eigenpairs=None if isinstance(n_pairs, str) else n_pairs,
-            tail=classifier.tail,
+            tail_eigenvalue=classifier.tail_eigenvalue,
             prior=prior,
             likelihood=likelihood,
             labelled=self.labelled,
@@ -162,7 +162,7 @@ class SearchProblem:
         if kind == "precomputed":
             return self._once(
                 "precomputed",
-                lambda: Pairs.of_directed(sparse.csr_array(from_adjacency(self.X).weights)),
+                lambda: NodePairs.of_directed(sparse.csr_array(from_adjacency(self.X).weights)),
             )
         space = f"{weight.metric} {getattr(weight, 'feature_scales', None)}"
         features = self._once(f"features {space}", lambda: check_space(self.X, weight))
@@ -182,7 +182,7 @@ class SearchProblem:
                 (near.data[inside], near.indices[inside], _pointers(rows[inside], near.shape[0])),
                 shape=near.shape,
             )
-            pairs = Pairs.of_directed(kept, features=unscaled)
+            pairs = NodePairs.of_directed(kept, features=unscaled)
             require(len(pairs.rows) > 0, "radius", f"no pair within {radius}", "use a larger one")
             return pairs
         k = neighbors_of(kind, classifier.n_neighbors, self.X.shape[0])
@@ -191,7 +191,7 @@ class SearchProblem:
                 f"distances {space}", lambda: all_distances(features, weight.metric)
             )
             scales = np.partition(distance, min(k, len(distance) - 1), axis=1)
-            return AllPairs(distance, scales[:, min(k, len(distance) - 1)], unscaled)
+            return AllNodePairs(distance, scales[:, min(k, len(distance) - 1)], unscaled)
         if not 1 <= k < self.X.shape[0]:
             raise InvalidInput("n_neighbors", f"{k}", f"use 1 to {self.X.shape[0] - 1}")
         most = max(k, self._most_neighbors)
@@ -199,11 +199,11 @@ class SearchProblem:
             f"nearest {most} {space}",
             lambda: nearest_neighbors(features, most, weight.metric)[:2],
         )
-        return Pairs.of_neighbors(distances[:, :k], indices[:, :k], unscaled)
+        return NodePairs.of_neighbors(distances[:, :k], indices[:, :k], unscaled)
 
-    def _given(self) -> Pairs:
+    def _given(self) -> NodePairs:
         """Edges of a ready-made graph, their weights where others have distances."""
-        return Pairs.of_directed(sparse.csr_array(from_adjacency(self.X).weights))
+        return NodePairs.of_directed(sparse.csr_array(from_adjacency(self.X).weights))
 
     def _once(self, key: str, find: Any) -> Any:
         if key not in self._found:

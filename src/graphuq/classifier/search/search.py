@@ -43,7 +43,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         8 about the best. A **distribution**, such as ``gq.LogNormal(1, 0.5)``, is climbed as well,
         the evidence weighed by its density (of the logarithm).
     criterion : {"auto", "laplace", "expectation-propagation", "alignment"}, default "auto"
-        See `graphuq.evidence.criteria.judge`. "auto": Laplace's evidence where
+        See `graphuq.evidence.criteria.evaluate`. "auto": Laplace's evidence where
         ``estimator.inference`` is "laplace", else that of expectation propagation.
     n_starts : int, default 3
         Of each climb: the estimator's own values, and quasi-random ones.

@@ -96,7 +96,7 @@ def _posterior(
         values = {name: getattr(spectrum, name) for name in spectrum.__dataclass_fields__}
         spectrum = Spectrum(**values | {"tail": tail})
     return Posterior(
-        spectrum, InverseLaplacian(constant=constant), likelihood, nodes, data.signs[nodes]
+        spectrum, InverseLaplacian(include_constant=constant), likelihood, nodes, data.signs[nodes]
     )
 
 

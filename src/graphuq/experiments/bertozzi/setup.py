@@ -16,7 +16,7 @@ from graphuq.graphs import complete_graph
 from graphuq.inference import PCN
 from graphuq.inference.chains import run_chains
 from graphuq.posterior.posterior import Posterior
-from graphuq.results.diagnostics import rows_of
+from graphuq.results.diagnostics import node_rows
 from graphuq.results.result import Result
 from graphuq.results.summaries import conditional_moments
 from graphuq.results.summaries.base import slices
@@ -45,7 +45,7 @@ def truncated(problem: Problem, n_eigenpairs: int) -> Problem:
         eigenvalues=spectrum.eigenvalues[:n_eigenpairs],
         eigenvectors=np.ascontiguousarray(spectrum.eigenvectors[:, :n_eigenpairs]),
         residuals=spectrum.residuals[:n_eigenpairs],
-        tail=None,
+        tail_eigenvalue=None,
         components=spectrum.components,
         degrees=spectrum.degrees,
         node_scale=spectrum.node_scale,
@@ -85,7 +85,7 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
     )
     white, rng = draws.white[0].astype(np.float64), np.random.default_rng(seed)
     kept = (1 - step_size**2) ** (draws.acceptance[0] * thin / 2)  # of what was open, each draw
-    rows, n_nodes = rows_of(posterior), posterior.spectrum.n_nodes
+    rows, n_nodes = node_rows(posterior), posterior.spectrum.n_nodes
     label_mean = np.empty(n_nodes)
     for part in slices(n_nodes, BLOCK_NUMBERS // len(white)):
         with jax.enable_x64(True):

@@ -126,8 +126,8 @@ def _protocol(
 
 def _honest(context: Context, posterior: Posterior) -> dict[str, Any]:
     """The automatic sampler until the largest Monte-Carlo error is 0.01; twice, for compilation."""
-    walls = posterior.likelihood.step and len(posterior.labels) >= WALLS
-    slow = posterior.likelihood.everywhere or walls
+    walls = posterior.likelihood.is_step and len(posterior.labels) >= WALLS
+    slow = posterior.likelihood.uses_all_nodes or walls
 
     def run() -> Any:
         return infer(

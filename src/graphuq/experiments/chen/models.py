@@ -13,7 +13,7 @@ N_MODES, NOISE, SHARE = 50, 1e-4, 0.01  # the share of labels is that of figure 
 def figure5(context: Context) -> Outcome:
     """Model C, M = 50: τ and α learnt."""
     prior = Matern(
-        tau=Uniform(0.01, 20.0), alpha=Uniform(0.1, 60.0), truncation=N_MODES, constant=True
+        tau=Uniform(0.01, 20.0), alpha=Uniform(0.1, 60.0), truncation=N_MODES, include_constant=True
     )
     pair = _run(context, prior)
     rows = pair.rows(model="C")
@@ -44,7 +44,7 @@ def figure7(context: Context) -> Outcome:
 
 def _scales(context: Context, tau: float) -> Outcome:
     prior = EigenScales(
-        tau=tau, alpha=35.0, scales=Uniform(0.2, 1.8), truncation=N_MODES, constant=True
+        tau=tau, alpha=35.0, scales=Uniform(0.2, 1.8), truncation=N_MODES, include_constant=True
     )
     pair = _run(context, prior)
     rows = pair.rows(model="E")

@@ -92,7 +92,7 @@ def paper_chain(
     posterior: Posterior, n_steps: int, seed: int, step_size: float, n_warmup: int = 0
 ) -> Result:
     """One chain of pCN within Gibbs, of several classes class by class (Algorithms 2 and 4)."""
-    by_class = posterior.likelihood.several
+    by_class = posterior.likelihood.is_multiclass
     kernel = PCN(step_size=step_size, target_acceptance=ACCEPTANCE)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
@@ -119,7 +119,7 @@ def learn(context: Context, posterior: Posterior, seed: int) -> Result:
         return infer(
             posterior,
             n_samples=context.pick(2500, 10_000),
-            n_chains=8 if posterior.likelihood.several else None,
+            n_chains=8 if posterior.likelihood.is_multiclass else None,
             seed=seed,
             precision="float32",
             stop=Converged(label_mcse=None),

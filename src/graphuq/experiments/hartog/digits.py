@@ -23,10 +23,10 @@ from graphuq.scores import accuracy
 from graphuq.spectrum import laplacian_spectrum
 
 TRAINING = {4: 5_842, 9: 5_949}  # images of each digit that are MNIST's training images
-MOST_PAIRS = 600  # of the truncated method; beyond, a proposed k is rejected
-MOST_UNTRUNCATED = 4_000  # nodes: all their eigenpairs are found and kept
+MAX_PAIRS = 600  # of the truncated method; beyond, a proposed k is rejected
+MAX_UNTRUNCATED = 4_000  # nodes: all their eigenpairs are found and kept
 STEPS = 600  # of the paper's sampler, one chain: its time against N, not a converged answer
-MOST_DRAWS = 6_000
+MAX_DRAWS = 6_000
 
 
 def figure5(context: Context) -> Outcome:
@@ -76,11 +76,11 @@ def _methods(
     graph = knn_graph(features, 15, "unweighted")
     rows = []
     for name, n_pairs, truncation, method in (
-        ("truncated, default", min(n, MOST_PAIRS), None, ReversibleJump()),
-        ("the paper's 600 steps, truncated", min(n, MOST_PAIRS), None, PAPERS),
+        ("truncated, default", min(n, MAX_PAIRS), None, ReversibleJump()),
+        ("the paper's 600 steps, truncated", min(n, MAX_PAIRS), None, PAPERS),
         ("the paper's 600 steps, untruncated", n, n, PAPERS),
     ):
-        if n_pairs == n and n > MOST_UNTRUNCATED:
+        if n_pairs == n and n > MAX_UNTRUNCATED:
             continue
         began = time.perf_counter()
         spectrum = laplacian_spectrum(graph, "unnormalized", n_pairs)
@@ -90,7 +90,7 @@ def _methods(
         result = run(
             posterior,
             method,
-            n_samples=MOST_DRAWS if ours else STEPS - STEPS // 3,
+            n_samples=MAX_DRAWS if ours else STEPS - STEPS // 3,
             n_chains=4 if ours else 1,
             n_warmup=None if ours else STEPS // 3,
             stop=Converged(label_mcse=None) if ours else None,
@@ -105,9 +105,7 @@ def _methods(
         posterior = Posterior(spectrum, Matern(), Probit(0.1), known, signs[known])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)  # the table says it
-            result = infer(
-                posterior, sampler, n_samples=MOST_DRAWS, stop=Converged(label_mcse=None)
-            )
+            result = infer(posterior, sampler, n_samples=MAX_DRAWS, stop=Converged(label_mcse=None))
         row = _row(n, name, began, solved, accuracy(result.label_mean, signs, known))
         rows.append(row | {"R-hat": np.nan if sampler is not None else rhat(result)})
     return rows

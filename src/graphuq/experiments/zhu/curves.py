@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 
 from graphuq.errors import DisconnectedGraphWarning, GraphuqError
 from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.zhu.tasks import MOST_NEIGHBORS, Task, classifier, judged, searched, tasks
+from graphuq.experiments.zhu.tasks import MAX_NEIGHBORS, Task, classifier, judged, searched, tasks
 from graphuq.graphs import TanhWeights
 
 COLUMNS = 3
@@ -18,7 +18,7 @@ COLUMNS = 3
 
 def figure1(context: Context) -> Outcome:
     """Evidence and tuned accuracy against k of unweighted nearest-neighbour graphs."""
-    values = np.unique(np.geomspace(1, MOST_NEIGHBORS, context.pick(8, 20)).round()).astype(int)
+    values = np.unique(np.geomspace(1, MAX_NEIGHBORS, context.pick(8, 20)).round()).astype(int)
     return _curves(context, "knn", "n_neighbors", "k", lambda task: [int(k) for k in values])
 
 

@@ -75,7 +75,7 @@ def _compared(data: Any, inside: Any, held: Any, settings: Any, rng: Any) -> lis
         classifier.fit(features[inside], given)
         rows = []
         for rule, words in RULES.items():
-            classifier.outside = rule
+            classifier.out_of_sample = rule
             began = time.perf_counter()
             probability = classifier.predict_proba(features[held])[:, 1]
             rows.append(_row(words, probability, truth[held], time.perf_counter() - began))

@@ -25,7 +25,7 @@ PRIOR, LIKELIHOOD = (
     Logistic(steepness=1.0),
 )  # the paper's β, σ and γ
 GRAPHS = ("knn", "epsilon", "tanh", "exp")
-MOST_NEIGHBORS = 128
+MAX_NEIGHBORS = 128
 
 
 class Task(NamedTuple):
@@ -105,7 +105,7 @@ def searched(graph: str, task: Task, labelled: Int[np.ndarray, " J"], seed: int)
     """The graph's parameters of the largest evidence; ranges are wide, as none is known."""
     positive = task.distances[task.distances > 0]
     low, high = (float(np.quantile(positive, q)) for q in (1e-4, 0.9))
-    k = [k for k in range(1, MOST_NEIGHBORS + 1) if k < len(task.truth)]
+    k = [k for k in range(1, MAX_NEIGHBORS + 1) if k < len(task.truth)]
     parameters: dict[str, dict[str, Any]] = {
         "knn": {"n_neighbors": k},
         "epsilon": {"radius": (low, high)},

@@ -17,7 +17,7 @@ from graphuq.inference.base import (
     metropolis,
 )
 
-MOST_FLIGHTS = 50  # of a trajectory, which is then shorter
+MAX_TRAJECTORIES = 50  # of a trajectory, which is then shorter
 
 
 class ReflectiveHamiltonian(Kernel):
@@ -52,8 +52,8 @@ class ReflectiveHamiltonian(Kernel):
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
-    usual_warmup: ClassVar[int] = 200
-    usual_thin: ClassVar[int] = 1
+    default_warmup: ClassVar[int] = 200
+    default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
         require(self.max_events >= 1, "max_events", f"{self.max_events}", "use 1 or more")
@@ -63,7 +63,7 @@ class ReflectiveHamiltonian(Kernel):
                 0 < self.step_size <= 1, "step_size", f"{self.step_size!r}", "use a time in (0, 1]"
             )
 
-    def suited_to(self, target: Any) -> "ReflectiveHamiltonian":
+    def bind(self, target: Any) -> "ReflectiveHamiltonian":
         """Itself.
 
         Raises
@@ -74,7 +74,7 @@ class ReflectiveHamiltonian(Kernel):
         """
         likelihood, n_labels = target.likelihood, len(target.labels)
         reason = None
-        if not likelihood.step or likelihood.several:
+        if not likelihood.is_step or likelihood.is_multiclass:
             reason = "a likelihood of two levels for two classes, such as LevelSet"
         elif target.dimension * n_labels > FACTOR_NUMBERS:
             reason = f"fewer than {n_labels} labels in {target.dimension} dimensions"
@@ -93,7 +93,7 @@ class ReflectiveHamiltonian(Kernel):
         dtype = state.white.dtype
         momentum = jax.random.normal(key_momentum, state.white.shape, dtype)
         time = self.step_size * jax.random.uniform(key_jitter, (), dtype, 0.8, 1.0)
-        n_flights = jnp.minimum(jnp.ceil(self.length / self.step_size), MOST_FLIGHTS)
+        n_flights = jnp.minimum(jnp.ceil(self.length / self.step_size), MAX_TRAJECTORIES)
         most = self.max_events * len(walls.labels)
 
         def flight(_: Any, carry: tuple[_Flight, Array]) -> tuple[_Flight, Array]:

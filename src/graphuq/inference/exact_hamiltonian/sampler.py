@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
-from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Info, Kernel, Moves, State
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation, CompiledSteps, Info, Kernel, State
 
 if TYPE_CHECKING:
-    from graphuq.inference.exact_hamiltonian.trajectories import Walls
+    from graphuq.inference.exact_hamiltonian.trajectories import HalfSpaces
 
 GRAM_LABELS = 4096  # up to here FFᵀ is computed once: at most 134 MB
 
@@ -49,8 +49,8 @@ class ExactHamiltonian(Kernel):
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
-    usual_warmup: ClassVar[int] = 50
-    usual_thin: ClassVar[int] = 1
+    default_warmup: ClassVar[int] = 50
+    default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
         require(
@@ -75,18 +75,21 @@ class ExactHamiltonian(Kernel):
 
     def prepare(self, target: Any) -> Any:
         """Add what all trajectories share: the walls' normals and their scalar products."""
-        several = target.likelihood.several
+        several = target.likelihood.is_multiclass
         return (ClassWalledTarget if several else WalledTarget).of(target)
 
-    def moves(self, target: Any, dtype: Any) -> Moves | None:
+    def moves(self, target: Any, dtype: Any) -> CompiledSteps | None:
         """Trajectories by Numba, for two classes."""
-        if target.likelihood.several or target.dimension * len(target.labels) > FACTOR_NUMBERS:
+        if (
+            target.likelihood.is_multiclass
+            or target.dimension * len(target.labels) > FACTOR_NUMBERS
+        ):
             return None
         return _Trajectories(
             self.walls(target, dtype), self.max_events * len(target.labels), self.max_step_size
         )
 
-    def walls(self, target: Any, dtype: Any) -> "Walls":
+    def walls(self, target: Any, dtype: Any) -> "HalfSpaces":
         """The walls of two classes."""
         from graphuq.inference.exact_hamiltonian.trajectories import (
             walls_of,  # Numba takes a while to import
@@ -134,7 +137,7 @@ class ExactHamiltonian(Kernel):
 class _Trajectories(NamedTuple):
     """Chains of two classes, by Numba."""
 
-    walls: "Walls"
+    walls: "HalfSpaces"
     most: int  # walls met in a trajectory
     longest: float  # angle
 
@@ -146,14 +149,14 @@ class _Trajectories(NamedTuple):
     def __call__(
         self, rngs: Sequence[np.random.Generator], states: State, step_size: float, n_steps: int
     ) -> tuple[State, Any]:
-        from graphuq.inference.exact_hamiltonian.trajectories import fly
+        from graphuq.inference.exact_hamiltonian.trajectories import simulate
 
         shape, dtype = (n_steps, self.walls.factor.shape[1]), self.walls.factor.dtype
         momenta = np.stack([rng.standard_normal(shape, dtype) for rng in rngs])
         step_size = min(step_size, self.longest)
         angles = step_size * np.stack([rng.uniform(0.8, 1.0, n_steps) for rng in rngs])
         white, value = map(np.asarray, states)
-        flown = fly(self.walls, white, value, momenta, angles, self.most)
+        flown = simulate(self.walls, white, value, momenta, angles, self.most)
         return State(flown.white, flown.log_likelihood), flown.arrived
 
 

@@ -10,7 +10,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Gaussian, Sampler, swapped
+from graphuq.inference.base import (
+    FACTOR_NUMBERS,
+    Approximation,
+    GaussianApproximation,
+    Sampler,
+    swapped,
+)
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
@@ -23,7 +29,7 @@ from graphuq.inference.driver import Block, drive
 from graphuq.utils.progress import Progress
 
 FORGETTING = 2  # of warm-up: what was seen at step i weighs i²
-LEAST_REJECTION = 0.01  # of a swap, so that no two powers meet
+MIN_REJECTION = 0.01  # of a swap, so that no two powers meet
 REPLICAS = 1.25  # times √r log(1 / b_1)
 
 
@@ -57,9 +63,9 @@ class TemperedHamiltonian(Sampler):
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
-    usual_warmup: ClassVar[int] = 200
-    usual_chains: ClassVar[int | None] = 4  # each is one beside its replicas
-    usual_thin: ClassVar[int] = 1
+    default_warmup: ClassVar[int] = 200
+    default_chains: ClassVar[int | None] = 4  # each is one beside its replicas
+    default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
         require(
@@ -76,7 +82,7 @@ class TemperedHamiltonian(Sampler):
     def run(
         self,
         target: Any,
-        gaussian: Gaussian | None = None,
+        gaussian: GaussianApproximation | None = None,
         *,
         n_samples: int,
         n_chains: int,
@@ -97,9 +103,13 @@ class TemperedHamiltonian(Sampler):
             dimensions are more than 2²⁶ numbers.
         """
         # Numba takes a while to import
-        from graphuq.inference.exact_hamiltonian.trajectories import fly, log_likelihoods, walls_of
+        from graphuq.inference.exact_hamiltonian.trajectories import (
+            log_likelihoods,
+            simulate,
+            walls_of,
+        )
 
-        thin = self.usual_thin if thin is None else thin
+        thin = self.default_thin if thin is None else thin
         check_lengths(n_samples, n_chains, n_warmup, thin, precision)
         seed, n_warmup = seed_number(seed), -(-n_warmup // BLOCK) * BLOCK
         reason = self.refusal(target)
@@ -123,7 +133,7 @@ class TemperedHamiltonian(Sampler):
             kept, seen = [], np.zeros_like(rejected)
             for step in range(n_steps, n_steps + BLOCK * apart):
                 rng = np.random.default_rng([seed % 2**63, 1, step])
-                flown = fly(
+                flown = simulate(
                     walls,
                     states.white.reshape(flat, -1),
                     states.log_likelihood.reshape(flat),
@@ -175,7 +185,7 @@ class TemperedHamiltonian(Sampler):
     def refusal(target: Any) -> str | None:
         """What a target lacks, in words; None where all is there."""
         likelihood = target.likelihood
-        if not likelihood.step or likelihood.several:
+        if not likelihood.is_step or likelihood.is_multiclass:
             return (
                 "a likelihood of two levels for two classes, such as LevelSet or AtomicNoise, "
                 f"and {likelihood} is not"
@@ -246,6 +256,6 @@ def _swapped_alike(
     powers: Float[np.ndarray, " T"], rejected: Float[np.ndarray, " T_1"]
 ) -> Float[np.ndarray, " T"]:
     """Powers between which as many swaps would be rejected as between any others."""
-    passed = np.concatenate([[0.0], np.cumsum(np.maximum(rejected, LEAST_REJECTION))])
+    passed = np.concatenate([[0.0], np.cumsum(np.maximum(rejected, MIN_REJECTION))])
     even: np.ndarray = np.interp(np.linspace(0.0, passed[-1], len(powers)), passed, powers)
     return even

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from graphuq.posterior.target import MAX_REFLECTIONS, START_NOISE
-from graphuq.utils.arrays import compiled, one_core
+from graphuq.utils.arrays import njit_cached, single_threaded_blas
 
 GRAM_LABELS = 8192  # up to here F Fᵀ is computed once: at most 537 MB
 
 
-class Walls(NamedTuple):
+class HalfSpaces(NamedTuple):
     """Where a step likelihood of two classes steps, and how far; all of one precision."""
 
     factor: Any  # (J, n): F, of u = F x
@@ -30,7 +30,7 @@ class Walls(NamedTuple):
     wrong: Any  # (J,): the same on the other
 
 
-class Flown(NamedTuple):
+class Trajectories(NamedTuple):
     """Where chains are after each of S trajectories."""
 
     white: Any  # (C, S, n)
@@ -38,23 +38,23 @@ class Flown(NamedTuple):
     arrived: Any  # (C, S): or given up, and still where they were
 
 
-def walls_of(target: Any, dtype: Any) -> Walls:
+def walls_of(target: Any, dtype: Any) -> HalfSpaces:
     """The walls of a target of two classes, whose arrays are NumPy's, in a precision."""
     factor = np.ascontiguousarray(target.field.matrix(), dtype)
     labels = np.asarray(target.labels, dtype)
     few = len(labels) <= GRAM_LABELS
     gram = factor @ factor.T if few else np.empty((0, len(labels)), factor.dtype)
     right, wrong = (np.asarray(own, dtype) for own in target.likelihood.log_levels(labels))
-    return Walls(factor, gram, labels, right - wrong, right, wrong)
+    return HalfSpaces(factor, gram, labels, right - wrong, right, wrong)
 
 
-def log_likelihoods(walls: Walls, white: Any) -> Any:
+def log_likelihoods(walls: HalfSpaces, white: Any) -> Any:
     """Of points in white coordinates, shape (…, n)."""
     right = (white @ walls.factor.T >= 0) == (walls.labels > 0)
     return np.where(right, walls.right, walls.wrong).sum(axis=-1)
 
 
-def starts(walls: Walls, rngs: Sequence[np.random.Generator]) -> tuple[Any, Any]:
+def starts(walls: HalfSpaces, rngs: Sequence[np.random.Generator]) -> tuple[Any, Any]:
     """Where chains begin, as `Target.start` has it, with nothing to compile.
 
     Returns
@@ -72,7 +72,7 @@ def starts(walls: Walls, rngs: Sequence[np.random.Generator]) -> tuple[Any, Any]
         matvec=lambda x: factor @ (x @ factor) + START_NOISE**2 * x,
         dtype=factor.dtype,
     )
-    with one_core():
+    with single_threaded_blas():
         misfit = walls.labels - white @ factor.T - START_NOISE * noise
         for x, own in zip(white, misfit, strict=True):
             x += cg(covariance, own, rtol=1e-3, maxiter=100)[0] @ factor
@@ -80,7 +80,7 @@ def starts(walls: Walls, rngs: Sequence[np.random.Generator]) -> tuple[Any, Any]
         return white, log_likelihoods(walls, white)
 
 
-def _reflect_until_possible(walls: Walls, x: Any) -> None:
+def _reflect_until_possible(walls: HalfSpaces, x: Any) -> None:
     """As `Target.possible`: at the wall that is violated most, until none is; in place."""
     u = walls.factor @ x
     for _ in range(MAX_REFLECTIONS):
@@ -94,20 +94,20 @@ def _reflect_until_possible(walls: Walls, x: Any) -> None:
         u += step * row
 
 
-def fly(
-    walls: Walls,
+def simulate(
+    walls: HalfSpaces,
     white: Any,
     value: Any,
     momenta: Any,
     angles: Any,
     most: int,
     powers: Any | None = None,
-) -> Flown:
+) -> Trajectories:
     """S trajectories of each of C chains, one thread a core.
 
     Parameters
     ----------
-    walls : Walls
+    walls : HalfSpaces
     white, value : array, shape (C, n) and (C,)
         Where the chains are, and their log likelihoods there.
     momenta, angles : array, shape (C, S, n) and (C, S)
@@ -120,7 +120,7 @@ def fly(
     n_chains, n_labels, dtype = len(white), len(walls.labels), walls.factor.dtype
     n_threads = min(n_chains, os.cpu_count() or 1)
     each = (white, value, momenta, angles, np.ones(n_chains) if powers is None else powers)
-    flown = Flown(
+    flown = Trajectories(
         np.empty(momenta.shape, dtype), np.empty(angles.shape, dtype), np.empty(angles.shape, bool)
     )
 
@@ -131,12 +131,12 @@ def fly(
         for whole, part in zip(flown, found, strict=True):
             whole[own] = part
 
-    with one_core(), ThreadPoolExecutor(n_threads) as pool:
+    with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(share, range(n_threads)))
     return flown
 
 
-@compiled
+@njit_cached
 @no_type_check
 def _fly(
     walls: Any,
@@ -192,7 +192,7 @@ def _fly(
     return ends, values, arrived
 
 
-@compiled
+@njit_cached
 @no_type_check
 def _trajectory(
     walls: Any,
@@ -240,7 +240,7 @@ def _trajectory(
     return False
 
 
-@compiled
+@njit_cached
 @no_type_check
 def _turn(height: Any, rate: Any, side: Any, row: Any, cos: Any, sin: Any, kick: Any) -> None:
     zero = height.dtype.type(0)
@@ -250,7 +250,7 @@ def _turn(height: Any, rate: Any, side: Any, row: Any, cos: Any, sin: Any, kick:
         height[j] = turned if turned > zero else zero  # rounding: it was below
 
 
-@compiled
+@njit_cached
 @no_type_check
 def _first_wall(height: Any, rate: Any, cotangents: Any, bits: Any) -> Any:
     """The largest cotangent's; of numbers above zero their bits are the largest integer too.

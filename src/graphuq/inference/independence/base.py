@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
 
-from graphuq.inference.base import Gaussian, Sampler, WhiteTarget
+from graphuq.inference.base import GaussianApproximation, Sampler, WhiteTarget
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
@@ -19,7 +19,7 @@ from graphuq.inference.draws import (
     seed_number,
 )
 from graphuq.inference.driver import Block, drive, joined
-from graphuq.posterior.target import MOST_IN_NUMPY
+from graphuq.posterior.target import MAX_IN_NUMPY
 from graphuq.utils.progress import Progress
 
 THINS = ((0.9, 1), (0.65, 2), (0.5, 4), (0.0, 8))  # acceptance, and proposals a draw
@@ -54,17 +54,19 @@ class IndependenceSampler(Sampler):
     What is left of a step is a comparison. Nothing is adapted.
     """
 
-    usual_warmup: ClassVar[int] = BLOCK
+    default_warmup: ClassVar[int] = BLOCK
 
     @abstractmethod
     def proposals(
-        self, target: Any, gaussian: Gaussian | None, precision: str, few: int
+        self, target: Any, gaussian: GaussianApproximation | None, precision: str, few: int
     ) -> Proposals:
         """What makes proposals; up to ``few`` likelihoods of a label it leaves to NumPy."""
 
-    def expected_acceptance(self, target: WhiteTarget, gaussian: Gaussian | None, n: int) -> float:
+    def expected_acceptance(
+        self, target: WhiteTarget, gaussian: GaussianApproximation | None, n: int
+    ) -> float:
         """Acceptance probability once the chain has converged, from n proposals."""
-        propose = self.proposals(target, gaussian, "float64", MOST_IN_NUMPY)
+        propose = self.proposals(target, gaussian, "float64", MAX_IN_NUMPY)
         log_weight = propose(np.random.default_rng(0), n).log_weight
         if log_weight.max() == -np.inf:
             return 0.0  # none of them fits the labels
@@ -75,7 +77,7 @@ class IndependenceSampler(Sampler):
     def run(
         self,
         target: WhiteTarget,
-        gaussian: Gaussian | None,
+        gaussian: GaussianApproximation | None,
         *,
         n_samples: int,
         n_chains: int,
@@ -97,7 +99,7 @@ class IndependenceSampler(Sampler):
         check_memory(n_chains, n_samples, target.dimension, np.dtype(np.float64))
         seed = seed_number(seed)
         n_warmup = -(-n_warmup // BLOCK) * BLOCK
-        about = None if gaussian is None else (gaussian.seen_mean, gaussian.seen_covariance)
+        about = None if gaussian is None else (gaussian.white_mean, gaussian.white_covariance)
         refers = about is not None and len(about[0]) == target.dimension  # or there is a tail
         propose = self.proposals(target, gaussian, precision, FEW)
 

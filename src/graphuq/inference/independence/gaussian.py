@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphuq.errors import require
-from graphuq.inference.base import Approximation, Gaussian
+from graphuq.inference.base import Approximation, GaussianApproximation
 from graphuq.inference.independence.base import (
     IndependenceSampler,
     Proposals,
@@ -43,10 +43,10 @@ class Independence(IndependenceSampler):
         require(0 < self.share < 1, "share", f"{self.share!r}", "use a share in (0, 1)")
 
     def proposals(
-        self, target: Any, gaussian: Gaussian | None, precision: str, few: int
+        self, target: Any, gaussian: GaussianApproximation | None, precision: str, few: int
     ) -> Proposals:
         """Draws of the Gaussian, and of the prior."""
-        root = None if gaussian is None else np.linalg.cholesky(gaussian.seen_covariance)
+        root = None if gaussian is None else np.linalg.cholesky(gaussian.white_covariance)
 
         def propose(rng: np.random.Generator, n: int) -> Proposed:
             white = rng.normal(size=(n, target.dimension))
@@ -55,8 +55,8 @@ class Independence(IndependenceSampler):
             if gaussian is not None and root is not None:
                 log_gaussian = log_normal(white) - np.log(np.diag(root)).sum()
                 of_prior = rng.uniform(size=n) < self.share
-                white = np.where(of_prior[:, None], white, gaussian.seen_mean + white @ root.T)
-                log_gaussian[of_prior] = log_density(gaussian.seen_mean, root, white[of_prior])
+                white = np.where(of_prior[:, None], white, gaussian.white_mean + white @ root.T)
+                log_gaussian[of_prior] = log_density(gaussian.white_mean, root, white[of_prior])
                 log_prior = log_normal(white)
                 log_ratio = log_prior - log_gaussian
                 log_prior_over_proposal = log_prior - np.logaddexp(

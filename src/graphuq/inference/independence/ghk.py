@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 
-from graphuq.utils.arrays import compiled, side_by_side
+from graphuq.utils.arrays import njit_cached, parallel_map
 
 PARTS = 8  # of the draws, each with a generator of its own, however many cores there are
 
@@ -31,7 +31,7 @@ class Conditionals(NamedTuple):
     wrong: Any  # and on the other
 
 
-def drawn(law: Conditionals, rng: np.random.Generator, n: int) -> tuple[Any, Any, Any]:
+def ghk_draws(law: Conditionals, rng: np.random.Generator, n: int) -> tuple[Any, Any, Any]:
     """So many independent draws.
 
     Returns
@@ -48,11 +48,11 @@ def drawn(law: Conditionals, rng: np.random.Generator, n: int) -> tuple[Any, Any
     def make(rng: np.random.Generator, begin: int, end: int) -> None:
         _draw(law, rng, z[begin:end], values[begin:end], weights[begin:end])
 
-    side_by_side(make, rng.spawn(PARTS), bounds[:-1], bounds[1:])
+    parallel_map(make, rng.spawn(PARTS), bounds[:-1], bounds[1:])
     return z, values, weights
 
 
-@compiled
+@njit_cached
 @no_type_check
 def _draw(law: Any, rng: Any, z: Any, values: Any, weights: Any) -> None:
     n_draws, n_labels = z.shape
@@ -83,20 +83,20 @@ def _draw(law: Any, rng: Any, z: Any, values: Any, weights: Any) -> None:
         values[i], weights[i] = value, weight
 
 
-@compiled
+@njit_cached
 @no_type_check
 def _normal_cdf(x: Any) -> float:
     return 0.5 * math.erfc(-x * 0.7071067811865476)
 
 
-@compiled
+@njit_cached
 @no_type_check
 def _log_tail(x: Any) -> float:
     """``log Φ(x)`` where Φ(x) is no number any more: x below −37."""
     return -0.5 * x * x - math.log(-x * 2.5066282746310002) + math.log1p(-1 / (x * x))
 
 
-@compiled
+@njit_cached
 @no_type_check
 def _above(rng: Any, least: Any) -> float:
     """A standard normal above a bound: of an exponential's draws where it is rare (Robert 1995)."""

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from graphuq.errors import IncompatibleParts
-from graphuq.inference.base import Approximation, Gaussian
+from graphuq.inference.base import Approximation, GaussianApproximation
 from graphuq.inference.independence.base import (
     IndependenceSampler,
     Proposals,
@@ -48,14 +48,14 @@ class SequentialIndependence(IndependenceSampler):
 
     Parameters
     ----------
-    looks_ahead : bool, default True
+    lookahead : bool, default True
         Whether to go by the reference's sites. Without, weights are bounded, by one over the
         evidence, so that no chain sticks far off (Tierney 1994, corollary 4), and worth having with
         a handful of labels; the reference is then a control variate alone.
     reference : ExpectationPropagation, optional
     """
 
-    looks_ahead: bool = True
+    lookahead: bool = True
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class SequentialIndependence(IndependenceSampler):
     def refusal(target: Any) -> str | None:
         """Why a target is none of those, in words."""
         n_labels, likelihood = len(target.labels), target.likelihood
-        if likelihood.several or not isinstance(likelihood, StepLikelihood | Probit):
+        if likelihood.is_multiclass or not isinstance(likelihood, StepLikelihood | Probit):
             return f"knows likelihoods of two levels, and probit, of two classes, not {likelihood}"
         if isinstance(likelihood, StepLikelihood) and target.dimension < n_labels:
             return (
@@ -74,7 +74,7 @@ class SequentialIndependence(IndependenceSampler):
         return None
 
     def proposals(
-        self, target: Any, gaussian: Gaussian | None, precision: str, few: int
+        self, target: Any, gaussian: GaussianApproximation | None, precision: str, few: int
     ) -> Proposals:
         """Whole draws, of one value after another.
 
@@ -85,26 +85,28 @@ class SequentialIndependence(IndependenceSampler):
             determine each other.
         """
         refusal = self.refusal(target)
-        sites = gaussian.sites if gaussian is not None and self.looks_ahead else None
-        if refusal is None and gaussian is not None and self.looks_ahead and sites is None:
+        sites = gaussian.sites if gaussian is not None and self.lookahead else None
+        if refusal is None and gaussian is not None and self.lookahead and sites is None:
             refusal = f"needs the sites of expectation propagation, and {self.reference} has none"
         if refusal is not None:
             raise IncompatibleParts(f"SequentialIndependence {refusal}; use another sampler")
-        from graphuq.inference.independence.ghk import drawn
+        from graphuq.inference.independence.ghk import ghk_draws
 
         plan = _plan(target, sites)
-        refers = gaussian is not None and len(gaussian.seen_mean) == target.dimension
-        root = np.linalg.cholesky(gaussian.seen_covariance) if gaussian and refers else None
+        refers = gaussian is not None and len(gaussian.white_mean) == target.dimension
+        root = np.linalg.cholesky(gaussian.white_covariance) if gaussian and refers else None
 
         def propose(rng: np.random.Generator, n: int) -> Proposed:
-            z, value, log_weight = drawn(plan.law, rng, n)
+            z, value, log_weight = ghk_draws(plan.law, rng, n)
             rest = rng.normal(size=(n, plan.root.shape[1] - z.shape[1]))
             white = plan.mean + np.hstack([z, rest]) @ plan.root.T
             if isinstance(target.likelihood, Probit):
                 value = log_likelihoods(target, white, precision, few)
             log_ratio = np.zeros(n)
             if gaussian is not None and root is not None:
-                log_ratio = value + log_normal(white) - log_density(gaussian.seen_mean, root, white)
+                log_ratio = (
+                    value + log_normal(white) - log_density(gaussian.white_mean, root, white)
+                )
             return Proposed(white, value, log_ratio, plan.constant + log_weight)
 
         return propose

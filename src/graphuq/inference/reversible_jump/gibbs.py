@@ -16,11 +16,11 @@ REACH = {"window": 32, **dict.fromkeys(WALKS, 2)}  # where the user gives none
 START = -2.0  # log of the noise's variance over the field's, where chains begin
 SLICE = 3.0  # width of the first bracket about log c
 TINY = 1e-16  # of c, in units of the noise: an improper posterior may go there
-MOST_AT_ONCE = 256  # modes that a jump adds or drops
+MAX_AT_ONCE = 256  # modes that a jump adds or drops
 DEAR_SETUP = 4_000  # eigenpairs from which their Gram matrix and its root cost more than they save
 
 
-class State(NamedTuple):
+class SeriesState(NamedTuple):
     """Where the chains are, one a column; coefficients in units of the noise, zero from k on."""
 
     coefficients: Any  # (L, C)
@@ -39,7 +39,7 @@ class Kept(NamedTuple):
     length: Any
 
 
-class Moves:
+class GibbsUpdates:
     """One step of all chains, and what every step needs of the posterior."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Moves:
         if self.form == "reduced":
             self.root = triangular_root(np.eye(n_modes) - self.gram)
 
-    def start(self, rng: np.random.Generator, n_chains: int) -> State:
+    def start(self, rng: np.random.Generator, n_chains: int) -> SeriesState:
         """Length from its prior, a field of zero, and a scale that allows one as large as noise.
 
         Where c is large, no length shows more than the noise, and nothing pulls c down: chains that
@@ -88,11 +88,11 @@ class Moves:
             at_nodes = float((present / target.precisions).sum()) / self.n_nodes
             scale = at_nodes * np.exp(rng.normal(START, 1.0, size=n_chains))
         field = np.zeros((self.rows.shape[0], n_chains))
-        return State(np.zeros((target.n_modes, n_chains)), length, scale, field)
+        return SeriesState(np.zeros((target.n_modes, n_chains)), length, scale, field)
 
     def step(
-        self, rng: np.random.Generator, state: State, *, holds_scale: bool = False
-    ) -> tuple[State, Float[np.ndarray, " C"]]:
+        self, rng: np.random.Generator, state: SeriesState, *, holds_scale: bool = False
+    ) -> tuple[SeriesState, Float[np.ndarray, " C"]]:
         """Noisy labels, then length and coefficients, then the scale; probability of the jump."""
         n_active = min(int(state.length.max()) + self.reach, self.n_modes)
         cut = self.labels * above(rng, self.margins(state.field))
@@ -118,20 +118,20 @@ class Moves:
                     field * factor,
                     scale / factor**2,
                 )
-        moved = State(coefficients, length, np.maximum(scale, TINY), field)
+        moved = SeriesState(coefficients, length, np.maximum(scale, TINY), field)
         if self.jump and self.moves_length:
             for chain in range(len(length)):
                 self._jump(rng, moved, chain)
         return moved, acceptance
 
-    def _jump(self, rng: np.random.Generator, state: State, chain: int) -> None:
+    def _jump(self, rng: np.random.Generator, state: SeriesState, chain: int) -> None:
         """Add or drop many modes of one chain at once, z integrated out; the state is changed.
 
         New coefficients come from a normal fitted to each one's conditional law at the shorter
         series; a mode that labels say nothing about comes from nearly its prior, and goes through.
         """
         length, scale = int(state.length[chain]), state.scale[chain]
-        size = int(np.exp(rng.uniform(0.0, np.log(min(MOST_AT_ONCE, self.n_modes)))))
+        size = int(np.exp(rng.uniform(0.0, np.log(min(MAX_AT_ONCE, self.n_modes)))))
         proposed = length + (size if rng.uniform() < 0.5 else -size)
         if not 1 <= proposed <= self.n_modes:
             return
@@ -192,7 +192,7 @@ class Moves:
         return factor
 
     def _given_all(
-        self, rng: np.random.Generator, state: State, statistics: Float[np.ndarray, "m C"]
+        self, rng: np.random.Generator, state: SeriesState, statistics: Float[np.ndarray, "m C"]
     ) -> tuple[Any, Any, Any]:
         """K and g given z at all nodes, whose rest is drawn here: coefficients are independent."""
         n_active, n_used = len(statistics), int(state.length.max())
@@ -211,7 +211,7 @@ class Moves:
     def _given_labelled(
         self,
         rng: np.random.Generator,
-        state: State,
+        state: SeriesState,
         statistics: Float[np.ndarray, "m C"],
         square: Float[np.ndarray, " C"],
     ) -> tuple[Any, Any, Any]:
@@ -272,7 +272,7 @@ class Moves:
         drawn = np.where(inside, log_weight + gumbel, -np.inf).argmax(axis=0)
         return 1 + drawn, np.ones(n_chains)
 
-    def kept(self, state: State, acceptance: Float[np.ndarray, " C"]) -> Kept:
+    def kept(self, state: SeriesState, acceptance: Float[np.ndarray, " C"]) -> Kept:
         """In the user's units."""
         noise_std = self.target.noise_std
         return Kept(

@@ -1,4 +1,4 @@
-"""Moves of all coefficients of a series at once, the noise of the labels integrated out.
+"""GibbsUpdates of all coefficients of a series at once, the noise of the labels integrated out.
 
 In coordinates whitened by a fixed metric: Hamiltonian trajectories (Neal 2011), and jumps of the
 length that carry every coefficient along (Green 1995). The metric lies midway between the mean
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float
 
-from graphuq.inference.reversible_jump.gibbs import State
+from graphuq.inference.reversible_jump.gibbs import SeriesState
 from graphuq.inference.reversible_jump.log_cdf import (
     label_curvature,
     label_slope,
@@ -22,7 +22,7 @@ from graphuq.inference.reversible_jump.mass_matrix import Factor, root_between
 
 WANTED = 0.8  # acceptance of trajectories that warm-up tunes the step to
 LARGEST_STEP = 1.2
-LONGEST, MOST_STEPS = 6.0, 256  # of a trajectory, in whitened coordinates; lengths are random
+LONGEST, MAX_STEPS = 6.0, 256  # of a trajectory, in whitened coordinates; lengths are random
 JUMPS = 8  # a trajectory
 FIRST_WINDOW = 8  # steps over which curvature is first averaged; each window is twice the last
 DEAR_FACTOR = 2_000  # eigenpairs from which only the metric's diagonal is kept
@@ -33,7 +33,7 @@ RUNAWAY = 1e8  # squared momentum of a trajectory that has left the stable regio
 LOOSE = 0.2  # mean curvature below which noise, whose own is 1, holds coefficients back
 
 
-class Tuning(NamedTuple):
+class Adaptation(NamedTuple):
     """What warm-up adapts, frozen after it: the metric, a step size, and what the next is from."""
 
     curvature: Any  # (J,) of the labels' energy
@@ -66,7 +66,7 @@ class _Point(NamedTuple):
         return np.exp(self.log_scale)
 
 
-class WhitenedMoves:
+class HMCUpdates:
     """Whitened coordinates ``x = Rᵀ(g − mean)``, R the metric's lower triangular factor.
 
     The factor of all modes has those of the first k in it, so that one serves all chains and
@@ -95,12 +95,12 @@ class WhitenedMoves:
         signs[self.labelled] = labels
         return signs
 
-    def start(self) -> Tuning:
+    def start(self) -> Adaptation:
         """A metric as if the field were zero."""
         none, zero = np.zeros(len(self.labels)), np.zeros(())
         flat = np.zeros(self.n_modes)
         square = flat if self.n_modes > DEAR_FACTOR else np.zeros((self.n_modes, self.n_modes))
-        return Tuning(
+        return Adaptation(
             curvature=np.full(len(self.labels), AT_ZERO),
             scale=np.ones(()),
             scale_spread=np.asarray(FIRST_SPREAD),
@@ -120,13 +120,18 @@ class WhitenedMoves:
         )
 
     @staticmethod
-    def pays(tuning: Tuning) -> bool:
+    def pays(tuning: Adaptation) -> bool:
         """Whether the labels leave coefficients much looser than their noise holds them."""
         return bool(tuning.curvature.mean() < LOOSE)
 
     def trajectory(
-        self, rng: np.random.Generator, state: State, tuning: Tuning, *, holds_scale: bool = False
-    ) -> tuple[State, Float[np.ndarray, " C"]]:
+        self,
+        rng: np.random.Generator,
+        state: SeriesState,
+        tuning: Adaptation,
+        *,
+        holds_scale: bool = False,
+    ) -> tuple[SeriesState, Float[np.ndarray, " C"]]:
         """Leapfrog of g and log c from a random momentum; the probability of accepting its end."""
         n_chains, m = len(state.length), int(state.length.max())
         active = np.arange(m)[:, None] < state.length
@@ -151,7 +156,7 @@ class WhitenedMoves:
 
         step = float(np.exp(tuning.log_step))
         steps = step * rng.uniform(0.8, 1.2, size=n_chains)
-        longest = np.clip(np.rint(LONGEST / step), 1, MOST_STEPS)
+        longest = np.clip(np.rint(LONGEST / step), 1, MAX_STEPS)
         n_steps = 1 + int(rng.integers(longest))
         at = _Point(state.coefficients[:m], state.field, np.log(state.scale))
         p, of_c = np.where(active, rng.normal(size=at.g.shape), 0.0), rng.normal(size=n_chains)
@@ -178,10 +183,10 @@ class WhitenedMoves:
     def jump(
         self,
         rng: np.random.Generator,
-        state: State,
-        tuning: Tuning,
+        state: SeriesState,
+        tuning: Adaptation,
         log_prior: Float[np.ndarray, " L"],
-    ) -> State:
+    ) -> SeriesState:
         """Another length: whitened coordinates stay, further ones are drawn or dropped."""
         n_chains = len(state.length)
         u = 1 - rng.uniform(size=n_chains)  # sizes from p(size) ∝ 1/size, and about 1/size²
@@ -210,10 +215,10 @@ class WhitenedMoves:
     def adapted(
         self,
         rng: np.random.Generator,
-        state: State,
-        tuning: Tuning,
+        state: SeriesState,
+        tuning: Adaptation,
         acceptance: Float[np.ndarray, " C"] | None,
-    ) -> Tuning:
+    ) -> Adaptation:
         """One step of warm-up later: another step size, and at a window's end another metric.
 
         ``acceptance`` is that of a trajectory; None where there was none.
@@ -252,7 +257,9 @@ class WhitenedMoves:
             window=2 * tuning.window,
         )
 
-    def _counted(self, rng: np.random.Generator, state: State, tuning: Tuning) -> Tuning:
+    def _counted(
+        self, rng: np.random.Generator, state: SeriesState, tuning: Adaptation
+    ) -> Adaptation:
         """Coefficients summed, those a chain lacks drawn as a jump would draw them."""
         factor, g = self._factor(tuning), state.coefficients
         present = np.arange(self.n_modes)[:, None] < state.length
@@ -276,7 +283,7 @@ class WhitenedMoves:
         result: Float[np.ndarray, " C"] = of_modes + of_labels + log_prior[length - 1]
         return result
 
-    def _factor(self, tuning: Tuning) -> Factor:
+    def _factor(self, tuning: Adaptation) -> Factor:
         if self._factor_of is not tuning.curvature:
             metric = tuning.scale * self.target.precisions
             if self.n_modes > DEAR_FACTOR:
@@ -299,8 +306,8 @@ class WhitenedMoves:
 
 
 def _moved(
-    state: State, accepted: Bool[np.ndarray, " C"], g: Any, field: Any, length: Any
-) -> State:
+    state: SeriesState, accepted: Bool[np.ndarray, " C"], g: Any, field: Any, length: Any
+) -> SeriesState:
     """The state, with accepted chains at their proposals."""
     coefficients = state.coefficients.copy()
     coefficients[: len(g)] = np.where(accepted, g, coefficients[: len(g)])

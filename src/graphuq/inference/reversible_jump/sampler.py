@@ -7,7 +7,7 @@ import numpy as np
 
 from graphuq.distributions import is_learnt
 from graphuq.errors import require
-from graphuq.inference.base import Approximation, Gaussian, Sampler
+from graphuq.inference.base import Approximation, GaussianApproximation, Sampler
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
@@ -17,8 +17,8 @@ from graphuq.inference.draws import (
     seed_number,
 )
 from graphuq.inference.driver import Block, drive
-from graphuq.inference.reversible_jump.gibbs import FORMS, WALKS, Kept, Moves, State
-from graphuq.inference.reversible_jump.hmc import JUMPS, Tuning, WhitenedMoves
+from graphuq.inference.reversible_jump.gibbs import FORMS, WALKS, GibbsUpdates, Kept, SeriesState
+from graphuq.inference.reversible_jump.hmc import JUMPS, Adaptation, HMCUpdates
 from graphuq.utils.progress import Progress
 
 BEGINNING = 50  # steps of warm-up that leave c where it starts, until k and g have found the labels
@@ -38,7 +38,7 @@ class ReversibleJump(Sampler):
 
     Where labels leave the coefficients much looser than their noise holds them, as those of frames
     and of most good graphs do, z is a brake, and k sticks: moves of all coefficients with z
-    integrated out (`WhitenedMoves`) go before it then.
+    integrated out (`HMCUpdates`) go before it then.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ class ReversibleJump(Sampler):
     whitened: bool | None = None
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
-    usual_warmup: ClassVar[int] = 500
-    usual_chains: ClassVar[int | None] = 8  # NumPy's, one after the other in part
-    in_double: ClassVar[bool] = True
+    default_warmup: ClassVar[int] = 500
+    default_chains: ClassVar[int | None] = 8  # NumPy's, one after the other in part
+    always_float64: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         known = ("window", *WALKS)
@@ -102,7 +102,7 @@ class ReversibleJump(Sampler):
     def run(
         self,
         target: Any,
-        gaussian: Gaussian | None,
+        gaussian: GaussianApproximation | None,
         *,
         n_samples: int,
         n_chains: int,
@@ -124,18 +124,20 @@ class ReversibleJump(Sampler):
         check_memory(n_chains, n_samples, target.n_modes, np.dtype(np.float64))
         seed, apart = seed_number(seed), BLOCK * thin
         n_warmup = -(-n_warmup // apart) * apart
-        moves = Moves(target, self.proposal, self.reach, self.form, self.interweave, self.jump)
+        moves = GibbsUpdates(
+            target, self.proposal, self.reach, self.form, self.interweave, self.jump
+        )
 
-        whitened = WhitenedMoves(target, moves.rows, moves.noisy_nodes)
+        whitened = HMCUpdates(target, moves.rows, moves.noisy_nodes)
 
-        def uses(tuning: Tuning) -> bool:
+        def uses(tuning: Adaptation) -> bool:
             return whitened.pays(tuning) if self.whitened is None else self.whitened
 
-        def start() -> tuple[State, Tuning]:
+        def start() -> tuple[SeriesState, Adaptation]:
             rng = np.random.default_rng([seed % 2**63, 0])  # seeds may be negative
             return moves.start(rng, n_chains), whitened.start()
 
-        def advance(n_steps: int, position: tuple[State, Tuning]) -> Block:
+        def advance(n_steps: int, position: tuple[SeriesState, Adaptation]) -> Block:
             state, tuning = position
             rng = np.random.default_rng([seed % 2**63, n_steps + 1])
             kept, acceptance = [], np.zeros(n_chains)
@@ -158,7 +160,7 @@ class ReversibleJump(Sampler):
             found = Kept(*(np.stack(leaf, axis=1) for leaf in zip(*kept, strict=True)))
             return Block((state, tuning), found, apart, thin)
 
-        def collect(position: tuple[State, Tuning], kept: Kept) -> Draws:
+        def collect(position: tuple[SeriesState, Adaptation], kept: Kept) -> Draws:
             _, tuning = position
             learnt = {"scale": kept.scale, "truncation": kept.length.astype(np.float64)}
             return Draws(

@@ -1,7 +1,11 @@
 """The Gaussian field at the labelled nodes, and the law of the rest."""
 
 from graphuq.posterior.field.base import ClassField, Field, NodeField, NoisyField, of_one_class
-from graphuq.posterior.field.class_differences import LeadField, covariances_at, precision_of
+from graphuq.posterior.field.class_differences import (
+    ClassDifferenceField,
+    covariances_at,
+    precision_of,
+)
 from graphuq.posterior.field.coefficients import (
     CoefficientField,
     TailAtLabelled,
@@ -18,12 +22,12 @@ from graphuq.posterior.field.labelled import (
 )
 
 __all__ = [
+    "ClassDifferenceField",
     "ClassField",
     "CoefficientField",
     "Conditioned",
     "Field",
     "LabelledField",
-    "LeadField",
     "LowRankField",
     "NodeField",
     "NoisyField",

@@ -12,7 +12,7 @@ from graphuq.posterior.field.labelled import Conditioned, LowRankField
 from graphuq.utils.arrays import Array
 
 
-class LeadField(Field):
+class ClassDifferenceField(Field):
     """``h_jk = u_jy − u_jk`` for each label j of class y and each other class k, J (K − 1) numbers.
 
     In the white coordinates of the classes' fields, one class after the other.
@@ -31,9 +31,11 @@ class LeadField(Field):
     n_classes: int
 
     @staticmethod
-    def of(field: ClassField, labels: Float[Array, " J"]) -> "LeadField":
+    def of(field: ClassField, labels: Float[Array, " J"]) -> "ClassDifferenceField":
         """The leads of some labels."""
-        return LeadField(field.field, jnp.asarray(labels).astype(jnp.int32), field.n_classes)
+        return ClassDifferenceField(
+            field.field, jnp.asarray(labels).astype(jnp.int32), field.n_classes
+        )
 
     @property
     def dimension(self) -> int:
@@ -70,8 +72,8 @@ class LeadField(Field):
         pull = own * nu.sum(axis=1)[:, None] - nu
         lower = jnp.linalg.cholesky(precision_of(factor, weights))
         covariance = cho_solve((lower, True), jnp.eye(n_classes * r))
-        seen_mean = covariance @ (pull.T @ factor).ravel()
-        u = factor @ seen_mean.reshape(n_classes, r).T
+        white_mean = covariance @ (pull.T @ factor).ravel()
+        u = factor @ white_mean.reshape(n_classes, r).T
         spread = covariances_at(factor, covariance)
         there = jnp.take_along_axis(spread, self.codes[:, None, None], axis=1)[:, 0]  # (J, K)
         variances = jnp.diagonal(spread, axis1=1, axis2=2)
@@ -80,8 +82,8 @@ class LeadField(Field):
         return Conditioned(
             mean=self.of_others(mean),
             variance=self.of_others(of_own + variances - 2 * there),
-            seen_mean=seen_mean,
-            seen_covariance=covariance,
+            white_mean=white_mean,
+            white_covariance=covariance,
             log_normalizer=0.5 * (pull * u).sum() - jnp.log(jnp.diagonal(lower)).sum(),
         )
 

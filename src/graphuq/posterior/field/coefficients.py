@@ -15,7 +15,7 @@ from graphuq.errors import IncompatibleParts
 from graphuq.posterior.field.labelled import LowRankField
 from graphuq.spectrum import Spectrum
 
-MOST_WITH_TAIL = 2_000  # labelled nodes: C has J² numbers
+MAX_WITH_TAIL = 2_000  # labelled nodes: C has J² numbers
 SPANNED = 1e-6  # deviation of the tail, over s̄, below which a direction has none of it
 
 
@@ -59,11 +59,11 @@ class TailAtLabelled(NamedTuple):
         IncompatibleParts
             If there are too many labelled nodes for a matrix of them.
         """
-        if len(rows) > MOST_WITH_TAIL:
+        if len(rows) > MAX_WITH_TAIL:
             raise IncompatibleParts(
-                f"hyperparameters are learnt with a tail from at most {MOST_WITH_TAIL} nodes that "
+                f"hyperparameters are learnt with a tail from at most {MAX_WITH_TAIL} nodes that "
                 f"the likelihood sees, and there are {len(rows)}; compute the spectrum with "
-                "tail=False"
+                "tail_eigenvalue=False"
             )
         left, sigma, right = np.linalg.svd(rows, full_matrices=False)
         rest = np.sqrt(np.maximum(1 - sigma**2, 0.0))

@@ -20,8 +20,8 @@ from jaxtyping import Float
 
 from graphuq.posterior.field.base import Field
 from graphuq.priors import SpectralStd
-from graphuq.spectrum import Columns, Spectrum
-from graphuq.utils.arrays import Array, of_kind, solve_lower
+from graphuq.spectrum import CovarianceColumns, Spectrum
+from graphuq.utils.arrays import Array, array_namespace, solve_lower
 
 RANK_TOLERANCE = 1e-12  # relative size of a standard deviation below which a direction is empty
 
@@ -33,7 +33,7 @@ class Conditioned(NamedTuple):
     ----------
     mean, variance : array, shape (J,)
         Of u at each labelled node.
-    seen_mean, seen_covariance : array, shape (r,) and (r, r)
+    white_mean, white_covariance : array, shape (r,) and (r, r)
         Of the white coordinates that unlabelled nodes depend on.
     log_normalizer : array, shape ()
         Log of the prior mean of the product of the sites.
@@ -41,8 +41,8 @@ class Conditioned(NamedTuple):
 
     mean: Array
     variance: Array
-    seen_mean: Array
-    seen_covariance: Array
+    white_mean: Array
+    white_covariance: Array
     log_normalizer: Array
 
 
@@ -153,7 +153,7 @@ class LowRankField(LabelledField):
 
     def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
         """By the Cholesky factor of ``I + Fᵀ diag(τ) F``, r×r."""
-        xp, factor = of_kind(precision), self.factor
+        xp, factor = array_namespace(precision), self.factor
         inner = xp.eye(self.dimension) + factor.T @ (precision[:, None] * factor)
         lower = xp.linalg.cholesky(inner)
         root = solve_lower(lower, factor.T)  # Σ_L = rootᵀ root
@@ -162,8 +162,8 @@ class LowRankField(LabelledField):
         return Conditioned(
             mean=root.T @ whitened,
             variance=(root**2).sum(axis=0),
-            seen_mean=inverse.T @ whitened,
-            seen_covariance=inverse.T @ inverse,
+            white_mean=inverse.T @ whitened,
+            white_covariance=inverse.T @ inverse,
             log_normalizer=0.5 * whitened @ whitened - xp.log(xp.diag(lower)).sum(),
         )
 
@@ -191,7 +191,7 @@ class TailField(LabelledField):
 
     def matrix(self) -> Float[Array, "J n"]:
         """Of J² numbers."""
-        tail = of_kind(self.basis).diag(self.scale * self.tail_std)
+        tail = array_namespace(self.basis).diag(self.scale * self.tail_std)
         return tail + (self.scale[:, None] * self.basis * self.stretch) @ self.basis.T
 
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
@@ -215,7 +215,7 @@ class TailField(LabelledField):
         With ``w = u / scale`` of covariance ``s̄² I + V (t − s̄²) Vᵀ``, A = 1/s̄² + τ and
         K = 1/s̄² − 1/t, the posterior covariance is ``(A − V K Vᵀ)⁻¹``.
         """
-        xp = of_kind(precision)
+        xp = array_namespace(precision)
         tail_variance = self.tail_std**2
         t = xp.maximum((self.stretch + self.tail_std) ** 2, RANK_TOLERANCE * tail_variance)
         basis, scale = self.basis, self.scale
@@ -239,8 +239,8 @@ class TailField(LabelledField):
         return Conditioned(
             mean=scale * mean,
             variance=scale**2 * variance,
-            seen_mean=(basis.T @ mean) / xp.sqrt(t),
-            seen_covariance=projected / xp.sqrt(t[:, None] * t[None, :]),
+            white_mean=(basis.T @ mean) / xp.sqrt(t),
+            white_covariance=projected / xp.sqrt(t[:, None] * t[None, :]),
             log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
         )
 
@@ -259,8 +259,8 @@ def series_field(spectrum: Spectrum, std: SpectralStd) -> LowRankField:
     )
 
 
-def columns_field(columns: Columns) -> LowRankField:
-    """The field as `Columns` has it: ``E[u | x] = B x``, and a deviation of each node's own."""
+def columns_field(columns: CovarianceColumns) -> LowRankField:
+    """The field of `CovarianceColumns`: ``E[u | x] = B x`` and a deviation of each node."""
     n_labels = len(columns.labelled)
     return LowRankField(
         factor=columns.factor,

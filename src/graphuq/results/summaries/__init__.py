@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.inference import Gaussian, Point
+from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.summaries import binary, multiclass
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def summarize(
-    answer: Draws | Gaussian | Point,
+    answer: Draws | GaussianApproximation | Point,
     field: LabelledField | ClassField,
     rows: Rows,
     link: Link = None,

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import erf, ndtr
 
-from graphuq.inference import Gaussian, Point
+from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import LabelledField
 from graphuq.results.summaries.base import (
@@ -27,16 +27,19 @@ from graphuq.results.summaries.base import (
     law_of,
     slices,
 )
-from graphuq.utils.arrays import side_by_side
+from graphuq.utils.arrays import parallel_map
 
 MANY_ELEMENTS = 1_000_000  # rows × draws from which averages are taken in single precision
-LEAST_UNIT = 1e-20  # of a tail that is as good as none: u over it overflows nothing
+MIN_UNIT = 1e-20  # of a tail that is as good as none: u over it overflows nothing
 ERF_ELEMENTS = 1 << 17  # of each compiled call: one shape for all, and it fits the cache
 
 
 @singledispatch
 def summarize(
-    answer: Draws | Gaussian | Point, field: LabelledField, rows: Rows, link: Link = None
+    answer: Draws | GaussianApproximation | Point,
+    field: LabelledField,
+    rows: Rows,
+    link: Link = None,
 ) -> NodeSummaries:
     """Means, deviations and Monte-Carlo errors at nodes.
 
@@ -61,9 +64,11 @@ def summarize(
 
 
 @summarize.register
-def _(answer: Gaussian, field: LabelledField, rows: Rows, link: Link = None) -> NodeSummaries:
+def _(
+    answer: GaussianApproximation, field: LabelledField, rows: Rows, link: Link = None
+) -> NodeSummaries:
     label, mean, std = np.empty((3, len(rows.scale)))
-    for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.seen_mean)):
+    for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.white_mean)):
         label[part], mean[part], std[part] = _gaussian_law(answer, *law_of(field, rows[part]), link)
     known = np.flatnonzero(rows.at_labelled >= 0)
     at = rows.at_labelled[known]
@@ -84,7 +89,7 @@ def _(answer: Draws, field: LabelledField, rows: Rows, link: Link = None) -> Nod
         def average(part: slice) -> None:
             out[:, part] = averages.lawful(*law_of(field, rows[part]))
 
-        side_by_side(average, slices(len(rows.scale), BLOCK_ELEMENTS // n_draws))
+        parallel_map(average, slices(len(rows.scale), BLOCK_ELEMENTS // n_draws))
         known, at = apart_from(field, rows)
         if len(known):
             white = averages.white.astype(np.float64)
@@ -108,7 +113,7 @@ def label_errors(
 
     size = BLOCK_ELEMENTS // (draws.n_chains * draws.n_samples)
     with jax.enable_x64(True):
-        side_by_side(average, slices(len(errors), size))
+        parallel_map(average, slices(len(errors), size))
     return errors
 
 
@@ -162,7 +167,7 @@ class _Averages:
         self.erf: Callable[[Any], Any] = erf if dtype == np.float64 else _fast_erf
         seen = np.asarray(field.seen(self.white))
         own_mean = seen.mean(axis=0, dtype=np.float64)
-        self.center = own_mean if self.gaussian is None else self.gaussian.seen_mean
+        self.center = own_mean if self.gaussian is None else self.gaussian.white_mean
         self.weights = np.stack([np.ones(n_draws), ratio, ratio**2]) / n_draws
         self.seen = np.ones((seen.shape[1] + 1, n_draws), dtype)
         np.subtract(seen.T, self.center[:, None], out=self.seen[:-1], casting="same_kind")
@@ -247,7 +252,7 @@ def _expected_label(
     """
     if link is None:
         if units is not None:  # the sign is the same in any unit
-            mean /= np.maximum(units, LEAST_UNIT)
+            mean /= np.maximum(units, MIN_UNIT)
         return _expected_sign(mean, std, erf)
     total = np.zeros_like(mean)
     variance = std[:, None] ** 2 if units is None else (std[:, None] * units) ** 2
@@ -289,10 +294,12 @@ def _fast_erf(x: Any) -> Any:
     return x
 
 
-def _gaussian_law(gaussian: Gaussian, loadings: Any, std: Any, link: Link) -> tuple[Any, Any, Any]:
+def _gaussian_law(
+    gaussian: GaussianApproximation, loadings: Any, std: Any, link: Link
+) -> tuple[Any, Any, Any]:
     """Mean label, mean and deviation of u under the Gaussian at unlabelled nodes."""
-    mean = loadings @ gaussian.seen_mean
-    spread = _quadratic(loadings, gaussian.seen_covariance)
+    mean = loadings @ gaussian.white_mean
+    spread = _quadratic(loadings, gaussian.white_covariance)
     std = np.sqrt(std**2 + np.maximum(spread, 0.0))
     return _gaussian_label(mean, std, link), mean, std
 
@@ -302,7 +309,9 @@ def _quadratic(rows: Any, matrix: Any) -> Any:
     return np.einsum("br,br->b", rows @ matrix, rows)
 
 
-def _gaussian_at_labelled(gaussian: Gaussian, at: np.ndarray, link: Link) -> tuple[Any, Any, Any]:
+def _gaussian_at_labelled(
+    gaussian: GaussianApproximation, at: np.ndarray, link: Link
+) -> tuple[Any, Any, Any]:
     """The same at labelled nodes."""
     mean, std = gaussian.labelled_mean[at], np.sqrt(gaussian.labelled_variance[at])
     return _gaussian_label(mean, std, link), mean, std

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from graphuq.inference import Gaussian, Point
+from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import ClassField, LabelledField
@@ -33,7 +33,7 @@ def latent_draws(
 
 
 def soft_label_mean(
-    answer: Draws | Gaussian | Point,
+    answer: Draws | GaussianApproximation | Point,
     field: LabelledField | ClassField,
     rows: Rows,
     likelihood: Likelihood,
@@ -86,7 +86,7 @@ def _deviations(
 
 @singledispatch
 def credible_interval(
-    answer: Draws | Gaussian | Point,
+    answer: Draws | GaussianApproximation | Point,
     field: LabelledField | ClassField,
     rows: Rows,
     probability: float,
@@ -101,7 +101,7 @@ def credible_interval(
 
 @credible_interval.register
 def _(
-    answer: Gaussian | Point,
+    answer: GaussianApproximation | Point,
     field: LabelledField | ClassField,
     rows: Rows,
     probability: float,

@@ -11,7 +11,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.inference import Gaussian, Point
+from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import ClassField
 from graphuq.results.summaries.base import (
@@ -24,17 +24,19 @@ from graphuq.results.summaries.base import (
     law_of,
     slices,
 )
-from graphuq.utils.arrays import side_by_side
+from graphuq.utils.arrays import parallel_map
 
 GAUSSIAN_DRAWS = 2_000  # of an approximation: its probabilities have no closed form
 MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes from which draws are thinned
 AT_ONCE = 16  # rows
-FEW_DRAWS, MOST_DRAWS = 500, 6_000  # of all nodes then, and of those whose error exceeds
+FEW_DRAWS, MAX_DRAWS = 500, 6_000  # of all nodes then, and of those whose error exceeds
 ENOUGH = 0.005
 
 
 @singledispatch
-def summarize(answer: Draws | Gaussian | Point, field: ClassField, rows: Rows) -> NodeSummaries:
+def summarize(
+    answer: Draws | GaussianApproximation | Point, field: ClassField, rows: Rows
+) -> NodeSummaries:
     """Means, deviations and Monte-Carlo errors at nodes."""
     raise TypeError(f"no summaries of {type(answer).__name__}")
 
@@ -46,10 +48,10 @@ def _(answer: Draws, field: ClassField, rows: Rows) -> NodeSummaries:
 
 
 @summarize.register
-def _(answer: Gaussian, field: ClassField, rows: Rows) -> NodeSummaries:
-    root = np.linalg.cholesky(answer.seen_covariance)
+def _(answer: GaussianApproximation, field: ClassField, rows: Rows) -> NodeSummaries:
+    root = np.linalg.cholesky(answer.white_covariance)
     z = np.random.default_rng(0).normal(size=(GAUSSIAN_DRAWS, len(root)))
-    return _by_need(field, (answer.seen_mean + z @ root.T)[None], None, rows)
+    return _by_need(field, (answer.white_mean + z @ root.T)[None], None, rows)
 
 
 def _by_need(
@@ -66,7 +68,7 @@ def _by_need(
     found = _summaries(_Averages(field, white, present, units, FEW_DRAWS), rows)
     unsure = np.flatnonzero(found.label_mcse.max(axis=1) > ENOUGH)
     if len(unsure):
-        again = _summaries(_Averages(field, white, present, units, MOST_DRAWS), rows[unsure])
+        again = _summaries(_Averages(field, white, present, units, MAX_DRAWS), rows[unsure])
         for name, values in vars(found).items():
             values[unsure] = getattr(again, name)
     return found
@@ -80,7 +82,7 @@ def _summaries(averages: "_Averages", rows: Rows) -> NodeSummaries:
     def average(part: slice) -> None:
         out[:, part] = averages.lawful(*law_of(averages.field.field, rows[part]))
 
-    side_by_side(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
+    parallel_map(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
     if len(known):
         u = np.asarray(jax.vmap(averages.field.at_labelled)(averages.white))[:, at]
         out[:, known] = averages.of_fields(u.transpose(1, 2, 0))
@@ -96,7 +98,7 @@ class _Averages:
         white: Float[np.ndarray, "C S n"],
         present: Float[np.ndarray, "C S"] | None,
         units: Float[np.ndarray, "C S *K"] | None = None,
-        most_draws: int | None = None,
+        max_draws: int | None = None,
     ) -> None:
         self.field = field
         n_chains, n_samples = white.shape[:2]
@@ -107,8 +109,8 @@ class _Averages:
         self.means = seen.mean(axis=1)
         centred = seen - self.means[:, None]
         self.covariances = centred.transpose(0, 2, 1) @ centred / seen.shape[1]
-        if most_draws is not None:  # of each chain every so many
-            stride = max(1, n_chains * n_samples // most_draws)
+        if max_draws is not None:  # of each chain every so many
+            stride = max(1, n_chains * n_samples // max_draws)
             white = white[:, ::-stride][:, ::-1]
             present = None if present is None else present[:, ::-stride][:, ::-1]
             units = units[:, ::-stride][:, ::-1]

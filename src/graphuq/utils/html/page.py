@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 from matplotlib.figure import Figure
 
-from graphuq.utils.files import written_whole
+from graphuq.utils.files import atomic_write
 
 
 def write_page(path: str | Path, package: str, template: str, **values: Any) -> None:
@@ -22,7 +22,7 @@ def write_page(path: str | Path, package: str, template: str, **values: Any) -> 
     loaders = [PackageLoader(package, "."), PackageLoader("graphuq.utils.html", ".")]
     environment = Environment(loader=ChoiceLoader(loaders), autoescape=True, trim_blocks=True)
     html = environment.get_template(template).render(**values)
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
 
 

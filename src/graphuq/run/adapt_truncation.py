@@ -17,7 +17,7 @@ NEAR, SHARE = 0.8, 0.01  # a length beyond this share of ℓ, in more draws than
 PILOT_CHAINS, PILOT_DRAWS = 4, 250
 
 
-def growing_posterior(
+def adapt_truncation(
     graph: Graph,
     prior: Prior,
     likelihood: Likelihood,
@@ -63,7 +63,7 @@ def growing_posterior(
     Examples
     --------
     >>> import graphuq as gq
-    >>> posterior = gq.growing_posterior(gq.graphs.path_graph(40), gq.priors.RandomSeries(),
+    >>> posterior = gq.adapt_truncation(gq.graphs.path_graph(40), gq.priors.RandomSeries(),
     ...     gq.likelihoods.Probit(1.0), [3, 36], [1, -1], n_eigenpairs=10)
     >>> 10 <= posterior.spectrum.n_eigenpairs <= 40
     True

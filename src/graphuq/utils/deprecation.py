@@ -1,0 +1,101 @@
+"""Old public names keep working for one release, with a `FutureWarning`."""
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from graphuq.errors import InvalidInput
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
+
+
+def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
+    """Emit the `FutureWarning` for one renamed name.
+
+    Parameters
+    ----------
+    old, new : str
+        Old and new name.
+    stacklevel : int, default 3
+        Frames between the user's line and this function, as in `warnings.warn`.
+    """
+    warnings.warn(
+        f"{old} is deprecated and will be removed in graphuq 0.3; use {new}",
+        FutureWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def renamed_arguments(**new_names: str) -> Callable[[Function], Function]:
+    """Decorate a function so that old keyword arguments are passed on under new names.
+
+    Parameters
+    ----------
+    **new_names : str
+        ``old="new"`` for each renamed argument.
+
+    Raises
+    ------
+    InvalidInput
+        By the decorated function, if a call gives both the old and the new name.
+
+    Examples
+    --------
+    >>> @renamed_arguments(most="maximum")
+    ... def count(maximum=1):
+    ...     return maximum
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     count(most=3)
+    3
+    """
+
+    def decorate(function: Function) -> Function:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            for old, new in new_names.items():
+                if old not in kwargs:
+                    continue
+                if new in kwargs:
+                    raise InvalidInput(old, f"given beside {new}", f"give {new} alone")
+                warn_renamed(f"{old}=", f"{new}=")
+                kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return wrapper  # type: ignore[return-value]
+
+    return decorate
+
+
+def renamed_fields(**new_names: str) -> Callable[[Class], Class]:
+    """Decorate a class so that its constructor takes old names; see `renamed_arguments`."""
+
+    def decorate(cls: Class) -> Class:
+        cls.__init__ = renamed_arguments(**new_names)(cls.__init__)  # type: ignore[misc]
+        return cls
+
+    return decorate
+
+
+def renamed_attribute(module: str, name: str, new_names: Mapping[str, str]) -> str:
+    """Return the new name of a module's attribute, warning if it was renamed.
+
+    Parameters
+    ----------
+    module, name : str
+        Module and the attribute asked for, as in a module's ``__getattr__``.
+    new_names : mapping of str to str
+        New name of each renamed attribute.
+
+    Raises
+    ------
+    AttributeError
+        If the attribute is not a renamed one.
+    """
+    if name not in new_names:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    warn_renamed(f"{module}.{name}", f"{module}.{new_names[name]}", stacklevel=4)
+    return new_names[name]

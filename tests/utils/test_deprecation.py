@@ -1,0 +1,61 @@
+"""Old public names keep working for one release."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import InvalidInput
+
+GRAPH = gq.graphs.from_adjacency(random_adjacency(16))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (lambda: gq.growing_posterior, lambda: gq.adapt_truncation),
+        (lambda: gq.simulate_evidence, lambda: gq.estimate_evidence),
+        (lambda: gq.likelihoods.Gaussian, lambda: gq.likelihoods.GaussianNoise),
+        (lambda: gq.inference.Gaussian, lambda: gq.inference.GaussianApproximation),
+    ],
+)
+def test_old_attributes(old, new):
+    with pytest.warns(FutureWarning, match="deprecated and will be removed"):
+        assert old() is new()
+
+
+def test_old_arguments():
+    with pytest.warns(FutureWarning, match=r"use tail_eigenvalue="):
+        old = gq.laplacian_spectrum(GRAPH, n_eigenpairs=8, tail=0.7)
+    new = gq.laplacian_spectrum(GRAPH, n_eigenpairs=8, tail_eigenvalue=0.7)
+    assert old.tail_eigenvalue == new.tail_eigenvalue == 0.7
+    with pytest.warns(FutureWarning, match=r"use include_constant="):
+        assert gq.priors.Matern(tau=0.2, constant=True).include_constant is True
+    posterior = gq.Posterior(
+        new, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(), [0, 5], [1, -1]
+    )
+    with pytest.warns(FutureWarning, match=r"use on_first_result="):
+        gq.infer(posterior, gq.inference.ExpectationPropagation(), preview=None)
+
+
+def test_old_arguments_of_the_classifier():
+    with pytest.warns(FutureWarning, match=r"use max_classes="):
+        old = gq.GraphClassifier(most_classes=4)
+    assert clone(old).max_classes == 4
+    assert "most_classes" not in old.get_params()
+
+
+def test_both_names_are_refused():
+    with pytest.raises(InvalidInput, match="given beside tail_eigenvalue"):
+        gq.laplacian_spectrum(GRAPH, tail=True, tail_eigenvalue=True)
+
+
+def test_old_words():
+    features = np.random.default_rng(0).normal(size=(30, 2))
+    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    y = np.where(features[:, 0] > 0, 1, 0)
+    y[6:] = -1
+    classifier.fit(features, y)
+    with pytest.warns(FutureWarning, match=r"eigenpairs='extend'"):
+        classifier.add_rows(features[:2] + 0.01, eigenpairs="extended")
