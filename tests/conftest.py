@@ -20,7 +20,8 @@ def compiled_code(tmp_path_factory):
     """What one worker compiles serves the others."""
     folder = tmp_path_factory.getbasetemp()
     shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
-    jax.config.update("jax_compilation_cache_dir", str(shared / "compiled"))
+    cache = os.environ.get("JAX_COMPILATION_CACHE_DIR", str(shared / "compiled"))
+    jax.config.update("jax_compilation_cache_dir", cache)
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
