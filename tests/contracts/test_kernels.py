@@ -12,7 +12,8 @@ import pytest
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import Sampler
-from graphuq.inference.base import GaussianApproximation, Info, Kernel, State, metropolis
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Info, Kernel, State, metropolis
 from graphuq.inference.chains import run_chains
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import LowRankField

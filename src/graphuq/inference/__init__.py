@@ -2,15 +2,8 @@
 
 from typing import Any
 
-from graphuq.inference.base import (
-    Approximation,
-    GaussianApproximation,
-    Info,
-    Kernel,
-    Point,
-    Sampler,
-    State,
-)
+from graphuq.inference.answers import GaussianApproximation, Point
+from graphuq.inference.base import Approximation, Info, Kernel, Sampler, State
 from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.exact_hamiltonian.reflective import ReflectiveHamiltonian

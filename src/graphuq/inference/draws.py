@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.errors import require
-from graphuq.inference.base import GaussianApproximation
+from graphuq.inference.answers import GaussianApproximation
 
 BLOCK = 50  # kept draws a chain between two looks at the run
 MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machine

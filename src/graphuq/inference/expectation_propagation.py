@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.inference.base import Approximation, GaussianApproximation, SiteTarget
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.likelihoods import Probit, Softmax
 from graphuq.posterior.field import (
     ClassDifferenceField,

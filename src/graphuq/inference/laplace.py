@@ -13,7 +13,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import ndtr
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.inference.base import Approximation, GaussianApproximation, SiteTarget
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.posterior.field import (
     ClassField,
     LowRankField,

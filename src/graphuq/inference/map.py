@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.inference.base import Approximation, Point, SiteTarget
+from graphuq.inference.answers import Point
+from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.likelihoods import Likelihood, Probit
 from graphuq.posterior.field import LowRankField
 from graphuq.utils.arrays import with_dtype

@@ -10,13 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import (
-    FACTOR_NUMBERS,
-    Approximation,
-    GaussianApproximation,
-    Sampler,
-    swapped,
-)
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Sampler, swapped
 from graphuq.inference.draws import (
     BLOCK,
     Draws,

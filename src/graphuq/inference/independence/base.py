@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
 
-from graphuq.inference.base import GaussianApproximation, Sampler, WhiteTarget
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Sampler, WhiteTarget
 from graphuq.inference.draws import (
     BLOCK,
     Draws,

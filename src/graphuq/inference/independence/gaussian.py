@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from graphuq.errors import require
-from graphuq.inference.base import Approximation, GaussianApproximation
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Approximation
 from graphuq.inference.independence.base import (
     IndependenceSampler,
     Proposals,

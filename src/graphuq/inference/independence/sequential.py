@@ -19,7 +19,8 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from graphuq.errors import IncompatibleParts
-from graphuq.inference.base import Approximation, GaussianApproximation
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Approximation
 from graphuq.inference.independence.base import (
     IndependenceSampler,
     Proposals,

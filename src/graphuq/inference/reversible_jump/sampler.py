@@ -7,7 +7,8 @@ import numpy as np
 
 from graphuq.distributions import is_learnt
 from graphuq.errors import require
-from graphuq.inference.base import Approximation, GaussianApproximation, Sampler
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Approximation, Sampler
 from graphuq.inference.draws import (
     BLOCK,
     Draws,
