@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from graphuq.distributions import Distribution, learnt_of
-from graphuq.likelihoods.multiclass import codes, max_classes, restricted
+from graphuq.distributions import Distribution, Hyperparameter, learnt_of
+from graphuq.errors import IncompatibleParts
+from graphuq.likelihoods.multiclass import codes, max_classes, min_classes, restricted
 from graphuq.utils.arrays import Array, array_namespace, with_dtype
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
@@ -38,24 +39,34 @@ class Tilted(NamedTuple):
 
 
 class Likelihood(eqx.Module):
-    """Law of the observed labels given the field at the labelled nodes.
+    """Distribution of the observed labels given the field at the labelled nodes.
+
+    A subclass declares its hyperparameters as fields and defines `log_prob`. Samplers and
+    approximations ask the class attributes and properties below, and never the type.
 
     Attributes
     ----------
-    has_gradient : bool
+    has_gradient : bool, default True
         Whether `log_prob` has a useful gradient in ``u``.
-    is_step : bool
-        Whether `log_prob` depends on the sign of ``u`` alone; see `StepLikelihood`.
-    uses_all_nodes : bool
-        Whether it speaks of every node; then a y of 0 stands for a node without label.
-    n_classes : int or Distribution
-        How many classes it tells apart. Two: labels −1 and +1, and one field u. More, or a number
-        that is learnt: codes from 0 on, and a column of u for each class.
+    is_step : bool, default False
+        Whether `log_prob` takes two values for each label, one on either side of a threshold of
+        ``u``; see `StepLikelihood`.
+    uses_all_nodes : bool, default False
+        Whether `log_prob` is evaluated at every node instead of the labelled nodes only. A node
+        without label then has ``y = 0``.
+    has_gaussian_tails : bool, default False
+        Whether `log_prob` falls like ``−u²`` far on the wrong side of the label, so that a Gaussian
+        approximation of the posterior has tails of the right order.
+    n_classes : int or Distribution, optional
+        Number of classes K of a multiclass likelihood, a field of the subclass. Without it, and
+        with 2, labels are −1 and +1 and there is one field u. With more, and where K is learnt,
+        labels are codes from 0 to K − 1 and u has one column per class.
     """
 
-    has_gradient: ClassVar[bool]
+    has_gradient: ClassVar[bool] = True
     is_step: ClassVar[bool] = False
     uses_all_nodes: ClassVar[bool] = False
+    has_gaussian_tails: ClassVar[bool] = False
 
     @property
     def learnt(self) -> dict[str, Distribution]:
@@ -64,22 +75,89 @@ class Likelihood(eqx.Module):
 
     @property
     def link(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Weights w and scales s of a drawn label's mean ``Σ_k w_k erf(u / (s_k √2))``.
+        """Weights w and scales s of a random label's mean ``Σ_k w_k erf(u / (s_k √2))``.
 
-        None where the label is the sign of u, and not drawn.
+        None if the label is the sign of u and therefore not random given u.
         """
         return None
 
     @property
     def is_multiclass(self) -> bool:
-        """Whether there is a field for each class, and labels are codes from 0 on."""
+        """Whether there is one field per class, and labels are codes from 0 on."""
         n_classes = getattr(self, "n_classes", 2)
         return not isinstance(n_classes, int) or n_classes > 2
 
     @property
     def n_fields(self) -> int:
-        """Fields it sees at a node: one, or one for each class that there may be."""
+        """Number of fields at a node: 1 for two classes, else the largest number of classes."""
         return max_classes(getattr(self, "n_classes", 2)) if self.is_multiclass else 1
+
+    @property
+    def min_classes(self) -> int:
+        """Smallest possible number of classes; it is below `n_fields` only if K is learnt."""
+        return min_classes(getattr(self, "n_classes", 2))
+
+    @property
+    def latent_noise_std(self) -> Hyperparameter:
+        """Standard deviation γ of Gaussian noise that is added to u before a threshold, or None.
+
+        If it is a number, the label is ``S(u + γ ε)`` with ε ~ N(0, 1) in every field. A sampler
+        can then sample ε with u, under the likelihood `given_latent_noise`. It is a `Distribution`
+        if γ is learnt.
+        """
+        return None
+
+    @property
+    def is_step_given_noise(self) -> bool:
+        """Whether the likelihood is a step, or becomes one once its noise is sampled with u."""
+        return self.is_step or self.latent_noise_std is not None
+
+    def given_latent_noise(self) -> "Likelihood":
+        """Return the step likelihood of ``u + γ ε``; see `latent_noise_std`.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the likelihood has no latent noise.
+        """
+        raise IncompatibleParts(
+            f"{self} has no Gaussian noise that can be sampled with the field; use Probit()"
+        )
+
+    def class_difference_likelihood(self) -> "Likelihood | None":
+        """Return the binary likelihood of each difference ``u_y − u_k``, or None.
+
+        Expectation propagation replaces one label of K classes by K − 1 binary labels +1 of these
+        differences. None, the default, means that this is no useful approximation.
+        """
+        return None
+
+    def one_vs_rest_likelihood(self) -> "Likelihood":
+        """Return the binary likelihood of one class against the rest; itself for two classes.
+
+        Model selection scores each class of a multiclass likelihood by it.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the likelihood is multiclass and its class does not define this method.
+        """
+        if self.is_multiclass:
+            raise IncompatibleParts(
+                f"{self} has no binary likelihood of one class against the rest; define "
+                "one_vs_rest_likelihood(), or give numbers instead of choosing hyperparameters"
+            )
+        return self
+
+    def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
+        """Return the two values of `log_prob` of each label; see `StepLikelihood`.
+
+        Raises
+        ------
+        IncompatibleParts
+            If `is_step` is false.
+        """
+        raise IncompatibleParts(f"{self} has no two levels; use a StepLikelihood")
 
     @abstractmethod
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:

@@ -24,7 +24,7 @@ class GaussianNoise(Likelihood):
     """
 
     noise_std: Hyperparameter = parameter(0.1)
-    has_gradient: ClassVar[bool] = True
+    has_gaussian_tails: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")

@@ -28,7 +28,6 @@ class GinzburgLandau(Likelihood):
 
     epsilon: Hyperparameter = parameter(1.0)
     noise_std: Hyperparameter = parameter(1.0)
-    has_gradient: ClassVar[bool] = True
     uses_all_nodes: ClassVar[bool] = True
 
     def __check_init__(self) -> None:

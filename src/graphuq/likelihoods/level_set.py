@@ -1,5 +1,7 @@
 """Bayesian level set: noise is added after the threshold."""
 
+import math
+
 from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
@@ -30,6 +32,10 @@ class LevelSet(StepLikelihood):
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
         check_n_classes(self.n_classes)
+
+    def one_vs_rest_likelihood(self) -> "LevelSet":
+        """Return ``LevelSet(√2 γ)``: an error costs 1/γ² here and 2/γ² with two classes."""
+        return LevelSet(self.noise_std * math.sqrt(2.0)) if self.is_multiclass else self
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """``−log(1 + (K − 1) exp(−cost))``, and that less the cost."""

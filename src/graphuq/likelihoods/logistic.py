@@ -1,7 +1,5 @@
 """Logistic: the sigmoid of Zhu, Lafferty and Ghahramani."""
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -33,7 +31,6 @@ class Logistic(Likelihood):
     """
 
     steepness: Hyperparameter = parameter(1.0)
-    has_gradient: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("steepness", self.steepness, 0.0, open=True, remedy="use γ > 0")

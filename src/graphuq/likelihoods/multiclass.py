@@ -33,8 +33,13 @@ def check_n_classes(n_classes: Any) -> None:
     require(bool(whole), "n_classes", f"{n_classes!r}", remedy)
 
 
+def min_classes(n_classes: Any) -> int:
+    """Return the number of classes; its smallest possible value if it is learnt."""
+    return int(n_classes.support[0] if is_learnt(n_classes) else n_classes)
+
+
 def max_classes(n_classes: Any) -> int:
-    """The number of classes, the largest where it is learnt."""
+    """Return the number of classes; its largest possible value if it is learnt."""
     return int(n_classes.support[1] if is_learnt(n_classes) else n_classes)
 
 

@@ -28,6 +28,10 @@ class NoiseFree(StepLikelihood):
     def __check_init__(self) -> None:
         check_n_classes(self.n_classes)
 
+    def one_vs_rest_likelihood(self) -> "NoiseFree":
+        """Return the noise-free likelihood of two classes."""
+        return NoiseFree() if self.is_multiclass else self
+
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
         """0 and −∞."""
         xp = array_namespace(y)

@@ -1,5 +1,6 @@
 """Probit: noise is added before the threshold."""
 
+import math
 from typing import Any, ClassVar
 
 import jax
@@ -18,6 +19,7 @@ from graphuq.likelihoods.multiclass import (
     own,
     taking_part,
 )
+from graphuq.likelihoods.noise_free import NoiseFree
 from graphuq.utils.arrays import Array
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
@@ -42,11 +44,28 @@ class Probit(Likelihood):
 
     noise_std: Hyperparameter = parameter(0.1)
     n_classes: Hyperparameter = class_count(2)
-    has_gradient: ClassVar[bool] = True
+    has_gaussian_tails: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
         check_n_classes(self.n_classes)
+
+    @property
+    def latent_noise_std(self) -> Hyperparameter:
+        """Standard deviation γ of the noise that is added to u before the threshold."""
+        return self.noise_std
+
+    def given_latent_noise(self) -> NoiseFree:
+        """Return `NoiseFree`: given ``u + γ ε``, the label is certain."""
+        return NoiseFree(self.n_classes)
+
+    def class_difference_likelihood(self) -> "Probit | None":
+        """Return ``Probit(√2 γ)``: the noise of ``u_y − u_k`` has variance 2 γ². None if learnt."""
+        return None if self.learnt else Probit(float(self.noise_std) * math.sqrt(2.0))
+
+    def one_vs_rest_likelihood(self) -> "Probit":
+        """Return the probit of two classes with the same noise."""
+        return Probit(self.noise_std) if self.is_multiclass else self
 
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log Φ(y u / γ)``, or ``log E ∏_{k ≠ y} Φ(z + (u_y − u_k) / γ)`` over z ~ N(0, 1).

@@ -1,7 +1,6 @@
 """Softmax: Gumbel noise is added before the largest of several fields is taken."""
 
 import math
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +10,7 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
 from graphuq.likelihoods.multiclass import check_n_classes, class_count, own, restricted
+from graphuq.likelihoods.probit import Probit
 
 GUMBEL_STD = math.pi / math.sqrt(6)
 
@@ -32,7 +32,6 @@ class Softmax(Likelihood):
 
     noise_std: Hyperparameter = parameter(0.1)
     n_classes: Hyperparameter = class_count(3)
-    has_gradient: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
@@ -40,8 +39,19 @@ class Softmax(Likelihood):
 
     @property
     def is_multiclass(self) -> bool:
-        """Always."""
+        """True, also for two classes."""
         return True
+
+    def class_difference_likelihood(self) -> Probit | None:
+        """Return ``Probit(√2 γ)``, which has the variance of a difference of Gumbel noises.
+
+        It is an approximation; None if a hyperparameter is learnt.
+        """
+        return None if self.learnt else Probit(float(self.noise_std) * math.sqrt(2.0))
+
+    def one_vs_rest_likelihood(self) -> Probit:
+        """Return the probit of two classes with noise of the same variance."""
+        return Probit(self.noise_std)
 
     def log_prob(self, u: Float[Array, "J K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log softmax(u / T)`` of each label."""

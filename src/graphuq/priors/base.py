@@ -1,7 +1,7 @@
 """What every prior offers: the variance of an eigenvector as a function of its eigenvalue."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import numpy as np
@@ -52,6 +52,21 @@ class Modes(eqx.Module):
     n_nodes: int
 
 
+class SparsePrecision(NamedTuple):
+    """Numbers of a prior whose precision is ``β (L + shift · I)``, as sparse as the graph.
+
+    Attributes
+    ----------
+    beta : float
+        β > 0.
+    shift : float
+        At least 0, in units of an eigenvalue of the Laplacian L.
+    """
+
+    beta: float
+    shift: float
+
+
 class Prior(eqx.Module):
     """A Gaussian random series on the spectrum of a graph Laplacian.
 
@@ -61,6 +76,22 @@ class Prior(eqx.Module):
     """
 
     include_constant: eqx.AbstractVar[bool | None]
+    has_sparse_precision: ClassVar[bool] = False
+    is_random_series: ClassVar[bool] = False
+
+    @property
+    def sparse_precision(self) -> SparsePrecision:
+        """β and shift of the precision ``β (L + shift · I)``, with which a `Laplacian` is enough.
+
+        Raises
+        ------
+        IncompatibleParts
+            If `has_sparse_precision` is false, or a hyperparameter is learnt.
+        """
+        raise IncompatibleParts(
+            f"{self} has no sparse precision; use RegularizedLaplacian(), or pass eigenpairs "
+            "(laplacian_spectrum) in place of the Laplacian"
+        )
 
     @abstractmethod
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:

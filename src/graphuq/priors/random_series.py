@@ -1,6 +1,7 @@
 """The randomly scaled and truncated series of Hartog and van Zanten."""
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 from jaxtyping import Float
@@ -60,6 +61,7 @@ class RandomSeries(Prior):
     truncation: Hyperparameter = parameter(None)
     truncation_rate: float | None = eqx.field(default=None)
     include_constant: bool | None = True
+    is_random_series: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("scale", self.scale, 0.0, open=True, remedy="use c > 0")

@@ -1,10 +1,12 @@
 """The regularised Laplacian of Zhu, Lafferty and Ghahramani."""
 
+from typing import ClassVar
+
 from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
-from graphuq.errors import require
-from graphuq.priors.base import Modes, Prior, SpectralStd
+from graphuq.errors import IncompatibleParts, require
+from graphuq.priors.base import Modes, Prior, SparsePrecision, SpectralStd
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.deprecation import renamed_fields
 
@@ -38,6 +40,7 @@ class RegularizedLaplacian(Prior):
     beta: Hyperparameter = parameter(0.1)
     sigma: Hyperparameter = parameter(1000.0)
     include_constant: bool | None = True
+    has_sparse_precision: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("beta", self.beta, 0.0, open=True, remedy="use β > 0")
@@ -58,6 +61,22 @@ class RegularizedLaplacian(Prior):
     def shift(self) -> Hyperparameter:
         """``1/σ²``: the precision is β times the Laplacian plus this."""
         return 1 / self.sigma**2
+
+    @property
+    def sparse_precision(self) -> SparsePrecision:
+        """β and 1/σ².
+
+        Raises
+        ------
+        IncompatibleParts
+            If β or σ is learnt.
+        """
+        if self.learnt:
+            raise IncompatibleParts(
+                f"{', '.join(self.learnt)} of {self} is learnt; give a number, or pass eigenpairs "
+                "(laplacian_spectrum) in place of the Laplacian"
+            )
+        return SparsePrecision(float(self.beta), float(self.shift))
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """``−log β − log(λ + 1/σ²)``."""
