@@ -102,8 +102,18 @@ class Likelihood(eqx.Module):
         """Standard deviation γ of Gaussian noise that is added to u before a threshold, or None.
 
         If it is a number, the label is ``S(u + γ ε)`` with ε ~ N(0, 1) in every field. A sampler
-        can then sample ε with u, under the likelihood `given_latent_noise`. It is a `Distribution`
-        if γ is learnt.
+        can then sample ε with u; the likelihood of ``u + γ ε`` is `NoiseFree`. It is a
+        `Distribution` if γ is learnt.
+        """
+        return None
+
+    @property
+    def probit_noise_std(self) -> Hyperparameter:
+        """Noise γ of the `Probit` that is equal to this likelihood or approximates it, or None.
+
+        Expectation propagation replaces a label of K classes by K − 1 binary labels +1 of the
+        differences ``u_y − u_k`` under ``Probit(√2 γ)``. Model selection scores each class against
+        the rest under ``Probit(γ)``. None, the default, means that no probit is close.
         """
         return None
 
@@ -112,30 +122,11 @@ class Likelihood(eqx.Module):
         """Whether the likelihood is a step, or becomes one once its noise is sampled with u."""
         return self.is_step or self.latent_noise_std is not None
 
-    def given_latent_noise(self) -> "Likelihood":
-        """Return the step likelihood of ``u + γ ε``; see `latent_noise_std`.
-
-        Raises
-        ------
-        IncompatibleParts
-            If the likelihood has no latent noise.
-        """
-        raise IncompatibleParts(
-            f"{self} has no Gaussian noise that can be sampled with the field; use Probit()"
-        )
-
-    def class_difference_likelihood(self) -> "Likelihood | None":
-        """Return the binary likelihood of each difference ``u_y − u_k``, or None.
-
-        Expectation propagation replaces one label of K classes by K − 1 binary labels +1 of these
-        differences. None, the default, means that this is no useful approximation.
-        """
-        return None
-
     def one_vs_rest_likelihood(self) -> "Likelihood":
         """Return the binary likelihood of one class against the rest; itself for two classes.
 
-        Model selection scores each class of a multiclass likelihood by it.
+        Model selection scores each class of a multiclass likelihood without `probit_noise_std` by
+        it.
 
         Raises
         ------
@@ -145,7 +136,7 @@ class Likelihood(eqx.Module):
         if self.is_multiclass:
             raise IncompatibleParts(
                 f"{self} has no binary likelihood of one class against the rest; define "
-                "one_vs_rest_likelihood(), or give numbers instead of choosing hyperparameters"
+                "one_vs_rest_likelihood(), or fix the hyperparameters that the evidence should choose"
             )
         return self
 

@@ -1,6 +1,5 @@
 """Probit: noise is added before the threshold."""
 
-import math
 from typing import Any, ClassVar
 
 import jax
@@ -19,7 +18,6 @@ from graphuq.likelihoods.multiclass import (
     own,
     taking_part,
 )
-from graphuq.likelihoods.noise_free import NoiseFree
 from graphuq.utils.arrays import Array
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
@@ -55,17 +53,10 @@ class Probit(Likelihood):
         """Standard deviation γ of the noise that is added to u before the threshold."""
         return self.noise_std
 
-    def given_latent_noise(self) -> NoiseFree:
-        """Return `NoiseFree`: given ``u + γ ε``, the label is certain."""
-        return NoiseFree(self.n_classes)
-
-    def class_difference_likelihood(self) -> "Probit | None":
-        """Return ``Probit(√2 γ)``: the noise of ``u_y − u_k`` has variance 2 γ². None if learnt."""
-        return None if self.learnt else Probit(float(self.noise_std) * math.sqrt(2.0))
-
-    def one_vs_rest_likelihood(self) -> "Probit":
-        """Return the probit of two classes with the same noise."""
-        return Probit(self.noise_std) if self.is_multiclass else self
+    @property
+    def probit_noise_std(self) -> Hyperparameter:
+        """γ itself."""
+        return self.noise_std
 
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log Φ(y u / γ)``, or ``log E ∏_{k ≠ y} Φ(z + (u_y − u_k) / γ)`` over z ~ N(0, 1).

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
 from graphuq.likelihoods.multiclass import check_n_classes, class_count, own, restricted
-from graphuq.likelihoods.probit import Probit
 
 GUMBEL_STD = math.pi / math.sqrt(6)
 
@@ -42,16 +41,10 @@ class Softmax(Likelihood):
         """True, also for two classes."""
         return True
 
-    def class_difference_likelihood(self) -> Probit | None:
-        """Return ``Probit(√2 γ)``, which has the variance of a difference of Gumbel noises.
-
-        It is an approximation; None if a hyperparameter is learnt.
-        """
-        return None if self.learnt else Probit(float(self.noise_std) * math.sqrt(2.0))
-
-    def one_vs_rest_likelihood(self) -> Probit:
-        """Return the probit of two classes with noise of the same variance."""
-        return Probit(self.noise_std)
+    @property
+    def probit_noise_std(self) -> Hyperparameter:
+        """γ: a probit with noise of the same variance approximates the softmax."""
+        return self.noise_std
 
     def log_prob(self, u: Float[Array, "J K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
         """``log softmax(u / T)`` of each label."""
