@@ -136,7 +136,7 @@ class Likelihood(eqx.Module):
         if self.is_multiclass:
             raise IncompatibleParts(
                 f"{self} has no binary likelihood of one class against the rest; define "
-                "one_vs_rest_likelihood(), or fix the hyperparameters that the evidence should choose"
+                "one_vs_rest_likelihood(), or give numbers for all hyperparameters"
             )
         return self
 
