@@ -33,7 +33,6 @@ PENDING_PAGES = {
     "choosing.md",
     "extending.md",
     "hartog.md",
-    "measurements.md",
     "scale.md",
     "theory.md",
     "zhu.md",
