@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import jax
+import jaxtyping
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
@@ -75,3 +76,11 @@ def posterior(graph):
         labelled=[0, 5, 9],
         labels=[1, -1, 1],
     )
+
+
+@pytest.fixture
+def unchecked_types():
+    """Switch off the suite's type checks, to call functions with arguments of wrong types."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

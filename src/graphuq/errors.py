@@ -1,6 +1,9 @@
-"""What a user can be told: every error names the argument, the value and the remedy."""
+"""Errors and warnings; every error names the argument, the value and the remedy."""
 
-from typing import Any
+import numbers
+from typing import Any, SupportsFloat
+
+MAX_SHOWN = 60  # characters of a value in an error
 
 
 class GraphuqError(ValueError):
@@ -8,16 +11,16 @@ class GraphuqError(ValueError):
 
 
 class InvalidInput(GraphuqError):
-    """An argument that cannot be used.
+    """Argument that cannot be used.
 
     Parameters
     ----------
     argument : str
         Name of the argument as the user typed it.
     problem : str
-        What is wrong with its value, the value included.
+        Value of the argument and what is wrong with it.
     remedy : str
-        What to do instead.
+        What to do instead, in the imperative.
     """
 
     def __init__(self, argument: str, problem: str, remedy: str) -> None:
@@ -25,16 +28,16 @@ class InvalidInput(GraphuqError):
         self.argument, self.problem, self.remedy = argument, problem, remedy
 
     def __reduce__(self) -> tuple[type["InvalidInput"], tuple[str, str, str]]:
-        """Rebuild from its three parts, so that it survives a process boundary."""
+        """Return the three parts from which another process rebuilds the error."""
         return type(self), (self.argument, self.problem, self.remedy)
 
 
 class IncompatibleParts(GraphuqError):
-    """Two parts, each valid, that do not work together."""
+    """Two valid parts that do not work together."""
 
 
 class StorageError(GraphuqError):
-    """A file that cannot be read, written or trusted."""
+    """File that cannot be read or written, or whose content is not as expected."""
 
 
 class GraphuqWarning(UserWarning):
@@ -42,26 +45,53 @@ class GraphuqWarning(UserWarning):
 
 
 class DisconnectedGraphWarning(GraphuqWarning):
-    """The graph falls apart, so evidence does not reach every node."""
+    """Graph with several connected components, between which labels carry no information."""
 
 
 class GraphRepairWarning(GraphuqWarning):
-    """The weights were usable only after a small change, which is named."""
+    """Graph whose weights were usable only after a small change, which the message names."""
 
 
 class ImproperPriorWarning(GraphuqWarning):
-    """A prior of infinite mass, under which the posterior may have no meaning."""
+    """Prior of infinite mass, under which the posterior may be improper."""
 
 
 class TruncationWarning(GraphuqWarning):
-    """A series wanted more eigenvectors than were computed."""
+    """Series that needs more eigenvectors than were computed."""
 
 
 class NotConvergedWarning(GraphuqWarning):
-    """The numbers are not yet to be trusted; says what to do."""
+    """Result that has not converged; the message says what to do."""
 
 
-def require(condition: Any, argument: str, problem: str, remedy: str) -> None:
-    """Raise `InvalidInput` unless ``condition`` holds."""
+def require(condition: object, argument: str, problem: str, remedy: str) -> None:
+    """Raise `InvalidInput` unless ``condition`` is true."""
     if not condition:
         raise InvalidInput(argument, problem, remedy)
+
+
+def require_integer(argument: str, value: Any, minimum: int) -> None:
+    """Raise `InvalidInput` unless ``value`` is an integer of at least ``minimum``."""
+    integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    require(integer, argument, f"{describe(value)} is not an integer", "use an integer")
+    require(value >= minimum, argument, f"{value}", f"use {minimum} or more")
+
+
+def require_number(argument: str, value: Any, minimum: float = -float("inf")) -> None:
+    """Raise `InvalidInput` unless ``value`` is a number of at least ``minimum`` (not NaN)."""
+    number = isinstance(value, SupportsFloat) and not getattr(value, "shape", ())
+    require(number, argument, f"{describe(value)} is not a number", "use a number")
+    require(value >= minimum, argument, f"{value!r}", f"use {minimum:g} or more")
+
+
+def describe(value: Any) -> str:
+    """Return a value as it is shown in an error: short, and without the numbers of an array."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    kind = type(value).__name__
+    if getattr(value, "shape", ()):
+        return f"{kind} of shape {tuple(value.shape)}"
+    if value is None or isinstance(value, numbers.Number | str | tuple | list):
+        text = repr(value)
+        return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return f"{kind} object"

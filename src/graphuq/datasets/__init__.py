@@ -1,8 +1,8 @@
-"""Floor 6: data sets.
+"""Data sets for examples and experiments.
 
-Two moons and digits need no file. Voting records and MNIST come from a folder that you name
-(``folder=...`` or the environment variable ``GRAPHUQ_DATA``), else from a checksummed download;
-newsgroups from a folder only.
+`two_moons`, `load_digits`, `gas_plume` and `moving_ball` need no file. `load_voting` and
+`load_mnist` read a data folder (``folder=...`` or the environment variable ``GRAPHUQ_DATA``) or
+download the files and verify their checksums. `load_newsgroups` reads a data folder only.
 """
 
 from graphuq.datasets.base import Dataset

@@ -1,4 +1,4 @@
-"""Object tracking: frames whose pixels show an object, or not, or are missing."""
+"""Frames of a moving object: each pixel shows the object, shows the rest, or is missing."""
 
 import dataclasses
 from pathlib import Path
@@ -6,26 +6,26 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.errors import InvalidInput, StorageError, require, require_integer
 from graphuq.graphs import Graph, grid_graph
 from graphuq.utils.files import atomic_write
 
-HALF = 0.5  # brightness from which on a pixel is of the object
+HALF = 0.5  # brightness in [0, 1]; brighter pixels belong to the object
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Frames:
-    """A film: +1 where the object is seen, −1 where it is not, 0 where a pixel is missing.
+    """Video of an object: +1 where it is seen, −1 where it is not, 0 where a pixel is missing.
 
     Attributes
     ----------
     labels : numpy.ndarray of int, shape (T, H, W)
     truth : numpy.ndarray of bool, shape (T, H, W), or None
-        Where the object is, if that is known.
+        True location of the object, if known.
     false : numpy.ndarray of bool, shape (T, H, W), or None
-        Where something else was seen in its place.
+        Pixels labelled +1 that do not show the object.
     names : tuple of str
-        Of the frames; by default ``frame1`` and so on.
+        Names of the frames; by default ``frame1`` and so on.
     """
 
     labels: Int[np.ndarray, "T H W"]
@@ -34,32 +34,39 @@ class Frames:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        shape = np.shape(self.labels)
+        require(len(shape) == 3, "labels", f"shape {shape}", "give frames, shape (T, H, W)")
         if not self.names:
             width = len(str(len(self.labels)))
             names = tuple(f"frame{t + 1:0{width}}" for t in range(len(self.labels)))
             object.__setattr__(self, "names", names)
 
+    def __repr__(self) -> str:
+        n_frames, height, width = self.labels.shape
+        missing = f"{100 * (self.labels == 0).mean():.0f} % missing"
+        return f"Frames({n_frames} frames of {height} × {width} pixels, {missing})"
+
     @property
     def known(self) -> Int[np.ndarray, " J"]:
-        """Numbers of the pixels that are not missing: the labelled nodes of `graph`."""
+        """Indices of the pixels that are not missing, which are the labelled nodes of `graph`."""
         return np.flatnonzero(self.labels)
 
     @property
     def signs(self) -> Float[np.ndarray, " J"]:
-        """Their labels."""
+        """Labels, −1 or +1, of the pixels in `known`."""
         return self.labels.ravel()[self.known].astype(np.float64)
 
     def graph(self) -> Graph:
-        """Each pixel joined to its neighbours in its frame, and to itself in the next."""
+        """Return the grid graph of neighbouring pixels, in a frame and in successive frames."""
         return grid_graph(self.labels.shape)
 
     def save(self, folder: str | Path) -> None:
-        """Write the frames as pictures that `load_frames` reads, missing pixels transparent.
+        """Write the frames as PNG files that `load_frames` reads, with missing pixels transparent.
 
         Raises
         ------
         StorageError
-            If they cannot be written.
+            If a file cannot be written.
         """
         for name, labels in zip(self.names, self.labels, strict=True):
             bright = np.where(labels > 0, 255, 0).astype(np.uint8)
@@ -67,7 +74,7 @@ class Frames:
             write_picture(Path(folder) / f"{name}.png", np.stack([bright, opaque], axis=2))
 
     def maps(self, values: Float[np.ndarray, " N"]) -> Float[np.ndarray, "T H W"]:
-        """A number for each node, as frames."""
+        """Reshape one number per node into frames."""
         return values.reshape(self.labels.shape)
 
 
@@ -78,10 +85,10 @@ def moving_ball(
     corrupted: int | None = 4,
     seed: int | np.random.Generator = 0,
 ) -> Frames:
-    """A ball that moves slowly, a tenth of the pixels missing, a second ball in one frame.
+    """Simulate a slowly moving ball with missing pixels and a second ball in one frame.
 
-    The scene of Hartog & van Zanten 2018, §5.3, whose own frames are not published: a radius of
-    0.15 of the frame, 3 % to the right and 1.5 % down a frame.
+    The scene follows Hartog & van Zanten 2018, §5.3, whose own frames are not published. The
+    ball's radius is 0.15 of the frame. In each frame it moves 3 % to the right and 1.5 % down.
 
     Parameters
     ----------
@@ -89,30 +96,37 @@ def moving_ball(
     shape : tuple of int, default (100, 100)
         Rows and columns of a frame.
     missing : float, default 0.1
-        Share of the pixels, at random, in [0, 1).
+        Probability that a pixel is missing, in [0, 1).
     corrupted : int or None, default 4
-        Frame with a second ball, counted from 0; None: there is none.
+        Index from 0 of the frame with a second ball; with None there is no second ball.
     seed : int or numpy.random.Generator, default 0
 
     Returns
     -------
     Frames
 
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range.
+
     Examples
     --------
     >>> import graphuq as gq
     >>> frames = gq.datasets.moving_ball()
+    >>> frames
+    Frames(9 frames of 100 × 100 pixels, 10 % missing)
     >>> frames.graph()
     Graph(90000 nodes, 258200 edges, 1 component)
     """
-    require(n_frames >= 2, "n_frames", f"{n_frames}", "use 2 or more")
+    require_integer("n_frames", n_frames, 2)
     require(min(shape) >= 10, "shape", f"{shape}", "use frames of 10 × 10 or more")
     require(0 <= missing < 1, "missing", f"{missing!r}", "use a share in [0, 1)")
     require(
         corrupted is None or 0 <= corrupted < n_frames,
         "corrupted",
         f"{corrupted} of {n_frames} frames",
-        "name one that is there, from 0, or None",
+        "use an index from 0, or None",
     )
     rng = np.random.default_rng(seed)
     rows, columns = np.mgrid[: shape[0], : shape[1]]
@@ -138,23 +152,23 @@ def load_frames(folder: str | Path, mask: str | Path | None = None) -> Frames:
     Parameters
     ----------
     folder : path
-        Pictures of one size; the object is what is brighter than half. A pixel of a picture with
-        transparency is missing where it is more than half transparent.
+        Folder of pictures of one size. Pixels brighter than half belong to the object. Pixels
+        more than half transparent are missing.
     mask : path, optional
-        One picture for all frames, or a folder with one for each under the same name: pixels are
-        missing where it is darker than half.
+        One picture for all frames, or a folder with one picture of the same name for each frame.
+        Pixels that are darker than half in the mask are missing.
 
     Raises
     ------
     StorageError
         If there are fewer than two frames, or one cannot be read.
     InvalidInput
-        If sizes differ, a mask is missing, or no pixel (or every one) is of the object.
+        If sizes differ, a mask is missing, or no pixel (or every pixel) belongs to the object.
     """
     paths = sorted(Path(folder).glob("*.png"))
     if len(paths) < 2:
-        raise StorageError(f"'{folder}' holds {len(paths)} PNG frame(s); two or more are needed")
-    pictures = [_read(path) for path in paths]
+        raise StorageError(f"'{folder}' holds {len(paths)} PNG frame(s); give two or more")
+    pictures = [_read_picture(path) for path in paths]
     sizes = {bright.shape for bright, _ in pictures}
     require(
         len(sizes) == 1, "folder", f"frames of sizes {sorted(sizes)}", "give frames of one size"
@@ -163,14 +177,14 @@ def load_frames(folder: str | Path, mask: str | Path | None = None) -> Frames:
     seen = np.stack([opaque > HALF for _, opaque in pictures])
     if mask is not None:
         for t, path in enumerate(paths):
-            of_frame = Path(mask) / path.name if Path(mask).is_dir() else Path(mask)
-            if not of_frame.exists():
-                raise InvalidInput("mask", f"there is no '{of_frame}'", "give one for each frame")
-            bright, _ = _read(of_frame)
+            mask_path = Path(mask) / path.name if Path(mask).is_dir() else Path(mask)
+            if not mask_path.exists():
+                raise InvalidInput("mask", f"there is no '{mask_path}'", "give one for each frame")
+            bright, _ = _read_picture(mask_path)
             require(
                 bright.shape == labels[t].shape,
                 "mask",
-                f"'{of_frame}' has {bright.shape} pixels beside {labels[t].shape}",
+                f"'{mask_path}' has {bright.shape} pixels beside {labels[t].shape}",
                 "give masks of the frames' size",
             )
             seen[t] &= bright > HALF
@@ -185,15 +199,15 @@ def load_frames(folder: str | Path, mask: str | Path | None = None) -> Frames:
 
 
 def write_picture(path: Path, values: np.ndarray) -> None:
-    """Write a PNG of bytes, grey, or grey and opacity."""
+    """Write bytes, shape (H, W) or (H, W, 2) for brightness and opacity, as a PNG file."""
     from PIL import Image  # comes with matplotlib
 
     with atomic_write(path) as temporary:
         Image.fromarray(values).save(temporary, format="png")
 
 
-def _read(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Brightness and opacity of a picture, in [0, 1]."""
+def _read_picture(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return brightness and opacity of a picture, in [0, 1]."""
     from PIL import Image, UnidentifiedImageError  # comes with matplotlib
 
     try:

@@ -1,4 +1,4 @@
-"""MNIST: 70,000 handwritten digits."""
+"""MNIST, a data set of 70,000 handwritten digits."""
 
 import gzip
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.decomposition import PCA
 
-from graphuq.datasets.base import Dataset, RemoteFile, locate
-from graphuq.errors import require
+from graphuq.datasets.base import Dataset, RemoteFile, choose_rows, locate
+from graphuq.datasets.synthetic import check_digits, digits_name
 
 ADDRESS = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 FILES = {
@@ -20,7 +20,7 @@ FILES = {
     for name, checksums in {
         "train-images-idx3-ubyte": (
             "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            # A copy rebuilt from a tone-mapped one: grey levels differ by at most 1.
+            # Copy rebuilt from a tone-mapped edition; its grey levels differ by at most 1.
             "d5c6e7c023f54bcd49137addee7289556514929995ea0e99fd1681f812f3b19d",
         ),
         "train-labels-idx1-ubyte": (
@@ -45,21 +45,21 @@ def load_mnist(
     folder: str | Path | None = None,
     seed: int = 0,
 ) -> Dataset:
-    """Handwritten digits, 28×28 grey levels in [0, 1], training and test images together.
+    """Load MNIST training and test images together, as 28×28 grey levels in [0, 1].
 
     Parameters
     ----------
     digits : tuple of int, optional
-        Which digits; all ten by default. ``(4, 9)`` is the hardest pair of Bertozzi et al.
+        Digits to load; all ten by default. ``(4, 9)`` is the hardest pair of Bertozzi et al.
     n_each : int, optional
-        At most so many of each, chosen at random.
+        Maximum number of images of each digit, chosen at random; all by default.
     n_components : int, optional
         Project onto this many leading principal components *of the chosen images*
-        (50 in Bertozzi et al. 2018, §5.1.3).
+        (50 in Bertozzi et al. 2018, §5.1.3). By default images are not projected.
     folder : path, optional
         Data folder that holds ``mnist/*.gz``; see `graphuq.datasets`.
     seed : int, default 0
-        Of the choice.
+        Seed of the random choice of images and of the principal components.
 
     Returns
     -------
@@ -67,40 +67,32 @@ def load_mnist(
 
     Raises
     ------
+    InvalidInput
+        If ``digits`` is not a tuple of digits.
     StorageError
         If a file is missing or corrupt.
     """
-    digits = tuple(range(10)) if digits is None else digits
-    require(
-        len(digits) > 0 and set(digits) <= set(range(10)),
-        "digits",
-        f"{digits}",
-        "use digits from 0 to 9",
-    )
-    images = np.concatenate([_read(f"{part}-images-idx3-ubyte", folder) for part in PARTS])
-    classes = np.concatenate([_read(f"{part}-labels-idx1-ubyte", folder) for part in PARTS])
+    digits = check_digits(digits)
+    images = np.concatenate([_read_idx(f"{part}-images-idx3-ubyte", folder) for part in PARTS])
+    classes = np.concatenate([_read_idx(f"{part}-labels-idx1-ubyte", folder) for part in PARTS])
     rng = np.random.default_rng(seed)
-    rows = []
-    for digit in digits:
-        found = np.flatnonzero(classes == digit)
-        if n_each is not None:
-            found = rng.choice(found, size=min(n_each, len(found)), replace=False)
-        rows.append(np.sort(found))
-    kept = np.concatenate(rows)
+    kept = np.concatenate([choose_rows(classes == digit, n_each, rng) for digit in digits])
     features = images[kept].reshape(len(kept), -1) / 255.0
     if n_components is not None:
         features = PCA(n_components, random_state=seed).fit_transform(features)
     return Dataset(
         features=features,
         classes=classes[kept].astype(np.int64),
-        name=f"mnist {digits}",
+        name=digits_name("mnist", digits),
         source="LeCun, Cortes & Burges, CC BY-SA 3.0",
         feature_names=tuple(f"x{i}" for i in range(features.shape[1])),
+        description="Handwritten digits: 28×28 grey levels in [0, 1]"
+        + (f", projected onto {n_components} principal components." if n_components else "."),
     )
 
 
-def _read(name: str, folder: str | Path | None) -> np.ndarray:
-    """One IDX file: a magic number with the number of dimensions, their sizes, the bytes."""
+def _read_idx(name: str, folder: str | Path | None) -> np.ndarray:
+    """Read an IDX file: a magic number with the number of dimensions, their sizes, the bytes."""
     content = gzip.decompress(locate(FILES[name], folder).read_bytes())
     n_dimensions = content[3]
     shape = np.frombuffer(content, ">i4", n_dimensions, offset=4)

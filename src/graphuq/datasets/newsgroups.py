@@ -1,4 +1,4 @@
-"""Six of the twenty newsgroups, as tf-idf vectors."""
+"""Six of the twenty newsgroups as tf-idf vectors."""
 
 import io
 import re
@@ -26,7 +26,7 @@ GROUPS = (
     "talk.religion.misc",
     "alt.atheism",
 )
-OTHERS = [  # of the twenty
+OTHERS = [  # the other fourteen of the twenty groups
     "comp.graphics",
     "comp.os.ms-windows.misc",
     "comp.windows.x",
@@ -45,7 +45,7 @@ OTHERS = [  # of the twenty
 
 
 class Post(NamedTuple):
-    """What is kept of a post."""
+    """Parts of a post that are used."""
 
     group: str
     groups: list[str]
@@ -57,26 +57,27 @@ class Post(NamedTuple):
 def load_newsgroups(
     groups: tuple[str, ...] = GROUPS, *, folder: str | Path | None = None
 ) -> Dataset:
-    """Posts of Zhu, Lafferty & Ghahramani's groups, as sparse tf-idf vectors of unit length.
+    """Load the newsgroups of Zhu, Lafferty & Ghahramani as sparse tf-idf vectors of unit length.
 
-    From the edition of 19,997 posts, reduced as the edition of 18,828 that the paper has: every
-    post of which there is a copy is dropped, all of its copies, and of the headers From and Subject
-    are kept. With that rule baseball and atheism have as many posts as there (994, 799). Copies in
-    groups that are not among the six cannot be seen: posts that were sent to those too are dropped.
+    The file holds posts of the edition of 19,997 posts. They are reduced like the edition of
+    18,828 posts that the paper uses. A post with a copy is dropped together with all copies, and
+    only the headers From and Subject are kept. With that rule baseball and atheism have as many
+    posts as in the paper's edition (994, 799). Copies in groups that are not among the six cannot
+    be detected; posts that were also sent to those groups are therefore dropped.
 
     Parameters
     ----------
     groups : tuple of str
-        Among `GROUPS`, two or more.
+        Two or more of `GROUPS`; all six by default.
     folder : path, optional
-        Data folder that holds ``newsgroups/six-groups-19997.tar.xz``; there is no public copy to
+        Data folder that holds ``newsgroups/six-groups-19997.tar.xz``. There is no public copy to
         download.
 
     Returns
     -------
     Dataset
-        ``features`` a `scipy.sparse.csr_array` of as many columns as words; ``classes`` the names
-        of groups.
+        ``features`` is a `scipy.sparse.csr_array` with one column per word; ``classes`` holds the
+        names of the groups.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def load_newsgroups(
         f"{groups}",
         f"use two or more of {', '.join(GROUPS)}",
     )
-    kept = [post for post in _unique(_read(folder)) if post.group in groups]
+    kept = [post for post in _without_copies(_read_posts(folder)) if post.group in groups]
     kept.sort(key=lambda post: groups.index(post.group))
     texts = [f"{post.sender}\n{post.subject}\n{post.body}" for post in kept]
     words = TfidfVectorizer(token_pattern=r"[a-z]{2,}", sublinear_tf=False, smooth_idf=False)
@@ -103,11 +104,12 @@ def load_newsgroups(
         name=f"newsgroups: {' and '.join(groups)}",
         source="20 Newsgroups (19,997 posts), collected by Ken Lang",
         feature_names=tuple(words.get_feature_names_out()),
+        description="Newsgroup posts as tf-idf vectors of unit length, one column per word.",
     )
 
 
-def _unique(posts: list[Post]) -> list[Post]:
-    """Posts without a copy, here or in another of the twenty groups."""
+def _without_copies(posts: list[Post]) -> list[Post]:
+    """Return the posts without a copy in any of the twenty groups."""
     copies = Counter((post.sender, post.subject, post.body) for post in posts)
     return [
         post
@@ -117,11 +119,11 @@ def _unique(posts: list[Post]) -> list[Post]:
     ]
 
 
-def _read(folder: str | Path | None) -> list[Post]:
+def _read_posts(folder: str | Path | None) -> list[Post]:
     if find_local(ARCHIVE, folder) is None:
         raise StorageError(
-            f"'{ARCHIVE.path}' is in no data folder; put it into one and name that by folder=... "
-            "or the environment variable GRAPHUQ_DATA"
+            f"'{ARCHIVE.path}' is in no data folder; put it into one and pass that as folder=... "
+            "or in the environment variable GRAPHUQ_DATA"
         )
     content = locate(ARCHIVE, folder).read_bytes()
     posts = []
@@ -130,11 +132,11 @@ def _read(folder: str | Path | None) -> list[Post]:
             file = archive.extractfile(member)
             if file is not None:
                 group = Path(member.name).parent.name
-                posts.append(_parsed(group, file.read().decode("latin-1")))
+                posts.append(_parse_post(group, file.read().decode("latin-1")))
     return posts
 
 
-def _parsed(group: str, text: str) -> Post:
+def _parse_post(group: str, text: str) -> Post:
     head, _, body = text.partition("\n\n")
 
     def header(name: str) -> str:

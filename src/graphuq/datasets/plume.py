@@ -5,12 +5,13 @@ from jaxtyping import Float
 from scipy.ndimage import gaussian_filter
 
 from graphuq.datasets.base import Dataset
-from graphuq.errors import require
+from graphuq.errors import require_integer, require_number
 
-FIRST_NM, LAST_NM = 7_830.0, 11_700.0  # of the channels, 30 nm apart where there are 129
-LINES = ((8_900.0, 130.0, 0.55), (10_300.0, 180.0, 1.0), (10_750.0, 90.0, 0.8))  # nm, width, depth
+FIRST_NM, LAST_NM = 7_830.0, 11_700.0  # first and last channel; 129 channels are 30 nm apart
+# Absorption lines of the gas: centre in nm, width in nm, relative depth.
+LINES = ((8_900.0, 130.0, 0.55), (10_300.0, 180.0, 1.0), (10_750.0, 90.0, 0.8))
 THICKNESS = 0.35  # optical depth in the middle of the plume, at the strongest line
-VISIBLE = 0.1  # share of that from which on a pixel counts as plume
+VISIBLE = 0.1  # thickness relative to the middle above which a pixel is classed as plume
 
 
 def gas_plume(
@@ -21,39 +22,42 @@ def gas_plume(
     noise_std: float = 0.004,
     seed: int | np.random.Generator = 0,
 ) -> Dataset:
-    """A hyperspectral video of a gas release, in place of one that is not public.
+    """Simulate a hyperspectral video of a gas release, in place of one that is not public.
 
-    Of the size of Bertozzi et al. 2018, §5.1.4: by default 7 frames of 128 × 320 pixels with
+    The default size is that of Bertozzi et al. 2018, §5.1.4: 7 frames of 128 × 320 pixels with
     129 channels from 7,830 to 11,700 nm. Sky, hills and plain have black-body-like spectra that
-    mix smoothly; the sun's share varies from pixel to pixel. From the second frame on a plume
-    rises from the plain, drifts with the wind and thins out towards its edge; its gas absorbs
-    at three lines (Beer and Lambert). Noise of the sensor is added last.
+    mix smoothly; the sun's share varies from pixel to pixel. From the second frame on, a plume
+    rises from the plain, drifts with the wind and thins out towards its edge. Its gas absorbs
+    at three lines (Beer–Lambert). Sensor noise is added last.
 
     Parameters
     ----------
     n_frames : int, default 7
-        The first shows no plume.
+        Number of frames, >= 2. The first shows no plume.
     shape : tuple of int, default (128, 320)
-        Rows and columns of a frame.
+        Rows and columns of a frame, each >= 8.
     n_channels : int, default 129
+        Number of channels, >= 3.
     noise_std : float, default 0.004
-        Of the sensor, >= 0; radiances are about 1.
+        Standard deviation >= 0 of the sensor noise; radiances are about 1.
     seed : int or numpy.random.Generator, default 0
 
     Returns
     -------
     Dataset
-        A row a pixel, frame by frame and row by row; classes "background" and "plume", the
-        latter where the gas is more than a tenth as thick as it is in the middle.
+        One row per pixel, frame by frame and row by row. Classes "background" and "plume"; the
+        latter where the gas is more than a tenth as thick as in the middle of the plume.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range.
     """
     n_rows, n_columns = shape
-    for name, value, least in (
-        ("n_frames", n_frames, 2),
-        ("shape", min(shape), 8),
-        ("n_channels", n_channels, 3),
-    ):
-        require(value >= least, name, f"{value}", f"use {least} or more")
-    require(noise_std >= 0, "noise_std", f"{noise_std!r}", "use 0 or more")
+    require_integer("n_frames", n_frames, 2)
+    require_integer("shape", min(shape), 8)
+    require_integer("n_channels", n_channels, 3)
+    require_number("noise_std", noise_std, 0.0)
     rng = np.random.default_rng(seed)
     wavelength = np.linspace(FIRST_NM, LAST_NM, n_channels)
     absorption = np.zeros(n_channels)
@@ -76,13 +80,15 @@ def gas_plume(
         name=f"gas plume, {n_frames} frames of {n_rows} × {n_columns}",
         source="simulated by graphuq",
         feature_names=tuple(f"{value:.0f} nm" for value in wavelength),
+        description="Simulated hyperspectral pixels, frame by frame and row by row; the columns "
+        "are radiances at wavelengths in nm.",
     )
 
 
 def _background(
     wavelength: Float[np.ndarray, " d"], shape: tuple[int, int], rng: np.random.Generator
 ) -> Float[np.ndarray, "h w d"]:
-    """Sky above hills above a plain: smooth mixtures of three spectra."""
+    """Simulate sky above hills above a plain, as smooth mixtures of three spectra."""
     n_rows, n_columns = shape
     row, column = np.meshgrid(np.arange(n_rows) / n_rows, np.arange(n_columns), indexing="ij")
     ridge = (
@@ -108,7 +114,7 @@ def _background(
 
 
 def _gas(time: float, shape: tuple[int, int], rng: np.random.Generator) -> Float[np.ndarray, "h w"]:
-    """Thickness of the plume, 1 in its middle, at a time from 0 to 1."""
+    """Simulate the thickness of the plume, 1 in its middle, at a time from 0 to 1."""
     n_rows, n_columns = shape
     row, column = np.meshgrid(
         np.arange(n_rows) / n_rows, np.arange(n_columns) / n_columns, indexing="ij"

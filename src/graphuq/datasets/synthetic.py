@@ -1,10 +1,12 @@
-"""Data sets that need no file: two moons, and the digits that scikit-learn carries."""
+"""Data sets that need no file: two moons, and the digits that scikit-learn includes."""
+
+from collections.abc import Collection
 
 import numpy as np
 from sklearn.datasets import load_digits as sklearn_digits
 
 from graphuq.datasets.base import Dataset
-from graphuq.errors import require
+from graphuq.errors import require, require_integer, require_number
 
 
 def two_moons(
@@ -14,29 +16,42 @@ def two_moons(
     *,
     seed: int | np.random.Generator = 0,
 ) -> Dataset:
-    """Two half circles in R^d with noise (Bertozzi et al. 2018, §5.1.1).
+    """Simulate two half circles in R^d with noise (Bertozzi et al. 2018, §5.1.1).
 
-    Upper half of the unit circle about (0, 0), lower half of that about (1, 0.5), points
-    uniform along each, then Gaussian noise in all ``n_features`` dimensions.
+    One class is the upper half of the unit circle about (0, 0), the other the lower half of the
+    unit circle about (1, 0.5). Points are uniform along each half circle. Gaussian noise is added
+    in all ``n_features`` dimensions.
 
     Parameters
     ----------
     n_nodes : int, default 2000
-        Half of them, rounded up, on the upper moon.
+        Number of points; half of them, rounded up, lie on the upper moon.
     n_features : int, default 100
-        d >= 2.
+        Dimension d >= 2.
     noise_std : float, default 0.06
-        σ >= 0.
+        Standard deviation σ >= 0 of the noise.
     seed : int or numpy.random.Generator, default 0
 
     Returns
     -------
     Dataset
         Classes 0 (upper) and 1 (lower), in random order.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> moons = gq.datasets.two_moons()
+    >>> moons
+    Dataset('two moons', shape (2000, 100), classes 0, 1)
     """
-    require(n_nodes >= 2, "n_nodes", f"{n_nodes}", "use 2 or more")
-    require(n_features >= 2, "n_features", f"{n_features}", "use 2 or more")
-    require(noise_std >= 0, "noise_std", f"{noise_std}", "use 0 or more")
+    require_integer("n_nodes", n_nodes, 2)
+    require_integer("n_features", n_features, 2)
+    require_number("noise_std", noise_std, 0.0)
     rng = np.random.default_rng(seed)
     classes = rng.permutation(np.arange(n_nodes) % 2)
     angle = rng.uniform(0, np.pi, n_nodes)
@@ -44,34 +59,54 @@ def two_moons(
     features[:, 0] = np.where(classes == 0, np.cos(angle), 1 - np.cos(angle))
     features[:, 1] = np.where(classes == 0, np.sin(angle), 0.5 - np.sin(angle))
     features += noise_std * rng.normal(size=features.shape)
-    return Dataset(features, classes, "two moons", "made by graphuq")
+    return Dataset(
+        features,
+        classes,
+        "two moons",
+        "made by graphuq",
+        description=f"Two half circles in {n_features} dimensions with Gaussian noise of standard "
+        f"deviation {noise_std} (Bertozzi et al. 2018, §5.1.1).",
+    )
 
 
 def load_digits(digits: tuple[int, ...] | None = None) -> Dataset:
-    """1,797 handwritten digits, 8×8 grey levels from 0 to 16; comes with scikit-learn.
+    """Load scikit-learn's 1,797 handwritten digits, as 8×8 grey levels from 0 to 16.
 
     Parameters
     ----------
     digits : tuple of int, optional
-        Which digits; all ten by default.
+        Digits to load; all ten by default.
 
     Returns
     -------
     Dataset
+
+    Raises
+    ------
+    InvalidInput
+        If ``digits`` is not a tuple of digits.
     """
-    digits = tuple(range(10)) if digits is None else digits
-    require(
-        len(digits) > 0 and set(digits) <= set(range(10)),
-        "digits",
-        f"{digits}",
-        "use digits from 0 to 9",
-    )
+    digits = check_digits(digits)
     features, classes = sklearn_digits(return_X_y=True)
     kept = np.isin(classes, digits)
     return Dataset(
         features=features[kept],
         classes=classes[kept],
-        name=f"digits {digits}",
+        name=digits_name("digits", digits),
         source="scikit-learn (UCI optical digits, CC BY 4.0)",
         feature_names=tuple(f"pixel{i}" for i in range(features.shape[1])),
+        description="Handwritten digits: 8×8 grey levels from 0 to 16.",
     )
+
+
+def check_digits(digits: Collection[int] | None) -> tuple[int, ...]:
+    """Return the digits as a tuple, all ten for None, or raise `InvalidInput`."""
+    digits = range(10) if digits is None else digits
+    valid = np.iterable(digits) and len(digits) > 0 and set(digits) <= set(range(10))
+    require(valid, "digits", f"{digits!r}", "use a tuple of digits from 0 to 9")
+    return tuple(digits)
+
+
+def digits_name(name: str, digits: tuple[int, ...]) -> str:
+    """Return the name of a data set of digits, which lists them unless it holds all ten."""
+    return name if len(digits) == 10 else f"{name} {digits}"

@@ -17,7 +17,7 @@ N_MEMBERS, N_VOTES = 435, 16
 
 
 def load_voting(folder: str | Path | None = None) -> Dataset:
-    """16 votes of 435 members: yes +1, no −1, absent 0 (Bertozzi et al. 2018, §5.1.2).
+    """Load 16 votes of 435 members: yes +1, no −1, absent 0 (Bertozzi et al. 2018, §5.1.2).
 
     Parameters
     ----------
@@ -32,12 +32,12 @@ def load_voting(folder: str | Path | None = None) -> Dataset:
     Raises
     ------
     StorageError
-        If the file is missing, corrupt, or not of this layout.
+        If the file is missing or corrupt, or has another layout.
     """
     path = locate(FILE, folder)
     rows = [line.split(",") for line in path.read_text().split()]
     if len(rows) != N_MEMBERS or any(len(row) != N_VOTES + 1 for row in rows):
-        raise StorageError(f"'{path}' is not the original file of {N_MEMBERS} records")
+        raise StorageError(f"'{path}' is not the original file of {N_MEMBERS} records; replace it")
     codes = {"y": 1.0, "n": -1.0, "?": 0.0}
     return Dataset(
         features=np.array([[codes[vote] for vote in row[1:]] for row in rows]),
@@ -45,4 +45,5 @@ def load_voting(folder: str | Path | None = None) -> Dataset:
         name="voting",
         source="UCI Machine Learning Repository, CC BY 4.0",
         feature_names=tuple(f"vote{i}" for i in range(1, N_VOTES + 1)),
+        description="Votes of the U.S. House of Representatives, 1984: yes +1, no −1, absent 0.",
     )
