@@ -14,7 +14,7 @@ from graphuq.classifier.options import (
 )
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import PCN
-from graphuq.run import stopping
+from graphuq.run import choose_sampler, stopping
 from graphuq.run.choose_sampler import automatic_sampler, default_chains
 
 GRAPH = gq.graphs.from_adjacency(random_adjacency(24, seed=3))

@@ -251,14 +251,14 @@ def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
     ("sampler", "name", "at"),
     [
         ("pcn", "chains._run_block", 3),
-        ("independence", "proposals._metropolis", 7),
-        ("sequential-independence", "proposals._metropolis", 7),
+        ("independence", "independence.base._metropolis", 7),
+        ("sequential-independence", "independence.base._metropolis", 7),
     ],
 )
 def test_interrupted_run_resumes_to_the_same_numbers(
     sampler, name, at, csv, tmp_path, capsys, monkeypatch
 ):
-    module_name, name = name.split(".")
+    module_name, name = name.rsplit(".", 1)
     module = importlib.import_module(f"graphuq.inference.{module_name}")
     options = ["--inference", sampler]
     assert classify(csv, tmp_path / "whole", *options) == 0
@@ -481,7 +481,7 @@ def test_other_graphs_by_the_command_line(csv, tmp_path):
         (["--search", "neighbours=2:9"], "'neighbours' is unknown"),
         (["--proportions", "left=many"], "write CLASS=SHARE"),
         (["--proportions", "left=0.5,middle=0.5"], "give those of"),
-        (["--outside", "best"], "outside: 'best'"),
+        (["--out-of-sample", "best"], "out_of_sample: 'best'"),
         (["--metric", "manhattan"], "metric: 'manhattan'"),
         (["--graph", "epsilon"], "radius: missing"),
         (["--radius", "2"], "use it with 'epsilon'"),

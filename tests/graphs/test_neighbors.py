@@ -100,7 +100,7 @@ def test_rows_of_the_graph_are_found_again(kind):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_neighbours_by_matrix_products(monkeypatch, metric):
     """What an accelerator does, here on the processor: in several blocks, both ways."""
-    monkeypatch.setattr(neighbors, "accelerated", lambda: True)
+    monkeypatch.setattr(neighbors, "has_accelerator", lambda: True)
     monkeypatch.setattr(neighbors_jax, "ROWS", 1000)
     monkeypatch.setattr(neighbors_jax, "BLOCK_ELEMENTS", 1_500_000)
     features = RNG.normal(size=(4200, 12)) + 30

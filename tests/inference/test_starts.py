@@ -27,7 +27,9 @@ def by_numpy(target):
 
 def build(likelihood, tail, n_labels=12):
     spectrum = gq.laplacian_spectrum(
-        gq.graphs.from_adjacency(random_adjacency(20, seed=1)), n_eigenpairs=9, tail=tail or False
+        gq.graphs.from_adjacency(random_adjacency(20, seed=1)),
+        n_eigenpairs=9,
+        tail_eigenvalue=tail or False,
     )
     labels = np.where(np.arange(n_labels) % 3, 1, -1)
     return gq.Posterior(

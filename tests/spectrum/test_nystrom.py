@@ -61,7 +61,7 @@ def test_blocks_change_nothing(monkeypatch):
         progress=lambda *step: seen.append(step),
     )
     np.testing.assert_allclose(parts.eigenvectors, whole.eigenvectors, atol=1e-8)
-    assert parts.tail == 1.0
+    assert parts.tail_eigenvalue == 1.0
     assert {step[0] for step in seen} == {"degrees", "spectrum", "eigenvectors", "residuals"}
 
 
@@ -141,19 +141,19 @@ def test_bad_features():
 def test_named_algorithms():
     graph = gq.graphs.complete_graph(features(60), "cosine")
     full = gq.laplacian_spectrum(graph, algorithm="full")
-    assert (full.n_eigenpairs, full.tail) == (60, None)
+    assert (full.n_eigenpairs, full.tail_eigenvalue) == (60, None)
     projection = gq.laplacian_spectrum(graph, n_eigenpairs=9, algorithm="projection")
-    assert (projection.n_eigenpairs, projection.tail) == (9, None)
+    assert (projection.n_eigenpairs, projection.tail_eigenvalue) == (9, None)
     last = gq.laplacian_spectrum(graph, n_eigenpairs=9, algorithm="approximation")
-    assert last.tail == last.eigenvalues[-1]
+    assert last.tail_eigenvalue == last.eigenvalues[-1]
     chosen = gq.laplacian_spectrum(
         graph, n_eigenpairs=9, algorithm="approximation", tail_eigenvalue=0.9
     )
-    assert chosen.tail == 0.9
+    assert chosen.tail_eigenvalue == 0.9
     for settings, message in (
         ({"algorithm": "nystrom"}, "'nystrom' is unknown"),
         ({"algorithm": "full", "n_eigenpairs": 9}, "'full' beside n_eigenpairs=9"),
-        ({"algorithm": "projection", "tail": True}, "'projection' beside"),
+        ({"algorithm": "projection", "tail_eigenvalue": True}, "'projection' beside"),
     ):
         with pytest.raises(InvalidInput, match=message):
             gq.laplacian_spectrum(graph, **settings)

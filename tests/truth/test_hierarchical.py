@@ -25,6 +25,7 @@ from graphuq.inference import (
     MetropolisWithinGibbs,
 )
 from graphuq.inference.base import State
+from graphuq.posterior.field import TailAtLabelled, coefficient_field_with_tail
 from graphuq.utils.arrays import with_dtype
 
 N_NODES, N_PAIRS = 14, 9
@@ -335,7 +336,7 @@ def test_the_tail_given_a_draw_has_the_law_of_the_prior(n_labels):
     spectrum = with_tail(2).spectrum
     q, scale = spectrum.eigenvectors, spectrum.node_scale
     nodes = np.random.default_rng(5).permutation(N_NODES)[:n_labels]
-    field = gq.field.coefficient_field_with_tail(spectrum, nodes)
+    field = coefficient_field_with_tail(spectrum, nodes)
     s, s_tail = np.linspace(0.5, 2.0, N_PAIRS), 0.7
     std = np.append(s, np.full(n_labels, s_tail))
     loadings = field.loadings(q)
@@ -353,7 +354,7 @@ def test_the_tail_given_a_draw_has_the_law_of_the_prior(n_labels):
 
 def test_a_tail_of_many_labels_is_refused():
     with pytest.raises(IncompatibleParts, match="at most 2000 nodes"):
-        gq.field.TailAtLabelled.of(np.zeros((2001, 3)))
+        TailAtLabelled.of(np.zeros((2001, 3)))
 
 
 def test_what_cannot_be_learnt_is_refused():

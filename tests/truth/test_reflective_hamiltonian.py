@@ -8,8 +8,9 @@ from scipy.stats import norm
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
-from graphuq.inference import ReflectiveHamiltonian, exact_hamiltonian
+from graphuq.inference import ReflectiveHamiltonian
 from graphuq.inference.chains import run_chains
+from graphuq.inference.exact_hamiltonian import sampler as exact_hamiltonian
 from graphuq.posterior.target import refer
 from graphuq.run import choose_sampler
 from graphuq.utils.arrays import with_dtype

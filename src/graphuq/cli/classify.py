@@ -135,7 +135,7 @@ def classify(
         "radius": radius,
         "out_of_sample": out_of_sample,
         "laplacian": laplacian,
-        "tail": parse_tail(tail),
+        "tail_eigenvalue": parse_tail(tail),
         "prior": prior,
         "max_classes": max_classes,
         "inference": inference,

@@ -211,7 +211,8 @@ def load_spectrum(path: str | Path) -> Spectrum:
                     f"'{path}' has format {int(file['format'])}, this graphuq reads {FORMAT}; "
                     "compute the spectrum again"
                 )
-            tail = float(file["tail_eigenvalue"])
+            # Files of graphuq 0.1 name it "tail".
+            tail = float(file["tail_eigenvalue" if "tail_eigenvalue" in file else "tail"])
             return Spectrum(
                 eigenvalues=file["eigenvalues"],
                 eigenvectors=file["eigenvectors"],
