@@ -2,7 +2,7 @@
 
 Question: how long, with how much memory, and can the probabilities of the rare class be believed?
 
-    python benchmarks/bench_unequal.py [--rows 697526] [-- --tail mean]
+    python benchmarks/bench_unequal.py [--rows 697526] [-- --tail-eigenvalue mean]
 
 Label propagation froze there, or ran out of 32 GB: 697,526 rows of 15 features, 13,469 and 262
 labels. The data are those of `mixture.unequal`, so that the best that anyone could do is known: it

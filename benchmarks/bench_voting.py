@@ -26,7 +26,7 @@ DATA = Path(os.environ.get("GRAPHUQ_DATA", ROOT.parent / "shared" / "data"))
 FORMS = {
     "full": ["--n-eigenpairs", "all"],
     "projection": ["--n-eigenpairs", "150"],
-    "approximation": ["--n-eigenpairs", "150", "--tail", "last"],
+    "approximation": ["--n-eigenpairs", "150", "--tail-eigenvalue", "last"],
 }
 
 

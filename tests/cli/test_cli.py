@@ -11,6 +11,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.cli.app import run
+from graphuq.cli.classify import OLD_OPTIONS
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
@@ -163,7 +164,7 @@ def changed(column=None, value=None, **options):
         (changed(), ["--laplacian", "heat"], "laplacian: 'heat' is unknown"),
         (changed(), ["--likelihood", "logit"], "--likelihood: 'logit' is unknown"),
         (changed(), ["--noise-std", "-1"], "noise_std: -1.0 is out of range"),
-        (changed(), ["--tail", "long"], "--tail: 'long' is unknown"),
+        (changed(), ["--tail-eigenvalue", "long"], "--tail-eigenvalue: 'long' is unknown"),
         (changed(), ["--n-eigenpairs", "61"], "61 pairs of a graph of 60 nodes"),
         (changed(), ["--n-eigenpairs", "few"], "--n-eigenpairs: 'few'"),
         (changed(), ["--scaling", "log"], "--scaling: 'log' is unknown"),
@@ -356,10 +357,63 @@ def test_voting_from_its_csv(data_folder, tmp_path):
     assert (table["label"] == pd.read_csv(csv)["class"]).mean() > 0.7
 
 
-def test_help_reads_well(capsys):
-    for command in ([], ["demo"], ["classify"], ["predict"], ["datasets"]):
-        assert run([*command, "--help"]) == 0
-        assert "Usage: graphuq" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ([], ["graphuq demo", "graphuq classify --help"]),
+        (["demo"], ["report.html", "--seed"]),
+        (["classify"], ["Graph and Laplacian", "Sampling", "--missing-label", "15; 10 with"]),
+        (["predict"], ["POSTERIOR", "--drop"]),
+        (["datasets"], ["moving-ball", "--n-each"]),
+        (["track"], ["--mask"]),
+        (["reproduce"], ["bertozzi, chen, hartog or zhu"]),
+    ],
+)
+def test_help_names_options_and_defaults(command, words, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert run([*command, "--help"]) == 0
+    printed = capsys.readouterr().out
+    assert "Usage: graphuq" in printed
+    assert all(word in printed for word in words), printed
+    assert not any(old in printed for old in OLD_OPTIONS if f"{old}-" not in printed)
+
+
+@pytest.mark.filterwarnings("default::FutureWarning")
+@pytest.mark.parametrize(
+    ("old", "value"), list(zip(OLD_OPTIONS, ("3", "best", "x", "long"), strict=True))
+)
+def test_old_spellings_work_for_one_release(old, value, csv, tmp_path, capsys):
+    """An old spelling is a warning; its value reaches the option of the new name."""
+    new = OLD_OPTIONS[old]
+    values = [[old, value], [f"{old}={value}"], [new, value]]
+    lines = []
+    for option in values:
+        classify(csv, tmp_path / "out", "--inference", "laplace", *option)
+        lines.append(capsys.readouterr().err.splitlines())
+    warning = f"graphuq: warning: {old} is deprecated"
+    assert lines[0][0].startswith(warning)
+    assert lines[0][0].endswith(f"use {new}")
+    assert lines[0][1:] == lines[1][1:] == lines[2]
+
+
+def test_a_text_can_mean_unlabelled(csv, tmp_path):
+    table = frame()
+    table["label"] = table["label"].replace("", "?")
+    table.to_csv(tmp_path / "marked.csv", index=False)
+    options = ["--inference", "laplace"]
+    assert classify(csv, tmp_path / "1", *options) == 0
+    code = classify(tmp_path / "marked.csv", tmp_path / "2", "--missing-label", "?", *options)
+    assert code == 0
+    first, second = (pd.read_csv(tmp_path / i / "predictions.csv") for i in "12")
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_columns_can_be_dropped(csv, tmp_path):
+    table = frame()
+    table["note"] = "some text"
+    table.to_csv(tmp_path / "more.csv", index=False)
+    options = ["--inference", "laplace", "--drop", "note"]
+    assert classify(tmp_path / "more.csv", tmp_path / "out", *options) == 0
 
 
 def test_demo(tmp_path, capsys):
@@ -440,7 +494,7 @@ ZHU += ["--laplacian", "unnormalized", "--weights", "unweighted"]
 def test_search_and_proportions(csv, tmp_path, capsys):
     out = tmp_path / "out"
     options = [*ZHU, "--search", "n_neighbors=8:30", "--search", "prior__sigma=1,100"]
-    options += ["--proportions", "left=0.25,right=0.75"]
+    options += ["--class-proportions", "left=0.25,right=0.75"]
     assert run(["classify", str(csv), *COLUMNS, "-o", str(out), *options]) == 0
     printed = capsys.readouterr().out
     assert "Largest log evidence" in printed
@@ -479,8 +533,8 @@ def test_other_graphs_by_the_command_line(csv, tmp_path):
         (["--search", "n_neighbors"], "write NAME=low:high"),
         (["--search", "n_neighbors=a:b"], "two numbers"),
         (["--search", "neighbours=2:9"], "'neighbours' is unknown"),
-        (["--proportions", "left=many"], "write CLASS=SHARE"),
-        (["--proportions", "left=0.5,middle=0.5"], "give those of"),
+        (["--class-proportions", "left=many"], "write CLASS=SHARE"),
+        (["--class-proportions", "left=0.5,middle=0.5"], "give one share for each of"),
         (["--out-of-sample", "best"], "out_of_sample: 'best'"),
         (["--metric", "manhattan"], "metric: 'manhattan'"),
         (["--graph", "epsilon"], "radius: missing"),

@@ -1,29 +1,32 @@
-"""The commands, and how each way of going wrong is told: one line, exit code 2."""
+"""Commands and their errors: each error is one line on stderr, with exit code 2."""
 
 import os
 import sys
 import warnings
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from graphuq.cli import clock as clock  # imported first: the clock starts with it
-from graphuq.cli.classify import classify
+from graphuq.cli.classify import OLD_OPTIONS, classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.predict import predict
 from graphuq.cli.reproduce import reproduce
 from graphuq.cli.track import track
 from graphuq.errors import GraphuqError
+from graphuq.utils.deprecation import warn_renamed
 
-INTERRUPTED = "interrupted; classify and track go on from here with --resume"
+INTERRUPTED = "interrupted; repeat the command with --resume (classify, track) to continue"
 
 app = typer.Typer(
     name="graphuq",
-    help="Label everything from a few labels, and say how sure.",
+    help="Classify all rows of a table from a few labelled rows, with the probability of each "
+    "class.\n\nStart with graphuq demo. For a table of your own: graphuq classify --help",
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
@@ -59,9 +62,11 @@ def _keep_compiled_code() -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
+            arguments = with_new_names(arguments)
             code = app(args=arguments, prog_name="graphuq", standalone_mode=False)
         except KeyboardInterrupt:
             return _fail(INTERRUPTED, 130)
@@ -73,15 +78,36 @@ def run(arguments: list[str] | None = None) -> int:
             if type(error).__name__ == "Abort":
                 return _fail(INTERRUPTED, 130)
             raise
-    if code == 130:  # some versions of the argument parser take the interruption themselves
+    if code == 130:  # some versions of the argument parser catch the interruption
         return _fail(INTERRUPTED, 130)
     return code if isinstance(code, int) else 0
 
 
+def with_new_names(arguments: list[str]) -> list[str]:
+    """Replace old spellings of options, with a `FutureWarning` for each.
+
+    Parameters
+    ----------
+    arguments : list of str
+        The command and its arguments, as they were typed.
+    """
+    if arguments[:1] != ["classify"]:
+        return arguments
+    renamed = []
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        if option in OLD_OPTIONS:
+            warn_renamed(option, OLD_OPTIONS[option])
+        renamed.append(OLD_OPTIONS.get(option, option) + equals + value)
+    return renamed
+
+
 def _fail(message: str, code: int) -> int:
+    """Print an error as one line and return the exit code."""
     print(f"graphuq: error: {' '.join(message.split())}", file=sys.stderr)
     return code
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning as one line, without the source line that Python adds."""
     print(f"graphuq: warning: {' '.join(str(message).split())}", file=sys.stderr)

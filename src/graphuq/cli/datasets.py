@@ -1,4 +1,4 @@
-"""``graphuq datasets``: what there is, where it is found, and how to get it as a CSV file."""
+"""``graphuq datasets``: list the data sets, find their files, write them as CSV files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,34 +10,60 @@ from graphuq.utils.files import check_writable
 
 NAMES = {
     "digits": "1,797 digits of 8×8 pixels; comes with scikit-learn",
-    "two-moons": "two noisy half circles in 100 dimensions; made on the spot",
+    "two-moons": "two noisy half circles in 100 dimensions; generated",
     "voting": "435 members of the U.S. House, 16 votes of 1984; voting/house-votes-84.data",
     "mnist": "70,000 digits of 28×28 pixels; mnist/*.gz",
     "newsgroups": "5,296 posts to six groups; newsgroups/*.tar.xz",
-    "moving-ball": "9 frames of 100×100 pixels, for graphuq track; made on the spot",
+    "moving-ball": "9 frames of 100×100 pixels, for graphuq track; generated",
 }
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(help=f"One of {', '.join(NAMES)}.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write it to this CSV file.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help=f"One of {', '.join(NAMES)}.")
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the data set to this CSV file.")
+    ] = None,
     frames: Annotated[
-        Path | None, typer.Option(help="Write the frames of moving-ball to this folder.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write the frames of moving-ball to this folder."),
     ] = None,
     label: Annotated[
         list[str] | None,
-        typer.Option(help="CLASS=COUNT: label so many at random (may be repeated)."),
+        typer.Option(
+            metavar="CLASS=COUNT",
+            help="Label this many random rows of a class, as in democrat=3. May be repeated.",
+        ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option(help="Your data folder; default $GRAPHUQ_DATA.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder with data files.",
+            show_default="the environment variable GRAPHUQ_DATA",
+        ),
     ] = None,
-    classes: Annotated[str | None, typer.Option(help="Keep these classes, as in 4,9.")] = None,
-    n_each: Annotated[int | None, typer.Option(help="At most so many rows a class.")] = None,
-    seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASSES", help="Classes to keep, as in 4,9.", show_default="all classes"
+        ),
+    ] = None,
+    n_each: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER", help="Largest number of rows of each class.", show_default="all rows"
+        ),
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Random seed of --label, --n-each and frames.")
+    ] = 0,
 ) -> None:
-    """List the data sets; or say where NAME is, and write it as a CSV file.
+    """List the data sets, or describe the data set NAME and write it as a CSV file.
 
-    The CSV has the columns id, class (the truth), label (the few labels asked for), then features.
+    The CSV file has the columns id, class (the true class), label (the labels that --label asks
+    for), then the features.
     """
     from graphuq.cli.export import keep_classes, load, where, write
 
@@ -45,7 +71,10 @@ def datasets(
         for known, description in NAMES.items():
             print(f"{known:12} {description}")
             print(f"{'':12} {where(known, folder)}")
-        print("\nFiles are looked for in --folder or $GRAPHUQ_DATA, else downloaded and checked.")
+        print(
+            "\nFiles are read from --folder or $GRAPHUQ_DATA. Missing files are downloaded and "
+            "checked."
+        )
         return
     require(name in NAMES, "NAME", f"{name!r} is unknown", f"use one of {', '.join(NAMES)}")
     film = name == "moving-ball"
@@ -53,7 +82,7 @@ def datasets(
         frames is None or film, "--frames", f"'{frames}' with {name}", "use it with moving-ball"
     )
     require(
-        csv is None or not film, "--csv", f"'{csv}' with {name}", "use --frames: it is no table"
+        csv is None or not film, "--csv", f"'{csv}' with {name}", "use --frames: it is not a table"
     )
     if film:
         _moving_ball(frames, seed)
@@ -77,7 +106,7 @@ def _moving_ball(folder: Path | None, seed: int) -> None:
         check_writable(folder)
     frames = moving_ball(seed=seed)
     n_frames, height, width = frames.labels.shape
-    print(f"moving-ball: {n_frames} frames of {height} × {width} pixels; made on the spot")
+    print(f"moving-ball: {n_frames} frames of {height} × {width} pixels; generated")
     if folder is not None:
         frames.save(folder)
         print(f"written to {folder}")

@@ -1,4 +1,4 @@
-"""``graphuq demo``: the main job on a data set that is always there."""
+"""``graphuq demo``: classification of handwritten digits that come with scikit-learn."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,17 +7,30 @@ import typer
 
 from graphuq.utils.files import check_writable
 
-DIGITS, N_LABELLED = (4, 9), 4
+DIGITS, N_LABELLED = (4, 9), 4  # the two digits, and the labelled images of each
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
-        "out/demo"
-    ),
-    seed: Annotated[int, typer.Option(help="Of the labels chosen and of the chains.")] = 0,
-    quiet: Annotated[bool, typer.Option(help="No progress bar, no table.")] = False,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Folder for the files that are written."
+        ),
+    ] = Path("out/demo"),
+    seed: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER", help="Random seed: which images are labelled, and the chains."
+        ),
+    ] = 0,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no progress bar and no table.")
+    ] = False,
 ) -> None:
-    """Tell 361 handwritten fours and nines apart from four labelled images of each."""
+    """Classify 361 images of handwritten fours and nines from four labelled images of each.
+
+    The output folder receives predictions.csv, report.html and posterior.nc.
+    """
     check_writable(output)
     import numpy as np
 
@@ -35,7 +48,7 @@ def demo(
     if not quiet:
         print(
             f"{len(truth)} images of handwritten fours and nines, {2 * N_LABELLED} of them "
-            "labelled: which is which, and which should a person look at?\n"
+            "labelled. Which is which, and which should a person check?\n"
         )
     table = Table(
         features=data.features,

@@ -1,4 +1,4 @@
-"""A data set as a CSV file with a few labels."""
+"""Data sets by name, and as CSV files with a few labels."""
 
 from pathlib import Path
 
@@ -13,14 +13,14 @@ from graphuq.utils.files import atomic_write
 
 
 def where(name: str, folder: Path | None) -> str:
-    """Where the files of a data set are on this machine, in words."""
+    """Describe where the files of a data set are on this machine."""
     files = {
         "voting": [voting.FILE],
         "mnist": list(mnist.FILES.values()),
         "newsgroups": [newsgroups.ARCHIVE],
     }.get(name)
     if files is None:
-        return "always there"
+        return "needs no file"
     found = [find_local(file, folder) for file in files]
     here = [path for path in found if path is not None]
     return f"found in {here[0].parent}" if len(here) == len(files) else "not found here"
@@ -40,7 +40,7 @@ def load(name: str, folder: Path | None) -> Dataset:
 
 
 def keep_classes(data: Dataset, wanted: list[str], n_each: int | None, seed: int) -> Dataset:
-    """Keep some classes, named as text."""
+    """Return the rows of some classes, which are given as text."""
     known = sorted({str(c) for c in data.classes})
     for name in wanted:
         require(name in known, "--classes", f"{name!r} is not a class", f"use {known}")
@@ -50,7 +50,7 @@ def keep_classes(data: Dataset, wanted: list[str], n_each: int | None, seed: int
 
 
 def write(data: Dataset, labels: list[str], csv: Path, seed: int) -> None:
-    """Write columns id, class, label, and the features."""
+    """Write the columns id, class and label, and the features, to a CSV file."""
     rng = np.random.default_rng(seed)
     truth = data.classes.astype(str)
     given = np.full(len(truth), "", dtype=object)
@@ -63,8 +63,8 @@ def write(data: Dataset, labels: list[str], csv: Path, seed: int) -> None:
         require(
             int(count) <= len(found),
             "--label",
-            f"{count} of class {name!r}",
-            f"at most {len(found)}",
+            f"{count} rows of class {name!r}",
+            f"use at most {len(found)}",
         )
         given[rng.choice(found, size=int(count), replace=False)] = name
     names = data.feature_names or tuple(f"x{i}" for i in range(data.features.shape[1]))

@@ -1,20 +1,22 @@
 """Table → fitted classifier → predictions.csv, posterior.nc and report.html, all or none."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 from scipy.special import entr
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.expressions import is_expression
 from graphuq.classifier.options import LIKELIHOODS
-from graphuq.cli.preprocessing import fit_preprocessing
-from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, searched
+from graphuq.cli.preprocessing import Preprocessing, fit_preprocessing
+from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
 from graphuq.cli.tables import Table, write_csv
 from graphuq.errors import require
+from graphuq.graphs.features import Features
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import margin, rank_by_uncertainty, with_unseen
@@ -40,61 +42,74 @@ def fit_and_write(
     resume: bool = False,
     quiet: bool = False,
 ) -> GraphClassifier:
-    """Fit a classifier to a table and write its files, all or none."""
+    """Fit a classifier to a table and write its output files, all of them or none.
+
+    Parameters
+    ----------
+    table : Table
+        Features, row names and, where known, true classes.
+    given : numpy.ndarray of str, shape (N,)
+        Class of each labelled row; empty where unlabelled.
+    options : dict
+        Keyword arguments of `GraphClassifier`.
+    output : path
+        Folder for predictions.csv, posterior.nc and report.html.
+    title : str
+        Title of the report.
+    positive : str, optional
+        The one of two classes that is coded as +1; by default the last in sorted order.
+    scaling : {"none", "standard"}, default "none"
+    pca : int, optional
+        Number of principal components.
+    image_shape : tuple of int, optional
+        Height and width, if each row is an image.
+    search : dict, optional
+        Parameters to select, as `EvidenceSearch` takes them.
+    criterion : str, default "auto"
+        Criterion of the search.
+    proportions : dict or "labels", optional
+        Share of each class, by name.
+    resume : bool, default False
+        Continue from the checkpoints in ``output`` instead of deleting them.
+    quiet : bool, default False
+        Print nothing.
+
+    Raises
+    ------
+    GraphuqError
+        If the input cannot be used or a file cannot be written.
+    """
     names = class_names(given, positive)
-    shares = proportions_of(names, proportions)
     codes = codes_of_names(given, names)
-    features = table.features
-    preprocessing = None
-    if options["graph"] != "precomputed":
-        preprocessing = fit_preprocessing(features, scaling, pca)
-        if preprocessing is not None:
-            features = preprocessing(features)
-    checkpoint, tried_before = output / CHECKPOINT, output / SEARCH_CHECKPOINT
+    truth = _true_labels(table.truth, names, options.get("max_classes"))
+    features, preprocessing = _preprocess(table.features, options["graph"], scaling, pca)
+    checkpoints = output / CHECKPOINT, output / SEARCH_CHECKPOINT
     if not resume:
-        checkpoint.unlink(missing_ok=True)
-        tried_before.unlink(missing_ok=True)
-    truth = None
-    if table.truth is not None:
-        truth = codes_of_names(table.truth, names)
-        if len(names) == 2 and options.get("max_classes") is None:
-            truth = 2 * truth - 1
+        _remove(checkpoints)
+    shares = proportions_of(names, proportions)
     classifier = GraphClassifier(**options, missing_label=None, class_proportions=shares)
     tried = None
     if search:
-        classifier, tried = searched(
-            classifier, search, criterion, features, codes, checkpoint=tried_before, quiet=quiet
+        classifier, tried = select_by_evidence(
+            classifier, search, criterion, features, codes, checkpoint=checkpoints[1], quiet=quiet
         )
     classifier.set_params(
         progress=not quiet,
         on_first_result=None if quiet else lambda result: print_preview(result, names, truth),
-        checkpoint=checkpoint,
+        checkpoint=checkpoints[0],
     ).fit(features, codes)
     classifier.classes_ = np.array(names)
-    result = classifier.result_
-    from graphuq.report import write_report  # draws in matplotlib: after the first answer
+    from graphuq.report import write_report  # imports matplotlib: after the first result
 
-    images = None
-    if image_shape is not None:
-        images = table.features.reshape(-1, *image_shape)
+    images = None if image_shape is None else table.features.reshape(-1, *image_shape)
     with atomic_folder(output) as folder:
-        label_mean = result.label_mean
-        if shares is not None:
-            distribution = classifier.label_distributions_
-            label_mean = distribution if len(names) > 2 else 2 * distribution[:, 1] - 1
-        predictions = prediction_table(table.ids, names, label_mean, _interval(result))
-        if shares is not None:
-            predictions["label"] = np.array(names)[classifier.transduction_.astype(int)]
         if tried is not None:
             tried.to_csv(folder / "search.csv", index=False, float_format="%.6g")
-        predictions["monte_carlo_error"] = result.label_mcse.reshape(result.n_nodes, -1).max(axis=1)
-        predictions["given_label"] = given
-        predictions["has_evidence"] = result.has_evidence
-        write_csv(predictions, folder / "predictions.csv")
+        write_csv(_predictions(classifier, table.ids, given), folder / "predictions.csv")
         extra = {} if preprocessing is None else {"preprocessing": preprocessing.to_dataset()}
         classifier.save(folder / "posterior.nc", extra)
         write_report(
-            result,
+            classifier.result_,
             folder / "report.html",
             title=title,
             class_names=names,
@@ -102,17 +117,58 @@ def fit_and_write(
             truth=truth,
             images=images,
         )
-    checkpoint.unlink(missing_ok=True)
-    tried_before.unlink(missing_ok=True)
+    _remove(checkpoints)
     if not quiet:
-        print_summary(result, names, truth, output)
+        print_summary(classifier.result_, names, truth, output)
         if shares is not None:
             print_tuned(classifier.transduction_, names, table.truth, given)
     return classifier
 
 
-def _interval(result: Result) -> np.ndarray | None:
-    """95 % of u; of several classes none, as no single u decides."""
+def _remove(files: Iterable[Path]) -> None:
+    """Delete the files that exist."""
+    for file in files:
+        file.unlink(missing_ok=True)
+
+
+def _true_labels(
+    truth: np.ndarray | None, names: Sequence[str], max_classes: int | None
+) -> Float[np.ndarray, " N"] | None:
+    """True labels as scores take them: ±1 for binary results, codes from 0 for multiclass ones."""
+    if truth is None:
+        return None
+    codes = codes_of_names(truth, names)
+    binary = len(names) == 2 and max_classes is None
+    return 2 * codes - 1 if binary else codes
+
+
+def _preprocess(
+    features: Features, graph: str, scaling: str, pca: int | None
+) -> tuple[Features, Preprocessing | None]:
+    """Scaled and projected features, and the map that gave them; None without a map."""
+    preprocessing = None if graph == "precomputed" else fit_preprocessing(features, scaling, pca)
+    return features if preprocessing is None else preprocessing(features), preprocessing
+
+
+def _predictions(classifier: GraphClassifier, ids: np.ndarray, given: np.ndarray) -> pd.DataFrame:
+    """All columns of ``predictions.csv``, with class proportions imposed if there are any."""
+    result, names = classifier.result_, classifier.classes_.tolist()
+    label_mean = result.label_mean
+    tuned = classifier.class_proportions is not None
+    if tuned:
+        distribution = classifier.label_distributions_
+        label_mean = distribution if len(names) > 2 else 2 * distribution[:, 1] - 1
+    predictions = prediction_table(ids, names, label_mean, _interval(result))
+    if tuned:
+        predictions["label"] = np.array(names)[classifier.transduction_.astype(int)]
+    predictions["monte_carlo_error"] = result.label_mcse.reshape(result.n_nodes, -1).max(axis=1)
+    predictions["given_label"] = given
+    predictions["has_evidence"] = result.has_evidence
+    return predictions
+
+
+def _interval(result: Result) -> Float[np.ndarray, "N 2"] | None:
+    """95 % credible interval of u; None for multiclass results, which have several fields."""
     return result.credible_interval(0.95) if result.label_mean.ndim == 1 else None
 
 

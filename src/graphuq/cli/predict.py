@@ -1,4 +1,4 @@
-"""``graphuq predict``: new rows, without a new fit."""
+"""``graphuq predict``: classify new rows with a stored posterior, without a new fit."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,17 +10,35 @@ from graphuq.utils.files import atomic_write, check_writable
 
 
 def predict(
-    posterior: Annotated[Path, typer.Argument(help="posterior.nc of graphuq classify.")],
-    file: Annotated[Path, typer.Argument(help="CSV, Parquet or NPZ file of new rows.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="CSV file to write.")] = Path(
-        "new_predictions.csv"
-    ),
-    id_column: Annotated[str | None, typer.Option(help="Column that names the rows.")] = None,
+    posterior: Annotated[
+        Path,
+        typer.Argument(metavar="POSTERIOR", help="The posterior.nc that graphuq classify wrote."),
+    ],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="CSV, Parquet, NPY or NPZ file with the new rows."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write.")
+    ] = Path("new_predictions.csv"),
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with the name of each row.",
+            show_default="row numbers from 0",
+        ),
+    ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option(help="Column that is no feature (may be repeated).")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Column of FILE to ignore. May be repeated."),
     ] = None,
 ) -> None:
-    """Infer labels of rows that were not in the graph, from a stored posterior."""
+    """Classify new rows, which are not in the graph, with a stored posterior.
+
+    FILE needs the feature columns of the fit, in the same order. Name the other columns with
+    --id-column and --drop.
+    """
     check_writable(output.parent)
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.cli.fitting import prediction_table
@@ -38,7 +56,7 @@ def predict(
         features.shape[1] == classifier.n_features_in_,
         "file",
         f"{features.shape[1]} feature columns",
-        f"the fit had {classifier.n_features_in_}; see --drop",
+        f"give the {classifier.n_features_in_} columns of the fit; name the others with --drop",
     )
     mean = classifier.predict_summaries(features).label_mean
     names = [str(name) for name in classifier.classes_]

@@ -28,7 +28,7 @@ class Preprocessing:
             features.shape[1] == len(self.shift),
             "file",
             f"{features.shape[1]} feature columns",
-            f"the fit had {len(self.shift)}",
+            f"give the {len(self.shift)} columns of the fit; name the others with --drop",
         )
         mapped = np.empty((len(features), self.matrix.shape[1]), features.dtype)
         matrix = self.matrix.astype(features.dtype)

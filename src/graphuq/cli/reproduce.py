@@ -1,4 +1,4 @@
-"""``graphuq reproduce``: the papers' tables and figures."""
+"""``graphuq reproduce``: tables and figures of the papers."""
 
 import time
 from pathlib import Path
@@ -11,24 +11,42 @@ from graphuq.utils.files import check_writable
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="bertozzi, chen, hartog or zhu.")],
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="bertozzi, chen, hartog or zhu.")],
     names: Annotated[
-        list[str] | None, typer.Argument(help="Tables and figures, such as table1 figure9.")
+        list[str] | None,
+        typer.Argument(metavar="NAMES", help="Tables and figures, such as table1 figure9."),
     ] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="Say what there is.")] = False,
-    everything: Annotated[bool, typer.Option("--all", help="All of them, and a page.")] = False,
-    quick: Annotated[bool, typer.Option(help="Fewer trials and coarser grids.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="List the tables and figures.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Run all of them, and write index.html.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use fewer trials and coarser grids.")
+    ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder; default out/PAPER.")
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Folder for the files that are written.",
+            show_default="out/PAPER",
+        ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option(help="Your data folder; default $GRAPHUQ_DATA.")
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder with data files.",
+            show_default="the environment variable GRAPHUQ_DATA",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of every random choice.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
 ) -> None:
-    """Run tables and figures of PAPER: its number, its protocol's, and the converged one.
+    """Reproduce tables and figures of PAPER.
 
-    Each writes NAME.csv, NAME.txt and, where there is a figure, NAME.png; --all adds index.html.
+    Each compares the published number, the number from the published protocol, and the number from
+    converged chains. It writes NAME.csv, NAME.txt and, for a figure, NAME.png.
     """
     from graphuq.experiments import PAPERS, Context
     from graphuq.experiments.base import write_outcome, write_summary
@@ -60,7 +78,7 @@ def reproduce(
         print(f"{name} ({seconds:.0f} s): {outcome.text}")
         for path in paths:
             print(f"  {path}")
-        if everything:  # after each, so that an interruption leaves what was found
+        if everything:  # after each one, so that an interruption keeps the results so far
             write_summary(f"graphuq reproduce {paper}", found, output / "index.html", quick)
     if everything:
         print(f"  {output / 'index.html'}")

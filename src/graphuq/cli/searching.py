@@ -1,4 +1,4 @@
-"""``--search`` and ``--proportions`` of ``graphuq classify``."""
+"""Options ``--search`` and ``--class-proportions`` of ``graphuq classify``."""
 
 import ast
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ import pandas as pd
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import InvalidInput, require
+from graphuq.graphs.features import Features
 
 SEARCH_CHECKPOINT = ".search.json"
 
@@ -36,7 +37,7 @@ def parse_search(texts: list[str] | None) -> dict[str, Any]:
 
 
 def parse_proportions(text: str | None) -> str | dict[str, float] | None:
-    """Turn ``labels`` or ``yes=0.4,no=0.6`` into shares by name."""
+    """Turn ``yes=0.4,no=0.6`` into shares by class name; leave ``labels`` as it is."""
     if text is None or text == "labels":
         return text
     shares = {}
@@ -46,32 +47,43 @@ def parse_proportions(text: str | None) -> str | dict[str, float] | None:
             shares[name.strip()] = float(share)
         except ValueError:
             raise InvalidInput(
-                "--proportions", f"{entry!r}", "write CLASS=SHARE, as in yes=0.4,no=0.6"
+                "--class-proportions", f"{entry!r}", "write CLASS=SHARE, as in yes=0.4,no=0.6"
             ) from None
     return shares
 
 
-def proportions_of(names: list[str], shares: str | Mapping[str, float] | None) -> Any:
-    """In the order of classes."""
+def proportions_of(
+    names: list[str], shares: str | Mapping[str, float] | None
+) -> str | list[float] | None:
+    """Return the shares in the order of the classes.
+
+    Raises
+    ------
+    InvalidInput
+        If a class has no share, or a share has no class.
+    """
     if not isinstance(shares, Mapping):
         return shares
     require(
-        set(shares) == set(names), "--proportions", f"of {sorted(shares)}", f"give those of {names}"
+        set(shares) == set(names),
+        "--class-proportions",
+        f"classes {sorted(shares)}",
+        f"give one share for each of {names}",
     )
     return [shares[name] for name in names]
 
 
-def searched(
+def select_by_evidence(
     classifier: GraphClassifier,
     parameters: dict[str, Any],
     criterion: str,
-    features: Any,
+    features: Features,
     codes: np.ndarray,
     *,
     checkpoint: Path,
     quiet: bool,
 ) -> tuple[GraphClassifier, pd.DataFrame]:
-    """The classifier of the largest evidence, not fitted, and all that was tried."""
+    """Return the classifier with the largest evidence, not yet fitted, and all values tried."""
     from graphuq.classifier.search import EvidenceSearch
 
     search = EvidenceSearch(
@@ -85,21 +97,23 @@ def searched(
     ).fit(features, codes)
     if not quiet:
         words = ", ".join(f"{name} {_shown(v)}" for name, v in search.best_params_.items())
-        print(f"Largest {_of(criterion)}: {search.best_score_:.4g} at {words}")
+        print(f"Largest {_name(criterion)}: {search.best_score_:.4g} at {words}")
     table = pd.DataFrame(search.results_).sort_values("objective", ascending=False)
     return search.best_estimator_, table
 
 
-def _of(criterion: str) -> str:
+def _name(criterion: str) -> str:
+    """Name of what a criterion maximises."""
     return "alignment" if criterion == "alignment" else "log evidence"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
+    """Text of a parameter value, with four significant digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _value(text: str) -> Any:
-    """A number, or the text itself."""
+    """Return the Python literal in a text, or the text itself."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -1,4 +1,4 @@
-"""``graphuq track``: a folder of frames → where the object is in each, and how sure that is."""
+"""``graphuq track``: a folder of frames → location of an object in each, with uncertainty."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,28 +11,55 @@ CHECKPOINT = ".track.npz"
 
 
 def track(
-    folder: Annotated[Path, typer.Argument(help="PNG frames; the object brighter than half.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FOLDER", help="Folder of PNG frames. The object is brighter than half."
+        ),
+    ],
     mask: Annotated[
         Path | None,
-        typer.Option(help="Picture, or a folder of one a frame: dark where pixels are missing."),
+        typer.Option(
+            metavar="PATH",
+            help="Picture, or folder with one picture for each frame; dark pixels are missing.",
+        ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
-        "out/track"
-    ),
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FOLDER", help="Folder for the files that are written."
+        ),
+    ] = Path("out/track"),
     n_eigenpairs: Annotated[
-        int, typer.Option(help="Smooth modes kept: the finest detail that is believed.")
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            help="Number of Laplacian eigenpairs. More of them resolve finer detail.",
+        ),
     ] = 300,
-    n_samples: Annotated[int, typer.Option(help="Most kept draws a chain.")] = 4000,
-    n_chains: Annotated[int, typer.Option(help="Chains.")] = 4,
-    n_warmup: Annotated[int, typer.Option(help="Steps before draws are kept.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Same seed, same answer.")] = 0,
-    resume: Annotated[bool, typer.Option(help="Go on with an interrupted run.")] = False,
-    quiet: Annotated[bool, typer.Option(help="No progress bar, no table.")] = False,
+    n_samples: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Largest number of kept draws of each chain.")
+    ] = 4000,
+    n_chains: Annotated[int, typer.Option(metavar="NUMBER", help="Number of chains.")] = 4,
+    n_warmup: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Warm-up steps, which are discarded.")
+    ] = 1000,
+    seed: Annotated[
+        int,
+        typer.Option(metavar="NUMBER", help="Random seed. The same seed gives the same result."),
+    ] = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue an interrupted run of the same command.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print no progress bar and no table.")
+    ] = False,
 ) -> None:
-    """Locate an object in every frame of FOLDER, pixels missing or misleading.
+    """Locate an object in every frame of FOLDER, although pixels are missing or wrong.
 
-    Writes for each frame its probability, location (above one half) and width (of the 95 %
-    interval) as pictures; frames.csv, overviews, and posterior.nc.
+    For each frame, three pictures are written: the probability of the object, its location
+    (probability above one half), and the width of the 95 % interval. The output folder also
+    receives frames.csv, an overview of each kind, and posterior.nc.
     """
     check_writable(output)
     import numpy as np
