@@ -158,3 +158,17 @@ def test_of_a_disconnected_graph_the_constant_stays_as_it_is():
     found = gq.maximize_evidence(posterior, ["tau", "include_constant"])
     assert set(found.values) == {"tau"}
     assert found.posterior.prior.include_constant is None
+
+
+def test_evidence_where_the_covariance_is_solved_for():
+    """Covariance columns and all eigenpairs are one prior, and have one best noise."""
+    features = np.random.default_rng(0).normal(size=(40, 2))
+    graph = gq.graphs.knn_graph(features, n_neighbors=6)
+    nodes, labels = np.arange(8), np.where(features[:8, 0] > 0, 1, -1)
+    prior, likelihood = gq.priors.RegularizedLaplacian(0.5, 2.0), gq.likelihoods.Probit(0.3)
+    found = [
+        gq.maximize_evidence(gq.Posterior(basis, prior, likelihood, nodes, labels))
+        for basis in (gq.Laplacian(graph), gq.laplacian_spectrum(graph, n_eigenpairs=40))
+    ]
+    assert found[0].values == pytest.approx(found[1].values, rel=1e-3)
+    assert found[0].log_evidence == pytest.approx(found[1].log_evidence, abs=1e-5)

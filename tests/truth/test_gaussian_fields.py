@@ -218,7 +218,7 @@ def parted():
 
 @pytest.mark.parametrize("laplacian", ["unnormalized", "symmetric", "random-walk"])
 def test_conjugate_gradients_and_draws(parted, laplacian, monkeypatch):
-    """CovarianceColumns to eight digits; deviations to what 200 draws leave."""
+    """Columns to eight digits; deviations to what 200 draws leave."""
     graph, labelled, labels = parted
     prior, likelihood = RegularizedLaplacian(0.1, 1000.0), Logistic()
     operator = gq.Laplacian(graph, laplacian)
@@ -254,8 +254,13 @@ def test_solved_posterior_is_saved_and_changed(small, posterior, tmp_path):
     np.testing.assert_array_equal(loaded.soft_label_mean, result.soft_label_mean)
     np.testing.assert_allclose(loaded.credible_interval(), result.credible_interval())
     changed = RegularizedLaplacian(0.7, 3.0)
-    if result.posterior.spectrum.is_series:
+    basis = loaded.posterior.spectrum
+    assert type(basis) is type(result.posterior.spectrum)
+    np.testing.assert_array_equal(basis.basis, result.posterior.spectrum.basis)
+    if basis.has_eigenpairs:
         return
+    assert not isinstance(basis, gq.Spectrum)
+    assert "covariance columns" in repr(result.posterior)
     with pytest.raises(
         IncompatibleParts, match="columns of a covariance"
     ):  # which file has no graph

@@ -320,7 +320,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         Returns
         -------
         numpy.ndarray, shape (M, K)
-            CovarianceColumns in the order of ``classes_``; given that the class is one of these.
+            Columns in the order of ``classes_``; given that the class is one of these.
         """
         return self._known_and_novel(self.predict_summaries(X))[0]
 

@@ -15,7 +15,7 @@ from graphuq.graphs.knn import grown_graph
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
 from graphuq.results.result import Result
-from graphuq.spectrum import CovarianceColumns, Laplacian, Spectrum, laplacian_spectrum
+from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 from graphuq.spectrum.solve import DENSE_BELOW
 from graphuq.utils.deprecation import warn_renamed
 from graphuq.utils.progress import reporting
@@ -158,10 +158,10 @@ class Incremental:
         self._explore(posterior, method, shares)
 
 
-def _recomputed(graph: Graph, known: Spectrum, progress: Any) -> Spectrum | Laplacian:
+def _recomputed(graph: Graph, known: Any, progress: Any) -> Spectrum | Laplacian:
     """Of a graph that grew, what a posterior had of it before: as many eigenpairs, or all."""
     kind = known.settings["laplacian"]
-    if isinstance(known, CovarianceColumns):
+    if not known.has_eigenpairs:
         return Laplacian(graph, kind)
     n_pairs = known.n_eigenpairs
     if n_pairs == known.n_nodes and graph.n_nodes < DENSE_BELOW:

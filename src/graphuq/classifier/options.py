@@ -203,7 +203,7 @@ def basis_of(
     progress: Progress | None = None,
 ) -> Spectrum | Laplacian:
     """Eigenpairs; of `RegularizedLaplacian`, unless their number is given, the Laplacian itself."""
-    if isinstance(prior, RegularizedLaplacian) and n_eigenpairs is None and not prior.learnt:
+    if prior.has_sparse_precision and n_eigenpairs is None and not prior.learnt:
         require(
             tail_eigenvalue is False,
             "tail_eigenvalue",

@@ -74,7 +74,7 @@ class GraphEvidence:
     @property
     def solved(self) -> bool:
         """Whether the covariance is solved for instead of expanded."""
-        return isinstance(self.prior, RegularizedLaplacian) and self.n_eigenpairs is None
+        return self.prior.has_sparse_precision and self.n_eigenpairs is None
 
     def value(self, values: dict[str, Any]) -> float:
         """The criterion where hyperparameters have these values; see `value_and_gradient`."""
@@ -142,7 +142,7 @@ class GraphEvidence:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _SolvedBasis:
-    """CovarianceColumns C of ``(L + c I)⁻¹`` at the labelled nodes."""
+    """Columns C of ``(L + c I)⁻¹`` at the labelled nodes."""
 
     model: GraphEvidence
     prior: RegularizedLaplacian

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import CovarianceColumns, Spectrum
 
 
 class Hyperprior(NamedTuple):
@@ -30,13 +30,15 @@ HYPERPRIORS = {
 }
 
 
-def hyperpriors_of(spectrum: Spectrum) -> dict[str, Hyperprior]:
+def hyperpriors_of(spectrum: Spectrum | CovarianceColumns) -> dict[str, Hyperprior]:
     """The laws by name, that of τ fitted to a spectrum.
 
     1/τ is how far a label reaches, and the same structure has smaller eigenvalues the more nodes it
     has: the median of τ² is the eighth eigenvalue above the null ones, where that is less than the
     usual one.
     """
+    if not spectrum.has_eigenpairs:
+        return HYPERPRIORS
     place = min(spectrum.n_components + SMOOTH_MODES - 1, spectrum.n_eigenpairs - 1)
     tau = HYPERPRIORS["tau"]
     smooth = float(np.sqrt(max(spectrum.eigenvalues[place], tau.lower**2)))

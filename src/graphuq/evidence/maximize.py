@@ -20,7 +20,6 @@ from graphuq.inference.expectation_propagation import (
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
-from graphuq.spectrum import CovarianceColumns
 from graphuq.utils.arrays import parallel_map
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence errs by its square
@@ -237,7 +236,7 @@ class _Search:
         self.laws = hyperpriors_of(posterior.spectrum)
         self.labellings = one_vs_rest(posterior.labels, posterior.likelihood.is_multiclass)
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
-        self.truncation, self.include_constant = posterior.spectrum.n_eigenpairs, False
+        self.truncation, self.include_constant = posterior.spectrum.n_columns, False
         self.n_evaluations = 0
         self.moves_likelihood = any(_owner(posterior, n) == "likelihood" for n in names)
         self.sites: dict[int, np.ndarray] = {}  # where each labelling last settled
@@ -262,7 +261,7 @@ class _Search:
         """Minus the log hyperprior of a truncation, and of the constant."""
         if not self.hyperprior:
             return 0.0
-        ratio = truncation / self.posterior.spectrum.n_eigenpairs
+        ratio = truncation / self.posterior.spectrum.n_columns
         cost = 0.5 * (np.log(ratio) / TRUNCATION_LOG_STD) ** 2
         return float(cost + CONSTANT_COST * self.include_constant)
 
@@ -342,8 +341,8 @@ class _Search:
     ) -> tuple[SpectralStd, dict[str, tuple[np.ndarray, float]]]:
         """Of the prior at this point, and its derivatives in each log hyperparameter."""
         posterior, values = self.posterior, self.values(at)
-        if isinstance(posterior.spectrum, CovarianceColumns):  # whose rows are those of G's root
-            return SpectralStd(np.ones(posterior.spectrum.n_eigenpairs), 0.0), {}
+        if not posterior.spectrum.has_eigenpairs:  # the rows are those of a root of G
+            return SpectralStd(np.ones(posterior.spectrum.n_columns), 0.0), {}
         own: dict[str, Any] = {n: v for n, v in values.items() if _owner(posterior, n) == "prior"}
         if truncation < posterior.spectrum.n_eigenpairs:
             own["truncation"] = truncation
@@ -373,6 +372,6 @@ class _Search:
             if _owner(posterior, name) == "likelihood":
                 likelihood = dataclasses.replace(likelihood, **{name: value})
         labelled = posterior.labelled
-        rows, scale = spectrum.eigenvectors[labelled], spectrum.node_scale[labelled]
+        rows, scale = spectrum.basis[labelled], spectrum.node_scale[labelled]
         field = SeriesField(rows, scale, std.modes, std.tail)
         return [ObservedPrior(field, likelihood, labels) for labels in self.labellings]

@@ -24,8 +24,8 @@ from graphuq.posterior.field import (
 from graphuq.posterior.hierarchical import HierarchicalTarget
 from graphuq.posterior.random_series import ProbitSeries
 from graphuq.posterior.target import Target
-from graphuq.priors import Prior, RegularizedLaplacian, SpectralStd
-from graphuq.spectrum import CovarianceColumns, Laplacian
+from graphuq.priors import Prior, SpectralStd
+from graphuq.spectrum import CovarianceColumns, Spectrum
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,24 +72,19 @@ class Posterior:
     per_class: bool = False
 
     def __post_init__(self) -> None:
-        solved = isinstance(self.spectrum, Laplacian | CovarianceColumns)
-        if not solved:
+        labelled, labels = _check_labels(
+            self.labelled, self.labels, self.spectrum.n_nodes, self.likelihood
+        )
+        object.__setattr__(self, "labelled", labelled)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "spectrum", self._basis())
+        if self.spectrum.has_eigenpairs:
             object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
         if self.per_class and not (self.likelihood.is_multiclass and self.prior.learnt):
             raise IncompatibleParts(
                 f"per_class=True wants several classes and a prior to learn, and there are "
                 f"{self.likelihood} and {self.prior}; leave it out"
             )
-        n_nodes = (
-            self.spectrum.graph.n_nodes
-            if isinstance(self.spectrum, Laplacian)
-            else self.spectrum.n_nodes
-        )
-        labelled, labels = _check_labels(self.labelled, self.labels, n_nodes, self.likelihood)
-        object.__setattr__(self, "labelled", labelled)
-        object.__setattr__(self, "labels", labels)
-        if solved:
-            object.__setattr__(self, "spectrum", self._solved())
 
     def relabelled(self, nodes: Any, labels: Any) -> "Posterior":
         """The same with labels of further nodes, or other labels of some, each given once."""
@@ -107,27 +102,16 @@ class Posterior:
             labels=np.append(self.labels[kept], labels),
         )
 
-    def _solved(self) -> CovarianceColumns:
-        """CovarianceColumns of the prior's covariance at the labelled nodes."""
-        if not isinstance(self.prior, RegularizedLaplacian):
-            raise IncompatibleParts(
-                f"{self.prior} has no sparse precision to solve with; use RegularizedLaplacian(), "
-                "or a spectrum (laplacian_spectrum) in place of the Laplacian"
-            )
+    def _basis(self) -> Spectrum | CovarianceColumns:
+        """The spectrum, or columns of the prior's covariance at the labelled nodes."""
+        if self.spectrum.has_eigenpairs:
+            return self.spectrum
         if self.learnt or self.likelihood.uses_all_nodes:
             raise IncompatibleParts(
                 f"{self.prior} and {self.likelihood} want a spectrum (laplacian_spectrum) in place "
                 "of the Laplacian: something is learnt by sampling, or every node is spoken of"
             )
-        beta, shift = float(self.prior.beta), float(self.prior.shift)
-        laplacian = self.spectrum
-        if isinstance(laplacian, CovarianceColumns):  # of another posterior, whose parts may differ
-            known = laplacian
-            same = (known.beta, known.shift) == (beta, shift)
-            if same and np.array_equal(known.labelled, self.labelled):
-                return known
-            laplacian = known.laplacian
-        return CovarianceColumns.of(laplacian, beta, shift, self.labelled)
+        return CovarianceColumns.of(self.spectrum, *self.prior.sparse_precision, self.labelled)
 
     @property
     def n_fields(self) -> int:
@@ -168,7 +152,7 @@ class Posterior:
             if self.target.has_tail:
                 return coefficient_field_with_tail(self.spectrum, self.observed_nodes)
             return CoefficientField.of(self.spectrum, self.observed_nodes, self.target.n_modes)
-        if isinstance(self.spectrum, CovarianceColumns):
+        if not self.spectrum.has_eigenpairs:
             return columns_field(self.spectrum)
         if self.likelihood.uses_all_nodes and self.std.tail == 0.0:
             return series_field(self.spectrum, self.std)
@@ -261,7 +245,8 @@ class Posterior:
     def __repr__(self) -> str:
         return (
             f"Posterior({self.prior}, {self.likelihood}, {len(self.labels)} labels on "
-            f"{self.spectrum.n_nodes} nodes, {self.spectrum.n_eigenpairs} eigenpairs)"
+            f"{self.spectrum.n_nodes} nodes, {self.spectrum.n_columns} "
+            f"{'eigenpairs' if self.spectrum.has_eigenpairs else 'covariance columns'})"
         )
 
 

@@ -14,7 +14,7 @@ from graphuq.distributions import is_learnt
 from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods import Likelihood, Probit
 from graphuq.priors import Prior, RandomSeries
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import CovarianceColumns, Spectrum
 
 
 class ProbitSeries(eqx.Module):
@@ -43,7 +43,7 @@ class ProbitSeries(eqx.Module):
 
     @staticmethod
     def of(
-        spectrum: Spectrum,
+        spectrum: Spectrum | CovarianceColumns,
         prior: Prior,
         likelihood: Likelihood,
         labelled: Int[np.ndarray, " J"],
@@ -70,6 +70,10 @@ class ProbitSeries(eqx.Module):
             raise IncompatibleParts(
                 f"ReversibleJump draws a scale that is gamma, and not {prior.scale}; use "
                 "gq.Gamma, or MetropolisWithinGibbs"
+            )
+        if not spectrum.has_eigenpairs:
+            raise IncompatibleParts(
+                "ReversibleJump needs eigenpairs; use laplacian_spectrum in place of the Laplacian"
             )
         if spectrum.tail_eigenvalue is not None:
             raise IncompatibleParts(

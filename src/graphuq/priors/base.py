@@ -135,11 +135,6 @@ class Prior(eqx.Module):
             ``truncation`` is not above the number of components; if it leaves out computed
             eigenvectors while a tail stands for the others.
         """
-        if not spectrum.is_series:
-            raise IncompatibleParts(
-                f"these are columns of a covariance that was solved for, on which {self} is no "
-                "series; make the posterior anew from a Laplacian or from laplacian_spectrum"
-            )
         n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
         present = np.arange(n_pairs) < self._kept(spectrum)
         present[:n_null] = null_vectors_take_part(self.include_constant, spectrum)

@@ -56,7 +56,7 @@ def write_report(
     identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
     most, least = result.most_certain(N_LISTED), result.most_uncertain(N_LISTED)
     figures = {"Certainty": plots.plot_certainty(result, names)}
-    if result.posterior.spectrum.is_series:
+    if result.posterior.spectrum.has_eigenpairs:
         figures = {
             "Spectrum": plots.plot_spectrum(result.posterior.spectrum),
             "Embedding": plots.plot_embedding(result),

@@ -257,7 +257,7 @@ def node_rows(posterior: Posterior) -> Rows:
     spectrum = posterior.spectrum
     apart = not (posterior.learnt and posterior.has_series)
     positions = node_positions(posterior) if apart else np.full(spectrum.n_nodes, -1)
-    return Rows(spectrum.eigenvectors, spectrum.node_scale, positions)
+    return Rows(spectrum.basis, spectrum.node_scale, positions)
 
 
 def convergence_table(

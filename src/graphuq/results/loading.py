@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import xarray as xr
 
 import graphuq.likelihoods
@@ -14,8 +13,13 @@ from graphuq.posterior.field import ClassField, CoefficientField, LowRankField, 
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import Diagnostics, diagnose
 from graphuq.results.result import Result
-from graphuq.results.storage import answer_from, arrays_to, basis_from, part_from_json, read_tree
-from graphuq.spectrum import Spectrum
+from graphuq.results.storage import (
+    answer_from,
+    arrays_to,
+    basis_from_group,
+    part_from_json,
+    read_tree,
+)
 
 
 def load(path: str | Path) -> Result:
@@ -32,9 +36,8 @@ def load(path: str | Path) -> Result:
 def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
     """The result in a tree that was read from ``path``."""
     try:
-        spectrum = _spectrum_from(tree["spectrum"].to_dataset())
         posterior = Posterior(
-            spectrum,
+            basis_from_group(tree["spectrum"].to_dataset()),
             part_from_json(tree.attrs["prior"], graphuq.priors),
             part_from_json(tree.attrs["likelihood"], graphuq.likelihoods),
             tree["constant_data"]["labelled"].to_numpy(),
@@ -67,14 +70,3 @@ def result_from_tree(tree: xr.DataTree, path: str | Path) -> Result:
         )
     except (KeyError, ValueError, TypeError) as error:
         raise StorageError(f"'{path}' is damaged or incomplete ({error})") from None
-
-
-def _spectrum_from(dataset: xr.Dataset) -> Spectrum:
-    names = ("eigenvalues", "residuals", "components", "degrees", "node_scale")
-    tail = float(dataset.attrs["tail"])
-    return Spectrum(
-        **{name: dataset[name].to_numpy() for name in names},
-        eigenvectors=basis_from(dataset),
-        tail_eigenvalue=None if np.isnan(tail) else tail,
-        settings=json.loads(dataset.attrs["settings"]),
-    )

@@ -35,7 +35,7 @@ from graphuq.results.diagnostics import (
 )
 from graphuq.results.storage import (
     arrays_of,
-    basis_to_arrays,
+    basis_group,
     draws_groups,
     gaussian_group,
     part_to_json,
@@ -298,28 +298,15 @@ class Result:
 
     def to_tree(self) -> xr.DataTree:
         """All of it as groups of arrays: ArviZ's, and ``nodes``, ``spectrum``, ``field``."""
-        spectrum = self.posterior.spectrum
         node_arrays = {
             name: (("node", "class")[: getattr(self, name).ndim], getattr(self, name))
             for name in ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence")
         }
-        spectrum_arrays = {
-            "eigenvalues": ("pair", spectrum.eigenvalues),
-            **basis_to_arrays(spectrum.eigenvectors),
-            "residuals": ("pair", spectrum.residuals),
-            "components": ("node", spectrum.components),
-            "degrees": ("node", spectrum.degrees),
-            "node_scale": ("node", spectrum.node_scale),
-        }
-        tail = np.nan if spectrum.tail_eigenvalue is None else spectrum.tail_eigenvalue
         tree = xr.DataTree.from_dict(
             {
                 **self._groups(),
                 "nodes": xr.Dataset(node_arrays),
-                "spectrum": xr.Dataset(
-                    spectrum_arrays,
-                    attrs={"tail": tail, "settings": json.dumps(dict(spectrum.settings))},
-                ),
+                "spectrum": basis_group(self.posterior.spectrum),
                 "field": arrays_of(of_one_class(self.posterior.field), "field"),
             }
         )

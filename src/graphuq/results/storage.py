@@ -16,7 +16,7 @@ from graphuq.errors import StorageError
 from graphuq.graphs import FeatureSpace
 from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
-from graphuq.spectrum import ProductBasis
+from graphuq.spectrum import CovarianceColumns, ProductBasis, Spectrum
 from graphuq.utils.files import atomic_write
 
 FORMAT = 1
@@ -117,6 +117,45 @@ def arrays_to(dataset: xr.Dataset, classes: tuple[type, ...]) -> Any:
     (kind,) = (c for c in classes if c.__name__ == dataset.attrs["class"])
     values = {name: array.to_numpy() for name, array in dataset.items()}
     return kind(**{str(k): float(v) if v.ndim == 0 else v for k, v in values.items()})
+
+
+def basis_group(basis: Spectrum | CovarianceColumns) -> xr.Dataset:
+    """Return the arrays and attributes of a spectrum, or of covariance columns without a graph."""
+    arrays: dict[str, Any] = {
+        name: ("node", getattr(basis, name)) for name in ("components", "degrees", "node_scale")
+    }
+    attrs: dict[str, Any] = {"settings": json.dumps(dict(basis.settings))}
+    if isinstance(basis, CovarianceColumns):
+        arrays["columns"] = ("node", "column"), basis.columns
+        arrays["labelled"] = "labelled_node", basis.labelled
+        return xr.Dataset(arrays, attrs=attrs | {"beta": basis.beta, "shift": basis.shift})
+    arrays |= {name: ("pair", getattr(basis, name)) for name in ("eigenvalues", "residuals")}
+    tail = np.nan if basis.tail_eigenvalue is None else basis.tail_eigenvalue
+    arrays |= basis_to_arrays(basis.eigenvectors)
+    return xr.Dataset(arrays, attrs=attrs | {"tail": tail})
+
+
+def basis_from_group(dataset: xr.Dataset) -> Spectrum | CovarianceColumns:
+    """Return what `basis_group` stored."""
+    names = ("components", "degrees", "node_scale")
+    shared: dict[str, Any] = {name: dataset[name].to_numpy() for name in names}
+    shared["settings"] = json.loads(dataset.attrs["settings"])
+    if "columns" in dataset:
+        return CovarianceColumns(
+            columns=dataset["columns"].to_numpy(),
+            labelled=dataset["labelled"].to_numpy(),
+            beta=float(dataset.attrs["beta"]),
+            shift=float(dataset.attrs["shift"]),
+            **shared,
+        )
+    tail = float(dataset.attrs["tail"])
+    return Spectrum(
+        eigenvalues=dataset["eigenvalues"].to_numpy(),
+        eigenvectors=basis_from(dataset),
+        residuals=dataset["residuals"].to_numpy(),
+        tail_eigenvalue=None if np.isnan(tail) else tail,
+        **shared,
+    )
 
 
 def basis_to_arrays(basis: np.ndarray | ProductBasis) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def _demand_a_fit(posterior: Posterior, draws: Draws) -> None:
 
 def _warn_of_limit(posterior: Posterior, draws: Draws) -> None:
     """Say so where a random length came to the end of the computed eigenpairs."""
-    n_pairs, n_nodes = posterior.spectrum.n_eigenpairs, posterior.spectrum.n_nodes
+    n_pairs, n_nodes = posterior.spectrum.n_columns, posterior.spectrum.n_nodes
     learnt = posterior.learnt and posterior.has_series
     if not learnt or "truncation" not in draws.hyperparameters or n_pairs == n_nodes:
         return

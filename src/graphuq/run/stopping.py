@@ -152,9 +152,7 @@ def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
         parts = zip([field], [white], strict=True)
     means = []
     for one, own in parts:
-        mean = spectrum.node_scale * (
-            spectrum.eigenvectors @ np.asarray(one.mean_coefficients(own))
-        )
+        mean = spectrum.node_scale * (spectrum.basis @ np.asarray(one.mean_coefficients(own)))
         known = np.asarray(one.at_labelled(own))
         if len(known):
             mean[posterior.observed_nodes] = known

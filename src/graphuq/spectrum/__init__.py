@@ -1,5 +1,6 @@
 """Floor 2: graph → Laplacian spectrum."""
 
+from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.covariance_columns import CovarianceColumns
 from graphuq.spectrum.fiedler import fiedler_signs
@@ -13,6 +14,7 @@ from graphuq.spectrum.spectrum import Spectrum, load_spectrum
 __all__ = [
     "CovarianceColumns",
     "Laplacian",
+    "NodeBasis",
     "Precision",
     "ProductBasis",
     "Spectrum",

@@ -62,7 +62,7 @@ def operator_of(laplacian: Laplacian, dtype: type) -> BlockOperator:
 
 
 def _padded(weights: sparse.csr_array, rows: np.ndarray, width: int) -> tuple[jax.Array, jax.Array]:
-    """CovarianceColumns and values of some rows, (R, width); 0 where there is none."""
+    """Columns and values of some rows, (R, width); 0 where there is none."""
     own = weights[rows]
     row = np.repeat(np.arange(len(rows)), np.diff(own.indptr))
     place = np.arange(own.nnz) - own.indptr[row]

@@ -14,7 +14,7 @@ AMPLIFICATION = 8.0  # log of the polynomial at zero
 PROBES, PROBE_STEPS = 3, 40  # of the estimate of where that is
 
 Deflate: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""CovarianceColumns → columns without their part in the null space."""
+"""Columns → columns without their part in the null space."""
 
 
 class ChebyshevFilter(NamedTuple):

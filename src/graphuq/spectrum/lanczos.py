@@ -144,7 +144,7 @@ class _Problem:
         self.window = window_of(self.operator, self.deflate, high, n_pairs, self.rng)
 
     def deflate(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
-        """CovarianceColumns without their null part."""
+        """Columns without their null part."""
         result: np.ndarray = x - self.laplacian.project_to_null_space(x).astype(self.dtype)
         return result
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,6 +27,12 @@ class Laplacian:
 
     graph: Graph
     kind: str = "symmetric"
+    has_eigenpairs: ClassVar[Literal[False]] = False  # see `NodeBasis`
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return self.graph.n_nodes
 
     def __post_init__(self) -> None:
         require(

@@ -1,4 +1,4 @@
-"""CovarianceColumns of ``(L + c I)⁻¹``, and its diagonal: a prior solved for instead of expanded.
+"""Columns of ``(L + c I)⁻¹``, and its diagonal: a prior solved for instead of expanded.
 
 The null space is taken out before and put back after, exactly, so that a small c costs nothing.
 """

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
-from graphuq.errors import IncompatibleParts, StorageError
+from graphuq.errors import StorageError
+from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.closed_form import ProductBasis
-from graphuq.utils.deprecation import renamed_fields
+from graphuq.utils.deprecation import renamed_fields, warn_renamed
 from graphuq.utils.files import atomic_write
 
 FORMAT = 1
@@ -23,7 +24,7 @@ FORMAT = 1
 
 @renamed_fields(tail="tail_eigenvalue")
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class Spectrum(NodeBasis):
     """The ℓ smallest eigenpairs of a graph Laplacian.
 
     Attributes
@@ -55,11 +56,12 @@ class Spectrum:
     degrees: Float[np.ndarray, " N"]
     node_scale: Float[np.ndarray, " N"]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    has_eigenpairs: ClassVar[Literal[True]] = True
 
     @property
-    def n_nodes(self) -> int:
-        """Number of nodes N."""
-        return self.eigenvectors.shape[0]
+    def basis(self) -> Float[np.ndarray, "N L"] | ProductBasis:
+        """`eigenvectors`."""
+        return self.eigenvectors
 
     @property
     def n_eigenpairs(self) -> int:
@@ -67,14 +69,10 @@ class Spectrum:
         return self.eigenvectors.shape[1]
 
     @property
-    def n_components(self) -> int:
-        """Number of connected components, and so of null vectors."""
-        return int(self.components.max()) + 1
-
-    @property
     def is_series(self) -> bool:
-        """Whether it holds eigenpairs; else see `CovarianceColumns`."""
-        return bool(self.eigenvalues.any())
+        """Deprecated name of `has_eigenpairs`."""
+        warn_renamed("Spectrum.is_series", "Spectrum.has_eigenpairs")
+        return self.has_eigenpairs
 
     @cached_property
     def energy(self) -> Float[np.ndarray, " L"]:
@@ -89,51 +87,7 @@ class Spectrum:
         """The same for all directions beyond the ℓ kept ones together; N − ℓ unless random-walk."""
         return float((self.node_scale**2).sum() - self.energy.sum())
 
-    def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M L"]:
-        """Rows of the eigenvector matrix for new nodes, each a weighted mean over its neighbours.
-
-        ``q_k(*) = Σ_j w_*j √(d_*/d_j) q_k(j) / d_*`` for the symmetric Laplacian (the mean is
-        taken of the random walk's eigenvectors, of which a node's value is nearly the mean over
-        its neighbours), and the plain mean for the unnormalised one.
-
-        Parameters
-        ----------
-        weights : scipy.sparse.csr_array, shape (M, N)
-            Weights from new rows to nodes; a row of zeros is given a row of zeros.
-
-        Returns
-        -------
-        numpy.ndarray, shape (M, L)
-        """
-        degree = np.asarray(weights.sum(axis=1)).ravel()
-        inverse = np.where(degree > 0, 1 / np.where(degree > 0, degree, 1.0), 0.0)
-        if self.settings["laplacian"] == "unnormalized":
-            return inverse[:, None] * (weights @ np.asarray(self.eigenvectors))
-        node_degree = np.where(self.degrees > 0, self.degrees, 1.0)
-        mean = weights @ (np.asarray(self.eigenvectors) / np.sqrt(node_degree)[:, None])
-        return (inverse * np.sqrt(degree))[:, None] * mean
-
-    def combine(
-        self, weights: sparse.csr_array
-    ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"]]:
-        """Rows of the eigenvector matrix, and `node_scale`, of given combinations of nodes.
-
-        Parameters
-        ----------
-        weights : scipy.sparse.csr_array, shape (M, N)
-            Weights that add to one a row; see `FeatureSpace.connect`.
-        """
-        q = np.asarray(self.eigenvectors) * self.node_scale[:, None]
-        return weights @ q, np.ones(weights.shape[0])
-
-    def extend_scale(self, weights: sparse.csr_array) -> Float[np.ndarray, " M"]:
-        """`node_scale` of new nodes."""
-        degree = np.asarray(weights.sum(axis=1)).ravel()
-        if self.settings["laplacian"] != "random-walk":
-            return np.ones(len(degree))
-        return np.sqrt(self.degrees.mean() / np.where(degree > 0, degree, self.degrees.mean()))
-
-    def extended(self, weights: sparse.csr_array) -> "Spectrum":
+    def extended(self, weights: sparse.csr_array) -> NodeBasis:
         """With new nodes, whose rows are weighted means over their neighbours: nothing is solved.
 
         What is known of the nodes stays as it was, and the law of each new one is that of
@@ -149,10 +103,8 @@ class Spectrum:
         IncompatibleParts
             If this is no series of eigenvectors of a graph that can grow.
         """
-        if not self.is_series or isinstance(self.eigenvectors, ProductBasis):
-            raise IncompatibleParts(
-                "only a series of computed eigenvectors can be extended; make the graph anew"
-            )
+        if isinstance(self.eigenvectors, ProductBasis):
+            return super().extended(weights)
         degree = np.asarray(weights.sum(axis=1)).ravel()
         nearest = np.asarray(weights.argmax(axis=1)).ravel()
         rows = np.concatenate([np.asarray(self.eigenvectors), self.extend(weights)])

@@ -1,0 +1,116 @@
+"""Base of what carries a Gaussian prior to the nodes: eigenvectors, or columns of a covariance."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+
+from graphuq.errors import IncompatibleParts
+from graphuq.spectrum.closed_form import ProductBasis
+
+
+class NodeBasis(ABC):
+    """Basis in which the field is linear: ``u = node_scale * (basis @ coefficients)``.
+
+    Attributes
+    ----------
+    has_eigenpairs : bool
+        Whether the columns are eigenvectors with known eigenvalues. Learnt hyperparameters and
+        likelihoods on all nodes need them.
+    components : numpy.ndarray of int, shape (N,)
+        Connected component of each node.
+    degrees, node_scale : numpy.ndarray, shape (N,)
+        Degrees of the graph; `Laplacian.node_scale`.
+    settings : dict
+        How graph and basis were made.
+    """
+
+    has_eigenpairs: ClassVar[bool]
+    components: Int[np.ndarray, " N"]
+    degrees: Float[np.ndarray, " N"]
+    node_scale: Float[np.ndarray, " N"]
+    settings: Mapping[str, Any]
+
+    @property
+    @abstractmethod
+    def basis(self) -> Float[np.ndarray, "N L"] | ProductBasis:
+        """Matrix with one row for each node."""
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes N."""
+        return len(self.components)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of `basis`."""
+        return self.basis.shape[1]
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components, and so of null vectors of the Laplacian."""
+        return int(self.components.max()) + 1
+
+    def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M L"]:
+        """Return rows of `basis` for new nodes, each a weighted mean over its neighbours.
+
+        ``q_k(*) = Σ_j w_*j √(d_*/d_j) q_k(j) / d_*`` for the symmetric and the random-walk
+        Laplacian. It is the mean of the random walk's eigenvectors: the value at a node is nearly
+        the mean over its neighbours. For the unnormalised Laplacian it is the plain mean.
+
+        Parameters
+        ----------
+        weights : scipy.sparse.csr_array, shape (M, N)
+            Weights from new rows to nodes; a row of zeros is given a row of zeros.
+
+        Returns
+        -------
+        numpy.ndarray, shape (M, L)
+        """
+        degree = np.asarray(weights.sum(axis=1)).ravel()
+        inverse = np.where(degree > 0, 1 / np.where(degree > 0, degree, 1.0), 0.0)
+        if self.settings["laplacian"] == "unnormalized":
+            return inverse[:, None] * (weights @ np.asarray(self.basis))
+        node_degree = np.where(self.degrees > 0, self.degrees, 1.0)
+        mean = weights @ (np.asarray(self.basis) / np.sqrt(node_degree)[:, None])
+        return (inverse * np.sqrt(degree))[:, None] * mean
+
+    def combine(
+        self, weights: sparse.csr_array
+    ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"]]:
+        """Return rows of `basis`, and `node_scale`, of given combinations of nodes.
+
+        Parameters
+        ----------
+        weights : scipy.sparse.csr_array, shape (M, N)
+            Weights that add to one a row; see `FeatureSpace.connect`.
+        """
+        rows = np.asarray(self.basis) * self.node_scale[:, None]
+        return weights @ rows, np.ones(weights.shape[0])
+
+    def extend_scale(self, weights: sparse.csr_array) -> Float[np.ndarray, " M"]:
+        """Return `node_scale` of new nodes."""
+        degree = np.asarray(weights.sum(axis=1)).ravel()
+        if self.settings["laplacian"] != "random-walk":
+            return np.ones(len(degree))
+        return np.sqrt(self.degrees.mean() / np.where(degree > 0, degree, self.degrees.mean()))
+
+    def extended(self, weights: sparse.csr_array) -> "NodeBasis":
+        """Return the basis with new nodes, whose rows are those of `extend`.
+
+        Parameters
+        ----------
+        weights : scipy.sparse.csr_array, shape (M, N)
+            Weights from new nodes to those there are; see `FeatureSpace.connect`.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the columns are not computed eigenvectors of a graph that can grow.
+        """
+        raise IncompatibleParts(
+            "only a series of computed eigenvectors can be extended; make the graph again"
+        )
