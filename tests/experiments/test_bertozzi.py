@@ -1,4 +1,4 @@
-"""The studies of Bertozzi et al.: what they are made of, and the command that runs them."""
+"""Studies of Bertozzi et al.: their parts, and the command that runs them."""
 
 import jax
 import numpy as np
@@ -17,14 +17,14 @@ from graphuq.experiments.problems import choose, share
 from graphuq.inference.chains import run_chains
 
 
-def test_all_tables_and_figures_are_there():
+def test_all_tables_and_figures_are_registered():
     expected = {f"figure{k}" for k in range(1, 15)} | {"table1", "table2"}
     assert set(PAPERS["bertozzi"]) == expected
     assert all(e.title and e.name == name for name, e in PAPERS["bertozzi"].items())
 
 
-def test_one_labels_likelihood():
-    """Figure 1, by the paper's formulas: 2/γ² = 4, −log p, −log(1 − q), −log q and −log(1 − p)."""
+def test_likelihood_of_one_label():
+    """Figure 1 agrees with the formulas: 2/γ² = 4, −log p, −log(1 − q), −log q, −log(1 − p)."""
     outcome = PAPERS["bertozzi"]["figure1"].run(Context())
     found = {(row["model"], row["u"]): row["Φ"] for row in outcome.rows}
     assert found["probit, y = 1", -1.0] == pytest.approx(-norm.logcdf(-np.sqrt(2)), rel=0.01)
@@ -47,7 +47,7 @@ def test_list(capsys):
         (["bertozzi", "figure99"], "'figure99' is unknown"),
     ],
 )
-def test_refusals(arguments, message, capsys):
+def test_invalid_arguments(arguments, message, capsys):
     assert run(["reproduce", *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -59,7 +59,7 @@ def test_one_figure_from_the_command_line(tmp_path, data_folder, capsys):
     assert run(["reproduce", *arguments]) == 0
     table = pd.read_csv(tmp_path / "figure3.csv")
     accuracy = table["Fiedler accuracy"].to_numpy()
-    assert np.all(np.diff(accuracy) > 0), "the pairs separate more and more"
+    assert np.all(np.diff(accuracy) > 0), "each pair separates better than the one before"
     assert (tmp_path / "figure3.png").stat().st_size > 10_000
     assert "Fiedler" in (tmp_path / "figure3.txt").read_text()
     assert "figure3.csv" in capsys.readouterr().out
@@ -67,7 +67,7 @@ def test_one_figure_from_the_command_line(tmp_path, data_folder, capsys):
 
 @pytest.mark.slow
 def test_projection_and_approximation(data_folder):
-    """What the paper claims of voting records and the converged posterior confirms."""
+    """The converged posterior confirms the paper's claim for voting records."""
     outcome = PAPERS["bertozzi"]["figure9"].run(Context(quick=True, folder=data_folder))
     projection, approximation = (row["converged"] for row in outcome.rows)
     assert 0.1 < projection < 0.2
@@ -75,8 +75,8 @@ def test_projection_and_approximation(data_folder):
 
 
 @pytest.mark.slow
-def test_the_papers_chain_has_the_posterior_as_its_law(data_folder):
-    """Long enough, the literal chain agrees with the converged answer; short, it need not."""
+def test_long_chain_of_the_paper_agrees_with_the_posterior(data_folder):
+    """A long chain of the paper's protocol agrees with converged chains; a short one need not."""
     context = Context(quick=True, folder=data_folder)
     for algorithm, n_eigenpairs in (("full", None), ("approximation", 30)):
         problem = voting(context, algorithm, n_eigenpairs)
@@ -90,10 +90,10 @@ def test_the_papers_chain_has_the_posterior_as_its_law(data_folder):
 
 
 @pytest.mark.parametrize("tail", [False, 0.9])
-def test_the_protocol_is_the_chain_of_the_whole_field(tail, monkeypatch):
-    """Short chains, 150 of each: estimates have the mean and the spread of the N-dimensional one's.
+def test_protocol_equals_chain_of_the_whole_field(tail, monkeypatch):
+    """Estimates of 150 short chains have the mean and variance of those of N-dimensional chains.
 
-    Where nothing were kept of what labels leave open, they would spread by far less.
+    With residuals that are independent between draws, the variance would be far smaller.
     """
     graph = gq.graphs.from_adjacency(random_adjacency(20, seed=1))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12, tail_eigenvalue=tail)
@@ -119,10 +119,11 @@ def test_the_protocol_is_the_chain_of_the_whole_field(tail, monkeypatch):
         assert (np.abs(found.mean(axis=0) - whole.mean(axis=0)) < 4 * error + 1e-12).all()
         return found.var(axis=0).mean() / whole.var(axis=0).mean()
 
-    # A ratio of two variances of 150 estimates has a standard error of 0.16 at one node; the mean
-    # over 20 nodes that move together, about 0.1.
+    # The ratio of two variances of 150 estimates has a standard error of 0.16 at one node, and the
+    # mean over 20 correlated nodes one of about 0.1.
     assert 0.75 < spread() < 1.35
-    monkeypatch.setattr(setup, "_open", lambda rng, std, kept: std * rng.normal(size=(n_steps, 20)))
+    independent = lambda rng, std, kept: std * rng.normal(size=(n_steps, 20))  # noqa: E731
+    monkeypatch.setattr(setup, "_residuals", independent)
     assert spread() < 0.7
 
 
@@ -145,7 +146,7 @@ def test_maximum_a_posteriori_study():
 
 @pytest.fixture
 def small_plume(monkeypatch):
-    """48 × 64 pixels are enough to see that the study holds together."""
+    """Use frames of 48 × 64 pixels, which are enough for all parts of the study."""
     monkeypatch.setattr(hyperspectral, "QUICK_FRAME", (48, 64))
     hyperspectral.plume.cache_clear()
     yield Context(quick=True)
@@ -155,12 +156,11 @@ def small_plume(monkeypatch):
 @pytest.mark.slow
 def test_plume_maps(small_plume):
     outcome = hyperspectral.figure11(small_plume)
-    judged = [row for row in outcome.rows if row.get("q_0")]
-    chain = judged.pop(0)
-    assert chain["how"].startswith("protocol")
-    assert chain["agrees"] > 0.8
-    assert all(row["agrees"] > 0.95 for row in judged)
-    assert judged[0]["unsure on edge"] > 0.5, "unsure pixels lie on the plume's edge"
+    chain, *others = (row for row in outcome.rows if row.get("q_0"))
+    assert chain["how"].startswith("the paper's chain")
+    assert chain["accuracy"] > 0.8
+    assert all(row["accuracy"] > 0.95 for row in others)
+    assert others[0]["share of uncertain on edge"] > 0.5, "uncertain pixels lie on the plume's edge"
     stages = [row["stage"] for row in outcome.rows if "stage" in row]
     assert stages[:2] == ["simulation", "graph and spectrum (Nyström)"]
     assert outcome.figure is not None
@@ -173,7 +173,7 @@ def test_simulated_plume():
     frames = (video.classes == "plume").reshape(3, -1)
     assert not frames[0].any()
     assert 0.02 < frames[1:].mean() < 0.4
-    # Gas absorbs at its lines and nowhere else.
+    # Gas absorbs at its spectral lines only.
     quiet = gq.datasets.gas_plume(2, (24, 40), noise_std=0.0, seed=2)
     direction = quiet.features / np.linalg.norm(quiet.features, axis=1, keepdims=True)
     before, after = direction.reshape(2, -1, 129)

@@ -1,4 +1,4 @@
-"""Chen's figures: every one is there, and one of each kind does as it says."""
+"""Figures of Chen: all are registered, and one of each kind is run."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from graphuq.experiments import PAPERS, Context
 from graphuq.experiments.base import write_outcome
 
 
-def test_all_figures_are_there():
+def test_all_figures_are_registered():
     assert list(PAPERS["chen"]) == [f"figure{k}" for k in range(1, 21)]
 
 
@@ -28,6 +28,6 @@ def test_tau_on_voting(data_folder):
     outcome = PAPERS["chen"]["figure8"].run(Context(quick=True, folder=data_folder))
     rows = {row["quantity"]: row for row in outcome.rows}
     assert rows["seconds"]["R-hat"] < 1.015
-    law = rows["median of tau"]
-    assert 0 <= law["5 %"] < law["converged"] < law["95 %"] <= 40
+    posterior = rows["median of tau"]
+    assert 0 <= posterior["5 %"] < posterior["converged"] < posterior["95 %"] <= 40
     assert rows["accuracy"]["converged"] > 0.6

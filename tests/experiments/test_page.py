@@ -1,4 +1,4 @@
-"""The page of all outcomes."""
+"""HTML page of all outcomes."""
 
 import pytest
 from matplotlib.figure import Figure
@@ -7,9 +7,9 @@ from graphuq.experiments.base import OPEN_ROWS, Outcome, registered, write_summa
 
 
 def figure12(context):
-    """What is shown.
+    """Title of the figure.
 
-    And what more there is to say.
+    Further explanation.
     """
 
 
@@ -17,12 +17,12 @@ def figure12(context):
     ("n_rows", "figure", "folded"),
     [(OPEN_ROWS + 1, True, True), (OPEN_ROWS, True, False), (OPEN_ROWS + 1, False, False)],
 )
-def test_a_long_table_is_folded_beside_its_figure(n_rows, figure, folded, tmp_path):
+def test_long_table_beside_a_figure_is_folded(n_rows, figure, folded, tmp_path):
     (experiment,) = registered(figure12).values()
     rows = [{"x": i} for i in range(n_rows)]
-    outcome = Outcome(rows, "In words.", Figure() if figure else None)
+    outcome = Outcome(rows, "Summary.", Figure() if figure else None)
     write_summary("all", [(experiment, outcome, 1.0)], tmp_path / "index.html", quick=True)
     page = (tmp_path / "index.html").read_text()
-    assert '<h2 id="figure12">Figure 12: What is shown</h2>' in page
-    assert "what more" not in page
+    assert '<h2 id="figure12">Figure 12: Title of the figure</h2>' in page
+    assert "Further explanation" not in page
     assert (f"<summary>{n_rows} rows</summary>" in page) == folded

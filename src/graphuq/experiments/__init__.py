@@ -1,4 +1,4 @@
-"""Floor 7: the papers' tables and figures, one package a paper, one file a study."""
+"""Tables and figures of four papers, recomputed: one package per paper, one module per study."""
 
 from graphuq.experiments.base import Context, Experiment, Outcome
 from graphuq.experiments.bertozzi import EXPERIMENTS as BERTOZZI

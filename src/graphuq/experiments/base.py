@@ -1,4 +1,4 @@
-"""What an experiment is, and how its outcome is written down."""
+"""Experiments, their outcomes, and the files in which outcomes are stored."""
 
 import dataclasses
 import re
@@ -15,20 +15,25 @@ from graphuq.utils.html import embedded, write_page
 
 T = TypeVar("T")
 
-OPEN_ROWS, MAX_ROWS = 12, 40  # of a table on the page: beside a figure before it is folded; at all
+Row = dict[str, Any]  # one row of a table: column name to cell (a number, a word or None)
+
+OPEN_ROWS = 12  # rows; the page folds a longer table if the experiment also has a figure
+MAX_ROWS = 40  # rows; the page shows no more of any table, the CSV file has them all
 
 
 @dataclasses.dataclass(frozen=True)
 class Context:
-    """How to run.
+    """Settings that all experiments share.
 
     Attributes
     ----------
-    quick : bool
-        Fewer trials and coarser grids.
-    folder : Path or None
-        Where the data sets are; None: the environment variable, or a download.
-    seed : int
+    quick : bool, default False
+        Whether to use fewer trials and coarser grids.
+    folder : Path or None, default None
+        Folder of the data sets. If None, the environment variable names it, or the data sets are
+        downloaded.
+    seed : int, default 0
+        Seed of every random choice.
     """
 
     quick: bool = False
@@ -36,32 +41,33 @@ class Context:
     seed: int = 0
 
     def pick(self, quick: T, full: T) -> T:
-        """One of two sizes."""
+        """Return `quick` for a quick run and `full` otherwise."""
         return quick if self.quick else full
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Outcome:
-    """What an experiment found.
+    """Result of an experiment.
 
     Attributes
     ----------
     rows : sequence of dict
-        The table; where the paper has a number, beside it ("paper") what its own protocol gives
-        ("protocol") and the converged answer ("converged").
+        The table. Column "paper" has the number printed in the paper. Column "protocol" has the
+        result of the paper's own protocol, and column "converged" that of converged chains.
     text : str
-        What it says, in a line or two.
-    figure : Figure or None
+        Summary in a few sentences.
+    figure : Figure or None, default None
+        The figure, if the experiment draws one.
     """
 
-    rows: Sequence[dict[str, Any]]
+    rows: Sequence[Row]
     text: str
     figure: Figure | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A table or figure of a paper: name, title, and what makes it."""
+    """A table or figure of a paper: its name, its title and the function that computes it."""
 
     name: str
     title: str
@@ -69,7 +75,11 @@ class Experiment:
 
 
 def registered(*runs: Callable[[Context], Outcome]) -> dict[str, Experiment]:
-    """Experiments by name: that of the function, the title its docstring."""
+    """Return experiments by name.
+
+    The name of an experiment is that of its function, and its title is the first line of the
+    function's docstring.
+    """
     return {run.__name__: Experiment(run.__name__, _title(run), run) for run in runs}
 
 
@@ -78,7 +88,12 @@ def _title(run: Callable[[Context], Outcome]) -> str:
 
 
 def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
-    """Write ``name.csv``, ``name.txt`` and, where there is a figure, ``name.png``.
+    """Write ``name.csv``, ``name.txt`` and, if the outcome has a figure, ``name.png``.
+
+    Returns
+    -------
+    list of Path
+        Paths of the files.
 
     Raises
     ------
@@ -100,7 +115,7 @@ def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
 def write_summary(
     title: str, found: Sequence[tuple[Experiment, Outcome, float]], path: Path, quick: bool
 ) -> None:
-    """Write all outcomes, with the seconds each took, on one HTML page.
+    """Write all outcomes, with the running time of each in seconds, to one HTML page.
 
     Raises
     ------

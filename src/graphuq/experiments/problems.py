@@ -1,4 +1,4 @@
-"""Data sets on their graphs, as more than one paper has them."""
+"""Data sets, with their graphs and spectra, that several papers use."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,11 +16,22 @@ from graphuq.results.diagnostics import Diagnostics
 from graphuq.results.result import Result
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 
-MOONS_PAIRS, MNIST_PAIRS = 150, 300  # eigenpairs, of Bertozzi et al.'s appendix; §5.2 does not say
+# Numbers of eigenpairs from the appendix of Bertozzi et al. (2018); their §5.2 gives none.
+MOONS_PAIRS, MNIST_PAIRS = 150, 300
 
 
 class Problem(NamedTuple):
-    """A graph's spectrum, and the true sign of every node, or of several classes its code."""
+    """A spectrum of a graph and the true class of every node.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        Eigenpairs of the graph Laplacian.
+    truth : numpy.ndarray, shape (N,)
+        True classes: −1 or +1 for two classes, codes 0, 1, … for more.
+    images : numpy.ndarray or None, default None
+        Images that the nodes stand for, if the nodes are images.
+    """
 
     spectrum: Spectrum
     truth: Float[np.ndarray, " N"]
@@ -32,14 +43,17 @@ class Problem(NamedTuple):
         labelled: Int[np.ndarray, " J"],
         prior: Prior | None = None,
     ) -> Posterior:
-        """With a prior, by default c/λ, and true labels at some nodes."""
+        """Return the posterior given the true labels of some nodes; the default prior is c/λ."""
         prior = InverseLaplacian() if prior is None else prior
         return Posterior(self.spectrum, prior, likelihood, labelled, self.truth[labelled])
 
 
 @lru_cache(maxsize=2)
 def moons(noise_std: float, seed: int) -> Problem:
-    """2,000 points in 100 dimensions, complete graph, self-tuning weights with K = 10."""
+    """Return two moons: 2,000 points in 100 dimensions on a complete graph.
+
+    The weights are self-tuning with K = 10; the spectrum has 150 eigenpairs.
+    """
     data = two_moons(2000, 100, noise_std, seed=seed)
     graph = complete_graph(data.features, "self-tuning", n_neighbors=10)
     spectrum = laplacian_spectrum(graph, n_eigenpairs=MOONS_PAIRS, solver="dense")
@@ -53,7 +67,10 @@ def mnist(
     n_each: int | None = 2000,
     n_eigenpairs: int = MNIST_PAIRS,
 ) -> Problem:
-    """Two digits, 50 principal components, 20 nearest neighbours, self-tuning weights."""
+    """Return two digits of MNIST on a graph of 20 nearest neighbours with self-tuning weights.
+
+    Features are 50 principal components. ``n_each=None`` takes all images of both digits.
+    """
     data = load_mnist(pair, n_each, n_components=50, folder=context.folder)
     pictures = load_mnist(pair, n_each, folder=context.folder).features.reshape(-1, 28, 28)
     spectrum = laplacian_spectrum(knn_graph(data.features, 20), n_eigenpairs=n_eigenpairs)
@@ -62,7 +79,7 @@ def mnist(
 
 @lru_cache(maxsize=2)
 def digits(context: Context, classes: tuple[int, ...], n_each: int, n_eigenpairs: int) -> Problem:
-    """Several digits, as `mnist` has two; the truth is the code of each."""
+    """Return three or more digits of MNIST on the graph of `mnist`; `truth` has class codes."""
     data = load_mnist(classes, n_each, n_components=50, folder=context.folder)
     spectrum = laplacian_spectrum(knn_graph(data.features, 20), n_eigenpairs=n_eigenpairs)
     return Problem(spectrum, data.codes().astype(np.float64))
@@ -71,7 +88,7 @@ def digits(context: Context, classes: tuple[int, ...], n_each: int, n_eigenpairs
 def choose(
     truth: Float[np.ndarray, " N"], n_positive: int, n_negative: int, seed: int
 ) -> Int[np.ndarray, " J"]:
-    """So many nodes of each class, at random."""
+    """Draw the given numbers of nodes of the classes +1 and −1 at random."""
     rng = np.random.default_rng(seed)
     return np.concatenate(
         [
@@ -82,7 +99,7 @@ def choose(
 
 
 def share(truth: Float[np.ndarray, " N"], fraction: float, seed: int) -> Int[np.ndarray, " J"]:
-    """That fraction of each class, at random, at least one node."""
+    """Draw a fraction of each class at random, with at least one node per class."""
     rng = np.random.default_rng(seed)
     chosen = []
     for label in np.unique(truth)[::-1]:
@@ -92,6 +109,6 @@ def share(truth: Float[np.ndarray, " N"], fraction: float, seed: int) -> Int[np.
 
 
 def rhat(result: Result) -> float:
-    """Largest R-hat of a sampler's result."""
+    """Return the largest R-hat of a sampled result."""
     assert isinstance(result.diagnostics, Diagnostics)
     return result.diagnostics.rhat

@@ -1,4 +1,4 @@
-"""Bertozzi, Luo, Stuart & Zygalakis (2018): figures 1 to 14, tables 1 and 2."""
+"""Figures 1 to 14 and tables 1 and 2 of Bertozzi, Luo, Stuart & Zygalakis (2018)."""
 
 from graphuq.experiments.base import registered
 from graphuq.experiments.bertozzi.algorithms import figure9

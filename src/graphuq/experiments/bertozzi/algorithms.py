@@ -1,4 +1,4 @@
-"""Full spectrum, projection and approximation: figure 9."""
+"""Figure 9: full spectrum, spectral projection and spectral approximation."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,12 +8,13 @@ from graphuq.experiments.bertozzi.setup import converged, protocol, voting
 from graphuq.experiments.problems import choose
 from graphuq.likelihoods import Probit
 
+# Mean absolute differences of label means that the paper prints.
 PAPER = {"projection": 0.1577, "approximation": 0.0261}
-STEPS, STEP_SIZE = 10_000, 0.3
+STEPS, STEP_SIZE = 10_000, 0.3  # the paper's number of pCN steps, and its β
 
 
 def figure9(context: Context) -> Outcome:
-    """Voting records, probit, γ = 0.1, ℓ = 150: label means by Algorithms 1, 2 and 3."""
+    """Label means by Algorithms 1, 2 and 3: voting records, probit, γ = 0.1, ℓ = 150."""
     names = ("full", *PAPER)
     n_trials = context.pick(3, 20)
     chain_gaps: dict[str, list[float]] = {name: [] for name in PAPER}
@@ -37,7 +38,7 @@ def figure9(context: Context) -> Outcome:
             "paper": PAPER[name],
             "protocol": float(np.mean(chain_gaps[name])),
             "converged": float(np.mean(gaps[name])),
-            "s.e.": float(np.std(gaps[name], ddof=1) / np.sqrt(n_trials)),
+            "standard error": float(np.std(gaps[name], ddof=1) / np.sqrt(n_trials)),
             "trials": n_trials,
         }
         for name in PAPER
@@ -50,9 +51,10 @@ def figure9(context: Context) -> Outcome:
     figure.axes[0].set_ylabel("label mean s_j")
     return Outcome(
         rows,
-        "Mean absolute difference of label means to those of the full spectrum: projection "
-        f"{rows[0]['converged']:.3f} (paper {PAPER['projection']}), approximation "
-        f"{rows[1]['converged']:.3f} (paper {PAPER['approximation']}; its protocol, one run each "
-        f"that has not converged, gives {rows[1]['protocol']:.3f}).",
+        "Mean absolute difference from the label means of the full spectrum: projection "
+        f"{rows[0]['converged']:.3f} (paper: {PAPER['projection']}), approximation "
+        f"{rows[1]['converged']:.3f} (paper: {PAPER['approximation']}). The paper's protocol, a "
+        "single chain per spectrum that has not converged, gives "
+        f"{rows[1]['protocol']:.3f} for the approximation.",
         figure,
     )

@@ -1,25 +1,23 @@
-"""Maximum a posteriori as a classifier: figures 13 and 14."""
-
-from typing import Any
+"""Figures 13 and 14: the maximum a posteriori estimate as a classifier."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from graphuq.errors import InvalidInput
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.problems import Problem, mnist, moons, share
 from graphuq.inference import MAP
 from graphuq.likelihoods import GinzburgLandau, Probit
 from graphuq.run.infer import infer
 from graphuq.spectrum import fiedler_signs
 
-SHARES = (0.005, 0.01, 0.03)
+SHARES = (0.005, 0.01, 0.03)  # shares of labelled nodes, as in the paper
 METHODS = ("GL, random start", "GL, probit start", "probit", "Fiedler vector")
 COLORS = dict(zip(METHODS, ("#c2410c", "#d97706", "#3b6fb6", "#8a8f98"), strict=True))
 
 
 def _accuracies(problem: Problem, fraction: float, trial: int) -> dict[str, float]:
-    """Accuracy of each method off the labelled nodes."""
+    """Return the accuracy of each method at the unlabelled nodes; NaN if it did not converge."""
     labelled = share(problem.truth, fraction, trial)
     rest = np.setdiff1d(np.arange(len(problem.truth)), labelled)
 
@@ -50,10 +48,10 @@ def _accuracies(problem: Problem, fraction: float, trial: int) -> dict[str, floa
 
 
 def figure13(context: Context) -> Outcome:
-    """Two moons: accuracy against σ, with 0.5, 1 and 3 % labelled."""
+    """Accuracy on two moons against the noise σ of the features; 0.5, 1 and 3 % labelled."""
     sigmas = context.pick((0.06, 0.12), (0.02, 0.04, 0.06, 0.08, 0.1, 0.12))
     n_trials = context.pick(3, 50)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for sigma in sigmas:
         found: dict[tuple[float, str], list[float]] = {}
         for trial in range(n_trials):
@@ -66,9 +64,9 @@ def figure13(context: Context) -> Outcome:
 
 
 def figure14(context: Context) -> Outcome:
-    """MNIST (4, 9): accuracy with 0.5, 1 and 3 % labelled."""
+    """Accuracy on MNIST (4, 9) with 0.5, 1 and 3 % labelled."""
     problem = mnist(context, (4, 9))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for fraction in SHARES:
         trials = [_accuracies(problem, fraction, trial) for trial in range(context.pick(5, 50))]
         rows += [
@@ -78,21 +76,21 @@ def figure14(context: Context) -> Outcome:
     return _outcome(rows, "share of labelled nodes", "MNIST (4, 9)")
 
 
-def _row(x: float, fraction: float, method: str, values: list[float]) -> dict[str, Any]:
+def _row(x: float, fraction: float, method: str, values: list[float]) -> Row:
     low, median, high = np.nanquantile(values, [0.25, 0.5, 0.75])
     return {
-        "x": x,
+        "horizontal axis": x,
         "share labelled": fraction,
         "method": method,
         "25 %": float(low),
         "median": float(median),
         "75 %": float(high),
         "trials": len(values),
-        "not settled": int(np.isnan(values).sum()),
+        "trials without convergence": int(np.isnan(values).sum()),
     }
 
 
-def _outcome(rows: list[dict[str, Any]], axis: str, data: str) -> Outcome:
+def _outcome(rows: list[Row], axis: str, data: str) -> Outcome:
     by_share = axis.startswith("standard")
     panels = SHARES if by_share else (None,)
     figure = Figure(figsize=(4.2 * len(panels) + 1.5, 3.4), layout="constrained")
@@ -108,7 +106,7 @@ def _outcome(rows: list[dict[str, Any]], axis: str, data: str) -> Outcome:
                 np.array([r["75 %"] for r in chosen]) - middle,
             ]
             axes.errorbar(
-                [r["x"] for r in chosen],
+                [r["horizontal axis"] for r in chosen],
                 middle,
                 spread,
                 fmt="o-",
@@ -121,7 +119,7 @@ def _outcome(rows: list[dict[str, Any]], axis: str, data: str) -> Outcome:
         axes.set_xlabel(axis)
         axes.set_title(data if fraction is None else f"{100 * fraction:g} % labelled")
         axes.spines[["top", "right"]].set_visible(False)
-    grid[0].set_ylabel("classification accuracy (median, quartiles)")
+    grid[0].set_ylabel("accuracy (median and quartiles)")
     handles = grid[-1].get_legend_handles_labels()
     figure.legend(*handles, loc="outside right upper", frameon=False, fontsize=8)
     medians = {
@@ -134,8 +132,9 @@ def _outcome(rows: list[dict[str, Any]], axis: str, data: str) -> Outcome:
     }
     return Outcome(
         rows,
-        f"{data}, medians averaged over settings (width between quartiles): "
+        f"{data}: median accuracy, averaged over all settings, and in brackets the interquartile "
+        "range: "
         + ", ".join(f"{m} {medians[m]:.3f} ({widths[m]:.3f})" for m in METHODS)
-        + ".",
+        + ". GL stands for Ginzburg-Landau.",
         figure,
     )

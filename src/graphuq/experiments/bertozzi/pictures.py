@@ -1,11 +1,9 @@
-"""Likelihoods, spectra, projections and images: figures 1, 2, 3 and 5."""
-
-from typing import Any
+"""Figures 1, 2, 3 and 5: likelihoods, spectra, spectral embeddings and images."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.bertozzi.hyperspectral import plume
 from graphuq.experiments.bertozzi.setup import converged, protocol, voting
 from graphuq.experiments.bertozzi.variance import PAIRS
@@ -15,22 +13,25 @@ from graphuq.spectrum import fiedler_signs
 
 
 def figure1(_: Context) -> Outcome:
-    """One label's negative log likelihood, γ = 1/√2, p = 0.8, q = 0.7."""
-    curves: tuple[tuple[str, Likelihood, float], ...] = (
+    """Negative log likelihood of one label; γ = 1/√2, p = 0.8, q = 0.7."""
+    models: tuple[tuple[str, Likelihood, float], ...] = (
         ("probit, y = 1", Probit(2**-0.5), 1.0),
         ("level set, y = 1", LevelSet(2**-0.5), 1.0),
         ("atomic noise, y = 1", AtomicNoise(0.8, 0.7), 1.0),
         ("atomic noise, y = −1", AtomicNoise(0.8, 0.7), -1.0),
     )
-    u = np.linspace(-2.0, 2.0, 802)  # not 0, where all but one jump
+    u = np.linspace(-2.0, 2.0, 802)  # an even number omits 0, where all models but probit jump
+    curves = {
+        name: -np.asarray(likelihood.log_prob(u, np.full_like(u, y)))
+        for name, likelihood, y in models
+    }
+    # The paper models a label as a number here, so its level set has another additive constant.
+    curves["level set, y = 1"] -= curves["level set, y = 1"].min()
     figure = Figure(figsize=(11, 2.6), layout="constrained")
-    rows: list[dict[str, Any]] = []
-    for letter, axes, (name, likelihood, y) in zip(
-        "abcd", figure.subplots(1, 4), curves, strict=True
+    rows: list[Row] = []
+    for letter, axes, (name, phi) in zip(
+        "abcd", figure.subplots(1, 4), curves.items(), strict=True
     ):
-        phi = -np.asarray(likelihood.log_prob(u, np.full_like(u, y)))
-        if isinstance(likelihood, LevelSet):
-            phi -= phi.min()  # the paper's, of a label that is a number, has another constant
         axes.plot(u, phi, color="#3b6fb6")
         axes.set(title=f"{letter}) {name}", xlabel="u(j)", ylabel="Φ(u(j); y)", ylim=(0, None))
         axes.spines[["top", "right"]].set_visible(False)
@@ -39,8 +40,9 @@ def figure1(_: Context) -> Outcome:
             rows.append({"model": name, "u": value, "Φ": float(phi[at])})
     return Outcome(
         rows,
-        "Probit punishes a wrong sign by its square in the end, a level set by 2/γ² = 4 however "
-        "wrong, atomic noise by what its error rates say, of the two labels differently.",
+        "For a wrong sign, the cost of probit grows like the square of u, the cost of the level "
+        "set is 2/γ² = 4 for every u, and the cost of atomic noise depends on its error rates, "
+        "which differ between the two labels.",
         figure,
     )
 
@@ -54,7 +56,7 @@ def figure2(context: Context) -> Outcome:
         "gas plume (simulated)": plume(context).spectrum,
     }
     figure = Figure(figsize=(11, 2.9), layout="constrained")
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for letter, axes, (name, spectrum) in zip(
         "abcd", figure.subplots(1, 4), spectra.items(), strict=True
     ):
@@ -68,15 +70,16 @@ def figure2(context: Context) -> Outcome:
         rows,
         "Median of the computed eigenvalues: "
         + ", ".join(f"{name} {value:.3f}" for name, value in middle.items())
-        + ". Complete graphs saturate near 1, the neighbour graph of MNIST does not, as printed.",
+        + ". The eigenvalues of complete graphs approach 1 quickly; those of the "
+        "nearest-neighbour graph of MNIST do not. Both agree with the paper.",
         figure,
     )
 
 
 def figure3(context: Context) -> Outcome:
-    """Four pairs of digits by the second and third eigenvectors."""
+    """Four pairs of digits in the plane of the second and third eigenvectors."""
     figure = Figure(figsize=(11, 3.0), layout="constrained")
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for letter, axes, pair in zip("dcba", figure.subplots(1, 4), PAIRS, strict=True):
         problem = mnist(context, pair)
         q = problem.spectrum.eigenvectors
@@ -88,50 +91,52 @@ def figure3(context: Context) -> Outcome:
             chosen = problem.truth == sign
             digit = pair[0] if sign == 1 else pair[1]
             axes.plot(q[chosen, 1], q[chosen, 2], ".", markersize=2, color=color, label=str(digit))
-        axes.set(title=f"{letter}) ({pair[0]}, {pair[1]})", xlabel="2nd eigenvector", ylabel="3rd")
+        title = f"{letter}) ({pair[0]}, {pair[1]})"
+        axes.set(title=title, xlabel="2nd eigenvector", ylabel="3rd eigenvector")
         axes.legend(frameon=False, markerscale=4)
     accuracies = ", ".join(f"{r['digits']} {r['Fiedler accuracy']:.3f}" for r in rows)
     return Outcome(
         rows,
-        f"The pairs separate more and more from left to right; the Fiedler vector alone is right "
-        f"with shares {accuracies}.",
+        "The classes separate better from each panel to the next, left to right. Accuracy of the "
+        f"signs of the Fiedler vector, without any label: {accuracies}.",
         figure,
     )
 
 
 def figure5(context: Context) -> Outcome:
-    """Images that are hard and easy to classify, MNIST (4, 9), probit, γ = 0.1, 4 % labelled."""
+    """Images that are hard and easy to classify: MNIST (4, 9), probit, γ = 0.1, 4 % labelled."""
     problem = mnist(context, (4, 9))
     posterior = problem.posterior(Probit(0.1), share(problem.truth, 0.04, context.seed))
-    chain, honest = protocol(posterior, 10_000, 0.3, context.seed), converged(posterior, 0)
+    chain, result = protocol(posterior, 10_000, 0.3, context.seed), converged(posterior, 0)
     figure = Figure(figsize=(11, 2.6), layout="constrained")
     grid = figure.subplots(2, 12)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     assert problem.images is not None
     for half, (sign, digit) in enumerate(((1, 4), (-1, 9))):
         ordered = np.flatnonzero(problem.truth == sign)
-        ordered = ordered[np.argsort(sign * honest.label_mean[ordered])]
+        ordered = ordered[np.argsort(sign * result.label_mean[ordered])]
         for line, nodes in enumerate((ordered[:6], ordered[::-1][:6])):
             for column, node in enumerate(nodes):
                 axes = grid[line, 6 * half + column]
                 axes.imshow(problem.images[node], cmap="gray_r")
                 axes.set_axis_off()
-                axes.set_title(f"{honest.label_mean[node]:+.2f}", fontsize=7)
+                axes.set_title(f"{result.label_mean[node]:+.2f}", fontsize=7)
                 rows.append(
                     {
                         "truth": digit,
                         "kind": "easy" if line else "hard",
                         "node": int(node),
                         "protocol": float(chain.label_mean[node]),
-                        "converged": float(honest.label_mean[node]),
+                        "converged": float(result.label_mean[node]),
                     }
                 )
-    figure.suptitle("fours (left) and nines (right): hard (top), easy (bottom)", fontsize=9)
-    accuracy = (np.sign(honest.label_mean) == problem.truth).mean()
+    title = "fours (left) and nines (right), hard (top) and easy (bottom); titles: label means"
+    figure.suptitle(title, fontsize=9)
+    accuracy = (np.sign(result.label_mean) == problem.truth).mean()
     return Outcome(
         rows,
-        "Images of extreme label means look odd at the hard end and alike at the easy one. "
-        f"Accuracy {accuracy:.3f} converged, "
-        f"{(np.sign(chain.label_mean) == problem.truth).mean():.3f} by the protocol.",
+        "Images with a label mean far from the truth look unusual; images with a label mean near "
+        f"the truth look alike. Accuracy {accuracy:.3f} (default sampler, converged), "
+        f"{(np.sign(chain.label_mean) == problem.truth).mean():.3f} (the paper's chain).",
         figure,
     )

@@ -1,4 +1,4 @@
-"""Data sets, graphs and posteriors of Bertozzi, Luo, Stuart & Zygalakis (2018), §5.1."""
+"""Data sets and chains of Bertozzi, Luo, Stuart & Zygalakis (2018), §5.1."""
 
 import warnings
 from functools import lru_cache
@@ -24,22 +24,25 @@ from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 
-KEPT = 2_000  # draws kept of a protocol's chain
-BLOCK_NUMBERS = 10_000_000  # draws × nodes at once
+KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
+BLOCK_NUMBERS = 10_000_000  # draws × nodes per block: 80 MB in double precision
 
 
 @lru_cache(maxsize=4)
 def voting(context: Context, algorithm: str = "full", n_eigenpairs: int | None = None) -> Problem:
-    """435 members, complete graph of Gaussian weights, τ = 1.25; democrats are +1."""
+    """Return the voting records: 435 nodes, complete graph, Gaussian weights with τ = 1.25.
+
+    Democrats have class +1. `algorithm` and `n_eigenpairs` are those of `laplacian_spectrum`.
+    """
     data = load_voting(context.folder)
     graph = complete_graph(data.features, "gaussian", scale=1.25)
-    # λ̄ is the last computed eigenvalue.
+    # For the approximation, λ̄ is the last computed eigenvalue.
     spectrum = laplacian_spectrum(graph, n_eigenpairs=n_eigenpairs, algorithm=algorithm)
     return Problem(spectrum, data.signs("democrat"))
 
 
 def truncated(problem: Problem, n_eigenpairs: int) -> Problem:
-    """The same with fewer eigenpairs."""
+    """Return the problem with fewer eigenpairs and no tail."""
     spectrum = problem.spectrum
     fewer = Spectrum(
         eigenvalues=spectrum.eigenvalues[:n_eigenpairs],
@@ -55,23 +58,42 @@ def truncated(problem: Problem, n_eigenpairs: int) -> Problem:
 
 
 class Chain(NamedTuple):
-    """What the paper's own chain says: means of signs over its draws, nothing integrated out."""
+    """Estimates from the paper's own chain: plain means of signs over its draws.
+
+    Attributes
+    ----------
+    label_mean : numpy.ndarray, shape (N,)
+        Mean of ``sign(u_j)`` over the draws, in [−1, 1]; no part of u is integrated out.
+    acceptance : float
+        Share of proposals that were accepted.
+    """
 
     label_mean: Float[np.ndarray, " N"]
     acceptance: float
 
     @property
     def mean_label_variance(self) -> float:
-        """Equation (9)."""
+        """Mean label variance, equation (9)."""
         return float((1 - self.label_mean**2).mean())
 
 
 def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) -> Chain:
-    """The paper's way: one pCN chain of so many steps at a fixed β, started near the labels.
+    """Run the paper's protocol: one pCN chain of fixed length and β, started near the labels.
 
-    Algorithms 1 to 3 move the whole field, and acceptance looks at the labels alone. So the field
-    there makes a pCN chain of its own, which is run; what it leaves open at any other node is
-    multiplied by √(1 − β²) and refreshed with every move, as often as is to be expected.
+    Algorithms 1 to 3 move the whole field, but acceptance depends on the labelled nodes alone.
+    So the field at the labelled nodes is a pCN chain by itself, and only this chain is run. At
+    every other node, the residual given the labelled nodes is an autoregression: an accepted move
+    multiplies it by √(1 − β²) and adds noise. Between two stored draws, it is updated by the
+    expected number of accepted moves.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    n_steps : int
+        Number of pCN steps.
+    step_size : float
+        β, in (0, 1].
+    seed : int
     """
     thin = max(1, n_steps // KEPT)
     draws = run_chains(
@@ -84,33 +106,46 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
         seed=seed,
     )
     white, rng = draws.white[0].astype(np.float64), np.random.default_rng(seed)
-    kept = (1 - step_size**2) ** (draws.acceptance[0] * thin / 2)  # of what was open, each draw
+    # Factor that multiplies the residual between two stored draws.
+    kept = (1 - step_size**2) ** (draws.acceptance[0] * thin / 2)
     rows, n_nodes = node_rows(posterior), posterior.spectrum.n_nodes
     label_mean = np.empty(n_nodes)
     for part in slices(n_nodes, BLOCK_NUMBERS // len(white)):
         with jax.enable_x64(True):
             u, std = conditional_moments(posterior.field, white, rows[part])
-        label_mean[part] = np.where(u + _open(rng, std, kept).T >= 0, 1.0, -1.0).mean(axis=1)
+        label_mean[part] = np.where(u + _residuals(rng, std, kept).T >= 0, 1.0, -1.0).mean(axis=1)
     return Chain(label_mean, float(draws.acceptance.mean()))
 
 
-def _open(
+def _residuals(
     rng: np.random.Generator, std: Float[np.ndarray, " B"], kept: Float[np.ndarray, " S"]
 ) -> Float[np.ndarray, "S B"]:
-    """A Gaussian process of order 1 in time for each node, of its deviation, in equilibrium."""
-    found = np.zeros((len(kept), len(std)))
+    """Draw a stationary first-order Gaussian autoregression for each node.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    std : numpy.ndarray, shape (B,)
+        Stationary standard deviation at each node.
+    kept : numpy.ndarray, shape (S,)
+        Autoregression coefficient of each step, in [0, 1].
+    """
+    residuals = np.zeros((len(kept), len(std)))
     if not std.any():
-        return found
+        return residuals
     now = rng.normal(size=len(std))
-    for draw, share in zip(found, kept, strict=True):
+    for draw, share in zip(residuals, kept, strict=True):
         if share < 1:
             now = share * now + np.sqrt(1 - share**2) * rng.normal(size=len(std))
         draw[:] = std * now
-    return found
+    return residuals
 
 
 def converged(posterior: Posterior, seed: int, label_mcse: float | None = None) -> Result:
-    """By the sampler that suits, until R-hat < 1.01; whether it got there is in the result."""
+    """Run the default sampler until R-hat < 1.01 or 12,000 draws per chain.
+
+    The result's diagnostics say whether it has converged; there is no warning.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(

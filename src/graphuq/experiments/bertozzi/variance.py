@@ -1,31 +1,31 @@
-"""Posterior label variance: table 1, figures 6, 7 and 8."""
+"""Table 1 and figures 6, 7 and 8: posterior variance of the labels."""
 
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.bertozzi.setup import converged, protocol, truncated
 from graphuq.experiments.problems import MNIST_PAIRS, Problem, mnist, moons, rhat, share
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 
 PAIRS = ((4, 9), (3, 8), (0, 6), (5, 7))
-PAPER = {  # table 1
+PAPER = {  # mean label variance of each pair, printed in table 1
     "probit": (0.1485, 0.1005, 0.0429, 0.0084),
     "level set": (0.1280, 0.1018, 0.0489, 0.0121),
 }
 MODELS: dict[str, Callable[[float], Likelihood]] = {"probit": Probit, "level set": LevelSet}
-STEPS, STEP_SIZE = 10_000, 0.3
+STEPS, STEP_SIZE = 10_000, 0.3  # the paper's number of pCN steps, and its β for table 1
 COLORS = {"probit": "#3b6fb6", "level set": "#d97706"}
 
 
 def table1(context: Context) -> Outcome:
-    """Mean label variance of four pairs of digits, 4 % labelled, γ = 0.1."""
-    rows: list[dict[str, Any]] = []
+    """Mean label variance of four pairs of digits; 4 % labelled, γ = 0.1."""
+    rows: list[Row] = []
     n_trials = context.pick(2, 10)
     for k, pair in enumerate(PAIRS):
         problem = mnist(context, pair)
@@ -35,16 +35,16 @@ def table1(context: Context) -> Outcome:
                 labelled = share(problem.truth, 0.04, trial)
                 posterior = problem.posterior(likelihood(0.1), labelled)
                 chain = protocol(posterior, STEPS, STEP_SIZE, trial)
-                honest = converged(posterior, trial)
+                result = converged(posterior, trial)
                 smoother = truncated(problem, 50).posterior(likelihood(0.1), labelled)
                 short = protocol(smoother, STEPS, STEP_SIZE, trial)
                 for name, value in (
                     ("protocol", chain.mean_label_variance),
-                    ("converged", honest.mean_label_variance),
+                    ("converged", result.mean_label_variance),
                     ("converged, 50 pairs", converged(smoother, trial).mean_label_variance),
                     ("protocol, 50 pairs", short.mean_label_variance),
                     ("protocol acceptance", chain.acceptance),
-                    ("R-hat", rhat(honest)),
+                    ("R-hat", rhat(result)),
                 ):
                     found.setdefault(name, []).append(float(value))
             worst = max(found.pop("R-hat"))
@@ -60,12 +60,13 @@ def table1(context: Context) -> Outcome:
     first = rows[0]
     return Outcome(
         rows,
-        "The paper's claim, that the variance falls from (4, 9) over (3, 8) and (0, 6) to (5, 7), "
-        f"holds in {n_falling} of {len(columns) * len(MODELS)} columns × models. Its numbers are "
-        f"another matter: for (4, 9) and probit it prints {first['paper']}, its protocol gives "
-        f"{first['protocol']:.3f} (acceptance {100 * first['protocol acceptance']:.1f} %), the "
-        f"converged posterior {first['converged']:.3f} with {MNIST_PAIRS} eigenpairs; with "
-        f"50 they are {first['protocol, 50 pairs']:.3f} and {first['converged, 50 pairs']:.3f}.",
+        "The paper says that the variance decreases in the order (4, 9), (3, 8), (0, 6), (5, 7). "
+        f"This holds in {n_falling} of {len(columns) * len(MODELS)} combinations of column and "
+        "model. The printed values are not reproduced. For (4, 9) and probit the paper prints "
+        f"{first['paper']}. With {MNIST_PAIRS} eigenpairs, its protocol gives "
+        f"{first['protocol']:.3f} (acceptance {100 * first['protocol acceptance']:.1f} %) and "
+        f"converged chains give {first['converged']:.3f}; with 50 eigenpairs these are "
+        f"{first['protocol, 50 pairs']:.3f} and {first['converged, 50 pairs']:.3f}.",
         _bars(rows),
     )
 
@@ -74,7 +75,7 @@ def _falls(values: Sequence[float]) -> bool:
     return all(a > b for a, b in itertools.pairwise(values))
 
 
-def _bars(rows: list[dict[str, Any]]) -> Figure:
+def _bars(rows: list[Row]) -> Figure:
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     columns = ("paper", "protocol", "converged, 50 pairs", "converged")
     shades = ("#8a8f98", "#d97706", "#9db8dc", "#3b6fb6")
@@ -92,7 +93,21 @@ def _bars(rows: list[dict[str, Any]]) -> Figure:
 
 
 class Case(NamedTuple):
-    """A point of a figure: data set, place on the axis, share labelled, γ, problem of a trial."""
+    """One point of a figure.
+
+    Attributes
+    ----------
+    data : str
+        Name of the data set.
+    position : float
+        Position on the horizontal axis.
+    fraction : float
+        Share of nodes that are labelled.
+    noise : float
+        γ of the likelihood.
+    problem : callable
+        Function that returns the problem of a trial, given the trial's number.
+    """
 
     data: str
     position: float
@@ -102,19 +117,19 @@ class Case(NamedTuple):
 
 
 def _digits(context: Context, trial: int) -> Problem:
-    """The same images in every trial; only their labelled nodes change."""
+    """Return MNIST (4, 9): every trial has the same images and other labelled nodes."""
     return mnist(context, (4, 9))
 
 
 def figure6(context: Context) -> Outcome:
-    """Two moons: label variance against the noise σ of the features, 3 % labelled, γ = 0.1."""
+    """Label variance on two moons against the noise σ of the features; 3 % labelled, γ = 0.1."""
     sigmas = context.pick((0.02, 0.07, 0.12), tuple(np.arange(2, 13) / 100))
     cases = [Case("two moons", float(s), 0.03, 0.1, partial(moons, float(s))) for s in sigmas]
     return _study(context, cases, "standard deviation σ of the feature noise", 0.3, True)
 
 
 def figure7(context: Context) -> Outcome:
-    """Label variance against the share of labelled nodes, γ = 0.1."""
+    """Label variance against the share of labelled nodes; γ = 0.1."""
     shares = context.pick((0.01, 0.03, 0.1), (0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1))
     cases = [Case("two moons", part, part, 0.1, partial(moons, 0.06)) for part in shares]
     cases += [Case("MNIST (4, 9)", part, part, 0.1, partial(_digits, context)) for part in shares]
@@ -122,7 +137,7 @@ def figure7(context: Context) -> Outcome:
 
 
 def figure8(context: Context) -> Outcome:
-    """Label variance against the label noise γ, 3 % (two moons) and 4 % (MNIST) labelled."""
+    """Label variance against the label noise γ; 3 % (two moons) and 4 % (MNIST) labelled."""
     noises = context.pick((0.1, 0.3, 1.0), (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0))
     cases = [Case("two moons", noise, 0.03, noise, partial(moons, 0.06)) for noise in noises]
     cases += [
@@ -134,8 +149,8 @@ def figure8(context: Context) -> Outcome:
 def _study(
     context: Context, cases: list[Case], axis: str, step_size: float, rises: bool
 ) -> Outcome:
-    """Mean label variance of each case, by the paper's protocol and converged."""
-    rows: list[dict[str, Any]] = []
+    """Compute the mean label variance of each case, by the paper's protocol and converged."""
+    rows: list[Row] = []
     n_trials = context.pick(2, 20)
     for data, position, fraction, noise, problem_of in cases:
         for model, likelihood in MODELS.items():
@@ -145,23 +160,25 @@ def _study(
                 posterior = problem.posterior(
                     likelihood(noise), share(problem.truth, fraction, trial)
                 )
-                honest = converged(posterior, trial)
+                result = converged(posterior, trial)
                 values.append(
                     (
                         protocol(posterior, STEPS, step_size, trial).mean_label_variance,
-                        honest.mean_label_variance,
-                        rhat(honest),
+                        result.mean_label_variance,
+                        rhat(result),
                     )
                 )
-            chain, honest_mean, _ = np.mean(values, axis=0)
+            chain, converged_mean, _ = np.mean(values, axis=0)
             rows.append(
                 {
                     "data": data,
                     axis: position,
                     "model": model,
                     "protocol": float(chain),
-                    "converged": float(honest_mean),
-                    "s.e.": float(np.std([v[1] for v in values], ddof=1) / np.sqrt(n_trials)),
+                    "converged": float(converged_mean),
+                    "standard error": float(
+                        np.std([v[1] for v in values], ddof=1) / np.sqrt(n_trials)
+                    ),
                     "largest R-hat": max(v[2] for v in values),
                     "trials": n_trials,
                 }
@@ -174,19 +191,18 @@ def _study(
             chosen = [r for r in rows if r["data"] == data and r["model"] == model]
             x = [r[axis] for r in chosen]
             y = [r["converged"] for r in chosen]
-            axes.errorbar(
-                x, y, [r["s.e."] for r in chosen], fmt="o-", color=color, label=model, capsize=2
-            )
-            axes.plot(
-                x, [r["protocol"] for r in chosen], "x:", color=color, label=f"{model}, protocol"
-            )
+            error = [r["standard error"] for r in chosen]
+            axes.errorbar(x, y, error, fmt="o-", color=color, label=model, capsize=2)
+            chain_means = [r["protocol"] for r in chosen]
+            axes.plot(x, chain_means, "x:", color=color, label=f"{model}, the paper's chain")
             follows = _falls(y[::-1]) if rises else _falls(y)
             sentences.append(
                 f"{data}, {model}: {'rises' if rises else 'falls'} from {y[0]:.3f} to {y[-1]:.3f}"
                 if follows
                 else f"{data}, {model}: not monotone ({', '.join(f'{v:.3f}' for v in y)})"
             )
-        axes.set(title=data, xlabel=axis, ylabel="mean posterior variance, Var(l)", ylim=(0, None))
+        axes.set(title=data, xlabel=axis, ylabel="mean label variance, Var(l)", ylim=(0, None))
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)
-    return Outcome(rows, "Converged label variance. " + "; ".join(sentences) + ".", figure)
+    text = "Mean label variance of converged chains along the axis. " + "; ".join(sentences) + "."
+    return Outcome(rows, text, figure)

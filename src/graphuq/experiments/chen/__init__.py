@@ -1,4 +1,4 @@
-"""Chen: figures 1 to 20."""
+"""Figures 1 to 20 of Chen."""
 
 from graphuq.experiments.base import registered
 from graphuq.experiments.chen import classes, eigenvectors, learning, models

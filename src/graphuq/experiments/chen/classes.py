@@ -1,15 +1,11 @@
-"""Several classes: figures 13 to 20."""
-
-import warnings
-from typing import Any
+"""Figures 13 to 20: multiclass problems."""
 
 import numpy as np
 from matplotlib.figure import Figure
 from scipy import stats
 
 from graphuq.distributions import DiscreteUniform, Uniform
-from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.chen.setup import Pair, both, draw, learn, paper_chain
 from graphuq.experiments.problems import Problem, digits, rhat, share
 from graphuq.inference.draws import Draws
@@ -22,10 +18,11 @@ from graphuq.results.summaries import Rows, summarize
 from graphuq.scores import accuracy
 
 TAU, ALPHA = Uniform(0.01, 20.0), Uniform(0.1, 60.0)
-TRUNCATION = DiscreteUniform(2, 70)  # the paper's U[1, 70]: q_0 is left out, and one must stay
-N_MODES, BETA = 50, 0.1
-CHECKS = 5  # of figure 20: after every fifth of the steps
-CHOICES = {
+# The paper has U[1, 70]. The prior leaves q_0 out, so M = 1 would leave no eigenvector at all.
+TRUNCATION = DiscreteUniform(2, 70)
+N_MODES, BETA = 50, 0.1  # M where it is fixed, and the step size β of the paper's chain
+CHECKS = 5  # points per curve of figure 20: one after every fifth of the steps
+CHOICES = {  # learnt hyperparameters of figure 20, and the prior that learns them
     "nonhierarchical": Matern(tau=0.0, alpha=1.0, truncation=N_MODES),
     "τ, α": Matern(tau=Uniform(-6.0, 6.0), alpha=Uniform(1.0, 110.0), truncation=N_MODES),
     "τ, M": Matern(tau=Uniform(-6.0, 6.0), alpha=60.0, truncation=DiscreteUniform(2, 80)),
@@ -37,33 +34,33 @@ CHOICES = {
 
 
 def figure13(context: Context) -> Outcome:
-    """τ and α on MNIST [1, 4, 9], 10 % labelled, γ = 1e-7, M = 50."""
-    claim = "the paper: τ is accepted in about 9 % of the steps, and rises with α"
+    """Posterior of τ and α: MNIST [1, 4, 9], 10 % labelled, γ = 1e-7, M = 50."""
+    claim = "paper: τ is accepted in about 9 % of the steps and increases with α"
     return _traces(context, Matern(tau=TAU, alpha=ALPHA, truncation=N_MODES), 1e-7, claim)
 
 
 def figure14(context: Context) -> Outcome:
-    """τ and α on MNIST [1, 4, 9], 10 % labelled, γ = 0.9, M = 50."""
-    claim = "the paper: a small τ, accuracy about 0.97, τ rises with α"
+    """Posterior of τ and α: MNIST [1, 4, 9], 10 % labelled, γ = 0.9, M = 50."""
+    claim = "paper: τ is small and increases with α; accuracy is about 0.97"
     return _traces(context, Matern(tau=TAU, alpha=ALPHA, truncation=N_MODES), 0.9, claim)
 
 
 def figure15(context: Context) -> Outcome:
-    """τ and M on MNIST [1, 4, 9], α = 30, 10 % labelled, γ = 0.9."""
-    claim = "the paper: M falls to about 10 where τ is large"
+    """Posterior of τ and M: MNIST [1, 4, 9], α = 30, 10 % labelled, γ = 0.9."""
+    claim = "paper: M decreases to about 10 when τ is large"
     return _traces(context, Matern(tau=TAU, alpha=30.0, truncation=TRUNCATION), 0.9, claim)
 
 
 def figure16(context: Context) -> Outcome:
-    """τ and M on MNIST [1, 4, 9], α = 1, 10 % labelled, γ = 0.9."""
-    claim = "the paper: both of low variance, τ close to 0"
+    """Posterior of τ and M: MNIST [1, 4, 9], α = 1, 10 % labelled, γ = 0.9."""
+    claim = "paper: both have a small variance, and τ is close to 0"
     return _traces(context, Matern(tau=TAU, alpha=1.0, truncation=TRUNCATION), 0.9, claim)
 
 
 def figure17(context: Context) -> Outcome:
-    """α and M on MNIST [1, 4, 9], τ = 0.7, 10 % labelled, γ = 0.9."""
+    """Posterior of α and M: MNIST [1, 4, 9], τ = 0.7, 10 % labelled, γ = 0.9."""
     prior = Matern(tau=0.7, alpha=Uniform(0.1, 90.0), truncation=TRUNCATION)
-    return _traces(context, prior, 0.9, "the paper: where α is small M must be small")
+    return _traces(context, prior, 0.9, "paper: if α is small, M must be small")
 
 
 def _traces(context: Context, prior: Prior, gamma: float, claim: str) -> Outcome:
@@ -78,28 +75,29 @@ def _traces(context: Context, prior: Prior, gamma: float, claim: str) -> Outcome
     acceptance = _acceptance(pair)
     rows += [{"quantity": f"acceptance, {k}", "protocol": v} for k, v in acceptance.items()]
     found = {row["quantity"]: row for row in rows}
-    laws = ", ".join(
-        f"{name}: median {law['converged']:.2f}, 90 % in {law['5 %']:.2f} to {law['95 %']:.2f}"
+    posteriors = "; ".join(
+        f"{name}: median {row['converged']:.2f}, 90 % interval {row['5 %']:.2f} to "
+        f"{row['95 %']:.2f}"
         for name in (first, second)
-        for law in [found[f"median of {name}"]]
+        for row in [found[f"median of {name}"]]
     )
     words = ", ".join(f"{name} {value:.2f}" for name, value in acceptance.items())
     return Outcome(
         rows,
-        f"{laws}; rank correlation {rho:+.2f} ({claim}). Acceptance of the paper's chain: {words}. "
-        f"Accuracy {found['accuracy']['converged']:.3f}, by the paper's chain "
-        f"{found['accuracy']['protocol']:.3f}; {pair.state}.",
+        f"Posterior of {posteriors}; rank correlation {rho:+.2f} ({claim}). Acceptance of the "
+        f"paper's chain: {words}. Accuracy {found['accuracy']['converged']:.3f} (converged) and "
+        f"{found['accuracy']['protocol']:.3f} (the paper's chain); {pair.state}.",
         draw(pair, "MNIST [1, 4, 9]"),
     )
 
 
 def _acceptance(pair: Pair) -> dict[str, float]:
-    """Of each hyperparameter in the paper's chain, after the classes' own."""
+    """Return the acceptance of each hyperparameter in the paper's chain."""
     blocks = pair.protocol.draws.block_acceptance
     assert blocks is not None
     posterior = pair.protocol.posterior
-    means = blocks.mean(axis=(0, 1))[posterior.n_fields :]
-    return dict(zip(posterior.learnt, map(float, means), strict=True))  # in the order of blocks
+    means = blocks.mean(axis=(0, 1))[posterior.n_fields :]  # the first blocks are the classes
+    return dict(zip(posterior.learnt, map(float, means), strict=True))
 
 
 def _posterior(problem: Problem, prior: Prior, labelled: np.ndarray, gamma: float) -> Posterior:
@@ -108,12 +106,12 @@ def _posterior(problem: Problem, prior: Prior, labelled: np.ndarray, gamma: floa
 
 
 def figure18(context: Context) -> Outcome:
-    """Acceptance of each class, β = 0.1 for all; MNIST [1, 3, 4, 9], τ = 0, α = 1, γ = 1."""
+    """Acceptance of each class with β = 0.1 for all: MNIST [1, 3, 4, 9], τ = 0, α = 1, γ = 1."""
     return _by_class(context, adapted=False)
 
 
 def figure19(context: Context) -> Outcome:
-    """The same with β adapted in warm-up to an acceptance of one half."""
+    """Acceptance of each class with β adapted to an acceptance of one half during warm-up."""
     return _by_class(context, adapted=True)
 
 
@@ -146,23 +144,21 @@ def _by_class(context: Context, adapted: bool) -> Outcome:
     found = [row["acceptance"] for row in rows]
     words = ", ".join(f"{value:.2f}" for value in found)
     betas = ", ".join(f"{value:.3f}" for value in steps)
-    claim = (
-        "the paper: very similar, about 0.5" if adapted else "the paper: two near 0.7, two near 0.4"
-    )
+    claim = "paper: all similar, about 0.5" if adapted else "paper: two near 0.7 and two near 0.4"
     return Outcome(
         rows,
-        f"Acceptance by class {words} ({claim}) at β = {betas}; the largest and the least differ "
-        f"by {max(found) - min(found):.2f}.",
+        f"Acceptance by class: {words} ({claim}), with β = {betas}. The largest and the smallest "
+        f"differ by {max(found) - min(found):.2f}.",
         figure,
     )
 
 
 def figure20(context: Context) -> Outcome:
-    """Median accuracy of five choices against steps; MNIST [3, 4, 5, 9], 1 % labelled."""
+    """Median accuracy of five priors against steps: MNIST [3, 4, 5, 9], 1 % labelled."""
     problem = digits(context, (3, 4, 5, 9), context.pick(300, 1213), 81)
     n_steps = context.pick(10_000, 25_000)
     trials = range(context.pick(3, 20))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     figure = Figure(figsize=(6.5, 3.6), layout="constrained")
     axes = figure.subplots()
     colors = class_colors(len(CHOICES))
@@ -173,7 +169,7 @@ def figure20(context: Context) -> Outcome:
             posterior = _posterior(problem, prior, labelled, 1e-4)
             chain = paper_chain(posterior, n_steps, trial, BETA, 2_000)
             running.append(_running_accuracy(chain, problem, labelled))
-            converged = _converged(context, posterior, trial)
+            converged = learn(context, posterior, trial)
             ends.append(accuracy(converged.label_mean, problem.truth, labelled))
             worst.append(rhat(converged))
         medians = np.median(running, axis=0)
@@ -191,7 +187,7 @@ def figure20(context: Context) -> Outcome:
             }
         )
     axes.set(xlabel="step of the paper's chain", ylabel="median accuracy")
-    title = "learnt\n(dotted: converged)"
+    title = "learnt hyperparameters\n(dotted: converged)"
     figure.legend(loc="outside right upper", frameon=False, fontsize=8, title=title)
     axes.spines[["top", "right"]].set_visible(False)
     ranked = sorted(rows, key=lambda row: -row["converged"])
@@ -201,29 +197,22 @@ def figure20(context: Context) -> Outcome:
     )
     return Outcome(
         rows,
-        f"Median accuracy over {len(trials)} trials, by the paper's chain after {n_steps} steps / "
-        f"converged: {words}. Largest R-hat {max(row['largest R-hat'] for row in rows):.3f}.",
+        f"Median accuracy over {len(trials)} trials, of the paper's chain after {n_steps} steps / "
+        f"of converged chains: {words}. Largest R-hat "
+        f"{max(row['largest R-hat'] for row in rows):.3f}.",
         figure,
     )
 
 
 def _running_accuracy(chain: Result, problem: Problem, labelled: np.ndarray) -> list[float]:
-    """After each fifth of the draws, of their running mean."""
+    """Return the accuracy of the running mean after each fifth of the draws."""
     spectrum = problem.spectrum
-    unseen = np.setdiff1d(np.arange(spectrum.n_nodes), labelled)
-    rows = Rows(
-        spectrum.eigenvectors[unseen], spectrum.node_scale[unseen], np.full(len(unseen), -1)
-    )
+    rest = np.setdiff1d(np.arange(spectrum.n_nodes), labelled)
+    rows = Rows(spectrum.eigenvectors[rest], spectrum.node_scale[rest], np.full(len(rest), -1))
 
-    def after(draws: Draws) -> float:
+    def of_draws(draws: Draws) -> float:
         mean = summarize(draws, chain.posterior.field, rows).label_mean
-        return accuracy(mean, problem.truth[unseen])
+        return accuracy(mean, problem.truth[rest])
 
     n = chain.draws.n_samples
-    return [after(chain.draws.first(n * k // CHECKS)) for k in range(1, CHECKS + 1)]
-
-
-def _converged(context: Context, posterior: Posterior, seed: int) -> Result:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConvergedWarning)
-        return learn(context, posterior, seed)
+    return [of_draws(chain.draws.first(n * k // CHECKS)) for k in range(1, CHECKS + 1)]

@@ -1,4 +1,4 @@
-"""What eigenvectors know of classes: figures 1 to 4."""
+"""Figures 1 to 4: how eigenvectors relate to the classes."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -10,34 +10,36 @@ from graphuq.experiments.problems import Problem, mnist, moons
 from graphuq.graphs import complete_graph
 from graphuq.spectrum import laplacian_spectrum
 
-SHOWN = 9
+SHOWN = 9  # eigenvectors per figure, as in the paper
 
 
 def figure1(context: Context) -> Outcome:
-    """Lowest nine eigenvectors of voting records, unnormalised Laplacian."""
+    """First nine eigenvectors: voting records, unnormalised Laplacian."""
     return _eigenvectors(voting(context), "voting records")
 
 
 def figure2(context: Context) -> Outcome:
-    """Lowest nine eigenvectors of two moons, σ = 0.04, self-tuning weights, symmetric."""
-    return _eigenvectors(moons(0.04, context.seed), "two moons, self-tuning")
+    """First nine eigenvectors: two moons, σ = 0.04, self-tuning weights, symmetric Laplacian."""
+    return _eigenvectors(moons(0.04, context.seed), "two moons, self-tuning weights")
 
 
 def figure3(context: Context) -> Outcome:
-    """Lowest nine eigenvectors of two moons, σ = 0.04, fixed length, unnormalised."""
+    """First nine eigenvectors: two moons, σ = 0.04, Gaussian weights, unnormalised Laplacian."""
     data = two_moons(2000, 100, 0.04, seed=context.seed)
     graph = complete_graph(data.features, "gaussian", scale=1.0)
     spectrum = laplacian_spectrum(graph, "unnormalized", n_eigenpairs=SHOWN, solver="dense")
-    return _eigenvectors(Problem(spectrum, data.signs(1)), "two moons, fixed length")
+    return _eigenvectors(
+        Problem(spectrum, data.signs(1)), "two moons, Gaussian weights of fixed length scale"
+    )
 
 
 def figure4(context: Context) -> Outcome:
-    """Lowest nine eigenvectors of MNIST (4, 9), self-tuning weights, symmetric."""
+    """First nine eigenvectors: MNIST (4, 9), self-tuning weights, symmetric Laplacian."""
     return _eigenvectors(mnist(context, (4, 9)), "MNIST (4, 9)")
 
 
 def _eigenvectors(problem: Problem, name: str) -> Outcome:
-    order = np.argsort(problem.truth, kind="stable")  # one class after the other
+    order = np.argsort(problem.truth, kind="stable")  # nodes of one class, then of the other
     q, truth = problem.spectrum.eigenvectors[order, :SHOWN], problem.truth[order]
     figure = Figure(figsize=(9.5, 6.0), layout="constrained")
     rows = []
@@ -49,13 +51,13 @@ def _eigenvectors(problem: Problem, name: str) -> Outcome:
         axes.spines[["top", "right"]].set_visible(False)
         correlation = 0.0 if np.ptp(q[:, j]) < 1e-9 else abs(np.corrcoef(q[:, j], truth)[0, 1])
         rows.append({"j": j, "|correlation with the class|": float(correlation)})
-    figure.supxlabel("node, one class after the other")
+    figure.supxlabel("node, ordered by class")
     correlations = [row["|correlation with the class|"] for row in rows]
-    explained = float(np.linalg.lstsq(q, truth, rcond=None)[1][0]) / len(truth)
+    residual = float(np.linalg.lstsq(q, truth, rcond=None)[1][0]) / len(truth)
     return Outcome(
         rows,
-        f"{name}: eigenvector {int(np.argmax(correlations))} follows the classes best "
-        f"(correlation {max(correlations):.2f}); all nine together leave {explained:.2f} of the "
-        "classes' variance.",
+        f"{name}: eigenvector q_{int(np.argmax(correlations))} has the largest absolute "
+        f"correlation with the class, {max(correlations):.2f}. A linear fit by all nine leaves a "
+        f"share of {residual:.2f} of the variance of the class unexplained.",
         figure,
     )

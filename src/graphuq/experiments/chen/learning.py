@@ -1,49 +1,54 @@
-"""One hyperparameter at a time: figures 8 to 12."""
+"""Figures 8 to 12: one learnt hyperparameter at a time."""
 
 import itertools
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from graphuq.distributions import DiscreteUniform, Uniform
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.chen.setup import Pair, both, draw, learn, voting
 from graphuq.experiments.problems import Problem, moons, rhat, share
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import Matern, Prior
 
-TRUNCATIONS = DiscreteUniform(2, 70)  # the paper's U[1, 70]: q_0 is left out, and one must stay
+# The paper has U[1, 70]. The prior leaves q_0 out, so M = 1 would leave no eigenvector at all.
+TRUNCATIONS = DiscreteUniform(2, 70)
+
+
+QUANTITY = "quantity"  # a column of figure 12
 
 
 def figure8(context: Context) -> Outcome:
-    """τ on voting records, α = 30, M = 435, 3 % labelled, γ = 0.0001."""
+    """Posterior of τ: voting records, α = 30, M = 435, 3 % labelled, γ = 0.0001."""
     prior = Matern(tau=Uniform(0.0, 40.0), alpha=30.0)
     pair = _run(context, voting(context), prior, 0.03, 1e-4)
-    return _trace(pair, "tau", "the paper's trace stays low, to damp the higher eigenvectors")
+    return _trace(
+        pair, "tau", "in the paper the trace stays low, which damps the higher eigenvectors"
+    )
 
 
 def figure9(context: Context) -> Outcome:
-    """α on two moons, σ = 0.15, τ = 0, M = 50, 1 % labelled, γ = 0.15."""
+    """Posterior of α: two moons, σ = 0.15, τ = 0, M = 50, 1 % labelled, γ = 0.15."""
     prior = Matern(tau=0.0, alpha=Uniform(0.1, 60.0), truncation=50)
     pair = _run(context, moons(0.15, context.seed), prior, 0.01, 0.15)
-    return _trace(pair, "alpha", "the paper's trace walks down from where it began")
+    return _trace(pair, "alpha", "in the paper the trace drifts down from its start")
 
 
 def figure10(context: Context) -> Outcome:
-    """M on two moons, σ = 0.15, τ = 0, α = 1, 1 % labelled, γ = 0.15."""
+    """Posterior of M: two moons, σ = 0.15, τ = 0, α = 1, 1 % labelled, γ = 0.15."""
     return _truncation(context, 0.15)
 
 
 def figure11(context: Context) -> Outcome:
-    """M on two moons, σ = 0.20, τ = 0, α = 1, 1 % labelled, γ = 0.20."""
+    """Posterior of M: two moons, σ = 0.20, τ = 0, α = 1, 1 % labelled, γ = 0.20."""
     return _truncation(context, 0.2)
 
 
 def _truncation(context: Context, sigma: float) -> Outcome:
     prior = Matern(tau=0.0, alpha=1.0, truncation=TRUNCATIONS)
     pair = _run(context, moons(sigma, context.seed), prior, 0.01, sigma)
-    return _trace(pair, "truncation", "the paper sees larger M where σ is larger")
+    return _trace(pair, "truncation", "in the paper M is larger for larger σ")
 
 
 def _run(context: Context, problem: Problem, prior: Prior, fraction: float, gamma: float) -> Pair:
@@ -55,20 +60,21 @@ def _run(context: Context, problem: Problem, prior: Prior, fraction: float, gamm
 def _trace(pair: Pair, name: str, claim: str) -> Outcome:
     rows = pair.rows()
     found = {row["quantity"]: row for row in rows}
-    law = found[f"median of {name}"]
+    posterior = found[f"median of {name}"]
     return Outcome(
         rows,
-        f"{name}: median {law['converged']:.2f}, 90 % in {law['5 %']:.2f} to {law['95 %']:.2f} "
-        f"({claim}); the paper's chain has {law['protocol']:.2f}. Accuracy "
-        f"{found['accuracy']['converged']:.3f}; {pair.state}.",
+        f"Posterior of {name}: median {posterior['converged']:.2f}, 90 % interval "
+        f"{posterior['5 %']:.2f} to {posterior['95 %']:.2f} ({claim}). The paper's chain has "
+        f"median {posterior['protocol']:.2f}. Accuracy {found['accuracy']['converged']:.3f}; "
+        f"{pair.state}.",
         draw(pair, name),
     )
 
 
 def figure12(context: Context) -> Outcome:
-    """Mean, median and minimum of M against σ on two moons."""
+    """Posterior mean, median and minimum of M against σ: two moons."""
     sigmas = context.pick((0.06, 0.12, 0.2), (0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.18, 0.2))
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for sigma in sigmas:
         found = []
         for trial in range(context.pick(3, 50)):
@@ -78,28 +84,30 @@ def figure12(context: Context) -> Outcome:
             result = learn(context, problem.posterior(LevelSet(sigma), labelled, prior), trial)
             m = result.hyperparameters["truncation"]
             found.append((m.mean(), np.median(m), np.quantile(m, 0.01), rhat(result)))
-        mean, median, least, worst = np.array(found).T
-        for name, values in (("mean", mean), ("median", median), ("1 % quantile", least)):
+        mean, median, quantile, worst = np.array(found).T
+        for name, values in (("mean", mean), ("median", median), ("1 % quantile", quantile)):
             low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
-            rows.append({"σ": sigma, "of M": name, "converged": middle, "25 %": low, "75 %": high})
-        rows.append({"σ": sigma, "of M": "largest R-hat", "converged": worst.max()})
-    means = [row["converged"] for row in rows if row["of M"] == "mean"]
+            row = {"σ": sigma, QUANTITY: f"{name} of M"}
+            rows.append(row | {"converged": middle, "25 %": low, "75 %": high})
+        rows.append({"σ": sigma, QUANTITY: "largest R-hat", "converged": worst.max()})
+    means = [row["converged"] for row in rows if row[QUANTITY] == "mean of M"]
     rises = all(a <= b for a, b in itertools.pairwise(means))
     figure = Figure(figsize=(6.5, 3.4), layout="constrained")
     axes = figure.subplots()
     for name, color in (("mean", "#3b6fb6"), ("median", "#c2410c"), ("1 % quantile", "#8a8f98")):
-        chosen = [row for row in rows if row["of M"] == name]
+        chosen = [row for row in rows if row[QUANTITY] == f"{name} of M"]
         middle = np.array([row["converged"] for row in chosen])
         bars = np.abs([[row[end] for row in chosen] for end in ("25 %", "75 %")] - middle)
         axes.errorbar(sigmas, middle, bars, color=color, marker="o", capsize=3, label=name)
-    axes.set(xlabel="σ of the feature noise", ylabel="M")
+    axes.set(xlabel="standard deviation σ of the feature noise", ylabel="M")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    said = "rises with σ, as the paper has it" if rises else "does not rise with σ throughout"
+    verdict = "increases with σ, as in the paper" if rises else "does not increase at every σ"
     values = ", ".join(f"{value:.1f}" for value in means)
     return Outcome(
         rows,
-        f"The posterior mean of M {said} ({values}). The paper's minimum over a run grows with its "
-        "length; a quantile does not, and stands in for it.",
+        f"The posterior mean of M {verdict} ({values}). The paper also plots the minimum of M over "
+        "a chain. The minimum depends on the length of the chain; the figure shows the 1 % "
+        "quantile instead.",
         figure,
     )

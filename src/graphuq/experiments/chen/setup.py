@@ -1,4 +1,4 @@
-"""Chains of Chen's paper, and converged ones."""
+"""Data set and chains of Chen's paper, and converged chains beside them."""
 
 import warnings
 from functools import lru_cache
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from graphuq.datasets import load_voting
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context
+from graphuq.experiments.base import Context, Row
 from graphuq.experiments.problems import Problem, rhat
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, MetropolisWithinGibbs
@@ -20,28 +20,45 @@ from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
 from graphuq.spectrum import laplacian_spectrum
 
-KEPT = 2_000  # draws kept of a protocol's chain
-ACCEPTANCE = 0.5  # that the paper's step sizes are tuned to, where they are
+KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
+ACCEPTANCE = 0.5  # acceptance rate to which the paper tunes its step sizes, if it tunes them
 
 
 @lru_cache(maxsize=1)
 def voting(context: Context) -> Problem:
-    """435 members, complete graph, exp(−d²/2), unnormalised Laplacian, all eigenpairs."""
+    """Return the voting records: 435 nodes, complete graph with weights exp(−d²/2).
+
+    The spectrum has all eigenpairs of the unnormalised Laplacian.
+    """
     data = load_voting(context.folder)
     graph = complete_graph(data.features, "gaussian", scale=1.0)
     return Problem(laplacian_spectrum(graph, "unnormalized"), data.signs("democrat"))
 
 
 class Pair(NamedTuple):
-    """One posterior, by the paper's way and converged."""
+    """Two results for one posterior.
+
+    Attributes
+    ----------
+    protocol : Result
+        One chain of the paper's sampler.
+    converged : Result
+        Chains of the default sampler.
+    truth : numpy.ndarray, shape (N,)
+        True class of each node.
+    """
 
     protocol: Result
     converged: Result
     truth: np.ndarray
 
-    def rows(self, **about: Any) -> list[dict[str, Any]]:
-        """A row a hyperparameter, and one of accuracy."""
-        rows: list[dict[str, Any]] = []
+    def rows(self, **about: Any) -> list[Row]:
+        """Return a row for each scalar hyperparameter, one for accuracy and one for time.
+
+        The median of the paper's chain is that of its second half. Keyword arguments become
+        additional columns.
+        """
+        rows: list[Row] = []
         for name, draws in self.converged.hyperparameters.items():
             if draws.ndim > 2:
                 continue
@@ -72,17 +89,17 @@ class Pair(NamedTuple):
 
     @property
     def state(self) -> str:
-        """How far the chains got, in words."""
+        """Sentence about the convergence of the default sampler."""
         worst = rhat(self.converged)
         word = "converged" if worst < 1.01 else "NOT converged"
-        return f"{word} in {self.converged.draws.seconds:.0f} s, R-hat {worst:.3f}"
+        return f"chains {word} after {self.converged.draws.seconds:.0f} s (R-hat {worst:.3f})"
 
     def _accuracy(self, result: Result) -> float:
         return accuracy(result.label_mean, self.truth, result.posterior.labelled)
 
 
 def both(context: Context, posterior: Posterior, truth: np.ndarray, step_size: float) -> Pair:
-    """One chain of the paper's sampler, and default chains until R-hat < 1.01."""
+    """Run one chain of the paper's sampler, and the default sampler until R-hat < 1.01."""
     n_steps = context.pick(20_000, 100_000)
     protocol = paper_chain(posterior, n_steps, context.seed, step_size)
     return Pair(protocol, learn(context, posterior, context.seed), truth)
@@ -91,7 +108,10 @@ def both(context: Context, posterior: Posterior, truth: np.ndarray, step_size: f
 def paper_chain(
     posterior: Posterior, n_steps: int, seed: int, step_size: float, n_warmup: int = 0
 ) -> Result:
-    """One chain of pCN within Gibbs, of several classes class by class (Algorithms 2 and 4)."""
+    """Run one chain of pCN within Gibbs (Algorithms 2 and 4).
+
+    A multiclass chain updates one class after the other.
+    """
     by_class = posterior.likelihood.is_multiclass
     kernel = PCN(step_size=step_size, target_acceptance=ACCEPTANCE)
     with warnings.catch_warnings():
@@ -110,9 +130,11 @@ def paper_chain(
 
 
 def learn(context: Context, posterior: Posterior, seed: int) -> Result:
-    """Until R-hat < 1.01, hyperparameters included; whether it got there is in the result.
+    """Run the default sampler until R-hat < 1.01, including the R-hat of hyperparameters.
 
-    Of several classes few chains: warm-up is most of the time there, and each chain pays it.
+    The result's diagnostics say whether it has converged; there is no warning. Multiclass
+    posteriors have only 8 chains, because each chain needs a warm-up, and warm-up takes most of
+    the time.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
@@ -127,7 +149,7 @@ def learn(context: Context, posterior: Posterior, seed: int) -> Result:
 
 
 def draw(pair: Pair, title: str) -> Figure:
-    """The protocol's trace of each hyperparameter, and its converged law beside it."""
+    """Draw each hyperparameter: trace of the paper's chain, and converged posterior beside it."""
     names = [name for name, v in pair.converged.hyperparameters.items() if v.ndim == 2]
     figure = Figure(figsize=(9.5, 2.5 * len(names)), layout="constrained")
     grid = np.atleast_2d(figure.subplots(len(names), 2, width_ratios=(2, 1)))
@@ -140,7 +162,7 @@ def draw(pair: Pair, title: str) -> Figure:
         whole = bool((values == np.round(values)).all())
         bins: Any = np.arange(values.min() - 0.5, values.max() + 1) if whole else 60
         right.hist(values, bins=bins, density=True, color="#3b6fb6")
-        right.set(xlabel=name, ylabel="posterior", xlim=(None, None))
+        right.set(xlabel=name, ylabel="posterior density", xlim=(None, None))
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
     return figure

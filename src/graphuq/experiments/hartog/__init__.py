@@ -1,4 +1,4 @@
-"""Hartog and van Zanten: figures 1 to 10."""
+"""Figures 1 to 10 of Hartog and van Zanten."""
 
 from graphuq.experiments.base import registered
 from graphuq.experiments.hartog import digits, simulated, tracking

@@ -1,15 +1,14 @@
-"""Time and accuracy against the size of the graph: figure 5."""
+"""Figure 5: time and accuracy against the size of the graph."""
 
 import time
 import warnings
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from graphuq.datasets import load_mnist
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.hartog.setup import PAPERS, PROPER, run, series
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import knn_graph
@@ -22,17 +21,18 @@ from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
 from graphuq.spectrum import laplacian_spectrum
 
-TRAINING = {4: 5_842, 9: 5_949}  # images of each digit that are MNIST's training images
-MAX_PAIRS = 600  # of the truncated method; beyond, a proposed k is rejected
-MAX_UNTRUNCATED = 4_000  # nodes: all their eigenpairs are found and kept
-STEPS = 600  # of the paper's sampler, one chain: its time against N, not a converged answer
-MAX_DRAWS = 6_000
+TRAINING = {4: 5_842, 9: 5_949}  # images of each digit in the training set of MNIST
+MAX_PAIRS = 600  # eigenpairs of the truncated method; it rejects proposals of a larger k
+MAX_UNTRUNCATED = 4_000  # nodes; the untruncated method computes and stores all eigenpairs
+STEPS = 600  # steps of the paper's sampler, one chain: they show time against N, not convergence
+MAX_DRAWS = 6_000  # draws per chain of every sampler that runs until it converges
 
 
 def figure5(context: Context) -> Outcome:
-    """Time and accuracy against graph size, truncated and not: MNIST (4, 9), training labels.
+    """Time and accuracy against graph size, with and without truncation: MNIST (4, 9).
 
-    Ours run until R-hat < 1.01; the paper's sampler makes 600 steps of one chain.
+    The training images are labelled. The default samplers run until R-hat < 1.01; the paper's
+    sampler makes 600 steps of one chain.
     """
     sizes = context.pick((500, 1000, 2000), (1000, 2000, 4000, 8000, 13782))
     data = load_mnist((4, 9), n_components=50, folder=context.folder)
@@ -40,7 +40,7 @@ def figure5(context: Context) -> Outcome:
     first = np.r_[np.arange(TRAINING[4]), (truth > 0).sum() + np.arange(TRAINING[9])]
     training = np.isin(np.arange(len(truth)), first)
     rng = np.random.default_rng(context.seed)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for size in sizes:
         chosen = np.sort(
             np.concatenate(
@@ -57,7 +57,7 @@ def figure5(context: Context) -> Outcome:
         n, seconds = np.log(_times(rows, method))
         exponents[method] = float(np.polyfit(n, seconds, 1)[0])
     for row in rows:
-        row["exponent of time"] = exponents[row["method"]]
+        row["exponent of time in N"] = exponents[row["method"]]
     last = {row["method"]: row for row in rows}
     text = "; ".join(
         f"{method}: {row['seconds']:.1f} s at N = {row['N']} (time ~ N^{exponents[method]:.1f}), "
@@ -70,8 +70,8 @@ def figure5(context: Context) -> Outcome:
 
 def _methods(
     context: Context, features: np.ndarray, signs: np.ndarray, known: np.ndarray
-) -> list[dict[str, Any]]:
-    """One graph, by each method: seconds from the graph to the answer."""
+) -> list[Row]:
+    """Return the seconds from the graph to the result, and the accuracy, of each method."""
     n = len(features)
     graph = knn_graph(features, 15, "unweighted")
     rows = []
@@ -86,49 +86,49 @@ def _methods(
         spectrum = laplacian_spectrum(graph, "unnormalized", n_pairs)
         solved = time.perf_counter() - began
         posterior = series(spectrum, known, signs[known], None, PROPER, truncation)
-        ours = method is not PAPERS
+        default = method is not PAPERS
         result = run(
             posterior,
             method,
-            n_samples=MAX_DRAWS if ours else STEPS - STEPS // 3,
-            n_chains=4 if ours else 1,
-            n_warmup=None if ours else STEPS // 3,
-            stop=Converged(label_mcse=None) if ours else None,
+            n_samples=MAX_DRAWS if default else STEPS - STEPS // 3,
+            n_chains=4 if default else 1,
+            n_warmup=None if default else STEPS // 3,
+            stop=Converged(label_mcse=None) if default else None,
         )
         k = np.median(result.hyperparameters.get("truncation", float(n)))
         row = _row(n, name, began, solved, accuracy(result.label_mean, signs, known))
-        rows.append(row | {"median k": float(k), "R-hat": rhat(result) if ours else np.nan})
+        rows.append(row | {"median k": float(k), "R-hat": rhat(result) if default else np.nan})
     for name, sampler in (("Matérn, EP", ExpectationPropagation()), ("Matérn, default", None)):
         began = time.perf_counter()
         spectrum = laplacian_spectrum(graph)
         solved = time.perf_counter() - began
         posterior = Posterior(spectrum, Matern(), Probit(0.1), known, signs[known])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotConvergedWarning)  # the table says it
+            warnings.simplefilter("ignore", NotConvergedWarning)  # the table has R-hat
             result = infer(posterior, sampler, n_samples=MAX_DRAWS, stop=Converged(label_mcse=None))
         row = _row(n, name, began, solved, accuracy(result.label_mean, signs, known))
         rows.append(row | {"R-hat": np.nan if sampler is not None else rhat(result)})
     return rows
 
 
-def _row(n: int, method: str, began: float, solved: float, right: float) -> dict[str, Any]:
-    """What every method is asked."""
+def _row(n: int, method: str, began: float, solved: float, right: float) -> Row:
+    """Return the columns that all methods have."""
     return {
         "N": n,
         "method": method,
         "seconds": time.perf_counter() - began,
-        "of which eigenpairs": solved,
+        "seconds for the eigenpairs": solved,
         "accuracy": right,
     }
 
 
-def _times(rows: list[dict[str, Any]], method: str) -> tuple[np.ndarray, np.ndarray]:
-    """Sizes and seconds of a method."""
-    own = [row for row in rows if row["method"] == method]
-    return np.array([row["N"] for row in own]), np.array([row["seconds"] for row in own])
+def _times(rows: list[Row], method: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the graph sizes and the seconds of one method."""
+    chosen = [row for row in rows if row["method"] == method]
+    return np.array([row["N"] for row in chosen]), np.array([row["seconds"] for row in chosen])
 
 
-def _draw(rows: list[dict[str, Any]]) -> Figure:
+def _draw(rows: list[Row]) -> Figure:
     figure = Figure(figsize=(10.5, 3.6), layout="constrained")
     plain, logarithmic, right = figure.subplots(1, 3)
     colors = {

@@ -1,4 +1,4 @@
-"""The paper's sampler, and converged ones."""
+"""Model and sampler of Hartog and van Zanten, and the runs of each experiment."""
 
 import warnings
 from typing import Any
@@ -17,7 +17,7 @@ from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.spectrum import Spectrum
 
-PAPERS = ReversibleJump(
+PAPERS = ReversibleJump(  # Algorithm 1 of the paper
     proposal="binomial", form="plain", interweave=False, jump=False, whitened=False
 )
 
@@ -30,23 +30,36 @@ def series(
     scale: Distribution,
     truncation: int | None = None,
 ) -> Posterior:
-    """The paper's model: q = 1, unit noise."""
+    """Return the posterior of the paper's model: q = 1 and probit noise of unit deviation.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    labelled, labels : numpy.ndarray, shape (J,)
+        Labelled nodes, and their labels −1 or +1.
+    rate : float or None
+        ρ of the prior of k; if None, the default of `RandomSeries`.
+    scale : Distribution
+        Prior of the scale c.
+    truncation : int or None, default None
+        A fixed k; if None, k is sampled.
+    """
     prior = RandomSeries(scale=scale, truncation=truncation, truncation_rate=rate)
     return Posterior(spectrum, prior, Probit(1.0), labelled, labels)
 
 
 def improper() -> Distribution:
-    """``p(c) ∝ 1/c``, which the paper recommends (§5)."""
+    """Return the improper prior ``p(c) ∝ 1/c``, which the paper recommends (§5)."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImproperPriorWarning)
         return Gamma(0.0, 0.0)
 
 
-PROPER = Gamma(1.0, 0.001)  # the library's default
+PROPER = Gamma(1.0, 0.001)  # prior of c; the default of `RandomSeries`
 
 
 def run(posterior: Posterior, method: ReversibleJump, **options: Any) -> Result:
-    """Whether it converged, and whether it wanted more eigenvectors, is in the tables."""
+    """Sample without warnings: the tables report R-hat and k."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         warnings.simplefilter("ignore", TruncationWarning)
@@ -54,7 +67,7 @@ def run(posterior: Posterior, method: ReversibleJump, **options: Any) -> Result:
 
 
 def converged(context: Context, posterior: Posterior) -> Result:
-    """Default chains until R-hat < 1.01."""
+    """Run 16 chains of the default sampler until R-hat < 1.01."""
     return run(
         posterior,
         ReversibleJump(),
@@ -66,7 +79,10 @@ def converged(context: Context, posterior: Posterior) -> Result:
 
 
 def protocol(context: Context, posterior: Posterior) -> Result:
-    """One chain of Algorithm 1, its ratio corrected; its length is ours, the paper gives none."""
+    """Run one chain of Algorithm 1 with its acceptance ratio corrected.
+
+    The paper does not give the length of its chain; the length here is our choice.
+    """
     return run(
         posterior,
         PAPERS,

@@ -1,4 +1,4 @@
-"""Soft labels that are known, on a path and on a small world: figures 1 to 4."""
+"""Figures 1 to 4: simulated soft labels on a path and on a small-world graph."""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -8,20 +8,33 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from scipy.special import ndtr
 
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.hartog.setup import PROPER, converged, improper, protocol, series
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import Graph, path_graph, small_world_graph
 from graphuq.results.result import Result
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 
-RATES = (0.0, 0.1, 1.0)
-MISSING = 0.2
+RATES = (0.0, 0.1, 1.0)  # ρ, the rate of the prior of k
+MISSING = 0.2  # share of nodes without a label
 BLUE, ORANGE, GREY = "#3b6fb6", "#c2410c", "#8a8f98"
 
 
 class Simulated(NamedTuple):
-    """A graph whose soft labels are known, and labels drawn from them at most nodes."""
+    """A graph with known soft labels, and labels drawn from them at 80 % of the nodes.
+
+    Attributes
+    ----------
+    graph : Graph
+    spectrum : Spectrum
+        All eigenpairs of the unnormalised Laplacian.
+    soft : numpy.ndarray, shape (N,)
+        True soft label of each node: the probability of label 1.
+    labels : numpy.ndarray, shape (N,)
+        A label −1 or +1 drawn at each node.
+    labelled : numpy.ndarray of int, shape (J,)
+        Nodes whose label is observed.
+    """
 
     graph: Graph
     spectrum: Spectrum
@@ -31,7 +44,7 @@ class Simulated(NamedTuple):
 
 
 def simulate(graph: Graph, seed: int) -> Simulated:
-    """``f_0 = Σ √N (k−1)^{−1.5} sin(k−1) u^{(k)}``; a fifth of the labels are removed (§5.1)."""
+    """Draw labels from ``f_0 = Σ √N (k−1)^{−1.5} sin(k−1) u^{(k)}``; a fifth is removed (§5.1)."""
     spectrum = laplacian_spectrum(graph, "unnormalized", graph.n_nodes)
     k = np.arange(1, graph.n_nodes)
     weights = np.append(0.0, np.sqrt(graph.n_nodes) * k**-1.5 * np.sin(k))
@@ -44,13 +57,17 @@ def simulate(graph: Graph, seed: int) -> Simulated:
 
 @lru_cache(maxsize=1)
 def path(context: Context) -> Simulated:
-    """500 nodes."""
+    """Return the labels simulated on a path of 500 nodes."""
     return simulate(path_graph(500), context.seed)
 
 
 @lru_cache(maxsize=1)
 def world(context: Context) -> Simulated:
-    """A ring of 1,000, ends of edges rewired with probability 0.25; its largest component."""
+    """Return the labels simulated on a small-world graph.
+
+    The graph is the largest component of a ring of 1,000 nodes in which each end of an edge is
+    rewired with probability 0.25.
+    """
     graph = small_world_graph(1000, rewiring=0.25, both_ends=True, seed=context.seed)
     return simulate(graph, context.seed)
 
@@ -67,24 +84,28 @@ def figure1(context: Context) -> Outcome:
     axes.legend(frameon=False, loc="center right")
     axes.spines[["top", "right"]].set_visible(False)
     share = float((data.labels != np.where(data.soft >= 0.5, 1, -1)).mean())
-    rows = [{"nodes": 500, "labels": len(data.labelled), "share that noise turned": share}]
-    text = f"{len(data.labelled)} of 500 labels are kept; noise turned {share:.0%} of all."
+    flipped = "share of labels flipped by noise"
+    rows = [{"nodes": 500, "labels": len(data.labelled), flipped: share}]
+    text = (
+        f"{len(data.labelled)} of 500 labels are observed. Noise flips {share:.0%} of all labels: "
+        "they differ from the more probable class."
+    )
     return Outcome(rows, text, figure)
 
 
 def figure2(context: Context) -> Outcome:
-    """Posterior of the soft label on the path, and of k, for ρ = 0, 0.1, 1."""
+    """Posterior of the soft label and of k on the path, for ρ = 0, 0.1, 1."""
     return _posteriors(context, path(context), "path")
 
 
 def figure3(context: Context) -> Outcome:
-    """The small world and its labels."""
+    """The small-world graph and its labels."""
     data = world(context)
     spectrum, n = data.spectrum, data.graph.n_nodes
     figure = Figure(figsize=(5.6, 5.0), layout="constrained")
     axes = figure.subplots()
     x, y = spectrum.eigenvectors[:, 1], spectrum.eigenvectors[:, 2]
-    # Extreme entries sit on the ends of long branches: ranks spread the nodes.
+    # Ranks spread the nodes out; the entries themselves are extreme at the ends of long branches.
     x, y = x.argsort().argsort() / n, y.argsort().argsort() / n
     rows, columns = data.graph.weights.nonzero()
     kept = rows < columns
@@ -105,11 +126,12 @@ def figure3(context: Context) -> Outcome:
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     axes.spines[["top", "right"]].set_visible(False)
     found = [{"nodes": n, "edges": data.graph.n_edges, "nodes in the paper": 848}]
-    return Outcome(found, f"The largest component has {n} nodes; the paper's had 848.", figure)
+    text = f"The largest component has {n} nodes; in the paper it has 848."
+    return Outcome(found, text, figure)
 
 
 def figure4(context: Context) -> Outcome:
-    """Posterior of the soft label on the small world, and of k, for ρ = 0, 0.1, 1."""
+    """Posterior of the soft label and of k on the small-world graph, for ρ = 0, 0.1, 1."""
     return _posteriors(context, world(context), "small world")
 
 
@@ -117,7 +139,7 @@ def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
     figure = Figure(figsize=(10.5, 5.4), layout="constrained")
     grid = figure.subplots(2, len(RATES), height_ratios=(2, 1))
     order = np.arange(len(data.soft)) if name == "path" else np.argsort(data.soft)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for (above, below), rate in zip(grid.T, RATES, strict=True):
         parts = data.spectrum, data.labelled, data.labels[data.labelled], rate
         chain = protocol(context, series(*parts, improper()))
@@ -129,33 +151,33 @@ def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
         )
         above.plot(data.soft[order], color=ORANGE, linewidth=1, label="ℓ₀")
         above.plot(result.soft_label_mean[order], color=BLUE, linewidth=1, label="posterior mean")
-        xlabel = "node" if name == "path" else "node, by its soft label"
+        xlabel = "node" if name == "path" else "node, in order of the true soft label"
         above.set(title=f"ρ = {rate:g}", xlabel=xlabel, ylabel="soft label", ylim=(0, 1))
         draws = chain.hyperparameters["truncation"][0]
         below.plot(draws, color=GREY, linewidth=0.6, label="the paper's chain")
         many = result.hyperparameters["truncation"]
-        below.plot(many[0], color=BLUE, linewidth=0.6, label="default, one of 16")
-        below.set(xlabel="kept draw", ylabel="k")
+        below.plot(many[0], color=BLUE, linewidth=0.6, label="one of 16 chains, default sampler")
+        below.set(xlabel="stored draw", ylabel="k")
         for axes in (above, below):
             axes.spines[["top", "right"]].set_visible(False)
     grid[0, 0].legend(frameon=False, fontsize=8)
     grid[1, 0].legend(framealpha=0.9, edgecolor="none", fontsize=8)
 
-    def listed(quantity: str, which: str, form: str) -> str:
+    def values(quantity: str, which: str, form: str) -> str:
         return ", ".join(f"{r[which]:{form}}" for r in rows if r["quantity"] == quantity)
 
     worst = max(row["converged"] for row in rows if row["quantity"] == "R-hat")
     text = (
-        f"{name}, ρ = 0, 0.1, 1: median k {listed('median k', 'converged', '.0f')} (largest R-hat "
-        f"{worst:.3f}), of the paper's chain {listed('median k', 'protocol', '.0f')}; 95 % "
-        "intervals hold the true soft label at "
-        f"{listed('coverage of 95 % intervals', 'converged', '.0%')} of the nodes."
+        f"{name}, ρ = 0, 0.1, 1. Median of k: {values('median k', 'converged', '.0f')} (default "
+        f"sampler, largest R-hat {worst:.3f}) and {values('median k', 'protocol', '.0f')} (the "
+        "paper's chain). The 95 % intervals contain the true soft label at "
+        f"{values('coverage of 95 % intervals', 'converged', '.0%')} of the nodes."
     )
     return Outcome(rows, text, figure)
 
 
-def _rows(rate: float, data: Simulated, chain: Result, result: Result) -> list[dict[str, Any]]:
-    def measured(found: Result) -> dict[str, float]:
+def _rows(rate: float, data: Simulated, chain: Result, result: Result) -> list[Row]:
+    def measures(found: Result) -> dict[str, float]:
         low, high = found.soft_label_interval(0.95).T
         return {
             "coverage of 95 % intervals": float(((low <= data.soft) & (data.soft <= high)).mean()),
@@ -166,8 +188,8 @@ def _rows(rate: float, data: Simulated, chain: Result, result: Result) -> list[d
             "seconds": found.draws.seconds,
         }
 
-    ours = measured(result)
+    converged_values = measures(result)
     return [
-        {"ρ": rate, "quantity": name, "protocol": value, "converged": ours[name]}
-        for name, value in measured(chain).items()
+        {"ρ": rate, "quantity": name, "protocol": value, "converged": converged_values[name]}
+        for name, value in measures(chain).items()
     ]

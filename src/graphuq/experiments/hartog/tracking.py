@@ -1,11 +1,11 @@
-"""A ball tracked through nine frames, 90,000 nodes: figures 6 to 10."""
+"""Figures 6 to 10: a ball tracked through nine frames, 90,000 nodes."""
 
 import resource
 import sys
 import time
 import warnings
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
@@ -13,18 +13,33 @@ from matplotlib.figure import Figure
 
 from graphuq.datasets import Frames, moving_ball
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import grid_graph
 from graphuq.plots import plot_frames
 from graphuq.results.result import Result
 from graphuq.run.tracking import track
 
-N_PAIRS, QUICK_PAIRS = 300, 110  # eigenpairs; with 1,000 the second ball is fitted as well
+N_PAIRS, QUICK_PAIRS = 300, 110  # eigenpairs; with 1,000 the posterior fits the second ball too
+
+
+SECOND = "share of the second ball taken for the object"  # a column of figure 9
 
 
 class Tracked(NamedTuple):
-    """The frames, their posterior, and what it cost."""
+    """The frames, their posterior and its cost.
+
+    Attributes
+    ----------
+    frames : Frames
+    result : Result
+    soft : numpy.ndarray, shape (T, H, W)
+        Posterior mean of the soft label of each pixel.
+    seconds : float
+        Running time.
+    peak_gb : float
+        Peak memory of the process in GB.
+    """
 
     frames: Frames
     result: Result
@@ -35,13 +50,16 @@ class Tracked(NamedTuple):
 
 @lru_cache(maxsize=1)
 def tracked(context: Context) -> Tracked:
-    """The paper's prior (ρ = 20/N, q = 1), k up to 300; quick: frames of 60 × 60, k up to 110."""
+    """Track the ball with the paper's prior (ρ = 20/N, q = 1) and k up to 300.
+
+    A quick run has frames of 60 × 60 pixels and k up to 110.
+    """
     shape = context.pick((60, 60), (100, 100))
     n_pairs = context.pick(QUICK_PAIRS, N_PAIRS)
     frames = moving_ball(shape=shape, seed=context.seed)
     began = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotConvergedWarning)  # the table says it
+        warnings.simplefilter("ignore", NotConvergedWarning)  # the table has R-hat
         result = track(
             frames,
             n_eigenpairs=n_pairs,
@@ -55,19 +73,23 @@ def tracked(context: Context) -> Tracked:
 
 
 def figure6(context: Context) -> Outcome:
-    """The frames: a tenth of the pixels missing, a second ball in frame 5."""
+    """The frames: a tenth of the pixels is missing, and frame 5 has a second ball."""
     frames = tracked(context).frames
     labels = frames.labels
     rows = [
-        {"frame": t + 1, "object": int((f > 0).sum()), "missing": int((f == 0).sum())}
+        {
+            "frame": t + 1,
+            "pixels labelled object": int((f > 0).sum()),
+            "pixels missing": int((f == 0).sum()),
+        }
         for t, f in enumerate(labels)
     ]
-    text = f"{labels.size} pixels in {len(labels)} frames, {(labels == 0).mean():.1%} missing."
+    text = f"{labels.size} pixels in {len(labels)} frames; {(labels == 0).mean():.1%} are missing."
     return Outcome(rows, text, plot_frames(labels, "label (0: missing)", (-1.0, 1.0), "coolwarm_r"))
 
 
 def figure7(context: Context) -> Outcome:
-    """The graph: each pixel, its neighbours in the frame, and itself in the next."""
+    """The graph: each pixel has edges to its neighbours in the frame and to itself in the next."""
     graph = grid_graph((3, 10, 10))
     corner = np.arange(graph.n_nodes).reshape(3, 10, 10)[:, :4, :4].ravel()
     figure = Figure(figsize=(5.0, 3.4), layout="constrained")
@@ -83,11 +105,15 @@ def figure7(context: Context) -> Outcome:
     axes.set_axis_off()
     full = tracked(context).frames.graph()
     found = [{"nodes": full.n_nodes, "edges": full.n_edges}]
-    return Outcome(found, f"Grid of {full.n_nodes} nodes, {full.n_edges} edges.", figure)
+    text = (
+        f"The graph is a grid with {full.n_nodes} nodes and {full.n_edges} edges. The figure shows "
+        "a corner of three frames: blue edges within a frame, grey edges between frames."
+    )
+    return Outcome(found, text, figure)
 
 
 def figure8(context: Context) -> Outcome:
-    """Probability that a pixel is of the object."""
+    """Posterior probability that a pixel belongs to the object."""
     found = tracked(context)
     worst = rhat(found.result)
     k = found.result.hyperparameters["truncation"]
@@ -103,41 +129,40 @@ def figure8(context: Context) -> Outcome:
     ]
     state = "converged" if worst < 1.01 else "NOT converged"
     text = (
-        f"{found.soft.size} nodes in {found.seconds:.0f} s, the process never above "
-        f"{found.peak_gb:.1f} GB; "
-        f"{state} (R-hat {worst:.2f}); k from {int(k.min())} to {int(k.max())} of at most "
-        f"{rows[0]['eigenpairs']}."
+        f"{found.soft.size} nodes took {found.seconds:.0f} s; peak memory of the process "
+        f"{found.peak_gb:.1f} GB. The chains have {state} (R-hat {worst:.2f}). The draws of k "
+        f"range from {int(k.min())} to {int(k.max())}; the maximum is {rows[0]['eigenpairs']}."
     )
     return Outcome(rows, text, plot_frames(found.soft, "probability"))
 
 
 def figure9(context: Context) -> Outcome:
-    """Estimated location: probability above one half."""
+    """Estimated location of the object: pixels with a probability above one half."""
     found = tracked(context)
     located, truth, false = found.soft > 0.5, found.frames.truth, found.frames.false
     assert truth is not None
     assert false is not None
-    rows: list[dict[str, Any]] = [
+    rows: list[Row] = [
         {
             "frame": t + 1,
-            "object, pixels": int(truth[t].sum()),
-            "in error": int((located[t] != truth[t]).sum()),
+            "pixels of the object": int(truth[t].sum()),
+            "pixels in error": int((located[t] != truth[t]).sum()),
             "share in error": float((located[t] != truth[t]).mean()),
-            "of the second ball": float(located[t][false[t]].mean()) if false[t].any() else None,
+            SECOND: float(located[t][false[t]].mean()) if false[t].any() else None,
         }
         for t in range(len(truth))
     ]
-    taken = next(r["of the second ball"] for r in rows if r["of the second ball"] is not None)
+    share = next(r[SECOND] for r in rows if r[SECOND] is not None)
     text = (
-        f"{sum(r['in error'] for r in rows)} of {truth.size} pixels in error "
-        f"({np.mean([r['share in error'] for r in rows]):.2%}); of the second ball in frame 5 "
-        f"{taken:.0%} are taken for the object."
+        f"{sum(r['pixels in error'] for r in rows)} of {truth.size} pixels are wrong "
+        f"({np.mean([r['share in error'] for r in rows]):.2%}). In frame 5, {share:.0%} of the "
+        "pixels of the second ball are classified as the object."
     )
     return Outcome(rows, text, plot_frames(located.astype(int), "estimated location"))
 
 
 def figure10(context: Context) -> Outcome:
-    """Width of the 95 % interval of each probability."""
+    """Width of the 95 % credible interval of each probability."""
     found = tracked(context)
     low, high = found.result.soft_label_interval(0.95).T
     width = found.frames.maps(high - low)
@@ -150,12 +175,12 @@ def figure10(context: Context) -> Outcome:
         edge |= np.pad(change, [(0, 0) if a != axis else (1, 0) for a in range(3)])
     rows = [
         {"where": "outline of the ball", "mean width": float(width[edge].mean())},
-        {"where": "inside", "mean width": float(width[truth & ~edge].mean())},
-        {"where": "outside", "mean width": float(width[~truth & ~edge].mean())},
+        {"where": "inside the ball", "mean width": float(width[truth & ~edge].mean())},
+        {"where": "outside the ball", "mean width": float(width[~truth & ~edge].mean())},
     ]
     text = (
-        "Mean width of the intervals: "
-        + ", ".join(f"{row['mean width']:.3f} {row['where']}" for row in rows)
+        "Mean width of the 95 % intervals: "
+        + ", ".join(f"{row['where']} {row['mean width']:.3f}" for row in rows)
         + "."
     )
     top = float(np.quantile(width, 0.999))

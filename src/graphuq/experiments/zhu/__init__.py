@@ -1,4 +1,4 @@
-"""Zhu, Lafferty and Ghahramani: tables 1 and 2, figures 1 to 5, and two studies of our own."""
+"""Tables 1 and 2 and figures 1 to 5 of Zhu, Lafferty and Ghahramani, and two further studies."""
 
 from graphuq.experiments.base import registered
 from graphuq.experiments.zhu import approximations, curves, outside, tables

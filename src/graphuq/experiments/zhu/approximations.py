@@ -1,21 +1,22 @@
-"""What each approximation costs the user: Laplace's method, expectation propagation, sampling."""
+"""Errors of each approximation: Laplace's method, expectation propagation and sampling."""
 
 import time
 import warnings
-from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from graphuq.errors import DisconnectedGraphWarning, NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.problems import rhat
-from graphuq.experiments.zhu.tasks import judged, searched, tasks
-from graphuq.inference import ExpectationPropagation, Laplace
+from graphuq.experiments.zhu.tasks import Task, accuracies, evidence_search, tasks
+from graphuq.inference import Approximation, ExpectationPropagation, Laplace
+from graphuq.posterior.posterior import Posterior
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.scores import expected_calibration_error, log_score
 
-METHODS: dict[str, Any] = {
+METHODS: dict[str, Approximation | None] = {  # the value None stands for the default sampler
     "Laplace": Laplace(),
     "expectation propagation": ExpectationPropagation(),
     "sampling": None,
@@ -23,38 +24,45 @@ METHODS: dict[str, Any] = {
 
 
 def approximations(context: Context) -> Outcome:
-    """Laplace, expectation propagation and converged sampling: accuracy, log score, calibration."""
-    rows: list[dict[str, Any]] = []
+    """Accuracy, log score and calibration of Laplace, expectation propagation and sampling."""
+    rows: list[Row] = []
     for task in tasks(context):
         found: dict[str, list[dict[str, float]]] = {name: [] for name in METHODS}
         for draw in range(context.pick(1, 3)):
             labelled = task.draw(1000 * context.seed + draw)
-            posterior = searched("knn", task, labelled, context.seed).best_estimator_
-            for name, own in _fitted(posterior.result_.posterior, task, labelled).items():
-                found[name].append(own)
+            search = evidence_search("knn", task, labelled, context.seed)
+            posterior = search.best_estimator_.result_.posterior
+            for name, row in _compare(posterior, task, labelled).items():
+                found[name].append(row)
         rows += [
-            {"task": task.name, "method": name, "draws": len(own)}
-            | {key: float(np.mean([one[key] for one in own])) for key in own[0]}
-            for name, own in found.items()
+            {"task": task.name, "method": name, "draws": len(draws)}
+            | {key: float(np.mean([one[key] for one in draws])) for key in draws[0]}
+            for name, draws in found.items()
         ]
     means = {
         name: {
             key: np.mean([r[key] for r in rows if r["method"] == name])
-            for key in ("tuned", "log score", "calibration error", "seconds")
+            for key in ("tuned accuracy", "log score", "calibration error", "seconds")
         }
         for name in METHODS
     }
     text = "; ".join(
-        f"{name}: tuned accuracy {m['tuned']:.3f}, log score {m['log score']:.3f}, calibration "
-        f"error {m['calibration error']:.3f}, {m['seconds']:.2g} s"
+        f"{name}: tuned accuracy {m['tuned accuracy']:.3f}, log score {m['log score']:.3f}, "
+        f"calibration error {m['calibration error']:.3f}, {m['seconds']:.2g} s"
         for name, m in means.items()
     )
     worst = np.max([r["R-hat"] for r in rows if r["method"] == "sampling"])
-    return Outcome(rows, f"Means over six tasks. {text} (largest R-hat {worst:.3f}).")
+    return Outcome(
+        rows,
+        f"Means over six tasks. {text} (largest R-hat {worst:.3f}). Tuned accuracy uses the true "
+        "class proportions; for both scores, smaller is better.",
+    )
 
 
-def _fitted(posterior: Any, task: Any, labelled: Any) -> dict[str, dict[str, float]]:
-    """Each method on one posterior, whose covariance is there already."""
+def _compare(
+    posterior: Posterior, task: Task, labelled: Int[np.ndarray, " J"]
+) -> dict[str, dict[str, float]]:
+    """Run each method on one posterior, whose covariance is already cached."""
     results, rows = {}, {}
     for name, method in METHODS.items():
         began = time.perf_counter()
@@ -65,11 +73,11 @@ def _fitted(posterior: Any, task: Any, labelled: Any) -> dict[str, dict[str, flo
                 posterior, method, n_samples=10_000, stop=Converged(label_mcse=0.005)
             )
         seconds = time.perf_counter() - began
-        plain, tuned = judged(results[name], task, labelled)
+        plain, tuned = accuracies(results[name], task, labelled)
         mean = results[name].label_mean
         rows[name] = {
             "accuracy": plain,
-            "tuned": tuned,
+            "tuned accuracy": tuned,
             "log score": log_score(mean, task.truth, labelled),
             "calibration error": expected_calibration_error(mean, task.truth, labelled),
             "log evidence": float(results[name].log_evidence or np.nan),
@@ -79,5 +87,5 @@ def _fitted(posterior: Any, task: Any, labelled: Any) -> dict[str, dict[str, flo
     truth = results["sampling"].class_probabilities[:, 1]
     for name, row in rows.items():
         error = abs(results[name].class_probabilities[:, 1] - truth)
-        row |= {"mean error of p": float(error.mean()), "largest": float(error.max())}
+        row |= {"mean error of p": float(error.mean()), "largest error of p": float(error.max())}
     return rows

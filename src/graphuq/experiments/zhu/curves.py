@@ -1,79 +1,108 @@
-"""Evidence and tuned accuracy against the graphs' parameters: figures 1 to 5."""
+"""Figures 1 to 5: evidence and tuned accuracy against the parameters of the graph."""
 
 import warnings
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from graphuq.errors import DisconnectedGraphWarning, GraphuqError
-from graphuq.experiments.base import Context, Outcome
-from graphuq.experiments.zhu.tasks import MAX_NEIGHBORS, Task, classifier, judged, searched, tasks
+from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.zhu.tasks import (
+    MAX_NEIGHBORS,
+    Task,
+    accuracies,
+    classifier,
+    evidence_search,
+    tasks,
+)
 from graphuq.graphs import TanhWeights
 
-COLUMNS = 3
+COLUMNS = 3  # panels per row of a figure; two rows show the six tasks
+Values = Sequence[float] | np.ndarray
+
+
+EVIDENCE, TUNED = "log evidence", "tuned accuracy"  # columns
 
 
 def figure1(context: Context) -> Outcome:
-    """Evidence and tuned accuracy against k of unweighted nearest-neighbour graphs."""
+    """Evidence and tuned accuracy against k: unweighted graphs of k nearest neighbours."""
     values = np.unique(np.geomspace(1, MAX_NEIGHBORS, context.pick(8, 20)).round()).astype(int)
     return _curves(context, "knn", "n_neighbors", "k", lambda task: [int(k) for k in values])
 
 
 def figure2(context: Context) -> Outcome:
-    """Evidence and tuned accuracy against ε of unweighted graphs of radii."""
+    """Evidence and tuned accuracy against ε: unweighted graphs of all pairs nearer than ε."""
     return _curves(context, "epsilon", "radius", "ε", lambda task: _lengths(context, task))
 
 
 def figure5(context: Context) -> Outcome:
-    """Evidence and tuned accuracy against the length of exponential weights."""
+    """Evidence and tuned accuracy against the length scale of exponential weights."""
 
     def lengths(task: Task) -> list[float]:
         return [x / np.sqrt(2) / 3 for x in _lengths(context, task)]
 
-    outcome = _curves(context, "exp", "scale", "scale", lengths)
-    return outcome
+    return _curves(context, "exp", "scale", "length scale", lengths)
 
 
 def _lengths(context: Context, task: Task) -> list[float]:
-    """From the distances of the nearest to those of most."""
+    """Return lengths from the 0.02 % to the 60 % quantile of all distances."""
     positive = task.distances[task.distances > 0]
     low, high = np.quantile(positive, [2e-4, 0.6])
     return [float(x) for x in np.geomspace(low, high, context.pick(6, 16))]
 
 
-def _curves(context: Context, graph: str, name: str, symbol: str, values: Any) -> Outcome:
+def _curves(
+    context: Context,
+    graph: str,
+    name: str,
+    symbol: str,
+    values: Callable[[Task], Sequence[float]],
+) -> Outcome:
     rows, found = [], []
     figure = Figure(figsize=(10, 5.4), layout="constrained")
     for task, axes in zip(tasks(context), figure.subplots(2, COLUMNS).ravel(), strict=True):
         labelled = task.draw(1000 * context.seed)
         at = values(task)
-        own = [{"task": task.name, name: x, **_point(graph, task, labelled, {name: x})} for x in at]
-        rows += own
-        evidence, tuned = (np.array([r[k] for r in own]) for k in ("log evidence", "tuned"))
+        points = [_point(graph, task, labelled, {name: x}) for x in at]
+        rows += [{"task": task.name, name: x, **p} for x, p in zip(at, points, strict=True)]
+        evidence, tuned = (np.array([p[key] for p in points]) for key in (EVIDENCE, TUNED))
         kept = np.isfinite(evidence)
         best = int(np.nanargmax(np.where(kept, evidence, -np.inf)))
         ranks = _rank_correlation(evidence[kept], tuned[kept])
-        found.append(f"{task.name} {symbol} {at[best]:.3g}, tuned {tuned[best]:.3f} of at most "
-                     f"{np.nanmax(tuned):.3f}, correlation {ranks:.2f}")  # fmt: skip
+        found.append(
+            f"{task.name}: {symbol} = {at[best]:.3g}, tuned accuracy {tuned[best]:.3f} (largest on "
+            f"the curve {np.nanmax(tuned):.3f}), rank correlation {ranks:.2f}"
+        )
         _draw_curve(axes, at, evidence, tuned, float(at[best]), task.name, symbol)
-    return Outcome(rows, "At the largest evidence: " + "; ".join(found) + ".", figure)
+    return Outcome(
+        rows,
+        f"At the {symbol} of the largest evidence, and rank correlation of evidence and tuned "
+        f"accuracy along the curve. {'; '.join(found)}.",
+        figure,
+    )
 
 
-def _point(graph: str, task: Task, labelled: Any, changes: dict[str, Any]) -> dict[str, float]:
-    """Evidence and accuracies of one graph; NaN where there is none."""
+def _point(
+    graph: str, task: Task, labelled: Int[np.ndarray, " J"], changes: dict[str, Any]
+) -> dict[str, float]:
+    """Return evidence and accuracies of one graph; NaN if the model cannot be fitted on it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DisconnectedGraphWarning)
         try:
             fitted = classifier(graph, task).set_params(**changes)
             fitted.fit(task.distances, task.given(labelled))
         except GraphuqError:
-            return {"log evidence": np.nan, "accuracy": np.nan, "tuned": np.nan}
-    plain, tuned = judged(fitted.result_, task, labelled)
+            return {EVIDENCE: np.nan, "accuracy": np.nan, TUNED: np.nan}
+    plain, tuned = accuracies(fitted.result_, task, labelled)
     evidence = float(fitted.result_.log_evidence or np.nan)
-    return {"log evidence": evidence, "accuracy": plain, "tuned": tuned}
+    return {EVIDENCE: evidence, "accuracy": plain, TUNED: tuned}
 
 
 def _rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
@@ -83,7 +112,13 @@ def _rank_correlation(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _draw_curve(
-    axes: Any, at: Any, evidence: Any, tuned: Any, best: float, title: str, symbol: str
+    axes: Axes,
+    at: Values,
+    evidence: np.ndarray,
+    tuned: np.ndarray,
+    best: float,
+    title: str,
+    symbol: str,
 ) -> None:
     beside = axes.twinx()
     axes.semilogx(at, evidence, "o-", color="#1f5f8b", markersize=3)
@@ -94,36 +129,37 @@ def _draw_curve(
     axes.set_xlabel(symbol)
     axes.set_ylabel("log evidence", color="#1f5f8b")
     beside.set_ylabel("tuned accuracy", color="#c2410c")
-    for own in (axes, beside):
-        own.spines["top"].set_visible(False)
+    for part in (axes, beside):
+        part.spines["top"].set_visible(False)
 
 
-def _plain_ticks(axis: Any, values: Any) -> None:
-    """Four numbers on a logarithmic axis, as numbers."""
+def _plain_ticks(axis: Axis, values: Values) -> None:
+    """Label a logarithmic axis at four places, with numbers instead of powers of ten."""
     places = np.geomspace(min(values), max(values), 4)
     axis.set_minor_locator(NullLocator())
     axis.set_ticks(places, [f"{x:.3g}" for x in places])
 
 
 def figure3(context: Context) -> Outcome:
-    """The evidence surface of tanh-weighted graphs, and where climbing ends."""
-    return _surfaces(context, "log evidence")
+    """Evidence of graphs with tanh weights as a surface, and the maximum that the search finds."""
+    return _surfaces(context, EVIDENCE)
 
 
 def figure4(context: Context) -> Outcome:
-    """The surface of tuned accuracy of tanh-weighted graphs, and where climbing ends."""
-    return _surfaces(context, "tuned")
+    """Tuned accuracy of graphs with tanh weights as a surface, and the point the search finds."""
+    return _surfaces(context, TUNED)
 
 
 @lru_cache(maxsize=2)
-def _grid(context: Context) -> list[dict[str, Any]]:
+def _grid(context: Context) -> list[Row]:
+    """Return evidence and accuracies on a grid of cutoffs and steepnesses for each task."""
     n = context.pick(4, 8)
     rows = []
     for task in tasks(context):
         labelled = task.draw(1000 * context.seed)
         low, high = np.quantile(task.distances[task.distances > 0], [1e-3, 0.5])
         for cutoff in np.geomspace(low, high, n):
-            for slope in np.geomspace(1.0, 300.0, n):  # steepness times the median distance
+            for slope in np.geomspace(1.0, 300.0, n):  # steepness, in units of 1 / median distance
                 weights = TanhWeights(float(slope / high), float(cutoff))
                 point = _point("tanh", task, labelled, {"weights": weights})
                 rows.append(
@@ -133,26 +169,27 @@ def _grid(context: Context) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=2)
-def _climbed(context: Context) -> dict[str, dict[str, float]]:
+def _search_results(context: Context) -> dict[str, dict[str, float]]:
+    """Return parameters, evidence and tuned accuracy that the search finds for each task."""
     found = {}
     for task in tasks(context):
         labelled = task.draw(1000 * context.seed)
-        search = searched("tanh", task, labelled, context.seed)
-        tuned = judged(search.best_estimator_.result_, task, labelled)[1]
-        found[task.name] = search.best_params_ | {"score": search.best_score_, "tuned": tuned}
+        search = evidence_search("tanh", task, labelled, context.seed)
+        tuned = accuracies(search.best_estimator_.result_, task, labelled)[1]
+        found[task.name] = search.best_params_ | {EVIDENCE: search.best_score_, TUNED: tuned}
     return found
 
 
 def _surfaces(context: Context, quantity: str) -> Outcome:
-    rows, climbed = _grid(context), _climbed(context)
+    rows, searches = _grid(context), _search_results(context)
     figure = Figure(figsize=(10, 5.6), layout="constrained")
-    names = list(climbed)
+    names = list(searches)
     for name, axes in zip(names, figure.subplots(2, COLUMNS).ravel(), strict=True):
-        own = [r for r in rows if r["task"] == name]
-        x, y = (np.unique([r[k] for r in own]) for k in ("cutoff", "steepness"))
-        values = np.array([r[quantity] for r in own]).reshape(len(x), len(y))
+        chosen = [r for r in rows if r["task"] == name]
+        x, y = (np.unique([r[k] for r in chosen]) for k in ("cutoff", "steepness"))
+        values = np.array([r[quantity] for r in chosen]).reshape(len(x), len(y))
         mesh = axes.pcolormesh(x, y, values.T, cmap="viridis", shading="nearest")
-        top = climbed[name]
+        top = searches[name]
         inside = x[0] <= top["weights__cutoff"] <= x[-1] and (
             y[0] <= top["weights__steepness"] <= y[-1]
         )
@@ -162,13 +199,13 @@ def _surfaces(context: Context, quantity: str) -> Outcome:
         axes.set(xscale="log", yscale="log", xlabel="cutoff", ylabel="steepness")
         _plain_ticks(axes.xaxis, x)
         _plain_ticks(axes.yaxis, y)
-        axes.set_title(name + ("" if inside else " (top outside)"), fontsize=10)
-        figure.colorbar(mesh, ax=axes)
-    best = {n: max((r for r in rows if r["task"] == n), key=lambda r: r["log evidence"])
+        axes.set_title(name + ("" if inside else " (maximum off the grid)"), fontsize=10)
+        figure.colorbar(mesh, ax=axes, label=quantity)
+    best = {n: max((r for r in rows if r["task"] == n), key=lambda r: r[EVIDENCE])
             for n in names}  # fmt: skip
     text = "; ".join(
-        f"{n}: climbed to {climbed[n]['score']:.2f} (grid's best {best[n]['log evidence']:.2f}), "
-        f"tuned {climbed[n]['tuned']:.3f}"
+        f"{n}: {searches[n][EVIDENCE]:.2f} (largest on the grid {best[n][EVIDENCE]:.2f}), tuned "
+        f"accuracy {searches[n][TUNED]:.3f}"
         for n in names
     )
-    return Outcome(rows, f"Evidence where climbing ends: {text}.", figure)
+    return Outcome(rows, f"Log evidence of the maximum that the search finds. {text}.", figure)

@@ -1,20 +1,27 @@
-"""Rows outside the graph: the paper's rules of §5 and ours, on rows held out."""
+"""Predictions for rows outside the graph: the rules of the paper's §5, and one of graphuq."""
 
 import time
 import warnings
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.datasets import load_mnist
+from graphuq.datasets import Dataset, load_mnist
 from graphuq.errors import DisconnectedGraphWarning
-from graphuq.experiments.base import Context, Outcome
+from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.zhu.tasks import LIKELIHOOD, PRIOR
 from graphuq.scores import accuracy, expected_calibration_error, log_score
 
-RULES = {"nearest": "nearest node (8)", "combination": "combination", "mean": "neighbours' mean"}
-MODELS: dict[str, dict[str, Any]] = {
+# Option `out_of_sample` of `GraphClassifier`, and its name in the table.
+RULES = {
+    "nearest": "nearest node, equation (8)",
+    "combination": "combination of neighbours",
+    "mean": "mean of neighbours",
+}
+REFIT = "new fit with these rows in the graph"
+MODELS: dict[str, dict[str, Any]] = {  # settings of `GraphClassifier`
     "Zhu et al.": {
         "weights": "unweighted",
         "laplacian": "unnormalized",
@@ -27,7 +34,7 @@ MODELS: dict[str, dict[str, Any]] = {
 
 
 def outside(context: Context) -> Outcome:
-    """Rows outside the graph by three rules, beside a fit with them inside."""
+    """Predictions for rows outside the graph: three rules, and a new fit that includes them."""
     rows = []
     for digits in ((1, 2), (2, 3), (4, 9)):
         n_each = context.pick(500, 2200)
@@ -39,31 +46,42 @@ def outside(context: Context) -> Outcome:
             for model, settings in MODELS.items():
                 rows += [
                     {"pair": f"{digits[0]}/{digits[1]}", "model": model, "draw": draw, **row}
-                    for row in _compared(data, inside, held, settings, rng)
+                    for row in _compare(data, inside, held, settings, rng)
                 ]
     table = []
     for pair in dict.fromkeys(r["pair"] for r in rows):
         for model in MODELS:
-            for rule in (*RULES.values(), "in the graph"):
-                own = [r for r in rows if (r["pair"], r["model"], r["rule"]) == (pair, model, rule)]
-                means = {k: float(np.mean([r[k] for r in own])) for k in own[0] if k not in _KEYS}
+            for rule in (*RULES.values(), REFIT):
+                key = pair, model, rule
+                draws = [r for r in rows if (r["pair"], r["model"], r["rule"]) == key]
+                columns = [name for name in draws[0] if name not in _KEYS]
+                means = {name: float(np.mean([r[name] for r in draws])) for name in columns}
                 table.append({"pair": pair, "model": model, "rule": rule} | means)
     text = "; ".join(
         f"{rule}: accuracy {_mean(table, rule, 'accuracy'):.4f}, log score "
         f"{_mean(table, rule, 'log score'):.3f}, {_mean(table, rule, 'seconds'):.2f} s"
-        for rule in (*RULES.values(), "in the graph")
+        for rule in (*RULES.values(), REFIT)
     )
-    return Outcome(table, f"Means over pairs and models, {n_each} rows held out. {text}.")
+    return Outcome(
+        table, f"Means over pairs and models; {n_each} rows are outside the graph. {text}."
+    )
 
 
-_KEYS = ("pair", "model", "rule", "draw")
+_KEYS = ("pair", "model", "rule", "draw")  # columns that are not averaged
 
 
-def _mean(table: list[dict[str, Any]], rule: str, key: str) -> float:
+def _mean(table: list[Row], rule: str, key: str) -> float:
     return float(np.mean([row[key] for row in table if row["rule"] == rule]))
 
 
-def _compared(data: Any, inside: Any, held: Any, settings: Any, rng: Any) -> list[dict[str, Any]]:
+def _compare(
+    data: Dataset,
+    inside: Int[np.ndarray, " N"],
+    held: Int[np.ndarray, " M"],
+    settings: dict[str, Any],
+    rng: np.random.Generator,
+) -> list[Row]:
+    """Return the scores on the held-out rows of each rule and of a new fit."""
     features, truth = data.features, np.where(data.classes == data.classes.min(), -1.0, 1.0)
     given = np.zeros(len(inside))
     labelled = np.concatenate([rng.choice(np.flatnonzero(truth[inside] == s), 10, replace=False)
@@ -84,11 +102,16 @@ def _compared(data: Any, inside: Any, held: Any, settings: Any, rng: Any) -> lis
         again = np.r_[given, np.zeros(len(held))]
         classifier.fit(features[both], again)
         probability = classifier.label_distributions_[len(inside) :, 1]
-        rows.append(_row("in the graph", probability, truth[held], time.perf_counter() - began))
+        rows.append(_row(REFIT, probability, truth[held], time.perf_counter() - began))
     return rows
 
 
-def _row(rule: str, probability: Any, truth: Any, seconds: float) -> dict[str, Any]:
+def _row(
+    rule: str,
+    probability: Float[np.ndarray, " M"],
+    truth: Float[np.ndarray, " M"],
+    seconds: float,
+) -> Row:
     mean = 2 * probability - 1
     return {
         "rule": rule,

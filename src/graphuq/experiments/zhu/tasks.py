@@ -1,4 +1,4 @@
-"""The six tasks, the four graphs, and how each is searched and judged."""
+"""The six tasks and the four graphs of the paper, with their search and their accuracies."""
 
 import warnings
 from functools import lru_cache
@@ -20,16 +20,25 @@ from graphuq.results.class_proportions import tuning_of_two
 from graphuq.results.result import Result
 from graphuq.scores import accuracy
 
-PRIOR, LIKELIHOOD = (
-    RegularizedLaplacian(beta=0.1, sigma=1000.0),
-    Logistic(steepness=1.0),
-)  # the paper's β, σ and γ
+# The values of β, σ and γ are those of the paper.
+PRIOR, LIKELIHOOD = RegularizedLaplacian(beta=0.1, sigma=1000.0), Logistic(steepness=1.0)
 GRAPHS = ("knn", "epsilon", "tanh", "exp")
-MAX_NEIGHBORS = 128
+MAX_NEIGHBORS = 128  # the largest k that a search tries
 
 
 class Task(NamedTuple):
-    """Distances of all pairs, the true class, and how many labels are drawn."""
+    """A binary classification task.
+
+    Attributes
+    ----------
+    name : str
+    distances : numpy.ndarray, shape (N, N)
+        Distances between all pairs of nodes.
+    truth : numpy.ndarray, shape (N,)
+        True classes, −1 or +1.
+    n_labels : int
+        Number of labels per draw.
+    """
 
     name: str
     distances: Float[np.ndarray, "N N"]
@@ -37,7 +46,7 @@ class Task(NamedTuple):
     n_labels: int
 
     def draw(self, seed: int) -> Int[np.ndarray, " J"]:
-        """Nodes drawn at random, again where one class has none."""
+        """Draw nodes at random until both classes are among them."""
         rng = np.random.default_rng(seed)
         while True:
             labelled = rng.choice(len(self.truth), self.n_labels, replace=False)
@@ -45,21 +54,24 @@ class Task(NamedTuple):
                 return np.sort(labelled)
 
     def given(self, labelled: Int[np.ndarray, " J"]) -> np.ndarray:
-        """Labels as a classifier takes them, 0 where there is none."""
+        """Return the label of each node for a classifier; 0 marks an unlabelled node."""
         given = np.zeros(len(self.truth))
         given[labelled] = self.truth[labelled]
         return given
 
 
 def tasks(context: Context) -> list[Task]:
-    """1/2, 2/3, odd/even of MNIST; three pairs of newsgroups. Quick: a third of the rows."""
+    """Return the six tasks: 1/2, 2/3 and odd/even of MNIST, and three pairs of newsgroups.
+
+    A quick run has a third of the rows.
+    """
     names = ("1/2", "2/3", "o/e", "b/h", "p/m", "r/a")
     return [task(name, context) for name in names]
 
 
 @lru_cache(maxsize=6)
 def task(name: str, context: Context) -> Task:
-    """One of them."""
+    """Return the task with the given name; see `tasks`."""
     if name in ("1/2", "2/3", "o/e"):
         digits = tuple(range(10)) if name == "o/e" else (int(name[0]), int(name[2]))
         n_each = context.pick(120, 400) if name == "o/e" else context.pick(350, 1100)
@@ -81,7 +93,7 @@ def task(name: str, context: Context) -> Task:
 
 
 def classifier(graph: str, task: Task, **changes: Any) -> GraphClassifier:
-    """Zhu et al.'s model on one of their graphs, with parameters to start from."""
+    """Return the model of Zhu et al. on one of their graphs, with initial graph parameters."""
     near = np.quantile(task.distances[task.distances > 0], 0.05)
     of_graph: dict[str, dict[str, Any]] = {
         "knn": {"graph": "knn", "weights": "unweighted", "n_neighbors": 10},
@@ -101,8 +113,13 @@ def classifier(graph: str, task: Task, **changes: Any) -> GraphClassifier:
     )
 
 
-def searched(graph: str, task: Task, labelled: Int[np.ndarray, " J"], seed: int) -> EvidenceSearch:
-    """The graph's parameters of the largest evidence; ranges are wide, as none is known."""
+def evidence_search(
+    graph: str, task: Task, labelled: Int[np.ndarray, " J"], seed: int
+) -> EvidenceSearch:
+    """Search the graph parameters with the largest evidence.
+
+    The paper gives no ranges for the parameters, so the ranges here are wide.
+    """
     positive = task.distances[task.distances > 0]
     low, high = (float(np.quantile(positive, q)) for q in (1e-4, 0.9))
     k = [k for k in range(1, MAX_NEIGHBORS + 1) if k < len(task.truth)]
@@ -118,12 +135,16 @@ def searched(graph: str, task: Task, labelled: Int[np.ndarray, " J"], seed: int)
         return search.fit(task.distances, task.given(labelled))
 
 
-def judged(result: Result, task: Task, labelled: Int[np.ndarray, " J"]) -> tuple[float, float]:
-    """Accuracy on the other nodes at threshold 0, and with the classes' true proportions."""
+def accuracies(result: Result, task: Task, labelled: Int[np.ndarray, " J"]) -> tuple[float, float]:
+    """Return accuracies on the unlabelled nodes.
+
+    The first is that at threshold 0. The second is the tuned accuracy, whose threshold is set by
+    the true class proportions.
+    """
     free = np.setdiff1d(np.arange(len(task.truth)), labelled)
     mean, std = result.latent_mean[free], result.latent_std[free]
     truth = task.truth[free]
     link = result.posterior.likelihood.link
     level = tuning_of_two(mean, std, link, float((truth > 0).mean())).for_labels[0]
-    # A node on the threshold is right by half: no order of the data may break ties.
+    # A node exactly on the threshold counts one half, so the order of the data breaks no tie.
     return tuple(accuracy(np.sign(mean - c), truth) for c in (0.0, level))  # type: ignore[return-value]
