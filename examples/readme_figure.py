@@ -1,6 +1,10 @@
-"""The picture at the top of the README: which digits are sure, and which to look at.
+"""Draw the picture at the top of the README: certain and uncertain digits.
 
-python examples/readme_figure.py docs/images/digits.png
+The data are 4s and 9s of scikit-learn's digits, with four labels per class. The left panel shows
+all images in the plane of two eigenvectors; the right panel shows the least and the most certain
+images.
+
+    python examples/readme_figure.py docs/images/digits.png
 """
 
 import sys
@@ -35,13 +39,13 @@ x, y = spectrum.eigenvectors[:, 1], spectrum.eigenvectors[:, 2]
 style = {"cmap": "coolwarm", "vmin": -1, "vmax": 1}
 points = axes.scatter(x, y, c=result.label_mean, s=14, linewidths=0, **style)
 axes.scatter(x[labelled], y[labelled], c=truth[labelled], s=80, edgecolors="black", **style)
-left.colorbar(points, label="E[label]:  −1 surely a 4,  +1 surely a 9")
+left.colorbar(points, label="mean label: −1 is certainly a 4, +1 certainly a 9")
 axes.set(xticks=[], yticks=[], xlabel="eigenvector 1", ylabel="eigenvector 2")
 axes.set_title(f"{len(truth)} images, {len(labelled)} labels (circled)", fontsize=11)
 axes.spines[["top", "right"]].set_visible(False)
 
 grids = right.subplots(4, 6)
-right.suptitle("least certain (top), most certain (bottom)", fontsize=11)
+right.suptitle("12 least certain images (top) and 12 most certain (bottom)", fontsize=11)
 shown = np.concatenate([result.most_uncertain(12), result.most_certain(12)])
 for axes, node in zip(grids.ravel(), shown, strict=True):
     axes.imshow(digits.features[node].reshape(8, 8), cmap="gray_r")

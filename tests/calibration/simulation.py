@@ -1,11 +1,12 @@
 """Simulation-based calibration (Talts et al. 2018).
 
-Truth from the prior, labels from the likelihood, then the rank of u at unlabelled nodes among draws
-of a method. Ranks are uniform if it is right.
+Each run draws a true field u from the prior and labels from the likelihood. Then it computes the
+rank of the true u at two nodes among draws of a method. If the method is correct, ranks are
+uniformly distributed.
 
     python tests/calibration/simulation.py docs/images/ranks.png [METHOD ...]
 
-draws the rank histograms of every method, or of those named.
+This command draws the rank histograms of all methods, or of the named ones.
 """
 
 import sys
@@ -19,9 +20,10 @@ import graphuq as gq
 from graphuq.inference import Approximation
 from graphuq.results.summaries import Rows, conditional_moments, latent_draws
 
-N_NODES, N_EIGENPAIRS, N_RANKS = 20, 10, 19
+N_NODES, N_EIGENPAIRS = 20, 10
+N_RANKS = 19  # draws per run, so that ranks are 0 to 19
 LABELLED = np.array([0, 4, 8, 12, 16])
-NODES = np.array([2, 10])
+NODES = np.array([2, 10])  # unlabelled nodes whose ranks are computed
 LIKELIHOODS = {
     "probit": gq.likelihoods.Probit(0.5),
     "level set": gq.likelihoods.LevelSet(1.0),
@@ -29,7 +31,7 @@ LIKELIHOODS = {
     "noise-free": gq.likelihoods.NoiseFree(),
 }
 EP = gq.inference.ExpectationPropagation()
-METHODS = {
+METHODS = {  # method, thinning, and steps of warm-up
     "pCN": (gq.inference.PCN(), 80, 4000),
     "pCN about EP": (gq.inference.PCN(reference=EP), 80, 4000),
     "elliptical slice": (gq.inference.EllipticalSlice(), 20, 1000),
@@ -53,7 +55,7 @@ METHODS = {
 
 
 def ring_with_chords(n_nodes, seed):
-    """The random graph of the other tests."""
+    """Return the weights of a random graph that contains a ring, as in the other tests."""
     rng = np.random.default_rng(seed)
     weights = np.triu(rng.uniform(0.2, 1, (n_nodes, n_nodes)), 1)
     weights *= rng.uniform(size=weights.shape) < 0.3
@@ -63,35 +65,54 @@ def ring_with_chords(n_nodes, seed):
     return weights + weights.T
 
 
-def simulate_labels(likelihood, u, rng):
-    """Labels by the models' own definitions."""
-    sign = np.where(u >= 0, 1, -1)
-    if isinstance(likelihood, gq.likelihoods.Probit):
-        return np.sign(u + likelihood.noise_std * rng.normal(size=len(u)))
-    if isinstance(likelihood, gq.likelihoods.NoiseFree):
-        return sign
-    if isinstance(likelihood, gq.likelihoods.AtomicNoise):
-        right = np.where(sign > 0, likelihood.p, likelihood.q)
-        return sign * np.where(rng.uniform(size=len(u)) < right, 1, -1)
-    # Level-set with labels ±1: p(y | u) ∝ exp(−|y − sign u|² / 2γ²)
+def sign_of(u):
+    return np.where(u >= 0, 1, -1)
+
+
+def probit_labels(likelihood, u, rng):
+    """y = sign(u + γ ε), ε ~ N(0, 1)."""
+    return np.sign(u + likelihood.noise_std * rng.normal(size=len(u)))
+
+
+def level_set_labels(likelihood, u, rng):
+    """p(y | u) ∝ exp(−|y − sign u|² / 2γ²), y = ±1."""
     wrong = 1 / (1 + np.exp(2 / likelihood.noise_std**2))
-    return sign * np.where(rng.uniform(size=len(u)) < wrong, -1, 1)
+    return sign_of(u) * np.where(rng.uniform(size=len(u)) < wrong, -1, 1)
+
+
+def atomic_labels(likelihood, u, rng):
+    """y = sign u with probability p if u ≥ 0, and with probability q otherwise."""
+    right = np.where(sign_of(u) > 0, likelihood.p, likelihood.q)
+    return sign_of(u) * np.where(rng.uniform(size=len(u)) < right, 1, -1)
+
+
+LABELS = {
+    gq.likelihoods.Probit: probit_labels,
+    gq.likelihoods.LevelSet: level_set_labels,
+    gq.likelihoods.AtomicNoise: atomic_labels,
+    gq.likelihoods.NoiseFree: lambda likelihood, u, rng: sign_of(u),
+}
+
+
+def simulate_labels(likelihood, u, rng):
+    """Draw labels by the definition of the model, without code of the library."""
+    return LABELS[type(likelihood)](likelihood, u, rng)
 
 
 def suits(method, likelihood):
-    """Whether a method can sample a likelihood."""
-    from_prior = isinstance(method, gq.inference.Independence) and method.reference is None
-    if from_prior and isinstance(likelihood, gq.likelihoods.NoiseFree):
-        return False  # it may take thousands of proposals until one fits five labels
-    if isinstance(method, gq.inference.TemperedHamiltonian):
-        return likelihood.is_step and not isinstance(likelihood, gq.likelihoods.NoiseFree)
+    """Whether a method of `METHODS` can sample a likelihood of `LIKELIHOODS`."""
+    noise_free = likelihood is LIKELIHOODS["noise-free"]
+    if method is METHODS["independence"][0] and noise_free:
+        return False  # a proposal from the prior may fit five labels once in thousands of times
+    if method is METHODS["tempered Hamiltonian"][0]:
+        return likelihood.is_step and not noise_free
     needs_gradient = method.requires_gradient and not likelihood.has_gradient
-    walls = likelihood.is_step or isinstance(likelihood, gq.likelihoods.Probit)
-    return not needs_gradient and (walls or not getattr(method, "requires_step", False))
+    half_spaces = likelihood.is_step or likelihood is LIKELIHOODS["probit"]
+    return not needs_gradient and (half_spaces or not getattr(method, "requires_step", False))
 
 
 def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):
-    """Draws of u at `NODES`, shape (2, 19)."""
+    """Draw u at `NODES`; the result has shape (2, 19)."""
     rows = Rows(posterior.spectrum.eigenvectors[NODES], np.ones(2), np.full(2, -1))
     if isinstance(method, Approximation):
         gaussian = method.fit(posterior.target)
@@ -110,7 +131,10 @@ def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):
 
 
 def ranks(simulated, assumed, tail, method, thin, n_warmup, n_runs=300):
-    """Ranks from 0 to 19 of u at two nodes over many simulated data sets."""
+    """Return the ranks, 0 to 19, of u at two nodes over many simulated data sets.
+
+    Labels are drawn from the likelihood `simulated`; the method assumes the likelihood `assumed`.
+    """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=tail)
     prior = gq.priors.InverseLaplacian()
@@ -122,7 +146,8 @@ def ranks(simulated, assumed, tail, method, thin, n_warmup, n_runs=300):
         u = q @ (std.modes * rng.normal(size=N_EIGENPAIRS)) + std.tail * (z - q @ (q.T @ z))
         labels = simulate_labels(simulated, u[LABELLED], rng).astype(float)
         posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [1, 1, 1, 1, -1])
-        object.__setattr__(posterior, "labels", labels)  # one class only may occur, too
+        # Posterior() requires both classes, but simulated labels may all be of one class.
+        object.__setattr__(posterior, "labels", labels)
         draws = draws_at_nodes(posterior, method, thin, n_warmup, len(found), rng)
         found.append((draws < u[NODES, None]).sum(axis=1))
     return np.array(found)
@@ -136,9 +161,9 @@ HIERARCHICAL = {
 
 
 def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
-    """Ranks of u at two nodes, τ, α and, without tail, M (ties broken at random).
+    """Return the ranks of u at two nodes, of τ, of α and, without a tail, of M.
 
-    All drawn from their priors.
+    All of them are drawn from their priors. Ties are broken at random.
     """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=tail)
@@ -168,7 +193,8 @@ def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
             posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=40, seed=len(found)
         )
         draws = result.hyperparameters
-        # What a tail leaves open is drawn anew in each run: ranks would depend on one seed.
+        # Each run has its own seed for the residuals of the tail; ranks of all runs would
+        # otherwise depend on a single seed.
         rows = Rows(q[NODES], np.ones(len(NODES)), np.full(len(NODES), -1))
         at_nodes = latent_draws(result.draws, posterior.field, rows, seed=len(found))
         values = [*at_nodes, draws["tau"][0], draws["alpha"][0]]
@@ -189,7 +215,10 @@ SERIES = {
 
 
 def series_ranks(simulated, assumed, sampler, n_runs=200):
-    """Ranks of u at two nodes, c and k (ties broken at random), all drawn from their priors."""
+    """Return the ranks of u at two nodes, of c and of k, all drawn from their priors.
+
+    Ties are broken at random.
+    """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, "unnormalized", N_EIGENPAIRS)
     prior = gq.priors.RandomSeries(gq.Gamma(2.0, 20.0), truncation_rate=0.2)
@@ -219,27 +248,47 @@ def series_ranks(simulated, assumed, sampler, n_runs=200):
     return np.array(found)
 
 
-SEVERAL = {
+MULTICLASS = {
     "softmax": (gq.likelihoods.Softmax(0.5, n_classes=3), gq.inference.Hamiltonian()),
     "probit": (gq.likelihoods.Probit(0.5, n_classes=3), gq.inference.ExactHamiltonian()),
     "level set": (gq.likelihoods.LevelSet(0.7, n_classes=3), gq.inference.ExactHamiltonian()),
 }
 
 
-def simulate_codes(likelihood, u, rng):
-    """Labels of several classes by the models' own definitions, u of shape (J, 3)."""
-    gamma = likelihood.noise_std
-    if isinstance(likelihood, gq.likelihoods.Probit):
-        return (u + gamma * rng.normal(size=u.shape)).argmax(axis=1)
-    if isinstance(likelihood, gq.likelihoods.Softmax):
-        return (u + gamma * np.sqrt(6) / np.pi * rng.gumbel(size=u.shape)).argmax(axis=1)
-    wrong = 2 / (2 + np.exp(1 / gamma**2))  # either of two others, at a cost of 1/γ²
+def probit_codes(gamma, u, rng):
+    """Class of the largest u_k + γ ε_k, ε_k ~ N(0, 1)."""
+    return (u + gamma * rng.normal(size=u.shape)).argmax(axis=1)
+
+
+def softmax_codes(gamma, u, rng):
+    """Class of the largest u_k + γ ε_k, with Gumbel noise ε_k of unit variance."""
+    return (u + gamma * np.sqrt(6) / np.pi * rng.gumbel(size=u.shape)).argmax(axis=1)
+
+
+def level_set_codes(gamma, u, rng):
+    """Class of the largest u_k, or either of the other two at a cost of 1/γ²."""
+    wrong = 2 / (2 + np.exp(1 / gamma**2))
     shift = np.where(rng.uniform(size=len(u)) < wrong, rng.integers(1, 3, size=len(u)), 0)
     return (u.argmax(axis=1) + shift) % 3
 
 
-def ranks_of_classes(simulated, assumed, kernel, n_runs=300):
-    """Ranks, at two nodes, of the lead of one class over the next: of that labels tell."""
+CODES = {
+    gq.likelihoods.Probit: probit_codes,
+    gq.likelihoods.Softmax: softmax_codes,
+    gq.likelihoods.LevelSet: level_set_codes,
+}
+
+
+def simulate_codes(likelihood, u, rng):
+    """Draw multiclass labels by the definition of the model; u has shape (J, 3)."""
+    return CODES[type(likelihood)](likelihood.noise_std, u, rng)
+
+
+def multiclass_ranks(simulated, assumed, kernel, n_runs=300):
+    """Return the ranks of differences of u between consecutive classes at two nodes.
+
+    Labels carry information about differences between classes only.
+    """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS)
     prior = gq.priors.InverseLaplacian()
@@ -258,19 +307,22 @@ def ranks_of_classes(simulated, assumed, kernel, n_runs=300):
         )
         with jax.enable_x64(True):
             mean, sd = conditional_moments(posterior.field, result.draws.white[0], rows)
-        leads = np.diff(mean + sd[:, None, None] * rng.normal(size=mean.shape))
-        found.append((leads < np.diff(u[nodes])[:, None]).sum(axis=1).ravel())
+        differences = np.diff(mean + sd[:, None, None] * rng.normal(size=mean.shape))
+        found.append((differences < np.diff(u[nodes])[:, None]).sum(axis=1).ravel())
     return np.array(found)
 
 
 def p_values(found):
-    """Of the χ² test of uniformity at each node, in five bins."""
+    """Return the p-value of the χ² test of uniformity, with five bins, for each column."""
     counts = np.array([np.bincount(column, minlength=N_RANKS + 1) for column in found.T])
     return [stats.chisquare(row.reshape(5, 4).sum(axis=1)).pvalue for row in counts]
 
 
 def draw_histograms(path, names):
-    """A histogram for each method and likelihood that suit each other, tail and no tail pooled."""
+    """Draw a histogram for each method and likelihood that suit each other.
+
+    Each histogram pools runs with a tail and without one.
+    """
     size = (10, 2 + 12.5 * len(names) / len(METHODS))
     figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(names), len(LIKELIHOODS), sharex=True, sharey=True, squeeze=False)
@@ -295,7 +347,7 @@ def draw_histograms(path, names):
             sys.stdout.write(f"{name}, {kind}: {p:.4f}\n")
             sys.stdout.flush()
     figure.supxlabel("rank of the true u among 19 draws")
-    figure.supylabel("simulated data sets × nodes;\ngrey: 99 % band of the uniform law")
+    figure.supylabel("simulated data sets × nodes;\ngrey: 99 % band of the uniform distribution")
     figure.savefig(path, dpi=110)
 
 

@@ -1,6 +1,6 @@
 """Ranks of the truth are uniform, for every method and likelihood that suit each other.
 
-Slow: hundreds of whole runs each.
+These tests are slow: each makes hundreds of complete runs.
 """
 
 import pytest
@@ -8,12 +8,12 @@ from simulation import (
     HIERARCHICAL,
     LIKELIHOODS,
     METHODS,
+    MULTICLASS,
     SERIES,
-    SEVERAL,
     hierarchical_ranks,
+    multiclass_ranks,
     p_values,
     ranks,
-    ranks_of_classes,
     series_ranks,
     suits,
 )
@@ -27,7 +27,8 @@ PAIRS = [
     for name, (method, _, _) in METHODS.items()
     if suits(method, likelihood)
 ]
-ALARM = 1e-3 / (4 * len(PAIRS))  # one false alarm in a thousand suites: two nodes, two forms
+# Bound on p-values: one false alarm in a thousand suites, with two nodes, with and without tail.
+ALARM = 1e-3 / (4 * len(PAIRS))
 
 
 @pytest.mark.slow
@@ -42,15 +43,18 @@ def test_ranks_are_uniform(kind, name, tail):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 @pytest.mark.parametrize("name", ["pCN", "Hamiltonian about EP", "expectation propagation"])
-def test_wrong_noise_is_noticed(name):
-    """Negative control: labels are far noisier than the model believes."""
-    noisy, believed = gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1)
-    assert min(p_values(ranks(noisy, believed, False, *METHODS[name]))) < ALARM
+def test_wrong_noise_is_detected(name):
+    """Negative control: labels are far noisier than the model assumes."""
+    noisy, assumed = gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1)
+    assert min(p_values(ranks(noisy, assumed, False, *METHODS[name]))) < ALARM
 
 
 @pytest.mark.slow
 def test_every_method_is_calibrated():
-    """But for MAP, as a point has no ranks, and Laplace, whose Gaussian is too wide."""
+    """All methods are tested except MAP and Laplace.
+
+    MAP gives a point, which has no ranks, and the Gaussian of Laplace is too wide.
+    """
     exported = {
         value
         for name in gq.inference.__all__
@@ -75,9 +79,9 @@ def test_hyperparameters_are_calibrated(kind, tail):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-def test_wrong_noise_is_noticed_by_what_is_learnt():
-    noisy, believed = gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1)
-    assert min(p_values(hierarchical_ranks(noisy, believed, HIERARCHICAL["probit"]))) < 1e-4
+def test_wrong_noise_is_detected_with_learnt_hyperparameters():
+    noisy, assumed = gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1)
+    assert min(p_values(hierarchical_ranks(noisy, assumed, HIERARCHICAL["probit"]))) < 1e-4
 
 
 @pytest.mark.slow
@@ -92,23 +96,23 @@ def test_series_are_calibrated(kind):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 @pytest.mark.filterwarnings("ignore::graphuq.errors.TruncationWarning")
-def test_wrong_noise_of_a_series_is_noticed():
-    noisy, believed = gq.likelihoods.Probit(30.0), gq.likelihoods.Probit(0.3)
-    assert min(p_values(series_ranks(noisy, believed, SERIES["auto"]))) < 1e-4
+def test_wrong_noise_of_a_series_is_detected():
+    noisy, assumed = gq.likelihoods.Probit(30.0), gq.likelihoods.Probit(0.3)
+    assert min(p_values(series_ranks(noisy, assumed, SERIES["auto"]))) < 1e-4
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-@pytest.mark.parametrize("kind", SEVERAL)
-def test_several_classes_are_calibrated(kind):
-    likelihood, kernel = SEVERAL[kind]
-    assert min(p_values(ranks_of_classes(likelihood, likelihood, kernel))) > 1e-3 / (
-        4 * len(SEVERAL)
+@pytest.mark.parametrize("kind", MULTICLASS)
+def test_multiclass_methods_are_calibrated(kind):
+    likelihood, kernel = MULTICLASS[kind]
+    assert min(p_values(multiclass_ranks(likelihood, likelihood, kernel))) > 1e-3 / (
+        4 * len(MULTICLASS)
     )
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-def test_wrong_noise_of_several_classes_is_noticed():
-    noisy, (believed, kernel) = gq.likelihoods.Softmax(5.0, n_classes=3), SEVERAL["softmax"]
-    assert min(p_values(ranks_of_classes(noisy, believed, kernel))) < 1e-4
+def test_wrong_multiclass_noise_is_detected():
+    noisy, (assumed, kernel) = gq.likelihoods.Softmax(5.0, n_classes=3), MULTICLASS["softmax"]
+    assert min(p_values(multiclass_ranks(noisy, assumed, kernel))) < 1e-4
