@@ -177,7 +177,7 @@ def test_without_evidence_the_medians_are_kept(monkeypatch):
     y = np.full(40, -1)
     y[[0, 5, 25, 30]] = [0, 0, 1, 1]
     classifier = gq.GraphClassifier(inference="expectation-propagation", n_neighbors=8)
-    with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha, constant"):
+    with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha, include_constant"):
         classifier.fit(X, y)
     assert classifier.result_.posterior.prior == gq.priors.Matern(tau=0.25, alpha=4.0)
 

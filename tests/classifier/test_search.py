@@ -290,7 +290,7 @@ def test_exact_prior_and_its_likelihood_by_evidence():
     assert fitted.result_.posterior.likelihood != gq.likelihoods.Probit()
     with pytest.raises(InvalidInput, match="leave tail out"):
         gq.GraphClassifier(prior="regularized-laplacian", tail_eigenvalue=True).fit(X, Y)
-    with pytest.raises(InvalidInput, match="outside: 'knn'"):
+    with pytest.raises(InvalidInput, match="out_of_sample: 'knn'"):
         gq.GraphClassifier(out_of_sample="knn").fit(X, Y)
     with pytest.raises(IncompatibleParts):
         gq.Posterior(
