@@ -22,7 +22,7 @@ import warnings
 import numpy as np
 
 import graphuq as gq
-from graphuq.run.choose_sampler import automatic_sampler, first_answer
+from graphuq.run.choose_sampler import choose_sampler, first_approximation
 from peers import DATA, RESULTS
 
 EP = gq.inference.ExpectationPropagation()
@@ -79,7 +79,7 @@ def samplers(posterior, chosen):
     """Those that suit, the chosen one first."""
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     found = {}
-    if gq.inference.SequentialIndependence.refusal(posterior.target) is None:
+    if gq.inference.SequentialIndependence.target_refusal(posterior.target) is None:
         found["sequential"] = gq.inference.SequentialIndependence(reference=EP)
     found["exact"] = gq.inference.ExactHamiltonian()
     if likelihood.has_gradient:
@@ -121,7 +121,7 @@ def main():
         if options.only not in name:
             continue
         posterior = make()
-        chosen = automatic_sampler(posterior, first_answer(posterior))
+        chosen = choose_sampler(posterior, first_approximation(posterior))
         row = {"case": name, "chosen": type(chosen).__name__}
         for kind, sampler in samplers(posterior, chosen).items():
             row[kind] = timed(make, sampler)

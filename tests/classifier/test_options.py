@@ -14,8 +14,9 @@ from graphuq.classifier.options import (
 )
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import PCN
-from graphuq.run import choose_sampler, stopping
-from graphuq.run.choose_sampler import automatic_sampler, default_chains
+from graphuq.run import choose_sampler as rules
+from graphuq.run import stopping
+from graphuq.run.choose_sampler import choose_sampler
 
 GRAPH = gq.graphs.from_adjacency(random_adjacency(24, seed=3))
 
@@ -34,7 +35,7 @@ def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
         (build(gq.likelihoods.AtomicNoise(0.9, 0.9), n_labelled=8), "SequentialIndependence", True),
         (build(gq.likelihoods.LevelSet(0.5), 4, n_labelled=8), "ExactHamiltonian", False),
         (build(gq.likelihoods.Probit(1.0)), "Independence", True),
-        (build(gq.likelihoods.Probit(0.3), 4, n_labelled=8), "SequentialIndependence", True),
+        (build(gq.likelihoods.Probit(0.3), 4, n_labelled=8), "Independence", True),
         (build(gq.likelihoods.Probit(0.1), 24, n_labelled=8), "ExactHamiltonian", False),
         (build(gq.likelihoods.Probit(0.1), 4, 0.8, n_labelled=8), "ExactHamiltonian", False),
         (build(gq.likelihoods.Probit(0.02), 6, n_labelled=8), "ExactHamiltonian", False),
@@ -44,30 +45,9 @@ def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
 )
 def test_the_sampler_follows_the_posterior(posterior, kernel, about):
     gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
-    found = automatic_sampler(posterior, gaussian)
+    found = choose_sampler(posterior, gaussian)
     assert type(found).__name__ == kernel
     assert (found.reference is not None) == about
-
-
-@pytest.mark.parametrize(
-    ("posterior", "kernel"),
-    [
-        (build(gq.likelihoods.LevelSet(0.5), 4, n_labelled=8), "TemperedHamiltonian"),
-        (
-            build(gq.likelihoods.AtomicNoise(0.99, 0.99), 4, 0.8, n_labelled=8),
-            "TemperedHamiltonian",
-        ),
-        (build(gq.likelihoods.NoiseFree(), n_labelled=8), "ExactHamiltonian"),
-    ],
-    ids=["level-set", "atomic with a tail", "none may be wrong"],
-)
-def test_many_labels_without_fixed_point_are_tempered(posterior, kernel, monkeypatch):
-    monkeypatch.setattr(choose_sampler, "WALLS", 7)
-    assert type(automatic_sampler(posterior, None)).__name__ == kernel
-    found = gq.inference.ExpectationPropagation().fit(posterior.target)
-    assert type(automatic_sampler(posterior, found)).__name__ != "TemperedHamiltonian"
-    monkeypatch.setattr(choose_sampler, "WALLS", 9)
-    assert type(automatic_sampler(posterior, None)).__name__ == "ExactHamiltonian"
 
 
 def test_a_handful_of_labels_needs_no_looking_ahead():
@@ -75,22 +55,20 @@ def test_a_handful_of_labels_needs_no_looking_ahead():
     for n_labelled, ahead in ((4, False), (8, True)):
         posterior = build(gq.likelihoods.LevelSet(0.5), n_labelled=n_labelled)
         gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
-        assert automatic_sampler(posterior, gaussian).lookahead == ahead
+        assert choose_sampler(posterior, gaussian).lookahead == ahead
 
 
 def test_probit_of_many_labels_is_moved_about_the_gaussian(monkeypatch):
     """Walls of so many labels, each with noise of its own, are met too often."""
     posterior = build(gq.likelihoods.Probit(0.02), 6, n_labelled=8)
-    monkeypatch.setattr(choose_sampler, "NOISY_WALLS", 7)
-    found = automatic_sampler(
-        posterior, gq.inference.ExpectationPropagation().fit(posterior.target)
-    )
+    monkeypatch.setattr(rules, "MAX_NOISY_LABELS", 7)
+    found = choose_sampler(posterior, gq.inference.ExpectationPropagation().fit(posterior.target))
     assert type(found).__name__ == "Hamiltonian"
     assert found.reference is not None
 
 
 def test_many_modes_are_tempered():
-    found = automatic_sampler(build(gq.likelihoods.GinzburgLandau()), None)
+    found = choose_sampler(build(gq.likelihoods.GinzburgLandau()), None)
     assert type(found).__name__ == "ParallelTempering"
     assert type(found.kernel).__name__ == "Hamiltonian"
 
@@ -101,7 +79,7 @@ def test_without_expectation_propagation_no_reference_is_taken():
         (gq.likelihoods.Probit(0.1), gq.inference.ExactHamiltonian),
         (gq.likelihoods.LevelSet(0.1), gq.inference.ExactHamiltonian),
     ):
-        found = automatic_sampler(build(likelihood), None)
+        found = choose_sampler(build(likelihood), None)
         assert isinstance(found, kernel)
         assert found.reference is None
 
@@ -139,16 +117,16 @@ def test_stop_rule_refuses_nonsense():
 
 def test_many_labels_have_fewer_chains():
     pcn = PCN()
-    assert default_chains(build(gq.likelihoods.Probit()), pcn) == 32
+    assert pcn.n_chains(build(gq.likelihoods.Probit())) == 32
     posterior = build(gq.likelihoods.Probit())
     object.__setattr__(posterior, "labels", np.ones(8000))
-    assert default_chains(posterior, pcn) == 4
+    assert pcn.n_chains(posterior) == 4
 
 
 def test_samplers_of_many_chains_inside_run_few():
     posterior = build(gq.likelihoods.LevelSet())
-    assert default_chains(posterior, gq.inference.TemperedHamiltonian()) == 4
-    assert default_chains(posterior, gq.inference.ReversibleJump()) == 8
+    assert gq.inference.TemperedHamiltonian().n_chains(posterior) == 4
+    assert gq.inference.ReversibleJump().n_chains(posterior) == 8
 
 
 def test_words():

@@ -434,21 +434,6 @@ def test_starting_is_quick_because_little_is_imported():
     assert printed.stdout.strip() == "[]"
 
 
-def test_compiled_code_is_kept_where_that_is_possible(tmp_path, monkeypatch):
-    from graphuq.cli import app
-
-    monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)
-    monkeypatch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    app._keep_compiled_code()
-    assert "JAX_COMPILATION_CACHE_DIR" not in os.environ
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    app._keep_compiled_code()
-    found = os.environ.pop("JAX_COMPILATION_CACHE_DIR")
-    assert found == str(tmp_path / "graphuq" / "compiled")
-
-
 def test_diagnostics_load_where_no_cache_can_be_written(tmp_path):
     import subprocess
 

@@ -13,8 +13,9 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import Sampler
 from graphuq.inference.answers import GaussianApproximation
-from graphuq.inference.base import Info, Kernel, State, metropolis
+from graphuq.inference.base import Info, State, metropolis
 from graphuq.inference.chains import run_chains
+from graphuq.inference.kernel import Kernel
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import LowRankField
 from graphuq.posterior.target import Target, refer
@@ -174,9 +175,10 @@ def moments(kernel, likelihood, reference=None):
         draws = dataclasses.replace(draws, white=white)
     elif isinstance(kernel, Kernel):
         draws = run_chains(target, kernel, **lengths)
+    elif isinstance(kernel, gq.inference.IndependenceSampler):
+        draws = kernel.sample(target, reference, **(lengths | {"thin": 50}))
     else:
-        cheap = isinstance(kernel, gq.inference.IndependenceSampler)
-        draws = kernel.run(target, reference, **(lengths | {"thin": 50 if cheap else 1}))
+        draws = kernel.sample(target, **(lengths | {"thin": 1}))
     u = draws.white @ [0.6, 0.8]
     chain = np.stack([u.mean(axis=1), (u**2).mean(axis=1)])
     return chain.mean(axis=1), chain.std(axis=1, ddof=1) / 8
@@ -250,7 +252,7 @@ def test_expected_acceptance_is_what_chains_find():
     sampler = gq.inference.Independence()
     expected = sampler.expected_acceptance(target, NARROW, 20_000)
     lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 100, "thin": 1}
-    found = sampler.run(target, NARROW, seed=3, **lengths).acceptance.mean(axis=1)
+    found = sampler.sample(target, NARROW, seed=3, **lengths).acceptance.mean(axis=1)
     assert abs(expected - found.mean()) < 4 * np.hypot(found.std(ddof=1) / 8, 0.5 / 20_000**0.5)
 
 
@@ -267,12 +269,12 @@ def test_a_longer_independence_run_begins_like_a_shorter_one():
     target = Target(field, gq.likelihoods.Probit(0.3), np.ones(1))
     lengths = {"n_chains": 4, "n_warmup": 60, "thin": 3, "seed": -5}
     sampler = gq.inference.Independence()
-    short = sampler.run(target, NARROW, n_samples=70, **lengths)
-    long = sampler.run(target, NARROW, n_samples=120, **lengths)
+    short = sampler.sample(target, NARROW, n_samples=70, **lengths)
+    long = sampler.sample(target, NARROW, n_samples=120, **lengths)
     np.testing.assert_array_equal(short.white, long.white[:, :70])
     np.testing.assert_array_equal(short.log_ratio, long.log_ratio[:, :70])
     assert short.n_warmup == 100  # whole blocks
-    stopped = sampler.run(target, NARROW, n_samples=500, stop=lambda draws: "enough", **lengths)
+    stopped = sampler.sample(target, NARROW, n_samples=500, stop=lambda draws: "enough", **lengths)
     assert (stopped.n_samples, stopped.stopped_by) == (100, "enough")
 
 

@@ -11,8 +11,9 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.chains import run_chains
+from graphuq.inference.reference import has_uncovered_mass
 from graphuq.posterior.target import ReferredTarget, refer
-from graphuq.results.diagnostics import has_uncovered_mass, node_rows
+from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import summarize
 from graphuq.utils.arrays import with_dtype
 

@@ -20,7 +20,7 @@ from graphuq.likelihoods import GaussianNoise, Logistic
 from graphuq.priors import RegularizedLaplacian
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import soft_label_mean, summarize
-from graphuq.run.choose_sampler import automatic_sampler, first_answer
+from graphuq.run.choose_sampler import choose_sampler, first_approximation
 from graphuq.spectrum import precision
 
 
@@ -347,8 +347,8 @@ def test_default_sampler_where_the_gaussian_is_far_off():
         np.r_[0, 12:16, 24:30],
         np.r_[1, -1, -1, 1, -1, 1, 1, 1, -1, 1, 1],
     )
-    gaussian = first_answer(posterior)
-    chosen = automatic_sampler(posterior, gaussian)
+    gaussian = first_approximation(posterior)
+    chosen = choose_sampler(posterior, gaussian)
     assert isinstance(chosen, gq.inference.EllipticalSlice | gq.inference.Independence)
     result = gq.infer(posterior, n_samples=1500, n_chains=16)
     assert result.diagnostics.rhat < 1.02

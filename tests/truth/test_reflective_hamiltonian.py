@@ -72,16 +72,16 @@ def test_label_means(likelihood):
 def test_it_is_chosen_where_the_priors_ellipses_meet_many_walls():
     posterior = build(gq.likelihoods.LevelSet(0.1))
     fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
-    assert type(choose_sampler.automatic_sampler(posterior, fitted)) is ReflectiveHamiltonian
+    assert type(choose_sampler.choose_sampler(posterior, fitted)) is ReflectiveHamiltonian
     draws = gq.infer(posterior, SAMPLER, n_samples=400).draws
     met = [
         walls_met(white, k, posterior)
         for k, white in enumerate(draws.white[:2, ::40].reshape(-1, MODES))
     ]
-    assert 0.5 < np.mean(met) / choose_sampler._walls_met(posterior, fitted) < 2
+    assert 0.5 < np.mean(met) / choose_sampler.expected_walls(posterior, fitted) < 2
     soft = build(gq.likelihoods.AtomicNoise(0.6, 0.6))
     fitted = gq.inference.ExpectationPropagation().fit(soft.target)
-    assert type(choose_sampler.automatic_sampler(soft, fitted)) is not ReflectiveHamiltonian
+    assert type(choose_sampler.choose_sampler(soft, fitted)) is not ReflectiveHamiltonian
 
 
 def walls_met(white, seed, posterior):
@@ -146,4 +146,4 @@ def test_what_it_cannot_sample():
         np.arange(300) % 3,
     )
     with pytest.raises(IncompatibleParts, match="use ExactHamiltonian"):
-        run_chains(several.target, SAMPLER)
+        gq.infer(several, SAMPLER)

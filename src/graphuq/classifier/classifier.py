@@ -33,6 +33,7 @@ from graphuq.errors import (
     require,
 )
 from graphuq.evidence.maximize import maximize_evidence
+from graphuq.inference import Approximation
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
@@ -375,20 +376,21 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
     def _explore(
         self, posterior: Posterior, method: Any, shares: Any = None, checkpoint: Any = None
     ) -> None:
-        self.result_ = infer(
-            posterior,
-            method,
-            n_samples=self.n_samples,
-            n_chains=self.n_chains,
-            n_warmup=self.n_warmup,
-            thin=self.thin,
-            seed=seed_of(self.random_state),
-            precision=self.precision,
-            stop=Converged(label_mcse=LABEL_MCSE) if self.until_converged else None,
-            on_first_result=self.on_first_result,
-            progress=self.progress,
-            checkpoint=checkpoint,
-        )
+        sampling: dict[str, Any] = {
+            "n_samples": self.n_samples,
+            "n_chains": self.n_chains,
+            "n_warmup": self.n_warmup,
+            "thin": self.thin,
+            "precision": self.precision,
+            "stop": Converged(label_mcse=LABEL_MCSE) if self.until_converged else None,
+            "progress": self.progress,
+            "checkpoint": checkpoint,
+        }
+        if method is None:
+            sampling["on_first_result"] = self.on_first_result
+        draws = not isinstance(method, Approximation)
+        seed = seed_of(self.random_state)
+        self.result_ = infer(posterior, method, seed=seed, **(sampling if draws else {}))
         self._tuning = None if shares is None else self.result_.tuning(shares)
         self._describe()
 

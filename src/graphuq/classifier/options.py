@@ -1,16 +1,13 @@
 """What the words mean that users type: names → parts, and the rules behind "auto"."""
 
 import dataclasses
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from graphuq import distributions, inference, likelihoods, priors
-from graphuq.classifier.expressions import built, is_expression
 from graphuq.distributions import DiscreteUniform
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import require
 from graphuq.graphs import (
     Graph,
     SelfTuning,
@@ -22,19 +19,8 @@ from graphuq.graphs import (
 from graphuq.graphs.feature_space import RULES
 from graphuq.graphs.weights import weight_function
 from graphuq.inference import (
-    MAP,
-    PCN,
     Approximation,
-    EllipticalSlice,
-    ExactHamiltonian,
-    ExpectationPropagation,
-    Hamiltonian,
-    Independence,
-    Laplace,
-    ReflectiveHamiltonian,
     Sampler,
-    SequentialIndependence,
-    TemperedHamiltonian,
 )
 from graphuq.likelihoods import (
     AtomicNoise,
@@ -48,6 +34,7 @@ from graphuq.likelihoods import (
     Softmax,
 )
 from graphuq.priors import InverseLaplacian, Matern, Prior, RegularizedLaplacian
+from graphuq.run.words import method_from, part_from
 from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 from graphuq.utils.progress import Progress
 
@@ -71,25 +58,11 @@ PRIORS: dict[str, Callable[[], Prior]] = {
     "inverse-laplacian": InverseLaplacian,
     "regularized-laplacian": RegularizedLaplacian,
 }
-METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
-    "auto": lambda: None,
-    "pcn": PCN,
-    "elliptical-slice": EllipticalSlice,
-    "exact-hamiltonian": ExactHamiltonian,
-    "reflective-hamiltonian": lambda: ReflectiveHamiltonian(reference=ExpectationPropagation()),
-    "tempered-hamiltonian": TemperedHamiltonian,
-    "independence": lambda: Independence(reference=ExpectationPropagation()),
-    "sequential-independence": lambda: SequentialIndependence(reference=ExpectationPropagation()),
-    "hamiltonian": lambda: Hamiltonian(reference=ExpectationPropagation()),
-    "laplace": Laplace,
-    "map": MAP,
-    "expectation-propagation": ExpectationPropagation,
-}
 
 
 def prior_of(prior: Any) -> Prior:
     """The prior of a name, or the prior itself."""
-    return _resolve(prior, PRIORS, Prior, "prior")
+    return part_from(prior, PRIORS, Prior, "prior")
 
 
 def likelihood_of(likelihood: Any, n_classes: int = 2, max_classes: int | None = None) -> Any:
@@ -99,7 +72,7 @@ def likelihood_of(likelihood: Any, n_classes: int = 2, max_classes: int | None =
     """
     if n_classes > 2 and is_word(likelihood, "auto"):
         likelihood = "softmax"
-    found = _resolve(likelihood, LIKELIHOODS, Likelihood, "likelihood")
+    found = part_from(likelihood, LIKELIHOODS, Likelihood, "likelihood")
     count: Any = n_classes
     if max_classes is not None and max_classes > n_classes:
         count = DiscreteUniform(n_classes, max_classes)
@@ -114,9 +87,9 @@ def likelihood_of(likelihood: Any, n_classes: int = 2, max_classes: int | None =
     return dataclasses.replace(found, n_classes=count)
 
 
-def method_of(inference: Any) -> Sampler | Approximation | None:
-    """The sampler or approximation of a name, or itself; None for "auto"."""
-    return _resolve(inference, METHODS, (Sampler, Approximation), "inference")
+def method_of(method: Any) -> Sampler | Approximation | None:
+    """Return the sampler or approximation that ``inference=`` stands for; None for "auto"."""
+    return method_from(method, "inference")
 
 
 def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[str]:
@@ -232,30 +205,3 @@ def seed_of(random_state: Any) -> int | np.random.Generator:
 def is_word(value: Any, word: str) -> bool:
     """Whether a value is this text, and no array."""
     return isinstance(value, str) and value == word
-
-
-def _resolve(part: Any, table: dict[str, Callable[[], Any]], kinds: Any, argument: str) -> Any:
-    if isinstance(part, str) and part in table:
-        return table[part]()
-    if is_expression(part):
-        part = built(part, _callables(), argument)
-    if isinstance(part, kinds):
-        return part
-    raise InvalidInput(
-        argument,
-        f"{part!r} is unknown",
-        f"use one of {', '.join(table)}, or an object of that kind",
-    )
-
-
-def _callables() -> dict[str, Any]:
-    """All parts and distributions by name, as expressions call them."""
-    laws = ("DiscreteUniform", "Distribution", "Gamma", "LogNormal", "LogUniform", "Uniform")
-    found = {name: getattr(distributions, name) for name in laws}
-    kinds = (Prior, Likelihood, Sampler, Approximation)
-    for module in (priors, likelihoods, inference):
-        for name in module.__all__:
-            part = getattr(module, name)
-            if issubclass(part, kinds) and not inspect.isabstract(part):
-                found[name] = part
-    return found

@@ -1,9 +1,7 @@
 """Commands and their errors: each error is one line on stderr, with exit code 2."""
 
-import os
 import sys
 import warnings
-from pathlib import Path
 
 import typer
 
@@ -15,6 +13,7 @@ from graphuq.cli.predict import predict
 from graphuq.cli.reproduce import reproduce
 from graphuq.cli.track import track
 from graphuq.errors import GraphuqError
+from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.deprecation import warn_renamed
 
 INTERRUPTED = "interrupted; repeat the command with --resume (classify, track) to continue"
@@ -39,25 +38,8 @@ app.command()(reproduce)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 2 bad input, 130 interrupted."""
-    _keep_compiled_code()
+    use_compilation_cache()
     sys.exit(run(arguments))
-
-
-def _keep_compiled_code() -> None:
-    """Let JAX keep what it compiles in the user's cache folder, if it can be written.
-
-    By environment variables, which JAX reads when it is imported: a command that needs no JAX
-    does not import it for this.
-    """
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "graphuq" / "compiled"
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return
-    if not os.access(cache, os.W_OK):
-        return
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.1")
 
 
 def run(arguments: list[str] | None = None) -> int:

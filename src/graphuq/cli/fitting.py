@@ -9,7 +9,6 @@ from jaxtyping import Float
 from scipy.special import entr
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.expressions import is_expression
 from graphuq.classifier.options import LIKELIHOODS
 from graphuq.cli.preprocessing import Preprocessing, fit_preprocessing
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
@@ -20,6 +19,7 @@ from graphuq.graphs.features import Features
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import margin, rank_by_uncertainty, with_unseen
+from graphuq.utils.expressions import is_expression
 from graphuq.utils.files import atomic_folder
 
 CHECKPOINT = ".checkpoint.npz"

@@ -81,7 +81,7 @@ def estimate_evidence(
         names = ", ".join(posterior.learnt)
         raise IncompatibleParts(f"{names} is learnt: give it a value, of which to ask the evidence")
     target, about = posterior.plain_target, ExpectationPropagation()
-    refused = SequentialIndependence.refusal(target) is not None
+    refused = SequentialIndependence.target_refusal(target) is not None
     if refused:
         demand_reference(target)
     gaussian = about.fit(target)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from graphuq.inference.answers import GaussianApproximation, Point
-from graphuq.inference.base import Approximation, Info, Kernel, Sampler, State
+from graphuq.inference.base import Approximation, Info, Sampler, State
 from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.exact_hamiltonian.reflective import ReflectiveHamiltonian
@@ -13,6 +13,7 @@ from graphuq.inference.hamiltonian import Hamiltonian
 from graphuq.inference.independence.base import IndependenceSampler
 from graphuq.inference.independence.gaussian import Independence
 from graphuq.inference.independence.sequential import SequentialIndependence
+from graphuq.inference.kernel import Kernel
 from graphuq.inference.laplace import Laplace
 from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs

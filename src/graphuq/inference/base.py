@@ -1,18 +1,21 @@
-"""What a sampler is: ``init`` and ``step``; and the acceptance rules that several share."""
+"""What a sampler and an approximation are, and the acceptance rules that several share."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from graphuq.inference.answers import GaussianApproximation, Point
+from graphuq.inference.draws import Draws
+from graphuq.inference.settings import RunSettings
+from graphuq.posterior.posterior import Posterior
 
-FACTOR_NUMBERS = 2**26  # of F, u = F x at the labels, up to which samplers form it: 537 MB
+FACTOR_NUMBERS = 2**26  # largest size of F, u = F x at the labels, that samplers form: 537 MB
+MAX_CHAINS = 32  # more chains cost time and improve R-hat little
+CHAINS_TIMES_LABELS = 32_000  # chains × labels whose states fit in the CPU cache
 
 
 @runtime_checkable
@@ -25,22 +28,8 @@ class WhiteTarget(Protocol):
         ...
 
     def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
-        """Log likelihood, up to a constant."""
+        """Return the log likelihood, up to a constant."""
         ...
-
-
-class State(NamedTuple):
-    """What the next step needs."""
-
-    white: Float[Array, " n"]
-    log_likelihood: Float[Array, ""]
-
-
-class Info(NamedTuple):
-    """What diagnostics need."""
-
-    acceptance_probability: Float[Array, ""]
-    accepted: Bool[Array, ""]
 
 
 @runtime_checkable
@@ -52,94 +41,213 @@ class SiteTarget(Protocol):
     labels: Any
 
     def log_density(self, white: Float[Array, " n"]) -> Float[Array, ""]:
-        """Log posterior density in white coordinates, up to a constant."""
+        """Return the log posterior density in white coordinates, up to a constant."""
         ...
 
 
-class Approximation(eqx.Module):
-    """A method that answers with a Gaussian, or a point, instead of draws."""
+class State(NamedTuple):
+    """What the next step of a chain needs."""
 
-    requires_gradient: ClassVar[bool]
+    white: Float[Array, " n"]
+    log_likelihood: Float[Array, ""]
+
+
+class Info(NamedTuple):
+    """What diagnostics need to know about a step."""
+
+    acceptance_probability: Float[Array, ""]
+    accepted: Bool[Array, ""]
+
+
+class Approximation(eqx.Module):
+    """A method that answers with a Gaussian or a point instead of draws.
+
+    A subclass defines `fit`.
+    """
+
+    requires_gradient: ClassVar[bool] = False
+    always_float64: ClassVar[bool] = True
 
     @abstractmethod
     def fit(self, target: SiteTarget) -> GaussianApproximation | Point:
-        """What stands for the posterior."""
+        """Return the Gaussian or the point that stands for the posterior."""
+
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why the method cannot approximate this posterior and what to do, or None."""
+        if posterior.learnt:
+            return (
+                f"{self} learns no hyperparameter, and {', '.join(posterior.learnt)} is a "
+                "distribution; use MetropolisWithinGibbs, or a number that maximize_evidence "
+                "chooses"
+            )
+        return gradient_refusal(self, posterior)
+
+    def run(
+        self,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> GaussianApproximation | Point:
+        """Return the approximation of a posterior; settings and reference are not used."""
+        return self.fit(posterior.plain_target)
 
 
 class Sampler(eqx.Module):
     """A method that answers with draws, by Markov chains that leave the posterior invariant.
 
-    Subclasses are small immutable values with a ``reference``, whose Gaussian takes the place of
-    the prior where they start from the prior.
+    A subclass is a small immutable value that defines `run`. It has a field ``reference``: an
+    approximation whose Gaussian takes the place of the prior, or None.
+
+    Attributes
+    ----------
+    requires_gradient : bool, default False
+        Whether the log likelihood must have a gradient.
+    requires_step : bool, default False
+        Whether the likelihood must be a step, given its noise if it has any.
+    default_warmup : int, default 2000
+        Steps of warm-up.
+    default_chains : int or None, default None
+        Number of chains. None: as many as the number of labels makes cheap, 4 to 32.
+    always_float64 : bool, default False
+        Whether the sampler computes in float64, whatever ``precision`` says.
+    reference_is_matrix : bool, default True
+        Whether a reference must have a covariance matrix of all coordinates.
     """
 
     reference: eqx.AbstractVar[Approximation | None]
-    requires_gradient: ClassVar[bool]
-    requires_step: ClassVar[bool] = False  # a likelihood of two levels, `StepLikelihood`
-    default_warmup: ClassVar[int] = 2000  # steps, where the user gives no number
-    default_chains: ClassVar[int | None] = None  # the same; None: as many as pay by size
-    always_float64: ClassVar[bool] = False  # computes in float64, whatever is asked
+    requires_gradient: ClassVar[bool] = False
+    requires_step: ClassVar[bool] = False
+    default_warmup: ClassVar[int] = 2000
+    default_chains: ClassVar[int | None] = None
+    always_float64: ClassVar[bool] = False
+    reference_is_matrix: ClassVar[bool] = True
+
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why the method cannot sample this posterior and what to do instead, or None."""
+        likelihood = posterior.likelihood
+        if self.requires_step and not likelihood.is_step_given_noise:
+            return (
+                f"{self} needs a likelihood of two levels, such as LevelSet, or Probit, and "
+                f"{likelihood} is not; use Hamiltonian()"
+            )
+        if posterior.learnt and (reason := self.learning_refusal(posterior)) is not None:
+            return reason
+        return gradient_refusal(self, posterior)
+
+    def learning_refusal(self, posterior: Posterior) -> str | None:
+        """Return why the method cannot learn the posterior's hyperparameters, or None."""
+        names = ", ".join(posterior.learnt)
+        if self.reference is not None:
+            return (
+                f"{self} cannot keep its reference while {names} is learnt, because the Gaussian "
+                "would change; leave reference out"
+            )
+        if self.requires_step:
+            return (
+                f"{self} does not learn {names} of {posterior.likelihood}; use "
+                "MetropolisWithinGibbs(Hamiltonian(), joint=True), or for a step likelihood "
+                "MetropolisWithinGibbs(ExactHamiltonian())"
+            )
+        return None
+
+    def n_chains(self, posterior: Posterior) -> int:
+        """Return the number of chains that are run if the user gives none."""
+        if self.default_chains is not None:
+            return self.default_chains
+        size = len(posterior.observed_labels) * posterior.n_fields
+        return min(MAX_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
+
+    @abstractmethod
+    def run(
+        self,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> Draws:
+        """Return draws from the posterior.
+
+        Parameters
+        ----------
+        posterior : Posterior
+            One that `refusal` accepts.
+        settings : RunSettings
+        reference : GaussianApproximation, optional
+            The Gaussian of ``self.reference``, if it was computed before. Samplers without a
+            reference ignore it.
+
+        Returns
+        -------
+        Draws
+            In the posterior's coordinates: the white coordinates of ``posterior.field``, or the
+            coefficients of the eigenvectors if hyperparameters are learnt.
+        """
 
 
-@runtime_checkable
-class CompiledSteps(Protocol):
-    """Steps of many chains, compiled otherwise than by JAX."""
+class TransitionKernel(eqx.Module):
+    """One step of a Markov chain, and what adapts it.
 
-    def start(self, rngs: Sequence[np.random.Generator]) -> State:
-        """Where chains begin, one for each generator: (C, n) and (C,)."""
-        ...
-
-    def __call__(
-        self, rngs: Sequence[np.random.Generator], states: State, step_size: float, n_steps: int
-    ) -> tuple[State, Array]:
-        """The states after each step, and which were accepted: (C, S, n), (C, S) and (C, S)."""
-        ...
-
-
-class Kernel(Sampler):
-    """A Markov kernel: one step, from one state to the next.
-
-    Beside what a `Sampler` has, a ``step_size`` in (0, `max_step_size`], which the driver adapts
-    in warm-up so that the acceptance probability is `target_acceptance`.
+    A subclass has a ``step_size`` in (0, `max_step_size`]. Warm-up adapts it until the mean
+    acceptance probability is `target_acceptance`.
     """
 
     step_size: eqx.AbstractVar[float | Float[Array, ""]]
     target_acceptance: eqx.AbstractVar[float]
-    default_thin: ClassVar[int] = 20  # steps a kept draw, where the user gives no number
 
     @property
-    def max_step_size(self) -> float:
-        """What warm-up does not exceed."""
+    def max_step_size(self) -> float | Float[Array, " b"]:
+        """Largest step size that warm-up may choose."""
         return 1.0
 
     @property
-    def wanted_acceptance(self) -> Any:
-        """What warm-up tunes each step size to."""
+    def block_target_acceptance(self) -> Any:
+        """Target acceptance of each step size, one number if there is one."""
         return self.target_acceptance
 
-    def bind(self, target: Any) -> "Kernel":
-        """The kernel, with as many step sizes as it takes to move this target."""
+    def bind(self, target: Any) -> "TransitionKernel":
+        """Return the kernel with as many step sizes as this target needs."""
         return self
 
     def prepare(self, target: Any) -> Any:
-        """The target, with whatever all steps share added to it; done once a block of steps."""
+        """Return the target with what all steps share; called once per block of steps."""
         return target
 
     def init(self, white: Float[Array, " n"], target: WhiteTarget) -> State:
-        """State at a given point."""
+        """Return the state at a point."""
         return State(white, target.log_likelihood(white))
 
-    def moves(self, target: Any, dtype: Any) -> CompiledSteps | None:
-        """All chains' steps, where the kernel compiles them itself; None where JAX is to."""
+    def moves(self, target: Any, dtype: Any) -> "CompiledSteps | None":
+        """Return steps of all chains that the kernel compiles itself; None leaves it to JAX."""
         return None
 
     def reported_state(self, state: State) -> State:
-        """What is kept of a state: all, but for kernels that carry more than one field."""
+        """Return the part of a state that is kept as a draw."""
         return state
 
     @abstractmethod
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
-        """One step of the chain."""
+        """Return the next state of the chain."""
+
+
+@runtime_checkable
+class CompiledSteps(Protocol):
+    """Steps of many chains that are not compiled by JAX."""
+
+    def start(self, rngs: Any) -> State:
+        """Return starting points, one per generator: shapes (C, n) and (C,)."""
+        ...
+
+    def __call__(
+        self, rngs: Any, states: State, step_size: float, n_steps: int
+    ) -> tuple[State, Array]:
+        """Return the states after each step, (C, S, n) and (C, S), and which were accepted."""
+        ...
+
+
+def gradient_refusal(method: Sampler | Approximation, posterior: Posterior) -> str | None:
+    """Return why a method that needs a gradient cannot have one, or None."""
+    if method.requires_gradient and not posterior.likelihood.has_gradient:
+        return f"{method} needs a gradient and {posterior.likelihood} has none; use PCN()"
+    return None
 
 
 def metropolis(
@@ -150,8 +258,8 @@ def metropolis(
 ) -> tuple[State, Info]:
     """Accept the proposal with probability ``min(1, exp(Φ(u) − Φ(u')))`` (Bertozzi, Alg. 1).
 
-    For proposals that leave the prior invariant; others say by ``log_proposal_ratio`` how much
-    they fail to. A proposal whose likelihood is NaN is rejected.
+    A proposal that does not leave the prior invariant adds ``log_proposal_ratio``. A proposal
+    with likelihood NaN is rejected.
     """
     log_ratio = proposal.log_likelihood - current.log_likelihood + log_proposal_ratio
     probability = jnp.exp(jnp.minimum(jnp.where(jnp.isnan(log_ratio), -jnp.inf, log_ratio), 0.0))
@@ -162,17 +270,17 @@ def metropolis(
     return state, Info(probability, accepted)
 
 
-def swapped(
+def swap_replicas(
     uniform: Array, first: int, powers: Array, white: Array, value: Array
 ) -> tuple[Array, Array]:
-    """Replicas, each with its log likelihood, after neighbours have offered to swap (Geyer 1991).
+    """Return replicas and their log likelihoods after neighbours offered to swap (Geyer 1991).
 
-    Pairs (first, first + 1), (first + 2, first + 3), … by a uniform number for each: with
-    probability ``min(1, exp((b_k − b_l)(log L_l − log L_k)))``.
+    Pairs are (first, first + 1), (first + 2, first + 3), …, each with one uniform number. A pair
+    (k, l) swaps with probability ``min(1, exp((b_k − b_l)(log L_l − log L_k)))``.
     """
     lower = first + 2 * jnp.arange(len(uniform))
     log_ratio = (powers[lower] - powers[lower + 1]) * (value[lower + 1] - value[lower])
-    accepted = jnp.log(uniform) < log_ratio  # not NaN
+    accepted = jnp.log(uniform) < log_ratio  # false for NaN
     order = jnp.arange(len(powers))
     order = order.at[lower].add(accepted.astype(order.dtype))
     order = order.at[lower + 1].add(-accepted.astype(order.dtype))

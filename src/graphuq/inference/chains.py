@@ -10,16 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from graphuq.inference.base import CompiledSteps, Kernel, State, WhiteTarget
-from graphuq.inference.draws import (
-    BLOCK,
-    Draws,
-    StopRule,
-    check_lengths,
-    check_memory,
-    seed_number,
-)
+from graphuq.inference.base import CompiledSteps, State, TransitionKernel, WhiteTarget
+from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
+from graphuq.inference.settings import check_lengths, check_memory, seed_number
 from graphuq.utils.arrays import array_namespace, with_dtype
 from graphuq.utils.progress import Progress
 
@@ -51,7 +45,7 @@ class _Kept(NamedTuple):
 
 def run_chains(
     target: StartableTarget,
-    kernel: Kernel,
+    kernel: TransitionKernel,
     *,
     n_samples: int = 1000,
     n_chains: int = 8,
@@ -151,7 +145,7 @@ def _initial(keys: Any, target: Any, kernel: Any) -> _Position:
     return _position(jax.vmap(lambda key: kernel.init(target.start(key), target))(keys), kernel)
 
 
-def _position(states: State, kernel: Kernel) -> _Position:
+def _position(states: State, kernel: TransitionKernel) -> _Position:
     """Before the first step."""
     log_step = array_namespace(states.white).log(kernel.step_size)
     dtype = states.log_likelihood.dtype
@@ -211,13 +205,13 @@ def _moved_block(
 
 
 def _adapt(
-    position: _Position, states: State, acceptance: Array, kernel: Kernel, n_warmup: int
+    position: _Position, states: State, acceptance: Array, kernel: TransitionKernel, n_warmup: int
 ) -> _Position:
     """Robbins-Monro on the log step size; at the end of warm-up, its late mean for good."""
     t = position.n_steps + 1
     dtype = position.log_step.dtype
     gain = (jnp.asarray(t, dtype)) ** -0.5
-    wanted = jnp.asarray(kernel.wanted_acceptance, dtype)
+    wanted = jnp.asarray(kernel.block_target_acceptance, dtype)
     moved = position.log_step + gain * (acceptance - wanted)
     moved = jnp.minimum(moved, jnp.log(kernel.max_step_size).astype(dtype))
     late = (t > n_warmup // 2) & (t <= n_warmup)

@@ -6,11 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.errors import require
 from graphuq.inference.answers import GaussianApproximation
 
 BLOCK = 50  # kept draws a chain between two looks at the run
-MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machine
 FIRST_CHECK, CHECK_GROWTH = 100, 1.3  # draws at which a stop rule is asked, and their growth
 
 
@@ -99,43 +97,9 @@ StopRule = Callable[[Draws], str | None]
 """Returns the reason to stop, in words, or None to go on."""
 
 
-def check_lengths(n_samples: int, n_chains: int, n_warmup: int, thin: int, precision: str) -> None:
-    """Refuse lengths of a run that are out of range."""
-    for name, value, least in (
-        ("n_samples", n_samples, 4),
-        ("n_chains", n_chains, 1),
-        ("n_warmup", n_warmup, 0),
-        ("thin", thin, 1),
-    ):
-        require(value >= least, name, f"{value}", f"use {least} or more")
-    require(
-        precision in ("float32", "float64"),
-        "precision",
-        f"{precision!r} is unknown",
-        "use 'float64' or 'float32'",
-    )
-
-
-def check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype) -> None:
-    """Refuse more draws than memory holds."""
-    n_bytes = n_chains * n_samples * dimension * dtype.itemsize
-    require(
-        n_bytes <= MAX_DRAW_BYTES,
-        "n_samples",
-        f"{n_samples} draws of {n_chains} chains in {dimension} dimensions fill "
-        f"{n_bytes / 1e9:.0f} GB",
-        "keep fewer and raise thin instead",
-    )
-
-
 def is_check(done: int) -> bool:
     """Whether a stop rule is asked: at counts that no clock and no interruption changes."""
     check = FIRST_CHECK
     while check <= done - BLOCK:
         check = int(check * CHECK_GROWTH) + 1
     return check <= done
-
-
-def seed_number(seed: int | np.random.Generator) -> int:
-    """The seed, or one that the generator draws."""
-    return int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else seed

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
-from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget
+from graphuq.inference.base import Approximation, Info, State, WhiteTarget
+from graphuq.inference.kernel import Kernel
 
 
 class EllipticalSlice(Kernel):

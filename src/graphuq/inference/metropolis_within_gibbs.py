@@ -11,8 +11,10 @@ from jaxtyping import Float, PRNGKeyArray
 
 from graphuq.distributions import DiscreteQuantile
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget, metropolis
+from graphuq.inference.base import Approximation, Info, State, WhiteTarget, metropolis
+from graphuq.inference.kernel import Kernel
 from graphuq.posterior.hierarchical import HierarchicalTarget, Learnt
+from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import Array
 
@@ -100,7 +102,7 @@ class MetropolisWithinGibbs(Kernel):
         return self.kernel.requires_step
 
     @property
-    def wanted_acceptance(self) -> Any:
+    def block_target_acceptance(self) -> Any:
         """Of each block."""
         wanted = [self.kernel.target_acceptance] * self.n_field_blocks
         wanted += [self.target_acceptance] * self._n_others
@@ -126,11 +128,9 @@ class MetropolisWithinGibbs(Kernel):
         """
         if not isinstance(target, Target | HierarchicalTarget):
             raise IncompatibleParts(f"{self} moves no {type(target).__name__}")
-        if not target.learnt and not (self.by_class and target.n_fields > 1):
-            raise IncompatibleParts(
-                f"no hyperparameter is learnt, nor one class moved after the other; use "
-                f"{self.kernel} itself"
-            )
+        reason = self._nothing_to_alternate(bool(target.learnt), target.n_fields)
+        if reason is not None:
+            raise IncompatibleParts(reason)
         n_field_blocks = target.n_fields if self.by_class else 1
         n_others = len(self._others(target)) + len(self._centred(target))
         steps = [float(self.kernel.step_size)] * n_field_blocks + [0.3] * n_others
@@ -138,6 +138,25 @@ class MetropolisWithinGibbs(Kernel):
         if np.size(chosen) != len(steps) or np.ndim(chosen) == 0:
             chosen = np.array(steps)
         return dataclasses.replace(self, n_field_blocks=n_field_blocks, step_size=chosen)
+
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why the method cannot sample this posterior and what to do instead, or None."""
+        reason = self._nothing_to_alternate(bool(posterior.learnt), posterior.n_fields)
+        return reason or super().refusal(posterior)
+
+    def learning_refusal(self, posterior: Posterior) -> str | None:
+        """Return why the kernel cannot move the field while hyperparameters are learnt."""
+        if self.requires_step and not posterior.likelihood.is_step:
+            return super().learning_refusal(posterior)
+        return None
+
+    def _nothing_to_alternate(self, learns: bool, n_fields: int) -> str | None:
+        if learns or (self.by_class and n_fields > 1):
+            return None
+        return (
+            f"{self} finds no hyperparameter to learn and no classes to move one after the other; "
+            f"use {self.kernel} itself"
+        )
 
     def _others(self, target: Target | HierarchicalTarget) -> list[Learnt]:
         """Hyperparameters that have a block of their own."""

@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import Approximation, Info, Kernel, State, WhiteTarget, swapped
+from graphuq.inference.base import Approximation, Info, State, WhiteTarget, swap_replicas
+from graphuq.inference.kernel import Kernel
 
 
 class _Flattened(eqx.Module):
@@ -125,5 +126,5 @@ class ParallelTempering(Kernel):
         for key_swap, first in ((key_even, 0), (key_odd, 1)):
             n_pairs = (self.n_replicas - first) // 2
             uniform = jax.random.uniform(key_swap, (n_pairs,), dtype)
-            white, value = swapped(uniform, first, powers, white, value)
+            white, value = swap_replicas(uniform, first, powers, white, value)
         return State(white, value), Info(info.acceptance_probability[-1], info.accepted[-1])

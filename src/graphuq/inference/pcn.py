@@ -7,14 +7,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
-from graphuq.inference.base import (
-    Approximation,
-    Info,
-    Kernel,
-    State,
-    WhiteTarget,
-    metropolis,
-)
+from graphuq.inference.base import Approximation, Info, State, WhiteTarget, metropolis
+from graphuq.inference.kernel import Kernel
 
 
 class PCN(Kernel):

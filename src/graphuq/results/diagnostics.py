@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import logsumexp
 
 from graphuq.inference import GaussianApproximation, Independence, Point
 from graphuq.inference.draws import Draws
+from graphuq.inference.reference import n_proposals
 from graphuq.posterior.posterior import Posterior
-from graphuq.posterior.target import can_be_referred, log_likelihoods
+from graphuq.posterior.target import can_be_referred
 from graphuq.results.convergence import convergence
 from graphuq.results.summaries import Rows, conditional_moments
 
@@ -22,8 +22,6 @@ RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
 ESS_BOUND = 400  # the same: below it the estimates of R-hat and error are themselves unsure
 SKETCH_NODES = 50
 CLOSE = 0.5  # share of a Gaussian's draws accepted, from which it is
-PROPOSALS, MIN_PROPOSALS, PROPOSALS_TIMES_LABELS = 1_600, 200, 1_600_000
-NEXT_TO_NONE, MISSED = 0.01, 0.002  # of the Gaussian's density; share of its draws
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,30 +176,7 @@ def acceptance_rate_of_gaussian(
     target = posterior.plain_target
     if posterior.likelihood.uses_all_nodes or not can_be_referred(target):
         return None
-    return Independence().expected_acceptance(target, gaussian, _n_proposals(posterior))
-
-
-def has_uncovered_mass(posterior: Posterior, gaussian: GaussianApproximation) -> bool:
-    """Whether the Gaussian has mass where the posterior has next to none.
-
-    What is weighted by the Gaussian's density over the posterior's then has another mean under the
-    posterior than under the Gaussian: chains never see that mass. Judged by as many draws of the
-    Gaussian as `acceptance_rate_of_gaussian` makes, of which next to none may lie where the
-    posterior's density is below a hundredth of the Gaussian's.
-    """
-    root = np.linalg.cholesky(gaussian.white_covariance)
-    z = np.random.default_rng(0).normal(size=(_n_proposals(posterior), len(root)))
-    white = gaussian.white_mean + z @ root.T
-    values = log_likelihoods(posterior.plain_target, white)
-    log_ratio = values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)
-    log_ratio = np.where(np.isnan(log_ratio), -np.inf, log_ratio)
-    average = logsumexp(log_ratio) - np.log(len(z))
-    return bool((log_ratio < average + np.log(NEXT_TO_NONE)).mean() > MISSED)
-
-
-def _n_proposals(posterior: Posterior) -> int:
-    n = PROPOSALS_TIMES_LABELS // (len(posterior.labels) * posterior.n_fields)
-    return max(min(PROPOSALS, n), MIN_PROPOSALS)
+    return Independence().expected_acceptance(target, gaussian, n_proposals(posterior))
 
 
 def monitored_functionals(

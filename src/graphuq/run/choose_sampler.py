@@ -1,4 +1,12 @@
-"""Which sampler, and how many chains, where the user does not say."""
+"""The sampler that is used if the user names none: a table of rules, tried in order.
+
+Each rule was earned by a measurement, which it names. `benchmarks/bench_automatic.py` runs every
+suitable sampler on 90 posteriors; docs/measurements.md has its table.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,151 +24,233 @@ from graphuq.inference import (
     ReversibleJump,
     Sampler,
     SequentialIndependence,
-    TemperedHamiltonian,
 )
-from graphuq.likelihoods import Probit
-from graphuq.posterior.field import LowRankField
 from graphuq.posterior.posterior import Posterior
-from graphuq.posterior.target import log_likelihoods
+from graphuq.posterior.target import can_be_referred, log_likelihoods
 from graphuq.results.diagnostics import acceptance_rate_of_gaussian
 
-WALLS = 2_000  # labels from which chains stick between walls, where no Gaussian is found
-NOISY_WALLS = 1_000  # the same where each wall has noise of its own
-WALLS_A_LABEL = 1.0  # met in a trajectory of the prior's, from which one in round coordinates pays
-MAX_CHAINS, CHAINS_TIMES_LABELS = 32, 32_000
-NEARLY_ALL = 0.9  # of independent proposals accepted: nothing else can do better
-MIN_ACCEPTANCE = 0.55  # of proposals from the Gaussian, to do with nothing else
-MIN_BY_LABEL, MIN_BOUNDED = 0.5, 0.7  # made label by label, looking ahead or not
-TRIALS = 400  # of them, to tell
-PROBES, FAR = 64, 15.0  # draws of the Gaussian; where the log ratio to it varies by more
-DENSE_TOLERANCE = 1e-4  # of several classes, in deviations: a sweep is dear
-MAX_DENSE = 4_000  # white coordinates of several classes up to which they are fitted
+MAX_NOISY_LABELS = 1_000  # labels of a probit up to which exact Hamiltonian trajectories pay
+MAX_SEQUENTIAL_LABELS = 1_000  # labels up to which sequential proposals are accepted often
+WALLS_PER_LABEL = 1.0  # boundaries met per label, above which round coordinates pay
+HIGH_ACCEPTANCE = 0.9  # of independent proposals, above which no sampler is better
+MIN_ACCEPTANCE = 0.55  # of proposals from the Gaussian, from which independence pays
+MIN_SEQUENTIAL, MIN_BOUNDED = 0.5, 0.7  # the same for proposals with and without lookahead
+TRIALS = 400  # sequential proposals, by which their acceptance is estimated
+PROBES = 64  # draws of the Gaussian, by which its distance is estimated
+MAX_SPREAD = 15.0  # standard deviation of the log ratio to the Gaussian, in nats
+MULTICLASS_TOLERANCE = 1e-4  # of expectation propagation, in standard deviations
+MAX_DENSE = 4_000  # white coordinates of a multiclass posterior that is approximated
 
 
-def first_answer(posterior: Posterior) -> GaussianApproximation | None:
-    """Expectation propagation's Gaussian, where it settles; none of every node's wells."""
-    if posterior.likelihood.uses_all_nodes or posterior.learnt:
-        return None
-    if posterior.likelihood.is_multiclass and (
-        posterior.likelihood.is_step or posterior.dimension > MAX_DENSE
-    ):
-        return None
-    try:
-        rough = ExpectationPropagation(tolerance=DENSE_TOLERANCE)
-        method = rough if posterior.likelihood.is_multiclass else ExpectationPropagation()
-        found = method.fit(posterior.plain_target)
-    except (InvalidInput, IncompatibleParts):
-        return None
-    return found if isinstance(found, GaussianApproximation) else None
+class Case:
+    """What the rules ask about a posterior; each answer is computed at most once.
 
-
-def automatic_sampler(posterior: Posterior, gaussian: GaussianApproximation | None) -> Sampler:
-    """The sampler that won on posteriors of this kind, given expectation propagation's Gaussian.
-
-    `Independence`, where nine in ten of the Gaussian's draws would be accepted as draws of the
-    posterior; `SequentialIndependence`, where half of its draws would, of a likelihood of two
-    levels, or of a probit if 55 in a hundred of the Gaussian's would, too (without looking ahead
-    where seven in ten of those would). Else a probit of up to 1,000 labels gets `ExactHamiltonian`;
-    other likelihoods `Independence` from 55 in a hundred on. A likelihood of two levels gets
-    `ExactHamiltonian`, or `ReflectiveHamiltonian` about the Gaussian where that would meet more
-    walls a trajectory than there are labels; from 2,000 labels on `TemperedHamiltonian`, if
-    expectation propagation found no fixed point, so much do they contradict each other, and all may
-    be wrong. One with a gradient gets `Hamiltonian`, about expectation propagation where that
-    settles and the field allows; other likelihoods than a probit get `EllipticalSlice` where that
-    Gaussian is far off (its log ratio to the posterior varies by more than 15). Without gradient or
-    levels, `EllipticalSlice`. A likelihood that speaks of every node may have many modes, and gets
-    `ParallelTempering`. A random series with a probit gets `ReversibleJump`; other hyperparameters
-    are learnt by `MetropolisWithinGibbs`: along the gradient together with the field where there is
-    one, else in turn with exact Hamiltonian moves. Several classes are moved about expectation
-    propagation up to 1,000 white coordinates, where its covariance costs more than it saves.
-    `docs/measurements.md` has the figures.
+    Parameters
+    ----------
+    posterior : Posterior
+    gaussian : GaussianApproximation or None
+        The fixed point of expectation propagation, if there is one.
     """
-    likelihood, n_labels = posterior.likelihood, len(posterior.labels)
-    about = ExpectationPropagation()
-    if posterior.learnt:
-        if posterior.has_series:
-            return ReversibleJump()
-        if likelihood.has_gradient:
-            return MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True)
-        mover = ExactHamiltonian() if likelihood.is_step else EllipticalSlice()
-        return MetropolisWithinGibbs(kernel=mover)
-    if likelihood.uses_all_nodes:
-        kernel = Hamiltonian() if likelihood.has_gradient else EllipticalSlice()
-        return ParallelTempering(kernel=kernel)
-    share = None if gaussian is None else acceptance_rate_of_gaussian(posterior, gaussian)
-    between_walls = isinstance(likelihood, Probit) and not likelihood.is_multiclass
-    between_walls = between_walls and n_labels <= NOISY_WALLS
-    if share is not None and share >= NEARLY_ALL:
-        return Independence(reference=about)
-    close = share is not None and share >= MIN_ACCEPTANCE
-    if gaussian is not None and (close or likelihood.is_step):
-        by_label = _by_label(posterior, gaussian)
-        if by_label is not None:
-            return by_label
-    if between_walls:
-        return ExactHamiltonian()
-    if close:
-        return Independence(reference=about)
-    if likelihood.is_step:
-        rugged = n_labels >= WALLS and gaussian is None
-        if rugged and TemperedHamiltonian.refusal(posterior.target) is None:
-            return TemperedHamiltonian()
-        crowded = (
-            gaussian is not None and _walls_met(posterior, gaussian) > WALLS_A_LABEL * n_labels
-        )
-        return ReflectiveHamiltonian(reference=about) if crowded else ExactHamiltonian()
-    if gaussian is None or share is None:
-        return Hamiltonian() if likelihood.has_gradient else EllipticalSlice()
-    if not likelihood.has_gradient:
-        return EllipticalSlice(reference=about)
-    light_tailed = likelihood.is_multiclass or isinstance(likelihood, Probit)
-    if light_tailed or _spread(posterior, gaussian) <= FAR:
-        return Hamiltonian(reference=about)
-    return EllipticalSlice(reference=about)
 
+    def __init__(self, posterior: Posterior, gaussian: GaussianApproximation | None) -> None:
+        self.posterior, self.gaussian = posterior, gaussian
+        self.likelihood = posterior.likelihood
+        self.learns, self.n_labels = bool(posterior.learnt), len(posterior.labels)
 
-def _by_label(posterior: Posterior, gaussian: GaussianApproximation) -> Sampler | None:
-    """`SequentialIndependence` where enough of its proposals would be accepted, else None.
-
-    Without looking ahead, where that is enough: then weights are bounded.
-    """
-    target, about = posterior.plain_target, ExpectationPropagation()
-    n_labels = len(posterior.labels)
-    if n_labels > NOISY_WALLS or SequentialIndependence.refusal(target) is not None:
-        return None
-    for lookahead, least in ((False, MIN_BOUNDED), (True, MIN_BY_LABEL)):
-        sampler = SequentialIndependence(lookahead=lookahead, reference=about)
-        try:
-            if sampler.expected_acceptance(target, gaussian, TRIALS) >= least:
-                return sampler
-        except IncompatibleParts:
+    @cached_property
+    def acceptance(self) -> float | None:
+        """Acceptance rate of the Gaussian's draws; None without a Gaussian of all coordinates."""
+        if self.gaussian is None:
             return None
-    return None
+        return acceptance_rate_of_gaussian(self.posterior, self.gaussian)
+
+    @property
+    def is_binary_probit(self) -> bool:
+        """Whether a step likelihood of two classes is left once its noise is sampled."""
+        return self.likelihood.latent_noise_std is not None and not self.likelihood.is_multiclass
+
+    @property
+    def has_light_tails(self) -> bool:
+        """Whether trajectories about the Gaussian rarely diverge."""
+        return self.likelihood.is_multiclass or self.likelihood.has_gaussian_tails
+
+    def accepts(self, minimum: float) -> bool:
+        """Return whether the Gaussian's draws are accepted at this rate or above."""
+        return self.acceptance is not None and self.acceptance >= minimum
+
+    def accepts_sequential(self, lookahead: bool, minimum: float) -> bool:
+        """Return whether sequential proposals are accepted at this rate or above."""
+        if self.gaussian is None or self.n_labels > MAX_SEQUENTIAL_LABELS:
+            return False
+        target = self.posterior.plain_target
+        if SequentialIndependence.target_refusal(target) is not None:
+            return False
+        sampler = SequentialIndependence(lookahead=lookahead, reference=ExpectationPropagation())
+        try:
+            return sampler.expected_acceptance(target, self.gaussian, TRIALS) >= minimum
+        except IncompatibleParts:
+            return False
+
+    @property
+    def meets_many_walls(self) -> bool:
+        """Whether a trajectory on the prior's ellipses crosses more boundaries than labels."""
+        if self.gaussian is None or not can_be_referred(self.posterior.plain_target):
+            return False
+        return expected_walls(self.posterior, self.gaussian) > WALLS_PER_LABEL * self.n_labels
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the log density of posterior over Gaussian, at its draws."""
+        assert self.gaussian is not None
+        variances, rotation = np.linalg.eigh(self.gaussian.white_covariance)
+        z = np.random.default_rng(0).normal(size=(PROBES, len(variances)))
+        white = self.gaussian.white_mean + (np.sqrt(variances) * z) @ rotation.T
+        values = log_likelihoods(self.posterior.plain_target, white)
+        return float(np.std(values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)))
 
 
-def default_chains(posterior: Posterior, method: Sampler) -> int:
-    """How many chains are run where the user gives no number."""
-    if method.default_chains is not None:
-        return method.default_chains
-    size = len(posterior.observed_labels) * posterior.n_fields
-    return min(MAX_CHAINS, max(4, CHAINS_TIMES_LABELS // size))
+class Rule(NamedTuple):
+    """One row of the table: the sampler for posteriors that meet a condition."""
+
+    condition: Callable[[Case], bool]
+    sampler: Callable[[], Sampler]
+    measurement: str
 
 
-def _walls_met(posterior: Posterior, gaussian: GaussianApproximation) -> float:
-    """By a quarter turn on the prior's ellipses: speed times density at each wall (Rice 1944)."""
-    field = posterior.field
-    if not isinstance(field, LowRankField):
-        return 0.0
-    speed = np.linalg.norm(field.factor, axis=1)
+ABOUT = ExpectationPropagation()
+
+RULES = (
+    # Hyperparameters are learnt.
+    Rule(
+        lambda case: case.learns and case.posterior.has_series,
+        ReversibleJump,
+        "Hartog & van Zanten's problems: bench_series.py",
+    ),
+    Rule(
+        lambda case: case.learns and case.likelihood.has_gradient,
+        lambda: MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True),
+        "Chen's models A to G: bench_hierarchy.py",
+    ),
+    Rule(
+        lambda case: case.learns and case.likelihood.is_step,
+        lambda: MetropolisWithinGibbs(kernel=ExactHamiltonian()),
+        "Chen's models with level sets: bench_hierarchy.py",
+    ),
+    Rule(
+        lambda case: case.learns,
+        lambda: MetropolisWithinGibbs(kernel=EllipticalSlice()),
+        "the only kernel left without gradient and levels",
+    ),
+    # The likelihood uses all nodes and may have many modes.
+    Rule(
+        lambda case: case.likelihood.uses_all_nodes and case.likelihood.has_gradient,
+        lambda: ParallelTempering(kernel=Hamiltonian()),
+        "Ginzburg-Landau: docs/bertozzi.md",
+    ),
+    Rule(
+        lambda case: case.likelihood.uses_all_nodes,
+        lambda: ParallelTempering(kernel=EllipticalSlice()),
+        "the only kernel left without gradient",
+    ),
+    # Independent draws.
+    Rule(
+        lambda case: case.accepts(HIGH_ACCEPTANCE),
+        lambda: Independence(reference=ABOUT),
+        "286,720 nodes, 8,000 labels: 98 % accepted",
+    ),
+    Rule(
+        lambda case: case.likelihood.is_step and case.accepts_sequential(False, MIN_BOUNDED),
+        lambda: SequentialIndependence(lookahead=False, reference=ABOUT),
+        "the demo's eight labels: 8,000 effective draws of 9,600, bounded weights",
+    ),
+    Rule(
+        lambda case: case.likelihood.is_step and case.accepts_sequential(True, MIN_SEQUENTIAL),
+        lambda: SequentialIndependence(reference=ABOUT),
+        "bench_automatic.py, columns level set and atomic noise, 10 to 551 labels",
+    ),
+    Rule(
+        lambda case: case.accepts(MIN_ACCEPTANCE),
+        lambda: Independence(reference=ABOUT),
+        "bench_automatic.py, column probit 1: nothing to compile, independent draws",
+    ),
+    # Probit of two classes, its noise sampled with the field.
+    Rule(
+        lambda case: case.is_binary_probit and case.n_labels <= MAX_NOISY_LABELS,
+        ExactHamiltonian,
+        "bench_automatic.py, columns probit 0.1 and 0.3",
+    ),
+    # Other step likelihoods.
+    Rule(
+        lambda case: case.likelihood.is_step and case.meets_many_walls,
+        lambda: ReflectiveHamiltonian(reference=ABOUT),
+        "bench_automatic.py: few modes, many labels",
+    ),
+    Rule(
+        lambda case: case.likelihood.is_step,
+        ExactHamiltonian,
+        "bench_automatic.py: level sets and atomic noise",
+    ),
+    # Other likelihoods.
+    Rule(
+        lambda case: case.acceptance is None and case.likelihood.has_gradient,
+        Hamiltonian,
+        "bench_samplers.py",
+    ),
+    Rule(lambda case: case.acceptance is None, EllipticalSlice, "bench_samplers.py"),
+    Rule(
+        lambda case: not case.likelihood.has_gradient,
+        lambda: EllipticalSlice(reference=ABOUT),
+        "bench_samplers.py",
+    ),
+    Rule(
+        lambda case: case.has_light_tails or case.spread <= MAX_SPREAD,
+        lambda: Hamiltonian(reference=ABOUT),
+        "bench_automatic.py: softmax, logistic, probit of more than 1,000 labels",
+    ),
+    Rule(
+        lambda case: True,
+        lambda: EllipticalSlice(reference=ABOUT),
+        "bench_automatic.py: logistic labels whose Gaussian is far off",
+    ),
+)
+
+
+def choose_sampler(posterior: Posterior, gaussian: GaussianApproximation | None) -> Sampler:
+    """Return the sampler of the first rule in `RULES` that the posterior meets.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    gaussian : GaussianApproximation or None
+        What `first_approximation` returned.
+    """
+    case = Case(posterior, gaussian)
+    return next(rule.sampler() for rule in RULES if rule.condition(case))
+
+
+def expected_walls(posterior: Posterior, gaussian: GaussianApproximation) -> float:
+    """Return how many boundaries ``u_j = 0`` a quarter turn on the prior's ellipses crosses.
+
+    The expectation is half the sum of speed times density at each boundary (Rice 1944).
+    """
+    speed = np.linalg.norm(posterior.field.matrix(), axis=1)
     variance = gaussian.labelled_variance
     density = np.exp(-(gaussian.labelled_mean**2) / (2 * variance)) / np.sqrt(variance)
     return float(0.5 * (speed * density).sum())
 
 
-def _spread(posterior: Posterior, gaussian: GaussianApproximation) -> float:
-    """Standard deviation of the log density of the posterior over the Gaussian, at its draws."""
-    variances, rotation = np.linalg.eigh(gaussian.white_covariance)
-    z = np.random.default_rng(0).normal(size=(PROBES, len(variances)))
-    white = gaussian.white_mean + (np.sqrt(variances) * z) @ rotation.T
-    values = log_likelihoods(posterior.plain_target, white)
-    return float(np.std(values - 0.5 * (white**2).sum(axis=1) + 0.5 * (z**2).sum(axis=1)))
+def first_approximation(posterior: Posterior) -> GaussianApproximation | None:
+    """Return expectation propagation's Gaussian, or None if it has none or is too expensive."""
+    likelihood = posterior.likelihood
+    if likelihood.uses_all_nodes or posterior.learnt:
+        return None
+    if likelihood.is_multiclass and (likelihood.is_step or posterior.dimension > MAX_DENSE):
+        return None
+    method = ExpectationPropagation()
+    if likelihood.is_multiclass:  # a sweep is expensive
+        method = ExpectationPropagation(tolerance=MULTICLASS_TOLERANCE)
+    try:
+        found = method.fit(posterior.plain_target)
+    except (InvalidInput, IncompatibleParts):
+        return None
+    return found if isinstance(found, GaussianApproximation) else None

@@ -12,7 +12,7 @@ from graphuq.errors import IncompatibleParts
 from graphuq.inference.independence import ghk
 from graphuq.posterior.field import LowRankField
 from graphuq.posterior.target import Target
-from graphuq.run.choose_sampler import automatic_sampler
+from graphuq.run.choose_sampler import choose_sampler
 
 EP = gq.inference.ExpectationPropagation()
 WEIGHTS = random_adjacency(24, seed=3)
@@ -252,7 +252,7 @@ def test_labels_that_determine_each_other():
     )
     with pytest.raises(IncompatibleParts, match="others determine"):
         gq.infer(posterior, SAMPLER)
-    chosen = automatic_sampler(posterior, EP.fit(posterior.target))
+    chosen = choose_sampler(posterior, EP.fit(posterior.target))
     assert not isinstance(chosen, gq.inference.SequentialIndependence)
 
 

@@ -15,7 +15,7 @@ from graphuq.errors import (
 )
 from graphuq.inference import MetropolisWithinGibbs, ReversibleJump
 from graphuq.inference.reversible_jump.gibbs import above, triangular_root
-from graphuq.run.choose_sampler import automatic_sampler
+from graphuq.run.choose_sampler import choose_sampler
 
 N = 24
 
@@ -69,7 +69,7 @@ def test_a_scale_that_is_not_gamma_is_learnt_by_another():
     prior = gq.priors.RandomSeries(scale=gq.LogNormal(1.0, 1.0))
     with pytest.raises(IncompatibleParts, match="MetropolisWithinGibbs"):
         gq.infer(posterior(prior), ReversibleJump())
-    assert isinstance(automatic_sampler(posterior(prior), None), MetropolisWithinGibbs)
+    assert isinstance(choose_sampler(posterior(prior), None), MetropolisWithinGibbs)
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.base import (
-    FACTOR_NUMBERS,
-    Approximation,
-    Info,
-    Kernel,
-    State,
-    metropolis,
-)
+from graphuq.errors import require
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Info, State, metropolis
+from graphuq.inference.kernel import Kernel
+from graphuq.posterior.posterior import Posterior
 
 MAX_TRAJECTORIES = 50  # of a trajectory, which is then shorter
 
@@ -63,24 +58,17 @@ class ReflectiveHamiltonian(Kernel):
                 0 < self.step_size <= 1, "step_size", f"{self.step_size!r}", "use a time in (0, 1]"
             )
 
-    def bind(self, target: Any) -> "ReflectiveHamiltonian":
-        """Itself.
-
-        Raises
-        ------
-        IncompatibleParts
-            If the likelihood is not of two levels for two classes, or labels times dimensions
-            are more than 2²⁶ numbers.
-        """
-        likelihood, n_labels = target.likelihood, len(target.labels)
-        reason = None
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why the method cannot sample this posterior and what to do instead, or None."""
+        reason = super().refusal(posterior)
+        if reason is not None:
+            return reason
+        likelihood, n_labels = posterior.likelihood, len(posterior.observed_labels)
         if not likelihood.is_step or likelihood.is_multiclass:
             reason = "a likelihood of two levels for two classes, such as LevelSet"
-        elif target.dimension * n_labels > FACTOR_NUMBERS:
-            reason = f"fewer than {n_labels} labels in {target.dimension} dimensions"
-        if reason is not None:
-            raise IncompatibleParts(f"ReflectiveHamiltonian needs {reason}; use ExactHamiltonian()")
-        return self
+        elif posterior.dimension * n_labels > FACTOR_NUMBERS:
+            reason = f"fewer than {n_labels} labels in {posterior.dimension} dimensions"
+        return reason and f"ReflectiveHamiltonian needs {reason}; use ExactHamiltonian()"
 
     def prepare(self, target: Any) -> Any:
         """The walls, as numbers."""

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
-from graphuq.inference.base import FACTOR_NUMBERS, Approximation, CompiledSteps, Info, Kernel, State
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation, CompiledSteps, Info, State
+from graphuq.inference.kernel import Kernel
 
 if TYPE_CHECKING:
     from graphuq.inference.exact_hamiltonian.trajectories import HalfSpaces

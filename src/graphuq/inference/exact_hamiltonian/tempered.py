@@ -11,16 +11,11 @@ from jaxtyping import Array, Float
 
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.answers import GaussianApproximation
-from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Sampler, swapped
-from graphuq.inference.draws import (
-    BLOCK,
-    Draws,
-    StopRule,
-    check_lengths,
-    check_memory,
-    seed_number,
-)
+from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Sampler, swap_replicas
+from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
+from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.posterior.posterior import Posterior
 from graphuq.utils.progress import Progress
 
 FORGETTING = 2  # of warm-up: what was seen at step i weighs i²
@@ -74,15 +69,34 @@ class TemperedHamiltonian(Sampler):
             value = getattr(self, name)
             require(value is None or value >= 1, name, f"{value}", "use 1 or more")
 
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why the method cannot sample this posterior and what to do instead, or None."""
+        reason = super().refusal(posterior)
+        if reason is None:
+            reason = self.target_refusal(posterior.target)
+            reason = reason and f"TemperedHamiltonian needs {reason}; use ExactHamiltonian()"
+        return reason
+
     def run(
         self,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> Draws:
+        """Return draws of the replica of power 1; see `Sampler.run` and `sample`."""
+        settings = settings.with_defaults(
+            self.n_chains(posterior), self.default_warmup, self.default_thin
+        )
+        return self.sample(posterior.target, **settings.arguments())
+
+    def sample(
+        self,
         target: Any,
-        gaussian: GaussianApproximation | None = None,
         *,
         n_samples: int,
         n_chains: int,
         n_warmup: int,
-        thin: int | None,
+        thin: int,
         seed: int | np.random.Generator,
         precision: str = "float64",
         stop: StopRule | None = None,
@@ -104,10 +118,9 @@ class TemperedHamiltonian(Sampler):
             walls_of,
         )
 
-        thin = self.default_thin if thin is None else thin
         check_lengths(n_samples, n_chains, n_warmup, thin, precision)
         seed, n_warmup = seed_number(seed), -(-n_warmup // BLOCK) * BLOCK
-        reason = self.refusal(target)
+        reason = self.target_refusal(target)
         if reason is not None:
             raise IncompatibleParts(f"TemperedHamiltonian needs {reason}; use ExactHamiltonian()")
         check_memory(n_chains, n_samples, target.dimension, np.dtype(precision))
@@ -177,7 +190,7 @@ class TemperedHamiltonian(Sampler):
             )
 
     @staticmethod
-    def refusal(target: Any) -> str | None:
+    def target_refusal(target: Any) -> str | None:
         """What a target lacks, in words; None where all is there."""
         likelihood = target.likelihood
         if not likelihood.is_step or likelihood.is_multiclass:
@@ -241,7 +254,7 @@ def _swapped(noise: Any, powers: Any, white: Any, value: Any) -> tuple[Array, Ar
     def own(noise: Array, white: Array, value: Array) -> tuple[Array, Array]:
         for first in (0, 1):
             places = slice(first, n_replicas - 1, 2)
-            white, value = swapped(noise[places], first, jnp.asarray(powers), white, value)
+            white, value = swap_replicas(noise[places], first, jnp.asarray(powers), white, value)
         return white, value
 
     return jax.vmap(own, in_axes=(0, 1, 1), out_axes=1)(noise, white, value)

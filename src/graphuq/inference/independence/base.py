@@ -11,15 +11,12 @@ from scipy.linalg import solve_triangular
 
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Sampler, WhiteTarget
-from graphuq.inference.draws import (
-    BLOCK,
-    Draws,
-    StopRule,
-    check_lengths,
-    check_memory,
-    seed_number,
-)
+from graphuq.inference.coordinates import coefficient_map, with_covered_reference
+from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive, joined
+from graphuq.inference.reference import fit_reference
+from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import MAX_IN_NUMPY
 from graphuq.utils.progress import Progress
 
@@ -76,6 +73,19 @@ class IndependenceSampler(Sampler):
         return float(weights @ np.arange(2 * n - 1, 0, -2) / (n * weights.sum()))
 
     def run(
+        self,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> Draws:
+        """Return draws from the posterior; see `Sampler.run` and `sample`."""
+        settings = settings.with_defaults(self.n_chains(posterior), self.default_warmup, None)
+        gaussian = fit_reference(posterior, self, reference)
+        to_posterior = with_covered_reference(posterior, coefficient_map(posterior))
+        arguments = settings.in_coordinates(to_posterior).arguments()
+        return to_posterior(self.sample(posterior.target, gaussian, **arguments))
+
+    def sample(
         self,
         target: WhiteTarget,
         gaussian: GaussianApproximation | None,

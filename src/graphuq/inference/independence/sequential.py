@@ -29,6 +29,7 @@ from graphuq.inference.independence.base import (
     log_normal,
 )
 from graphuq.likelihoods import Probit, StepLikelihood
+from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import log_likelihoods, with_noise_sampled
 
 DETERMINED = 1e-18  # share of a value's variance that is left to it, for rounding to leave it whole
@@ -61,9 +62,19 @@ class SequentialIndependence(IndependenceSampler):
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
 
+    reference_is_matrix: ClassVar[bool] = False
+
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why the method cannot sample this posterior and what to do instead, or None."""
+        reason = super().refusal(posterior)
+        if reason is None:
+            reason = self.target_refusal(posterior.target)
+            reason = reason and f"SequentialIndependence {reason}; use another sampler"
+        return reason
+
     @staticmethod
-    def refusal(target: Any) -> str | None:
-        """Why a target is none of those, in words."""
+    def target_refusal(target: Any) -> str | None:
+        """Return what a target lacks, as the end of a sentence, or None."""
         n_labels, likelihood = len(target.labels), target.likelihood
         if likelihood.is_multiclass or not isinstance(likelihood, StepLikelihood | Probit):
             return f"knows likelihoods of two levels, and probit, of two classes, not {likelihood}"
@@ -85,7 +96,7 @@ class SequentialIndependence(IndependenceSampler):
             If the target is none that this sampler knows, the reference has no sites, or labels
             determine each other.
         """
-        refusal = self.refusal(target)
+        refusal = self.target_refusal(target)
         sites = gaussian.sites if gaussian is not None and self.lookahead else None
         if refusal is None and gaussian is not None and self.lookahead and sites is None:
             refusal = f"needs the sites of expectation propagation, and {self.reference} has none"

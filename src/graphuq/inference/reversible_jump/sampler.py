@@ -1,25 +1,21 @@
 """Gibbs sampling of a probit series whose length is drawn too: reversible jump."""
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from graphuq.distributions import is_learnt
-from graphuq.errors import require
+from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, Sampler
-from graphuq.inference.draws import (
-    BLOCK,
-    Draws,
-    StopRule,
-    check_lengths,
-    check_memory,
-    seed_number,
-)
+from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.reversible_jump.gibbs import FORMS, WALKS, GibbsUpdates, Kept, SeriesState
 from graphuq.inference.reversible_jump.hmc import JUMPS, Adaptation, HMCUpdates
+from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.posterior.posterior import Posterior
+from graphuq.posterior.random_series import ProbitSeries
 from graphuq.utils.progress import Progress
 
 BEGINNING = 50  # steps of warm-up that leave c where it starts, until k and g have found the labels
@@ -100,15 +96,31 @@ class ReversibleJump(Sampler):
         )
         require(self.reference is None, "reference", f"{self.reference}", "leave it out")
 
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why this is not a random series that the method samples, or None."""
+        try:
+            return None if posterior.series.n_modes else "no eigenvector has variance"
+        except IncompatibleParts as error:
+            return str(error)
+
     def run(
         self,
-        target: Any,
-        gaussian: GaussianApproximation | None,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> Draws:
+        """Return coefficients of the eigenvectors and hyperparameters; see `Sampler.run`."""
+        settings = settings.with_defaults(self.n_chains(posterior), self.default_warmup, 1)
+        return self.sample(posterior.series, **settings.arguments())
+
+    def sample(
+        self,
+        target: ProbitSeries,
         *,
         n_samples: int,
         n_chains: int,
         n_warmup: int,
-        thin: int | None,
+        thin: int,
         seed: int | np.random.Generator,
         precision: str = "float64",
         stop: StopRule | None = None,
@@ -120,7 +132,6 @@ class ReversibleJump(Sampler):
         Arguments and errors are those of `chains.run_chains`. What is kept are coefficients of the
         eigenvectors, of u.
         """
-        thin = 1 if thin is None else thin
         check_lengths(n_samples, n_chains, n_warmup, thin, precision)
         check_memory(n_chains, n_samples, target.n_modes, np.dtype(np.float64))
         seed, apart = seed_number(seed), BLOCK * thin

@@ -1,0 +1,44 @@
+"""A Markov kernel as a sampler: chains in suitable coordinates, draws in the posterior's."""
+
+import dataclasses
+from typing import ClassVar
+
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Sampler, TransitionKernel
+from graphuq.inference.chains import run_chains
+from graphuq.inference.coordinates import sampling_coordinates
+from graphuq.inference.draws import Draws
+from graphuq.inference.settings import RunSettings
+from graphuq.posterior.posterior import Posterior
+
+
+class Kernel(TransitionKernel, Sampler):
+    """A sampler that is given by one step of its chains.
+
+    A subclass defines `step` and has the fields ``step_size``, ``target_acceptance`` and
+    ``reference``. Starting points, many chains, adaptation, stopping and checkpoints are
+    inherited.
+
+    Attributes
+    ----------
+    default_thin : int, default 20
+        Steps per kept draw.
+    """
+
+    default_thin: ClassVar[int] = 20
+
+    def run(
+        self,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> Draws:
+        """Return draws from the posterior; see `Sampler.run` and `run_chains`."""
+        settings = settings.with_defaults(
+            self.n_chains(posterior), self.default_warmup, self.default_thin
+        )
+        target, to_posterior = sampling_coordinates(posterior, self, reference)
+        kernel = dataclasses.replace(self, reference=None)
+        return to_posterior(
+            run_chains(target, kernel, **settings.in_coordinates(to_posterior).arguments())
+        )

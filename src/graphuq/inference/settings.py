@@ -1,0 +1,101 @@
+"""How a sampler is run: lengths, seed, precision, stop rule, progress and checkpoint."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphuq.errors import require
+from graphuq.inference.draws import Draws, StopRule
+from graphuq.utils.progress import Progress
+
+MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machine
+
+
+@dataclasses.dataclass(frozen=True)
+class RunSettings:
+    """Settings of one run; an approximation ignores all of them.
+
+    Attributes
+    ----------
+    n_samples : int, default 1000
+        Kept draws per chain; with a stop rule, the largest number of them.
+    n_chains, n_warmup, thin : int or None
+        Chains, steps of warm-up and steps per kept draw. None: the sampler's default.
+    seed : int or numpy.random.Generator, default 0
+    precision : {"float64", "float32"}, default "float64"
+        Floating-point type of the chains.
+    stop : callable, optional
+        Called with the draws so far, in the coordinates of the posterior; returns the reason to
+        stop, or None.
+    progress : callable, optional
+        Called with phase, steps done, total number of steps and acceptance.
+    checkpoint : path, optional
+        File from which an interrupted run resumes.
+    """
+
+    n_samples: int = 1000
+    n_chains: int | None = None
+    n_warmup: int | None = None
+    thin: int | None = None
+    seed: int | np.random.Generator = 0
+    precision: str = "float64"
+    stop: StopRule | None = None
+    progress: Progress | None = None
+    checkpoint: str | Path | None = None
+
+    def with_defaults(self, n_chains: int, n_warmup: int, thin: int | None) -> "RunSettings":
+        """Return the settings with these numbers in place of None."""
+        return dataclasses.replace(
+            self,
+            n_chains=n_chains if self.n_chains is None else self.n_chains,
+            n_warmup=n_warmup if self.n_warmup is None else self.n_warmup,
+            thin=thin if self.thin is None else self.thin,
+        )
+
+    def in_coordinates(self, to_posterior: Callable[[Draws], Draws]) -> "RunSettings":
+        """Return settings whose stop rule is given draws in the sampler's own coordinates."""
+        stop = self.stop
+        if stop is None:
+            return self
+        return dataclasses.replace(self, stop=lambda draws: stop(to_posterior(draws)))
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the settings as keyword arguments of a sampler's main loop."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+
+def check_lengths(n_samples: int, n_chains: int, n_warmup: int, thin: int, precision: str) -> None:
+    """Refuse lengths of a run that are out of range."""
+    for name, value, least in (
+        ("n_samples", n_samples, 4),
+        ("n_chains", n_chains, 1),
+        ("n_warmup", n_warmup, 0),
+        ("thin", thin, 1),
+    ):
+        require(value >= least, name, f"{value}", f"use {least} or more")
+    require(
+        precision in ("float32", "float64"),
+        "precision",
+        f"{precision!r} is unknown",
+        "use 'float64' or 'float32'",
+    )
+
+
+def check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype) -> None:
+    """Refuse more draws than memory holds."""
+    n_bytes = n_chains * n_samples * dimension * dtype.itemsize
+    require(
+        n_bytes <= MAX_DRAW_BYTES,
+        "n_samples",
+        f"{n_samples} draws of {n_chains} chains in {dimension} dimensions fill "
+        f"{n_bytes / 1e9:.0f} GB",
+        "keep fewer and raise thin instead",
+    )
+
+
+def seed_number(seed: int | np.random.Generator) -> int:
+    """The seed, or one that the generator draws."""
+    return int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else seed
