@@ -45,7 +45,7 @@ axes.set_title(f"{len(truth)} images, {len(labelled)} labels (circled)", fontsiz
 axes.spines[["top", "right"]].set_visible(False)
 
 grids = right.subplots(4, 6)
-right.suptitle("12 least certain images (top) and 12 most certain (bottom)", fontsize=11)
+right.suptitle("least certain (top) and most certain (bottom)", fontsize=11)
 shown = np.concatenate([result.most_uncertain(12), result.most_certain(12)])
 for axes, node in zip(grids.ravel(), shown, strict=True):
     axes.imshow(digits.features[node].reshape(8, 8), cmap="gray_r")
