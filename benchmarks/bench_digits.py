@@ -1,17 +1,26 @@
-"""All ten MNIST digits, 70,000 nodes: accuracy, calibration, time and memory beside the peers.
+"""All ten digits of MNIST, 70,000 nodes: accuracy, calibration, time and memory beside peers.
 
-Question: with 1 to 50 labels a class, on the same graph and the same labels, who is right how
-often, whose probabilities can be trusted, and what does it cost?
+Question: with 1 to 50 labels per class, how accurate is each method, how well calibrated are its
+probabilities, and what does it cost? All methods have the same graph and the same labels.
+
+How to run:
 
     pip install graphlearning annoy
     python benchmarks/bench_digits.py [--draws 3] [--labels 1 5 20 50]
 
-The graph is graphuq's default: 50 principal components, 15 nearest neighbours, self-tuning weights
-of sharpness 4. Every method gets its weights. Each run is a process of its own, so that its peak
-memory is its own. graphuq's spectrum, 150 eigenpairs, is computed once and its time given apart,
-as is the graph's. Laplace learning's and LabelSpreading's scores are taken as probabilities, and
-Poisson learning's are put through the softmax that suits them best in hindsight, judged by the
-truth: they offer no other.
+The graph is the default of graphuq: 50 principal components, 15 nearest neighbours, self-tuning
+weights with sharpness 4. Every method uses its weights. Each run has a process of its own, so that
+its peak memory is its own. The spectrum of graphuq, 150 eigenpairs, is computed once; its time and
+that of the graph are printed separately. The scores of Laplace learning and LabelSpreading are
+taken as probabilities. The scores of Poisson learning go through a softmax. Its scale minimises the
+log score against the true classes, which are unknown in practice. These methods
+offer no other probabilities.
+
+Prints: one line for each number of labels and method. The columns are accuracy, expected
+calibration error, Brier score, log score, seconds and peak memory in GB. Each is a mean over draws
+of labels; scores have standard errors.
+
+Results go to ``benchmarks/results/digits.json``.
 """
 
 import argparse
@@ -42,7 +51,7 @@ METHODS = [
 
 
 def ours(graph, spectrum, labelled, codes, sampled):
-    """Default settings: hyperparameters by evidence, then chains or their first answer."""
+    """Return the probabilities of graphuq: hyperparameters by evidence, then chains or EP."""
     likelihood = gq.likelihoods.Softmax(0.1, n_classes=10)
     prior = gq.priors.Matern(tau=0.25, alpha=4.0)
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, codes)
@@ -58,7 +67,7 @@ def ours(graph, spectrum, labelled, codes, sampled):
 
 
 def laplace(graph, labelled, codes):
-    """GraphLearning's Laplace learning; its scores sum to one."""
+    """Return the scores of GraphLearning's Laplace learning, scaled to sum to one."""
     import graphlearning
 
     scores = np.clip(graphlearning.ssl.laplace(graph.weights).fit(labelled, codes), 0, None)
@@ -66,7 +75,7 @@ def laplace(graph, labelled, codes):
 
 
 def poisson(graph, labelled, codes, truth):
-    """GraphLearning's Poisson learning, its scores scaled in hindsight."""
+    """Return a softmax of GraphLearning's Poisson learning, its scale fitted to the truth."""
     import graphlearning
 
     scores = graphlearning.ssl.poisson(graph.weights).fit(labelled, codes)
@@ -83,7 +92,7 @@ def poisson(graph, labelled, codes, truth):
 
 
 def spreading(graph, labelled, codes):
-    """scikit-learn's LabelSpreading on these weights, otherwise as it comes."""
+    """Return the probabilities of LabelSpreading on these weights, with default settings."""
     y = np.full(graph.n_nodes, -1)
     y[labelled] = codes
     weights = graph.weights.tocsr()
@@ -95,7 +104,7 @@ def spreading(graph, labelled, codes):
 
 
 def run(method, path, labelled):
-    """Scores, seconds and peak memory of one method, in this process."""
+    """Return the scores, seconds and peak memory of one method, which runs in this process."""
     warnings.simplefilter("ignore")
     truth, graph, spectrum = pickle.loads(Path(path).read_bytes())
     codes = truth[labelled]
@@ -131,12 +140,15 @@ def main():
     truth = data.codes()
     loaded = time.perf_counter()
     graph = gq.graphs.knn_graph(data.features, 15, weights=gq.graphs.SelfTuning(4.0))
-    built = time.perf_counter()
+    graph_done = time.perf_counter()
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=150)
     solved = time.perf_counter()
-    times = {"load": loaded - began, "graph": built - loaded, "spectrum": solved - built}
+    times = {"load": loaded - began, "graph": graph_done - loaded, "spectrum": solved - graph_done}
     print(", ".join(f"{name} {seconds:.1f} s" for name, seconds in times.items()))
-    print("accuracy, expected calibration error, Brier, log score, seconds, GB; ± s.e.")
+    print(
+        "labels per class, method: accuracy, expected calibration error, Brier score, log score, "
+        "seconds, GB; ± standard error"
+    )
     rows = [times]
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as folder:
@@ -155,7 +167,7 @@ def main():
                     )
                     with context.Pool(1) as pool:
                         found.append(pool.apply(run, (method, path, labelled)))
-                row = {"labels a class": n_labels, "method": method, "draws": len(found)}
+                row = {"labels per class": n_labels, "method": method, "draws": len(found)}
                 cells = []
                 for key in found[0]:
                     values = np.array([one[key] for one in found])

@@ -1,11 +1,21 @@
-"""Seconds to take in more labels, and more rows, beside fitting again.
+"""Time to add labels, or rows, to a fitted classifier.
 
-Question: what does a label, or a row, cost that comes after the fit?
+Question: how long does it take to add a label or a row after the fit, compared with a new fit?
+
+How to run:
 
     python benchmarks/bench_growth.py [--batches 8] [--rows 100 1000 10000]
 
-MNIST, 70,000 digits, odd against even, 50 components, 100 labels; expectation propagation. Labels
-come ten at a time; rows are left out of the first fit and come all at once.
+The data are all 70,000 digits of MNIST, odd against even, with 50 principal components and 100
+labels; inference is expectation propagation. Labels are added ten at a time. For each number of
+rows, a classifier is fitted without these rows. Then all of them are added together, once with
+extended eigenvectors and once with recomputed ones.
+
+Prints: seconds of the fit; for each batch of labels, seconds and accuracy; for each number of rows,
+seconds and accuracy on the new rows. The last two columns are mean differences in probabilities
+between extended and recomputed eigenvectors, for old and for new rows.
+
+Results go to ``benchmarks/results/growth.json``.
 """
 
 import argparse
@@ -27,13 +37,13 @@ def timed(work):
     return result, time.perf_counter() - began
 
 
-def fitted(features, y):
+def timed_fit(features, y):
     return timed(lambda: gq.GraphClassifier(inference="expectation-propagation").fit(features, y))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--batches", type=int, default=8, help="of ten labels")
+    parser.add_argument("--batches", type=int, default=8, help="number of batches of ten labels")
     parser.add_argument("--rows", type=int, nargs="*", default=[100, 1_000, 10_000])
     options = parser.parse_args()
     data = gq.datasets.load_mnist(n_components=50, folder=DATA)
@@ -42,7 +52,7 @@ def main():
     y = np.full(len(classes), -1)
     y[order[:N_LABELS]] = classes[order[:N_LABELS]]
 
-    classifier, fit_seconds = fitted(features, y)
+    classifier, fit_seconds = timed_fit(features, y)
     print(f"{len(y)} rows, {N_LABELS} labels: fit {fit_seconds:.1f} s")
     results = {"fit": fit_seconds, "labels": [], "rows": []}
     for begin in range(N_LABELS, N_LABELS + BATCH * options.batches, BATCH):
@@ -53,31 +63,32 @@ def main():
         results["labels"].append((begin + BATCH, seconds, accuracy))
 
     for n_new in options.rows:
-        first = order[: len(order) - n_new]  # labelled rows are among them
-        base, _ = fitted(features[first], y[first])
+        first = order[: len(order) - n_new]  # includes all labelled rows
+        base, _ = timed_fit(features[first], y[first])
         new = order[len(order) - n_new :]
         grown, row = {}, {"rows": n_new}
         for eigenpairs in ("extend", "recompute"):
-            own = copy.copy(base)
+            classifier = copy.copy(base)
             _, seconds = timed(
-                lambda c=own, r=new, e=eigenpairs: c.add_rows(features[r], eigenpairs=e)
+                lambda c=classifier, r=new, e=eigenpairs: c.add_rows(features[r], eigenpairs=e)
             )
-            grown[eigenpairs] = own
-            accuracy = float((own.transduction_[-n_new:] == classes[new]).mean())
+            grown[eigenpairs] = classifier
+            accuracy = float((classifier.transduction_[-n_new:] == classes[new]).mean())
             row[eigenpairs] = {"seconds": seconds, "accuracy_on_new": accuracy}
-        apart = np.abs(
+        difference = np.abs(
             grown["extend"].label_distributions_ - grown["recompute"].label_distributions_
         ).max(axis=1)
-        for name, part in (("old", apart[:-n_new]), ("new", apart[-n_new:])):
-            row[f"apart_{name}"] = [float(part.mean()), float(part.max())]
+        for name, part in (("old", difference[:-n_new]), ("new", difference[-n_new:])):
+            row[f"difference_{name}"] = [float(part.mean()), float(part.max())]
         results["rows"].append(row)
         print(
-            f"  {n_new} rows: "
+            f"  {n_new} new rows: "
             + "; ".join(
-                f"{e} {row[e]['seconds']:.1f} s, accuracy on them {row[e]['accuracy_on_new']:.3f}"
+                f"{e} {row[e]['seconds']:.1f} s, their accuracy {row[e]['accuracy_on_new']:.3f}"
                 for e in ("extend", "recompute")
             )
-            + f"; apart by {row['apart_old'][0]:.4f} (old), {row['apart_new'][0]:.4f}",
+            + f"; mean difference {row['difference_old'][0]:.4f} (old rows), "
+            f"{row['difference_new'][0]:.4f} (new rows)",
             flush=True,
         )
     RESULTS.mkdir(parents=True, exist_ok=True)

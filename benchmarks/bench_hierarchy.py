@@ -1,14 +1,22 @@
-"""Does learning the prior help? Chen's models A, B, C, D, E and G, and evidence maximisation.
+"""Learnt priors beside fixed ones: Chen's models A, B, C, D, E and G, and maximum evidence.
 
-Question: on the same labels, how accurate and how well calibrated is each, and how long does it
-take until R-hat < 1.01, hyperparameters included?
+Question: on the same labels, how accurate and how well calibrated is each model, and how long does
+it take until R-hat < 1.01, hyperparameters included?
+
+How to run:
 
     python benchmarks/bench_hierarchy.py [--draws 20] [--data voting moons0.1 mnist49 mnist3459]
 
-Probit (of four digits softmax), γ = 0.1, 50 eigenpairs, 15 nearest neighbours with self-tuning
-weights (voting: the paper's complete graph). Hyperpriors are log-uniform, not the paper's uniform
-ones, whose mass lies at values that make all eigenvectors alike; those are `reproduce chen`'s.
-Means over label draws, with standard errors.
+The likelihood is probit with γ = 0.1, and softmax for four digits. There are 50 eigenpairs of a
+graph of 15 nearest neighbours with self-tuning weights; voting records have the paper's complete
+graph. Hyperpriors are log-uniform. The paper has uniform ones, with most of their mass at values
+that give all eigenvectors the same variance; `graphuq reproduce chen` uses those.
+
+Prints: for each data set and model, means over draws of labels, with standard errors, of accuracy,
+expected calibration error, log score and seconds; the number of runs that converged; and medians
+of the learnt hyperparameters.
+
+Results go to ``benchmarks/results/hierarchy.json``.
 """
 
 import argparse
@@ -22,7 +30,7 @@ import numpy as np
 import graphuq as gq
 from peers import RESULTS
 
-DATA = None  # the folder in GRAPHUQ_DATA
+DATA = None  # use the folder that GRAPHUQ_DATA names
 TAU, ALPHA = gq.LogUniform(0.02, 3.0), gq.LogUniform(0.5, 30.0)
 M = gq.DiscreteUniform(3, 50)
 FIXED = {"tau": 0.25, "alpha": 4.0}
@@ -37,11 +45,12 @@ MODELS = {
     "evidence, hyperprior": gq.priors.Matern(**FIXED),
 }
 DATA_SETS = ["voting", "moons0.06", "moons0.1", "moons0.2", "mnist49", "mnist3459"]
+# Labels per draw, by the beginning of the data set's name.
 LABELS = {"voting": 13, "moons": 20, "mnist49": 40, "mnist3459": 40}
 
 
 def spectrum_of(name):
-    """Spectrum, and true signs or codes."""
+    """Return the spectrum, and true signs (two classes) or codes (more classes)."""
     if name == "voting":
         data = gq.datasets.load_voting(DATA)
         graph = gq.graphs.complete_graph(data.features, "gaussian", scale=1.25)
@@ -58,13 +67,15 @@ def spectrum_of(name):
 
 
 def fit(model, prior, spectrum, labelled, labels, seed):
-    """One run, until it has converged."""
-    several = labels.dtype.kind == "i"
-    likelihood = gq.likelihoods.Softmax(0.1, 4) if several else gq.likelihoods.Probit(0.1)
+    """Run the default sampler until it has converged."""
+    multiclass = labels.dtype.kind == "i"
+    likelihood = gq.likelihoods.Softmax(0.1, 4) if multiclass else gq.likelihoods.Probit(0.1)
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, labels)
     if model.startswith("evidence"):
-        weighed = model.endswith("hyperprior")  # as GraphClassifier() has it
-        posterior = gq.maximize_evidence(posterior, ["tau", "alpha"], hyperprior=weighed).posterior
+        hyperprior = model.endswith("hyperprior")  # the default of GraphClassifier
+        posterior = gq.maximize_evidence(
+            posterior, ["tau", "alpha"], hyperprior=hyperprior
+        ).posterior
     return gq.infer(posterior, n_samples=4000, seed=seed, precision="float32", stop=gq.Converged())
 
 
@@ -77,7 +88,10 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = []
-    print("accuracy, expected calibration error, log score, seconds; ± s.e.; converged; learnt")
+    print(
+        "data, labels, model: accuracy, expected calibration error, log score, seconds, each "
+        "± standard error; runs that converged; medians of learnt hyperparameters"
+    )
     for name in options.data:
         spectrum, truth = spectrum_of(name)
         n_labels = next(n for key, n in LABELS.items() if name.startswith(key))
@@ -92,12 +106,12 @@ def main():
                 began = time.perf_counter()
                 result = fit(model, MODELS[model], spectrum, labelled, truth[labelled], draw)
                 seconds = time.perf_counter() - began
-                judged = gq.scores.where_known(result.label_mean, truth, labelled)
+                known = gq.scores.where_known(result.label_mean, truth, labelled)
                 found.append(
                     [
-                        gq.scores.accuracy(*judged),
-                        gq.scores.expected_calibration_error(*judged),
-                        gq.scores.log_score(*judged),
+                        gq.scores.accuracy(*known),
+                        gq.scores.expected_calibration_error(*known),
+                        gq.scores.log_score(*known),
                         seconds,
                     ]
                 )

@@ -1,9 +1,16 @@
 """MNIST (4, 9), 4,000 images, 160 labels: accuracy and label variance of converged chains.
 
-Question: what do Bertozzi et al. 2018, Table 1 (mean label variance 0.1485 for probit, 0.1280 for
-level-set) and accuracy become once R-hat < 1.01, and in how many seconds?
+Question: what are mean label variance and accuracy if R-hat < 1.01, and how many seconds does this
+take? Table 1 of Bertozzi et al. 2018 has variances of 0.1485 (probit) and 0.1280 (level set).
+
+How to run (GRAPHUQ_DATA names the folder of the data sets):
 
     python benchmarks/bench_mnist.py [--draws 5]
+
+Prints: for each draw of labels and likelihood, accuracy, mean label variance, R-hat, effective
+samples and seconds.
+
+Results go to ``benchmarks/results/mnist.json``.
 """
 
 import argparse
@@ -35,7 +42,10 @@ def main():
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=300)
     print(f"{graph}, {spectrum}: {time.perf_counter() - began:.1f} s")
     rows = []
-    print(f"{'draw':>4} {'likelihood':10} {'accuracy':>8} {'mean var':>8} {'R-hat':>7} {'ESS':>6}")
+    print(
+        f"{'draw':>4} {'likelihood':10} {'accuracy':>8} {'variance':>8} {'R-hat':>7} {'ESS':>6} "
+        f"{'seconds':>7}"
+    )
     for seed in range(options.draws):
         labelled = np.random.default_rng(seed).choice(len(truth), 160, replace=False)
         for name, likelihood in (

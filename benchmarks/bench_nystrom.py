@@ -1,13 +1,21 @@
-"""Nyström spectra: how near they come by landmarks drawn and by centres, and what they cost.
+"""Nyström approximation of a spectrum: errors and cost for two choices of landmarks.
 
-Question: which landmarks, and how many, do the eigenpairs of a complete graph want?
+Question: which landmarks, and how many, do the eigenpairs of a complete graph need?
+
+How to run:
 
     python benchmarks/bench_nystrom.py [--nodes 70000]
 
-MNIST, 50 components, Gaussian weights whose length is half, or all, of the median distance. Errors
-beside the dense solution of 4,000 nodes, means of three seeds: the largest of an eigenvalue, and
-the mean squared sine of the angles between the two spans. Seconds and memory of all nodes,
-whose features lie on disk, mapped.
+The data are digits of MNIST with 50 principal components and Gaussian weights, whose length scale
+is half the median distance, or the median distance. Landmarks are drawn uniformly, or are centres
+of k-means. Errors are those against the dense solution for 4,000 nodes, as means of three seeds.
+Time and memory are those of all nodes, whose features are memory-mapped from disk.
+
+Prints: for each length scale, number of landmarks m and choice of landmarks: the largest error of
+an eigenvalue, the mean squared sine of the angles between the two spans, and seconds. Then seconds
+and peak memory for all nodes.
+
+Results go to ``benchmarks/results/nystrom.json``.
 """
 
 import argparse
@@ -35,7 +43,10 @@ def main():
     features = features[np.random.default_rng(0).permutation(len(features))]
     few, rows = features[:SMALL].astype(float), []
     median = float(np.median(all_distances(few[:1000], "euclidean")))
-    print(f"{'scale':>6} {'m':>4} {'landmarks':10} {'eigenvalue':>10} {'span':>8} {'s':>6}")
+    print(
+        f"{'scale':>6} {'m':>4} {'landmarks':10} {'eigenvalue':>10} {'span':>8} {'s':>6}   "
+        "(eigenvalue, span: errors)"
+    )
     for scale in (median / 2, median):
         graph = gq.graphs.complete_graph(few, "gaussian", scale=scale)
         exact = gq.laplacian_spectrum(graph, n_eigenpairs=PAIRS, solver="dense")
@@ -69,7 +80,9 @@ def main():
         gq.nystrom_spectrum(mapped, "gaussian", scale=median, n_eigenpairs=PAIRS)
         seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{options.nodes} nodes, {8 * PAIRS} landmarks: {seconds:.1f} s, {peak:.1f} GB so far")
+    print(
+        f"{options.nodes} nodes, {8 * PAIRS} landmarks: {seconds:.1f} s, peak memory {peak:.1f} GB"
+    )
     found = {"errors": rows, "nodes": options.nodes, "seconds": seconds, "GB": peak}
     options.output.parent.mkdir(exist_ok=True)
     options.output.write_text(json.dumps(found, indent=1))

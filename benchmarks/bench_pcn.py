@@ -1,17 +1,26 @@
-"""pCN as the paper states it, in plain NumPy, against graphuq's labelled-node chain.
+"""pCN as the paper states it, in plain NumPy, beside the chain of labelled nodes in graphuq.
 
-Question: what does a step of the chain cost, and how many effective samples of the latent field
-and of the labels does a second buy, on the sizes of Bertozzi et al. 2018, Table 2?
+Question: what does one step of each chain cost? How many effective samples per second does it give,
+of the latent field and of the labels? Sizes are those of Bertozzi et al. 2018, Table 2.
+
+How to run:
 
     python benchmarks/bench_pcn.py [--seconds 20] [--cases voting mnist49 hyperspectral]
 
-Both samplers have the same posterior, the same step size (the one that graphuq's warm-up finds)
-and start in equilibrium. Time is that of sampling; compilation is given beside it. An effective
-sample is Var(X) / error², the error that of the sampler's own estimate of E X: for the literal
-chain of draws of u or sign(u), for graphuq of their conditional means given the chain's state.
-Median and minimum over 50 nodes. Each run has a process of its own, whose peak memory is given.
-Real graphs are used where GRAPHUQ_DATA or ../shared/data holds them; the hyperspectral case, and
-the others without data, has a random orthonormal basis.
+Both samplers have the same posterior and the same step size, which the warm-up of graphuq finds,
+and start in equilibrium. Times are those of sampling; compilation is a column of its own. The
+number of effective samples is Var(X) / error², where error is that of the sampler's own estimate of
+E X. The literal chain averages draws of u or sign(u); graphuq averages their conditional means
+given the state of the chain. Each run has a process of its own.
+
+The cases use real graphs if GRAPHUQ_DATA or ../shared/data has the data. The hyperspectral case,
+and cases without data, use a random orthonormal basis.
+
+Prints: one line for each case and method. The columns are microseconds per step, seconds of
+compilation, effective samples per second (median and minimum over 50 nodes), and peak memory. Then
+ratios of graphuq to the literal chain.
+
+Results go to ``benchmarks/results/pcn.json``.
 """
 
 import argparse
@@ -36,7 +45,7 @@ METHODS = ("literal", "graphuq float64", "graphuq float32")
 
 
 def make_case(name, tail):
-    """A posterior of the stated size."""
+    """Return a posterior of the stated size."""
     import graphuq as gq
 
     n_nodes, n_eigenpairs, n_labelled, noise_std = CASES[name]
@@ -77,7 +86,10 @@ def make_case(name, tail):
 
 
 def literal_pcn(posterior, u, step_size, seconds, nodes, rng):
-    """Algorithm 1 or 2, or 3 where there is a tail, line by line; u and sign(u) at some nodes."""
+    """Run Algorithm 1 or 2, or 3 if there is a tail, line by line; return u at some nodes.
+
+    Numbers in brackets are equations of Bertozzi et al. 2018.
+    """
     q, std = posterior.spectrum.eigenvectors, posterior.std
     labelled, labels = posterior.labelled, posterior.labels
     noise_std = posterior.likelihood.noise_std
@@ -101,7 +113,7 @@ def literal_pcn(posterior, u, step_size, seconds, nodes, rng):
 
 
 def effective_samples(values, variance):
-    """Var(X) / error² of the mean, of chains (C, S, nodes)."""
+    """Return Var(X) / error² of the mean for each node, from chains of shape (C, S, nodes)."""
     from graphuq.results.diagnostics import import_arviz
 
     arviz = import_arviz()
@@ -110,7 +122,7 @@ def effective_samples(values, variance):
         chain = values[..., node]
         if np.ptp(chain) == 0:
             continue
-        # ESS of the chain's own values, in units of the variance of what is estimated.
+        # The effective sample size of the chain's values, rescaled to the variance of X.
         out.append(float(arviz.ess(chain, method="mean")) * variance[node] / chain.var())
     return np.array(out) if out else np.array([np.nan])
 
@@ -156,62 +168,63 @@ def run_graphuq(posterior, precision, seconds, nodes, output):
     }
 
 
-def run_literal(posterior, seconds, nodes, handed_over):
+def run_literal(posterior, seconds, nodes, reference):
     import jax
 
     rng = np.random.default_rng(3)
     spectrum, std = posterior.spectrum, posterior.std
     q = spectrum.eigenvectors
     with jax.enable_x64(True):
-        white = handed_over["start"]
+        white = reference["start"]
         at_labelled = np.asarray(posterior.field.at_labelled(white))
         coefficients = np.asarray(posterior.field.mean_coefficients(white))
     u = q @ coefficients
     u[posterior.labelled] = at_labelled
-    if std.tail:  # give the rest of the nodes the roughness that the tail has
+    if std.tail:  # the other nodes get the variance of the tail
         rest = np.setdiff1d(np.arange(len(u)), posterior.labelled)
         u[rest] += std.tail * rng.normal(size=len(rest))
     kept, n_steps, elapsed = literal_pcn(
-        posterior, u, float(handed_over["step_size"]), seconds, nodes, rng
+        posterior, u, float(reference["step_size"]), seconds, nodes, rng
     )
     signs = np.where(kept >= 0, 1.0, -1.0)
     return {
         "us_a_chain_step": elapsed / n_steps * 1e6,
         "compile_s": 0.0,
-        "latent": effective_samples(kept[None], handed_over["latent_variance"]) / elapsed,
-        "label": effective_samples(signs[None], handed_over["label_variance"]) / elapsed,
+        "latent": effective_samples(kept[None], reference["latent_variance"]) / elapsed,
+        "label": effective_samples(signs[None], reference["label_variance"]) / elapsed,
         "label_means": signs.mean(axis=0),
     }
 
 
 def worker(name, tail, method, seconds, folder):
-    """One method on one case, in this process; prints JSON."""
+    """Run one method on one case, in this process, and print JSON."""
     warnings.simplefilter("ignore")
     posterior = make_case(name, tail)
     unlabelled = np.setdiff1d(np.arange(posterior.spectrum.n_nodes), posterior.labelled)
     nodes = np.random.default_rng(1).choice(unlabelled, 50, replace=False)
-    posterior.target  # noqa: B018  # built before memory and time are looked at
+    posterior.target  # noqa: B018  # cached here, before memory and time are measured
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    handed_over = Path(folder) / "handed_over.npz"
+    reference = Path(folder) / "reference.npz"
     if method == "literal":
-        out = run_literal(posterior, seconds, nodes, np.load(handed_over))
+        out = run_literal(posterior, seconds, nodes, np.load(reference))
     else:
-        out = run_graphuq(posterior, method.split()[1], seconds, nodes, handed_over)
+        out = run_graphuq(posterior, method.split()[1], seconds, nodes, reference)
     out["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     out["above_set_up_mb"] = out["peak_mb"] - before / 1024
     print(json.dumps({k: v.tolist() if hasattr(v, "tolist") else v for k, v in out.items()}))
 
 
 def compare(rows):
-    """Ratios of graphuq in float64 to the literal form, and what float32 does, in words."""
+    """Return a sentence on the ratio of graphuq to the literal chain, and on float32."""
     exact, single = rows["graphuq float64"], rows["graphuq float32"]
     plain = rows["literal"]
     step = plain["us_a_chain_step"] / exact["us_a_chain_step"]
     latent, label = (np.median(exact[k]) / np.median(plain[k]) for k in ("latent", "label"))
     gap = np.abs(np.array(exact["label_means"]) - np.array(single["label_means"])).mean()
     return (
-        f"float64 against literal: {step:.0f}x a step, {latent:.0f}x latent and {label:.0f}x label "
-        f"ESS/s; float32 moves label means by {gap:.4f} on average, Monte-Carlo error included"
+        f"graphuq float64 to literal: {step:.0f} times faster per step, {latent:.0f} times the "
+        f"latent and {label:.0f} times the label ESS/s; label means of float32 and float64 differ "
+        f"by {gap:.4f} on average, including Monte-Carlo error"
     )
 
 
@@ -228,7 +241,8 @@ def main():
     table = []
     print(
         f"{'case':14} {'form':10} {'method':16} {'µs/step':>9} {'compile s':>9} "
-        f"{'latent ESS/s':>20} {'label ESS/s':>20} {'peak MB':>8}   (ESS/s: median, minimum)"
+        f"{'latent ESS/s':>20} {'label ESS/s':>20} {'peak MB':>8}   "
+        "(ESS/s: effective samples per second, median and minimum)"
     )
     for name in options.cases:
         for tail in ("projected", "tail") if CASES[name][0] != CASES[name][1] else ("full",):

@@ -1,21 +1,36 @@
-"""Seconds to an honest answer: graphuq's default sampler, NumPyro's NUTS, and pCN as in the paper.
+"""Seconds to a label error of 0.01: graphuq, NUTS of NumPyro, and pCN as in the paper.
 
-Question: on the same posterior, how long from a spectrum until the Monte-Carlo error of every label
-mean is at most 0.01, and how many effective samples a second does each method give?
+Question: on the same posterior, how long does each method take from the spectrum to a Monte-Carlo
+error of at most 0.01 in every label mean? How many effective samples per second does it give?
+
+How to run:
 
     pip install numpyro
     python benchmarks/bench_race.py [--cases ...] [--literal-seconds 20]
 
-One process. graphuq (float32 chains, its default, and float64) runs until R-hat < 1.01, 400
-effective samples and the bound on the error, all of it counted; where 4,000 draws a chain are not
-enough its time is scaled like that of the others. NUTS (float64, two chains side by
-side, 500 steps of warm-up) runs in the same white coordinates and is given graphuq's conditional
-means of unlabelled nodes; where its error ends above or below 0.01, sampling time is scaled by the
-square of the ratio. So is that of the literal chain (NumPy, N dimensions, the step size that pCN's
-warm-up finds, started in equilibrium and so without any warm-up). NUTS sees no gradient of a step
-likelihood; it is run there all the same. An effective sample is Var(X) / error² at 50 unlabelled
-nodes, over all the time spent. Compilation is part of the time, imports of libraries are not, of
-either; graphuq is run twice to tell what compilation takes.
+All methods run in one process.
+
+graphuq (float32 chains, its default, and float64) runs until R-hat < 1.01, there are 400 effective
+samples, and the error is at most 0.01. If 4,000 draws per chain are too few, its time is scaled
+like that of the others. A second run excludes compilation.
+
+NUTS (float64, two vectorised chains, 500 steps of warm-up) runs in the same white coordinates, and
+gets the conditional means of unlabelled nodes from graphuq. If its error is above or below 0.01,
+sampling time is scaled by the square of the ratio. NUTS sees no gradient of a step likelihood; it
+runs there nevertheless.
+
+The literal chain (NumPy, N dimensions) has the step size that the warm-up of pCN finds. It starts
+in equilibrium, so that it has no warm-up, and its time is scaled in the same way.
+
+The number of effective samples is Var(X) / error² at 50 unlabelled nodes, for all of the time
+spent. Times include compilation and exclude imports.
+
+Prints: for each case and method, seconds to an error of 0.01 with compilation (without), and the
+ratio to graphuq. Then the median (minimum) of effective samples per second, of the latent field and
+of the labels. For NUTS and the literal chain, the last column is the mean difference of label
+means.
+
+Results go to ``benchmarks/results/race.json``.
 """
 
 import argparse
@@ -25,7 +40,7 @@ import warnings
 
 import jax
 import jax.numpy as jnp
-import numba  # noqa: F401  graphuq imports it where it is first needed
+import numba  # noqa: F401  imported here because graphuq imports it on first use
 import numpy as np
 from scipy.special import log_ndtr
 
@@ -40,7 +55,7 @@ from graphuq.run.stopping import Converged
 from graphuq.utils.arrays import with_dtype
 from peers import RESULTS
 
-TARGET = 0.01
+TARGET = 0.01  # Monte-Carlo error of every label mean
 P, S, A = gq.likelihoods.Probit, gq.likelihoods.LevelSet, gq.likelihoods.AtomicNoise
 CASES = {
     "voting, J = 5, probit 0.1": ("voting", P(0.1)),
@@ -59,12 +74,15 @@ CASES = {
     "286,720 nodes, J = 8,000, level set 0.5": ("large steps", S(0.5)),
     "286,720 nodes, J = 8,000, atomic 0.9": ("large steps", A(0.9, 0.9)),
 }
-MAX_DRAWS = 4_000  # a chain
-MIN_VARIANCE = 1e-4  # of a label; elsewhere there is nothing to estimate
+MAX_DRAWS = 4_000  # draws per chain
+MIN_VARIANCE = 1e-4  # smallest label variance of the monitored nodes; below, labels are certain
 
 
 def spectrum_and_labels(name, likelihood):
-    """Spectrum, labelled nodes, their signs: of "large steps" drawn from the likelihood."""
+    """Return the spectrum, labelled nodes and their signs.
+
+    For "large steps", signs are drawn from the likelihood.
+    """
     rng = np.random.default_rng(0)
     if name.startswith("large"):
         n_nodes, n_pairs = 286_720, 50
@@ -105,7 +123,7 @@ def spectrum_and_labels(name, likelihood):
 
 
 def graphuq_race(posterior, precision, seed):
-    """The default, until it stops by itself: its result, and seconds to the bound on the error."""
+    """Run the default sampler; return its result, scaled seconds to the error, and seconds."""
     began = time.perf_counter()
     result = gq.infer(
         posterior,
@@ -116,13 +134,13 @@ def graphuq_race(posterior, precision, seed):
     )
     seconds = time.perf_counter() - began
     more = 1.0
-    if result.draws.n_samples == MAX_DRAWS:  # not there
+    if result.draws.n_samples == MAX_DRAWS:  # the error may be above the target
         more = max(1.0, result.diagnostics.label_mcse / TARGET) ** 2
     return result, seconds * more, seconds
 
 
 def nuts_race(posterior, n_samples, seed=0):
-    """White draws of NUTS as `Draws`, seconds before sampling, seconds of it."""
+    """Return white draws of NUTS, seconds before sampling, and seconds of sampling."""
     import numpyro.infer
 
     with jax.enable_x64(True):
@@ -150,7 +168,7 @@ def nuts_race(posterior, n_samples, seed=0):
 
 
 def negative_log_likelihood(posterior):
-    """Φ(u) in plain NumPy."""
+    """Return the function Φ(u) in plain NumPy."""
     likelihood, labels, nodes = posterior.likelihood, posterior.labels, posterior.labelled
     if isinstance(likelihood, P):
         return lambda u: -log_ndtr(labels * u[nodes] / likelihood.noise_std).sum()
@@ -160,7 +178,7 @@ def negative_log_likelihood(posterior):
 
 
 def literal_race(posterior, u, step_size, seconds, nodes):
-    """Algorithm 2 line by line: u at some nodes, and the time it took."""
+    """Run Algorithm 2 line by line; return u at some nodes and the seconds of the run."""
     rng = np.random.default_rng(3)
     q, std, phi = posterior.spectrum.eigenvectors, posterior.std, negative_log_likelihood(posterior)
     energy, kept, began = phi(u), [], time.perf_counter()
@@ -174,8 +192,8 @@ def literal_race(posterior, u, step_size, seconds, nodes):
     return np.array(kept), time.perf_counter() - began
 
 
-def ess_a_second(posterior, draws, seconds, nodes, label_variance, latent_variance):
-    """Median and minimum over nodes of effective samples a second, latent and label."""
+def ess_per_second(posterior, draws, seconds, nodes, label_variance, latent_variance):
+    """Return median and minimum over nodes of effective samples per second, latent and label."""
     summary = summarize(draws, posterior.field, node_rows(posterior)[nodes])
     error = summary.label_mcse
     label = np.where(error > 0, label_variance / np.where(error > 0, error, 1.0) ** 2, 0.0)
@@ -187,9 +205,9 @@ def ess_a_second(posterior, draws, seconds, nodes, label_variance, latent_varian
 
 
 def race(name, posterior, options):
-    """Rows of one case."""
+    """Run all methods on one posterior; return a row for each."""
     rng = np.random.default_rng(1)
-    posterior.field  # noqa: B018  built before any clock starts
+    posterior.field  # noqa: B018  cached here, before any clock starts
     unlabelled = np.setdiff1d(np.arange(posterior.spectrum.n_nodes), posterior.labelled)
     rows, reference = {}, None
     for precision in options.precisions:
@@ -198,17 +216,17 @@ def race(name, posterior, options):
         result, seconds, elapsed = runs[0] if runs else whole
         if reference is None:
             reference = result
-            unsure = unlabelled[result.label_variance[unlabelled] > MIN_VARIANCE]
-            nodes = rng.choice(unsure, min(50, len(unsure)), replace=False)
+            uncertain = unlabelled[result.label_variance[unlabelled] > MIN_VARIANCE]
+            nodes = rng.choice(uncertain, min(50, len(uncertain)), replace=False)
             label_variance = result.label_variance[nodes]
             latent_variance = result.latent_std[nodes] ** 2
         rows[f"graphuq {precision}"] = {
             "seconds": whole[1],
             "compiled": seconds if runs else None,
-            "all_compiled": [own for _, own, _ in runs],
+            "all_compiled": [seconds_of_run for _, seconds_of_run, _ in runs],
             "mcse": result.diagnostics.label_mcse,
             "rhat": result.diagnostics.rhat,
-            "ess": ess_a_second(
+            "ess": ess_per_second(
                 posterior, result.draws, elapsed, nodes, label_variance, latent_variance
             ),
         }
@@ -221,7 +239,7 @@ def race(name, posterior, options):
             "compiled": None,
             "mcse": error,
             "gap": float(np.abs(summary.label_mean - reference.label_mean).mean()),
-            "ess": ess_a_second(
+            "ess": ess_per_second(
                 posterior, draws, before + sampling, nodes, label_variance, latent_variance
             ),
         }
@@ -256,8 +274,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cases", nargs="+", default=list(CASES))
     parser.add_argument("--literal-seconds", type=float, default=20)
-    parser.add_argument("--nuts-samples", type=int, default=1000, help="a chain; 0 leaves it out")
-    parser.add_argument("--runs", type=int, default=1, help="of graphuq, after compilation")
+    parser.add_argument(
+        "--nuts-samples", type=int, default=1000, help="draws per chain of NUTS; 0 leaves NUTS out"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=1, help="number of runs of graphuq after compilation"
+    )
     parser.add_argument("--precisions", nargs="+", default=["float32", "float64"])
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -268,7 +290,8 @@ def main():
         options.nuts_samples = 0
     everything, held = [], (None, None)
     print(
-        "seconds: to MCSE 0.01 at every node, with compilation (without); ESS/s: median (minimum)"
+        "seconds to an error of 0.01 at every node, with compilation (without); ratio to graphuq; "
+        "effective samples per second, median (minimum)"
     )
     for name in options.cases:
         kind, likelihood = CASES[name]
@@ -289,7 +312,7 @@ def main():
                 f"  {method:16} {row['seconds']:12,.2f} s {compiled:9} "
                 f"x{row['seconds'] / ours:<10,.1f} latent {latent:10,.0f} ({min_latent:,.0f})"
                 f"  label {label:10,.0f} ({min_label:,.0f})"
-                + (f"  differs by {row['gap']:.4f}" if "gap" in row else ""),
+                + (f"  label means differ by {row['gap']:.4f}" if "gap" in row else ""),
                 flush=True,
             )
             if options.runs > 1 and "all_compiled" in row:

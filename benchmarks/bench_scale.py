@@ -1,12 +1,20 @@
-"""Seconds and memory of each stage, from features to probabilities, as the number of nodes grows.
+"""Time and memory of each stage, from features to probabilities, against the number of nodes.
 
-Question: what does a million nodes cost, and how does each stage grow?
+Question: what does a million nodes cost, and how does the cost of each stage grow?
+
+How to run:
 
     python benchmarks/bench_scale.py [--nodes 10000 100000 1000000]
 
-The mixture of `mixture.py`, ten classes, 20 labels each, 15 neighbours, 50 eigenpairs, expectation
-propagation; each size in a process of its own. Exponents from each size to the next: at first
-constants (compilation, imports) hide them.
+The data are the mixture of `mixture.py` with ten classes, and 20 labels per class. The graph has 15
+neighbours, the spectrum 50 eigenpairs, and inference is expectation propagation. Each size has a
+process of its own.
+
+Prints: for each size, seconds of each stage, memory, recall of the neighbours and accuracy; then
+the exponent of each stage's time from each size to the next. Constant costs such as compilation
+and imports make the first exponents too small.
+
+Results go to ``benchmarks/results/scale.json``.
 """
 
 import argparse
@@ -26,7 +34,7 @@ STAGES = ("graph", "eigenpairs", "evidence", "posterior")
 
 
 def one_size(n_nodes):
-    """Seconds of each stage, and gigabytes."""
+    """Return the seconds of each stage, memory in GB, recall and accuracy."""
     features, classes = mixture(n_nodes)
     rng = np.random.default_rng(1)
     labelled = np.concatenate(
@@ -59,7 +67,7 @@ def one_size(n_nodes):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nodes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
-    parser.add_argument("--alone", type=int, help="one size, in this process; prints JSON")
+    parser.add_argument("--alone", type=int, help="run one size in this process and print JSON")
     parser.add_argument("--output", default=RESULTS / "scale.json")
     options = parser.parse_args()
     if options.alone:

@@ -1,13 +1,21 @@
-"""Evidence maximisation: a gradient of the evidence beside the paper's, and whole searches.
+"""Maximising the evidence: one gradient beside that of the paper, and complete searches.
 
-Question: what does learning a graph by evidence cost, against appendix B of Zhu, Lafferty &
-Ghahramani 2003 as it is stated (the full covariance G, and G ∂Δ G for each parameter), and how long
-do searches over tanh weights and over the number of neighbours take?
+Question: what does one gradient of the evidence cost in graphuq, and what does it cost by appendix
+B of Zhu, Lafferty & Ghahramani 2003? The appendix computes the full covariance G, and G ∂Δ G for
+each parameter. How long does a search over tanh weights take, and one over the number of
+neighbours?
+
+How to run:
 
     python benchmarks/bench_search.py [--sizes 500 1000 2000] [--large 70000]
 
-Gradients are of α₁, α₂ (tanh weights), β, σ and γ, Laplace's evidence, 20 labels of MNIST 1/2; the
-same values to 1e-6 of the largest, or the script stops.
+Gradients are those of the Laplace evidence in α₁ and α₂ (tanh weights), β, σ and γ, with 20 labels
+of MNIST 1/2. The script fails if a derivative differs by more than 1e-6 of the largest one.
+
+Prints: for each size, seconds of both gradients, their ratio and their largest relative
+difference; for each search, seconds, number of evaluations, log evidence and parameters.
+
+Results go to ``benchmarks/results/search.json``.
 """
 
 import argparse
@@ -37,7 +45,10 @@ AT = {
 
 
 def literal(distances, labelled, labels, at):
-    """Appendix B with its factors of two mended: value and derivatives in the parameters."""
+    """Return value and gradient by appendix B, with its factors of two corrected.
+
+    Numbers in brackets are equations of the paper.
+    """
     slope, cutoff, beta, sigma, gamma = at.values()
     n = len(distances)
     hyperbolic = np.tanh(-slope * (distances - cutoff))
@@ -47,7 +58,7 @@ def literal(distances, labelled, labels, at):
     g = np.linalg.inv(beta * (delta + np.eye(n) / sigma**2))
     g_l = g[np.ix_(labelled, labelled)]
     y = np.zeros(len(labels))
-    for _ in range(200):  # (29), in the form that needs no inverse of G
+    for _ in range(200):  # (29), rewritten without the inverse of G
         pi = expit(2 * gamma * y)
         p = 4 * gamma**2 * pi * (1 - pi)
         step = np.linalg.solve(np.eye(len(y)) + g_l * p, g_l @ (gamma * (labels + 1 - 2 * pi)) - y)
@@ -69,7 +80,7 @@ def literal(distances, labelled, labels, at):
         return -g @ (beta * (np.diag(dw.sum(axis=1)) - dw)) @ g
 
     flat = (1 - hyperbolic**2) / 2
-    changes = {  # ∂G, ∂γ
+    changes = {  # derivatives of G and of γ in each parameter
         "weights__steepness": (of_weights(-flat * (distances - cutoff)), 0.0),
         "weights__cutoff": (of_weights(flat * slope), 0.0),
         "prior__beta": (-g / beta, 0.0),
@@ -79,7 +90,7 @@ def literal(distances, labelled, labels, at):
     gradient = {}
     for name, (dg_full, dgamma) in changes.items():
         dg = dg_full[np.ix_(labelled, labelled)]
-        # (53): of ŷ = γ G (t + 1 − 2π)
+        # (53): derivative of ŷ = γ G (t + 1 − 2π)
         rest = gamma * dg @ pull + dgamma * g_l @ (pull - 4 * gamma * pi * (1 - pi) * y)
         dy = np.linalg.solve(system, rest)
         dpi = 2 * pi * (1 - pi) * (y * dgamma + gamma * dy)
@@ -97,7 +108,7 @@ def literal(distances, labelled, labels, at):
 
 
 def timed(work, repeats):
-    """What it gives, and seconds each of several calls after a first one."""
+    """Return the result of `work` and the mean seconds of its calls, without a first call."""
     if repeats > 1:
         work()
     began = time.perf_counter()
@@ -107,7 +118,7 @@ def timed(work, repeats):
 
 
 def one_gradient(size):
-    """By appendix B and by the library, of as many images."""
+    """Compute one gradient by appendix B and by graphuq, for `size` images."""
     data = gq.datasets.load_mnist((1, 2), size // 2, folder=DATA)
     distances = all_distances(data.features, "euclidean")
     truth = data.signs(1)
@@ -118,7 +129,7 @@ def one_gradient(size):
     parts = ("unnormalized", None, False, RegularizedLaplacian(), Logistic())
 
     def ours():
-        """Afresh each time: nothing is kept from before."""
+        """Compute value and gradient without anything cached from an earlier call."""
         weight = TanhWeights(AT["weights__steepness"], AT["weights__cutoff"])
         model = GraphEvidence(pairs, weight, *parts, labelled, labels, "laplace")
         return model.value_and_gradient(AT)
@@ -133,7 +144,7 @@ def one_gradient(size):
 
 def gradients(sizes):
     rows = []
-    print(f"{'N':>6} {'literal, s':>11} {'graphuq, s':>11} {'times':>6} {'difference':>11}")
+    print(f"{'N':>6} {'literal, s':>11} {'graphuq, s':>11} {'ratio':>6} {'difference':>11}")
     for size in sizes:
         rows.append(one_gradient(size))
         slow, quick = rows[-1]["literal"], rows[-1]["graphuq"]
@@ -154,7 +165,7 @@ def classifier(**changes):
 
 
 def searches(large):
-    """Over tanh weights with 2,000 nodes, and over neighbours with all of MNIST."""
+    """Search tanh weights with 2,000 nodes, and numbers of neighbours with all of MNIST."""
     data = gq.datasets.load_mnist((1, 2), 1000, folder=DATA)
     truth = data.signs(1)
     given = np.zeros(2000)

@@ -1,14 +1,24 @@
-"""Random series: effective samples a second of the paper's reversible jump and of the default.
+"""Random series: effective samples per second of the paper's reversible jump and of graphuq.
 
-Question: on the same posterior, how many effective samples a second of the slowest of k, c, the log
-likelihood and the field at 50 nodes does each sampler give, and has it converged?
+Question: on the same posterior, how many effective samples per second does each sampler give, and
+has it converged? The number is that of the slowest of k, c, the log likelihood and the field at 50
+nodes.
+
+How to run (GRAPHUQ_DATA names the folder of MNIST):
 
     python benchmarks/bench_series.py [--samples 2000] [--case MNIST]
 
-The paper's: Algorithm 1 with its ratio corrected, z at every node, binomial walk of k, conjugate c
-alone, coefficients drawn anew each step (which favours it). 16 chains each from the prior, warm-up
-of a quarter of the run counted. `MetropolisWithinGibbs(Hamiltonian(), joint=True)`, the library's
-sampler of any learnt prior, runs with compilation counted. MNIST is read from GRAPHUQ_DATA.
+The sampler of the paper is Algorithm 1 with its acceptance ratio corrected: z at every node, a
+binomial walk of k, a conjugate update of c alone, and coefficients redrawn at each step (which
+favours it). Each sampler has 16 chains that start from the prior; time includes a warm-up of a
+quarter of the run. `MetropolisWithinGibbs(Hamiltonian(), joint=True)`, the sampler of graphuq for
+any learnt prior, runs with compilation included.
+
+Prints: one line for each case and sampler. The columns are seconds, largest R-hat, effective
+samples per second, and their ratio to those of the paper's sampler. The last are the 5, 50 and 95 %
+quantiles of k.
+
+Results go to ``benchmarks/results/series.json``.
 """
 
 import argparse
@@ -35,8 +45,8 @@ METHODS = {
 }
 
 
-def of_path(n_labels, rate):
-    """The path of the paper's §5.1, 500 nodes."""
+def path_case(n_labels, rate):
+    """Return the posterior on the path of the paper's §5.1, with 500 nodes."""
     n_nodes, rng = 500, np.random.default_rng(0)
     graph = gq.graphs.path_graph(n_nodes)
     spectrum = gq.laplacian_spectrum(graph, "unnormalized", n_nodes)
@@ -48,8 +58,8 @@ def of_path(n_labels, rate):
     return gq.Posterior(spectrum, prior, gq.likelihoods.Probit(1.0), nodes, labels)
 
 
-def of_digits(n_nodes):
-    """Fours and nines of MNIST, six in seven labelled, as in the paper's §5.2."""
+def digits_case(n_nodes):
+    """Return the posterior of 4s and 9s of MNIST, six of seven labelled (the paper's §5.2)."""
     data = gq.datasets.load_mnist((4, 9), n_components=50)
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(len(data.features), n_nodes, replace=False))
@@ -62,22 +72,22 @@ def of_digits(n_nodes):
 
 
 CASES = {
-    "path of 500, 400 labels, ρ = 0": lambda: of_path(400, 0.0),
-    "path of 500, 400 labels, ρ = 0.04": lambda: of_path(400, 0.04),
-    "path of 500, 20 labels, ρ = 0.04": lambda: of_path(20, 0.04),
-    "MNIST (4, 9), 500 images, 428 labels": lambda: of_digits(500),
-    "MNIST (4, 9), 2,000 images, 1,714 labels": lambda: of_digits(2000),
+    "path of 500, 400 labels, ρ = 0": lambda: path_case(400, 0.0),
+    "path of 500, 400 labels, ρ = 0.04": lambda: path_case(400, 0.04),
+    "path of 500, 20 labels, ρ = 0.04": lambda: path_case(20, 0.04),
+    "MNIST (4, 9), 500 images, 428 labels": lambda: digits_case(500),
+    "MNIST (4, 9), 2,000 images, 1,714 labels": lambda: digits_case(2000),
 }
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--samples", type=int, default=2000)
-    parser.add_argument("--case", default="", help="only cases with this in their name")
+    parser.add_argument("--case", default="", help="run cases whose name contains this text")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = []
-    print(f"{'':36}{'seconds':>9}{'R-hat':>8}{'least ESS/s':>13}{'times':>8}   k: 5, 50, 95 %")
+    print(f"{'':36}{'seconds':>9}{'R-hat':>8}{'min. ESS/s':>13}{'ratio':>8}   k: 5, 50, 95 %")
     for name, case in CASES.items():
         if options.case not in name:
             continue
@@ -88,13 +98,13 @@ def main():
             began = time.perf_counter()
             result = gq.infer(posterior, sampler, n_samples=n, n_chains=16, n_warmup=n // 4)
             seconds = time.perf_counter() - began
-            least = min(row["ess_bulk"] for row in result.convergence_table().values())
-            base = least / seconds if base is None else base
+            min_ess = min(row["ess_bulk"] for row in result.convergence_table().values())
+            base = min_ess / seconds if base is None else base
             k = np.quantile(result.hyperparameters["truncation"], [0.05, 0.5, 0.95])
             rhat = result.diagnostics.rhat
             print(
-                f"  {method:34}{seconds:9.1f}{rhat:8.3f}{least / seconds:13.1f}"
-                f"{least / seconds / base:8.1f}   {', '.join(f'{x:.0f}' for x in k)}",
+                f"  {method:34}{seconds:9.1f}{rhat:8.3f}{min_ess / seconds:13.1f}"
+                f"{min_ess / seconds / base:8.1f}   {', '.join(f'{x:.0f}' for x in k)}",
                 flush=True,
             )
             rows.append(
@@ -103,7 +113,7 @@ def main():
                     "method": method,
                     "seconds": seconds,
                     "rhat": rhat,
-                    "ess a second": least / seconds,
+                    "ess per second": min_ess / seconds,
                     "k": k.tolist(),
                 }
             )

@@ -1,14 +1,22 @@
-"""Eigenpairs: seconds and accuracy of the library's Lanczos beside SciPy's, on the same graph.
+"""Eigenpairs: time and accuracy of Lanczos in graphuq beside SciPy, on the same graph.
 
-Question: how long do the ℓ smallest eigenpairs of MNIST's graph take, of the symmetric and of the
-unnormalised Laplacian, and how exact are they?
+Question: how long do the ℓ smallest eigenpairs of a graph of MNIST take, and how accurate are they?
+Laplacians are the symmetric and the unnormalised one.
+
+How to run:
 
     python benchmarks/bench_spectrum.py [--nodes 70000 13000] [--unnormalized 4000 13000]
 
-Peers find the largest eigenvalues of D^{-1/2} W D^{-1/2}, or of 2 d_max − L, by `eigsh` with its
-own number of Krylov vectors: what GraphLearning's `eigen_decomp` and most scripts do. Its tolerance
-is relative to the eigenvalue it iterates on, ours to the largest wanted one; residuals, which are
-printed, to the largest of all.
+SciPy computes the largest eigenvalues of D^{-1/2} W D^{-1/2}, or of 2 d_max I − L, by `eigsh` with
+its default number of Krylov vectors. GraphLearning's `eigen_decomp` and most scripts do the same.
+The tolerance of `eigsh` is relative to the eigenvalue that it iterates on, and that of graphuq to
+the largest requested eigenvalue. Printed residuals are relative to an upper bound on all
+eigenvalues.
+
+Prints: for each size, Laplacian and number of pairs: seconds and the largest residual of both
+methods, and the ratio of their times.
+
+Results go to ``benchmarks/results/spectrum.json``.
 """
 
 import argparse
@@ -27,13 +35,13 @@ TOLERANCE = 1e-8
 
 
 def ours(graph, kind, n_pairs):
-    """Null vectors included."""
+    """Return the eigenpairs of graphuq, including the null vectors."""
     spectrum = gq.laplacian_spectrum(graph, kind, n_pairs, solver="lanczos", tolerance=TOLERANCE)
     return spectrum.eigenvalues, spectrum.eigenvectors
 
 
 def scipys(graph, kind, n_pairs):
-    """Of ``shift − L``."""
+    """Return the eigenpairs that SciPy finds as the largest ones of ``shift − L``."""
     degrees = graph.degrees
     if kind == "symmetric":
         root = sparse.diags_array(1 / np.sqrt(degrees))
@@ -83,7 +91,8 @@ def main():
                 f"{row['residual']:9.1e}",
                 flush=True,
             )
-        print(f"{'':34} ratio {rows[-1]['seconds'] / rows[-2]['seconds']:.1f}", flush=True)
+        ratio = rows[-1]["seconds"] / rows[-2]["seconds"]
+        print(f"{'':34} SciPy takes {ratio:.1f} times as long", flush=True)
     RESULTS.mkdir(exist_ok=True)
     with open(options.output, "w") as file:
         json.dump({"tolerance": TOLERANCE, "rows": rows}, file, indent=1)

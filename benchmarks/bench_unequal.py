@@ -1,12 +1,20 @@
-"""Two very unequal classes at the sizes of scikit-learn's issue 6555, from Parquet, by one command.
+"""A rare class at the sizes of scikit-learn's issue 6555, from a Parquet file, by one command.
 
-Question: how long, with how much memory, and can the probabilities of the rare class be believed?
+Question: how long does it take, how much memory does it need, and are the probabilities of the rare
+class calibrated?
+
+How to run (arguments after ``--`` go to ``graphuq classify``):
 
     python benchmarks/bench_unequal.py [--rows 697526] [-- --tail-eigenvalue mean]
 
-Label propagation froze there, or ran out of 32 GB: 697,526 rows of 15 features, 13,469 and 262
-labels. The data are those of `mixture.unequal`, so that the best that anyone could do is known: it
-is printed beside. What follows ``--`` goes to ``graphuq classify``.
+In that issue, label propagation did not finish, or ran out of 32 GB of memory. It had 697,526 rows
+of 15 features, with 13,469 and 262 labels. The data here are those of `mixture.unequal`, whose true
+probabilities are known; no method can have better scores than those.
+
+Prints: seconds, memory and the number of rows with NaN; then the scores of graphuq and of the true
+probabilities on the unlabelled rows.
+
+Results go to ``benchmarks/results/unequal.json``.
 """
 
 import argparse
@@ -25,18 +33,18 @@ import graphuq as gq
 from mixture import unequal
 from peers import RESULTS
 
-ROWS, COMMON, RARE = 697_526, 13_469, 262
+ROWS, COMMON, RARE = 697_526, 13_469, 262  # rows, and labels of both classes, in issue 6555
 
 
-def judged(probability, rare):
-    """What a user of the rare class asks."""
+def rare_class_scores(probability, rare):
+    """Return scores of the probability of the rare class; `rare` is the truth."""
     called = probability > 0.5
-    sure = probability > 0.99
+    certain = probability > 0.99
     scores = {
         "recall": float(called[rare].mean()),
         "precision": float(rare[called].mean()),
-        "sure rows": int(sure.sum()),
-        "of them rare": float(rare[sure].mean()),
+        "rows with p > 0.99": int(certain.sum()),
+        "share of them that is rare": float(rare[certain].mean()),
         "accuracy": float((called == rare).mean()),
         "log score": gq.scores.log_score(2 * probability - 1, np.where(rare, 1, -1)),
         "calibration error": gq.scores.expected_calibration_error(
@@ -50,13 +58,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--output", type=Path, default=RESULTS / "unequal.json")
-    parser.add_argument("more", nargs="*", help="for graphuq classify")
+    parser.add_argument("more", nargs="*", help="arguments of graphuq classify")
     options = parser.parse_args()
     features, rare, bayes = unequal(options.rows)
     rng, part = np.random.default_rng(1), options.rows / ROWS
     label = np.full(options.rows, "", dtype="U6")
-    for name, own, count in (("common", ~rare, COMMON), ("rare", rare, RARE)):
-        label[rng.choice(np.flatnonzero(own), max(2, round(part * count)), replace=False)] = name
+    for name, rows, count in (("common", ~rare, COMMON), ("rare", rare, RARE)):
+        label[rng.choice(np.flatnonzero(rows), max(2, round(part * count)), replace=False)] = name
     unlabelled = label == ""
     with tempfile.TemporaryDirectory() as folder:
         path, out = Path(folder) / "rows.parquet", Path(folder) / "out"
@@ -76,9 +84,9 @@ def main():
         "NaN": int(answer.select_dtypes("number").isna().any(axis=1).sum()),
     }
     print({name: round(value, 3) for name, value in found.items()})
-    for name, p in (("graphuq", probability), ("known clusters", bayes)):
-        found[name] = judged(p[unlabelled], rare[unlabelled])
-        print(f"{name:14}", {key: round(value, 4) for key, value in found[name].items()})
+    for name, p in (("graphuq", probability), ("true probability", bayes)):
+        found[name] = rare_class_scores(p[unlabelled], rare[unlabelled])
+        print(f"{name:16}", {key: round(value, 4) for key, value in found[name].items()})
     options.output.parent.mkdir(exist_ok=True)
     options.output.write_text(json.dumps(found | {"rows": options.rows}, indent=1))
 

@@ -1,10 +1,18 @@
-"""Voting records by the command line: accuracy, and what leaving out eigenvectors does.
+"""Voting records on the command line: accuracy, and the effect of fewer eigenvectors.
 
-Question: over 20 draws of 3 democrats and 2 republicans, how accurate are the labels, and how far
-are the label means of spectral projection (ℓ = 150) and approximation (λ̄ = the last computed
-eigenvalue) from the full ones, when all three have converged? (Bertozzi et al. 2018, Figure 9.)
+Question: over 20 draws of 3 democrats and 2 republicans, how accurate are the labels? If all chains
+have converged, how far are label means of an incomplete spectrum from those of the full one? The
+incomplete spectra are projection (ℓ = 150) and approximation (λ̄ = the last computed eigenvalue), as
+in Bertozzi et al. 2018, Figure 9.
+
+How to run (GRAPHUQ_DATA names the folder of the data sets):
 
     python benchmarks/bench_voting.py [--draws 20]
+
+Prints: for each draw of labels, accuracy, the mean absolute difference of label means for
+projection and approximation, and the largest R-hat; then means and standard errors.
+
+Results go to ``benchmarks/results/voting.json``.
 """
 
 import argparse
@@ -31,7 +39,7 @@ FORMS = {
 
 
 def classify(csv, form, folder, seed):
-    """Run ``graphuq classify`` and return its predictions and diagnostics."""
+    """Run ``graphuq classify``; return its predictions and diagnostics."""
     command = ["classify", str(csv), "--id-column", "id", "--label-column", "label"]
     command += ["--truth-column", "class", "--positive", "democrat", "--graph", "complete"]
     command += ["--weights", "gaussian", "--scale", "1.25", "--noise-std", "0.1", *FORMS[form]]
@@ -52,7 +60,7 @@ def main():
         print(f"skipped: no data sets in {DATA}; set GRAPHUQ_DATA")
         return
     rows = []
-    print(f"{'draw':>4} {'accuracy':>9} {'proj - full':>12} {'appr - full':>12} {'R-hat':>7}")
+    print(f"{'draw':>4} {'accuracy':>9} {'projection':>12} {'approx.':>12} {'R-hat':>7}")
     for seed in range(options.draws):
         with tempfile.TemporaryDirectory() as name:
             csv = Path(name) / "votes.csv"
@@ -84,7 +92,7 @@ def main():
     error = frame.std(ddof=1) / np.sqrt(len(frame))
     for name in ("accuracy", "projection", "approximation"):
         print(f"{name:14} {frame[name].mean():.4f} ± {error[name]:.4f} (standard error)")
-    print("the paper: projection 0.1577, approximation 0.0261, by one unconverged run of each")
+    print("paper, one unconverged run each: projection 0.1577, approximation 0.0261")
     Path(options.output).parent.mkdir(parents=True, exist_ok=True)
     Path(options.output).write_text(json.dumps(rows, indent=1))
 

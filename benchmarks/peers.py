@@ -1,4 +1,7 @@
-"""Label draws, data sets and peers that several benchmarks share; not a benchmark itself."""
+"""Draws of labels, data sets and peer methods that several benchmarks share.
+
+This module is not a benchmark.
+"""
 
 import os
 from pathlib import Path
@@ -16,14 +19,14 @@ RESULTS = ROOT / "benchmarks" / "results"
 
 
 def load(name):
-    """Features and true signs."""
+    """Return features and true signs of a data set."""
     if name == "two-moons":
         data = gq.datasets.two_moons()
         return data.features, data.signs(1)
     if name == "voting":
         data = gq.datasets.load_voting(DATA)
         return data.features, data.signs("democrat")
-    if name.startswith("digits"):  # never looked at while defaults were chosen
+    if name.startswith("digits"):  # not used to choose the defaults
         pair = int(name[-2]), int(name[-1])
         data = gq.datasets.load_digits(pair)
         return data.features, data.signs(pair[0])
@@ -33,7 +36,7 @@ def load(name):
 
 
 def label_draws(truth, n_labels, n_draws, seed=0):
-    """Sets of labelled nodes at random, both classes in each."""
+    """Draw sets of labelled nodes at random, with both classes in each set."""
     rng = np.random.default_rng([seed, n_labels])
     draws = []
     while len(draws) < n_draws:
@@ -44,7 +47,7 @@ def label_draws(truth, n_labels, n_draws, seed=0):
 
 
 def graphlearning_weights(features, n_neighbors=10):
-    """GraphLearning's own default graph, from exact neighbours."""
+    """Return the default graph of GraphLearning, with exact neighbours."""
     import graphlearning
 
     index = NearestNeighbors(n_neighbors=n_neighbors + 1, algorithm="brute").fit(features)
@@ -53,10 +56,12 @@ def graphlearning_weights(features, n_neighbors=10):
 
 
 def peers(features, truth):
-    """Name → function of (labelled nodes, their signs) that returns 'label means' in [−1, 1].
+    """Return the peer methods by name.
 
-    Each has its own default graph. LabelSpreading gives probabilities, Laplace learning scores that
-    sum to one. Poisson learning's are of any sign and size: see `hindsight`.
+    A method is a function of labelled nodes and their signs; it returns label means in [−1, 1].
+    Each method has its own default graph. LabelSpreading gives probabilities. Laplace learning
+    gives scores that sum to one. Scores of Poisson learning have any sign and size; see
+    `best_slope`.
     """
 
     def spreading(n_neighbors):
@@ -88,13 +93,16 @@ def peers(features, truth):
 
     def poisson(nodes, signs):
         scores = graphlearning.ssl.poisson(weights).fit(nodes, (signs > 0).astype(int))
-        return hindsight(scores[:, 1] - scores[:, 0], truth, nodes)
+        return best_slope(scores[:, 1] - scores[:, 0], truth, nodes)
 
     return methods | {"Laplace learning": laplace, "Poisson learning": poisson}
 
 
-def hindsight(margin, truth, labelled):
-    """``tanh(t margin)`` with the t of least log score, judged by the truth: flattering."""
+def best_slope(margin, truth, labelled):
+    """Return ``tanh(t margin)`` with the t that minimises the log score against the truth.
+
+    This favours the peer, because the truth is unknown in practice.
+    """
     margin = margin / (np.abs(margin).mean() or 1.0)
     found = minimize_scalar(
         lambda t: gq.scores.log_score(np.tanh(np.exp(t) * margin), truth, labelled),
@@ -105,7 +113,7 @@ def hindsight(margin, truth, labelled):
 
 
 def first_label_means(spectrum, labelled, signs):
-    """Label means of all nodes by expectation propagation, hyperparameters fixed."""
+    """Return label means by expectation propagation, with fixed hyperparameters."""
     prior, likelihood = gq.priors.Matern(tau=0.25, alpha=4.0), gq.likelihoods.Probit()
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, signs)
     return gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean
