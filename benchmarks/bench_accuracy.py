@@ -11,9 +11,9 @@ How to run:
 
 One peer is GraphLearning: Laplace learning and Poisson learning on its default graph (10 exact
 neighbours). The other is LabelSpreading of scikit-learn, with 7 neighbours (its default) and 20.
-For calibration, the scores of a peer are taken as probabilities, since it offers no others. The scores
-of Poisson learning have any sign and size; they get the logistic slope that minimises the log score
-against the true classes, which are unknown in practice.
+For calibration, the scores of a peer are taken as probabilities, since it offers no others. The
+scores of Poisson learning have any sign and size; they get the logistic slope that minimises the
+log score against the true classes, which are unknown in practice.
 
 Prints: one line for each data set, number of labels and method. The columns are accuracy, expected
 calibration error, Brier score, log score, accuracy on the more certain half of the nodes, and

@@ -10,10 +10,10 @@ How to run:
 The graph has 15 neighbours in 50 principal components. Peers compute the same graph: scikit-learn's
 `kneighbors_graph` (brute force, all cores) and GraphLearning's `knn`. Their eigenpairs are the
 largest of D^{-1/2} W D^{-1/2}, for the weights of graphuq. SciPy's `eigsh` gets the largest
-residual of graphuq as its tolerance; GraphLearning's `eigen_decomp` calls it with its own tolerance; and
-scikit-learn's `spectral_embedding` runs on request. Label means are those of expectation
-propagation with 100 labels, odd against even digits. They are compared with those of exact
-neighbours and eigenpairs to 1e-8.
+residual of graphuq as its tolerance. GraphLearning's `eigen_decomp` calls `eigsh` with its own
+tolerance. scikit-learn's `spectral_embedding` runs on request. Label means are those of
+expectation propagation with 100 labels, odd against even digits. They are compared with those of
+exact neighbours and eigenpairs to 1e-8.
 
 Prints: seconds of each graph; seconds and the largest error of an eigenvalue of each solver; total
 times; and the mean and largest change of label means.
