@@ -238,7 +238,7 @@ def test_labels_added_later_are_labels(n_classes):
     )
     with pytest.raises(InvalidInput, match=r"'z'. is not among the classes"):
         classifier.add_labels([1], ["z"])
-    with pytest.raises(InvalidInput, match=r"node .999. is not there"):
+    with pytest.raises(InvalidInput, match=r"node .999. does not exist"):
         classifier.add_labels([999], ["a"])
 
 

@@ -15,12 +15,12 @@ PRIOR, PROBIT = gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.3)
     ("labelled", "labels", "words"),
     [
         ([], [], "labelled: shape"),
-        ([0, 16], [1, -1], r"node \[16\] is not there; use indices from 0 to 15"),
-        ([0, -1], [1, -1], r"node \[-1\] is not there"),
+        ([0, 16], [1, -1], r"node \[16\] does not exist; use indices from 0 to 15"),
+        ([0, -1], [1, -1], r"node \[-1\] does not exist"),
         ([0, 0], [1, -1], "labelled twice"),
         ([0, 1], [1, 1], "only the class"),
         ([0, 1], [1, 0], "code the two classes as -1 and"),
-        ([0, 1], [1], "one label a labelled node"),
+        ([0, 1], [1], "one label per labelled node"),
         ([0.5, 1.0], [1, -1], "integer node indices"),
     ],
 )

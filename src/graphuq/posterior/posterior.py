@@ -1,4 +1,4 @@
-"""Prior × likelihood at the labelled nodes. No draws live here."""
+"""The posterior: prior times likelihood at the labelled nodes."""
 
 import dataclasses
 from functools import cached_property
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.distributions import Distribution, is_learnt
+from graphuq.distributions import Distribution
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import (
@@ -25,34 +25,52 @@ from graphuq.posterior.hierarchical import HierarchicalTarget
 from graphuq.posterior.random_series import ProbitSeries
 from graphuq.posterior.target import Target
 from graphuq.priors import Prior, SpectralStd
-from graphuq.spectrum import CovarianceColumns, Spectrum
+from graphuq.spectrum import CovarianceColumns, Laplacian, Spectrum
+from graphuq.spectrum.basis import NodeBasis
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Posterior:
-    """The law of the field, and so of every label, given labels on a few nodes (MATH §1-§3).
+    """Distribution of the field, and so of every label, given labels on a few nodes.
+
+    ``p(u | y) ∝ p(u) ∏_j p(y_j | u_j)``; see docs/theory.md.
 
     Parameters
     ----------
     spectrum : Spectrum or Laplacian
-        With a Laplacian, `RegularizedLaplacian` is exact at any size: columns of its covariance are
-        solved for, one for each label.
+        What `graphuq.laplacian_spectrum` returns. With a `Laplacian` instead, the prior
+        `RegularizedLaplacian` is exact at any size: one column of its covariance is solved for
+        each label.
     prior : Prior
     likelihood : Likelihood
     labelled : array_like of int, shape (J,)
-        Indices of the labelled nodes, each once.
+        Indices of the labelled nodes, without repetition.
     labels : array_like, shape (J,)
-        −1 or +1 for each; both must occur. With a likelihood of several classes, codes from 0 to
-        K − 1, of which two must occur: a class without labels may be there.
+        For two classes −1 or +1, both of which must occur. For a multiclass likelihood codes from
+        0 to K − 1, two of which must occur; other classes may be without labels.
     per_class : bool, default False
-        Of several classes: whether each learns the prior's hyperparameters for itself, instead of
-        all together.
+        Whether each class of a multiclass likelihood learns the prior's hyperparameters for
+        itself.
+
+    Attributes
+    ----------
+    learnt : dict of str to Distribution
+        Hyperparameters of prior and likelihood that are distributions, by name.
+    field : LabelledField or ClassField
+        The Gaussian field at the labelled nodes, and the rest given it.
+    target : Target or HierarchicalTarget
+        The posterior in white coordinates, as samplers see it.
+    has_evidence : numpy.ndarray of bool, shape (N,)
+        Whether a node's component of the graph has a label.
 
     Raises
     ------
     InvalidInput
-        If there are no labels, labels other than ±1 or than codes, labels of one class only, a
-        node that is not there, or a node labelled twice.
+        If a part is of the wrong kind, for instance prior and likelihood exchanged. If there are
+        no labels, labels other than ±1 or codes, labels of one class only, a node that does not
+        exist, or a node labelled twice.
+    IncompatibleParts
+        If a Laplacian is given and the prior needs eigenpairs.
 
     Examples
     --------
@@ -72,6 +90,9 @@ class Posterior:
     per_class: bool = False
 
     def __post_init__(self) -> None:
+        _check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
+        _check_part("prior", self.prior, Prior)
+        _check_part("likelihood", self.likelihood, Likelihood)
         labelled, labels = _check_labels(
             self.labelled, self.labels, self.spectrum.n_nodes, self.likelihood
         )
@@ -82,18 +103,31 @@ class Posterior:
             object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
         if self.per_class and not (self.likelihood.is_multiclass and self.prior.learnt):
             raise IncompatibleParts(
-                f"per_class=True wants several classes and a prior to learn, and there are "
-                f"{self.likelihood} and {self.prior}; leave it out"
+                "per_class=True needs a multiclass likelihood and a prior with learnt "
+                f"hyperparameters, and not {self.likelihood} and {self.prior}; leave it out"
             )
 
     def relabelled(self, nodes: Any, labels: Any) -> "Posterior":
-        """The same with labels of further nodes, or other labels of some, each given once."""
+        """Return the posterior with labels of more nodes, or with other labels of some.
+
+        Parameters
+        ----------
+        nodes : array_like of int, shape (M,)
+            Nodes without repetition, labelled before or not.
+        labels : array_like, shape (M,)
+            Their labels, coded as in ``labels``.
+
+        Raises
+        ------
+        InvalidInput
+            As `Posterior`, or if the shapes differ.
+        """
         nodes, labels = np.asarray(nodes), np.asarray(labels)
         require(
             nodes.ndim == 1 and nodes.shape == labels.shape,
             "nodes",
             f"shape {nodes.shape} beside {labels.shape} labels",
-            "give one label a node",
+            "give one label per node",
         )
         kept = ~np.isin(self.labelled, nodes)
         return dataclasses.replace(
@@ -103,24 +137,25 @@ class Posterior:
         )
 
     def _basis(self) -> Spectrum | CovarianceColumns:
-        """The spectrum, or columns of the prior's covariance at the labelled nodes."""
+        """Return the spectrum, or columns of the prior's covariance at the labelled nodes."""
         if self.spectrum.has_eigenpairs:
             return self.spectrum
         if self.learnt or self.likelihood.uses_all_nodes:
             raise IncompatibleParts(
-                f"{self.prior} and {self.likelihood} want a spectrum (laplacian_spectrum) in place "
-                "of the Laplacian: something is learnt by sampling, or every node is spoken of"
+                f"{self.prior} with {self.likelihood} cannot be solved exactly: learnt "
+                "hyperparameters and likelihoods on all nodes need eigenpairs; pass "
+                "laplacian_spectrum(graph)"
             )
         return CovarianceColumns.of(self.spectrum, *self.prior.sparse_precision, self.labelled)
 
     @property
     def n_fields(self) -> int:
-        """Fields at a node: one for two classes, K for several."""
+        """Number of fields at a node: 1 for two classes, else K."""
         return self.likelihood.n_fields
 
     @property
     def n_classes(self) -> int:
-        """Classes that there may be."""
+        """Largest number of classes."""
         return self.n_fields if self.likelihood.is_multiclass else 2
 
     @property
@@ -135,9 +170,9 @@ class Posterior:
 
     @cached_property
     def field(self) -> LabelledField | ClassField:
-        """The prior at the nodes that the likelihood sees, and the law of the rest given it.
+        """The Gaussian field at the observed nodes, and the distribution of the rest given it.
 
-        Where hyperparameters are learnt: the series in its own coefficients.
+        If hyperparameters are learnt, its coordinates are the coefficients of the series.
         """
         if self.likelihood.is_multiclass:
             return ClassField(self._field_of_one_class, self.n_fields)
@@ -146,7 +181,7 @@ class Posterior:
     @property
     def _field_of_one_class(self) -> LabelledField:
         if self.learnt:
-            if self.has_series:  # of all nodes alike
+            if self.has_series:  # no node is special
                 return CoefficientField.of(self.spectrum, np.arange(0), self.series.n_modes)
             assert isinstance(self.target, HierarchicalTarget)
             if self.target.has_tail:
@@ -160,12 +195,12 @@ class Posterior:
 
     @cached_property
     def observed_nodes(self) -> Int[np.ndarray, " J"]:
-        """Nodes that the likelihood speaks of: the labelled ones, or all."""
+        """Nodes that the likelihood uses: the labelled ones, or all."""
         return np.arange(self.spectrum.n_nodes) if self.likelihood.uses_all_nodes else self.labelled
 
     @cached_property
     def observed_labels(self) -> Float[np.ndarray, " J"]:
-        """Their labels, 0 where there is none."""
+        """Labels of `observed_nodes`, 0 for nodes without label."""
         if not self.likelihood.uses_all_nodes:
             return self.labels
         labels = np.zeros(self.spectrum.n_nodes)
@@ -174,7 +209,7 @@ class Posterior:
 
     @cached_property
     def target(self) -> Target | HierarchicalTarget:
-        """The posterior in white coordinates at the labelled nodes."""
+        """The posterior in white coordinates of the field at the observed nodes."""
         if self.learnt:
             return HierarchicalTarget.of(
                 self.spectrum,
@@ -188,7 +223,7 @@ class Posterior:
 
     @cached_property
     def has_series(self) -> bool:
-        """Whether it is one that `ReversibleJump` samples."""
+        """Whether `ReversibleJump` can sample it."""
         try:
             return bool(self.series.n_modes)
         except IncompatibleParts:
@@ -196,12 +231,12 @@ class Posterior:
 
     @cached_property
     def series(self) -> ProbitSeries:
-        """What `ReversibleJump` samples.
+        """The random series that `ReversibleJump` samples.
 
         Raises
         ------
         IncompatibleParts
-            If this is not a `RandomSeries` with a probit of two classes.
+            If this is not a `RandomSeries` with a `Probit` of two classes.
         """
         return ProbitSeries.of(
             self.spectrum, self.prior, self.likelihood, self.labelled, self.labels
@@ -209,20 +244,20 @@ class Posterior:
 
     @property
     def plain_target(self) -> Target:
-        """The target where nothing is learnt.
+        """The target of a posterior without learnt hyperparameters.
 
         Raises
         ------
         IncompatibleParts
-            If something is.
+            If a hyperparameter is learnt.
         """
         if not isinstance(self.target, Target):
-            raise IncompatibleParts(f"{', '.join(self.learnt)} is learnt; give a number")
+            raise IncompatibleParts(f"{', '.join(self.learnt)} is learnt; give a number instead")
         return self.target
 
     @property
     def node_target(self) -> Target:
-        """The same law in the papers' N-dimensional form; slow, for tests."""
+        """The target in the papers' N-dimensional form: slow, used by tests."""
         spectrum = self.spectrum
         field: Field = NodeField(
             spectrum.eigenvectors, self.std, spectrum.node_scale, self.observed_nodes
@@ -238,7 +273,7 @@ class Posterior:
 
     @property
     def has_evidence(self) -> np.ndarray:
-        """Whether a node's component holds a label, shape (N,)."""
+        """Whether a node's component of the graph has a label, shape (N,)."""
         components = self.spectrum.components
         return np.isin(components, components[self.labelled])
 
@@ -248,6 +283,25 @@ class Posterior:
             f"{self.spectrum.n_nodes} nodes, {self.spectrum.n_columns} "
             f"{'eigenpairs' if self.spectrum.has_eigenpairs else 'covariance columns'})"
         )
+
+
+def _check_part(argument: str, part: object, kind: Any) -> None:
+    """Refuse a part of the wrong kind by name, with the remedy."""
+    if isinstance(part, kind):
+        return
+    value = f"a {type(part).__name__}"
+    if isinstance(part, type):
+        raise InvalidInput(
+            argument, f"the class {part.__name__}", f"make an instance: {part.__name__}()"
+        )
+    remedies = {
+        "spectrum": "give gq.laplacian_spectrum(graph), or gq.Laplacian(graph)",
+        "prior": "give a prior such as gq.priors.Matern()",
+        "likelihood": "give a likelihood such as gq.likelihoods.Probit()",
+    }
+    raise InvalidInput(
+        argument, value, f"{remedies[argument]}; the order is spectrum, prior, likelihood"
+    )
 
 
 def _check_labels(
@@ -266,7 +320,7 @@ def _check_labels(
     require(
         outside.size == 0,
         "labelled",
-        f"node {outside[:1].tolist()} is not there",
+        f"node {outside[:1].tolist()} does not exist",
         f"use indices from 0 to {n_nodes - 1}",
     )
     require(
@@ -280,9 +334,9 @@ def _check_labels(
         values.shape == nodes.shape,
         "labels",
         f"shape {values.shape} beside {nodes.size} labelled nodes",
-        "give one label a labelled node",
+        "give one label per labelled node",
     )
-    known = list(range(_min_classes(likelihood))) if likelihood.is_multiclass else [-1, 1]
+    known = list(range(likelihood.min_classes)) if likelihood.is_multiclass else [-1, 1]
     strange = [value for value in np.unique(values).tolist() if value not in known]
     require(
         not strange,
@@ -299,12 +353,6 @@ def _check_labels(
         "label at least one node of each of two classes",
     )
     return nodes.astype(np.int64), values.astype(np.float64)
-
-
-def _min_classes(likelihood: Any) -> int:
-    """Classes that there are for certain."""
-    n_classes = likelihood.n_classes
-    return int(n_classes.support[0] if is_learnt(n_classes) else n_classes)
 
 
 def _among(codes: list[int]) -> str:
