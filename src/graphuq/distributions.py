@@ -21,8 +21,11 @@ from scipy.special import ndtr
 
 from graphuq.errors import ImproperPriorWarning, IncompatibleParts, InvalidInput, require
 from graphuq.utils.arrays import Array
+from graphuq.utils.checks import check_integer, check_number, describe, is_number
 
 REACH = 8.0  # standard deviations: beyond lie 1e-15 of the mass
+ANY_DISTRIBUTION = "a distribution such as gq.Uniform(low, high)"  # remedy in error messages
+HYPERPARAMETER = "hyperparameter"  # key in the metadata of a field that `parameter` made
 KNOTS = 2049  # of the table of a quantile function
 MAX_VALUES = 100_000  # of a discrete distribution
 
@@ -52,6 +55,9 @@ class Distribution:
     """
 
     def __init__(self, name: str, parameters: Sequence[float | int]) -> None:
+        require(isinstance(name, str), "name", describe(name), "use a name of scipy.stats")
+        for value in parameters:
+            check_number("parameters", value, "use numbers")
         self.name, self.parameters = name, tuple(float(x) for x in parameters)
         law = getattr(stats, self.name, None)
         require(
@@ -125,20 +131,28 @@ Hyperparameter = Any
 """A number, or a `Distribution`; inside a chain that learns it, an array."""
 
 
+def _check_numbers(**values: object) -> None:
+    for name, value in values.items():
+        check_number(name, value, "use a number")
+
+
 def Uniform(low: float | int, high: float | int) -> Distribution:
     """Uniform on [low, high]."""
+    _check_numbers(low=low, high=high)
     require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
     return Distribution("uniform", (float(low), float(high - low)))
 
 
 def LogUniform(low: float | int, high: float | int) -> Distribution:
     """Uniform in the logarithm, on [low, high]; low > 0."""
+    _check_numbers(low=low, high=high)
     require(0 < low < high, "low", f"{low!r} beside {high!r}", "use 0 < low < high")
     return Distribution("loguniform", (float(low), float(high)))
 
 
 def LogNormal(median: float | int, log_std: float | int) -> Distribution:
     """Logarithm normal, of this median and standard deviation of the logarithm."""
+    _check_numbers(median=median, log_std=log_std)
     require(median > 0, "median", f"{median!r} is not positive", "use a median > 0")
     require(log_std > 0, "log_std", f"{log_std!r} is not positive", "use log_std > 0")
     return Distribution("lognorm", (float(log_std), 0.0, float(median)))
@@ -155,6 +169,7 @@ def Gamma(shape: float | int, rate: float | int) -> Distribution:
     ImproperPriorWarning
         If one is zero.
     """
+    _check_numbers(shape=shape, rate=rate)
     require(shape >= 0, "shape", f"{shape!r} is negative", "use shape > 0")
     require(rate >= 0, "rate", f"{rate!r} is negative", "use rate > 0")
     if shape == 0 or rate == 0:
@@ -170,6 +185,8 @@ def Gamma(shape: float | int, rate: float | int) -> Distribution:
 
 def DiscreteUniform(low: int, high: int) -> Distribution:
     """Uniform on the integers low, …, high."""
+    for name, value in (("low", low), ("high", high)):
+        check_integer(name, value, "use an integer")
     require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
     return Distribution("randint", (low, high + 1))
 
@@ -192,7 +209,7 @@ def hyperparameter(value: Any) -> Any:
 
 def parameter(default: Any) -> Any:
     """A hyperparameter among the fields of a part: a number, or a distribution."""
-    return eqx.field(converter=hyperparameter, default=default)
+    return eqx.field(converter=hyperparameter, default=default, metadata={HYPERPARAMETER: True})
 
 
 def is_learnt(value: Any) -> TypeGuard[Distribution]:
@@ -206,6 +223,46 @@ def learnt_of(part: Any) -> dict[str, Distribution]:
     return {name: value for name, value in values.items() if is_learnt(value)}
 
 
+def check_defined(part: type) -> None:
+    """Refuse a part whose class does not define every required method.
+
+    Raises
+    ------
+    InvalidInput
+        If a method of the base class is still abstract.
+    """
+    missing = sorted(getattr(part, "__abstractmethods__", ()))
+    require(
+        not missing,
+        part.__name__,
+        f"the class does not define {', '.join(missing)}",
+        "define it as the documentation of its base class says",
+    )
+
+
+def check_hyperparameters(part: Any) -> None:
+    """Refuse a hyperparameter that is a boolean, text or a list instead of a number.
+
+    Raises
+    ------
+    InvalidInput
+        If a field that `parameter` made is no number, distribution or array; None is accepted where
+        it is the default.
+    """
+    for field in fields(part):
+        if not field.metadata.get(HYPERPARAMETER):
+            continue
+        value = getattr(part, field.name)
+        array = not is_learnt(value) and getattr(value, "ndim", 0) > 0
+        valid = is_learnt(value) or is_number(value) or array
+        require(
+            valid or (value is None and field.default is None),
+            field.name,
+            f"{describe(value)} is not a number",
+            f"use a number, or {ANY_DISTRIBUTION}",
+        )
+
+
 def check_range(
     name: str, value: Any, low: float, high: float = np.inf, *, open: bool, remedy: str
 ) -> None:
@@ -217,6 +274,8 @@ def check_range(
         inside = (low < first if shut else low <= first) and (last < high if shut else last <= high)
         require(inside, name, f"{value!r} has support [{first:g}, {last:g}]", remedy)
     else:
+        names_one = "istribution" in remedy
+        check_number(name, value, remedy if names_one else f"{remedy}, or {ANY_DISTRIBUTION}")
         inside = low < value < high if open else low <= value <= high
         require(inside, name, f"{value!r} is out of range", remedy)
 

@@ -170,7 +170,7 @@ def _hyperparameters(posterior: Posterior) -> list[str]:
         names.remove("noise_std")
     if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail_eigenvalue is None:
         names.append("truncation")
-    if posterior.prior.include_constant is None:
+    if posterior.prior.can_choose_constant:
         names.append("include_constant")
     return names
 
@@ -204,9 +204,10 @@ def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
     some = some[: max(SOME_LABELS, len(one_each))]
     evidence = []
     for constant in (False, True):
+        choice: dict[str, Any] = {"include_constant": constant}
         changed = dataclasses.replace(
             posterior,
-            prior=dataclasses.replace(posterior.prior, include_constant=constant),
+            prior=dataclasses.replace(posterior.prior, **choice),
             labelled=posterior.labelled[some],
             labels=labels[some],
         )

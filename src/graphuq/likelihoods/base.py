@@ -10,7 +10,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from graphuq.distributions import Distribution, Hyperparameter, learnt_of
+from graphuq.distributions import (
+    Distribution,
+    Hyperparameter,
+    check_defined,
+    check_hyperparameters,
+    learnt_of,
+)
 from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods.multiclass import codes, max_classes, min_classes, restricted
 from graphuq.utils.arrays import Array, array_namespace, with_dtype
@@ -67,6 +73,14 @@ class Likelihood(eqx.Module):
     is_step: ClassVar[bool] = False
     uses_all_nodes: ClassVar[bool] = False
     has_gaussian_tails: ClassVar[bool] = False
+
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
+        """Refuse a subclass that lacks a required method."""
+        check_defined(cls)
+        return super().__new__(cls)
+
+    def __check_init__(self) -> None:
+        check_hyperparameters(self)
 
     @property
     def learnt(self) -> dict[str, Distribution]:

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Bool, Float, Int
 
-from graphuq.distributions import check_range, hyperparameter, is_learnt
+from graphuq.distributions import HYPERPARAMETER, check_range, hyperparameter, is_learnt
 from graphuq.errors import require
 
 MAX_CLASSES = 1_000.0
@@ -19,15 +19,15 @@ def class_count(default: int) -> Any:
     """The field ``n_classes`` of a likelihood: a whole number, or a distribution of such."""
 
     def converted(value: Any) -> Any:
-        whole = isinstance(value, float | np.integer) and value == int(value)
+        whole = isinstance(value, float | np.integer) and float(value).is_integer()
         return int(value) if whole else hyperparameter(value)
 
-    return eqx.field(converter=converted, default=default)
+    return eqx.field(converter=converted, default=default, metadata={HYPERPARAMETER: True})
 
 
 def check_n_classes(n_classes: Any) -> None:
     """Refuse fewer than two classes, no end of them, and a distribution that is not of integers."""
-    remedy = "use a whole number from 2 on, or a distribution of such, DiscreteUniform(3, 5)"
+    remedy = "use an integer, 2 or more, or a distribution such as gq.DiscreteUniform(3, 5)"
     check_range("n_classes", n_classes, 2.0, MAX_CLASSES, open=False, remedy=remedy)
     whole = n_classes.discrete if is_learnt(n_classes) else isinstance(n_classes, int)
     require(bool(whole), "n_classes", f"{n_classes!r}", remedy)

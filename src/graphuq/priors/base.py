@@ -1,16 +1,25 @@
 """What every prior offers: the variance of an eigenvector as a function of its eigenvalue."""
 
+import dataclasses
 from abc import abstractmethod
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, cast
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Bool, Float
 
-from graphuq.distributions import Distribution, check_range, is_learnt, learnt_of
+from graphuq.distributions import (
+    Distribution,
+    check_defined,
+    check_hyperparameters,
+    check_range,
+    is_learnt,
+    learnt_of,
+)
 from graphuq.errors import IncompatibleParts, require
 from graphuq.spectrum import Spectrum
 from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.checks import describe
 
 
 class SpectralStd(eqx.Module):
@@ -52,21 +61,6 @@ class Modes(eqx.Module):
     n_nodes: int
 
 
-class SparsePrecision(NamedTuple):
-    """Numbers of a prior whose precision is ``β (L + shift · I)``, as sparse as the graph.
-
-    Attributes
-    ----------
-    beta : float
-        β > 0.
-    shift : float
-        At least 0, in units of an eigenvalue of the Laplacian L.
-    """
-
-    beta: float
-    shift: float
-
-
 class Prior(eqx.Module):
     """A Gaussian random series on the spectrum of a graph Laplacian.
 
@@ -75,23 +69,29 @@ class Prior(eqx.Module):
     ``include_constant`` are understood here.
     """
 
-    include_constant: eqx.AbstractVar[bool | None]
+    include_constant = cast("bool | None", None)  # no annotation: subclasses may make it a field
     has_sparse_precision: ClassVar[bool] = False
     is_random_series: ClassVar[bool] = False
 
-    @property
-    def sparse_precision(self) -> SparsePrecision:
-        """β and shift of the precision ``β (L + shift · I)``, with which a `Laplacian` is enough.
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
+        """Refuse a subclass that lacks a required method."""
+        check_defined(cls)
+        return super().__new__(cls)
 
-        Raises
-        ------
-        IncompatibleParts
-            If `has_sparse_precision` is false, or a hyperparameter is learnt.
-        """
-        raise IncompatibleParts(
-            f"{self} has no sparse precision; use RegularizedLaplacian(), or pass eigenpairs "
-            "(laplacian_spectrum) in place of the Laplacian"
+    def __check_init__(self) -> None:
+        check_hyperparameters(self)
+        require(
+            self.include_constant is None or isinstance(self.include_constant, bool | np.bool_),
+            "include_constant",
+            describe(self.include_constant),
+            "use True, False or None",
         )
+
+    @property
+    def can_choose_constant(self) -> bool:
+        """Whether ``include_constant`` is a field and None, so that the evidence may choose it."""
+        names = {field.name for field in dataclasses.fields(self)}
+        return "include_constant" in names and self.include_constant is None
 
     @abstractmethod
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -256,7 +256,8 @@ def check_truncation(truncation: Any) -> None:
     """Refuse M < 2, and a distribution that is not one of integers."""
     if truncation is None:
         return
-    check_range("truncation", truncation, 2.0, open=False, remedy="use 2 or more")
+    remedy = "use 2 or more, or a distribution of integers such as gq.DiscreteUniform(2, 70)"
+    check_range("truncation", truncation, 2.0, open=False, remedy=remedy)
     require(
         not is_learnt(truncation) or truncation.discrete,
         "truncation",

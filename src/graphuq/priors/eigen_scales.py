@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import numpy as np
 from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, Uniform, check_range, is_learnt, parameter
 from graphuq.errors import IncompatibleParts, require
 from graphuq.priors.base import Modes, Prior, check_power_law, check_truncation, power_law
 from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.checks import describe, is_vector
 from graphuq.utils.deprecation import renamed_fields
 
 
@@ -45,8 +47,12 @@ class EigenScales(Prior):
         if is_learnt(self.scales):
             check_range("scales", self.scales, 0.0, open=True, remedy="use positive scales")
         else:
-            positive = getattr(self.scales, "ndim", 0) == 1 and (self.scales > 0).all()
-            require(positive, "scales", "not a vector of positive numbers", "give one a mode")
+            require(
+                is_vector(self.scales) and np.min(self.scales) > 0,
+                "scales",
+                f"{describe(self.scales)} is not a vector of positive numbers",
+                "give a NumPy array with one positive number per mode, or a distribution",
+            )
 
     def n_values(self, name: str, n_modes: int) -> int | None:
         """A scale for each mode."""

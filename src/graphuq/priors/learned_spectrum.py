@@ -9,6 +9,7 @@ from graphuq.distributions import Gamma, Hyperparameter, check_range, is_learnt,
 from graphuq.errors import require
 from graphuq.priors.base import Prior, check_truncation
 from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.checks import check_integer, describe, is_vector
 from graphuq.utils.deprecation import renamed_fields
 
 SMALLEST = 1e-4  # eigenvalues below are taken for this one: logarithms must end somewhere
@@ -48,13 +49,17 @@ class LearnedSpectrum(Prior):
 
     def __check_init__(self) -> None:
         check_truncation(self.truncation)
+        check_integer("n_knots", self.n_knots, "use an integer, 1 or more")
         require(self.n_knots >= 1, "n_knots", f"{self.n_knots}", "use 1 or more")
         if is_learnt(self.slopes):
             check_range("slopes", self.slopes, 0.0, open=False, remedy="use slopes >= 0")
         else:
-            shape = np.shape(self.slopes)
-            fits = shape == (self.n_knots,) and (np.asarray(self.slopes) >= 0).all()
-            require(fits, "slopes", f"of shape {shape}", "give n_knots numbers >= 0")
+            require(
+                is_vector(self.slopes, self.n_knots) and np.min(self.slopes) >= 0,
+                "slopes",
+                f"{describe(self.slopes)} is not a vector of {self.n_knots} numbers >= 0",
+                "give a NumPy array of n_knots numbers >= 0",
+            )
 
     def n_values(self, name: str, n_modes: int) -> int | None:
         """A slope for each segment."""

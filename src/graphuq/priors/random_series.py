@@ -19,6 +19,7 @@ from graphuq.errors import require
 from graphuq.priors.base import Modes, Prior, SpectralStd
 from graphuq.spectrum import Spectrum
 from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.checks import check_number
 from graphuq.utils.deprecation import renamed_fields
 
 MASS = 20.0  # the rule of thumb's rate times N: 63 % of the mass on the first twentieth of all k
@@ -67,7 +68,9 @@ class RandomSeries(Prior):
         check_range("scale", self.scale, 0.0, open=True, remedy="use c > 0")
         check_range("exponent", self.exponent, 0.0, open=False, remedy="use q >= 0")
         rate = self.truncation_rate
-        require(rate is None or rate >= 0, "truncation_rate", f"{rate!r}", "use ρ >= 0")
+        if rate is not None:
+            check_number("truncation_rate", rate, "use ρ >= 0")
+            require(rate >= 0, "truncation_rate", f"{rate!r} is negative", "use ρ >= 0")
         require(
             self.include_constant is True,
             "include_constant",
@@ -75,7 +78,8 @@ class RandomSeries(Prior):
             "leave it True",
         )
         if self.truncation is not None:
-            check_range("truncation", self.truncation, 1.0, open=False, remedy="use 1 or more")
+            remedy = "use 1 or more, or a distribution of integers"
+            check_range("truncation", self.truncation, 1.0, open=False, remedy=remedy)
             require(
                 not is_learnt(self.truncation) or self.truncation.discrete,
                 "truncation",

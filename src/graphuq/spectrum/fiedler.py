@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.spectrum.checks import check_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 
 
@@ -26,5 +27,6 @@ def fiedler_signs(spectrum: Spectrum) -> Float[np.ndarray, " N"]:
     >>> abs(gq.fiedler_signs(gq.laplacian_spectrum(graph))[:3].sum())
     np.float64(3.0)
     """
+    check_spectrum(spectrum)
     vector = spectrum.eigenvectors[:, min(spectrum.n_components, spectrum.n_eigenpairs - 1)]
     return np.where(vector * spectrum.node_scale >= 0, 1.0, -1.0)

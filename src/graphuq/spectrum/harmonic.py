@@ -10,6 +10,7 @@ from scipy.sparse.linalg import cg
 
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, NotConvergedWarning, require
 from graphuq.graphs import Graph
+from graphuq.spectrum.checks import check_graph
 from graphuq.spectrum.precision import DENSE_UP_TO, MAX_ITERATIONS
 
 TOLERANCE = 1e-10
@@ -52,6 +53,7 @@ def harmonic_function(graph: Graph, labelled: Any, values: Any) -> Float[np.ndar
     >>> [round(u, 6) + 0.0 for u in gq.harmonic_function(graph, [0, 4], [-1.0, 1.0]).tolist()]
     [-1.0, -0.5, 0.0, 0.5, 1.0]
     """
+    check_graph(graph)
     nodes, given = _checked(labelled, values, graph.n_nodes)
     seen = np.isin(graph.components, graph.components[nodes])
     if not seen.all():

@@ -10,6 +10,8 @@ from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
+from graphuq.spectrum.checks import check_graph
+from graphuq.utils.checks import describe
 
 LAPLACIANS = ("symmetric", "unnormalized", "random-walk")
 
@@ -35,10 +37,11 @@ class Laplacian:
         return self.graph.n_nodes
 
     def __post_init__(self) -> None:
+        check_graph(self.graph)
         require(
-            self.kind in LAPLACIANS,
+            isinstance(self.kind, str) and self.kind in LAPLACIANS,
             "laplacian",
-            f"{self.kind!r} is unknown",
+            f"{describe(self.kind)} is unknown",
             f"use one of {', '.join(LAPLACIANS)}",
         )
         n_isolated = int((self.graph.degrees == 0).sum())

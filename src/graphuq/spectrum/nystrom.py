@@ -12,8 +12,10 @@ from graphuq.graphs.features import check_features
 from graphuq.graphs.landmarks import choose_landmarks
 from graphuq.graphs.neighbors import all_distances
 from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
-from graphuq.spectrum.solve import fix_signs, tail_value
+from graphuq.spectrum.checks import check_not_graph
+from graphuq.spectrum.solve import check_tail, fix_signs, tail_value
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.checks import check_integer
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
@@ -88,6 +90,11 @@ def nystrom_spectrum(
     >>> spectrum.eigenvectors.shape, float(spectrum.eigenvalues[0])
     ((5000, 4), 0.0)
     """
+    check_not_graph(X)
+    check_integer("n_eigenpairs", n_eigenpairs, "use an integer from 2 on")
+    if n_landmarks is not None:
+        check_integer("n_landmarks", n_landmarks, "use an integer from n_eigenpairs to N")
+    check_tail(tail_eigenvalue)
     features = check_features(X)
     n_nodes = features.shape[0]
     weight = weight_function(weights, scale)

@@ -7,6 +7,7 @@ from graphuq.graphs import Graph
 from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.checks import check_integer, check_number, describe
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
@@ -72,7 +73,9 @@ def laplacian_spectrum(
     operator = Laplacian(graph, laplacian)
     n_nodes, n_null = graph.n_nodes, graph.n_components
     n_eigenpairs, tail_eigenvalue = _by_name(algorithm, n_nodes, n_eigenpairs, tail_eigenvalue)
-    if n_eigenpairs is None:
+    if n_eigenpairs is not None:
+        check_integer("n_eigenpairs", n_eigenpairs, f"use an integer up to N = {n_nodes}")
+    else:
         n_eigenpairs = min(n_nodes, DEFAULT_EIGENPAIRS + n_null - 1)
     require(
         n_eigenpairs <= n_nodes,
@@ -88,7 +91,12 @@ def laplacian_spectrum(
         f"use more than {n_null}, or join the components with more neighbours",
     )
     known = ("auto", "dense", "lanczos", "closed-form")
-    require(solver in known, "solver", f"{solver!r} is unknown", f"use one of {', '.join(known)}")
+    require(
+        isinstance(solver, str) and solver in known,
+        "solver",
+        f"{describe(solver)} is unknown",
+        f"use one of {', '.join(known)}",
+    )
     regular = graph.settings.get("graph") == "grid" and laplacian == "unnormalized"
     require(
         regular or solver != "closed-form",
@@ -103,8 +111,9 @@ def laplacian_spectrum(
         solver = "dense" if small else "lanczos"
     if solver == "lanczos" and n_eigenpairs == n_nodes:
         raise InvalidInput("solver", "'lanczos' cannot give all N pairs", "use solver='dense'")
-    _check_tail(tail_eigenvalue)
+    check_tail(tail_eigenvalue)
 
+    check_number("tolerance", tolerance, "use a number such as 1e-3")
     require(tolerance > 0, "tolerance", f"{tolerance} is not positive", "use a number such as 1e-3")
     eigenvalues, eigenvectors, residuals = _solved(
         operator, solver, n_eigenpairs, tolerance, progress
@@ -167,7 +176,10 @@ def _by_name(
         "approximation": True,
     }
     require(
-        algorithm in fits, "algorithm", f"{algorithm!r} is unknown", f"use one of {', '.join(fits)}"
+        isinstance(algorithm, str) and algorithm in fits,
+        "algorithm",
+        f"{describe(algorithm)} is unknown",
+        f"use one of {', '.join(fits)}",
     )
     require(
         fits[algorithm],
@@ -180,7 +192,8 @@ def _by_name(
     return n_eigenpairs, True if algorithm == "approximation" and tail is False else tail
 
 
-def _check_tail(tail: bool | float | str) -> None:
+def check_tail(tail: bool | float | str) -> None:
+    """Raise `InvalidInput` unless a value is a valid ``tail_eigenvalue``."""
     if isinstance(tail, str):
         require(
             tail == "mean",
@@ -189,6 +202,7 @@ def _check_tail(tail: bool | float | str) -> None:
             "use True, False, 'mean' or λ̄ > 0",
         )
     elif not isinstance(tail, bool):
+        check_number("tail_eigenvalue", tail, "give λ̄ > 0, True, False or 'mean'")
         require(
             tail > 0,
             "tail_eigenvalue",

@@ -1,0 +1,114 @@
+"""A hyperparameter is a number or a distribution; anything else is refused by name."""
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.distributions import Hyperparameter, parameter
+from graphuq.errors import InvalidInput
+from graphuq.likelihoods import Likelihood
+from graphuq.priors import Prior
+
+NUMBERS = [
+    (gq.priors.Matern, "tau"),
+    (gq.priors.Matern, "alpha"),
+    (gq.priors.Matern, "truncation"),
+    (gq.priors.EigenScales, "tau"),
+    (gq.priors.EigenScales, "scales"),
+    (gq.priors.LearnedSpectrum, "slopes"),
+    (gq.priors.LearnedSpectrum, "n_knots"),
+    (gq.priors.RandomSeries, "scale"),
+    (gq.priors.RandomSeries, "exponent"),
+    (gq.priors.RandomSeries, "truncation"),
+    (gq.priors.RandomSeries, "truncation_rate"),
+    (gq.priors.RegularizedLaplacian, "beta"),
+    (gq.priors.RegularizedLaplacian, "sigma"),
+    (gq.likelihoods.AtomicNoise, "p"),
+    (gq.likelihoods.AtomicNoise, "q"),
+    (gq.likelihoods.GaussianNoise, "noise_std"),
+    (gq.likelihoods.GinzburgLandau, "epsilon"),
+    (gq.likelihoods.GinzburgLandau, "noise_std"),
+    (gq.likelihoods.LevelSet, "noise_std"),
+    (gq.likelihoods.LevelSet, "n_classes"),
+    (gq.likelihoods.Logistic, "steepness"),
+    (gq.likelihoods.NoiseFree, "n_classes"),
+    (gq.likelihoods.Probit, "noise_std"),
+    (gq.likelihoods.Probit, "n_classes"),
+    (gq.likelihoods.Softmax, "noise_std"),
+    (gq.likelihoods.Softmax, "n_classes"),
+]
+
+
+@pytest.mark.parametrize("value", [True, "0.3", [0.3], (0.3,), {"a": 1}], ids=repr)
+@pytest.mark.parametrize(
+    ("part", "name"), NUMBERS, ids=[f"{part.__name__}.{name}" for part, name in NUMBERS]
+)
+def test_what_is_no_number_is_refused(part, name, value):
+    with pytest.raises(InvalidInput, match=f"^{name}: .*; (use|give) "):
+        part(**{name: value})
+
+
+@pytest.mark.parametrize("value", ["no", 2, [True]], ids=repr)
+@pytest.mark.parametrize("prior", [gq.priors.Matern, gq.priors.InverseLaplacian])
+def test_include_constant_is_a_boolean_or_none(prior, value):
+    with pytest.raises(InvalidInput, match=r"^include_constant: .*; use True, False or None"):
+        prior(include_constant=value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert gq.priors.Matern(np.float64(0.5), np.int64(3)).alpha == 3
+    assert gq.likelihoods.Probit(np.array(0.5)).noise_std == 0.5
+    assert gq.likelihoods.Probit(n_classes=np.int64(4)).n_fields == 4
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize("value", [True, "1", [1.0], None], ids=repr)
+@pytest.mark.parametrize(
+    ("distribution", "name"),
+    [
+        (lambda x: gq.Uniform(x, 2.0), "low"),
+        (lambda x: gq.LogUniform(0.1, x), "high"),
+        (lambda x: gq.LogNormal(x, 1.0), "median"),
+        (lambda x: gq.Gamma(1.0, x), "rate"),
+        (lambda x: gq.DiscreteUniform(0, x), "high"),
+        (lambda x: gq.Distribution("gamma", (x, 0.0, 1.0)), "parameters"),
+    ],
+)
+def test_distributions_have_numbers_as_parameters(distribution, name, value):
+    with pytest.raises(InvalidInput, match=f"^{name}: .*; use "):
+        distribution(value)
+
+
+class OwnPrior(Prior):
+    rate: Hyperparameter = parameter(2.0)
+
+    def log_variances(self, eigenvalues):
+        return -self.rate * eigenvalues
+
+
+class OwnLikelihood(Likelihood):
+    scale: Hyperparameter = parameter(1.0)
+
+    def log_prob(self, u, y):
+        return -((y - u) ** 2) / self.scale
+
+
+@pytest.mark.parametrize(("part", "name"), [(OwnPrior, "rate"), (OwnLikelihood, "scale")])
+def test_hyperparameters_of_own_parts_are_checked(part, name):
+    for value in (True, "1", [1.0], None):
+        with pytest.raises(InvalidInput, match=f"^{name}: .* is not a number; use a number, or a"):
+            part(value)
+    assert list(part(gq.Uniform(1, 2)).learnt) == [name]
+
+
+def test_a_missing_method_is_named():
+    class NoMethod(Likelihood):
+        scale: float = 1.0
+
+    class NoVariances(Prior):
+        rate: float = 1.0
+
+    with pytest.raises(InvalidInput, match=r"^NoMethod: the class does not define log_prob; "):
+        NoMethod()
+    with pytest.raises(InvalidInput, match=r"^NoVariances: .* not define log_variances"):
+        NoVariances()
