@@ -1,6 +1,6 @@
 """Floor 3: Gaussian random series, one file each."""
 
-from graphuq.priors.base import Modes, Prior, SpectralStd
+from graphuq.priors.base import Modes, Prior, SparsePrecision, SpectralStd
 from graphuq.priors.eigen_scales import EigenScales
 from graphuq.priors.inverse_laplacian import InverseLaplacian
 from graphuq.priors.learned_spectrum import LearnedSpectrum
@@ -17,5 +17,6 @@ __all__ = [
     "Prior",
     "RandomSeries",
     "RegularizedLaplacian",
+    "SparsePrecision",
     "SpectralStd",
 ]

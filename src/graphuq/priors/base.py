@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import equinox as eqx
 import numpy as np
@@ -61,6 +61,21 @@ class Modes(eqx.Module):
     n_nodes: int
 
 
+class SparsePrecision(NamedTuple):
+    """Numbers of a prior whose precision is ``β (L + shift · I)``, as sparse as the graph.
+
+    Attributes
+    ----------
+    beta : float
+        β > 0.
+    shift : float
+        At least 0, in units of an eigenvalue of the Laplacian L.
+    """
+
+    beta: float
+    shift: float
+
+
 class Prior(eqx.Module):
     """A Gaussian random series on the spectrum of a graph Laplacian.
 
@@ -92,6 +107,20 @@ class Prior(eqx.Module):
         """Whether ``include_constant`` is a field and None, so that the evidence may choose it."""
         names = {field.name for field in dataclasses.fields(self)}
         return "include_constant" in names and self.include_constant is None
+
+    @property
+    def sparse_precision(self) -> SparsePrecision:
+        """β and shift of the precision ``β (L + shift · I)``, with which a `Laplacian` is enough.
+
+        Raises
+        ------
+        IncompatibleParts
+            If `has_sparse_precision` is false, or a hyperparameter is learnt.
+        """
+        raise IncompatibleParts(
+            f"{self} has no sparse precision; use RegularizedLaplacian(), or pass eigenpairs "
+            "(laplacian_spectrum) in place of the Laplacian"
+        )
 
     @abstractmethod
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:

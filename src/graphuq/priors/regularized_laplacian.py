@@ -5,8 +5,8 @@ from typing import ClassVar
 from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
-from graphuq.errors import require
-from graphuq.priors.base import Modes, Prior, SpectralStd
+from graphuq.errors import IncompatibleParts, require
+from graphuq.priors.base import Modes, Prior, SparsePrecision, SpectralStd
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.deprecation import renamed_fields
 
@@ -61,6 +61,22 @@ class RegularizedLaplacian(Prior):
     def shift(self) -> Hyperparameter:
         """``1/σ²``: the precision is β times the Laplacian plus this."""
         return 1 / self.sigma**2
+
+    @property
+    def sparse_precision(self) -> SparsePrecision:
+        """β and 1/σ².
+
+        Raises
+        ------
+        IncompatibleParts
+            If β or σ is learnt.
+        """
+        if self.learnt:
+            raise IncompatibleParts(
+                f"{', '.join(self.learnt)} of {self} is learnt; give a number, or pass eigenpairs "
+                "(laplacian_spectrum) in place of the Laplacian"
+            )
+        return SparsePrecision(float(self.beta), float(self.shift))
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """``−log β − log(λ + 1/σ²)``."""
