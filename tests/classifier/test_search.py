@@ -88,8 +88,9 @@ def test_climbing_reaches_the_top_of_a_grid(graph, weights, parameters):
         values = search.surface(grids)
         assert values.shape == (7,) * len(grids)
         assert values.max() <= search.best_score_ + 1e-6
-        figure = gq.plots.plot_evidence(grids, values, search.best_params_)
-        assert len(figure.axes) == 2  # the surface, and its colours
+        ax = gq.plots.panels()[1][0]
+        gq.plots.plot_evidence(grids, values, search.best_params_, ax=ax)
+        assert len(ax.figure.axes) == 2  # the surface, and its colours
     fitted = search.best_estimator_.result_.log_evidence
     assert fitted == pytest.approx(search.best_score_, abs=1e-4)
 
@@ -136,7 +137,9 @@ def test_a_curve_and_what_no_picture_shows():
     grids = {"n_neighbors": [3, 6, 12]}
     values = search.surface(grids)
     np.testing.assert_allclose(values, [row["score"] for row in search.results_], atol=1e-8)
-    assert len(gq.plots.plot_evidence(grids, values, search.best_params_).axes) == 1
+    ax = gq.plots.panels()[1][0]
+    assert gq.plots.plot_evidence(grids, values, search.best_params_, ax=ax) is ax
+    assert len(ax.figure.axes) == 1
     with pytest.raises(InvalidInput, match="draw one or two"):
         gq.plots.plot_evidence({}, values, search.best_params_)
 

@@ -190,12 +190,10 @@ def test_report_and_figures(fitted, digits, tmp_path):
     for name in fitted.classes_:
         assert f"inferred {name}" in page
     assert "Reliability" in page
-    for figure in (
-        plots.plot_marginals(result, np.array([0, 1])),
-        plots.plot_order(result),
-        plots.plot_certainty(result),
-    ):
-        figure.savefig(tmp_path / "figure.png")
+    for draw in (plots.plot_order, plots.plot_certainty):
+        draw(result, ax=plots.panels()[1][0]).figure.savefig(tmp_path / "figure.png")
+    axes = plots.plot_marginals(result, np.array([0, 1]), axes=plots.panels(2)[1])
+    axes[0].figure.savefig(tmp_path / "figure.png")
 
 
 def test_two_classes_only(digits):

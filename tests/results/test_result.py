@@ -160,7 +160,8 @@ def test_marginals_at_nodes(posterior):
         error = by_chain.std(axis=1, ddof=1) / np.sqrt(result.draws.n_chains)
         assert error.max() < 0.05
         assert np.all(np.abs(by_chain.mean(axis=1) - expected) < 4.5 * error)
-    figure = gq.plots.plot_marginals(result, np.array([2, 5]))
-    assert "node 2" in figure.axes[0].get_title()
-    line = gq.plots.plot_order(result).axes[0].lines[0].get_ydata()
+    axes = gq.plots.plot_marginals(result, np.array([2, 5]), axes=gq.plots.panels(2)[1])
+    assert "node 2" in axes[0].get_title()
+    ax = gq.plots.panels()[1][0]
+    line = gq.plots.plot_order(result, ax=ax).lines[0].get_ydata()
     assert np.all(np.diff(line) >= 0)

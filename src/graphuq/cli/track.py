@@ -66,7 +66,7 @@ def track(
     import pandas as pd
 
     from graphuq.datasets.frames import load_frames, write_picture
-    from graphuq.plots import plot_frames
+    from graphuq.plots import frame_panels, plot_frames
     from graphuq.run.tracking import track as infer_location
 
     frames = load_frames(folder, mask)
@@ -117,8 +117,9 @@ def track(
             ("width", width, "width of the 95 % interval"),
         ):
             top = 1.0 if kind == "probability" else max(float(width.max()), 1e-9)
-            figure = plot_frames(values, label, (0.0, top), names=frames.names)
-            figure.savefig(writing / f"overview_{kind}.png", dpi=130)
+            axes = frame_panels(*values.shape)
+            plot_frames(values, label, (0.0, top), names=frames.names, axes=axes)
+            axes[0].figure.savefig(writing / f"overview_{kind}.png", dpi=130)
         table.to_csv(writing / "frames.csv", index=False, float_format="%.6g")
         result.save(writing / "posterior.nc")
     checkpoint.unlink(missing_ok=True)

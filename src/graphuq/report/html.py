@@ -1,19 +1,21 @@
-"""Renders the report."""
+"""The report of a result: figures, tables and the HTML page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+from matplotlib.axes import Axes
 
 from graphuq import plots, scores
 from graphuq.inference.draws import Draws
+from graphuq.plots.panels import names_of_classes
+from graphuq.plots.pictures import IMAGE_COLUMNS, IMAGE_SIZE
 from graphuq.results.result import Result
-from graphuq.results.uncertainty import with_unseen
 from graphuq.utils.html import embedded, write_page
 
-N_LISTED = 20
+N_LISTED = 20  # nodes in each list of the most and least certain ones
 
 
 def write_report(
@@ -26,55 +28,42 @@ def write_report(
     truth: Float[np.ndarray, " N"] | None = None,
     images: Float[np.ndarray, "N h w"] | None = None,
 ) -> None:
-    """Write a page that says what was run, whether to believe it, and what came out.
+    """Write a self-contained HTML report: results, convergence diagnostics, and settings.
 
     Parameters
     ----------
     result : Result
     path : path
-        The HTML file; it needs no other file and no network.
+        The HTML file to write. It needs no other file and no network.
     title : str
     class_names : sequence, optional
-        Names of the classes: of −1 and +1, or of the codes from 0. By default those themselves.
+        Names of the classes in the order of their codes: −1 and +1, or 0 to K − 1. By default
+        those of the result.
     ids : sequence of length N, optional
         Names of the nodes; by default their indices.
     truth : numpy.ndarray, shape (N,), optional
-        True labels, ±1 or codes (NaN where unknown): adds accuracy and calibration.
+        True labels, ±1 or codes from 0; NaN where unknown. They add accuracy and calibration.
     images : numpy.ndarray, shape (N, h, w), optional
-        Pictures of the nodes, shown for the most and least certain.
+        Pictures of the nodes, shown for the most and the least certain ones.
 
     Raises
     ------
     StorageError
         If the file cannot be written.
     """
-    several = result.label_mean.ndim == 2
-    codes = list(range(result.posterior.n_classes)) if several else [-1, 1]
-    usual: Any = codes if several else ("-1", "+1")
-    named = [str(name) for name in (usual if class_names is None else class_names)]
-    names = with_unseen(named, len(codes))
+    multiclass = result.label_mean.ndim == 2
+    codes = list(range(result.posterior.n_classes)) if multiclass else [-1, 1]
+    names = names_of_classes(result, class_names)
     identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
     most, least = result.most_certain(N_LISTED), result.most_uncertain(N_LISTED)
-    figures = {"Certainty": plots.plot_certainty(result, names)}
-    if result.posterior.spectrum.has_eigenpairs:
-        figures = {
-            "Spectrum": plots.plot_spectrum(result.posterior.spectrum),
-            "Embedding": plots.plot_embedding(result),
-        } | figures
-    judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
-    if judged is not None:
-        figures["Reliability"] = plots.plot_reliability(scores.reliability_curve(*judged))
+    scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
+    sampled = isinstance(result.answer, Draws)
     pictures = {}
     if images is not None and len(least):
         pictures = {
-            "Least certain": plots.plot_images(
-                result, images, least, "Least certain: look here", names
-            ),
-            "Most certain": plots.plot_images(result, images, most, "Most certain", names),
+            "Least certain": _pictures(result, images, least, names),
+            "Most certain": _pictures(result, images, most, names),
         }
-    chains = {}
-    if sampled := isinstance(result.answer, Draws):
-        chains = {"Trace": plots.plot_trace(result), "Effective samples": plots.plot_ess(result)}
     write_page(
         path,
         "graphuq.report",
@@ -83,14 +72,14 @@ def write_report(
         result=result,
         diagnostics=result.diagnostics,
         names=names,
-        several=several,
+        multiclass=multiclass,
         counts=[int((result.labels == code).sum()) for code in codes],
         given=[int((result.posterior.labels == code).sum()) for code in codes],
         no_evidence=int((~result.has_evidence).sum()),
         listed=[
             (
                 "Least certain nodes",
-                "the next ones to label",
+                "the most useful ones to label next",
                 _rows(result, identifiers, names, least),
             ),
             ("Most certain nodes", "", _rows(result, identifiers, names, most)),
@@ -98,21 +87,66 @@ def write_report(
         learnt=_learnt(result),
         worst=_worst_functionals(result) if sampled else [],
         sampled=sampled,
-        accuracy=None if judged is None else _accuracy(*judged),
-        calibration=None if judged is None else _calibration(*judged),
-        figures={name: embedded(figure) for name, figure in figures.items()},
-        pictures={name: embedded(figure) for name, figure in pictures.items()},
-        chains={name: embedded(figure) for name, figure in chains.items()},
+        accuracy=None if scored is None else _accuracy(*scored),
+        calibration=None if scored is None else _calibration(*scored),
+        figures=_figures(result, names, scored),
+        pictures=pictures,
+        chains=_chain_figures(result) if sampled else {},
     )
 
 
+def _figures(
+    result: Result, names: list[str], scored: tuple[np.ndarray, np.ndarray] | None
+) -> dict[str, str]:
+    """Figures of the result, as embedded pictures; which ones there are depends on the result."""
+    found = {"Certainty": _one_panel(lambda ax: plots.plot_certainty(result, names, ax=ax))}
+    if result.posterior.spectrum.has_eigenpairs:
+        found = {
+            "Spectrum": _one_panel(
+                lambda ax: plots.plot_spectrum(result.posterior.spectrum, ax=ax)
+            ),
+            "Embedding": _one_panel(lambda ax: plots.plot_embedding(result, names, ax=ax)),
+        } | found
+    if scored is not None:
+        curve = scores.reliability_curve(*scored)
+        found["Reliability"] = _one_panel(lambda ax: plots.plot_reliability(curve, ax=ax))
+    return found
+
+
+def _one_panel(draw: Callable[[Axes], Axes]) -> str:
+    """Draw into a figure that pyplot does not manage, and embed it."""
+    figure, axes = plots.panels()
+    draw(axes[0])
+    return embedded(figure)
+
+
+def _pictures(
+    result: Result, images: np.ndarray, nodes: Int[np.ndarray, " M"], names: list[str]
+) -> str:
+    """Images of some nodes, each under its class and the probability of it."""
+    figure, axes = plots.panels(len(nodes), IMAGE_COLUMNS, IMAGE_SIZE)
+    plots.plot_images(result, images, nodes, class_names=names, axes=axes)
+    return embedded(figure)
+
+
+def _chain_figures(result: Result) -> dict[str, str]:
+    """Traces, and effective sample sizes and R-hat against the number of draws."""
+    trace, traces = plots.panels(2, 1, (8.0, 2.3))
+    drawn = plots.plot_trace(result, axes=traces)
+    for unused in traces[len(drawn) :]:
+        unused.remove()
+    ess, both = plots.panels(2, 2, (4.0, 2.8))
+    plots.plot_ess(result, axes=both)
+    return {"Trace": embedded(trace), "Effective sample size": embedded(ess)}
+
+
 def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) -> list[dict]:
-    """A row a node: its two most probable classes, and how sure that is."""
+    """Return a table row for each node: its two most probable classes and their probabilities."""
     probability = result.class_probabilities
     listed = []
     for node in nodes:
         second, first = np.argsort(probability[node], kind="stable")[-2:]
-        if result.label_mean.ndim == 1:  # as `labels` breaks a tie
+        if result.label_mean.ndim == 1:  # a tie is broken as in `Result.labels`
             first = int(result.labels[node] > 0)
         listed.append(
             {
@@ -129,31 +163,40 @@ def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) 
 
 
 def _learnt(result: Result) -> list[dict[str, Any]]:
-    """Each number that was learnt: median, and where 90 % of it lies."""
+    """Return median and 90 % interval of each learnt hyperparameter."""
     return [
         dict(zip(("low", "median", "high"), np.quantile(draws, (0.05, 0.5, 0.95)), strict=True))
-        | {"name": name, "law": repr(result.posterior.learnt[name])}
+        | {"name": name, "prior": repr(result.posterior.learnt[name])}
         for name, draws in result.hyperparameters.items()
         if draws.ndim == 2
     ]
 
 
 def _worst_functionals(result: Result) -> list[dict[str, Any]]:
+    """Return the five functionals with the smallest effective sample sizes."""
     table = result.convergence_table()
     names = sorted(table, key=lambda name: table[name]["ess_bulk"])[:5]
     return [{"name": name, **table[name]} for name in names]
 
 
 def _accuracy(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, float]]:
+    """Return the accuracy of the most certain shares of the nodes."""
     by_share = scores.accuracy_by_certainty(label_mean, truth)
     return [(f"{share:.0%}", value) for share, value in by_share.items()]
 
 
 def _calibration(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, float]]:
+    """Return calibration error and proper scores, beside those of uniform probabilities."""
     k = label_mean.shape[1] if label_mean.ndim == 2 else 2
     chance = (1 - 1 / k) / 2
     return [
         ("expected calibration error", scores.expected_calibration_error(label_mean, truth)),
-        (f"Brier score (by chance {chance:.2f})", scores.brier_score(label_mean, truth)),
-        (f"log score (by chance {np.log(k):.2f})", scores.log_score(label_mean, truth)),
+        (
+            f"Brier score (uniform probabilities: {chance:.2f})",
+            scores.brier_score(label_mean, truth),
+        ),
+        (
+            f"log score (uniform probabilities: {np.log(k):.2f})",
+            scores.log_score(label_mean, truth),
+        ),
     ]

@@ -16,7 +16,7 @@ from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context, Outcome, Row
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import grid_graph
-from graphuq.plots import plot_frames
+from graphuq.plots import frame_panels, plot_frames
 from graphuq.results.result import Result
 from graphuq.run.tracking import track
 
@@ -72,6 +72,14 @@ def tracked(context: Context) -> Tracked:
     return Tracked(frames, result, soft, time.perf_counter() - began, peak_gb)
 
 
+def _frames(
+    maps: np.ndarray, label: str, limits: tuple[float, float] = (0.0, 1.0), cmap: str = "Greys"
+) -> Figure:
+    """Return a figure of all frames that pyplot does not manage."""
+    axes = plot_frames(maps, label, limits, cmap, axes=frame_panels(*maps.shape))
+    return axes[0].figure
+
+
 def figure6(context: Context) -> Outcome:
     """The frames: a tenth of the pixels is missing, and frame 5 has a second ball."""
     frames = tracked(context).frames
@@ -85,7 +93,7 @@ def figure6(context: Context) -> Outcome:
         for t, f in enumerate(labels)
     ]
     text = f"{labels.size} pixels in {len(labels)} frames; {(labels == 0).mean():.1%} are missing."
-    return Outcome(rows, text, plot_frames(labels, "label (0: missing)", (-1.0, 1.0), "coolwarm_r"))
+    return Outcome(rows, text, _frames(labels, "label (0: missing)", (-1.0, 1.0), "coolwarm_r"))
 
 
 def figure7(context: Context) -> Outcome:
@@ -133,7 +141,7 @@ def figure8(context: Context) -> Outcome:
         f"{found.peak_gb:.1f} GB. The chains have {state} (R-hat {worst:.2f}). The draws of k "
         f"range from {int(k.min())} to {int(k.max())}; the maximum is {rows[0]['eigenpairs']}."
     )
-    return Outcome(rows, text, plot_frames(found.soft, "probability"))
+    return Outcome(rows, text, _frames(found.soft, "probability"))
 
 
 def figure9(context: Context) -> Outcome:
@@ -158,7 +166,7 @@ def figure9(context: Context) -> Outcome:
         f"({np.mean([r['share in error'] for r in rows]):.2%}). In frame 5, {share:.0%} of the "
         "pixels of the second ball are classified as the object."
     )
-    return Outcome(rows, text, plot_frames(located.astype(int), "estimated location"))
+    return Outcome(rows, text, _frames(located.astype(int), "estimated location"))
 
 
 def figure10(context: Context) -> Outcome:
@@ -184,4 +192,4 @@ def figure10(context: Context) -> Outcome:
         + "."
     )
     top = float(np.quantile(width, 0.999))
-    return Outcome(rows, text, plot_frames(width, "width of the 95 % interval", (0.0, top), "hot"))
+    return Outcome(rows, text, _frames(width, "width of the 95 % interval", (0.0, top), "hot"))

@@ -1,0 +1,34 @@
+"""Figures of results, spectra and scores.
+
+A function with one panel takes ``ax=None`` and returns the matplotlib ``Axes`` it drew into; one
+with several panels takes ``axes=None`` and returns a one-dimensional array of them. Without axes,
+a new pyplot figure is made, which ``matplotlib.pyplot.show()`` displays.
+"""
+
+from graphuq.plots.curves import (
+    plot_ess,
+    plot_evidence,
+    plot_reliability,
+    plot_spectrum,
+    plot_trace,
+)
+from graphuq.plots.nodes import plot_certainty, plot_embedding, plot_marginals, plot_order
+from graphuq.plots.panels import class_colors, frame_panels, panels
+from graphuq.plots.pictures import plot_frames, plot_images
+
+__all__ = [
+    "class_colors",
+    "frame_panels",
+    "panels",
+    "plot_certainty",
+    "plot_embedding",
+    "plot_ess",
+    "plot_evidence",
+    "plot_frames",
+    "plot_images",
+    "plot_marginals",
+    "plot_order",
+    "plot_reliability",
+    "plot_spectrum",
+    "plot_trace",
+]

@@ -1,0 +1,233 @@
+"""Figures of the nodes: where they lie, how certain their labels are, and their marginals."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+from matplotlib.axes import Axes
+from numpy.typing import ArrayLike
+
+from graphuq.plots.panels import (
+    BLUE,
+    GREY,
+    LABEL_COLORS,
+    AxesArray,
+    add_colorbar,
+    check_panels,
+    class_colors,
+    label_mean_words,
+    names_of_classes,
+    new_or_given,
+    panels,
+)
+from graphuq.results.result import Result
+
+MANY_NODES = 20_000  # number of nodes from which points are binned
+MARGINAL_SIZE = (2.6, 1.8)  # inches, of one panel
+
+
+def plot_embedding(
+    result: Result, class_names: Sequence[Any] | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """Plot nodes at the first two non-constant eigenvectors, coloured by label mean or class.
+
+    Parameters
+    ----------
+    result : Result
+    class_names : sequence, optional
+        Names of the classes in the order of their codes; by default those of the result.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = new_or_given(ax, (6.0, 4.6))
+    names = names_of_classes(result, class_names)
+    spectrum = result.posterior.spectrum
+    first = min(spectrum.n_components, spectrum.n_eigenpairs - 1)
+    second = min(first + 1, spectrum.n_eigenpairs - 1)
+    x, y = spectrum.eigenvectors[:, first], spectrum.eigenvectors[:, second]
+    multiclass = result.label_mean.ndim == 2
+    style: dict[str, Any] = {"cmap": LABEL_COLORS, "vmin": -1, "vmax": 1}
+    shown = result.label_mean
+    if multiclass:
+        style = {"cmap": class_colors(len(names)), "vmin": -0.5, "vmax": len(names) - 0.5}
+        shown = result.labels
+    drawn: Any
+    if result.n_nodes > MANY_NODES:
+        reduce: Any = _most_frequent if multiclass else np.mean
+        drawn = ax.hexbin(x, y, C=shown, gridsize=120, reduce_C_function=reduce, **style)
+    else:
+        size = float(np.clip(20_000 / result.n_nodes, 4, 25))
+        drawn = ax.scatter(x, y, c=shown, s=size, linewidths=0, **style)
+        drawn.set_rasterized(True)
+    labelled = result.posterior.labelled
+    if len(labelled) <= 1000:
+        ax.scatter(
+            x[labelled],
+            y[labelled],
+            c=result.posterior.labels,
+            s=45,
+            edgecolors="black",
+            linewidths=1.0,
+            label="labelled node",
+            **style,
+        )
+        ax.legend(frameon=False)
+    bar = add_colorbar(drawn, ax, "most probable class" if multiclass else label_mean_words(names))
+    if multiclass:
+        bar.set_ticks(range(len(names)), labels=names)
+    ax.set(
+        xlabel=f"eigenvector {first}",
+        ylabel=f"eigenvector {second}",
+        title="Nodes at two eigenvectors of the Laplacian",
+    )
+    return ax
+
+
+def _most_frequent(values: ArrayLike) -> float:
+    """Return the most frequent class of a bin."""
+    return float(np.bincount(np.asarray(values, dtype=int)).argmax())
+
+
+def plot_certainty(
+    result: Result, class_names: Sequence[Any] | None = None, *, ax: Axes | None = None
+) -> Axes:
+    """Plot a histogram that shows how certain the labels of unlabelled nodes are.
+
+    For binary results it shows label means: certain at both ends, uncertain in the middle. For
+    multiclass results it shows the probability of the most probable class, by class.
+
+    Parameters
+    ----------
+    result : Result
+    class_names : sequence, optional
+        Names of the classes in the order of their codes; by default those of the result.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = new_or_given(ax)
+    names = names_of_classes(result, class_names)
+    nodes = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
+    nodes = nodes if len(nodes) else np.arange(result.n_nodes)
+    if result.label_mean.ndim == 2:
+        _certainty_by_class(ax, result, nodes, names)
+    else:
+        import matplotlib
+
+        colors = matplotlib.colormaps[LABEL_COLORS]
+        bins: Any = np.linspace(-1, 1, 41)
+        bars: Any
+        _, edges, bars = ax.hist(result.label_mean[nodes], bins=bins)
+        for left, bar in zip(edges, bars, strict=False):
+            bar.set_facecolor(colors((left + 0.025 + 1) / 2))
+            bar.set_edgecolor("white")
+        ax.set_xlabel(label_mean_words(names))
+    ax.set(ylabel="number of unlabelled nodes", title="Certainty of the inferred labels")
+    return ax
+
+
+def _certainty_by_class(
+    ax: Axes, result: Result, nodes: Int[np.ndarray, " M"], names: Sequence[str]
+) -> None:
+    """Draw the stacked histogram of `plot_certainty` for a multiclass result."""
+    n_classes = len(names)
+    labels, probability = result.labels[nodes], result.label_mean[nodes].max(axis=1)
+    colors = class_colors(n_classes)
+    bins: Any = np.linspace(1 / n_classes, 1, 31)
+    ax.hist(
+        [probability[labels == k] for k in range(n_classes)],
+        bins=bins,
+        stacked=True,
+        color=[colors(k) for k in range(n_classes)],
+        label=names,
+    )
+    ax.legend(frameon=False, fontsize=7, ncols=1 + n_classes // 11)
+    ax.set_xlabel("probability of the most probable class")
+
+
+def plot_order(result: Result, *, ax: Axes | None = None) -> Axes:
+    """Plot the label variance of all nodes, from the most to the least certain.
+
+    Parameters
+    ----------
+    result : Result
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw into; by default those of a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = new_or_given(ax)
+    variance = result.label_variance[result.rank_by_uncertainty()[::-1]]
+    ax.plot(np.arange(1, result.n_nodes + 1), variance, color=BLUE, rasterized=True)
+    ax.set(
+        xlabel="nodes, most certain first",
+        ylabel="label variance",
+        ylim=(-0.02, 1.02),
+        title=f"Label variance of all nodes (mean {result.mean_label_variance:.3f})",
+    )
+    return ax
+
+
+def plot_marginals(
+    result: Result,
+    nodes: Int[np.ndarray, " M"],
+    *,
+    class_names: Sequence[Any] | None = None,
+    title: str = "Marginal posterior of the latent field u",
+    axes: ArrayLike | None = None,
+) -> AxesArray:
+    """Plot a histogram of u at each of some nodes (Bertozzi et al. 2018, figure 4).
+
+    Parameters
+    ----------
+    result : Result
+    nodes : numpy.ndarray of int, shape (M,)
+    class_names : sequence, optional
+        Names of the classes in the order of their codes; by default those of the result.
+    title : str
+        Title of a new figure; unused if ``axes`` are given.
+    axes : array_like of matplotlib.axes.Axes, optional
+        M axes to draw into; by default those of a new figure.
+
+    Returns
+    -------
+    numpy.ndarray of matplotlib.axes.Axes, shape (M,)
+    """
+    if axes is None:
+        figure, axes = panels(len(nodes), 3, MARGINAL_SIZE, pyplot=True)
+        figure.suptitle(title, fontsize=10)
+    grid = check_panels(axes, len(nodes))
+    names = names_of_classes(result, class_names)
+    for ax, node, u in zip(grid, nodes, result.latent_draws(nodes), strict=True):
+        if u.ndim == 2:
+            colors = class_colors(u.shape[1])
+            for k, values in enumerate(u.T):
+                line = {"histtype": "step", "color": colors(k), "label": names[k]}
+                ax.hist(values, bins=60, density=True, **line)
+        else:
+            ax.hist(u, bins=60, density=True, color=BLUE)
+            ax.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
+        ax.set_title(f"node {node}: {_label_words(result, node, names)}", fontsize=8)
+        ax.set_yticks([])
+        ax.spines[["top", "right", "left"]].set_visible(False)
+    if len(grid) and result.label_mean.ndim == 2:
+        grid[0].legend(frameon=False, fontsize=6)
+    return grid
+
+
+def _label_words(result: Result, node: int, names: Sequence[str]) -> str:
+    """Describe a node: its label mean, or its most probable class with the probability."""
+    if result.label_mean.ndim == 1:
+        return f"label mean {result.label_mean[node]:+.2f}"
+    k = int(result.labels[node])
+    return f"{names[k]} {result.label_mean[node, k]:.2f}"

@@ -1,0 +1,125 @@
+"""Figures, their panels, and the names and colours of classes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Shaped
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+
+from graphuq.errors import require
+from graphuq.results.result import Result
+from graphuq.results.uncertainty import with_unseen
+
+if TYPE_CHECKING:
+    from matplotlib.colors import ListedColormap
+
+AxesArray = Shaped[np.ndarray, " P"]
+"""A one-dimensional array of matplotlib ``Axes``, one for each panel."""
+
+BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
+LABEL_COLORS = "coolwarm"  # −1 blue, 0 pale, +1 red
+FIGURE_SIZE = (6.0, 3.8)  # inches, of a figure with one panel
+
+
+def panels(
+    n_panels: int = 1,
+    max_columns: int = 1,
+    size: tuple[float, float] = FIGURE_SIZE,
+    *,
+    pyplot: bool = False,
+) -> tuple[Figure, AxesArray]:
+    """Return a figure and its axes, in rows of at most ``max_columns`` panels.
+
+    Parameters
+    ----------
+    n_panels : int, default 1
+        Number of panels. Surplus places of the last row stay empty.
+    max_columns : int, default 1
+        Largest number of panels in a row.
+    size : tuple of float, default `FIGURE_SIZE`
+        Width and height of a panel in inches.
+    pyplot : bool, default False
+        True: pyplot manages the figure, so that ``show`` displays it.
+    """
+    columns = min(max_columns, max(1, n_panels))
+    rows = -(-max(1, n_panels) // columns)
+    shape: dict[str, Any] = {
+        "figsize": (size[0] * columns, size[1] * rows),
+        "layout": "constrained",
+    }
+    if pyplot:
+        from matplotlib import pyplot as plt
+
+        figure = plt.figure(**shape)
+    else:
+        figure = Figure(**shape)
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for ax in grid:
+        ax.spines[["top", "right"]].set_visible(False)
+    for ax in grid[n_panels:]:
+        ax.set_axis_off()
+    return figure, grid[:n_panels]
+
+
+def frame_panels(n_frames: int, height: int, width: int, *, pyplot: bool = False) -> AxesArray:
+    """Return the axes of a figure for `plot_frames`: one panel for each frame.
+
+    Parameters
+    ----------
+    n_frames, height, width : int
+        Shape of the maps.
+    pyplot : bool, default False
+        True: pyplot manages the figure.
+    """
+    columns = min(n_frames, max(3, int(np.ceil(np.sqrt(n_frames)))))
+    rows = -(-n_frames // columns)
+    total = min(0.5 + 8.0 / columns * rows * height / width, 12.0)
+    return panels(n_frames, columns, (8.0 / columns, total / rows), pyplot=pyplot)[1]
+
+
+def new_or_given(ax: Axes | None, size: tuple[float, float] = FIGURE_SIZE) -> Axes:
+    """Return the given axes, or those of a new pyplot figure."""
+    return panels(size=size, pyplot=True)[1][0] if ax is None else ax
+
+
+def check_panels(axes: ArrayLike, n_panels: int) -> AxesArray:
+    """Return given axes as a one-dimensional array, after a check of their number."""
+    grid = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
+    require(len(grid) >= n_panels, "axes", f"{len(grid)} panels", f"give {n_panels} or more")
+    return grid[:n_panels]
+
+
+def add_colorbar(drawn: Any, ax: Axes | list[Axes], label: str, **options: Any) -> Any:
+    """Add a colour bar to the figure of the axes, which may be a subfigure."""
+    first = ax if isinstance(ax, Axes) else ax[0]
+    return first.figure.colorbar(drawn, ax=ax, label=label, **options)
+
+
+def names_of_classes(result: Result, names: Sequence[Any] | np.ndarray | None = None) -> list[str]:
+    """Names of all classes as text: the given ones, those of the result, or the codes."""
+    if names is None:
+        names = getattr(result, "classes", None)
+    if names is None:
+        names = range(result.posterior.n_classes) if result.label_mean.ndim == 2 else (-1, 1)
+    binary = [str(name) for name in names] == ["-1", "1"]
+    text = ["−1", "+1"] if binary else [str(name) for name in names]
+    return with_unseen(text, result.posterior.n_classes)
+
+
+def label_mean_words(names: Sequence[str]) -> str:
+    """Name of the axis of label means, with what its ends stand for."""
+    if list(names) == ["−1", "+1"]:
+        return "label mean"
+    return f"label mean (−1: {names[0]}, +1: {names[1]})"
+
+
+def class_colors(n_classes: int) -> "ListedColormap":
+    """Return a colour map with one distinct colour for each class; colours repeat after 20."""
+    import matplotlib
+    from matplotlib.colors import ListedColormap
+
+    few = matplotlib.colormaps["tab10" if n_classes <= 10 else "tab20"].colors  # type: ignore[attr-defined]
+    return ListedColormap([few[k % len(few)] for k in range(n_classes)])
