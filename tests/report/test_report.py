@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -48,22 +49,91 @@ def test_report_stands_alone(fitted, tmp_path):
     assert "expected calibration error" in html
 
 
-@pytest.mark.parametrize("n_many", [10, 20_000])
-def test_every_figure_draws(fitted, n_many, monkeypatch, tmp_path):
+def one_panel(fitted):
+    """Every function that draws one panel, as a function of ``ax``."""
     result = fitted[0].result_
-    monkeypatch.setattr(gq.plots, "MANY_NODES", n_many)
-    for plot in (
-        lambda: gq.plots.plot_spectrum(result.posterior.spectrum),
-        lambda: gq.plots.plot_embedding(result),
-        lambda: gq.plots.plot_certainty(result),
-        lambda: gq.plots.plot_trace(result),
-        lambda: gq.plots.plot_ess(result),
-        lambda: gq.plots.plot_reliability(
-            gq.scores.reliability_curve(result.label_mean, fitted[1].signs(1))
-        ),
-    ):
-        plot().savefig(tmp_path / "figure.png")
+    curve = gq.scores.reliability_curve(result.label_mean, fitted[1].signs(1))
+    grid = {"n_neighbors": [3, 6, 12]}, [-9.0, -8.0, -8.5], {"n_neighbors": 6}
+    return [
+        partial(gq.plots.plot_spectrum, result.posterior.spectrum),
+        partial(gq.plots.plot_embedding, result),
+        partial(gq.plots.plot_certainty, result),
+        partial(gq.plots.plot_order, result),
+        partial(gq.plots.plot_reliability, curve),
+        partial(gq.plots.plot_evidence, *grid),
+    ]
+
+
+def several_panels(fitted):
+    """Every function that draws several panels, as a function of ``axes``, and their number."""
+    result = fitted[0].result_
+    nodes, images = np.array([2, 50, 149]), np.zeros((150, 4, 4))
+    return [
+        (partial(gq.plots.plot_trace, result), 2),
+        (partial(gq.plots.plot_ess, result), 2),
+        (partial(gq.plots.plot_marginals, result, nodes), 3),
+        (partial(gq.plots.plot_images, result, images, nodes), 3),
+        (partial(gq.plots.plot_frames, images[:4], "number"), 4),
+    ]
+
+
+@pytest.mark.parametrize("n_many", [10, 20_000])
+def test_every_plot_draws_into_the_given_axes(fitted, n_many, monkeypatch, tmp_path):
+    monkeypatch.setattr("graphuq.plots.nodes.MANY_NODES", n_many)
+    for draw in one_panel(fitted):
+        _, (left, right) = gq.plots.panels(2, 2)
+        assert draw(ax=right) is right
+        assert right.has_data()
+        assert not left.has_data()
+        assert right.get_xlabel()
+        assert right.get_ylabel()
+        assert right.get_title()
+        right.figure.savefig(tmp_path / "figure.png")
         assert (tmp_path / "figure.png").stat().st_size > 5000
+    for draw, n_panels in several_panels(fitted):
+        _, axes = gq.plots.panels(n_panels + 1, 3)
+        drawn = draw(axes=axes)
+        assert list(drawn) == list(axes[: len(drawn)])
+        assert all(ax.has_data() for ax in drawn)
+        assert not axes[-1].has_data()
+        with pytest.raises(InvalidInput, match="axes: 1 panels; give"):
+            draw(axes=axes[0])
+
+
+def test_without_axes_a_plot_is_a_new_pyplot_figure(fitted):
+    """Each new figure is managed by pyplot; the figures of a report are not."""
+    from matplotlib import pyplot as plt
+
+    plt.switch_backend("agg")
+    plt.close("all")
+    for draw in one_panel(fitted):
+        ax = draw()
+        assert plt.get_fignums() == [ax.figure.number]
+        plt.close(ax.figure)
+    for draw, n_panels in several_panels(fitted):
+        axes = draw()
+        assert len(axes) <= n_panels
+        assert plt.get_fignums() == [axes[0].figure.number]
+        plt.close(axes[0].figure)
+
+
+def test_figures_of_a_report_stay_outside_pyplot(fitted, tmp_path):
+    from matplotlib import pyplot as plt
+
+    plt.close("all")
+    gq.write_report(fitted[0].result_, tmp_path / "report.html")
+    assert plt.get_fignums() == []
+
+
+def test_plots_name_the_classes(fitted):
+    result, names = fitted[0].result_, ("upper", "lower")
+    ax = gq.plots.plot_certainty(result, names, ax=gq.plots.panels()[1][0])
+    assert ax.get_xlabel() == "label mean (−1: upper, +1: lower)"
+    node = np.array([int(result.most_certain(1)[0])])
+    images = np.zeros((150, 4, 4))
+    (ax,) = gq.plots.plot_images(result, images, node, class_names=names, axes=gq.plots.panels()[1])
+    expected = names[int(result.labels[node[0]] > 0)]
+    assert ax.get_title().splitlines()[0] == expected
 
 
 def test_two_moons_are_two_half_circles():

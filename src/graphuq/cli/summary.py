@@ -1,4 +1,4 @@
-"""What is printed at the end of a run."""
+"""Text that ``graphuq classify`` and ``graphuq demo`` print about a result."""
 
 import time
 from collections.abc import Sequence
@@ -15,28 +15,28 @@ from graphuq.results.uncertainty import with_unseen
 
 
 def codes_of(result: Result) -> list[int]:
-    """Labels of the classes in the order of their names."""
+    """Return the codes of the classes in the order of their names: −1 and +1, or 0 to K − 1."""
     if result.label_mean.ndim == 1:
         return [-1, 1]
     return list(range(result.label_mean.shape[1]))
 
 
 def all_names(result: Result, names: Sequence[str]) -> list[str]:
-    """Names of the classes, those without any label included."""
+    """Return the names of all classes, including those without labelled rows."""
     return with_unseen(names, len(codes_of(result)))
 
 
 def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None) -> None:
-    """Print the first, approximate answer, while sampling begins."""
+    """Print the first, approximate result before sampling starts."""
     counts = ", ".join(
         f"{int((result.labels == code).sum())} {name}"
         for name, code in zip(all_names(result, names), codes_of(result), strict=True)
     )
-    judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
-    accuracy = "" if judged is None else f", accuracy {scores.accuracy(*judged):.4f}"
+    scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
+    accuracy = "" if scored is None else f", accuracy {scores.accuracy(*scored):.4f}"
     Console().print(
-        f"First answer after {time.perf_counter() - STARTED:.1f} s, by expectation propagation: "
-        f"{counts}{accuracy}. Sampling to be sure.",
+        f"Approximate result after {time.perf_counter() - STARTED:.1f} s, by expectation "
+        f"propagation: {counts}{accuracy}. Now sampling the posterior.",
         soft_wrap=True,
         highlight=False,
     )
@@ -45,10 +45,10 @@ def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None
 def print_summary(
     result: Result, names: Sequence[str], truth: np.ndarray | None, output: Path
 ) -> None:
-    """Print a table of what came out, the verdict, and where the files are."""
+    """Print a table of the result, the convergence verdict, and the paths of the files."""
     console = Console()
     table = Table(title=f"{result.n_nodes} nodes, {len(result.posterior.labels)} labelled")
-    for column in ("class", "given", "inferred", "mean probability", "surer than 0.95"):
+    for column in ("class", "given", "inferred", "mean probability", "above 0.95"):
         table.add_column(column, justify="left" if column == "class" else "right")
     probability = result.class_probabilities.max(axis=1)
     for name, code in zip(all_names(result, names), codes_of(result), strict=True):
@@ -62,15 +62,18 @@ def print_summary(
             str(int((sure > 0.95).sum())),
         )
     console.print(table)
-    judged = scores.where_known(result.label_mean, truth, result.posterior.labelled)
-    if judged is not None:
+    scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
+    if scored is not None:
         console.print(
-            f"On {len(judged[0])} unlabelled nodes: accuracy {scores.accuracy(*judged):.4f}, "
-            f"expected calibration error {scores.expected_calibration_error(*judged):.4f}"
+            f"On {len(scored[0])} unlabelled nodes: accuracy {scores.accuracy(*scored):.4f}, "
+            f"expected calibration error {scores.expected_calibration_error(*scored):.4f}"
         )
-    console.print(f"Mean label variance: {result.mean_label_variance:.4f}  (0 sure, 1 torn)")
+    console.print(f"Mean label variance: {result.mean_label_variance:.4f}  (0: all labels certain)")
     if (missing := int((~result.has_evidence).sum())) > 0:
-        console.print(f"{missing} nodes have no evidence: no label in their component.")
+        console.print(
+            f"{missing} nodes have no labelled node in their component of the graph: their "
+            "probabilities come from the prior alone."
+        )
     console.print(result.diagnostics.verdict, soft_wrap=True)
     for name in ("predictions.csv", "posterior.nc", "report.html"):
         console.print(f"  {output / name}", soft_wrap=True, highlight=False)
@@ -79,10 +82,10 @@ def print_summary(
 def print_tuned(
     labels: np.ndarray, names: Sequence[str], truth: np.ndarray | None, given: np.ndarray
 ) -> None:
-    """Say what class proportions make of it: the counts above are without them."""
+    """Print the result with class proportions; the table before it is without them."""
     counts = ", ".join(f"{name} {int((labels == name).sum())}" for name in names)
-    words = f"With the class proportions that were asked for: {counts}"
+    words = f"With the class proportions: {counts}"
     if truth is not None:
-        judged = (given == "") & np.isin(truth, list(names))
-        words += f"; accuracy {float((labels == truth)[judged].mean()):.4f}"
+        scored = (given == "") & np.isin(truth, list(names))
+        words += f"; accuracy {float((labels == truth)[scored].mean()):.4f}"
     Console().print(words, soft_wrap=True, highlight=False)

@@ -13,6 +13,7 @@ from graphuq.plots.panels import (
     GREY,
     ORANGE,
     AxesArray,
+    ManyAxes,
     add_colorbar,
     check_panels,
     new_or_given,
@@ -83,6 +84,7 @@ def plot_evidence(
     """
     require(len(grids) in (1, 2), "grids", f"{len(grids)} parameters", "draw one or two")
     ax = new_or_given(ax)
+    ax.set_title("Evidence of the labels")
     names, axis = list(grids), [np.asarray(grid, dtype=float) for grid in grids.values()]
     if len(names) == 1:
         ax.plot(axis[0], np.asarray(values), "o-", color=BLUE, markersize=3)
@@ -144,18 +146,18 @@ def plot_reliability(curve: ReliabilityCurve, *, ax: Axes | None = None) -> Axes
         ylim=(max(0.0, float(curve.accuracy.min()) - 0.15), 1.03),
         title=f"Reliability (expected calibration error {curve.expected_calibration_error:.3f})",
     )
-    ax.legend(frameon=False, loc="lower right", fontsize=8)
+    ax.legend(frameon=False, loc="best", fontsize=8)
     return ax
 
 
-def plot_trace(result: Result, *, axes: ArrayLike | None = None) -> AxesArray:
+def plot_trace(result: Result, *, axes: ManyAxes | None = None) -> AxesArray:
     """Plot traces, by chain, of the functional that mixes worst and of the log likelihood.
 
     Parameters
     ----------
     result : Result
         A result with draws.
-    axes : array_like of matplotlib.axes.Axes, optional
+    axes : Axes, sequence or array of Axes, optional
         Two axes to draw into; by default those of a new figure.
 
     Returns
@@ -185,14 +187,14 @@ def plot_trace(result: Result, *, axes: ArrayLike | None = None) -> AxesArray:
     return grid
 
 
-def plot_ess(result: Result, *, axes: ArrayLike | None = None) -> AxesArray:
+def plot_ess(result: Result, *, axes: ManyAxes | None = None) -> AxesArray:
     """Plot the smallest effective sample size and the largest R-hat against the number of draws.
 
     Parameters
     ----------
     result : Result
         A result with draws.
-    axes : array_like of matplotlib.axes.Axes, optional
+    axes : Axes, sequence or array of Axes, optional
         Two axes to draw into; by default those of a new figure.
 
     Returns

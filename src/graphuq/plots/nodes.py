@@ -13,6 +13,7 @@ from graphuq.plots.panels import (
     GREY,
     LABEL_COLORS,
     AxesArray,
+    ManyAxes,
     add_colorbar,
     check_panels,
     class_colors,
@@ -184,7 +185,7 @@ def plot_marginals(
     *,
     class_names: Sequence[Any] | None = None,
     title: str = "Marginal posterior of the latent field u",
-    axes: ArrayLike | None = None,
+    axes: ManyAxes | None = None,
 ) -> AxesArray:
     """Plot a histogram of u at each of some nodes (Bertozzi et al. 2018, figure 4).
 
@@ -196,7 +197,7 @@ def plot_marginals(
         Names of the classes in the order of their codes; by default those of the result.
     title : str
         Title of a new figure; unused if ``axes`` are given.
-    axes : array_like of matplotlib.axes.Axes, optional
+    axes : Axes, sequence or array of Axes, optional
         M axes to draw into; by default those of a new figure.
 
     Returns
@@ -217,7 +218,7 @@ def plot_marginals(
         else:
             ax.hist(u, bins=60, density=True, color=BLUE)
             ax.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
-        ax.set_title(f"node {node}: {_label_words(result, node, names)}", fontsize=8)
+        ax.set_title(f"node {node}: {_label_words(result, int(node), names)}", fontsize=8)
         ax.set_yticks([])
         ax.spines[["top", "right", "left"]].set_visible(False)
     if len(grid) and result.label_mean.ndim == 2:

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Shaped
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 
 from graphuq.errors import require
 from graphuq.results.result import Result
@@ -18,6 +17,9 @@ if TYPE_CHECKING:
 
 AxesArray = Shaped[np.ndarray, " P"]
 """A one-dimensional array of matplotlib ``Axes``, one for each panel."""
+
+ManyAxes = Axes | Sequence[Axes] | np.ndarray
+"""Axes that a caller gives to a function with several panels."""
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
 LABEL_COLORS = "coolwarm"  # −1 blue, 0 pale, +1 red
@@ -85,7 +87,7 @@ def new_or_given(ax: Axes | None, size: tuple[float, float] = FIGURE_SIZE) -> Ax
     return panels(size=size, pyplot=True)[1][0] if ax is None else ax
 
 
-def check_panels(axes: ArrayLike, n_panels: int) -> AxesArray:
+def check_panels(axes: ManyAxes, n_panels: int) -> AxesArray:
     """Return given axes as a one-dimensional array, after a check of their number."""
     grid = np.atleast_1d(np.asarray(axes, dtype=object)).ravel()
     require(len(grid) >= n_panels, "axes", f"{len(grid)} panels", f"give {n_panels} or more")

@@ -5,10 +5,10 @@ from typing import Any
 
 from jaxtyping import Float, Int
 from numpy import ndarray
-from numpy.typing import ArrayLike
 
 from graphuq.plots.panels import (
     AxesArray,
+    ManyAxes,
     add_colorbar,
     check_panels,
     frame_panels,
@@ -28,7 +28,7 @@ def plot_images(
     title: str = "",
     class_names: Sequence[Any] | None = None,
     *,
-    axes: ArrayLike | None = None,
+    axes: ManyAxes | None = None,
 ) -> AxesArray:
     """Plot the images of some nodes, each under its inferred class and the probability of it.
 
@@ -41,7 +41,7 @@ def plot_images(
         Title of a new figure; unused if ``axes`` are given.
     class_names : sequence, optional
         Names of the classes in the order of their codes; by default those of the result.
-    axes : array_like of matplotlib.axes.Axes, optional
+    axes : Axes, sequence or array of Axes, optional
         M axes to draw into; by default those of a new figure.
 
     Returns
@@ -69,7 +69,7 @@ def plot_frames(
     cmap: str = "Greys",
     names: Sequence[str] = (),
     *,
-    axes: ArrayLike | None = None,
+    axes: ManyAxes | None = None,
 ) -> AxesArray:
     """Plot one number for each pixel of each frame, such as a probability.
 
@@ -84,7 +84,7 @@ def plot_frames(
         A matplotlib colour map.
     names : sequence of str, optional
         Names of the frames; by default "frame 1" and so on.
-    axes : array_like of matplotlib.axes.Axes, optional
+    axes : Axes, sequence or array of Axes, optional
         T axes to draw into; by default those of a new figure.
 
     Returns

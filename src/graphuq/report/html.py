@@ -79,7 +79,7 @@ def write_report(
         listed=[
             (
                 "Least certain nodes",
-                "the most useful ones to label next",
+                "Label these next, or check them.",
                 _rows(result, identifiers, names, least),
             ),
             ("Most certain nodes", "", _rows(result, identifiers, names, most)),
