@@ -114,7 +114,7 @@ def literal_pcn(posterior, u, step_size, seconds, nodes, rng):
 
 def effective_samples(values, variance):
     """Return Var(X) / error² of the mean for each node, from chains of shape (C, S, nodes)."""
-    from graphuq.results.diagnostics import import_arviz
+    from graphuq.results.arviz_data import import_arviz
 
     arviz = import_arviz()
     out = []

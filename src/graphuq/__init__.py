@@ -6,6 +6,8 @@ Names are imported when first used, so that the command line starts at once.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphuq.utils.version import __version__
+
 if TYPE_CHECKING:
     from graphuq import (
         datasets,
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
         scores,
     )
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.saving import load
     from graphuq.classifier.search import EvidenceSearch
     from graphuq.distributions import (
         DiscreteUniform,
@@ -31,7 +34,6 @@ if TYPE_CHECKING:
     from graphuq.evidence.maximize import EvidenceMaximum, maximize_evidence
     from graphuq.posterior.posterior import Posterior
     from graphuq.report import write_report
-    from graphuq.results.loading import load
     from graphuq.results.result import Result
     from graphuq.run.adapt_truncation import adapt_truncation
     from graphuq.run.infer import infer
@@ -64,7 +66,7 @@ _MODULE_OF = {
     "Posterior": "posterior.posterior",
     "write_report": "report",
     "Result": "results.result",
-    "load": "results.loading",
+    "load": "classifier.saving",
     "EvidenceSearch": "classifier.search",
     "EvidenceEstimate": "evidence.importance_sampling",
     "estimate_evidence": "evidence.importance_sampling",
@@ -105,6 +107,7 @@ __all__ = [
     "Result",
     "Spectrum",
     "Uniform",
+    "__version__",
     "adapt_truncation",
     "datasets",
     "estimate_evidence",

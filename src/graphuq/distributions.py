@@ -104,6 +104,10 @@ class Distribution:
         """Median."""
         return float(self.law.median())
 
+    def stored_fields(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, for `graphuq.utils.serialization`."""
+        return {"name": self.name, "parameters": self.parameters}
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Distribution):
             return False

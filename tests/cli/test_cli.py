@@ -58,7 +58,7 @@ def test_classify_and_predict(csv, tmp_path, capsys):
     np.testing.assert_allclose(table["probability"], (1 + table["label_mean"].abs()) / 2, rtol=1e-4)
     np.testing.assert_allclose(table["label_variance"], 1 - table["label_mean"] ** 2, atol=1e-4)
     assert (table["latent_lower"] < table["latent_upper"]).all()
-    assert gq.load(out / "posterior.nc").n_nodes == 60
+    assert gq.load(out / "posterior.nc").result_.n_nodes == 60
 
     again = tmp_path / "again.csv"
     code = run(
@@ -76,7 +76,7 @@ def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
     prior = "Matern(tau=LogUniform(0.05, 2), truncation=DiscreteUniform(2, 12))"
     arguments = ["--prior", prior, "--likelihood", "Probit(noise_std=0.2)", "--n-eigenpairs", "12"]
     assert classify(csv, out, *arguments) == 0
-    result = gq.load(out / "posterior.nc")
+    result = gq.load(out / "posterior.nc").result_
     assert set(result.hyperparameters) == {"tau", "truncation"}
     assert "truncation" in (out / "report.html").read_text()
     assert classify(csv, out, "--likelihood", "Probit(0.2)", "--noise-std", "0.1") == 2
@@ -438,7 +438,7 @@ def test_diagnostics_load_where_no_cache_can_be_written(tmp_path):
     import subprocess
 
     (tmp_path / "file").write_text("")
-    code = "from graphuq.results.diagnostics import import_arviz; import_arviz()"
+    code = "from graphuq.results.arviz_data import import_arviz; import_arviz()"
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "file" / "cache")}
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=environment, check=True)
 
@@ -487,7 +487,9 @@ def test_search_and_proportions(csv, tmp_path, capsys):
     tried = pd.read_csv(out / "search.csv")
     assert tried["score"].is_monotonic_decreasing
     assert set(tried["prior__sigma"]) == {1, 100}
-    assert gq.load(out / "posterior.nc").log_evidence == pytest.approx(tried["score"][0], abs=1e-4)
+    assert gq.load(out / "posterior.nc").result_.log_evidence == pytest.approx(
+        tried["score"][0], abs=1e-4
+    )
     table = pd.read_csv(out / "predictions.csv", keep_default_na=False)
     free = table["given_label"] == ""
     assert (table["label"][free] == "right").sum() == 39  # three quarters of 52

@@ -83,7 +83,7 @@ def test_stored_and_read(fitted, digits, tmp_path):
     np.testing.assert_allclose(
         again.predict_proba(features[:20] + 0.05), fitted.predict_proba(features[:20] + 0.05)
     )
-    result = gq.load(tmp_path / "fit.nc")
+    result = gq.load(tmp_path / "fit.nc").result_
     assert result.posterior.n_classes == 3
     assert result.convergence_table().keys() == fitted.result_.convergence_table().keys()
     assert "posterior" in result.to_arviz().groups()

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from graphuq.results.arviz_data import import_arviz
 from graphuq.results.convergence import convergence
-from graphuq.results.diagnostics import convergence_table, import_arviz, worst_case
+from graphuq.results.diagnostics import convergence_table, worst_case
 
 
 def _autoregressive(n_functionals, n_chains, n_samples):

@@ -45,7 +45,7 @@ def test_numbers_hang_together(result):
 
 
 def test_ties_are_not_broken_by_order():
-    from graphuq.results.result import rank_by_uncertainty
+    from graphuq.results.uncertainty import rank_by_uncertainty
 
     order = rank_by_uncertainty(np.zeros(1000))
     assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 0.1
@@ -112,7 +112,7 @@ def test_arviz_reads_it(result, tmp_path):
     assert dict(data["posterior"].sizes)["draw"] == 500
     assert float(arviz.rhat(data["posterior"]["u"])["u"].max()) < 1.1
     result.save(tmp_path / "fit.nc")
-    stored = arviz.from_netcdf(tmp_path / "fit.nc")
+    stored = gq.load(tmp_path / "fit.nc").to_arviz()
     np.testing.assert_array_equal(stored["posterior"]["u"], data["posterior"]["u"])
     np.testing.assert_array_equal(stored["observed_data"]["label"], data["observed_data"]["label"])
 

@@ -34,7 +34,6 @@ from graphuq.errors import (
 )
 from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import Approximation
-from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
 from graphuq.results.summaries import NodeSummaries
@@ -369,9 +368,7 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         StorageError
             If the file is missing, truncated, without a classifier, or of another version.
         """
-        classifier: GraphClassifier = load_classifier(cls, path)
-        classifier._describe()
-        return classifier
+        return load_classifier(cls, path)
 
     def _explore(
         self, posterior: Posterior, method: Any, shares: Any = None, checkpoint: Any = None
@@ -387,19 +384,24 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
             "checkpoint": checkpoint,
         }
         if method is None:
-            sampling["on_first_result"] = self.on_first_result
+            sampling["on_first_result"] = self._named_callback()
         draws = not isinstance(method, Approximation)
         seed = seed_of(self.random_state)
-        self.result_ = infer(posterior, method, seed=seed, **(sampling if draws else {}))
+        result = infer(posterior, method, seed=seed, **(sampling if draws else {}))
+        self.result_ = result.with_classes(self.classes_)
         self._tuning = None if shares is None else self.result_.tuning(shares)
         self._describe()
+
+    def _named_callback(self) -> Any:
+        """The callback ``on_first_result``, which receives a result with class names."""
+        callback = self.on_first_result
+        return callback and (lambda first: callback(first.with_classes(self.classes_)))
 
     def _describe(self) -> None:
         known, self.novelty_ = self._known_and_novel(self.result_)
         self.label_distributions_ = known
         self.transduction_ = self._labels(self.result_, known)
-        answer = self.result_.answer
-        self.n_iter_ = answer.n_samples if isinstance(answer, Draws) else answer.n_iterations
+        self.n_iter_ = self.result_.answer.n_iterations
 
     def _labels(self, summaries: Any, probability: Any) -> np.ndarray:
         """Classes of rows whose probabilities are known."""

@@ -1,66 +1,154 @@
-"""A fitted classifier ⇄ one NetCDF file."""
+"""A fitted classifier as one NetCDF file, and `load`, which returns what was saved."""
 
 import json
+import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from graphuq.errors import StorageError
+from graphuq.errors import GraphuqWarning, StorageError
+from graphuq.graphs import FeatureSpace
 from graphuq.results.class_proportions import ClassThreshold
-from graphuq.results.loading import result_from_tree
-from graphuq.results.storage import read_tree, space_from, space_to_arrays, write_tree
+from graphuq.results.result import Result
+from graphuq.results.storage import read_tree, write_tree
+from graphuq.utils.serialization import from_plain, to_plain
+
+if TYPE_CHECKING:
+    from graphuq.classifier.classifier import GraphClassifier
+
+NOT_STORED = ("progress", "on_first_result", "checkpoint")  # parameters of one run of `fit`
 
 
 def save_classifier(
-    classifier: Any, path: str | Path, extra: dict[str, xr.Dataset] | None = None
+    classifier: "GraphClassifier", path: str | Path, extra: dict[str, xr.Dataset] | None = None
 ) -> None:
-    """Write all that prediction needs.
+    """Write all that prediction needs to one file.
+
+    Parameters
+    ----------
+    classifier : GraphClassifier
+        A fitted classifier. Parameters that are numbers, text, arrays or model parts are stored.
+    path : path
+    extra : dict of str to xarray.Dataset, optional
+        Further groups of arrays, by name.
 
     Raises
     ------
     StorageError
-        If the file cannot be written.
+        If the file cannot be written, or a class of the user's own cannot be found again by name.
     """
-    tree = classifier.result_.to_tree()
+    tree = classifier.result_.with_classes(classifier.classes_).to_tree()
     for name, dataset in (extra or {}).items():
         tree[name] = xr.DataTree(dataset)
-    tuning = classifier._tuning
-    attrs = {
-        "classes": json.dumps(classifier.classes_.tolist()),
+    space, threshold = classifier._feature_space, classifier._tuning
+    stored = xr.Dataset() if space is None else space.to_dataset()
+    stored.attrs |= {
+        "classes": json.dumps(to_plain(classifier.classes_, "classes_")),
         "n_features": classifier.n_features_in_,
-        "graph": classifier.graph,
-        "metric": json.dumps(classifier.metric),
-        "out_of_sample": classifier.out_of_sample,
-        "tuning": json.dumps(None if tuning is None else [part.tolist() for part in tuning]),
+        "params": json.dumps(_stored_params(classifier)),
+        "tuning": json.dumps(None if threshold is None else [part.tolist() for part in threshold]),
     }
-    arrays, of_space = space_to_arrays(classifier._feature_space)
-    tree["classifier"] = xr.DataTree(xr.Dataset(arrays, attrs=attrs | of_space))
+    tree["classifier"] = xr.DataTree(stored)
     write_tree(tree, path)
 
 
-def load_classifier(kind: Any, path: str | Path) -> Any:
-    """Read what `save_classifier` wrote, into a classifier of this class.
+def load_classifier(kind: "type[GraphClassifier]", path: str | Path) -> "GraphClassifier":
+    """Read the classifier that `save_classifier` wrote, as an instance of the given class.
 
     Raises
     ------
     StorageError
         If the file is missing, truncated, without a classifier, or of another version.
     """
+    return _classifier_from(kind, read_tree(path), path)
+
+
+def load(path: str | Path) -> "GraphClassifier | Result":
+    """Read a file of `GraphClassifier.save` or of `Result.save`, and return what was saved.
+
+    A class of the user's own, such as a prior, is found by its module and its name. The module is
+    imported, so load only files that you trust.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    GraphClassifier or Result
+        A `GraphClassifier` predicts without a new fit. It has the parameters of the one that was
+        saved, except callbacks, ``checkpoint``, and objects that a file cannot hold (a graph, a
+        random generator), which have their defaults.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, truncated, not written by graphuq, or of another version; if a
+        class of the user's own cannot be found.
+
+    Warns
+    -----
+    GraphuqWarning
+        If the command line transformed the features, which new rows then need as well.
+    """
     tree = read_tree(path)
+    if "classifier" not in tree.children:
+        return Result.from_tree(tree, path)
+    if "preprocessing" in tree.children:
+        warnings.warn(
+            f"'{path}' was written by the command line, which transformed the features; transform "
+            "new rows in the same way, or use the command `graphuq predict`",
+            GraphuqWarning,
+            stacklevel=2,
+        )
+    from graphuq.classifier.classifier import GraphClassifier
+
+    return _classifier_from(GraphClassifier, tree, path)
+
+
+def _classifier_from(
+    kind: "type[GraphClassifier]", tree: xr.DataTree, path: str | Path
+) -> "GraphClassifier":
     if "classifier" not in tree.children:
         raise StorageError(f"'{path}' holds a result but no classifier; use graphuq.load")
     stored = tree["classifier"].to_dataset()
-    classifier = kind(
-        graph=stored.attrs["graph"],
-        metric=json.loads(stored.attrs.get("metric", "null")),
-        out_of_sample=stored.attrs.get("out_of_sample", "mean"),
-    )
-    classifier.result_ = result_from_tree(tree, path)
-    classifier.classes_ = np.array(json.loads(stored.attrs["classes"]))
+    space = FeatureSpace.from_dataset(stored) if "local_scales" in stored else None
+    known = set(kind._get_param_names())
+    params = {k: v for k, v in _params_from(stored).items() if k in known}
+    if space is None:
+        params.setdefault("graph", "precomputed")
+    classifier = kind(**params)
+    classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
+    classifier.result_ = Result.from_tree(tree, path).with_classes(classifier.classes_)
     classifier.n_features_in_ = int(stored.attrs["n_features"])
-    classifier._feature_space = space_from(stored)
-    tuning = json.loads(stored.attrs.get("tuning", "null"))
-    classifier._tuning = None if tuning is None else ClassThreshold(*map(np.array, tuning))
+    classifier._feature_space = space
+    threshold = json.loads(stored.attrs.get("tuning", "null"))
+    classifier._tuning = None if threshold is None else ClassThreshold(*map(np.array, threshold))
+    classifier._describe()
     return classifier
+
+
+def _stored_params(classifier: "GraphClassifier") -> dict[str, Any]:
+    """Parameters as plain data, without those that a file cannot hold."""
+    stored = {}
+    for name, value in classifier.get_params(deep=False).items():
+        try:
+            plain = to_plain(value, name)
+        except StorageError:  # a graph, a generator; the prior was checked with the result
+            continue
+        if name not in NOT_STORED:
+            stored[name] = plain
+    return stored
+
+
+def _params_from(stored: xr.Dataset) -> dict[str, Any]:
+    if "params" in stored.attrs:
+        plain = json.loads(stored.attrs["params"])
+        return {name: from_plain(value) for name, value in plain.items()}
+    return {  # before version 0.2
+        "graph": stored.attrs["graph"],
+        "metric": json.loads(stored.attrs.get("metric", "null")),
+        "out_of_sample": stored.attrs.get("out_of_sample", "mean"),
+    }

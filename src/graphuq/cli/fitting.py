@@ -99,6 +99,7 @@ def fit_and_write(
         checkpoint=checkpoints[0],
     ).fit(features, codes)
     classifier.classes_ = np.array(names)
+    classifier.result_ = classifier.result_.with_classes(names)
     from graphuq.report import write_report  # imports matplotlib: after the first result
 
     images = None if image_shape is None else table.features.reshape(-1, *image_shape)

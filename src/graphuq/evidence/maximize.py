@@ -155,7 +155,9 @@ def maximize_evidence(
             _prefer_constant(own, hyperprior) if several else search.include_constant
         )
     return EvidenceMaximum(
-        posterior=_with_values(posterior, values),
+        posterior=dataclasses.replace(
+            _with_values(posterior, values), chosen_by_evidence=tuple(values)
+        ),
         values=values,
         log_evidence=search.penalty(at) + search.cost_of(search.truncation) - best,
         n_evaluations=search.n_evaluations,

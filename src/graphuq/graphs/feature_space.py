@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int, UInt
 from scipy import sparse
 
 from graphuq.errors import require
 from graphuq.graphs.features import check_features, in_scale, row_blocks
 from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
+from graphuq.graphs.weights import WeightFunction
+from graphuq.utils.serialization import from_json, to_json
 
 RULES = ("mean", "nearest", "combination")
 RIDGE = 1e-3  # of the combination's normal equations, relative to their trace (Roweis & Saul 2000)
@@ -60,6 +63,60 @@ class FeatureSpace:
         scales = np.ones(features.shape[0]) if local_scales is None else local_scales
         lists = None if neighbors is None else neighbors.astype(np.int32)
         return FeatureSpace(features, weight, scales, n_neighbors, complete, radius, lists)
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the features, sparse ones as their three arrays, and the rule of the weights.
+
+        Raises
+        ------
+        StorageError
+            If the weight function is a class that cannot be found again by its name.
+        """
+        stored = xr.Dataset({"local_scales": ("node", self.local_scales)})
+        if sparse.issparse(self.features):
+            rows = sparse.csr_array(self.features)
+            stored["feature_values"] = ("entry", rows.data)
+            stored["feature_columns"] = ("entry", rows.indices)
+            stored["feature_rows"] = ("row_end", rows.indptr)
+        else:
+            stored["features"] = (("node", "feature"), self.features)
+        if self.neighbors is not None:
+            stored["neighbors"] = (("node", "neighbor"), self.neighbors)
+        return stored.assign_attrs(
+            weight=to_json(self.weight, "weights"),
+            n_neighbors=self.n_neighbors,
+            complete=int(self.complete),
+            radius=-1.0 if self.radius is None else self.radius,
+            width=self.features.shape[1],
+        )
+
+    @staticmethod
+    def from_dataset(stored: xr.Dataset) -> "FeatureSpace":
+        """Return the feature space that `to_dataset` took apart.
+
+        Raises
+        ------
+        StorageError
+            If the class of the weight function cannot be found.
+        """
+        features: Any
+        if "features" in stored:
+            features = stored["features"].to_numpy()
+        else:
+            names = ("feature_values", "feature_columns", "feature_rows")
+            shape = (stored.sizes["node"], int(stored.attrs["width"]))
+            arrays = tuple(stored[name].to_numpy() for name in names)
+            features = sparse.csr_array(arrays, shape=shape)
+        radius = float(stored.attrs.get("radius", -1.0))
+        return FeatureSpace(
+            features=features,
+            weight=from_json(stored.attrs["weight"], WeightFunction, "graphuq.graphs"),
+            local_scales=stored["local_scales"].to_numpy(),
+            n_neighbors=int(stored.attrs["n_neighbors"]),
+            complete=bool(stored.attrs["complete"]),
+            radius=None if radius < 0 else radius,
+            neighbors=stored["neighbors"].to_numpy() if "neighbors" in stored else None,
+        )
 
     def connect(self, queries: Any, rule: str = "mean") -> sparse.csr_array:
         """Weights from new rows to the nodes, of which their field is the weighted mean.

@@ -1,6 +1,13 @@
 """What an approximation answers with: a Gaussian or a point in place of the posterior."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+# Names of arrays in files written before version 0.2.
+OLD_NAMES = {"seen_mean": "white_mean", "seen_covariance": "white_covariance"}
 
 
 class GaussianApproximation(NamedTuple):
@@ -37,6 +44,41 @@ class GaussianApproximation(NamedTuple):
     description: str
     sites: Any = None
 
+    @property
+    def hyperparameters(self) -> dict[str, np.ndarray]:
+        """An empty dictionary, since an approximation learns no hyperparameters."""
+        return {}
+
+    def to_datasets(self) -> dict[str, xr.Dataset]:
+        """Return the approximation as arrays and attributes, in one group named ``gaussian``."""
+        axes = ("labelled_node", "class")[: self.labelled_mean.ndim]
+        arrays = {
+            "white_mean": ("seen", self.white_mean),
+            "white_covariance": (("seen", "seen_again"), self.white_covariance),
+            "labelled_mean": (axes, self.labelled_mean),
+            "labelled_variance": (axes, self.labelled_variance),
+            "labelled_label_mean": (axes, self.labelled_label_mean),
+        }
+        if self.sites is not None:
+            arrays["sites"] = (("site_parameter", "labelled_node"), np.stack(self.sites))
+        numbers = ("log_evidence", "n_iterations", "seconds", "description")
+        attributes = {name: getattr(self, name) for name in numbers}
+        return {"gaussian": xr.Dataset(arrays, attrs=attributes)}
+
+    @staticmethod
+    def from_datasets(groups: Mapping[str, xr.Dataset]) -> "GaussianApproximation":
+        """Return the approximation that `to_datasets` took apart."""
+        stored = groups["gaussian"].rename(
+            {old: new for old, new in OLD_NAMES.items() if old in groups["gaussian"]}
+        )
+        return GaussianApproximation(
+            **{str(name): array.to_numpy() for name, array in stored.items()},
+            log_evidence=float(stored.attrs["log_evidence"]),
+            n_iterations=int(stored.attrs["n_iterations"]),
+            seconds=float(stored.attrs["seconds"]),
+            description=str(stored.attrs["description"]),
+        )
+
 
 class Point(NamedTuple):
     """One field in place of the posterior: it says nothing of how sure it is.
@@ -62,3 +104,33 @@ class Point(NamedTuple):
     n_iterations: int
     seconds: float
     description: str
+
+    @property
+    def hyperparameters(self) -> dict[str, np.ndarray]:
+        """An empty dictionary, since an approximation learns no hyperparameters."""
+        return {}
+
+    @property
+    def log_evidence(self) -> None:
+        """None: a point has no estimate of ``log p(y)``."""
+        return None
+
+    def to_datasets(self) -> dict[str, xr.Dataset]:
+        """Return the point as arrays and attributes, in one group named ``point``."""
+        arrays = {"seen": ("seen", self.seen), "labelled": ("node", self.labelled)}
+        numbers = ("objective", "n_iterations", "seconds", "description")
+        attributes = {name: getattr(self, name) for name in numbers}
+        return {"point": xr.Dataset(arrays, attrs=attributes)}
+
+    @staticmethod
+    def from_datasets(groups: Mapping[str, xr.Dataset]) -> "Point":
+        """Return the point that `to_datasets` took apart."""
+        stored = groups["point"]
+        return Point(
+            seen=stored["seen"].to_numpy(),
+            labelled=stored["labelled"].to_numpy(),
+            objective=float(stored.attrs["objective"]),
+            n_iterations=int(stored.attrs["n_iterations"]),
+            seconds=float(stored.attrs["seconds"]),
+            description=str(stored.attrs["description"]),
+        )

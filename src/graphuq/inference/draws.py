@@ -1,14 +1,24 @@
 """What samplers leave behind, and what every run of them obeys."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from graphuq.inference.answers import GaussianApproximation
 
 BLOCK = 50  # kept draws a chain between two looks at the run
+HYPERPARAMETER = "hyperparameter_"  # prefix of the name under which draws of one are stored
+STORED_NUMBERS: dict[str, type] = {
+    "step_size": float,
+    "n_warmup": int,
+    "thin": int,
+    "stopped_by": str,
+    "seconds": float,
+}
 FIRST_CHECK, CHECK_GROWTH = 100, 1.3  # draws at which a stop rule is asked, and their growth
 
 
@@ -43,6 +53,9 @@ class Draws:
     block_step_sizes : numpy.ndarray, shape (b,), or None
         Acceptance and step size of each block, where a step moves several in turn; the first
         is the field's, and is what ``acceptance`` and ``step_size`` say.
+    log_evidence : float or None
+        Estimate of ``log p(y)`` by the Gaussian that was computed before sampling, by default the
+        reference; None without one.
     """
 
     white: Float[np.ndarray, "C S n"]
@@ -59,6 +72,11 @@ class Draws:
     tail_std: Float[np.ndarray, "C S *K"] | None = None
     block_acceptance: Float[np.ndarray, "C S b"] | None = None
     block_step_sizes: Float[np.ndarray, " b"] | None = None
+    log_evidence: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.log_evidence is None and self.reference is not None:
+            object.__setattr__(self, "log_evidence", self.reference.log_evidence)
 
     @property
     def n_chains(self) -> int:
@@ -76,6 +94,63 @@ class Draws:
         if self.tail_std is None:
             return np.ones((self.n_chains * self.n_samples, 1))
         return self.tail_std.reshape(self.n_chains * self.n_samples, -1)
+
+    @property
+    def n_iterations(self) -> int:
+        """Kept draws a chain, the counterpart of an approximation's iterations."""
+        return self.n_samples
+
+    def to_datasets(self) -> dict[str, xr.Dataset]:
+        """Return the draws in the groups ``posterior``, ``sample_stats`` and ``reference``."""
+        axes = ("chain", "draw")
+        kept = xr.Dataset({"white": ((*axes, "coordinate"), self.white)})
+        for name, values in self.hyperparameters.items():
+            kept[HYPERPARAMETER + name] = ((*axes, f"{name}_index")[: values.ndim], values)
+        stats = xr.Dataset(
+            {
+                "log_likelihood": (axes, self.log_likelihood),
+                "acceptance_rate": (axes, self.acceptance),
+            },
+            attrs={name: getattr(self, name) for name in STORED_NUMBERS},
+        )
+        if self.log_evidence is not None:
+            stats.attrs["log_evidence"] = self.log_evidence
+        if self.tail_std is not None:
+            stats["tail_std"] = ((*axes, "class")[: self.tail_std.ndim], self.tail_std)
+        if self.log_ratio is not None:
+            stats["log_ratio"] = (axes, self.log_ratio)
+        if self.block_acceptance is not None:
+            stats["block_acceptance"] = ((*axes, "block"), self.block_acceptance)
+        if self.block_step_sizes is not None:
+            stats["block_step_sizes"] = ("block", self.block_step_sizes)
+        groups = {"posterior": kept, "sample_stats": stats}
+        if self.reference is not None:
+            groups["reference"] = self.reference.to_datasets()["gaussian"]
+        return groups
+
+    @staticmethod
+    def from_datasets(groups: Mapping[str, xr.Dataset]) -> "Draws":
+        """Return the draws that `to_datasets` took apart."""
+        kept, stats = groups["posterior"], groups["sample_stats"]
+        optional = ("log_ratio", "tail_std", "block_acceptance", "block_step_sizes")
+        arrays: dict[str, Any] = {n: stats[n].to_numpy() for n in optional if n in stats}
+        reference = None
+        if "reference" in groups:
+            reference = GaussianApproximation.from_datasets({"gaussian": groups["reference"]})
+        return Draws(
+            white=kept["white"].to_numpy(),
+            log_likelihood=stats["log_likelihood"].to_numpy(),
+            acceptance=stats["acceptance_rate"].to_numpy(),
+            reference=reference,
+            log_evidence=stats.attrs.get("log_evidence"),
+            hyperparameters={
+                str(name).removeprefix(HYPERPARAMETER): values.to_numpy()
+                for name, values in kept.items()
+                if str(name).startswith(HYPERPARAMETER)
+            },
+            **{name: kind(stats.attrs[name]) for name, kind in STORED_NUMBERS.items()},
+            **arrays,
+        )
 
     def first(self, n_samples: int) -> "Draws":
         """The first so many draws of each chain."""

@@ -51,6 +51,8 @@ class Posterior:
     per_class : bool, default False
         Whether each class of a multiclass likelihood learns the prior's hyperparameters for
         itself.
+    chosen_by_evidence : tuple of str
+        Names of hyperparameters whose values `maximize_evidence` chose, for reports.
 
     Attributes
     ----------
@@ -88,6 +90,7 @@ class Posterior:
     labelled: Any
     labels: Any
     per_class: bool = False
+    chosen_by_evidence: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_part("spectrum", self.spectrum, NodeBasis | Laplacian)

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 
 from graphuq import plots, scores
-from graphuq.inference.draws import Draws
 from graphuq.plots.panels import names_of_classes
 from graphuq.plots.pictures import IMAGE_COLUMNS, IMAGE_SIZE
 from graphuq.results.result import Result
@@ -57,7 +56,7 @@ def write_report(
     identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
     most, least = result.most_certain(N_LISTED), result.most_uncertain(N_LISTED)
     scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
-    sampled = isinstance(result.answer, Draws)
+    sampled = result.is_sampled
     pictures = {}
     if images is not None and len(least):
         pictures = {
@@ -168,7 +167,7 @@ def _learnt(result: Result) -> list[dict[str, Any]]:
         dict(zip(("low", "median", "high"), np.quantile(draws, (0.05, 0.5, 0.95)), strict=True))
         | {"name": name, "prior": repr(result.posterior.learnt[name])}
         for name, draws in result.hyperparameters.items()
-        if draws.ndim == 2
+        if np.ndim(draws) == 2
     ]
 
 

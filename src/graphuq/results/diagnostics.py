@@ -1,15 +1,14 @@
 """R-hat, effective sample size and Monte-Carlo error → a verdict in words."""
 
 import dataclasses
-import os
-import tempfile
 import warnings
 from functools import singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from graphuq.errors import NotConvergedWarning
 from graphuq.inference import GaussianApproximation, Independence, Point
 from graphuq.inference.draws import Draws
 from graphuq.inference.reference import n_proposals
@@ -67,6 +66,11 @@ class Diagnostics:
         )
 
     @property
+    def state(self) -> str:
+        """The verdict in a word or two."""
+        return "converged" if self.converged else "NOT converged"
+
+    @property
     def verdict(self) -> str:
         """The convergence verdict, in a sentence or two."""
         numbers = (
@@ -115,6 +119,7 @@ class ApproximationDiagnostics:
     acceptance: float | None = None
     label_mcse: ClassVar[float] = 0.0
     converged: ClassVar[bool] = True
+    state: ClassVar[str] = "approximation"
 
     @property
     def verdict(self) -> str:
@@ -148,21 +153,22 @@ def diagnose(
 
 @diagnose.register
 def _(
-    answer: GaussianApproximation | Point,
-    posterior: Posterior,
-    label_mcse: Float[np.ndarray, "N *K"],
+    answer: GaussianApproximation, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
 ) -> ApproximationDiagnostics:
-    acceptance = (
-        acceptance_rate_of_gaussian(posterior, answer)
-        if isinstance(answer, GaussianApproximation)
-        else None
-    )
     return ApproximationDiagnostics(
         answer.description,
         answer.n_iterations,
         answer.seconds,
-        isinstance(answer, Point),
-        acceptance,
+        acceptance=acceptance_rate_of_gaussian(posterior, answer),
+    )
+
+
+@diagnose.register
+def _(
+    answer: Point, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
+) -> ApproximationDiagnostics:
+    return ApproximationDiagnostics(
+        answer.description, answer.n_iterations, answer.seconds, is_point=True
     )
 
 
@@ -179,6 +185,11 @@ def acceptance_rate_of_gaussian(
     return Independence().expected_acceptance(target, gaussian, n_proposals(posterior))
 
 
+def diagnostics_from(values: dict[str, Any]) -> Diagnostics | ApproximationDiagnostics:
+    """Return the diagnostics whose fields these are, as read from a file."""
+    return Diagnostics(**values) if "rhat" in values else ApproximationDiagnostics(**values)
+
+
 def monitored_functionals(
     posterior: Posterior, draws: Draws
 ) -> dict[str, Float[np.ndarray, "C S"]]:
@@ -187,11 +198,7 @@ def monitored_functionals(
     50 nodes at random, unlabelled ones first, the log likelihood, and every number that is learnt.
     Of several classes one field at each node, in turn.
     """
-    spectrum = posterior.spectrum
-    position = node_positions(posterior)
-    order = np.random.default_rng(0).permutation(spectrum.n_nodes)
-    order = order[np.argsort(position[order] >= 0, kind="stable")]
-    nodes = np.sort(order[:SKETCH_NODES])
+    nodes = monitored_nodes(posterior)
     white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
     mean, _ = conditional_moments(
         posterior.field,
@@ -218,6 +225,14 @@ def monitored_functionals(
             for k in range(posterior.n_classes):
                 learnt[f"{name}[{k}]"] = values[..., k].astype(np.float64)
     return {"log_likelihood": draws.log_likelihood.astype(np.float64), **learnt, **latent}
+
+
+def monitored_nodes(posterior: Posterior) -> Int[np.ndarray, " m"]:
+    """Return up to 50 nodes at random, in ascending order; unlabelled ones are preferred."""
+    position = node_positions(posterior)
+    order = np.random.default_rng(0).permutation(posterior.spectrum.n_nodes)
+    order = order[np.argsort(position[order] >= 0, kind="stable")]
+    return np.sort(order[:SKETCH_NODES])
 
 
 def node_positions(posterior: Posterior) -> np.ndarray:
@@ -257,27 +272,6 @@ def convergence_table(
     }
 
 
-def import_arviz() -> Any:
-    """ArviZ, imported where it is first needed (it takes a second), its banner silenced.
-
-    Some of its versions write to the user's cache folder when they are imported, and fail where
-    that cannot be written; they are given another folder for as long as that takes.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        try:
-            import arviz
-        except OSError:
-            usual = os.environ.get("XDG_CACHE_HOME", "")
-            with tempfile.TemporaryDirectory() as folder:
-                os.environ["XDG_CACHE_HOME"] = folder
-                try:
-                    import arviz
-                finally:
-                    os.environ["XDG_CACHE_HOME"] = usual
-    return arviz
-
-
 def worst_case(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
     """Largest R-hat and smallest bulk and tail effective sample size of a table."""
     if not table:
@@ -306,3 +300,9 @@ def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
         seconds=draws.seconds,
         stopped_by=draws.stopped_by,
     )
+
+
+def warn_unless_converged(diagnostics: Diagnostics | ApproximationDiagnostics) -> None:
+    """Warn with the verdict if the chains have not converged."""
+    if not diagnostics.converged:
+        warnings.warn(diagnostics.verdict, NotConvergedWarning, stacklevel=3)

@@ -2,23 +2,22 @@
 
 import dataclasses
 import json
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
-from jaxtyping import Bool, Float, Int
-from scipy.special import entr
+from jaxtyping import Bool, Float
 
-from graphuq.errors import IncompatibleParts, NotConvergedWarning, require
-from graphuq.inference import Approximation, GaussianApproximation, Point, Sampler
+from graphuq.errors import IncompatibleParts, StorageError, require
+from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
-from graphuq.posterior.field import of_one_class
 from graphuq.posterior.posterior import Posterior
+from graphuq.results.arviz_data import to_arviz
 from graphuq.results.class_proportions import (
     ClassThreshold,
     checked_proportions,
@@ -29,18 +28,18 @@ from graphuq.results.diagnostics import (
     ApproximationDiagnostics,
     Diagnostics,
     convergence_table,
-    import_arviz,
+    diagnostics_from,
     monitored_functionals,
     node_rows,
 )
+from graphuq.results.label_numbers import LabelNumbers
 from graphuq.results.storage import (
-    arrays_of,
-    basis_group,
-    draws_groups,
-    gaussian_group,
-    part_to_json,
-    point_group,
-    version,
+    answer_from,
+    node_groups,
+    posterior_attributes,
+    posterior_from,
+    posterior_groups,
+    read_tree,
     write_tree,
 )
 from graphuq.results.summaries import (
@@ -52,11 +51,18 @@ from graphuq.results.summaries import (
     soft_labels,
     summarize,
 )
-from graphuq.results.uncertainty import class_probabilities, margin, rank_by_uncertainty
+from graphuq.results.tables import Summary, summary_of, table_of_nodes
+from graphuq.results.uncertainty import (
+    with_unseen,
+)
+from graphuq.utils.serialization import from_plain, to_plain
+
+MAX_NAMES = 5  # classes that the representation names
+STORED = ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Result:
+class Result(LabelNumbers):
     """Posterior of every label; made by `infer`, read back by `load`.
 
     Attributes
@@ -77,6 +83,9 @@ class Result:
     diagnostics : Diagnostics or ApproximationDiagnostics
     settings : dict
         How graph, spectrum, model and run were set, and the version that ran.
+    classes : numpy.ndarray, shape (K,)
+        Names of the classes, in the order of `class_probabilities`. By default the codes: −1 and
+        +1, or 0 to K − 1. `GraphClassifier` sets them.
     """
 
     label_mean: Float[np.ndarray, "N *K"]
@@ -88,11 +97,33 @@ class Result:
     answer: Draws | GaussianApproximation | Point
     diagnostics: Diagnostics | ApproximationDiagnostics
     settings: Mapping[str, Any]
+    classes: Any = None
 
-    @property
-    def n_nodes(self) -> int:
-        """Number of nodes N."""
-        return len(self.label_mean)
+    def __post_init__(self) -> None:
+        n_classes = self.posterior.n_classes
+        codes = np.arange(n_classes) if self.label_mean.ndim == 2 else np.array([-1, 1])
+        names = codes if self.classes is None else np.asarray(self.classes)
+        require(
+            len(names) <= n_classes,
+            "classes",
+            f"{len(names)} names of {n_classes} classes",
+            "give one name a class, in the order of the codes",
+        )
+        if len(names) < n_classes:
+            names = np.array(with_unseen(names.tolist(), n_classes), dtype=object)
+        object.__setattr__(self, "classes", names)
+
+    def with_classes(self, names: Any) -> "Result":
+        """Return the result with names of the classes, in the order of their codes.
+
+        Classes without a name are numbered: "unseen 1", "unseen 2" and so on.
+
+        Raises
+        ------
+        InvalidInput
+            If there are more names than classes.
+        """
+        return dataclasses.replace(self, classes=names)
 
     @property
     def draws(self) -> Draws:
@@ -111,46 +142,32 @@ class Result:
         return self.answer
 
     @property
-    def hyperparameters(self) -> dict[str, np.ndarray]:
-        """Draws, shape (C, S) or (C, S, m), of each hyperparameter that was learnt, by name."""
-        return dict(self.answer.hyperparameters) if isinstance(self.answer, Draws) else {}
+    def is_sampled(self) -> bool:
+        """Whether a sampler made the result, so that it has `draws`."""
+        return isinstance(self.answer, Draws)
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Values of the hyperparameters that the labels determined, by name.
+
+        Draws of shape (C, S) or (C, S, m) for each one that was learnt by sampling; a number for
+        each one that `maximize_evidence` chose, as `GraphClassifier` does by default.
+        """
+        parts = (self.posterior.prior, self.posterior.likelihood)
+        chosen = {
+            name: next(getattr(part, name) for part in parts if hasattr(part, name))
+            for name in self.posterior.chosen_by_evidence
+        }
+        return {**chosen, **self.answer.hyperparameters}
 
     @property
     def log_evidence(self) -> float | None:
-        """Estimate of ``log p(labels)``; None where the method has none."""
-        return self.answer.log_evidence if isinstance(self.answer, GaussianApproximation) else None
+        """Estimate of ``log p(labels)``, by expectation propagation or Laplace's method.
 
-    @property
-    def label_variance(self) -> Float[np.ndarray, " N"]:
-        """``E|S(u_j)|² − |E S(u_j)|² = 1 − |label_mean|²``, in [0, 1]."""
-        return 1 - (self.label_mean**2).reshape(self.n_nodes, -1).sum(axis=1)
-
-    @property
-    def mean_label_variance(self) -> float:
-        """Label variance averaged over all nodes (Bertozzi et al. 2018, (9))."""
-        return float(self.label_variance.mean())
-
-    @property
-    def class_probabilities(self) -> Float[np.ndarray, "N K"]:
-        """Probability of each class at each node; of two, of −1 and of +1."""
-        return class_probabilities(self.label_mean)
-
-    @property
-    def labels(self) -> Float[np.ndarray, " N"]:
-        """The most probable label of each node: −1 or +1 (+1 on a tie), or the code of a class."""
-        if self.label_mean.ndim == 2:
-            return self.label_mean.argmax(axis=1).astype(np.float64)
-        return np.where(self.label_mean >= 0, 1.0, -1.0)
-
-    @property
-    def entropy(self) -> Float[np.ndarray, " N"]:
-        """``−Σ p log p`` over the classes of each node, in [0, log K]."""
-        return np.asarray(entr(self.class_probabilities).sum(axis=1))
-
-    @property
-    def margin(self) -> Float[np.ndarray, " N"]:
-        """Probability of the most probable class over that of the next, in [0, 1]."""
-        return margin(self.label_mean)
+        After sampling, the estimate of the Gaussian approximation that was computed first. None if
+        there was none, for instance if hyperparameters are learnt by sampling; None for a point.
+        """
+        return self.answer.log_evidence
 
     def credible_interval(self, probability: float = 0.95) -> Float[np.ndarray, "N *K 2"]:
         """Equal-tailed interval that holds u_j, or each of its fields, with a given probability.
@@ -236,18 +253,6 @@ class Result:
         rows = node_rows(self.posterior)[np.atleast_1d(np.asarray(nodes))]
         return latent_draws(self.draws, self.posterior.field, rows)
 
-    def rank_by_uncertainty(self) -> Int[np.ndarray, " N"]:
-        """Node indices from the least to the most certain; see `rank_by_uncertainty`."""
-        return rank_by_uncertainty(self.label_mean)
-
-    def most_uncertain(self, n: int = 20) -> Int[np.ndarray, " n"]:
-        """The n least certain unlabelled nodes, the least certain first."""
-        return self._unlabelled_in(self.rank_by_uncertainty())[:n]
-
-    def most_certain(self, n: int = 20) -> Int[np.ndarray, " n"]:
-        """The n most certain unlabelled nodes, the most certain first."""
-        return self._unlabelled_in(self.rank_by_uncertainty()[::-1])[:n]
-
     def at_rows(
         self, eigenvectors: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
     ) -> NodeSummaries:
@@ -265,6 +270,24 @@ class Result:
         rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
         return credible_interval(self.answer, self.posterior.field, rows, probability)
 
+    def summary(self) -> Summary:
+        """Return a short text: counts by class, uncertain nodes, hyperparameters, verdict."""
+        return summary_of(self)
+
+    def to_dataframe(self, ids: Sequence[Any] | np.ndarray | None = None) -> pd.DataFrame:
+        """Return a table with one row for each node.
+
+        Columns: ``node``; ``label``, the name of the most probable class; ``probability`` of that
+        class; ``probability_NAME`` of each class; ``margin`` and ``entropy``; ``latent_mean`` and
+        ``latent_std`` for two classes; ``has_evidence``; ``labelled``.
+
+        Parameters
+        ----------
+        ids : sequence of length N, optional
+            Values of the column ``node``; by default the indices of the nodes.
+        """
+        return table_of_nodes(self, ids)
+
     def convergence_table(self) -> dict[str, dict[str, float]]:
         """R-hat and effective sample sizes of each monitored functional."""
         return convergence_table(self.functionals())
@@ -274,95 +297,93 @@ class Result:
         return monitored_functionals(self.posterior, self.draws)
 
     def to_arviz(self) -> Any:
-        """As ArviZ data: ``InferenceData`` before ArviZ 1, a ``DataTree`` from then on.
+        """Return the draws as ArviZ data: ``InferenceData`` before ArviZ 1, then a ``DataTree``.
 
-        Groups ``posterior`` (white coordinates; u at 50 monitored nodes; what was learnt, as
-        ``hyperparameter_tau`` and so on), ``sample_stats``,
-        ``observed_data`` and ``constant_data``.
+        Group ``posterior`` holds what `arviz.summary` should show. ``class_probability`` of shape
+        (chain, draw, node, class) is the probability of each class given the draw, at up to 50
+        nodes; `classes` are its coordinates. Learnt hyperparameters have their own names. ``u`` is
+        the latent field at the same nodes. Group ``unconstrained_posterior`` holds the white
+        coordinates in which the chains move. The groups ``sample_stats``, ``observed_data`` and
+        ``constant_data`` follow ArviZ's conventions. An approximation has no draws: its numbers
+        are in the group ``gaussian`` or ``point``.
         """
-        groups = self._groups()
-        arviz = import_arviz()
-        if hasattr(arviz, "InferenceData"):
-            return arviz.InferenceData(**groups)
-        return xr.DataTree.from_dict(groups)
+        return to_arviz(self)
 
     def save(self, path: str | Path) -> None:
-        """Write to one NetCDF file, whole or not at all; read it with `load`.
+        """Write the result to one NetCDF file, whole or not at all; `graphuq.load` reads it.
 
         Raises
         ------
         StorageError
-            If the file cannot be written.
+            If the file cannot be written, or a class of the user's own cannot be found again by
+            its name. Nothing is written then.
         """
         write_tree(self.to_tree(), path)
 
+    @staticmethod
+    def load(path: str | Path) -> "Result":
+        """Read the result in a file of `Result.save` or `GraphClassifier.save`.
+
+        Raises
+        ------
+        StorageError
+            If the file is missing, truncated, not a result, or of another version.
+        """
+        return Result.from_tree(read_tree(path), path)
+
     def to_tree(self) -> xr.DataTree:
-        """All of it as groups of arrays: ArviZ's, and ``nodes``, ``spectrum``, ``field``."""
-        node_arrays = {
-            name: (("node", "class")[: getattr(self, name).ndim], getattr(self, name))
-            for name in ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence")
-        }
-        tree = xr.DataTree.from_dict(
-            {
-                **self._groups(),
-                "nodes": xr.Dataset(node_arrays),
-                "spectrum": basis_group(self.posterior.spectrum),
-                "field": arrays_of(of_one_class(self.posterior.field), "field"),
-            }
-        )
-        tree.attrs |= {
-            "prior": part_to_json(self.posterior.prior),
-            "likelihood": part_to_json(self.posterior.likelihood),
-            "per_class": int(self.posterior.per_class),
+        """Return the result as groups of arrays, from which `from_tree` makes an equal one.
+
+        Raises
+        ------
+        StorageError
+            If the class of a prior or likelihood cannot be found again by its name.
+        """
+        attributes = posterior_attributes(self.posterior) | {
+            "classes": json.dumps(to_plain(self.classes, "classes")),
             "diagnostics": json.dumps(dataclasses.asdict(self.diagnostics)),
             "settings": json.dumps(dict(self.settings)),
         }
+        tree = xr.DataTree.from_dict(
+            {
+                **self.answer.to_datasets(),
+                **node_groups({name: getattr(self, name) for name in STORED}),
+                **posterior_groups(self.posterior),
+            }
+        )
+        tree.attrs |= attributes
         return tree
 
-    def _groups(self) -> dict[str, xr.Dataset]:
-        observed = xr.Dataset({"label": ("labelled_node", self.posterior.labels)})
-        constant = xr.Dataset({"labelled": ("labelled_node", self.posterior.labelled)})
-        groups = {"observed_data": observed, "constant_data": constant}
-        if isinstance(self.answer, GaussianApproximation):
-            return {"gaussian": gaussian_group(self.answer), **groups}
-        if isinstance(self.answer, Point):
-            return {"point": point_group(self.answer), **groups}
-        latent = {k: v for k, v in self.functionals().items() if k.startswith("u[")}
-        return {**draws_groups(self.answer, latent), **groups}
+    @staticmethod
+    def from_tree(tree: xr.DataTree, path: str | Path) -> "Result":
+        """Return the result in a tree that was read from ``path``.
 
-    def _unlabelled_in(self, order: Int[np.ndarray, " N"]) -> Int[np.ndarray, " M"]:
-        return order[~np.isin(order, self.posterior.labelled)]
+        Raises
+        ------
+        StorageError
+            If the tree is incomplete, or a class of the user's own cannot be found.
+        """
+        groups = {name: child.to_dataset() for name, child in tree.children.items()}
+        attributes = {str(name): value for name, value in tree.attrs.items()}
+        try:
+            return Result(
+                **{name: groups["nodes"][name].to_numpy() for name in STORED[:-1]},
+                has_evidence=groups["nodes"]["has_evidence"].to_numpy().astype(bool),
+                posterior=posterior_from(groups, attributes),
+                answer=answer_from(groups),
+                diagnostics=diagnostics_from(json.loads(attributes["diagnostics"])),
+                settings=json.loads(attributes["settings"]),
+                classes=from_plain(json.loads(attributes.get("classes", "null"))),
+            )
+        except StorageError:
+            raise
+        except (KeyError, ValueError, TypeError) as error:
+            raise StorageError(f"'{path}' is damaged or incomplete ({error})") from None
 
     def __repr__(self) -> str:
-        state = "converged" if self.diagnostics.converged else "NOT converged"
-        if not isinstance(self.answer, Draws):
-            state = "approximation"
+        names = ", ".join(map(str, self.classes[:MAX_NAMES]))
+        names += ", …" if len(self.classes) > MAX_NAMES else ""
         return (
-            f"Result({self.n_nodes} nodes, {len(self.posterior.labels)} labelled, mean label "
-            f"variance {self.mean_label_variance:.3f}, {state})"
+            f"Result({self.n_nodes} nodes, {len(self.posterior.labels)} labelled, classes {names}, "
+            f"mean label variance {self.mean_label_variance:.3f}, {self.diagnostics.state})"
         )
-
-
-def run_settings(
-    posterior: Posterior,
-    method: Sampler | Approximation,
-    seed: int | np.random.Generator,
-    precision: str,
-) -> dict[str, Any]:
-    """What made a result, as plain data."""
-    return {
-        **posterior.spectrum.settings,
-        "prior": repr(posterior.prior),
-        "likelihood": repr(posterior.likelihood),
-        "n_labelled": len(posterior.labelled),
-        "inference": repr(method),
-        "seed": seed if isinstance(seed, int) else "generator",
-        "precision": precision,
-        "graphuq_version": version(),
-    }
-
-
-def warn_unless_converged(diagnostics: Diagnostics | ApproximationDiagnostics) -> None:
-    """Say in words that the numbers are not to be trusted yet."""
-    if not diagnostics.converged:
-        warnings.warn(diagnostics.verdict, NotConvergedWarning, stacklevel=3)

@@ -19,8 +19,9 @@ from graphuq.inference import (
 from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
-from graphuq.results.diagnostics import diagnose, node_rows
-from graphuq.results.result import Result, run_settings, warn_unless_converged
+from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converged
+from graphuq.results.result import Result
+from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
 from graphuq.run.choose_sampler import choose_sampler, first_approximation
 from graphuq.run.words import method_from
@@ -171,6 +172,8 @@ def infer(
         )
         answer = chosen.run(posterior, settings, first)
     if isinstance(answer, Draws):
+        if answer.log_evidence is None and first is not None:
+            answer = dataclasses.replace(answer, log_evidence=first.log_evidence)
         _refuse_impossible_draws(posterior, answer)
         _warn_of_limit(posterior, answer)
     result = _result(posterior, chosen, answer, seed, settings.precision)

@@ -11,6 +11,7 @@ from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
 from scipy import fft
 
@@ -41,6 +42,22 @@ class ProductBasis:
         self.sizes, self.periodic = tuple(map(int, sizes)), tuple(map(bool, periodic))
         self.waves = waves
         self._n_waves = tuple((waves.max(axis=0, initial=0) + 1).tolist())  # on each axis
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the wave numbers and the axes as arrays."""
+        return xr.Dataset(
+            {
+                "waves": (("pair", "axis"), self.waves),
+                "sizes": ("axis", np.array(self.sizes)),
+                "periodic": ("axis", np.array(self.periodic)),
+            }
+        )
+
+    @staticmethod
+    def from_dataset(stored: xr.Dataset) -> "ProductBasis":
+        """Return the basis that `to_dataset` took apart."""
+        sizes, periodic = (stored[name].to_numpy().tolist() for name in ("sizes", "periodic"))
+        return ProductBasis(sizes, periodic, stored["waves"].to_numpy())
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,16 +1,20 @@
 """Covariance columns: the prior solved for at the labelled nodes, without eigenpairs."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.precision import Precision
+
+PER_NODE = ("components", "degrees", "node_scale")  # arrays of shape (N,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +89,36 @@ class CovarianceColumns(NodeBasis):
                 )
             source = source.laplacian
         return _solve(source, beta, shift, labelled)
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the columns as arrays and attributes, without the Laplacian."""
+        stored = xr.Dataset(
+            {
+                "columns": (("node", "column"), self.columns),
+                "labelled": ("labelled_node", self.labelled),
+            },
+            attrs={
+                "beta": self.beta,
+                "shift": self.shift,
+                "settings": json.dumps(dict(self.settings)),
+            },
+        )
+        for name in PER_NODE:
+            stored[name] = ("node", getattr(self, name))
+        return stored
+
+    @staticmethod
+    def from_dataset(stored: xr.Dataset) -> "CovarianceColumns":
+        """Return the columns that `to_dataset` took apart; `laplacian` is None."""
+        per_node: dict[str, Any] = {name: stored[name].to_numpy() for name in PER_NODE}
+        return CovarianceColumns(
+            columns=stored["columns"].to_numpy(),
+            labelled=stored["labelled"].to_numpy(),
+            beta=float(stored.attrs["beta"]),
+            shift=float(stored.attrs["shift"]),
+            settings=json.loads(stored.attrs["settings"]),
+            **per_node,
+        )
 
     @property
     def basis(self) -> Float[np.ndarray, "N J_1"]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import xarray as xr
 from jaxtyping import Float, Int
 from scipy import sparse
 
@@ -139,6 +140,36 @@ class Spectrum(NodeBasis):
                 node_scale=self.node_scale,
                 settings=json.dumps(dict(self.settings)),
             )
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the spectrum as arrays and attributes, to be stored inside a larger file."""
+        basis = self.eigenvectors
+        if isinstance(basis, ProductBasis):
+            stored = basis.to_dataset()
+        else:
+            stored = xr.Dataset({"eigenvectors": (("node", "pair"), basis)})
+        for name in ("eigenvalues", "residuals"):
+            stored[name] = ("pair", getattr(self, name))
+        for name in ("components", "degrees", "node_scale"):
+            stored[name] = ("node", getattr(self, name))
+        tail = np.nan if self.tail_eigenvalue is None else self.tail_eigenvalue
+        return stored.assign_attrs(tail=tail, settings=json.dumps(dict(self.settings)))
+
+    @staticmethod
+    def from_dataset(stored: xr.Dataset) -> "Spectrum":
+        """Return the spectrum that `to_dataset` took apart."""
+        names = ("eigenvalues", "residuals", "components", "degrees", "node_scale")
+        tail = float(stored.attrs["tail"])
+        return Spectrum(
+            **{name: stored[name].to_numpy() for name in names},
+            eigenvectors=(
+                ProductBasis.from_dataset(stored)
+                if "waves" in stored
+                else stored["eigenvectors"].to_numpy()
+            ),
+            tail_eigenvalue=None if np.isnan(tail) else tail,
+            settings=json.loads(stored.attrs["settings"]),
+        )
 
     def __repr__(self) -> str:
         tail = "no tail" if self.tail_eigenvalue is None else f"tail at {self.tail_eigenvalue:.4g}"

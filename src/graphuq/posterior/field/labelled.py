@@ -11,11 +11,13 @@ so the chain needs no more than a square root of ``G_LL``, and all the rest is G
     Var[u_j] = s̄² + q_jᵀ diag(d) q_j − |Hᵀ q_j|²
 """
 
+import dataclasses
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
+import xarray as xr
 from jaxtyping import Float
 
 from graphuq.posterior.field.base import Field
@@ -79,6 +81,22 @@ class LabelledField(Field):
     @abstractmethod
     def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
         """The field given sites of precision τ (of any sign) and shift ν."""
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the fields as arrays, each with dimensions of its own, and the class name."""
+        stored = xr.Dataset(attrs={"class": type(self).__name__})
+        for entry in dataclasses.fields(self):
+            value = np.asarray(getattr(self, entry.name), dtype=np.float64)
+            dims = [f"field_{entry.name}_{axis}" for axis in range(value.ndim)]
+            stored[entry.name] = xr.DataArray(value, dims=dims)
+        return stored
+
+    @classmethod
+    def from_dataset(cls, stored: xr.Dataset) -> "LabelledField":
+        """Return the field of this class that `to_dataset` took apart."""
+        arrays = {str(name): array.to_numpy() for name, array in stored.items()}
+        values: dict[str, Any] = {n: a if a.ndim else float(a) for n, a in arrays.items()}
+        return cls(**values)
 
     def mean_coefficients(self, white: Float[Array, "*S n"]) -> Float[Array, "*S L"]:
         """``E[coefficients | x]``: multiply by rows of Q for the mean field off the labels."""

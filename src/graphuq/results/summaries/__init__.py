@@ -9,6 +9,7 @@ from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.summaries import binary, multiclass
 from graphuq.results.summaries.base import Link, NodeSummaries, Rows, conditional_moments
 from graphuq.results.summaries.marginals import (
+    class_probability_draws,
     credible_interval,
     latent_draws,
     soft_label_mean,
@@ -18,6 +19,7 @@ from graphuq.results.summaries.marginals import (
 __all__ = [
     "NodeSummaries",
     "Rows",
+    "class_probability_draws",
     "conditional_moments",
     "credible_interval",
     "label_errors",

@@ -215,7 +215,7 @@ class _Averages:
         return np.stack([*label, known + batches.mean(axis=1), u.std(axis=1)])
 
     def _label(self, mean: Any, std: Any, known: Any) -> tuple[Any, Any]:
-        values = _expected_label(mean, std, self.erf, self.link, self.units)
+        values = expected_label(mean, std, self.link, self.units, self.erf)
         values -= known.astype(values.dtype)[:, None]
         batches = self._batches(values)
         n_chains, per_chain = self.shape
@@ -243,8 +243,8 @@ def _coefficient(mean: Any, variance: Any, covariance: Any) -> Any:
     return np.where(usable, covariance / np.where(usable, variance, 1.0), 0.0)
 
 
-def _expected_label(
-    mean: Any, std: Any, erf: Callable[[Any], Any], link: Link, units: Any = None
+def expected_label(
+    mean: Any, std: Any, link: Link, units: Any = None, erf: Callable[[Any], Any] = erf
 ) -> Any:
     """Mean label of Gaussians (B, S) whose deviation is that of their row; may use up mean.
 

@@ -15,7 +15,7 @@ from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.summaries import binary, multiclass
-from graphuq.results.summaries.base import BLOCK_ELEMENTS, Rows, conditional_moments, slices
+from graphuq.results.summaries.base import BLOCK_ELEMENTS, Link, Rows, conditional_moments, slices
 
 QUANTILE_DRAWS = 2_000  # at most, evenly spaced, for credible intervals
 
@@ -30,6 +30,29 @@ def latent_draws(
     noise = np.random.default_rng(seed).normal(size=mean.shape)
     completed: Float[np.ndarray, "B S *K"] = mean + _deviations(std, draws.units, mean.ndim) * noise
     return completed
+
+
+def class_probability_draws(
+    draws: Draws, field: LabelledField | ClassField, rows: Rows, link: Link = None
+) -> Float[np.ndarray, "B S K"]:
+    """Probability of each class at nodes given each draw; its mean is the class probability.
+
+    For two classes in closed form, since u given the draw is Gaussian. For more classes the draw
+    of u is completed by `latent_draws`, and the probability is 1 for the largest field.
+    """
+    if field.n_fields == 1:
+        white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+        with jax.enable_x64(True):
+            mean, std = conditional_moments(field, white, rows)
+        units = None if draws.tail_std is None else draws.units[:, 0]
+        label = binary.expected_label(mean, std, link, units)
+        return np.stack([1 - label, 1 + label], axis=2) / 2
+    u = latent_draws(draws, field, rows)
+    n_classes = draws.hyperparameters.get("n_classes")
+    if n_classes is not None:  # classes that a draw does not have
+        u[:, np.arange(field.n_fields) >= n_classes.reshape(-1, 1)] = -np.inf
+    largest = (u == u.max(axis=2, keepdims=True)).astype(np.float32)
+    return largest / largest.sum(axis=2, keepdims=True)
 
 
 def soft_label_mean(

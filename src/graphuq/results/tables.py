@@ -1,0 +1,111 @@
+"""A result as text, and as a table with one row for each node."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Int
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
+
+CERTAIN = 0.95  # probability of the most probable class from which a node counts as certain
+
+
+class Summary(str):
+    """Text that an interactive session shows as it is printed."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def summary_of(result: "Result") -> Summary:
+    """Return what was given, what was inferred, and how far to rely on it, as text."""
+    codes, probability = class_codes(result), result.class_probabilities.max(axis=1)
+    given = _counts(_codes(result, result.posterior.labels), result)
+    inferred = _counts(codes, result)
+    total = np.bincount(codes, probability, minlength=len(result.classes))
+    mean = [f"{t / n:.3f}" if n else "-" for t, n in zip(total, inferred, strict=True)]
+    rows = zip(map(str, result.classes), map(str, given), map(str, inferred), mean, strict=True)
+    header = ("class", "given", "inferred", "mean probability")
+    uncertain = int((probability[~is_labelled(result)] < CERTAIN).sum())
+    missing = int((~result.has_evidence).sum())
+    lines = [
+        f"{result.n_nodes} nodes, {len(result.posterior.labels)} labelled, "
+        f"{len(result.classes)} classes",
+        "",
+        *_aligned([header, *rows]),
+        "",
+        f"Uncertain: {uncertain} unlabelled nodes have a probability below {CERTAIN}.",
+    ]
+    if missing:
+        lines.append(f"Without evidence: {missing} nodes, with no label in their component.")
+    lines += [f"Hyperparameter {line}." for line in _hyperparameter_lines(result)]
+    if result.log_evidence is not None:
+        lines.append(f"Log evidence: {result.log_evidence:.2f}.")
+    return Summary("\n".join([*lines, result.diagnostics.verdict]))
+
+
+def table_of_nodes(result: "Result", ids: Sequence[Any] | np.ndarray | None = None) -> pd.DataFrame:
+    """Return a table with one row for each node; see `Result.to_dataframe`."""
+    codes, probabilities = class_codes(result), result.class_probabilities
+    names = result.classes.astype(object) if result.classes.dtype.kind == "U" else result.classes
+    columns = {
+        "node": np.arange(result.n_nodes) if ids is None else np.asarray(ids),
+        "label": names[codes],
+        "probability": probabilities[np.arange(result.n_nodes), codes],
+        **{f"probability_{name}": probabilities[:, k] for k, name in enumerate(result.classes)},
+        "margin": result.margin,
+        "entropy": result.entropy,
+    }
+    if result.label_mean.ndim == 1:
+        columns |= {"latent_mean": result.latent_mean, "latent_std": result.latent_std}
+    columns |= {"has_evidence": result.has_evidence, "labelled": is_labelled(result)}
+    return pd.DataFrame(columns)
+
+
+def class_codes(result: "Result") -> Int[np.ndarray, " N"]:
+    """Return the index of each node's most probable class in `Result.classes`."""
+    return _codes(result, result.labels)
+
+
+def is_labelled(result: "Result") -> Bool[np.ndarray, " N"]:
+    """Return whether each node was given a label."""
+    labelled = np.zeros(result.n_nodes, dtype=bool)
+    labelled[result.posterior.labelled] = True
+    return labelled
+
+
+def _codes(result: "Result", labels: np.ndarray) -> Int[np.ndarray, " n"]:
+    """Return labels −1 and +1, or codes, as indices of classes."""
+    codes = labels > 0 if result.label_mean.ndim == 1 else labels
+    return np.asarray(codes).astype(np.int64)
+
+
+def _counts(codes: Int[np.ndarray, " n"], result: "Result") -> list[int]:
+    counts: list[int] = np.bincount(codes, minlength=len(result.classes)).tolist()
+    return counts
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Return lines of columns, the first flush left and the others flush right."""
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    return [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+
+
+def _hyperparameter_lines(result: "Result") -> list[str]:
+    """Return each hyperparameter that the labels determined, with its value or its quantiles."""
+    lines = []
+    for name, value in result.hyperparameters.items():
+        if np.ndim(value) == 0:
+            shown = f"{value:.4g}" if isinstance(value, float) else f"{value}"
+            lines.append(f"{name}: {shown}, chosen by the evidence")
+        elif np.ndim(value) == 2:
+            low, median, high = np.quantile(value, (0.05, 0.5, 0.95))
+            lines.append(f"{name}: median {median:.4g}, 90 % interval [{low:.4g}, {high:.4g}]")
+        else:
+            lines.append(f"{name}: {np.shape(value)[2]} values, sampled")
+    return lines
