@@ -28,14 +28,7 @@ PENDING = {
 }
 PENDING_PAGES = {
     "README.md",
-    "bertozzi.md",
-    "chen.md",
-    "choosing.md",
     "extending.md",
-    "hartog.md",
-    "scale.md",
-    "theory.md",
-    "zhu.md",
 }
 
 
