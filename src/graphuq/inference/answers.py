@@ -1,4 +1,4 @@
-"""What an approximation answers with: a Gaussian or a point in place of the posterior."""
+"""Answers of approximations: a Gaussian or a point in place of the posterior."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,21 +16,22 @@ class GaussianApproximation(NamedTuple):
     Attributes
     ----------
     white_mean, white_covariance : numpy.ndarray, shape (r,) and (r, r)
-        Of the white coordinates that unlabelled nodes depend on; see `graphuq.posterior.field`.
+        Mean and covariance of the white coordinates that unlabelled nodes depend on; see
+        `graphuq.posterior.field`.
     labelled_mean, labelled_variance : numpy.ndarray, shape (J,)
-        Of u at each labelled node.
+        Mean and variance of u at each labelled node.
     labelled_label_mean : numpy.ndarray, shape (J,)
-        ``E sign(u)`` there, which the Gaussian itself gets wrong: u is skew where it was seen.
+        ``E sign(u)`` at each labelled node. The Gaussian itself gets it wrong, because u is skew
+        at an observed node.
     log_evidence : float
-        Its estimate of ``log p(y)``.
+        Estimate of ``log p(y)``.
     n_iterations : int
     seconds : float
         Wall time, compilation included.
     description : str
-        How it was got, in words.
+        Name of the method and number of iterations, in words.
     sites : numpy.ndarray, shape (2, J), or None
-        Precisions and shifts of the Gaussians in place of each label's likelihood, if it is made
-        of such.
+        Precisions and shifts of the Gaussian site of each label, if the method has sites.
     """
 
     white_mean: Any
@@ -81,7 +82,7 @@ class GaussianApproximation(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One field in place of the posterior: it says nothing of how sure it is.
+    """A single field in place of the posterior, without uncertainty.
 
     Attributes
     ----------
@@ -90,12 +91,12 @@ class Point(NamedTuple):
     labelled : numpy.ndarray, shape (J,)
         u at each labelled node.
     objective : float
-        Minus the log density of the posterior there, up to a constant.
+        Minus the log posterior density at this point, up to a constant.
     n_iterations : int
     seconds : float
         Wall time, compilation included.
     description : str
-        How it was got, in words.
+        Name of the method and number of iterations, in words.
     """
 
     seen: Any
@@ -112,7 +113,7 @@ class Point(NamedTuple):
 
     @property
     def log_evidence(self) -> None:
-        """None: a point has no estimate of ``log p(y)``."""
+        """The evidence of a point, which is not available."""
         return None
 
     def to_datasets(self) -> dict[str, xr.Dataset]:

@@ -107,9 +107,9 @@ class Sampler(eqx.Module):
     default_warmup : int, default 2000
         Steps of warm-up.
     default_chains : int or None, default None
-        Number of chains. None: as many as the number of labels makes cheap, 4 to 32.
+        Number of chains. The default depends on the number of labels: 4 to 32 chains.
     always_float64 : bool, default False
-        Whether the sampler computes in float64, whatever ``precision`` says.
+        Whether the sampler computes in float64 in spite of another ``precision``.
     reference_is_matrix : bool, default True
         Whether a reference must have a covariance matrix of all coordinates.
     """
@@ -216,7 +216,7 @@ class TransitionKernel(eqx.Module):
         return State(white, target.log_likelihood(white))
 
     def moves(self, target: Any, dtype: Any) -> "CompiledSteps | None":
-        """Return steps of all chains that the kernel compiles itself; None leaves it to JAX."""
+        """Return steps of all chains compiled by the kernel itself, or None to leave it to JAX."""
         return None
 
     def reported_state(self, state: State) -> State:

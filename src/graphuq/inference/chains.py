@@ -1,4 +1,4 @@
-"""Runs many chains of a kernel side by side, compiled; adapts step sizes in warm-up."""
+"""The loop that runs many chains of a kernel in parallel and adapts step sizes in warm-up."""
 
 import dataclasses
 from pathlib import Path
@@ -23,12 +23,12 @@ class StartableTarget(WhiteTarget, Protocol):
     """A target that offers starting points."""
 
     def start(self, key: PRNGKeyArray) -> Float[Array, " n"]:
-        """A point for a chain to start from."""
+        """Return a starting point of a chain."""
         ...
 
 
 class _Position(NamedTuple):
-    """Where the run stands: enough to go on from."""
+    """State of all chains and of the adaptation, from which a run resumes."""
 
     states: State  # each leaf (C, …)
     log_step: Float[Array, "*b"]
@@ -57,29 +57,31 @@ def run_chains(
     progress: Progress | None = None,
     checkpoint: str | Path | None = None,
 ) -> Draws:
-    """Run many chains of a kernel side by side.
+    """Run many chains of a kernel in parallel.
 
-    Warm-up adapts the step size to the kernel's target acceptance, pooled over chains, then
-    freezes it at its mean over the second half of warm-up. Step t of chain c draws from a key
-    made of (seed, c, t) alone, so that neither blocks nor interruptions change a number.
+    Warm-up adapts the step size to the kernel's target acceptance, pooled over chains. Then the
+    step size stays at its mean over the second half of warm-up. The random key of step t of
+    chain c is made of (seed, c, t) alone, so neither blocks nor interruptions change a number.
 
     Parameters
     ----------
     target : Target
-        Anything with ``dimension``, ``log_likelihood`` and ``start``.
+        An object with ``dimension``, ``log_likelihood`` and ``start``.
     kernel : Kernel
     n_samples : int
-        Kept draws a chain: exactly, or at most where there is a ``stop`` rule.
-    n_chains, n_warmup, thin : int
-        Chains; steps of warm-up, rounded up to whole blocks of ``50 thin``, 0 to adapt nothing;
-        steps a kept draw.
+        Kept draws per chain; with a ``stop`` rule, the largest number of them.
+    n_chains : int
+    n_warmup : int
+        Steps of warm-up, rounded up to whole blocks of ``50 thin``; 0 adapts nothing.
+    thin : int
+        Steps per kept draw.
     seed : int or numpy.random.Generator
     precision : {"float64", "float32"}
     stop : callable, optional
-        Asked now and then whether to end.
+        Called with the draws at increasing intervals; returns the reason to stop, or None.
     progress : callable, optional
     checkpoint : path, optional
-        File to write the run to, every ten seconds and on interruption, and to resume from.
+        File that the run is written to every ten seconds and on interruption, and resumes from.
 
     Returns
     -------
@@ -90,7 +92,7 @@ def run_chains(
     InvalidInput
         If a number is out of range.
     StorageError
-        If the checkpoint cannot be written, is corrupt, or is of another run.
+        If the checkpoint cannot be written, is corrupt, or belongs to another run.
     """
     check_lengths(n_samples, n_chains, n_warmup, thin, precision)
     seed, dtype = seed_number(seed), np.dtype(precision)
@@ -134,19 +136,19 @@ def run_chains(
         )
 
 
-def _quickly_compiled(function: Any) -> Any:
-    """Without optimisation: what is run once, and takes longer to compile."""
+def _compile_quickly(function: Any) -> Any:
+    """Compile without optimisation, for code that runs once."""
     options = {"xla_backend_optimization_level": 0}
     return eqx.filter_jit(function, compiler_options=options)  # type: ignore[call-overload]
 
 
-@_quickly_compiled
+@_compile_quickly
 def _initial(keys: Any, target: Any, kernel: Any) -> _Position:
     return _position(jax.vmap(lambda key: kernel.init(target.start(key), target))(keys), kernel)
 
 
 def _position(states: State, kernel: TransitionKernel) -> _Position:
-    """Before the first step."""
+    """Return the position before the first step."""
     log_step = array_namespace(states.white).log(kernel.step_size)
     dtype = states.log_likelihood.dtype
     zeros: Any = (np.zeros(log_step.shape, dtype), np.zeros((), dtype), np.zeros((), np.int32))
@@ -154,7 +156,7 @@ def _position(states: State, kernel: TransitionKernel) -> _Position:
 
 
 def _rngs(seed: int, n_chains: int, *step: int) -> list[np.random.Generator]:
-    """Of a step, one for each chain; seeds may be negative."""
+    """Return the generators of a step, one per chain; seeds may be negative."""
     return [np.random.default_rng([seed % 2**63, c, *step]) for c in range(n_chains)]
 
 
@@ -162,7 +164,7 @@ def _rngs(seed: int, n_chains: int, *step: int) -> list[np.random.Generator]:
 def _run_block(
     keys: Any, position: _Position, target: Any, kernel: Any, n_warmup: int, thin: int
 ) -> tuple[_Position, _Kept]:
-    """`BLOCK` times `thin` steps of every chain; adapts while in warm-up."""
+    """Run `BLOCK` times `thin` steps of every chain, adapting during warm-up."""
     target = kernel.prepare(target)
 
     def step(_: Any, carry: Any) -> Any:
@@ -190,7 +192,7 @@ def _run_block(
 def _moved_block(
     moves: CompiledSteps, position: _Position, seed: int, n_steps: int, thin: int
 ) -> tuple[_Position, _Kept]:
-    """The same by a kernel that compiles its steps itself, and whose step size stays."""
+    """Run a block by a kernel that compiles its steps itself and keeps its step size."""
     parts, states, step_size = [], position.states, float(np.exp(position.log_step))
     for begin in range(n_steps, n_steps + BLOCK * thin, BLOCK):
         rngs = _rngs(seed, len(states.white), begin)
@@ -207,7 +209,7 @@ def _moved_block(
 def _adapt(
     position: _Position, states: State, acceptance: Array, kernel: TransitionKernel, n_warmup: int
 ) -> _Position:
-    """Robbins-Monro on the log step size; at the end of warm-up, its late mean for good."""
+    """Update the log step size (Robbins & Monro 1951); after warm-up keep its late mean."""
     t = position.n_steps + 1
     dtype = position.log_step.dtype
     gain = (jnp.asarray(t, dtype)) ** -0.5

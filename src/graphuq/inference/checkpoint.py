@@ -1,4 +1,4 @@
-"""A run written down as it goes: an interrupted one goes on from there to the same result."""
+"""The checkpoint file, from which an interrupted run resumes to the same result."""
 
 import hashlib
 import time
@@ -14,7 +14,7 @@ from graphuq.errors import InvalidInput, StorageError
 from graphuq.utils.files import atomic_write
 
 SECONDS = 10.0  # between two writes
-FORMAT = 1
+FORMAT = 1  # number of the file format; files of another one are refused
 
 
 class Checkpoint:
@@ -23,9 +23,9 @@ class Checkpoint:
     Parameters
     ----------
     path : path or None
-        None: nothing is written, nothing is found.
+        File. With None nothing is written and nothing is read.
     target, settings
-        What makes the run: the target's numbers and the settings' words are its fingerprint.
+        The target's arrays and the text of the settings are hashed to identify the run.
     """
 
     def __init__(self, path: str | Path | None, target: Any, *settings: Any) -> None:
@@ -38,11 +38,11 @@ class Checkpoint:
 
     @property
     def due(self) -> bool:
-        """Whether the last write is long ago."""
+        """Whether the last write was more than 10 seconds ago."""
         return self._path is not None and time.perf_counter() - self._saved > SECONDS
 
     def save(self, arrays: Mapping[str, Any]) -> None:
-        """Write the run as it stands, whole."""
+        """Write the arrays of the run, completely or not at all."""
         if self._path is None:
             return
         with atomic_write(self._path) as temporary, open(temporary, "wb") as file:
@@ -50,14 +50,14 @@ class Checkpoint:
         self._saved = time.perf_counter()
 
     def load(self) -> dict[str, np.ndarray]:
-        """What was written, or nothing.
+        """Return the arrays that were written, or an empty dictionary.
 
         Raises
         ------
         InvalidInput
-            If the file is of another run.
+            If the file belongs to another run.
         StorageError
-            If it is corrupt.
+            If the file is corrupt.
         """
         if self._path is None or not Path(self._path).exists():
             return {}

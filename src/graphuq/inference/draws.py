@@ -1,4 +1,4 @@
-"""What samplers leave behind, and what every run of them obeys."""
+"""Draws of a sampler, and when a stop rule is called."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from graphuq.inference.answers import GaussianApproximation
 
-BLOCK = 50  # kept draws a chain between two looks at the run
+BLOCK = 50  # kept draws per chain between two checks of the run
 HYPERPARAMETER = "hyperparameter_"  # prefix of the name under which draws of one are stored
 STORED_NUMBERS: dict[str, type] = {
     "step_size": float,
@@ -19,40 +19,40 @@ STORED_NUMBERS: dict[str, type] = {
     "stopped_by": str,
     "seconds": float,
 }
-FIRST_CHECK, CHECK_GROWTH = 100, 1.3  # draws at which a stop rule is asked, and their growth
+FIRST_CHECK, CHECK_GROWTH = 100, 1.3  # draws at the first call of a stop rule; growth factor
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Draws:
-    """What the chains left behind.
+    """Draws from a posterior, and how they were made.
 
     Attributes
     ----------
     white : numpy.ndarray, shape (C, S, n)
         Kept draws in white coordinates; every N-sized number is computed from them.
     log_likelihood, acceptance : numpy.ndarray, shape (C, S)
-        Log likelihood of each kept draw; mean acceptance probability since the one before.
+        Log likelihood of each kept draw; mean acceptance probability since the previous one.
     step_size : float
-        The step size that warm-up chose; of several blocks, the first's.
+        Step size that warm-up chose; with several blocks that of the first.
     n_warmup, thin : int
-        Steps of warm-up, and steps a kept draw.
+        Steps of warm-up; steps per kept draw.
     stopped_by : str
         Why sampling ended, in words.
-    reference : Gaussian or None
-        The Gaussian that the sampler moved about, a control variate for what is averaged.
+    reference : GaussianApproximation or None
+        Reference of the sampler, which serves as a control variate of averages.
     log_ratio : numpy.ndarray, shape (C, S), or None
         Log density of the posterior over the reference at each draw, up to a constant.
     seconds : float
         Wall time of warm-up and sampling, compilation included.
     hyperparameters : dict of str to numpy.ndarray, shape (C, S) or (C, S, m)
-        Draws of what was learnt beside the field.
+        Draws of the learnt hyperparameters.
     tail_std : numpy.ndarray, shape (C, S) or (C, S, K), or None
-        s̄ of each draw, and class where each has its own, where a tail's is learnt: the field's
-        deviation given a draw is in units of it.
+        s̄ of each draw (and class, if each has its own) if the prior of a tail is learnt. It is
+        the unit of the field's standard deviation given a draw.
     block_acceptance : numpy.ndarray, shape (C, S, b), or None
     block_step_sizes : numpy.ndarray, shape (b,), or None
-        Acceptance and step size of each block, where a step moves several in turn; the first
-        is the field's, and is what ``acceptance`` and ``step_size`` say.
+        Acceptance and step size of each block, if a step moves several blocks in turn. The
+        first block is the field's; ``acceptance`` and ``step_size`` are its numbers.
     log_evidence : float or None
         Estimate of ``log p(y)`` by the Gaussian that was computed before sampling, by default the
         reference; None without one.
@@ -85,12 +85,12 @@ class Draws:
 
     @property
     def n_samples(self) -> int:
-        """Kept draws a chain S."""
+        """Number of kept draws per chain S."""
         return int(self.white.shape[1])
 
     @property
     def units(self) -> Float[np.ndarray, "CS #K"]:
-        """What the field's deviation given each draw, of each class, is in: s̄, or 1."""
+        """Unit of the field's standard deviation given each draw and class: s̄, or 1."""
         if self.tail_std is None:
             return np.ones((self.n_chains * self.n_samples, 1))
         return self.tail_std.reshape(self.n_chains * self.n_samples, -1)
@@ -153,7 +153,7 @@ class Draws:
         )
 
     def first(self, n_samples: int) -> "Draws":
-        """The first so many draws of each chain."""
+        """Return the first draws of each chain."""
         return dataclasses.replace(
             self,
             white=self.white[:, :n_samples],
@@ -169,11 +169,11 @@ class Draws:
 
 
 StopRule = Callable[[Draws], str | None]
-"""Returns the reason to stop, in words, or None to go on."""
+"""Function of the draws that returns the reason to stop, or None to go on."""
 
 
 def is_check(done: int) -> bool:
-    """Whether a stop rule is asked: at counts that no clock and no interruption changes."""
+    """Return whether a stop rule is called at this number of draws, which no clock changes."""
     check = FIRST_CHECK
     while check <= done - BLOCK:
         check = int(check * CHECK_GROWTH) + 1

@@ -1,4 +1,4 @@
-"""Drives a sampler block by block: warm-up, stopping, progress, checkpoints."""
+"""The loop over blocks of steps: warm-up, stop rule, progress, checkpoints."""
 
 import dataclasses
 import time
@@ -17,16 +17,16 @@ Tuple = TypeVar("Tuple", bound=tuple[Any, ...])
 
 
 class Block(NamedTuple):
-    """What some steps on brought."""
+    """Result of a block of steps."""
 
-    state: Any  # any tree of arrays: where all chains are, and what was adapted
-    kept: Any  # a named tuple of arrays (C, S, …), with ``acceptance`` among them
+    state: Any  # tree of arrays: states of all chains, and what was adapted
+    kept: Any  # named tuple of arrays (C, S, …) with a field ``acceptance``
     n_steps: int
-    thin: int  # steps a kept draw
+    thin: int  # steps per kept draw
 
 
 class _Run(NamedTuple):
-    """Where the run stands. One name for all that changes: interruptions find it whole."""
+    """Everything that changes during a run, in one value, so that interruptions are atomic."""
 
     n_steps: int
     state: Any
@@ -50,25 +50,25 @@ def drive(
     checkpoint: str | Path | None,
     fingerprint: tuple[Any, ...],
 ) -> Draws:
-    """Advance until there are enough draws, or the rule says so.
+    """Advance until there are enough draws or the stop rule ends the run.
 
     Parameters
     ----------
     start : callable
-        The state before the first step.
+        Returns the state before the first step.
     advance : callable
-        From the number of steps made and the state to the next `Block`, by random numbers that
-        these two decide.
+        Returns the next `Block`, given the number of steps made and the state. Its random
+        numbers depend on these two alone.
     collect : callable
-        From the state and all that was kept, joined, to `Draws`.
+        Returns `Draws`, given the state and everything that was kept.
     kept_type : type
-        Of ``Block.kept``.
+        Type of ``Block.kept``.
     n_samples, n_warmup : int
-        Kept draws a chain, at most; steps from which on blocks are kept.
+        Largest number of kept draws per chain; steps of warm-up, whose blocks are not kept.
     stop, progress, checkpoint
         As in `chains.run_chains`.
     fingerprint : tuple
-        What makes the run: the target first.
+        Values that identify the run, the target first.
     """
     began, stopped_by = time.perf_counter(), "fixed length"
     file = Checkpoint(checkpoint, *fingerprint)
@@ -98,13 +98,13 @@ def drive(
 
 
 def joined(parts: tuple[Tuple, ...], axis: int = 1) -> Tuple:
-    """Named tuples of arrays as one such tuple."""
+    """Return named tuples of arrays concatenated along an axis."""
     leaves = (np.concatenate(leaf, axis) for leaf in zip(*parts, strict=True))
     return type(parts[0])(*leaves)
 
 
 def _arrays(run: _Run) -> dict[str, Any]:
-    """Named, for a file."""
+    """Return the run as named arrays, for a file."""
     leaves = jax.tree.leaves(run.state)
     state = {f"state{i}": np.asarray(leaf) for i, leaf in enumerate(leaves)}
     kept = joined(run.kept)._asdict() if run.kept else {}
@@ -112,7 +112,7 @@ def _arrays(run: _Run) -> dict[str, Any]:
 
 
 def _restored(arrays: dict[str, np.ndarray], start: Any, kept_type: Any) -> _Run:
-    """The run of a file, or one at its start."""
+    """Return the run that a file holds, or a run at its start."""
     if not arrays:
         return _Run(0, start, ())
     leaves, structure = jax.tree.flatten(start)

@@ -1,4 +1,4 @@
-"""Elliptical slice sampling."""
+"""The elliptical slice sampler."""
 
 from typing import Any, ClassVar
 
@@ -13,23 +13,24 @@ from graphuq.inference.kernel import Kernel
 
 
 class EllipticalSlice(Kernel):
-    r"""A point on the ellipse ``x cos θ + ζ sin θ`` above a random level of the likelihood.
+    r"""Moves along the ellipse ``x cos θ + ζ sin θ`` to a point above a random likelihood level.
 
-    Angles are tried from a bracket that shrinks towards θ = 0 until one is found (Murray, Adams
-    & MacKay 2010, figure 2). It needs no gradient and nothing to tune, and always moves. A NaN
-    likelihood counts as −∞; from a start of likelihood zero any point of positive likelihood
-    is accepted.
+    Angles are drawn from a bracket that shrinks towards θ = 0 until a point is found (Murray,
+    Adams & MacKay 2010, figure 2). The sampler needs no gradient and no tuning, and always
+    moves. A NaN likelihood counts as −∞. From a start of likelihood zero any point of positive
+    likelihood is accepted.
 
     Parameters
     ----------
     step_size : float, default π
         Half the width of the first bracket, in (0, π]. Warm-up leaves it at π.
     max_trials : int, default 100
-        Angles tried before the chain stays where it is: a bracket of 2⁻¹⁰⁰ holds only θ = 0.
+        Largest number of angles; then the chain stays. A bracket of 2⁻¹⁰⁰ contains only θ = 0.
     target_acceptance : float
-        Without use: nothing is rejected.
+        Not used, since nothing is rejected.
     reference : Approximation, optional
-        Draw ellipses about its Gaussian instead of the prior (Nishihara, Murray & Adams 2014).
+        Approximation whose Gaussian takes the place of the prior (Nishihara, Murray & Adams
+        2014).
     """
 
     step_size: float | Float[Array, ""] = float(np.pi)
@@ -52,11 +53,11 @@ class EllipticalSlice(Kernel):
 
     @property
     def max_step_size(self) -> float:
-        """Half a turn to either side: the whole ellipse."""
+        """Half a turn to either side, which covers the whole ellipse."""
         return float(np.pi)
 
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
-        """One step of the chain."""
+        """Return the next state of the chain."""
         key_ellipse, key_level, key_bracket, key_angle = jax.random.split(key, 4)
         dtype = state.white.dtype
         other = jax.random.normal(key_ellipse, state.white.shape, dtype)

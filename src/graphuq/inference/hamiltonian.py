@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo with the Gaussian part solved exactly."""
+"""Hamiltonian Monte Carlo in which the Gaussian part is solved exactly."""
 
 from typing import Any, ClassVar
 
@@ -13,24 +13,25 @@ from graphuq.inference.kernel import Kernel
 
 
 class Hamiltonian(Kernel):
-    r"""Follow the likelihood's gradient along the prior's circles.
+    r"""Hamiltonian Monte Carlo by Strang splitting (Beskos, Pinski, Sanz-Serna & Stuart 2011).
 
     In white coordinates the energy is ``|z|²/2 + |p|²/2 − log L(z)``. Its Gaussian part rotates
-    (z, p) by an angle, exactly; the likelihood kicks p between rotations (Strang splitting; Beskos,
-    Pinski, Sanz-Serna & Stuart 2011). What error is left is accepted or rejected. With a
-    ``reference`` close to the posterior, little is left for the kicks to do.
+    (z, p) by an angle, exactly. Between rotations the gradient of the log likelihood changes p.
+    The remaining error in energy is corrected by accepting or rejecting. With a ``reference``
+    close to the posterior the gradient is small, and so is the error.
 
     Parameters
     ----------
     step_size : float, default 0.1
-        Angle of one rotation in (0, 1], jittered by a fifth at each trajectory; adapted in
-        warm-up, up to a quarter turn for the whole trajectory: a full turn would come back.
+        Angle of one rotation in (0, 1], varied by a fifth at each trajectory. Warm-up adapts it,
+        up to a quarter turn for the whole trajectory; a full turn would return to the start.
     n_steps : int, default 10
-        Rotations a trajectory.
+        Rotations per trajectory.
     target_acceptance : float, default 0.8
-        Mean acceptance probability that warm-up tunes the angle to, in (0, 1).
+        Mean acceptance probability, in (0, 1), to which warm-up tunes the angle.
     reference : Approximation, optional
-        Its Gaussian takes the place of the prior; ``ExpectationPropagation()`` is a good one.
+        Approximation whose Gaussian takes the place of the prior, such as
+        ``ExpectationPropagation()``.
     """
 
     step_size: float | Float[Array, ""] = 0.1
@@ -53,11 +54,11 @@ class Hamiltonian(Kernel):
 
     @property
     def max_step_size(self) -> float:
-        """A quarter turn a trajectory."""
+        """Angle with which a trajectory makes a quarter turn."""
         return float(np.pi) / 2 / self.n_steps
 
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
-        """One trajectory."""
+        """Return the state after one trajectory."""
         key_momentum, key_jitter, key_accept = jax.random.split(key, 3)
         dtype = state.white.dtype
         momentum = jax.random.normal(key_momentum, state.white.shape, dtype)

@@ -1,4 +1,4 @@
-"""Field and hyperparameters in turn."""
+"""Metropolis within Gibbs: the field and the hyperparameters move in turn."""
 
 import dataclasses
 from typing import Any, ClassVar
@@ -18,48 +18,50 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import Array
 
-SHORT = 0.1  # share of joint moves with a smaller step
+SHORT_SHARE = 0.1  # share of joint moves with a smaller step
 
 
 class MetropolisWithinGibbs(Kernel):
-    r"""A step of the field given the hyperparameters, then several of each of those given the rest.
+    r"""A step of the field given the hyperparameters, then steps of each hyperparameter.
 
-    Chen's Algorithms 2 and 3, non-centred: the field's white coefficients stay as they are while
-    a hyperparameter moves. A continuous one moves in the coordinate w in which its prior is
-    standard normal, ``w' = √(1−β²) w + β ζ``, which is the paper's random walk with its prior taken
-    care of; one with a value for each mode moves as a block. An integer jumps by ±k with
-    probability ∝ ``1/(1 + k)``. Each step size is adapted in warm-up to an acceptance of its own.
+    These are Chen's Algorithms 2 and 3 in non-centred form: a hyperparameter moves while the
+    white coefficients of the field stay fixed. A continuous hyperparameter moves in the
+    coordinate w in which its prior is standard normal, ``w' = √(1−β²) w + β ζ``. This is the
+    paper's random walk with its prior included in the proposal. A hyperparameter with a value
+    for each mode moves as one block. An integer jumps by ±k with probability ∝ ``1/(1 + k)``.
+    Warm-up adapts each step size to an acceptance of its own.
 
-    Then each continuous hyperparameter of the prior moves once more with the *field* held, its
-    white coefficients following (the centred move, interweaved: Yu & Meng 2011). No label changes
-    side and no likelihood is computed, so that it is cheap, and goes far where many labels or
-    small noise pin the field down.
+    Then each continuous hyperparameter of the prior moves once more with the *field* fixed, and
+    the white coefficients change with it (the centred move, interweaved: Yu & Meng 2011). No
+    likelihood is computed, so this move is cheap. It goes far if many labels or small noise
+    determine the field.
 
     Parameters
     ----------
     kernel : Kernel
-        What moves the field: ``PCN()`` (the paper's), ``EllipticalSlice()``, ``Hamiltonian()``,
-        or, for step likelihoods, ``ExactHamiltonian()``.
+        Kernel that moves the field: ``PCN()`` (the paper's), ``EllipticalSlice()``,
+        ``Hamiltonian()``, or, for step likelihoods, ``ExactHamiltonian()``.
     joint : bool, default False
-        Let the kernel move the continuous hyperparameters as well, along the gradient if it has
-        one; only integers are then left to jump.
+        Whether the kernel moves the continuous hyperparameters together with the field, along
+        the gradient if it uses one. Only integers then move by themselves.
     interweave : bool, default True
-        Make the centred moves; without them it is the paper's.
+        Whether the centred moves are made; the paper's algorithm has none.
     repeats : int, default 10
-        How often each hyperparameter moves for one step of the field, which costs many times as
-        much; with 1 it is the paper's.
+        Moves of each hyperparameter per step of the field, which costs many times as much; the
+        paper's algorithm has 1.
     by_class : bool, default False
-        Of several classes: move the field of one after the other, each with a step size of its
-        own (Chen's Algorithm 4 and §8), instead of all together.
+        Whether the fields of a multiclass likelihood move one after the other, each with its own
+        step size (Chen's Algorithm 4 and §8), instead of together.
     step_size : float or array, default 0.3
-        Of each block, the field's first; a number stands for the kernel's own, and 0.3 for others.
+        Step size of each block, the field's first. A number stands for the kernel's own step
+        size, and for 0.3 in the other blocks.
     target_acceptance : float, default 0.44
-        Of hyperparameters: best for a random walk of one coordinate (Roberts & Rosenthal 2001).
-        The field's is its kernel's.
+        Target of the hyperparameters, best for a random walk of one coordinate (Roberts &
+        Rosenthal 2001). The field has its kernel's target.
     reference : None
-        There is none: the Gaussian would change with the hyperparameters.
+        Not supported, since the Gaussian would change with the hyperparameters.
     n_field_blocks : int
-        Without use: set when a run begins.
+        Set when a run begins; a given value is replaced.
     """
 
     kernel: Kernel  # type: ignore[misc]  # AbstractVar is no field
@@ -78,12 +80,12 @@ class MetropolisWithinGibbs(Kernel):
         require(self.repeats >= 1, "repeats", f"{self.repeats}", "use 1 or more")
         if self.reference is not None or self.kernel.reference is not None:
             raise IncompatibleParts(
-                "with hyperparameters to learn there is no one Gaussian to move about; leave "
-                "reference out"
+                "a reference cannot be kept while hyperparameters are learnt, because the Gaussian "
+                "would change; leave reference out"
             )
         if self.joint and self.kernel.requires_step:
             raise IncompatibleParts(
-                f"{self.kernel} moves a field between walls and no hyperparameter; use joint=False"
+                f"{self.kernel} moves the field alone and no hyperparameter; use joint=False"
             )
         if self.by_class and (self.joint or self.kernel.requires_step):
             raise IncompatibleParts(
@@ -93,24 +95,24 @@ class MetropolisWithinGibbs(Kernel):
 
     @property
     def requires_gradient(self) -> bool:  # type: ignore[override]
-        """What the kernel requires."""
+        """Whether the kernel requires a gradient."""
         return self.kernel.requires_gradient
 
     @property
     def requires_step(self) -> bool:  # type: ignore[override]
-        """What the kernel requires."""
+        """Whether the kernel requires a step likelihood."""
         return self.kernel.requires_step
 
     @property
     def block_target_acceptance(self) -> Any:
-        """Of each block."""
-        wanted = [self.kernel.target_acceptance] * self.n_field_blocks
-        wanted += [self.target_acceptance] * self._n_others
-        return jnp.stack([jnp.asarray(value) for value in wanted])
+        """Target acceptance of each block."""
+        targets = [self.kernel.target_acceptance] * self.n_field_blocks
+        targets += [self.target_acceptance] * self._n_others
+        return jnp.stack([jnp.asarray(value) for value in targets])
 
     @property
     def max_step_size(self) -> Any:
-        """Of each block."""
+        """Largest step size of each block."""
         most = [self.kernel.max_step_size] * self.n_field_blocks + [1.0] * self._n_others
         return np.array(most, np.float32)
 
@@ -119,12 +121,12 @@ class MetropolisWithinGibbs(Kernel):
         return int(np.size(self.step_size)) - self.n_field_blocks
 
     def bind(self, target: WhiteTarget) -> "MetropolisWithinGibbs":
-        """With a step size for each block.
+        """Return the sampler with a step size for each block.
 
         Raises
         ------
         IncompatibleParts
-            If nothing is learnt, and there is but one field to move.
+            If nothing is learnt and there is one field only.
         """
         if not isinstance(target, Target | HierarchicalTarget):
             raise IncompatibleParts(f"{self} moves no {type(target).__name__}")
@@ -159,15 +161,15 @@ class MetropolisWithinGibbs(Kernel):
         )
 
     def _others(self, target: Target | HierarchicalTarget) -> list[Learnt]:
-        """Hyperparameters that have a block of their own."""
+        """Return the hyperparameters that have a block of their own."""
         return [part for part in target.learnt if part.discrete or not self.joint]
 
     def _centred(self, target: Target | HierarchicalTarget) -> list[Learnt]:
-        """Hyperparameters that move with the field held as well."""
+        """Return the hyperparameters that also move with the field fixed."""
         return [p for p in target.learnt if self.interweave and p.of_prior and not p.discrete]
 
     def step(self, key: PRNGKeyArray, state: State, target: Any) -> tuple[State, Info]:
-        """Each block once."""
+        """Return the state after a step of the field and moves of the hyperparameters."""
         steps = jnp.atleast_1d(self.step_size)
         key_fields, key_others = jax.random.split(key)
         infos = []
@@ -198,7 +200,7 @@ class MetropolisWithinGibbs(Kernel):
         )
 
     def _moving(self, target: Target | HierarchicalTarget) -> list[np.ndarray]:
-        """Coordinates of each block of the field, with those that move jointly with it."""
+        """Return the coordinates of each block of the field and of what moves jointly with it."""
         moving = np.arange(target.n_coefficients)
         if self.by_class:
             return np.split(moving, self.n_field_blocks)
@@ -221,18 +223,18 @@ class MetropolisWithinGibbs(Kernel):
 
 
 def _share(key: PRNGKeyArray, dtype: Any) -> Float[Array, ""]:
-    """Of the step size, in a joint move: all of it, and one time in ten down to a hundredth.
+    """Return the share of the step size in a joint move: 1, or 0.01 to 1 one time in ten.
 
-    Learnt spectra have narrow places, where the step that suits all chains together is never
-    accepted: a chain that warm-up leaves there would stay.
+    Learnt spectra have narrow regions in which the pooled step size is always rejected. A chain
+    that is there after warm-up would otherwise never leave.
     """
     key_short, key_share = jax.random.split(key)
     share = 10.0 ** jax.random.uniform(key_share, (), dtype, -2.0, 0.0)
-    return jnp.where(jax.random.bernoulli(key_short, SHORT), share, 1.0)
+    return jnp.where(jax.random.bernoulli(key_short, SHORT_SHARE), share, 1.0)
 
 
 class _Block(eqx.Module):
-    """Some of the coordinates, the others as they are."""
+    """A target as a function of some coordinates, with the others fixed."""
 
     target: Target | HierarchicalTarget
     white: Array
@@ -240,18 +242,18 @@ class _Block(eqx.Module):
 
     @property
     def dimension(self) -> int:
-        """How many move."""
+        """Number of coordinates that move."""
         return len(self.moving)
 
     def log_likelihood(self, white: Float[Array, " m"]) -> Float[Array, ""]:
-        """Log likelihood with these coordinates in place."""
+        """Return the log likelihood with these values of the moving coordinates."""
         return self.target.log_likelihood(self.white.at[self.moving].set(white))
 
 
 def _walk(
     key: PRNGKeyArray, state: State, target: HierarchicalTarget, part: Learnt, step: Array
 ) -> tuple[State, Info]:
-    """``w' = √(1−β²) w + β ζ``."""
+    """Move a hyperparameter by ``w' = √(1−β²) w + β ζ`` with ξ fixed."""
     key_move, key_accept = jax.random.split(key)
     w = state.white[part.coordinates]
     noise = jax.random.normal(key_move, w.shape, w.dtype)
@@ -262,9 +264,9 @@ def _walk(
 def _walk_with_field_held(
     key: PRNGKeyArray, state: State, target: HierarchicalTarget, part: Learnt, step: Array
 ) -> tuple[State, Info]:
-    """The same, ``s ξ`` held: ``ξ' = ξ s/s'``, whose Jacobian and prior decide.
+    """Move a hyperparameter with the field ``s ξ`` fixed: ``ξ' = ξ s/s'``.
 
-    The likelihood is that of the same field; it is not computed anew.
+    Jacobian and prior decide. The field and so its likelihood stay the same.
     """
     key_move, key_accept = jax.random.split(key)
     w = state.white[part.coordinates]
@@ -285,7 +287,10 @@ def _walk_with_field_held(
 def _jump(
     key: PRNGKeyArray, state: State, target: HierarchicalTarget, part: Learnt, step: Array
 ) -> tuple[State, Info]:
-    """``P(±k) ∝ 1/(1 + k)``, to a point drawn uniformly from the new value's step."""
+    """Move an integer by ±k with ``P(k) ∝ 1/(1 + k)``.
+
+    The new coordinate is uniform on the interval of the new value.
+    """
     key_size, key_sign, key_share, key_accept = jax.random.split(key, 4)
     dtype = state.white.dtype
     steps = part.quantile

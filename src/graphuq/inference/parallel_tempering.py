@@ -1,4 +1,4 @@
-"""Parallel tempering: replicas of a flattened likelihood hand their places on to the real one."""
+"""Parallel tempering: replicas at powers of the likelihood that exchange their states."""
 
 from typing import Any, ClassVar
 
@@ -25,36 +25,36 @@ class _Flattened(eqx.Module):
         return int(self.target.dimension)
 
     def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
-        """Log likelihood times the power."""
+        """Return the log likelihood times the power."""
         value: Array = self.power * self.target.log_likelihood(white)
         return value
 
 
 class ParallelTempering(Kernel):
-    r"""Replicas at powers ``b_k = (k / (K − 1))^e`` of the likelihood, 0 (the prior) to 1.
+    r"""Replicas at powers ``b_k = (k / (K − 1))^e`` of the likelihood, from 0 (the prior) to 1.
 
-    The replica of power 0 is drawn afresh, each other takes a step of ``kernel``; then
-    neighbours swap places with probability ``min(1, exp((b_k − b_l)(log L_l − log L_k)))``, even
-    pairs and then odd ones (Geyer 1991). What no sampler can travel between is reached through
-    the prior: for posteriors of several modes, such as Ginzburg-Landau's. A step costs K times
-    what the kernel's does.
+    In each step the replica of power 0 is drawn from the prior and every other one takes a step
+    of ``kernel``. Then neighbours swap with probability
+    ``min(1, exp((b_k − b_l)(log L_l − log L_k)))``, first even pairs, then odd ones (Geyer
+    1991). Chains travel between modes through the prior, which suits posteriors with several
+    modes such as Ginzburg-Landau's. A step costs K times a step of the kernel.
 
     Parameters
     ----------
     kernel : Kernel
-        What moves a replica about the prior: ``EllipticalSlice()``, ``Hamiltonian()``, ``PCN()``.
+        Kernel that moves a replica: ``EllipticalSlice()``, ``Hamiltonian()`` or ``PCN()``.
     n_replicas : int, default 24
-        K ≥ 2; neighbours must overlap, which takes about ``√dimension`` of them.
+        K ≥ 2. Neighbours must overlap, which takes about ``√dimension`` replicas.
     exponent : float, default 3.0
-        e > 0; the larger, the more replicas of small power.
+        e > 0. A larger exponent gives more replicas of small power.
     step_size : float, default 0.1
-        Step of the replica of power 1 in (0, 1], as a share of the kernel's largest; another's
-        is ``1/√b`` times that, at most 1. Adapted in warm-up.
+        Step size of the replica of power 1 in (0, 1], as a share of the kernel's largest. That
+        of power b is ``1/√b`` times as large, at most 1. Adapted in warm-up.
     target_acceptance : float, default 0.8
-        Of the replica of power 1, which is what diagnostics report.
+        Target of the replica of power 1, whose acceptance diagnostics report.
     reference : Approximation, optional
-        Go from its Gaussian to the posterior, instead of from the prior: nearer, and fewer
-        replicas will do, if it covers all modes.
+        Approximation whose Gaussian takes the place of the prior. If it covers all modes, fewer
+        replicas are enough.
     """
 
     kernel: Kernel  # type: ignore[misc]  # AbstractVar is no field
@@ -80,30 +80,31 @@ class ParallelTempering(Kernel):
             )
         if self.kernel.requires_step:
             raise IncompatibleParts(
-                f"{self.kernel} knows no flattened likelihood; temper EllipticalSlice() or PCN()"
+                f"{self.kernel} cannot sample a power of the likelihood; use "
+                "EllipticalSlice() or PCN()"
             )
 
     @property
     def requires_gradient(self) -> bool:  # type: ignore[override]
-        """What the kernel requires."""
+        """Whether the kernel requires a gradient."""
         return self.kernel.requires_gradient
 
     @property
     def powers(self) -> Float[np.ndarray, " K"]:
-        """b_k."""
+        """Powers b_k of the replicas, in increasing order."""
         return np.linspace(0.0, 1.0, self.n_replicas) ** np.asarray(self.exponent)
 
     def init(self, white: Float[Array, " n"], target: WhiteTarget) -> State:
-        """All replicas at one point; the first swaps and prior draws part them."""
+        """Return the state with all replicas at one point; later steps separate them."""
         state = State(white, target.log_likelihood(white))
         return State(*(jnp.stack([leaf] * self.n_replicas) for leaf in state))
 
     def reported_state(self, state: State) -> State:
-        """The replica of power 1."""
+        """Return the replica of power 1."""
         return State(*(leaf[-1] for leaf in state))
 
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
-        """A step of every replica, and two rounds of swaps."""
+        """Return the state after a step of every replica and two rounds of swaps."""
         key_prior, key_move, key_even, key_odd = jax.random.split(key, 4)
         dtype = state.white.dtype
         powers = (jnp.arange(self.n_replicas) / (self.n_replicas - 1)).astype(

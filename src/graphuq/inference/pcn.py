@@ -1,4 +1,4 @@
-"""Preconditioned Crank-Nicolson."""
+"""The preconditioned Crank-Nicolson sampler."""
 
 from typing import ClassVar
 
@@ -12,20 +12,20 @@ from graphuq.inference.kernel import Kernel
 
 
 class PCN(Kernel):
-    r"""ξ' = √(1−β²) ξ + β ζ leaves the white prior invariant (Bertozzi et al. 2018, Alg. 1-3).
+    r"""Proposals ξ' = √(1−β²) ξ + β ζ, ζ ~ N(0, I) (Bertozzi et al. 2018, Algorithms 1-3).
 
-    The acceptance probability does not involve the prior, so that β need not shrink as the
-    graph grows (Cotter, Roberts, Stuart & White 2013).
+    They leave the white prior invariant. The acceptance probability therefore does not involve
+    the prior, and β need not shrink as the graph grows (Cotter, Roberts, Stuart & White 2013).
 
     Parameters
     ----------
     step_size : float, default 0.3
-        β in (0, 1]: where warm-up starts from, or the value itself where nothing is adapted.
+        β in (0, 1]. Warm-up starts from it; without warm-up it is used as it is.
     target_acceptance : float, default 0.3
-        Mean acceptance probability that warm-up tunes β to, in (0, 1).
+        Mean acceptance probability, in (0, 1), to which warm-up tunes β.
     reference : Approximation, optional
-        Move about its Gaussian instead of the prior: the same posterior, in far fewer steps
-        where labels are many and their noise small.
+        Approximation whose Gaussian takes the place of the prior. The posterior is the same;
+        with many labels of small noise far fewer steps are needed.
     """
 
     step_size: float | Float[Array, ""] = 0.3
@@ -44,7 +44,7 @@ class PCN(Kernel):
         )
 
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
-        """One step of the chain."""
+        """Return the next state of the chain."""
         key_move, key_accept = jax.random.split(key)
         noise = jax.random.normal(key_move, state.white.shape, state.white.dtype)
         white = jnp.sqrt(1 - self.step_size**2) * state.white + self.step_size * noise

@@ -16,19 +16,19 @@ MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machin
 
 @dataclasses.dataclass(frozen=True)
 class RunSettings:
-    """Settings of one run; an approximation ignores all of them.
+    """Settings of one run of a sampler.
 
     Attributes
     ----------
     n_samples : int, default 1000
         Kept draws per chain; with a stop rule, the largest number of them.
     n_chains, n_warmup, thin : int or None
-        Chains, steps of warm-up and steps per kept draw. None: the sampler's default.
+        Chains, steps of warm-up and steps per kept draw. None stands for the default.
     seed : int or numpy.random.Generator, default 0
     precision : {"float64", "float32"}, default "float64"
         Floating-point type of the chains.
     stop : callable, optional
-        Called with the draws so far, in the coordinates of the posterior; returns the reason to
+        Called with the present draws, in the coordinates of the posterior; returns the reason to
         stop, or None.
     progress : callable, optional
         Called with phase, steps done, total number of steps and acceptance.
@@ -68,7 +68,7 @@ class RunSettings:
 
 
 def check_lengths(n_samples: int, n_chains: int, n_warmup: int, thin: int, precision: str) -> None:
-    """Refuse lengths of a run that are out of range."""
+    """Raise if a length or the precision of a run is out of range."""
     for name, value, least in (
         ("n_samples", n_samples, 4),
         ("n_chains", n_chains, 1),
@@ -85,7 +85,7 @@ def check_lengths(n_samples: int, n_chains: int, n_warmup: int, thin: int, preci
 
 
 def check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype) -> None:
-    """Refuse more draws than memory holds."""
+    """Raise if the draws do not fit into memory."""
     n_bytes = n_chains * n_samples * dimension * dtype.itemsize
     require(
         n_bytes <= MAX_DRAW_BYTES,
@@ -97,5 +97,5 @@ def check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype)
 
 
 def seed_number(seed: int | np.random.Generator) -> int:
-    """The seed, or one that the generator draws."""
+    """Return the seed, or one drawn by the generator."""
     return int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else seed

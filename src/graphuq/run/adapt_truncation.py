@@ -1,9 +1,9 @@
-"""Eigenpairs on demand: as many as a random series turns out to use."""
+"""A random series on as many eigenpairs as its posterior uses."""
 
 import warnings
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from graphuq.errors import GraphuqWarning, IncompatibleParts, require
 from graphuq.graphs import Graph
@@ -12,41 +12,44 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
 from graphuq.run.infer import infer
 from graphuq.spectrum import laplacian_spectrum
+from graphuq.utils.deprecation import renamed_arguments
 
-NEAR, SHARE = 0.8, 0.01  # a length beyond this share of ℓ, in more draws than this, wants more
-PILOT_CHAINS, PILOT_DRAWS = 4, 250
+NEAR = 0.8  # share of ℓ that counts as near ℓ
+MAX_SHARE = 0.01  # of draws near ℓ, above which ℓ is doubled
+PILOT_CHAINS, PILOT_DRAWS = 4, 250  # short chains that only locate the truncation
 
 
+@renamed_arguments(most="max_eigenpairs")
 def adapt_truncation(
     graph: Graph,
     prior: Prior,
     likelihood: Likelihood,
-    labelled: Any,
-    labels: Any,
+    labelled: ArrayLike,
+    labels: ArrayLike,
     *,
     laplacian: str = "unnormalized",
     n_eigenpairs: int = 50,
-    most: int | None = None,
+    max_eigenpairs: int | None = None,
     seed: int = 0,
 ) -> Posterior:
-    """A posterior of `RandomSeries` on as many eigenpairs as its length k asks for.
+    """Return a posterior of `RandomSeries` on as many eigenpairs as its truncation k uses.
 
-    Short chains run on ℓ eigenpairs; where k comes near ℓ in more than 1 % of the draws, ℓ is
-    doubled and they run again (Hartog & van Zanten 2018, §4, have it pair by pair). With a
-    spectrum of your own instead, lengths beyond it are refused as proposals, and `infer` says so.
+    Short chains run on ℓ eigenpairs. If k exceeds 0.8 ℓ in more than 1 % of the draws, ℓ is
+    doubled and they run again (Hartog & van Zanten 2018, §4, add pairs one by one). With a
+    spectrum computed beforehand, proposals beyond its length are rejected, and `infer` warns.
 
     Parameters
     ----------
     graph : Graph
     prior : RandomSeries
-        Its ``truncation`` left out: k is random.
+        With ``truncation`` left out, so that k is random.
     likelihood, labelled, labels
         As in `Posterior`.
     laplacian : str, default "unnormalized"
     n_eigenpairs : int, default 50
-        ℓ to begin with.
-    most : int, optional
-        Largest ℓ; by default N. Memory is N ℓ.
+        First ℓ.
+    max_eigenpairs : int, optional
+        Largest ℓ; by default N. Memory is N ℓ numbers.
     seed : int, default 0
 
     Returns
@@ -56,9 +59,9 @@ def adapt_truncation(
     Raises
     ------
     IncompatibleParts
-        If the prior's length is not random, or `ReversibleJump` does not sample this model.
+        If the prior's truncation is not random, or `ReversibleJump` cannot sample this model.
     InvalidInput
-        As `laplacian_spectrum` and `Posterior`; if ``most`` is below ``n_eigenpairs``.
+        As `laplacian_spectrum` and `Posterior`; if ``max_eigenpairs`` is below ``n_eigenpairs``.
 
     Examples
     --------
@@ -68,20 +71,25 @@ def adapt_truncation(
     >>> 10 <= posterior.spectrum.n_eigenpairs <= 40
     True
     """
-    most = graph.n_nodes if most is None else min(most, graph.n_nodes)
+    largest = graph.n_nodes if max_eigenpairs is None else min(max_eigenpairs, graph.n_nodes)
     size = min(n_eigenpairs, graph.n_nodes)
-    require(size <= most, "most", f"{most} beside n_eigenpairs={n_eigenpairs}", "use no less")
+    require(
+        size <= largest,
+        "max_eigenpairs",
+        f"{max_eigenpairs} beside n_eigenpairs={n_eigenpairs}",
+        "use n_eigenpairs or more",
+    )
     if getattr(prior, "truncation", 0) is not None:
-        raise IncompatibleParts(f"{prior} has no random length to grow with; use RandomSeries()")
+        raise IncompatibleParts(f"{prior} has no random truncation to adapt to; use RandomSeries()")
     while True:
         spectrum = laplacian_spectrum(graph, laplacian, size)
         posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
-        posterior.series  # noqa: B018  refuses other models before any work
-        if size == most:
+        posterior.series  # noqa: B018  raises for other models before any work
+        if size == largest:
             return posterior
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GraphuqWarning)  # it is a pilot
+            warnings.simplefilter("ignore", GraphuqWarning)  # short on purpose
             result = infer(posterior, n_samples=PILOT_DRAWS, n_chains=PILOT_CHAINS, seed=seed)
-        if float(np.mean(result.hyperparameters["truncation"] > NEAR * size)) <= SHARE:
+        if float(np.mean(result.hyperparameters["truncation"] > NEAR * size)) <= MAX_SHARE:
             return posterior
-        size = min(2 * size, most)
+        size = min(2 * size, largest)

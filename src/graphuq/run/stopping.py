@@ -1,4 +1,4 @@
-"""When to end a run: stop rules for `infer`."""
+"""Stop rules for `infer`."""
 
 import dataclasses
 from typing import Any
@@ -20,13 +20,15 @@ from graphuq.results.diagnostics import (
 )
 from graphuq.results.summaries import label_errors
 
-MCSE_NODES, FIRST_DRAWS, WORST_NODES = 2_000, 1_000, 200
-FUNCTIONALS = 8  # judged first
+MCSE_NODES = 2_000  # random nodes among which the largest Monte-Carlo errors are searched
+FIRST_DRAWS = 1_000  # draws that are enough to find them
+WORST_NODES = 200  # nodes whose errors are then monitored
+FIRST_FUNCTIONALS = 8  # checked before the others, which they often make unnecessary
 
 
 @dataclasses.dataclass(frozen=True)
 class Converged:
-    """Stop once R-hat and the effective sample sizes are good.
+    """Stop once R-hat and the effective sample sizes meet their bounds.
 
     Parameters
     ----------
@@ -35,9 +37,9 @@ class Converged:
     ess : float, default 400
         Bound on the smallest bulk and tail effective sample size over all chains together.
     label_mcse : float, optional
-        Bound on the Monte-Carlo standard error of label means, judged at 200 unlabelled nodes
-        where it was largest over the first 1,000 draws, sought among 2,000 at random where there
-        are more.
+        Bound on the Monte-Carlo standard error of label means. It is checked at 200 unlabelled
+        nodes: those with the largest error in the first 1,000 draws, among at most 2,000 random
+        nodes.
     """
 
     rhat: float = RHAT_BOUND
@@ -45,7 +47,7 @@ class Converged:
     label_mcse: float | None = None
     _sought: list[Any] = dataclasses.field(
         default_factory=list, init=False, repr=False, compare=False
-    )  # the last posterior, its early draws, and the nodes that these find worst
+    )  # the last posterior, its early draws, and the nodes where these have the largest error
 
     def __post_init__(self) -> None:
         require(self.rhat > 1, "rhat", f"{self.rhat!r}", "use a bound above 1")
@@ -56,12 +58,12 @@ class Converged:
             )
 
     def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
-        """Reason to stop, or None."""
+        """Return the reason to stop, or None."""
         if self.label_mcse is not None and self._error(posterior, draws) > self.label_mcse:
             return None
-        # A few functionals before the others: one that has not converged settles it.
+        # A few functionals before the others: one that has not converged is enough.
         functionals = list(monitored_functionals(posterior, draws).items())
-        for part in (functionals[:FUNCTIONALS], functionals[FUNCTIONALS:]):
+        for part in (functionals[:FIRST_FUNCTIONALS], functionals[FIRST_FUNCTIONALS:]):
             table = convergence_table(dict(part))
             rhat, *sizes = worst_case(table)
             if table and not (rhat < self.rhat and min(sizes) >= self.ess):
@@ -72,9 +74,9 @@ class Converged:
         return f"{reason}; Monte-Carlo errors of label means below {self.label_mcse:g}"
 
     def _error(self, posterior: Posterior, draws: Draws) -> float:
-        """Largest Monte-Carlo error of a label mean at nodes that early draws find worst.
+        """Return the largest Monte-Carlo error of a label mean at the monitored nodes.
 
-        Checks of one run have the same early draws, and seek those nodes once.
+        All checks of one run share their early draws and find the nodes once.
         """
         few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
         if not self._sought or not (
@@ -86,9 +88,9 @@ class Converged:
 
 
 def _worst_nodes(posterior: Posterior, few: Draws) -> Int[np.ndarray, " W"]:
-    """Unlabelled nodes with the largest errors, sought among 2,000 at random.
+    """Return the unlabelled nodes with the largest errors among at most 2,000 random nodes.
 
-    To summarise all nodes at each check would take longer than sampling does.
+    Summaries of all nodes at each check would take longer than sampling.
     """
     unlabelled = np.ones(posterior.spectrum.n_nodes, dtype=bool)
     unlabelled[posterior.labelled] = False
@@ -103,17 +105,18 @@ def _worst_nodes(posterior: Posterior, few: Draws) -> Int[np.ndarray, " W"]:
 
 @dataclasses.dataclass(frozen=True)
 class CumulativeMean:
-    """The papers' rule: stop once the running mean of u moves little (Bertozzi et al., (17)).
+    """Stop once the running mean of u changes little: Bertozzi et al. 2018, equation (17).
 
-    ``|ū^(kT) − ū^((k−1)T)| <= tolerance``, in the Euclidean norm over nodes, for the slowest
-    of the chains. It says nothing about convergence, as the paper notes; kept to reproduce it.
+    The condition is ``|ū^(kT) − ū^((k−1)T)| <= tolerance`` in the Euclidean norm over nodes, for
+    the slowest chain. It does not imply convergence, as the paper notes. It is there to
+    reproduce the paper.
 
     Parameters
     ----------
     tolerance : float, default 1e-3
         Bound > 0, in units of u.
     every : int, default 5000
-        T, in steps of the chain.
+        Period T, in steps of the chain.
     """
 
     tolerance: float = 1e-3
@@ -124,7 +127,7 @@ class CumulativeMean:
         require(self.every > 0, "every", f"{self.every!r}", "use 1 step or more")
 
     def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
-        """Reason to stop, or None."""
+        """Return the reason to stop, or None."""
         stride = max(1, self.every // draws.thin)
         n_periods = draws.n_samples // stride
         if n_periods < 2:
@@ -144,7 +147,7 @@ class CumulativeMean:
 
 
 def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
-    """Euclidean norm over all nodes of the mean field that belongs to a white vector."""
+    """Return the Euclidean norm over nodes of the mean field of a white vector."""
     spectrum, field = posterior.spectrum, posterior.field
     if isinstance(field, ClassField):
         parts = zip([field.field] * field.n_classes, field.by_class(white), strict=True)

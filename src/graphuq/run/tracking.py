@@ -1,4 +1,4 @@
-"""Object tracking: where an object is in each frame of a film, and how sure that is."""
+"""Object tracking: where an object is in each frame of a film, with probabilities."""
 
 import warnings
 from pathlib import Path
@@ -32,28 +32,30 @@ def track(
     progress: bool | Progress = False,
     checkpoint: str | Path | None = None,
 ) -> Result:
-    """Infer the probability that each pixel of each frame is of the object.
+    """Infer the probability that each pixel of each frame belongs to the object.
 
-    Pixels are nodes, joined to their neighbours in the frame and to themselves in the next; those
-    that are not missing have labels (Hartog & van Zanten 2018, §5.3). No N × ℓ matrix is kept.
+    Pixels are nodes. Each is joined to its neighbours in the frame and to itself in the next
+    frame; pixels that are not missing have labels (Hartog & van Zanten 2018, §5.3). No N × ℓ
+    matrix is kept.
 
     Parameters
     ----------
     frames : Frames
-        `datasets.load_frames` reads a folder of pictures.
+        Read from a folder of pictures by `graphuq.datasets.load_frames`.
     n_eigenpairs : int, default 300
-        ℓ, the smoothest modes of the film: the finest detail that is believed. What looks like the
-        object for one frame is ignored if fewer modes than it would take to draw it are kept.
+        ℓ, the number of smoothest modes of the film, which sets the finest detail. A shape that
+        looks like the object in one frame only is ignored if ℓ modes cannot draw it.
     prior : Prior, optional
         By default ``RandomSeries()``.
     n_samples, n_chains, n_warmup, stop, seed, progress, checkpoint
-        As in `infer`. At most 4,000 draws of 4 chains by default, after 1,000 steps of warm-up: the
-        metric of 300 modes wants some hundreds of draws.
+        As in `infer`. The defaults are at most 4,000 draws of 4 chains, after 1,000 steps of
+        warm-up: the mass matrix of 300 modes is estimated from some hundreds of draws.
 
     Returns
     -------
     Result
-        Of T·H·W nodes; ``frames.maps(result.soft_label_mean)`` are the probabilities as frames.
+        With T·H·W nodes; ``frames.maps(result.soft_label_mean)`` are the probabilities as
+        frames.
 
     Raises
     ------
@@ -75,7 +77,7 @@ def track(
     posterior = Posterior(
         spectrum,
         RandomSeries() if prior is None else prior,
-        Probit(1.0),  # a unit: the field's scale is learnt
+        Probit(1.0),  # fixes the unit, since the scale of the field is learnt
         frames.known,
         frames.signs,
     )

@@ -177,7 +177,7 @@ def test_eigenpairs_come_on_demand():
     prior = gq.priors.RandomSeries(truncation_rate=0.3)
     found = gq.adapt_truncation(graph, prior, *model, n_eigenpairs=20)
     assert found.spectrum.n_eigenpairs == 40  # k is often above 16, hardly ever above 32
-    found = gq.adapt_truncation(graph, prior, *model, n_eigenpairs=20, most=25)
+    found = gq.adapt_truncation(graph, prior, *model, n_eigenpairs=20, max_eigenpairs=25)
     assert found.spectrum.n_eigenpairs == 25
 
 
@@ -185,5 +185,7 @@ def test_eigenpairs_come_on_demand_of_a_series_only():
     graph, model = wavy()
     with pytest.raises(IncompatibleParts, match="no random length"):
         gq.adapt_truncation(graph, gq.priors.Matern(truncation=9), *model)
-    with pytest.raises(InvalidInput, match="most"):
-        gq.adapt_truncation(graph, gq.priors.RandomSeries(), *model, n_eigenpairs=20, most=10)
+    with pytest.raises(InvalidInput, match="max_eigenpairs"):
+        gq.adapt_truncation(
+            graph, gq.priors.RandomSeries(), *model, n_eigenpairs=20, max_eigenpairs=10
+        )
