@@ -14,8 +14,9 @@ from scipy.stats import norm
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.evidence.criteria import GivenField, ObservedPrior, SeriesField
+from graphuq.evidence.criteria import ObservedPrior
 from graphuq.inference import expectation_propagation as ep
+from graphuq.posterior.field import CovarianceField, SeriesField
 from graphuq.posterior.target import log_likelihoods
 
 WEIGHTS = random_adjacency(24, seed=3)
@@ -253,7 +254,7 @@ def test_gradient_of_the_evidence():
     step = 1e-4
     numerical = (at(0.4 + step).log_evidence - at(0.4 - step).log_evidence) / (2 * step)
     target = ObservedPrior(
-        GivenField(posterior.field.factor @ posterior.field.factor.T),
+        CovarianceField(posterior.field.factor @ posterior.field.factor.T),
         posterior.likelihood,
         posterior.observed_labels,
     )
@@ -291,9 +292,9 @@ def test_gradient_of_the_evidence_in_the_field(likelihood, tail, n_labelled):
 
     prior = (rows * (modes**2 - tail**2)) @ rows.T + tail**2 * np.eye(n_labelled)
     prior = scale[:, None] * prior * scale
-    by_covariance = ep.field_slopes(*settled(GivenField(prior)))
+    by_covariance = ep.field_slopes(*settled(CovarianceField(prior)))
     change = np.outer(scale, scale) * (rows @ rows.T)
-    sides = [ep.log_evidence(*settled(GivenField(prior + h * change))) for h in (1e-5, -1e-5)]
+    sides = [ep.log_evidence(*settled(CovarianceField(prior + h * change))) for h in (1e-5, -1e-5)]
     assert (by_covariance * change).sum() == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-5)
 
 

@@ -4,9 +4,7 @@ Each with its gradient in the covariance and in the likelihood's own hyperparame
 point that was found.
 """
 
-import dataclasses
 import math
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -22,8 +20,8 @@ from graphuq.inference.expectation_propagation import (
     likelihood_slopes,
     log_evidence,
 )
-from graphuq.likelihoods import LevelSet, Likelihood, NoiseFree, Probit
-from graphuq.posterior.field import Conditioned
+from graphuq.likelihoods import Likelihood, Probit
+from graphuq.posterior.field import CovarianceField
 from graphuq.utils.arrays import Array, single_threaded_blas, with_dtype
 
 CRITERIA = ("laplace", "expectation-propagation", "alignment")
@@ -138,13 +136,11 @@ def one_vs_rest(labels: Float[np.ndarray, " J"], several: bool) -> list[Float[np
     return [np.where(labels == k, 1.0, -1.0) for k in np.unique(labels)]
 
 
-def binary_likelihood(likelihood: Any) -> Any:
-    """What the likelihood says of a class against the rest."""
-    if not likelihood.is_multiclass:
-        return likelihood
-    if isinstance(likelihood, LevelSet):  # a label costs 2/γ² of two classes, 1/γ² of several
-        return LevelSet(likelihood.noise_std * math.sqrt(2.0))
-    return NoiseFree() if likelihood.is_step else Probit(likelihood.noise_std)
+def binary_likelihood(likelihood: Likelihood) -> Likelihood:
+    """Return the likelihood of one class against the rest; itself for two classes."""
+    if likelihood.is_multiclass and likelihood.probit_noise_std is not None:
+        return Probit(likelihood.probit_noise_std)
+    return likelihood.one_vs_rest_likelihood()
 
 
 class ObservedPrior(NamedTuple):
@@ -155,53 +151,11 @@ class ObservedPrior(NamedTuple):
     labels: Float[np.ndarray, " J"]
 
 
-@dataclasses.dataclass(frozen=True)
-class GivenField:
-    """A field of which the covariance G at the labelled nodes is all that is known.
-
-    Attributes
-    ----------
-    covariance : numpy.ndarray, shape (J, J)
-        Singular or not.
-    """
-
-    covariance: Float[np.ndarray, "J J"]
-
-    def condition(self, precision: Float[np.ndarray, " J"], shift: Any) -> Conditioned:
-        """Mean and variance given sites: ``Σ = (I + G T)⁻¹ G``; no white coordinates."""
-        system = np.eye(len(precision)) + self.covariance * precision
-        covariance = np.linalg.solve(system, self.covariance)
-        return _without_coordinates(
-            covariance @ shift, np.diagonal(covariance), shift, np.linalg.slogdet(system)[1]
-        )
-
-    def slopes(
-        self, precision: Float[np.ndarray, " J"], shift: Any, given: Conditioned
-    ) -> Float[np.ndarray, "J J"]:
-        """``(b bᵀ − R)/2``; see `field_slopes`."""
-        pull = shift - precision * given.mean
-        system = np.eye(len(precision)) + precision[:, None] * self.covariance
-        resistance = np.linalg.solve(system, np.diag(precision))  # (I + T G)⁻¹ T = T − T Σ T
-        return (np.outer(pull, pull) - (resistance + resistance.T) / 2) / 2
-
-
-def _without_coordinates(
-    mean: Any, variance: Any, shift: Any, log_determinant: float
-) -> Conditioned:
-    return Conditioned(
-        mean=mean,
-        variance=variance,
-        white_mean=np.zeros(0),
-        white_covariance=np.zeros((0, 0)),
-        log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
-    )
-
-
 def _propagated(
     covariance: Float[np.ndarray, "J J"], likelihood: Likelihood, labels: Any
 ) -> tuple[float, Any]:
     """Expectation propagation's evidence and its gradients; NaN where it does not settle."""
-    target = ObservedPrior(GivenField(covariance), likelihood, labels)
+    target = ObservedPrior(CovarianceField(covariance), likelihood, labels)
     for damping in DAMPINGS:
         with single_threaded_blas():
             found = iterate_sites(target, damping, MAX_SWEEPS, TOLERANCE)
@@ -288,90 +242,3 @@ def _alignment(
     size, square = np.linalg.norm(centred), y @ y
     value = float(y @ centred @ y / (size * square))
     return value, np.outer(y, y) / (size * square) - value * centred / size**2
-
-
-@dataclasses.dataclass(frozen=True)
-class SeriesField:
-    """The series as it stands, for gradients in its spectral deviations; nothing is sampled.
-
-    ``u_L = R diag(s) ξ + s̄ r``, times the node scale, has covariance
-    ``G = R diag(d) Rᵀ + s̄² I`` with ``d = s² − s̄²``; `condition` works in J or ℓ dimensions,
-    whichever is smaller, and accepts any G, singular ones too.
-
-    Attributes
-    ----------
-    rows : numpy.ndarray, shape (J, L)
-        R.
-    scale : numpy.ndarray, shape (J,)
-    modes, tail : numpy.ndarray of shape (L,), and float
-        s and s̄.
-    """
-
-    rows: Float[np.ndarray, "J L"]
-    scale: Float[np.ndarray, " J"]
-    modes: Float[np.ndarray, " L"]
-    tail: float
-
-    @cached_property
-    def mode_variance(self) -> Float[np.ndarray, " L"]:
-        """``d``."""
-        variance: np.ndarray = self.modes**2 - self.tail**2
-        return variance
-
-    @cached_property
-    def as_given(self) -> GivenField | None:
-        """The covariance itself, before scaling, where labels are no more than modes."""
-        n_labels, n_modes = self.rows.shape
-        if n_labels > n_modes:
-            return None
-        prior = (self.rows * self.mode_variance) @ self.rows.T
-        return GivenField(prior + self.tail**2 * np.eye(n_labels))
-
-    def condition(self, precision: Float[np.ndarray, " J"], shift: Any) -> Conditioned:
-        """The field at the labelled nodes, and the normaliser, given sites.
-
-        ``Σ = (I + G T)⁻¹ G`` in J dimensions; or with ``E = I + s̄² T`` in ℓ
-        ``Σ = s̄² E⁻¹ + E⁻¹ R d (I + Rᵀ T E⁻¹ R d)⁻¹ Rᵀ E⁻¹``.
-        """
-        precision, shift = precision * self.scale**2, shift * self.scale
-        if self.as_given is not None:
-            found = self.as_given.condition(precision, shift)
-        else:
-            e = 1 + self.tail**2 * precision
-            system = self._system(precision)
-            inner = self.mode_variance[:, None] * np.linalg.inv(system)
-            scaled = self.rows / e[:, None]
-            mean = self.tail**2 * shift / e + scaled @ (inner @ (scaled.T @ shift))
-            variance = self.tail**2 / e + ((scaled @ inner) * scaled).sum(axis=1)
-            log_determinant = np.linalg.slogdet(system)[1] + np.log(np.abs(e)).sum()
-            found = _without_coordinates(mean, variance, shift, log_determinant)
-        return found._replace(mean=self.scale * found.mean, variance=self.scale**2 * found.variance)
-
-    def _system(self, precision: Float[np.ndarray, " J"]) -> Float[np.ndarray, "L L"]:
-        """``I + M d`` with ``M = Rᵀ T E⁻¹ R``."""
-        return np.eye(len(self.modes)) + self._information(precision) * self.mode_variance
-
-    def _information(self, precision: Float[np.ndarray, " J"]) -> Float[np.ndarray, "L L"]:
-        weights = precision / (1 + self.tail**2 * precision)
-        information: np.ndarray = self.rows.T @ (weights[:, None] * self.rows)
-        return information
-
-    def slopes(
-        self, precision: Float[np.ndarray, " J"], shift: Any, given: Conditioned
-    ) -> tuple[Float[np.ndarray, " L"], float]:
-        """Derivatives of the evidence in s and in s̄; see `field_slopes`.
-
-        ``Rᵀ (T − T Σ T) R = (I + M d)⁻¹ M`` where labels are more than modes.
-        """
-        mean, variance = given.mean / self.scale, given.variance / self.scale**2
-        precision, shift = precision * self.scale**2, shift * self.scale
-        pull = shift - precision * mean
-        if self.as_given is not None:
-            by_prior = self.as_given.slopes(precision, shift, given._replace(mean=mean))
-            by_variance = ((by_prior @ self.rows) * self.rows).sum(axis=0)
-        else:
-            solved = np.linalg.solve(self._system(precision), self._information(precision))
-            by_variance = ((self.rows.T @ pull) ** 2 - np.diagonal(solved)) / 2
-        by_floor = (pull @ pull - (precision - precision**2 * variance).sum()) / 2
-        by_tail = 2 * self.tail * float(by_floor - by_variance.sum())
-        return 2 * self.modes * by_variance, by_tail

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.evidence.criteria import ObservedPrior, SeriesField, binary_likelihood, one_vs_rest
+from graphuq.evidence.criteria import ObservedPrior, binary_likelihood, one_vs_rest
 from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
 from graphuq.inference.expectation_propagation import (
     ExpectationPropagation,
@@ -18,6 +18,7 @@ from graphuq.inference.expectation_propagation import (
     log_evidence,
 )
 from graphuq.likelihoods import Likelihood
+from graphuq.posterior.field import SeriesField
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
 from graphuq.utils.arrays import parallel_map

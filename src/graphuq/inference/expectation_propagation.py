@@ -13,13 +13,11 @@ from jaxtyping import Float
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, SiteTarget
-from graphuq.likelihoods import Probit, Softmax
+from graphuq.likelihoods import Probit
 from graphuq.posterior.field import (
     ClassDifferenceField,
-    Conditioned,
-    LowRankField,
+    FieldMoments,
     covariances_at,
-    of_one_class,
 )
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import single_threaded_blas
@@ -117,18 +115,19 @@ class ExpectationPropagation(Approximation):
 def _by_pairs(target: Any) -> Target:
     """Each label of several classes as K − 1 labels of two: its own field leads each other one."""
     likelihood = target.likelihood
-    if not isinstance(likelihood, Probit | Softmax) or likelihood.learnt:
+    noise_std = likelihood.probit_noise_std
+    if noise_std is None or likelihood.learnt:
         raise IncompatibleParts(
             f"expectation propagation knows no pairs of classes in {likelihood}; use Probit or "
             "Softmax of a fixed number of classes, or sample"
         )
-    if not isinstance(of_one_class(target.field), LowRankField):
+    if not target.field.one_class.is_low_rank:
         raise IncompatibleParts(
             "expectation propagation of several classes needs a field without a tail, or with "
             "fewer labels than eigenpairs; compute the spectrum with tail_eigenvalue=False"
         )
     leads = ClassDifferenceField.of(target.field, target.labels)
-    pairs = Probit(float(likelihood.noise_std) * math.sqrt(2.0))
+    pairs = Probit(float(noise_std) * math.sqrt(2.0))
     return Target(leads, pairs, np.ones(len(target.labels) * (leads.n_classes - 1)))
 
 
@@ -139,7 +138,7 @@ class EPState(NamedTuple):
     ----------
     sites : numpy.ndarray, shape (2, J)
         Precisions and shifts.
-    given : Conditioned
+    given : FieldMoments
         The field given them; anything where the fixed point was not reached.
     n_sweeps : int
     change : float
@@ -197,17 +196,17 @@ def iterate_sites(
     return EPState(sites, given, n_sweeps, change)
 
 
-def _conditioned(target: Any, sites: Float[np.ndarray, "2 J"]) -> Conditioned | None:
+def _conditioned(target: Any, sites: Float[np.ndarray, "2 J"]) -> FieldMoments | None:
     """The field given sites, in NumPy; None where they make no Gaussian."""
     try:
         with jax.enable_x64(True):  # of several classes it is compiled
-            given = Conditioned(*map(np.asarray, target.field.condition(*sites)))
+            given = FieldMoments(*map(np.asarray, target.field.condition(*sites)))
     except np.linalg.LinAlgError:
         return None
     return given if np.isfinite(given.mean).all() else None
 
 
-def _cavity(given: Conditioned, precision: Any, shift: Any) -> tuple[Any, Any]:
+def _cavity(given: FieldMoments, precision: Any, shift: Any) -> tuple[Any, Any]:
     """Mean and variance at each label of what all others say."""
     variance = 1 / (1 / given.variance - precision)
     return variance * (given.mean / given.variance - shift), variance

@@ -16,10 +16,7 @@ from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.posterior.field import (
-    ClassField,
-    LowRankField,
     covariances_at,
-    of_one_class,
     precision_of,
 )
 from graphuq.utils.arrays import with_dtype
@@ -80,12 +77,12 @@ class Laplace(Approximation):
         n = len(mode.white)
         inverse = solve_triangular(mode.lower, np.eye(n), lower=True)
         covariance = inverse.T @ inverse
-        factor = np.asarray(of_one_class(target.field).factor)
+        factor = np.asarray(target.field.one_class.factor)
         mean = factor @ mode.white.reshape(-1, factor.shape[1]).T
         with jax.enable_x64(True):
             spread = covariances_at(jnp.asarray(factor), jnp.asarray(covariance))
         variance = np.diagonal(np.asarray(spread), axis1=1, axis2=2)
-        if not isinstance(target.field, ClassField):
+        if not target.likelihood.is_multiclass:
             mean, variance = mean[:, 0], variance[:, 0]
             label_mean = 2 * ndtr(mean / np.sqrt(variance)) - 1
         else:
@@ -110,7 +107,7 @@ class Laplace(Approximation):
         IncompatibleParts, InvalidInput
             As `fit`.
         """
-        if not isinstance(of_one_class(target.field), LowRankField):
+        if not target.field.one_class.is_low_rank:
             raise IncompatibleParts(
                 f"{self} needs a field without a tail, or with fewer labels than eigenpairs; "
                 "compute the spectrum with tail_eigenvalue=False"
@@ -142,12 +139,12 @@ def _newton(
     target: Any, start: Array, max_iterations: int, tolerance: Float[Array, ""]
 ) -> tuple[Array, ...]:
     """Newton steps, halved until the objective falls."""
-    factor = of_one_class(target.field).factor
+    factor = target.field.one_class.factor
     n_fields = target.field.n_fields
 
     def log_prob(u: Array) -> Array:
         """Of fields (J, K), K = 1 for two classes."""
-        fields = u if isinstance(target.field, ClassField) else u[:, 0]
+        fields = u if target.likelihood.is_multiclass else u[:, 0]
         return target.likelihood.log_prob(fields, target.labels)
 
     def fields(x: Array) -> Array:

@@ -13,7 +13,6 @@ from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.answers import Point
 from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.likelihoods import Likelihood, Probit
-from graphuq.posterior.field import LowRankField
 from graphuq.utils.arrays import with_dtype
 
 HALVINGS = 40  # of a step that does not come closer
@@ -88,7 +87,7 @@ class MAP(Approximation):
                 f"MAP is of two classes, {target.likelihood} of several; use Laplace(), whose "
                 "mean is the maximum"
             )
-        if self.solver == "flow" and not isinstance(target.field, LowRankField):
+        if self.solver == "flow" and not target.field.is_low_rank:
             raise IncompatibleParts(
                 "the gradient flow runs in the kept eigenbasis and this field has a tail; use "
                 "solver='newton'"

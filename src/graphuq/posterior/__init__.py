@@ -1,1 +1,1 @@
-"""The posterior: prior times likelihood at the labelled nodes, and what samplers see of it."""
+"""Posterior: prior times likelihood at the labelled nodes, and its form in white coordinates."""

@@ -1,10 +1,10 @@
-"""A probit posterior whose prior is a `RandomSeries`, as `ReversibleJump` sees it.
+"""Probit posterior with a `RandomSeries` prior, in the form that `ReversibleJump` samples.
 
-In units of the noise: with f = u/γ, ``y = sign(f + ε)`` and coefficients ``g ~ N(0, 1/(c μ))``,
-``μ = (λ + N^{−2})^q``; c then has units too, and is given back as it was asked for.
+It is in units of the noise: with f = u/γ, ``y = sign(f + ε)`` and coefficients
+``g ~ N(0, 1/(c μ))``, ``μ = (λ + N^{−2})^q``. Draws of c are returned in the user's units of u.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import numpy as np
@@ -12,13 +12,13 @@ from jaxtyping import Float, Int
 
 from graphuq.distributions import is_learnt
 from graphuq.errors import IncompatibleParts
-from graphuq.likelihoods import Likelihood, Probit
+from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, RandomSeries
 from graphuq.spectrum import CovarianceColumns, Spectrum
 
 
 class ProbitSeries(eqx.Module):
-    """Labels, eigenpairs and the laws of c and k.
+    """Labels, eigenpairs and the distributions of the scale c and the truncation k.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class ProbitSeries(eqx.Module):
     noise_std : float
         γ, the unit of the field.
     scale, truncation : float or Distribution
-        c and k, by the user's units of u.
+        c and k, in the user's units of u.
     """
 
     eigenvectors: Any
@@ -49,27 +49,31 @@ class ProbitSeries(eqx.Module):
         labelled: Int[np.ndarray, " J"],
         labels: Float[np.ndarray, " J"],
     ) -> "ProbitSeries":
-        """Gather what the sampler needs.
+        """Make the posterior that the sampler needs.
 
         Raises
         ------
         IncompatibleParts
-            If it is another model.
+            If the model is not a `RandomSeries` of known exponent with a binary probit of known
+            noise, a number or gamma distribution of c, and a spectrum without tail and with
+            orthonormal eigenvectors.
         """
-        if not isinstance(prior, RandomSeries) or is_learnt(prior.exponent):
+        series = cast(RandomSeries, prior)
+        if not prior.is_random_series or is_learnt(series.exponent):
             raise IncompatibleParts(
-                f"ReversibleJump samples a RandomSeries of known exponent, and not {prior}; use "
+                f"ReversibleJump needs a RandomSeries of known exponent, and not {prior}; use "
                 "gq.priors.RandomSeries(), or MetropolisWithinGibbs"
             )
-        if not isinstance(likelihood, Probit) or likelihood.is_multiclass or likelihood.learnt:
+        noise_std = likelihood.latent_noise_std
+        if noise_std is None or likelihood.is_multiclass or likelihood.learnt:
             raise IncompatibleParts(
-                f"ReversibleJump knows the probit of two classes and known noise, and not "
-                f"{likelihood}; use Probit(1.0), or MetropolisWithinGibbs"
+                f"ReversibleJump needs a binary probit of known noise, and not {likelihood}; use "
+                "Probit(1.0), or MetropolisWithinGibbs"
             )
-        if is_learnt(prior.scale) and prior.scale.name != "gamma":
+        if is_learnt(series.scale) and series.scale.name != "gamma":
             raise IncompatibleParts(
-                f"ReversibleJump draws a scale that is gamma, and not {prior.scale}; use "
-                "gq.Gamma, or MetropolisWithinGibbs"
+                f"ReversibleJump needs a gamma distribution of the scale, and not {series.scale}; "
+                "use gq.Gamma, or MetropolisWithinGibbs"
             )
         if not spectrum.has_eigenpairs:
             raise IncompatibleParts(
@@ -89,29 +93,29 @@ class ProbitSeries(eqx.Module):
         n_kept = int(np.count_nonzero(modes.present))
         return ProbitSeries(
             eigenvectors=spectrum.eigenvectors[:, :n_kept],
-            precisions=modes.eigenvalues[:n_kept] ** prior.exponent,
+            precisions=modes.eigenvalues[:n_kept] ** series.exponent,
             labelled=labelled,
             labels=labels,
-            noise_std=float(likelihood.noise_std),
-            scale=prior.scale,
-            truncation=prior.truncation,
+            noise_std=float(noise_std),
+            scale=series.scale,
+            truncation=series.truncation,
         )
 
     @property
     def n_modes(self) -> int:
-        """Most eigenvectors that a draw may have."""
+        """Largest number of eigenvectors of a draw."""
         return len(self.precisions)
 
     @property
     def scale_law(self) -> tuple[float, float] | None:
-        """Shape and rate of c, in units of the noise; None where it is a number."""
+        """Shape and rate of the gamma distribution of c, in units of the noise, or None."""
         if not is_learnt(self.scale):
             return None
         shape, _, scale = self.scale.parameters
         return shape, 1 / (scale * self.noise_std**2)
 
     def log_prior_truncation(self) -> Float[np.ndarray, " L"]:
-        """``log p(k)`` of k = 1, …, ℓ."""
+        """Return ``log p(k)`` for k = 1, …, ℓ."""
         if is_learnt(self.truncation):
             result: Float[np.ndarray, " L"] = self.truncation.law.logpmf(
                 1 + np.arange(self.n_modes)

@@ -21,7 +21,6 @@ from graphuq.posterior.field import (
     CoefficientField,
     LowRankField,
     TailField,
-    of_one_class,
 )
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
@@ -87,7 +86,7 @@ def posterior_groups(posterior: Posterior) -> dict[str, xr.Dataset]:
     """Return the spectrum, the field and the labels of a posterior."""
     return {
         "spectrum": posterior.spectrum.to_dataset(),
-        "field": of_one_class(posterior.field).to_dataset(),
+        "field": posterior.field.one_class.to_dataset(),
         **label_groups(posterior),
     }
 

@@ -173,7 +173,7 @@ class WalledTarget(eqx.Module):
         """Compute it; for many labels, or classes unlike each other, ``gram`` goes by column."""
         right, wrong = target.likelihood.log_levels(target.labels)
         walls = cls(target, right - wrong, None)
-        if len(target.labels) > GRAM_LABELS or not target.field.alike:
+        if len(target.labels) > GRAM_LABELS or not target.field.classes_share_prior:
             return walls
         normals = jax.vmap(lambda j: walls.normal(j, 1.0))(jnp.arange(len(target.labels)))
         return cls(target, walls.rise, jax.vmap(walls.in_first_field)(normals))

@@ -1,6 +1,6 @@
-"""The Gaussian field at the labelled nodes, and the law of the rest."""
+"""Gaussian fields: the prior at the labelled nodes, and at all others given its values there."""
 
-from graphuq.posterior.field.base import ClassField, Field, NodeField, NoisyField, of_one_class
+from graphuq.posterior.field.base import ClassField, Field, NodeField, NoisyField
 from graphuq.posterior.field.class_differences import (
     ClassDifferenceField,
     covariances_at,
@@ -11,8 +11,9 @@ from graphuq.posterior.field.coefficients import (
     TailAtLabelled,
     coefficient_field_with_tail,
 )
+from graphuq.posterior.field.conditioning import FieldMoments
+from graphuq.posterior.field.covariance import CovarianceField, SeriesField
 from graphuq.posterior.field.labelled import (
-    Conditioned,
     LabelledField,
     LowRankField,
     TailField,
@@ -25,19 +26,20 @@ __all__ = [
     "ClassDifferenceField",
     "ClassField",
     "CoefficientField",
-    "Conditioned",
+    "CovarianceField",
     "Field",
+    "FieldMoments",
     "LabelledField",
     "LowRankField",
     "NodeField",
     "NoisyField",
+    "SeriesField",
     "TailAtLabelled",
     "TailField",
     "coefficient_field_with_tail",
     "columns_field",
     "covariances_at",
     "labelled_field",
-    "of_one_class",
     "precision_of",
     "series_field",
 ]

@@ -1,7 +1,7 @@
-"""The prior where labels are seen, as a map from white coordinates: of one field, or several."""
+"""Base of Gaussian fields: the prior at the labelled nodes as a map from white coordinates."""
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -14,16 +14,29 @@ from graphuq.utils.arrays import Array
 
 
 class Field(eqx.Module):
-    """The prior at the labelled nodes, as a map from white coordinates."""
+    """Prior at the labelled nodes, as a map from white coordinates.
+
+    Attributes
+    ----------
+    is_low_rank : bool
+        Whether ``u_L = F x`` with all of x and a stored ``factor`` F; see `LowRankField`.
+    """
+
+    is_low_rank: ClassVar[bool] = False
 
     @property
     def n_fields(self) -> int:
-        """Fields at a node: one, or one for each class."""
+        """Number of fields at a node: 1, or one for each class."""
         return 1
 
     @property
-    def alike(self) -> bool:
-        """Whether those of all classes have one law."""
+    def one_class(self) -> Any:
+        """The field of each class; itself if there is only one field."""
+        return self
+
+    @property
+    def classes_share_prior(self) -> bool:
+        """Whether the fields of all classes have the same prior distribution."""
         return True
 
     @property
@@ -33,16 +46,20 @@ class Field(eqx.Module):
 
     @abstractmethod
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J *K"]:
-        """Field ``u_L`` at the labelled nodes; of several classes, classes last."""
+        """Return the field ``u_L`` at the labelled nodes; multiclass fields have classes last."""
 
     def matrix(self) -> Float[Array, "J n"]:
-        """F of ``u_L = F x``, of two classes."""
+        """Return F of ``u_L = F x``, for binary fields."""
         columns = jax.vmap(self.at_labelled, out_axes=1)(jnp.eye(self.dimension))
         return np.asarray(columns)
 
 
 class NoisyField(Field):
-    """``u_L + γ ε``: the field's own white coordinates, and after them the noise of each number."""
+    """Field with noise, ``u_L + γ ε``.
+
+    The white coordinates are those of the field, followed by one noise coordinate ε for each
+    component of ``u_L``.
+    """
 
     field: Field
     noise_std: Float[Array, ""] | float
@@ -50,7 +67,7 @@ class NoisyField(Field):
 
     @property
     def n_fields(self) -> int:
-        """As many as without noise."""
+        """Number of fields at a node, as without noise."""
         return self.field.n_fields
 
     @property
@@ -59,23 +76,25 @@ class NoisyField(Field):
         return self.field.dimension + self.n_labels * self.n_fields
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J *K"]:
-        """Field and noise at the labelled nodes."""
+        """Return field plus noise at the labelled nodes."""
         n = self.field.dimension
         u = self.field.at_labelled(white[:n])
         return u + self.noise_std * white[n:].reshape(u.shape)
 
     def matrix(self) -> Float[Array, "J n"]:
-        """The field's, and beside it that of the noise."""
+        """Return ``[F, γ I]``."""
         return np.hstack([self.field.matrix(), self.noise_std * np.eye(self.n_labels)])
 
 
 class ClassField(Field):
-    """A field for each of K classes, independent and of one law: their white coordinates in turn.
+    """Independent fields with the same distribution, one for each of K classes.
+
+    The white coordinates of the classes are concatenated.
 
     Attributes
     ----------
-    field : LabelledField, or any other
-        Of each class.
+    field : LabelledField or another Field
+        Field of each class.
     n_classes : int
     """
 
@@ -84,8 +103,13 @@ class ClassField(Field):
 
     @property
     def n_fields(self) -> int:
-        """One for each class."""
+        """Number of classes K."""
         return self.n_classes
+
+    @property
+    def one_class(self) -> Any:
+        """Field of each class."""
+        return self.field
 
     @property
     def dimension(self) -> int:
@@ -93,25 +117,20 @@ class ClassField(Field):
         return self.n_classes * self.field.dimension
 
     def by_class(self, white: Float[Array, "*S n"]) -> Float[Array, "*S K m"]:
-        """The white coordinates of each class."""
+        """Split the white coordinates by class."""
         shape = (*white.shape[:-1], self.n_classes, self.field.dimension)
         return white.reshape(shape)
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J K"]:
-        """Field ``u_L`` at the labelled nodes, classes last."""
+        """Return the field ``u_L`` at the labelled nodes, classes last."""
         fields: Array = jax.vmap(self.field.at_labelled, out_axes=-1)(self.by_class(white))
         return fields
 
 
-def of_one_class(field: Any) -> Any:
-    """The field of each class."""
-    return field.field if isinstance(field, ClassField) else field
-
-
 class NodeField(Field):
-    """The plain N-dimensional form ``u = Q (s ξ) + s̄ (z − Q Qᵀ z)`` of the papers' algorithms.
+    """Plain N-dimensional form ``u = Q (s ξ) + s̄ (z − Q Qᵀ z)`` of the papers' algorithms.
 
-    Its white coordinates are (ξ, z), ℓ + N of them. Kept to test the labelled-node forms.
+    Its ℓ + N white coordinates are (ξ, z). It serves to test the forms at the labelled nodes.
     """
 
     eigenvectors: Float[Array, "N L"]
@@ -121,16 +140,16 @@ class NodeField(Field):
 
     @property
     def dimension(self) -> int:
-        """Number of white coordinates."""
+        """Number of white coordinates, ℓ + N."""
         return sum(self.eigenvectors.shape)
 
     def at_nodes(self, white: Float[Array, " n"]) -> Float[Array, " N"]:
-        """Field u at all nodes (Bertozzi et al. 2018, (11) and the corrected (14))."""
+        """Return the field u at all nodes (Bertozzi et al. 2018, (11) and the corrected (14))."""
         n_eigenpairs = self.eigenvectors.shape[1]
         xi, z = white[:n_eigenpairs], white[n_eigenpairs:]
         r = z - self.eigenvectors @ (self.eigenvectors.T @ z)
         return self.scale * (self.eigenvectors @ (self.std.modes * xi) + self.std.tail * r)
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """Field ``u_L`` at the labelled nodes."""
+        """Return the field ``u_L`` at the labelled nodes."""
         return jnp.asarray(self.at_nodes(white))[self.labelled]

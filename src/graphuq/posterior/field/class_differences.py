@@ -1,4 +1,4 @@
-"""Of several classes: the lead of each label's own field over every other."""
+"""Differences between the field of each label's class and the fields of the other classes."""
 
 import equinox as eqx
 import jax
@@ -8,19 +8,20 @@ from jax.scipy.linalg import cho_solve
 from jaxtyping import Float, Int
 
 from graphuq.posterior.field.base import ClassField, Field
-from graphuq.posterior.field.labelled import Conditioned, LowRankField
+from graphuq.posterior.field.conditioning import FieldMoments
+from graphuq.posterior.field.labelled import LowRankField
 from graphuq.utils.arrays import Array
 
 
 class ClassDifferenceField(Field):
-    """``h_jk = u_jy − u_jk`` for each label j of class y and each other class k, J (K − 1) numbers.
+    """Class differences ``h_jk = u_jy − u_jk`` for each label j of class y and other class k.
 
-    In the white coordinates of the classes' fields, one class after the other.
+    These J (K − 1) numbers depend on the white coordinates of all classes, concatenated.
 
     Attributes
     ----------
     field : LowRankField
-        Of each class.
+        Field of each class.
     codes : array of int, shape (J,)
         Class of each label.
     n_classes : int
@@ -32,7 +33,7 @@ class ClassDifferenceField(Field):
 
     @staticmethod
     def of(field: ClassField, labels: Float[Array, " J"]) -> "ClassDifferenceField":
-        """The leads of some labels."""
+        """Make the class differences of some labels."""
         return ClassDifferenceField(
             field.field, jnp.asarray(labels).astype(jnp.int32), field.n_classes
         )
@@ -43,12 +44,12 @@ class ClassDifferenceField(Field):
         return self.n_classes * self.field.dimension
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " m"]:
-        """The leads."""
+        """Return the class differences at the labelled nodes."""
         u = ClassField(self.field, self.n_classes).at_labelled(white)
-        return self.of_others(jnp.take_along_axis(u, self.codes[:, None], axis=1) - u)
+        return self.other_classes(jnp.take_along_axis(u, self.codes[:, None], axis=1) - u)
 
-    def of_others(self, values: Float[Array, "J K"]) -> Float[Array, " m"]:
-        """What belongs to the other classes, flattened."""
+    def other_classes(self, values: Float[Array, "J K"]) -> Float[Array, " m"]:
+        """Return the entries of the other classes, flattened."""
         return jnp.take_along_axis(values, self._others(), axis=1).ravel()
 
     def _others(self) -> Int[Array, "J M"]:
@@ -56,8 +57,8 @@ class ClassDifferenceField(Field):
         return others + (others >= self.codes[:, None])
 
     @eqx.filter_jit
-    def condition(self, precision: Float[Array, " m"], shift: Float[Array, " m"]) -> Conditioned:
-        """The fields given sites at the leads, by a Cholesky factor of K r dimensions."""
+    def condition(self, precision: Float[Array, " m"], shift: Float[Array, " m"]) -> FieldMoments:
+        """Return the field given sites at the differences, by a Cholesky factor of order K r."""
         factor = jnp.asarray(self.field.factor)
         n_classes, r = self.n_classes, factor.shape[1]
         own = jax.nn.one_hot(self.codes, n_classes, dtype=factor.dtype)
@@ -75,13 +76,13 @@ class ClassDifferenceField(Field):
         white_mean = covariance @ (pull.T @ factor).ravel()
         u = factor @ white_mean.reshape(n_classes, r).T
         spread = covariances_at(factor, covariance)
-        there = jnp.take_along_axis(spread, self.codes[:, None, None], axis=1)[:, 0]  # (J, K)
+        cross = jnp.take_along_axis(spread, self.codes[:, None, None], axis=1)[:, 0]  # (J, K)
         variances = jnp.diagonal(spread, axis1=1, axis2=2)
-        of_own = jnp.take_along_axis(variances, self.codes[:, None], axis=1)
+        own_variance = jnp.take_along_axis(variances, self.codes[:, None], axis=1)
         mean = jnp.take_along_axis(u, self.codes[:, None], axis=1) - u
-        return Conditioned(
-            mean=self.of_others(mean),
-            variance=self.of_others(of_own + variances - 2 * there),
+        return FieldMoments(
+            mean=self.other_classes(mean),
+            variance=self.other_classes(own_variance + variances - 2 * cross),
             white_mean=white_mean,
             white_covariance=covariance,
             log_normalizer=0.5 * (pull * u).sum() - jnp.log(jnp.diagonal(lower)).sum(),
@@ -91,14 +92,14 @@ class ClassDifferenceField(Field):
 def precision_of(
     factor: Float[Array, "J r"], weights: Float[Array, "J K K"]
 ) -> Float[Array, "n n"]:
-    """``I + Σ_j W_j ⊗ F_jᵀ F_j``, W_j symmetric: a posterior precision of K classes."""
+    """Return ``I + Σ_j W_j ⊗ F_jᵀ F_j`` with symmetric W_j: a posterior precision of K classes."""
     n_classes, r = weights.shape[1], factor.shape[1]
     above, right = np.triu_indices(n_classes)
     upper = jax.lax.map(
         lambda column: factor.T @ (column[:, None] * factor), weights[:, above, right].T
     )
     blocks = jnp.zeros((n_classes, n_classes, r, r), factor.dtype)
-    blocks = blocks.at[right, above].set(upper).at[above, right].set(upper)  # each symmetric
+    blocks = blocks.at[right, above].set(upper).at[above, right].set(upper)  # symmetric blocks
     together = blocks.transpose(0, 2, 1, 3).reshape(n_classes * r, n_classes * r)
     return jnp.eye(n_classes * r) + together
 
@@ -106,10 +107,10 @@ def precision_of(
 def covariances_at(
     factor: Float[Array, "J r"], covariance: Float[Array, "n n"]
 ) -> Float[Array, "J K K"]:
-    """Covariance of the K fields at each labelled node, from that of the coordinates."""
+    """Return the covariance of the K fields at each labelled node, from that of the coordinates."""
     r = factor.shape[1]
     n_classes = len(covariance) // r
-    columns = jax.lax.map(  # F Σ_k·, one class against all
+    columns = jax.lax.map(  # F Σ_k·, one class with all others
         lambda rows: ((factor @ rows).reshape(-1, n_classes, r) * factor[:, None, :]).sum(axis=2),
         jnp.asarray(covariance).reshape(n_classes, r, n_classes * r),
     )

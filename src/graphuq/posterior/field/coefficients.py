@@ -1,9 +1,10 @@
-r"""The field in the coefficients of its series, as draws have it where hyperparameters are learnt.
+r"""Field in the coefficients of its series, the form of draws with learnt hyperparameters.
 
-A draw is (a, w): coefficients ``a = s ξ`` of the eigenvectors and, with a tail, J numbers more,
-``w = s̄ z``, which make the tail's part of the field at the labelled nodes: ``u_L = Q_L a + C w``,
-C the root of ``I − Q_L Q_Lᵀ``. Elsewhere the tail's part has the mean ``−q_j Q_Lᵀ C⁻¹ w`` and
-s̄² times the variance ``1 − |q_j|² − |q_j Q_Lᵀ C⁻¹|²``, all times the node scale.
+A draw is (a, w): coefficients ``a = s ξ`` of the eigenvectors and, with a tail, J further numbers
+``w = s̄ z``. These make the tail's part of the field at the labelled nodes: ``u_L = Q_L a + C w``,
+where C is the root of ``I − Q_L Q_Lᵀ``. At other nodes the tail's part has mean
+``−q_j Q_Lᵀ C⁻¹ w`` and variance s̄² times ``1 − |q_j|² − |q_j Q_Lᵀ C⁻¹|²``. All of it is multiplied
+by the node scale.
 """
 
 from typing import NamedTuple
@@ -15,16 +16,25 @@ from graphuq.errors import IncompatibleParts
 from graphuq.posterior.field.labelled import LowRankField
 from graphuq.spectrum import Spectrum
 
-MAX_WITH_TAIL = 2_000  # labelled nodes: C has J² numbers
-SPANNED = 1e-6  # deviation of the tail, over s̄, below which a direction has none of it
+MAX_WITH_TAIL = 2_000  # labelled nodes, as C has J² numbers
+SPANNED = 1e-6  # deviation of the tail relative to s̄, below which a direction is without tail
 
 
 class CoefficientField(LowRankField):
-    """The series in its own coefficients, which are known in every draw: nothing is left open."""
+    """Series in its own coefficients; they are known in every draw and determine every node."""
 
     @staticmethod
     def of(spectrum: Spectrum, nodes: np.ndarray, n_modes: int) -> "CoefficientField":
-        """With the rows of its labelled nodes, if they are to be told from others."""
+        """Make the field of a spectrum.
+
+        Parameters
+        ----------
+        spectrum : Spectrum
+        nodes : numpy.ndarray of int, shape (J,)
+            Labelled nodes; empty if they are treated like all others.
+        n_modes : int
+            Number of coefficients in a draw.
+        """
         n_pairs = spectrum.n_eigenpairs
         return CoefficientField(
             factor=spectrum.node_scale[nodes, None] * spectrum.eigenvectors[nodes, :n_modes],
@@ -34,36 +44,45 @@ class CoefficientField(LowRankField):
         )
 
     def loadings(self, rows: Float[np.ndarray, "B L"]) -> Float[np.ndarray, "B r"]:
-        """The rows themselves."""
+        """Return the rows, one column for each coefficient."""
         return rows[:, : self.dimension].copy()
 
     def conditional_std(
         self, rows: Float[np.ndarray, "B L"], loadings: Float[np.ndarray, "B r"] | None = None
     ) -> Float[np.ndarray, " B"]:
-        """None."""
+        """Return zeros: the coefficients determine every node."""
         return np.zeros(len(rows))
 
 
 class TailAtLabelled(NamedTuple):
-    """The tail's part of the field at the labelled nodes, and elsewhere given that, for s̄ = 1."""
+    """Tail's part of the field at the labelled nodes, and at others given that, for s̄ = 1.
 
-    root: Float[np.ndarray, "J J"]  # C
-    pull: Float[np.ndarray, "L J"]  # −Q_Lᵀ C⁻¹
+    Attributes
+    ----------
+    root : numpy.ndarray, shape (J, J)
+        C.
+    pull : numpy.ndarray, shape (L, J)
+        ``−Q_Lᵀ C⁻¹``.
+    """
+
+    root: Float[np.ndarray, "J J"]
+    pull: Float[np.ndarray, "L J"]
 
     @staticmethod
     def of(rows: Float[np.ndarray, "J L"]) -> "TailAtLabelled":
-        """From rows of the eigenvectors: with ``Q_L = V Σ Wᵀ``, ``C = I + V (√(1 − Σ²) − 1) Vᵀ``.
+        """Compute both from rows of the eigenvectors.
+
+        With ``Q_L = V Σ Wᵀ``, ``C = I + V (√(1 − Σ²) − 1) Vᵀ``.
 
         Raises
         ------
         IncompatibleParts
-            If there are too many labelled nodes for a matrix of them.
+            If there are more than 2,000 labelled nodes.
         """
         if len(rows) > MAX_WITH_TAIL:
             raise IncompatibleParts(
-                f"hyperparameters are learnt with a tail from at most {MAX_WITH_TAIL} nodes that "
-                f"the likelihood sees, and there are {len(rows)}; compute the spectrum with "
-                "tail_eigenvalue=False"
+                f"hyperparameters are learnt with a tail from at most {MAX_WITH_TAIL} nodes with "
+                f"data, and there are {len(rows)}; compute the spectrum with tail_eigenvalue=False"
             )
         left, sigma, right = np.linalg.svd(rows, full_matrices=False)
         rest = np.sqrt(np.maximum(1 - sigma**2, 0.0))
@@ -76,7 +95,10 @@ class TailAtLabelled(NamedTuple):
 
 
 def coefficient_field_with_tail(spectrum: Spectrum, nodes: np.ndarray) -> LowRankField:
-    """The same with a tail, whose deviation given a draw is in units of the draw's own s̄."""
+    """Return the field in coefficients with a tail.
+
+    Its conditional deviation given a draw is in units of the s̄ of that draw.
+    """
     rows = spectrum.eigenvectors[nodes]
     tail = TailAtLabelled.of(rows)
     n_pairs = spectrum.n_eigenpairs

@@ -1,9 +1,10 @@
-r"""The Gaussian field at the labelled nodes, in white coordinates, and the law of the rest.
+r"""Gaussian field at the labelled nodes in white coordinates, and elsewhere given its values there.
 
-With ``d = s² − s̄²`` the prior covariance is ``G = Q diag(d) Qᵀ + s̄² I`` (MATH §1), times
-`node_scale` on both sides, left out of the formulas below. The likelihood sees ``u_L`` alone,
-so the chain needs no more than a square root of ``G_LL``, and all the rest is Gaussian given
-``u_L``, with a variance that does not depend on it:
+With ``d = s² − s̄²`` the prior covariance is ``G = Q diag(d) Qᵀ + s̄² I``, times `node_scale` on
+both sides, which the formulas below leave out. The likelihood depends on ``u_L`` only, so a chain
+needs no more than a square root of ``G_LL``. Given ``u_L``, all other values are Gaussian, with a
+variance that does not depend on ``u_L`` (docs/theory.md, "The chain has at most as many dimensions
+as there are labels" and "All other nodes in closed form"):
 
     u_L      = F x,  x white                             `LowRankField`, dimension min(J, ℓ)
              = s̄ x + V (√t − s̄)(Vᵀ x)                   `TailField`, dimension J
@@ -13,7 +14,7 @@ so the chain needs no more than a square root of ``G_LL``, and all the rest is G
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import equinox as eqx
 import numpy as np
@@ -21,6 +22,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from graphuq.posterior.field.base import Field
+from graphuq.posterior.field.conditioning import FieldMoments, condition_with_floor
 from graphuq.priors import SpectralStd
 from graphuq.spectrum import CovarianceColumns, Spectrum
 from graphuq.utils.arrays import Array, array_namespace, solve_lower
@@ -28,28 +30,8 @@ from graphuq.utils.arrays import Array, array_namespace, solve_lower
 RANK_TOLERANCE = 1e-12  # relative size of a standard deviation below which a direction is empty
 
 
-class Conditioned(NamedTuple):
-    """The field given Gaussian sites ``exp(ν u − τ u²/2)`` at the labelled nodes.
-
-    Attributes
-    ----------
-    mean, variance : array, shape (J,)
-        Of u at each labelled node.
-    white_mean, white_covariance : array, shape (r,) and (r, r)
-        Of the white coordinates that unlabelled nodes depend on.
-    log_normalizer : array, shape ()
-        Log of the prior mean of the product of the sites.
-    """
-
-    mean: Array
-    variance: Array
-    white_mean: Array
-    white_covariance: Array
-    log_normalizer: Array
-
-
 class LabelledField(Field):
-    """A field that is sampled at the labelled nodes only, in closed form elsewhere.
+    """Field that is sampled at the labelled nodes only and is known in closed form elsewhere.
 
     Attributes
     ----------
@@ -67,20 +49,20 @@ class LabelledField(Field):
 
     @abstractmethod
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
-        """``c(x)``: the part of the white coordinates that unlabelled nodes depend on."""
+        """Return ``c(x)``, the part of the white coordinates that unlabelled nodes depend on."""
 
     @abstractmethod
     def white(self, u: Float[Array, " J"], seen: Float[Array, " r"]) -> Float[Array, " n"]:
-        """White coordinates of a field, from ``u_L`` and ``c(x)``."""
+        """Return the white coordinates of a field, from ``u_L`` and ``c(x)``."""
 
     @property
     @abstractmethod
     def labelled_loadings(self) -> Float[Array, "J r"] | None:
-        """Matrix of ``c(x) → u_L``, where ``u_L`` depends on nothing else."""
+        """Matrix of the map ``c(x) → u_L``, or None if ``u_L`` depends on more than ``c(x)``."""
 
     @abstractmethod
-    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
-        """The field given sites of precision τ (of any sign) and shift ν."""
+    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> FieldMoments:
+        """Return the field given sites of precision τ (of any sign) and shift ν."""
 
     def to_dataset(self) -> xr.Dataset:
         """Return the fields as arrays, each with dimensions of its own, and the class name."""
@@ -99,19 +81,27 @@ class LabelledField(Field):
         return cls(**values)
 
     def mean_coefficients(self, white: Float[Array, "*S n"]) -> Float[Array, "*S L"]:
-        """``E[coefficients | x]``: multiply by rows of Q for the mean field off the labels."""
+        """Return ``E[coefficients | x]``.
+
+        Rows of Q times this are the mean field at unlabelled nodes.
+        """
         return self.seen(white) @ self.coefficient_map.T
 
     def loadings(self, rows: Float[np.ndarray, "B L"]) -> Float[np.ndarray, "B r"]:
-        """Rows of Q H: the mean field at nodes is these times `seen`."""
+        """Return rows of Q H; the mean field at nodes is these times `seen`."""
         return rows @ np.asarray(self.coefficient_map)
 
     def conditional_std(
         self, rows: Float[np.ndarray, "B L"], loadings: Float[np.ndarray, "B r"] | None = None
     ) -> Float[np.ndarray, " B"]:
-        """Standard deviation of u given ``u_L``, at unlabelled nodes with these rows of Q.
+        """Return the standard deviation of u given ``u_L``, at unlabelled nodes.
 
-        ``loadings``, rows of Q H, are computed where they are not given.
+        Parameters
+        ----------
+        rows : array, shape (B, L)
+            Rows of Q of the nodes.
+        loadings : array, shape (B, r), optional
+            Rows of Q H; computed if not given.
         """
         if self.tail_std == 0.0 and np.count_nonzero(self.mode_variance) == len(
             self.coefficient_map.T
@@ -121,14 +111,15 @@ class LabelledField(Field):
         if loadings is None:
             loadings = self.loadings(rows)
         variance = np.asarray(prior - (loadings**2).sum(axis=1))
-        # What is left by cancellation is rounding, not variance: such a node is determined.
+        # A difference this small is rounding error: ``u_L`` determines the node.
         variance[variance < RANK_TOLERANCE * prior] = 0.0
         return np.sqrt(variance)
 
 
 class LowRankField(LabelledField):
-    """``u_L = F x`` with F of shape (J, r)."""
+    """Field ``u_L = F x`` with F of shape (J, r)."""
 
+    is_low_rank: ClassVar[bool] = True
     factor: Float[Array, "J r"]
     coefficient_map: Float[Array, "L r"]
     mode_variance: Float[Array, " L"]
@@ -140,28 +131,28 @@ class LowRankField(LabelledField):
         return int(self.factor.shape[1])
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """Field ``u_L`` at the labelled nodes."""
+        """Return the field ``u_L`` at the labelled nodes."""
         return self.factor @ white
 
     def matrix(self) -> Float[Array, "J n"]:
-        """Kept as such."""
+        """Return the stored factor F."""
         return self.factor
 
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
-        """All of the white coordinates."""
+        """Return all white coordinates."""
         return white
 
     def white(self, u: Float[Array, " J"], seen: Float[Array, " r"]) -> Float[Array, " n"]:
-        """``c(x)`` is all of x."""
+        """Return ``c(x)``, which is all of x."""
         return seen
 
     @property
     def labelled_loadings(self) -> Float[Array, "J r"]:
-        """F."""
+        """The factor F."""
         return self.factor
 
-    def rotated(self, rotation: Float[np.ndarray, "r r"]) -> "LowRankField":
-        """The same field in coordinates y with ``x = rotation y``, white as well."""
+    def rotate(self, rotation: Float[np.ndarray, "r r"]) -> "LowRankField":
+        """Return the field in coordinates y with ``x = rotation y``, which are white as well."""
         return LowRankField(
             factor=self.factor @ rotation,
             coefficient_map=self.coefficient_map @ rotation,
@@ -169,15 +160,15 @@ class LowRankField(LabelledField):
             tail_std=self.tail_std,
         )
 
-    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
-        """By the Cholesky factor of ``I + Fᵀ diag(τ) F``, r×r."""
+    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> FieldMoments:
+        """Return the field given sites, by the r×r Cholesky factor of ``I + Fᵀ diag(τ) F``."""
         xp, factor = array_namespace(precision), self.factor
         inner = xp.eye(self.dimension) + factor.T @ (precision[:, None] * factor)
         lower = xp.linalg.cholesky(inner)
         root = solve_lower(lower, factor.T)  # Σ_L = rootᵀ root
         whitened = root @ shift
         inverse = solve_lower(lower, xp.eye(self.dimension))
-        return Conditioned(
+        return FieldMoments(
             mean=root.T @ whitened,
             variance=(root**2).sum(axis=0),
             white_mean=inverse.T @ whitened,
@@ -187,7 +178,10 @@ class LowRankField(LabelledField):
 
 
 class TailField(LabelledField):
-    """``u_L = s̄ x + V (√t − s̄)(Vᵀ x)`` times the node scale: a tail and more labels than modes."""
+    """Field with a tail and more labels than modes.
+
+    ``u_L = s̄ x + V (√t − s̄)(Vᵀ x)``, times the node scale.
+    """
 
     basis: Float[Array, "J r"]  # V, orthonormal columns
     stretch: Float[Array, " r"]  # √t − s̄
@@ -202,71 +196,54 @@ class TailField(LabelledField):
         return int(self.basis.shape[0])
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """Field ``u_L`` at the labelled nodes."""
+        """Return the field ``u_L`` at the labelled nodes."""
         return self.scale * (
             self.tail_std * white + self.basis @ (self.stretch * (white @ self.basis))
         )
 
     def matrix(self) -> Float[Array, "J n"]:
-        """Of J² numbers."""
+        """Return F, of J² numbers."""
         tail = array_namespace(self.basis).diag(self.scale * self.tail_std)
         return tail + (self.scale[:, None] * self.basis * self.stretch) @ self.basis.T
 
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
-        """``Vᵀ x``."""
+        """Return ``Vᵀ x``."""
         return white @ self.basis
 
     def white(self, u: Float[Array, " J"], seen: Float[Array, " r"]) -> Float[Array, " n"]:
-        """``(I − V Vᵀ) u / s̄ + V c(x)``, u before scaling."""
+        """Return ``(I − V Vᵀ) u / s̄ + V c(x)``, with u divided by the node scale."""
         unscaled = u / self.scale
         rest = unscaled - self.basis @ (unscaled @ self.basis)
         return rest / self.tail_std + self.basis @ seen
 
     @property
     def labelled_loadings(self) -> None:
-        """None: a labelled node's share of the tail is its own."""
+        """None, because the tail at a labelled node is not a function of ``c(x)``."""
         return None
 
-    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> Conditioned:
-        """By Woodbury's identity in r dimensions.
+    def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> FieldMoments:
+        """Return the field given sites, in r dimensions; see `condition_with_floor`.
 
-        With ``w = u / scale`` of covariance ``s̄² I + V (t − s̄²) Vᵀ``, A = 1/s̄² + τ and
-        K = 1/s̄² − 1/t, the posterior covariance is ``(A − V K Vᵀ)⁻¹``.
+        ``w = u / scale`` has covariance ``s̄² I + V (t − s̄²) Vᵀ``.
         """
         xp = array_namespace(precision)
-        tail_variance = self.tail_std**2
-        t = xp.maximum((self.stretch + self.tail_std) ** 2, RANK_TOLERANCE * tail_variance)
-        basis, scale = self.basis, self.scale
-        inverse = 1 / (1 / tail_variance + precision * scale**2)  # A⁻¹
-        k = 1 / tail_variance - 1 / t
-        r = basis.T @ (inverse[:, None] * basis)
-        system = xp.eye(len(k)) - k[:, None] * r
-        c = xp.linalg.solve(system, xp.diag(k))
-        c = (c + c.T) / 2
-        scaled = inverse[:, None] * basis
-        shift = shift * scale
-        mean = inverse * shift + scaled @ (c @ (scaled.T @ shift))
-        variance = inverse + ((scaled @ c) * scaled).sum(axis=1)
-        projected = r + r @ c @ r
-        log_determinant = (
-            (len(shift) - len(t)) * xp.log(tail_variance)
-            + xp.log(t).sum()
-            - xp.log(inverse).sum()
-            + xp.linalg.slogdet(system)[1]
-        )
-        return Conditioned(
-            mean=scale * mean,
-            variance=scale**2 * variance,
-            white_mean=(basis.T @ mean) / xp.sqrt(t),
-            white_covariance=projected / xp.sqrt(t[:, None] * t[None, :]),
-            log_normalizer=0.5 * shift @ mean - 0.5 * log_determinant,
+        floor, basis, scale = self.tail_std**2, self.basis, self.scale
+        t = xp.maximum((self.stretch + self.tail_std) ** 2, RANK_TOLERANCE * floor)
+        steps = condition_with_floor(basis, t - floor, floor, precision * scale**2, shift * scale)
+        r = basis.T @ (basis / steps.floor_factor[:, None])
+        projected = floor * r + r @ steps.inner @ r  # Vᵀ Σ V
+        return steps.field._replace(
+            mean=scale * steps.field.mean,
+            variance=scale**2 * steps.field.variance,
+            white_mean=(basis.T @ steps.field.mean) / xp.sqrt(t),
+            white_covariance=(projected + projected.T) / (2 * xp.sqrt(t[:, None] * t[None, :])),
         )
 
 
 def series_field(spectrum: Spectrum, std: SpectralStd) -> LowRankField:
-    """The field at all nodes, its white coordinates those of the series itself: ``u = Q (s ξ)``.
+    """Return the field at all nodes, ``u = Q (s ξ)``, in the white coordinates ξ of the series.
 
-    Modes of no variance are left out, and so is a tail.
+    Modes without variance are left out, and so is a tail.
     """
     kept = np.flatnonzero(std.modes > 0)
     return LowRankField(
@@ -278,7 +255,7 @@ def series_field(spectrum: Spectrum, std: SpectralStd) -> LowRankField:
 
 
 def columns_field(columns: CovarianceColumns) -> LowRankField:
-    """The field of `CovarianceColumns`: ``E[u | x] = B x`` and a deviation of each node."""
+    """Return the field of `CovarianceColumns`: ``E[u | x] = B x`` and a deviation of each node."""
     n_labels = len(columns.labelled)
     return LowRankField(
         factor=columns.factor,
@@ -289,7 +266,7 @@ def columns_field(columns: CovarianceColumns) -> LowRankField:
 
 
 def labelled_field(spectrum: Spectrum, std: SpectralStd, labelled: np.ndarray) -> LabelledField:
-    """Square root of the prior covariance at the labelled nodes.
+    """Return the field at the labelled nodes, by a square root of its prior covariance there.
 
     Parameters
     ----------
@@ -307,7 +284,10 @@ def labelled_field(spectrum: Spectrum, std: SpectralStd, labelled: np.ndarray) -
 def _projected_field(
     rows: Float[np.ndarray, "J L"], scale: Float[np.ndarray, " J"], std: SpectralStd
 ) -> LowRankField:
-    """Without a tail: ``A = Q_L diag(s) = U Σ Vᵀ``, ``F = U Σ``, ``H = diag(s) V``."""
+    """Return the field without a tail.
+
+    ``A = Q_L diag(s) = U Σ Vᵀ``, ``F = U Σ``, ``H = diag(s) V``.
+    """
     left, sigma, right = np.linalg.svd(rows * std.modes, full_matrices=False)
     kept = sigma > RANK_TOLERANCE * sigma.max()
     return LowRankField(
@@ -321,9 +301,10 @@ def _projected_field(
 def _field_with_tail(
     rows: Float[np.ndarray, "J L"], scale: Float[np.ndarray, " J"], std: SpectralStd
 ) -> LabelledField:
-    """With a tail: ``Q_L = V Σ Wᵀ`` turns ``G_LL`` into an r×r matrix T on span V, s̄² I off it.
+    """Return the field with a tail.
 
-    ``T = Σ Wᵀ diag(d) W Σ + s̄² I = Y t Yᵀ``; V is turned by Y, and
+    ``Q_L = V Σ Wᵀ`` turns ``G_LL`` into an r×r matrix T on span V and ``s̄² I`` off it:
+    ``T = Σ Wᵀ diag(d) W Σ + s̄² I = Y t Yᵀ``. V is rotated by Y, and
     ``H = diag(d) W Σ Y t^{-1/2}`` since ``E[coefficients | u_L] = diag(d) Q_Lᵀ G_LL^{-1} u_L``.
     """
     mode_variance = std.modes**2 - std.tail**2
@@ -337,7 +318,7 @@ def _field_with_tail(
     inverse_root = np.where(kept, 1 / np.sqrt(np.where(kept, t, 1.0)), 0.0)
     basis = left @ y
     coefficient_map = mode_variance[:, None] * (turned @ y) * inverse_root
-    if len(rows) <= rows.shape[1]:  # V is square: u_L = V √t x' with x' = Vᵀ x white as well
+    if len(rows) <= rows.shape[1]:  # V is square, so x' = Vᵀ x is white and u_L = V √t x'
         return LowRankField(
             factor=scale[:, None] * basis * np.sqrt(t),
             coefficient_map=coefficient_map,

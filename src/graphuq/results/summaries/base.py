@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.posterior.field import ClassField, LabelledField, of_one_class
+from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.spectrum import ProductBasis
 
 BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
@@ -58,7 +58,7 @@ def conditional_moments(
     field: LabelledField | ClassField, white: Float[np.ndarray, "S n"], rows: Rows
 ) -> tuple[Float[np.ndarray, "B S *K"], Float[np.ndarray, " B"]]:
     """Mean, for each draw, and standard deviation of u at nodes given u at the labelled ones."""
-    one = of_one_class(field)
+    one = field.one_class
     loadings, std = law_of(one, rows)
     if isinstance(field, ClassField):
         seen = np.asarray(one.seen(field.by_class(white)))  # (S, K, r)
