@@ -1,37 +1,68 @@
-"""The extension guide must not rot: its likelihood, run."""
+"""The guide to extensions shows files of examples/, and they run."""
 
-from typing import ClassVar
+import re
+import runpy
+from pathlib import Path
 
-import jax
 import numpy as np
+import pytest
 from scipy.stats import norm
 
 import graphuq as gq
-from graphuq.inference.chains import run_chains
-from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import LowRankField
 from graphuq.posterior.target import Target
 
-
-class Logistic(Likelihood):
-    r"""p(y | u) = 1 / (1 + exp(−2 γ y u))."""
-
-    steepness: float = 1.0
-    has_gradient: ClassVar[bool] = True
-
-    def log_prob(self, u, y):
-        return jax.nn.log_sigmoid(2 * self.steepness * y * u)
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+SHOWN = re.findall(r"^`examples/(\w+)\.py`:\n\n```python\n(.*?)```$", GUIDE, re.M | re.S)
+NUMBER = re.compile(r"-?\d+\.\d+")
 
 
-def test_a_likelihood_of_ones_own():
-    """One node seen once, against quadrature."""
+def own(name):
+    """Return the names that an example defines, without running its last part."""
+    return runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+
+
+def test_the_guide_shows_every_example():
+    examples = {path.stem for path in (ROOT / "examples").glob("own_*.py")}
+    assert {name for name, _ in SHOWN} == examples
+    assert GUIDE.count("```python") == len(SHOWN)
+
+
+@pytest.mark.parametrize(("name", "code"), SHOWN, ids=[name for name, _ in SHOWN])
+def test_the_guide_shows_an_example_as_it_is(name, code):
+    assert code == (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name, _ in SHOWN])
+def test_an_example_prints_what_the_guide_says(name, capsys):
+    """The same text; numbers may differ by what sampling and rounding do to them."""
+    runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
+    printed = capsys.readouterr().out.strip().splitlines()
+    shown = GUIDE.split(f"`examples/{name}.py`:")[1].split("```\n")[2].strip().splitlines()
+    for line, expected in zip(printed[-len(shown) :], shown, strict=True):
+        assert NUMBER.sub("#", line) == NUMBER.sub("#", expected)
+        found, said = (np.array(NUMBER.findall(text), float) for text in (line, expected))
+        np.testing.assert_allclose(found, said, atol=0.05)
+
+
+def test_the_likelihood_of_the_guide_agrees_with_quadrature():
+    """One node with one label: E sign(u) by quadrature."""
+    likelihood = own("own_likelihood")["Cauchit"](0.3)
     field = LowRankField(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0)
-    target = Target(field, Logistic(1.5), np.ones(1))
-    draws = run_chains(target, gq.inference.PCN(), n_samples=1000, n_chains=32, thin=5, seed=0)
-    chain_means = np.sign(draws.white[..., 0]).mean(axis=1)
+    target = Target(field, likelihood, np.ones(1))
+    answer = gq.inference.ExpectationPropagation().fit(target)
     u = np.linspace(-9, 9, 20_001)
-    weight = norm.pdf(u) / (1 + np.exp(-3 * u))
+    weight = norm.pdf(u) * (0.5 + np.arctan(u / 0.3) / np.pi)
     truth = (weight * np.sign(u)).sum() / weight.sum()
-    error = chain_means.std(ddof=1) / np.sqrt(32)
-    assert error < 0.01
-    assert abs(chain_means.mean() - truth) < 4 * error
+    assert answer.labelled_label_mean[0] == pytest.approx(truth, abs=1e-3)
+
+
+def test_the_prior_of_the_guide_is_normalised():
+    """``E|u|² = N`` and ``s_j² / s_k² = exp(−t (λ_j − λ_k))``."""
+    graph = gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2)
+    spectrum = gq.laplacian_spectrum(graph)
+    variances = own("own_prior")["HeatKernel"](3.0).spectral_std(spectrum).modes ** 2
+    assert variances.sum() == pytest.approx(9)
+    ratio = np.exp(-3.0 * (spectrum.eigenvalues[2] - spectrum.eigenvalues[1]))
+    assert variances[2] / variances[1] == pytest.approx(ratio)
