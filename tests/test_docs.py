@@ -66,3 +66,30 @@ def test_the_prior_of_the_guide_is_normalised():
     assert variances.sum() == pytest.approx(9)
     ratio = np.exp(-3.0 * (spectrum.eigenvalues[2] - spectrum.eigenvalues[1]))
     assert variances[2] / variances[1] == pytest.approx(ratio)
+
+
+def test_the_architecture_page_shows_the_house_and_its_floors():
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    house = page.split("## The house")[1].split("```")[1]
+    shown = {line.split()[0].strip("/") for line in house.splitlines() if re.match(r"\w", line)}
+    entries = {
+        path.name
+        for path in (ROOT / "src" / "graphuq").iterdir()
+        if path.name[0] not in "_." and path.name != "py.typed"
+    }
+    assert shown == entries
+    floors = page.split("## Floors")[1].split("```")[1].split()
+    rules = (ROOT / ".importlinter").read_text(encoding="utf-8").split("layers =")[1]
+    assert floors == rules.split("[")[0].split()
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        text = page.read_text(encoding="utf-8")
+        for target, anchor in re.findall(r"\]\((?!http)([^)#\s]*)#?([^)]*)\)", text):
+            linked = page.parent / target if target else page
+            assert linked.exists(), f"{page.name}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", linked.read_text(encoding="utf-8"), re.M)
+                names = [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings]
+                assert anchor in names, f"{page.name}: {target}#{anchor}"
