@@ -208,7 +208,7 @@ def _refuse_impossible_draws(posterior: Posterior, draws: Draws) -> None:
 
 def _warn_of_limit(posterior: Posterior, draws: Draws) -> None:
     """Warn if a random truncation reaches the end of the computed eigenpairs."""
-    n_pairs, n_nodes = posterior.spectrum.n_eigenpairs, posterior.spectrum.n_nodes
+    n_pairs, n_nodes = posterior.spectrum.n_columns, posterior.spectrum.n_nodes
     learnt = posterior.learnt and posterior.has_series
     if not learnt or "truncation" not in draws.hyperparameters or n_pairs == n_nodes:
         return
