@@ -183,7 +183,7 @@ def test_eigenpairs_come_on_demand():
 
 def test_eigenpairs_come_on_demand_of_a_series_only():
     graph, model = wavy()
-    with pytest.raises(IncompatibleParts, match="no random length"):
+    with pytest.raises(IncompatibleParts, match="no random truncation"):
         gq.adapt_truncation(graph, gq.priors.Matern(truncation=9), *model)
     with pytest.raises(InvalidInput, match="max_eigenpairs"):
         gq.adapt_truncation(
