@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         scores,
     )
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.model_selection import LabelledKFold, LabelledScorer
     from graphuq.classifier.saving import load
     from graphuq.classifier.search import EvidenceSearch
     from graphuq.distributions import (
@@ -68,6 +69,8 @@ _MODULE_OF = {
     "Result": "results.result",
     "load": "classifier.saving",
     "EvidenceSearch": "classifier.search",
+    "LabelledKFold": "classifier.model_selection",
+    "LabelledScorer": "classifier.model_selection",
     "EvidenceEstimate": "evidence.importance_sampling",
     "estimate_evidence": "evidence.importance_sampling",
     "Laplacian": "spectrum",
@@ -100,6 +103,8 @@ __all__ = [
     "GraphClassifier",
     "GraphuqError",
     "GraphuqWarning",
+    "LabelledKFold",
+    "LabelledScorer",
     "Laplacian",
     "LogNormal",
     "LogUniform",

@@ -64,6 +64,18 @@ class NotConvergedWarning(GraphuqWarning):
     """Result that has not converged; the message says what to do."""
 
 
+class MissingLabelWarning(GraphuqWarning):
+    """Most rows have a class whose name often means "no label"."""
+
+
+class UnlabelledScoreWarning(GraphuqWarning):
+    """A score was asked for rows without labels, which it leaves out."""
+
+
+class FeatureScaleWarning(GraphuqWarning):
+    """Features have such different scales that a few of them decide all distances."""
+
+
 def require(condition: object, argument: str, problem: str, remedy: str) -> None:
     """Raise `InvalidInput` unless ``condition`` is true."""
     if not condition:

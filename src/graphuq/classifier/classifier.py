@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -25,6 +23,7 @@ from graphuq.classifier.options import (
     prior_of,
     seed_of,
 )
+from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.saving import load_classifier, save_classifier
 from graphuq.errors import (
     IncompatibleParts,
@@ -36,8 +35,6 @@ from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import Approximation
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
-from graphuq.results.summaries import NodeSummaries
-from graphuq.results.uncertainty import class_probabilities
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.utils.deprecation import renamed_arguments
@@ -46,7 +43,7 @@ from graphuq.utils.progress import reporting
 LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
 
 
-class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
+class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     """Label everything from a few labels, with the probability of each.
 
     Builds a similarity graph on all rows, labelled or not, puts a Gaussian prior on its
@@ -290,64 +287,6 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         self._explore(posterior, method, shares, self.checkpoint)
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row, in the graph or not.
-
-        Parameters
-        ----------
-        X : array_like, shape (M, d)
-            With ``graph="precomputed"``: weights from each row to the N nodes, shape (M, N).
-
-        Returns
-        -------
-        numpy.ndarray, shape (M,)
-        """
-        summaries = self.predict_summaries(X)
-        return self._labels(summaries, self._known_and_novel(summaries)[0])
-
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "M K"]:
-        """Probability of each class for each row, in the graph or not.
-
-        A row that is in the graph has its own posterior; another has that of the weighted mean
-        of its neighbours (or what ``out_of_sample`` says); one without neighbours has the
-        prior's 1/K.
-
-        Parameters
-        ----------
-        X : array_like, shape (M, d)
-            With ``graph="precomputed"``: weights from each row to the N nodes, shape (M, N).
-
-        Returns
-        -------
-        numpy.ndarray, shape (M, K)
-            Columns in the order of ``classes_``; given that the class is one of these.
-        """
-        return self._known_and_novel(self.predict_summaries(X))[0]
-
-    def predict_novelty(self, X: Any) -> Float[np.ndarray, " M"]:
-        """Probability that a row is of a class without any label; see ``max_classes``."""
-        return self._known_and_novel(self.predict_summaries(X))[1]
-
-    def predict_summaries(self, X: Any) -> NodeSummaries:
-        """Label mean, Monte-Carlo error, latent mean and deviation of each row; see `Result`."""
-        check_is_fitted(self)
-        eigenvectors, scale, known = self._rows(X)
-        summaries = self.result_.at_rows(eigenvectors, scale)
-        inside = known >= 0
-        for name, values in vars(summaries).items():
-            values[inside] = getattr(self.result_, name)[known[inside]]
-        return summaries
-
-    def predict_interval(self, X: Any, probability: float = 0.95) -> Float[np.ndarray, "M *K 2"]:
-        """Equal-tailed credible interval of the latent u of each row, or of each of its fields."""
-        check_is_fitted(self)
-        eigenvectors, scale, known = self._rows(X)
-        interval = self.result_.interval_at_rows(eigenvectors, scale, probability)
-        inside = known >= 0
-        if inside.any():
-            interval[inside] = self.result_.credible_interval(probability)[known[inside]]
-        return interval
-
     def save(self, path: str | Path, extra: dict[str, xr.Dataset] | None = None) -> None:
         """Write to one NetCDF file all that prediction needs; `graphuq.load` reads it as well.
 
@@ -398,58 +337,11 @@ class GraphClassifier(Incremental, ClassifierMixin, BaseEstimator):
         return callback and (lambda first: callback(first.with_classes(self.classes_)))
 
     def _describe(self) -> None:
-        known, self.novelty_ = self._known_and_novel(self.result_)
+        nodes = np.arange(self.result_.n_nodes)
+        known, self.novelty_ = self._known_and_novel(self.result_, nodes)
         self.label_distributions_ = known
-        self.transduction_ = self._labels(self.result_, known)
+        self.transduction_ = self._labels(self.result_, nodes, known)
         self.n_iter_ = self.result_.answer.n_iterations
-
-    def _labels(self, summaries: Any, probability: Any) -> np.ndarray:
-        """Classes of rows whose probabilities are known."""
-        codes = probability.argmax(axis=1)
-        if self._tuning is not None:
-            codes = self._tuning.codes(summaries)
-        classes: np.ndarray = self.classes_[codes]
-        return classes
-
-    def _known_and_novel(
-        self, summaries: Any
-    ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
-        """Probabilities of the classes that have labels, and of all others together."""
-        probability, n_known = class_probabilities(summaries.label_mean), len(self.classes_)
-        if self._tuning is not None:
-            link = self.result_.posterior.likelihood.link
-            probability = self._tuning.probabilities(summaries, link)
-        known, novel = probability[:, :n_known], probability[:, n_known:].sum(axis=1)
-        if n_known == probability.shape[1]:
-            return known, novel
-        total = known.sum(axis=1)[:, None]
-        even = np.full_like(known, 1 / n_known)
-        return np.divide(known, total, out=even, where=total > 0), novel
-
-    def _rows(
-        self, X: Any
-    ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        space, spectrum = self._feature_space, self.result_.posterior.spectrum
-        if space is None:
-            require(
-                self.graph == "precomputed",
-                "X",
-                "rows outside a graph that was made of distances",
-                "fit again with them among the rows, or make the graph of features",
-            )
-            weights, known = sparse.csr_array(X), np.full(X.shape[0], -1)
-            require(
-                weights.nnz == 0 or bool(weights.data.min() >= 0),
-                "X",
-                "negative weights to the nodes",
-                "give similarities >= 0",
-            )
-        else:
-            weights, known = space.connect(X, self.out_of_sample), space.find(X)
-            if self.out_of_sample != "mean":
-                return *spectrum.combine(weights), known
-        return spectrum.extend(weights), spectrum.extend_scale(weights), known
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,32 +1,85 @@
-"""Labels of any type, some of them missing."""
+"""Class labels of any type, some of which are missing."""
 
 import warnings
-from typing import Any
 
 import numpy as np
-from jaxtyping import Bool
+import pandas as pd
+from jaxtyping import Bool, Int
+from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import InvalidInput, MissingLabelWarning, require
+
+# Class names, in lower case, that data files often use for "no label".
+PLACEHOLDERS = frozenset(
+    {"?", "??", "-", "--", ".", "na", "n/a", "#n/a", "nan", "<na>", "none", "null", "nil"}
+    | {"missing", "unknown", "unk", "undefined", "unspecified", "unassigned", "not assigned"}
+    | {"unlabelled", "unlabeled", "no label", "not available", "tbd", "todo"}
+)
+
+
+def label_array(y: ArrayLike) -> np.ndarray:
+    """Return labels as an array; missing values of pandas and of mixed lists stay missing."""
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+        return np.asarray(y.astype(object))  # type: ignore[union-attr]
+    values = np.asarray(y)
+    if values.dtype.kind == "U" and isinstance(y, list | tuple):
+        # NumPy writes NaN among texts as the text "nan".
+        mixed = np.empty(len(y), dtype=object)
+        mixed[:] = y
+        rest = [value for value in mixed if not isinstance(value, str)]
+        if rest and bool(np.all(pd.isna(np.array(rest, dtype=object)))):
+            return mixed
+    return values
+
+
+def missing_mask(values: np.ndarray, missing_label: object) -> Bool[np.ndarray, " N"]:
+    """Return which labels are missing: NaN, None, ``pd.NA``, "" and ``missing_label``.
+
+    Parameters
+    ----------
+    values : numpy.ndarray, shape (N,)
+    missing_label : object
+        A further value that means unlabelled. None, NaN or ``pd.NA`` add no further value.
+    """
+    missing = np.array(pd.isna(values), dtype=bool)
+    further = not (missing_label is None or pd.isna(missing_label))  # type: ignore[call-overload]
+    for k in np.flatnonzero(~missing) if values.dtype.kind in "OUS" else ():
+        text = isinstance(values[k], str)
+        missing[k] = (text and values[k] == "") or (
+            further and text == isinstance(missing_label, str) and bool(values[k] == missing_label)
+        )
+    if further and values.dtype.kind in "biuf" and not isinstance(missing_label, str):
+        missing |= values == missing_label
+    return missing
 
 
 def split_labels(
-    y: Any, missing_label: Any, needed: bool = True
+    y: ArrayLike | None, missing_label: object, needed: bool = True, argument: str = "y"
 ) -> tuple[np.ndarray, Bool[np.ndarray, " N"]]:
-    """Labels as an array, and which of them are given.
+    """Return labels as an array, and which of them are given.
 
-    Unlabelled are ``missing_label``, NaN, None and the empty string.
+    Parameters
+    ----------
+    y : array_like, shape (N,)
+    missing_label : object
+        Value that means unlabelled, besides NaN, None, ``pd.NA`` and "".
+    needed : bool, default True
+        Whether at least one label must be given.
+    argument : str, default "y"
+        Name of ``y`` in error messages.
 
     Raises
     ------
     InvalidInput
-        If ``y`` is missing, not one-dimensional, or holds no label at all.
+        If ``y`` is missing, not one-dimensional, or holds no label although one is needed.
     """
     if y is None:
         raise InvalidInput(
-            "y", "requires y to be passed, but the target y is None", "give the known labels"
+            argument, "requires y to be passed, but the target y is None", "give the known labels"
         )
-    values = np.asarray(y)
+    values = label_array(y)
     if values.ndim == 2 and values.shape[1] == 1:
         warnings.warn(
             "A column-vector y was passed when a 1d array was expected",
@@ -34,41 +87,26 @@ def split_labels(
             stacklevel=3,
         )
         values = values.ravel()
-    require(values.ndim == 1, "y", f"shape {values.shape}", "give one label a row")
+    require(values.ndim == 1, argument, f"shape {values.shape}", "give one label a row")
     if np.issubdtype(values.dtype, np.floating) and np.isinf(values).any():
-        raise InvalidInput("y", "infinite values", "give classes, or NaN where unknown")
-    missing = np.array(
-        [
-            value is None
-            or (isinstance(value, float | np.floating) and np.isnan(value))
-            or (isinstance(value, str) and value == "")
-            or (missing_label is not None and _same(value, missing_label))
-            for value in values
-        ],
-        dtype=bool,
-    )
+        raise InvalidInput(argument, "infinite values", "give classes, or NaN where unknown")
+    missing = missing_mask(values, missing_label)
     require(
         not (needed and missing.all()),
-        "y",
+        argument,
         f"no label among {len(values)} rows",
         "label at least one row of each class",
     )
     given = values[~missing]
     if len(given) and values.dtype == object and len({isinstance(v, str) for v in given}) == 1:
         values = values.copy()
-        values[missing] = given[0]  # any value of the right type: never looked at
+        values[missing] = given[0]  # a placeholder of the right type, never read
         values = np.array(values.tolist())
     return values, ~missing
 
 
-def _same(value: Any, missing_label: Any) -> bool:
-    if isinstance(value, str) != isinstance(missing_label, str):
-        return False
-    return bool(value == missing_label)
-
-
-def check_classes(classes: np.ndarray, missing_label: Any) -> None:
-    """Demand two classes at least among the given labels."""
+def check_classes(classes: np.ndarray, missing_label: object) -> None:
+    """Require at least two classes among the given labels."""
     hint = f" ({missing_label!r} means unlabelled; missing_label=None makes it a class)"
     require(
         len(classes) > 1,
@@ -78,22 +116,35 @@ def check_classes(classes: np.ndarray, missing_label: Any) -> None:
     )
 
 
-def codes_among(labels: Any, classes: np.ndarray) -> np.ndarray:
-    """Place of each label among the classes.
+def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> None:
+    """Warn if a class that holds most rows has a name that often means "no label"."""
+    names, counts = np.unique(values[given], return_counts=True)
+    largest = names[counts.argmax()]
+    if 2 * counts.max() > len(values) and str(largest).strip().casefold() in PLACEHOLDERS:
+        warnings.warn(
+            f"y: the class {str(largest)!r} holds {counts.max()} of {len(values)} rows. Does it "
+            f"mean unlabelled? Then pass missing_label={str(largest)!r}.",
+            MissingLabelWarning,
+            stacklevel=3,
+        )
+
+
+def codes_among(labels: ArrayLike, classes: np.ndarray) -> Int[np.ndarray, " M"]:
+    """Return the position of each label among the classes.
 
     Raises
     ------
     InvalidInput
-        If one is not among them.
+        If a label is not among the classes.
     """
     labels = np.asarray(labels)
-    strange = labels[~np.isin(labels, classes)]
+    unknown = labels[~np.isin(labels, classes)]
     require(
-        len(strange) == 0,
+        len(unknown) == 0,
         "labels",
-        f"{strange[:1].tolist()} is not among the classes {classes.tolist()}",
+        f"{unknown[:1].tolist()} is not among the classes {classes.tolist()}",
         "fit again with it",
     )
     order = np.argsort(classes)
-    found: np.ndarray = order[np.searchsorted(classes[order], labels)]
-    return found
+    positions: Int[np.ndarray, " M"] = order[np.searchsorted(classes[order], labels)]
+    return positions

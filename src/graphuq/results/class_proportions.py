@@ -15,6 +15,7 @@ from scipy.special import erf
 from graphuq.errors import require
 
 SWEEPS = 200  # over classes, each in turn given its share
+OVER_HALF = 0.5 + 1e-9  # least probability of a given label: above any other class, by no tie
 FLOOR = 1e-12  # of probabilities whose logarithm is taken
 
 
@@ -198,6 +199,36 @@ def tuning_of_several(
         if abs(step).max() < 1e-10:
             break
     return ClassThreshold(offset, weights - weights.mean())
+
+
+def keep_given(
+    moved: Float[np.ndarray, "M K"],
+    unmoved: Float[np.ndarray, "M K"],
+    codes: Int[np.ndarray, " M"],
+) -> Float[np.ndarray, "M K"]:
+    """Return the moved probabilities, except at labelled nodes, which keep their own.
+
+    Proportions hold among the unlabelled nodes, so they say nothing about labelled ones. If the
+    posterior at a labelled node favours another class, the given class is raised to just over one
+    half: the threshold moves as far as that node, and no farther.
+
+    Parameters
+    ----------
+    moved, unmoved : numpy.ndarray, shape (M, K)
+        Probabilities with and without the threshold.
+    codes : numpy.ndarray of int, shape (M,)
+        Given class of each node, or −1.
+    """
+    probability = moved.copy()
+    nodes = np.flatnonzero(codes >= 0)
+    own = unmoved[nodes]
+    turned = np.flatnonzero(own.argmax(axis=1) != codes[nodes])
+    given = codes[nodes][turned]
+    rest = 1 - own[turned, given]
+    own[turned] *= ((1 - OVER_HALF) / rest)[:, None]
+    own[turned, given] = OVER_HALF
+    probability[nodes] = own
+    return probability
 
 
 def reweighted(

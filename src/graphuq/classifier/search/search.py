@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -177,6 +178,11 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "best_estimator_")
         probability: np.ndarray = self.best_estimator_.predict_proba(X)
         return probability
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy of the best classifier; see `GraphClassifier.score`."""
+        check_is_fitted(self, "best_estimator_")
+        return float(self.best_estimator_.score(X, y, sample_weight))
 
     @property
     def n_features_in_(self) -> int:

@@ -1,0 +1,174 @@
+"""What a fitted classifier predicts, for rows in the graph and for other rows."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from graphuq.classifier.model_selection import labelled_accuracy
+from graphuq.errors import require
+from graphuq.graphs import FeatureSpace, Graph
+from graphuq.results.class_proportions import ClassThreshold, keep_given
+from graphuq.results.result import Result
+from graphuq.results.summaries import NodeSummaries
+from graphuq.results.uncertainty import class_probabilities
+
+
+class Prediction:
+    """Methods of `GraphClassifier` that need a fitted posterior and change nothing."""
+
+    classes_: np.ndarray
+    graph: Any
+    missing_label: Any
+    out_of_sample: Any
+    result_: Result
+    _feature_space: FeatureSpace | None
+    _tuning: ClassThreshold | None
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predict the most probable class of each row, in the graph or not.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            For a graph that was not made from features (``graph="precomputed"``, or a `Graph`
+            from weights): weights from each row to the N nodes, shape (M, N).
+
+        Returns
+        -------
+        numpy.ndarray, shape (M,)
+        """
+        summaries, nodes = self._summaries(X)
+        return self._labels(summaries, nodes, self._known_and_novel(summaries, nodes)[0])
+
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "M K"]:
+        """Predict the probability of each class for each row, in the graph or not.
+
+        A row of the graph has the posterior of its node. Any other row has the posterior of the
+        weighted mean of its neighbours, or of what ``out_of_sample`` names. A row without
+        neighbours has the prior's 1/K.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `predict`.
+
+        Returns
+        -------
+        numpy.ndarray, shape (M, K)
+            Columns in the order of ``classes_``, given that the class is one of these.
+        """
+        return self._known_and_novel(*self._summaries(X))[0]
+
+    def predict_novelty(self, X: Any) -> Float[np.ndarray, " M"]:
+        """Predict the probability of a class without any label; see ``max_classes``."""
+        return self._known_and_novel(*self._summaries(X))[1]
+
+    def predict_summaries(self, X: Any) -> NodeSummaries:
+        """Predict label mean, Monte-Carlo error, latent mean and deviation; see `Result`."""
+        return self._summaries(X)[0]
+
+    def predict_interval(self, X: Any, probability: float = 0.95) -> Float[np.ndarray, "M *K 2"]:
+        """Predict the equal-tailed credible interval of u, or of each of its fields, per row."""
+        check_is_fitted(self)
+        eigenvectors, scale, nodes = self._rows(X)
+        interval = self.result_.interval_at_rows(eigenvectors, scale, probability)
+        inside = nodes >= 0
+        if inside.any():
+            interval[inside] = self.result_.credible_interval(probability)[nodes[inside]]
+        return interval
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy of `predict` at the labelled rows.
+
+        Rows without a label are left out, with a warning. Cross-validate partly labelled data
+        with ``cv=graphuq.LabelledKFold()``.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+        y : array_like, shape (M,)
+            Class of each row, or a missing label.
+        sample_weight : array_like, shape (M,), optional
+
+        Returns
+        -------
+        float
+            In [0, 1]; NaN, with a warning, if no row is labelled.
+        """
+        check_is_fitted(self)
+        return labelled_accuracy(self, X, y, self.missing_label, sample_weight)
+
+    def _summaries(self, X: Any) -> tuple[NodeSummaries, Int[np.ndarray, " M"]]:
+        """Return the posterior of each row, and its node in the graph or −1."""
+        check_is_fitted(self)
+        eigenvectors, scale, nodes = self._rows(X)
+        summaries = self.result_.at_rows(eigenvectors, scale)
+        inside = nodes >= 0
+        for name, values in vars(summaries).items():
+            values[inside] = getattr(self.result_, name)[nodes[inside]]
+        return summaries, nodes
+
+    def _labels(
+        self, summaries: Any, nodes: Int[np.ndarray, " M"], probability: Float[np.ndarray, "M K"]
+    ) -> np.ndarray:
+        """Return the class of each row; with class proportions, given labels stay."""
+        codes = probability.argmax(axis=1)
+        if self._tuning is not None:
+            given = self._given_codes(nodes)
+            codes = np.where(given >= 0, given, self._tuning.codes(summaries))
+        classes: np.ndarray = self.classes_[codes]
+        return classes
+
+    def _known_and_novel(
+        self, summaries: Any, nodes: Int[np.ndarray, " M"]
+    ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
+        """Return probabilities of the classes with labels, and of all others together."""
+        probability, n_known = class_probabilities(summaries.label_mean), len(self.classes_)
+        if self._tuning is not None:
+            link = self.result_.posterior.likelihood.link
+            moved = self._tuning.probabilities(summaries, link)
+            probability = keep_given(moved, probability, self._given_codes(nodes))
+        known, novel = probability[:, :n_known], probability[:, n_known:].sum(axis=1)
+        if n_known == probability.shape[1]:
+            return known, novel
+        total = known.sum(axis=1)[:, None]
+        even = np.full_like(known, 1 / n_known)
+        return np.divide(known, total, out=even, where=total > 0), novel
+
+    def _given_codes(self, nodes: Int[np.ndarray, " M"]) -> Int[np.ndarray, " M"]:
+        """Return the code of the label that each node was given, or −1."""
+        posterior = self.result_.posterior
+        labels = np.asarray(posterior.labels)
+        codes = np.full(self.result_.n_nodes + 1, -1)  # the last entry is read for node −1
+        codes[posterior.labelled] = labels if posterior.likelihood.is_multiclass else labels > 0
+        return np.asarray(codes[nodes])
+
+    def _rows(
+        self, X: Any
+    ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
+        """Return eigenvector rows, scales, and nodes (−1 outside the graph) of the rows of X."""
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        space, spectrum = self._feature_space, self.result_.posterior.spectrum
+        if space is None:
+            require(
+                isinstance(self.graph, Graph) or self.graph == "precomputed",
+                "X",
+                "rows outside a graph that was made from distances",
+                "fit again with them among the rows, or make the graph from features",
+            )
+            weights, nodes = sparse.csr_array(X), np.full(X.shape[0], -1)
+            require(
+                weights.nnz == 0 or bool(weights.data.min() >= 0),
+                "X",
+                "negative weights to the nodes",
+                "give similarities >= 0",
+            )
+        else:
+            weights, nodes = space.connect(X, self.out_of_sample), space.find(X)
+            if self.out_of_sample != "mean":
+                return *spectrum.combine(weights), nodes
+        return spectrum.extend(weights), spectrum.extend_scale(weights), nodes
