@@ -91,9 +91,18 @@ def require_integer(argument: str, value: Any, minimum: int) -> None:
 
 def require_number(argument: str, value: Any, minimum: float = -float("inf")) -> None:
     """Raise `InvalidInput` unless ``value`` is a number of at least ``minimum`` (not NaN)."""
-    number = isinstance(value, SupportsFloat) and not getattr(value, "shape", ())
-    require(number, argument, f"{describe(value)} is not a number", "use a number")
+    require(_is_number(value), argument, f"{describe(value)} is not a number", "use a number")
     require(value >= minimum, argument, f"{value!r}", f"use {minimum:g} or more")
+
+
+def require_positive(argument: str, value: Any, remedy: str = "use a number > 0") -> None:
+    """Raise `InvalidInput` unless ``value`` is a number > 0 (not NaN)."""
+    require(_is_number(value), argument, f"{describe(value)} is not a number", remedy)
+    require(value > 0, argument, f"{value!r} is not positive", remedy)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, SupportsFloat) and not getattr(value, "shape", ())
 
 
 def describe(value: Any) -> str:

@@ -131,7 +131,7 @@ def with_nan(x):
         (lambda: gq.graphs.knn_graph(with_nan(X)), "X: NaN or infinite values in 1 row"),
         (lambda: gq.graphs.knn_graph(X * np.inf), "NaN or infinite"),
         (lambda: gq.graphs.knn_graph(X[:5], 5), "5 neighbours asked of 5 rows; use at most 4"),
-        (lambda: gq.graphs.knn_graph(X, 0), "n_neighbors: 0 is not positive"),
+        (lambda: gq.graphs.knn_graph(X, 0), "n_neighbors: 0; use 1 or more"),
         (lambda: gq.graphs.knn_graph(X[:0]), "empty"),
         (lambda: gq.graphs.knn_graph(X[:, 0]), "1 dimension"),
         (lambda: gq.graphs.knn_graph([["a", "b"]]), "not numeric"),

@@ -1,4 +1,4 @@
-"""Floor 1: features → similarity graph."""
+"""Similarity graphs, made from features, distances, weights or a known shape."""
 
 from graphuq.graphs.adjacency import from_adjacency
 from graphuq.graphs.complete import complete_graph

@@ -1,21 +1,27 @@
-"""A graph from weights that the user already has."""
+"""Graph of weights that the user already has."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
 
-from graphuq.errors import InvalidInput
 from graphuq.graphs.graph import Graph, make_graph
+from graphuq.graphs.inputs import MatrixLike, is_networkx, to_matrix
+
+if TYPE_CHECKING:
+    import networkx
+
+    AdjacencyLike: TypeAlias = MatrixLike | networkx.Graph
+else:
+    AdjacencyLike = Any  # NetworkX is not a dependency
 
 
-def from_adjacency(adjacency: Any) -> Graph:
-    """Take a ready-made weighted graph.
+def from_adjacency(adjacency: AdjacencyLike) -> Graph:
+    """Make a graph of given weights.
 
     Parameters
     ----------
     adjacency : scipy.sparse matrix or array, array_like of shape (N, N), or networkx.Graph
-        Symmetric weights >= 0. A sparse matrix stays sparse. A NetworkX graph's nodes are
+        Symmetric weights >= 0. A sparse matrix stays sparse. The nodes of a NetworkX graph are
         numbered in its own order and its ``weight`` attribute is used (1 where absent).
 
     Returns
@@ -33,17 +39,9 @@ def from_adjacency(adjacency: Any) -> Graph:
     >>> gq.graphs.from_adjacency(np.array([[0, 1, 0], [1, 0, 2], [0, 2, 0]]))
     Graph(3 nodes, 2 edges, 1 component)
     """
-    settings = {"graph": "adjacency"}
-    if hasattr(adjacency, "adjacency") and hasattr(adjacency, "nodes"):  # NetworkX
-        import networkx  # only a caller who has it comes here
+    if is_networkx(adjacency):
+        import networkx  # the caller has a NetworkX graph, so it is installed
 
         adjacency = networkx.to_scipy_sparse_array(adjacency, format="csr", dtype=np.float64)
-    if sparse.issparse(adjacency):
-        return make_graph(sparse.csr_array(adjacency), argument="adjacency", settings=settings)
-    try:
-        dense = np.asarray(adjacency, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            "adjacency", f"not numeric ({error})", "give a matrix of weights"
-        ) from None
-    return make_graph(dense, argument="adjacency", settings=settings)
+    weights = to_matrix(adjacency, "adjacency", "give a matrix, one row and one column per node")
+    return make_graph(weights, argument="adjacency", settings={"graph": "adjacency"})

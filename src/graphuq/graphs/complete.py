@@ -1,6 +1,4 @@
-"""Complete graph: an edge between every two nodes."""
-
-from typing import Any
+"""Complete graph, with an edge between every two nodes."""
 
 import numpy as np
 
@@ -8,17 +6,18 @@ from graphuq.errors import InvalidInput
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
+from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.neighbors import all_distances
-from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
+from graphuq.graphs.weights import Scale, WeightFunction, uses_local_scales, weight_function
 
-MAX_NODES = 20_000  # 3.2 GB for one N×N matrix of doubles
+MAX_NODES = 20_000  # one N×N matrix of doubles then takes 3.2 GB
 
 
 def complete_graph(
-    X: Any,
+    X: MatrixLike,
     weights: str | WeightFunction = "self-tuning",
     *,
-    scale: Any = None,
+    scale: Scale | None = None,
     n_neighbors: int = 10,
     metric: str | None = None,
 ) -> Graph:
@@ -27,17 +26,17 @@ def complete_graph(
     Parameters
     ----------
     X : array_like or sparse matrix, shape (N, d)
-        Finite features, N <= 20,000 (the weights fill an N×N matrix); with
+        Finite features, N <= 20,000 because the weights fill an N×N matrix. With
         ``metric="precomputed"`` the distances of all pairs, shape (N, N).
     weights : {"self-tuning", "gaussian", "unweighted", "cosine"} or WeightFunction
-        See `graphuq.graphs.weights`.
-    scale : float or array_like, optional
-        Length of the ``"gaussian"`` weights; 1.25 for the voting records of
-        Bertozzi et al. 2018, §5.1.2. Or one a feature.
+        See `graphuq.graphs.weights`; "self-tuning" by default.
+    scale : float or array_like of shape (d,), optional
+        Length scale of the ``"gaussian"`` weights, or one per feature. It is 1.25 for the voting
+        records of Bertozzi et al. 2018, §5.1.2.
     n_neighbors : int, default 10
         K of the self-tuning local scale (two moons of Bertozzi et al. 2018, §5.1.1).
     metric : {"euclidean", "cosine", "precomputed"}, optional
-        By default the weight function's, which is Euclidean but for "cosine".
+        By default the metric of the weight function: cosine for "cosine", else Euclidean.
 
     Returns
     -------
@@ -57,7 +56,8 @@ def complete_graph(
             f"a complete graph of {n_nodes} nodes needs {8e-9 * n_nodes**2:.0f} GB",
             f"use knn_graph, or at most {MAX_NODES} rows",
         )
-    if not isinstance(weight, SelfTuning):  # whose scales alone need so many
+    if not uses_local_scales(weight):
+        # Without local scales a small graph needs no K neighbours.
         n_neighbors = min(n_neighbors, n_nodes - 1)
     check_neighbor_count(n_neighbors, n_nodes)
     distances = all_distances(features, weight.metric)

@@ -1,22 +1,21 @@
 """Graph of all pairs within a radius."""
 
-from typing import Any
-
-from graphuq.errors import require
+from graphuq.errors import require, require_positive
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_space
 from graphuq.graphs.graph import Graph, make_graph
+from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.neighbors import neighbors_within
 from graphuq.graphs.pairs import NodePairs
-from graphuq.graphs.weights import SelfTuning, WeightFunction, weight_function
+from graphuq.graphs.weights import Scale, WeightFunction, uses_local_scales, weight_function
 
 
 def epsilon_graph(
-    X: Any,
+    X: MatrixLike,
     radius: float,
     weights: str | WeightFunction = "unweighted",
     *,
-    scale: Any = None,
+    scale: Scale | None = None,
     metric: str | None = None,
 ) -> Graph:
     """Join every two nodes that are at most ``radius`` apart (Zhu et al. 2003, §3).
@@ -28,11 +27,12 @@ def epsilon_graph(
     radius : float
         ε > 0, in units of the distance.
     weights : {"unweighted", "gaussian", "cosine"} or WeightFunction, default "unweighted"
-        See `graphuq.graphs.weights`; not self-tuning, whose local scales are those of neighbours.
-    scale : float or array_like, optional
-        Length of the ``"gaussian"`` weights, or one a feature.
+        See `graphuq.graphs.weights`. Self-tuning weights are refused, because their local scales
+        are distances to the K-th neighbour.
+    scale : float or array_like of shape (d,), optional
+        Length scale of the ``"gaussian"`` weights, or one per feature.
     metric : {"euclidean", "cosine", "precomputed"}, optional
-        By default the weight function's, which is Euclidean but for "cosine".
+        By default the metric of the weight function: cosine for "cosine", else Euclidean.
 
     Returns
     -------
@@ -41,7 +41,8 @@ def epsilon_graph(
     Raises
     ------
     InvalidInput
-        If features are not finite numbers, an option is unknown, or no two nodes are so near.
+        If features are not finite numbers, an option is unknown, or no two nodes are within the
+        radius.
 
     Examples
     --------
@@ -50,21 +51,20 @@ def epsilon_graph(
     Graph(4 nodes, 3 edges, 1 component)
     """
     weight = weight_function(weights, scale, metric)
-    require(radius > 0, "radius", f"{radius!r} is not positive", "use a number > 0")
+    require_positive("radius", radius)
     require(
-        not isinstance(weight, SelfTuning),
+        not uses_local_scales(weight),
         "weights",
-        "self-tuning has no local scales here",
-        "use knn_graph, or 'unweighted'",
+        f"{weight!r} has no local scales here",
+        "use knn_graph, or weights='unweighted'",
     )
     features = check_space(X, weight)
-    near = neighbors_within(features, float(radius), weight.metric)
-    pairs = NodePairs.of_directed(near)
+    pairs = NodePairs.of_directed(neighbors_within(features, float(radius), weight.metric))
     require(
         len(pairs.rows) > 0,
         "radius",
         f"no two of {features.shape[0]} nodes are within {radius!r}",
-        "use a larger one",
+        "use a larger radius",
     )
     return make_graph(
         pairs.adjacency(pairs.weights(weight)),

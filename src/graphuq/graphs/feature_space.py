@@ -1,7 +1,6 @@
-"""How rows that are not in the graph connect to it."""
+"""Connection of new rows to the nodes of a graph."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -9,55 +8,66 @@ from jaxtyping import Float, Int, UInt
 from scipy import sparse
 
 from graphuq.errors import require
-from graphuq.graphs.features import check_features, in_scale, row_blocks
+from graphuq.graphs.features import check_features, divide_by_scales, row_blocks
+from graphuq.graphs.inputs import Features, MatrixLike
 from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
 from graphuq.graphs.weights import WeightFunction
 from graphuq.utils.serialization import from_json, to_json
 
 RULES = ("mean", "nearest", "combination")
-RIDGE = 1e-3  # of the combination's normal equations, relative to their trace (Roweis & Saul 2000)
+# Added to the Gram matrix of a combination, relative to its trace (Roweis & Saul 2000).
+RIDGE = 1e-3
+MIN_COMBINED = 5  # smallest number of nodes in a combination
+SMALLEST_TRACE = 1e-300  # in place of a trace of 0, so that coincident rows can be solved for
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeatureSpace:
-    """The features of a graph's nodes and the rule that made its weights.
+    """Features of a graph's nodes and the rule that made its weights.
 
     Attributes
     ----------
     features : numpy.ndarray or scipy.sparse.csr_array, shape (N, d)
-        Scaled as the weight function says.
+        Features, divided by the scales of the weight function if it has one per feature.
     weight : WeightFunction
+        Rule that maps distances to weights.
     local_scales : numpy.ndarray, shape (N,)
         Distance of each node to its K-th neighbour.
     n_neighbors : int
-        K: how many neighbours define the local scale, and the edges of a graph of neighbours.
+        Number K of neighbours that define the local scale and the edges of a knn graph.
     complete : bool
-        Whether a row connects to every node.
+        Whether a new row connects to every node.
     radius : float or None
-        Whether it connects to all nodes within this distance.
+        Distance within which a new row connects to all nodes, or None.
     neighbors : numpy.ndarray of int, shape (N, K), or None
-        Which nodes each has chosen, of a graph of nearest neighbours: what further nodes change.
+        Nearest neighbours of each node in a knn graph; None for other graphs.
     """
 
-    features: Any
-    weight: Any
+    features: Features
+    weight: WeightFunction
     local_scales: Float[np.ndarray, " N"]
     n_neighbors: int
     complete: bool
     radius: float | None = None
     neighbors: Int[np.ndarray, "N k"] | None = None
 
+    def __repr__(self) -> str:
+        return f"FeatureSpace(shape {self.features.shape}, {self.weight!r})"
+
     @staticmethod
     def of(
-        features: Any,
-        weight: Any,
+        features: Features,
+        weight: WeightFunction,
         local_scales: Float[np.ndarray, " N"] | None = None,
         n_neighbors: int = 1,
         complete: bool = False,
         radius: float | None = None,
         neighbors: Int[np.ndarray, "N k"] | None = None,
     ) -> "FeatureSpace | None":
-        """None of distances: a new row would be more than a row of them."""
+        """Make a feature space, or return None for a graph of distances.
+
+        A new row of distances to the nodes would not suffice to connect a new row.
+        """
         if weight.metric == "precomputed":
             return None
         scales = np.ones(features.shape[0]) if local_scales is None else local_scales
@@ -99,7 +109,7 @@ class FeatureSpace:
         StorageError
             If the class of the weight function cannot be found.
         """
-        features: Any
+        features: Features
         if "features" in stored:
             features = stored["features"].to_numpy()
         else:
@@ -118,29 +128,39 @@ class FeatureSpace:
             neighbors=stored["neighbors"].to_numpy() if "neighbors" in stored else None,
         )
 
-    def connect(self, queries: Any, rule: str = "mean") -> sparse.csr_array:
-        """Weights from new rows to the nodes, of which their field is the weighted mean.
+    def connect(self, queries: MatrixLike, rule: str = "mean") -> sparse.csr_array:
+        """Compute the weights from new rows to the nodes.
+
+        The field at a new row is the mean of the nodes' field with these weights.
 
         Parameters
         ----------
         queries : numpy.ndarray or sparse matrix, shape (M, d)
         rule : {"mean", "nearest", "combination"}, default "mean"
-            "mean": the edges that the graph would give them. "nearest": 1 for the nearest node
-            (Zhu, Lafferty & Ghahramani 2003, (8)). "combination": the point nearest to the row in
-            the plane through its K nearest nodes, as a combination of them (their §5, of K nodes
-            instead of all; the weights of Roweis & Saul 2000, which add to one and may be
-            negative).
+            "mean": the edges that the graph would give to the row. "nearest": weight 1 for the
+            nearest node (Zhu, Lafferty & Ghahramani 2003, (8)). "combination": the point nearest
+            to the row in the plane through its K nearest nodes, as a combination of these nodes.
+            It follows §5 of that paper with K nodes instead of all, and uses the weights of
+            Roweis & Saul 2000, which add to one and may be negative.
 
         Returns
         -------
         scipy.sparse.csr_array, shape (M, N)
+
+        Raises
+        ------
+        InvalidInput
+            If the rule is unknown, or the rows are not finite numbers or differ from the nodes in
+            their number of features.
         """
         require(rule in RULES, "rule", f"{rule!r} is unknown", f"use one of {', '.join(RULES)}")
         queries, n_nodes = self.in_space(queries), self.features.shape[0]
         if rule != "mean":
-            k = 1 if rule == "nearest" else min(max(self.n_neighbors, 5), n_nodes)
+            k = 1 if rule == "nearest" else min(max(self.n_neighbors, MIN_COMBINED), n_nodes)
             indices = nearest_neighbors(self.features, k, self.weight.metric, queries).indices
-            weights = np.ones(indices.shape) if k == 1 else self._combined(queries, indices)
+            weights = (
+                np.ones(indices.shape) if k == 1 else self._combination_weights(queries, indices)
+            )
         elif self.radius is not None:
             near = neighbors_within(self.features, self.radius, self.weight.metric, queries)
             ones = np.ones_like(near.data)
@@ -148,8 +168,8 @@ class FeatureSpace:
             return near
         elif self.complete:
             distances = all_distances(self.features, self.weight.metric, queries)
-            own_scale = np.partition(distances, self.n_neighbors - 1, axis=1)
-            scale_rows = own_scale[:, self.n_neighbors - 1][:, None]
+            ranked = np.partition(distances, self.n_neighbors - 1, axis=1)
+            scale_rows = ranked[:, self.n_neighbors - 1][:, None]
             return sparse.csr_array(
                 self.weight.weight(distances, scale_rows, self.local_scales[None, :])
             )
@@ -163,69 +183,81 @@ class FeatureSpace:
             (weights.ravel(), (rows, indices.ravel())), shape=(queries.shape[0], n_nodes)
         )
 
-    def in_space(self, queries: Any) -> Any:
-        """Rows outside the graph, checked, and scaled as its nodes are."""
-        queries, width = check_features(queries, "X"), self.features.shape[1]
-        require(
-            queries.shape[1] == width,
-            "X",
-            f"{queries.shape[1]} features",
-            f"the graph was made from {width}",
-        )
-        return in_scale(queries, self.weight)
+    def in_space(self, queries: MatrixLike) -> Features:
+        """Check new rows and scale them like the nodes.
 
-    def _combined(self, queries: Any, indices: Int[np.ndarray, "M k"]) -> Float[np.ndarray, "M k"]:
-        """Weights that add to one and come nearest to each query."""
+        Raises
+        ------
+        InvalidInput
+            If the rows are not finite numbers or differ from the nodes in their number of
+            features.
+        """
+        rows, width = check_features(queries, "X"), self.features.shape[1]
+        require(
+            rows.shape[1] == width,
+            "X",
+            f"{rows.shape[1]} features",
+            f"give {width}, as many as the graph was made from",
+        )
+        return divide_by_scales(rows, self.weight)
+
+    def _combination_weights(
+        self, queries: Features, indices: Int[np.ndarray, "M k"]
+    ) -> Float[np.ndarray, "M k"]:
+        """Compute weights that add to one, whose combination of nodes is nearest to each query."""
         weights = np.empty(indices.shape)
-        for row, own in enumerate(indices):
-            near, query = self.features[own], queries[[row]]
-            apart = (
-                (near - query) if not sparse.issparse(near) else near.toarray() - (query.toarray())
-            )
-            gram = apart @ apart.T
-            gram[np.diag_indices(len(own))] += RIDGE * max(np.trace(gram), 1e-300)
-            solution = np.linalg.solve(gram, np.ones(len(own)))
+        for row, chosen in enumerate(indices):
+            difference = _to_dense(self.features[chosen]) - _to_dense(queries[[row]])
+            gram = difference @ difference.T
+            gram[np.diag_indices(len(chosen))] += RIDGE * max(np.trace(gram), SMALLEST_TRACE)
+            solution = np.linalg.solve(gram, np.ones(len(chosen)))
             weights[row] = solution / solution.sum()
         return weights
 
-    def find(self, queries: Any) -> Int[np.ndarray, " M"]:
-        """Index of the node with exactly these features (the first), or -1."""
+    def find(self, queries: MatrixLike) -> Int[np.ndarray, " M"]:
+        """Return the index of the first node with exactly the features of each row, or −1."""
         rows = self.in_space(queries)
-        own, asked = _fingerprints(self.features), _fingerprints(rows)
-        order = np.argsort(own, kind="stable")
-        place = np.minimum(np.searchsorted(own[order], asked), len(own) - 1)
-        found = order[place]
+        known, asked = _fingerprints(self.features), _fingerprints(rows)
+        order = np.argsort(known, kind="stable")
+        place = np.minimum(np.searchsorted(known[order], asked), len(known) - 1)
+        indices = order[place]
         for part in row_blocks(*rows.shape):
-            same = own[found[part]] == asked[part]
+            same = known[indices[part]] == asked[part]
             candidates = np.flatnonzero(same) + part.start
-            equal = _equal_rows(self.features[found[candidates]], rows[candidates])
-            found[part][~same] = -1
-            found[candidates[~equal]] = -1
-        return found.astype(np.int64)
+            equal = _equal_rows(self.features[indices[candidates]], rows[candidates])
+            indices[part][~same] = -1
+            indices[candidates[~equal]] = -1
+        return indices.astype(np.int64)
 
 
-def _fingerprints(features: Any) -> UInt[np.ndarray, " R"]:
-    """A number a row, the same for equal rows and hardly ever for others."""
+def _fingerprints(features: Features) -> UInt[np.ndarray, " R"]:
+    """Compute a hash of each row; equal rows have equal hashes, other rows almost never."""
     factors = np.random.default_rng(0).integers(1, 2**63, features.shape[1]).astype(np.uint64) | 1
-    if sparse.issparse(features):
-        bits = _mixed(features.data) * factors[features.indices]
+    if not isinstance(features, np.ndarray):
+        factors = np.asarray(factors)[features.indices]
+        bits = _mixed_bits(features.data) * factors
         rows = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr))
         sums = np.zeros(features.shape[0], np.uint64)
         np.add.at(sums, rows, bits)
         return sums
     sums = np.empty(len(features), np.uint64)
     for part in row_blocks(*features.shape):
-        sums[part] = (_mixed(features[part]) * factors).sum(axis=1)
+        sums[part] = (_mixed_bits(features[part]) * factors).sum(axis=1)
     return sums
 
 
-def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """The bits of numbers, those that whole numbers leave empty filled up; −0 is 0."""
+def _mixed_bits(numbers: np.ndarray) -> np.ndarray:
+    """Return the bits of numbers, mixed because integers leave the low bits empty; −0 is 0."""
     bits = (np.asarray(numbers, np.float64) + 0.0).view(np.uint64)
     return bits ^ (bits >> np.uint64(32))
 
 
-def _equal_rows(a: Any, b: Any) -> np.ndarray:
+def _to_dense(rows: Features) -> np.ndarray:
+    return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+
+
+def _equal_rows(a: Features, b: Features) -> np.ndarray:
+    """Compare two matrices row by row."""
     if sparse.issparse(a):
         return np.asarray(abs(a - b).sum(axis=1)).ravel() == 0
     return np.asarray((a == b).all(axis=1))

@@ -1,45 +1,41 @@
-"""What features, distances and scales must be before a graph is made of them."""
+"""Checks of features, distances and scales before a graph is made of them."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import require, require_integer
+from graphuq.graphs.inputs import Features, MatrixLike, to_matrix
+from graphuq.graphs.weights import WeightFunction, feature_scales
 
-SINGLE = (np.float32, np.float16, np.int8, np.uint8, np.int16, np.uint16)  # which it holds exactly
-BLOCK_ELEMENTS = 4_000_000  # numbers held at once: 32 MB
+BLOCK_ELEMENTS = 4_000_000  # numbers held in memory together: 32 MB of doubles
+MAX_ASYMMETRY = 1e-8  # of distances, relative to the largest
+MATRIX_REMEDY = "give a matrix with one row per node and one column per feature"
+SHAPE_REMEDIES = {
+    1: f"{MATRIX_REMEDY}; for one feature, X.reshape(-1, 1)",
+    3: f"{MATRIX_REMEDY}; for images, X.reshape(len(X), -1)",
+}
 
-Features = Any
-"""A matrix, one row a node, dense or a `scipy.sparse.csr_array`; or distances of all pairs."""
 
+def check_features(features: MatrixLike, argument: str = "X") -> Features:
+    """Convert features to a finite matrix with one row per node; a sparse one stays sparse.
 
-def check_features(features: Any, argument: str = "X") -> Any:
-    """Turn features into a finite matrix with one row a node; a sparse one stays sparse.
-
-    What single precision holds exactly stays or becomes single, all else double; a memory map of
-    either stays on disk.
+    Values that single precision holds exactly stay or become single, all others double. A memory
+    map of either stays on disk.
 
     Raises
     ------
     InvalidInput
-        If they are not a non-empty, numeric, finite matrix.
+        If the features are not a non-empty, numeric, finite matrix.
     """
-    try:
-        if sparse.issparse(features):
-            matrix = sparse.csr_array(features, dtype=np.float64)
-        else:
-            single = isinstance(features, np.ndarray) and features.dtype in SINGLE
-            matrix = np.ascontiguousarray(features, dtype=np.float32 if single else np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(argument, f"not numeric ({error})", "give numbers only") from None
+    matrix = to_matrix(features, argument, MATRIX_REMEDY)
     require(
         matrix.ndim == 2,
         argument,
         f"{matrix.ndim} dimension(s)",
-        "give a matrix with one row a node and one column a feature",
+        SHAPE_REMEDIES.get(matrix.ndim, MATRIX_REMEDY),
     )
     require(
         min(matrix.shape) > 0,
@@ -47,7 +43,7 @@ def check_features(features: Any, argument: str = "X") -> Any:
         f"empty (shape {matrix.shape})",
         "give at least 2 rows and 1 column",
     )
-    bad_rows = _not_finite(matrix)
+    bad_rows = _rows_not_finite(matrix)
     require(
         len(bad_rows) == 0,
         argument,
@@ -58,43 +54,44 @@ def check_features(features: Any, argument: str = "X") -> Any:
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Rows, as many at a time as fit a block of a few megabytes."""
+    """Yield slices of rows, each as large as fits a block of a few megabytes."""
     size = max(64, BLOCK_ELEMENTS // max(1, width))
     for begin in range(0, n_rows, size):
         yield slice(begin, min(begin + size, n_rows))
 
 
-def _not_finite(matrix: Any) -> Int[np.ndarray, " R"]:
-    """Rows that hold a NaN or an infinity."""
-    if sparse.issparse(matrix):
+def _rows_not_finite(matrix: Features) -> Int[np.ndarray, " R"]:
+    """Return the indices of rows that hold a NaN or an infinity."""
+    if not isinstance(matrix, np.ndarray):
         bad = np.flatnonzero(~np.isfinite(matrix.data))
         return np.unique(np.searchsorted(matrix.indptr, bad, side="right") - 1)
-    found = [
+    rows = [
         part.start + np.flatnonzero(~np.isfinite(matrix[part]).all(axis=1))
         for part in row_blocks(*matrix.shape)
     ]
-    return np.concatenate(found)
+    return np.concatenate(rows)
 
 
-def check_space(X: Any, weight: Any, argument: str = "X") -> Any:
-    """Features that suit a weight function: checked, and scaled as it says.
+def check_space(X: MatrixLike, weight: WeightFunction, argument: str = "X") -> Features:
+    """Check features, or distances, for a weight function and divide them by its scales.
 
     Raises
     ------
     InvalidInput
-        As `check_features`; if distances are not square, symmetric and non-negative with a zero
-        diagonal; if scales are not one a feature; if a row is zero, which has no cosine.
+        As `check_features`. Also if distances are not square, symmetric and non-negative with a
+        zero diagonal, if the number of scales is not that of the features, or if a row is zero
+        and therefore has no cosine.
     """
     features = check_features(X, argument)
     if weight.metric == "precomputed":
         return _check_distances(features, argument)
     if weight.metric == "cosine":
         check_lengths(features, argument)
-    return in_scale(features, weight, argument)
+    return divide_by_scales(features, weight, argument)
 
 
 def check_lengths(features: Features, argument: str = "X") -> None:
-    """Demand that every row has a direction."""
+    """Raise `InvalidInput` if a row is zero and therefore has no cosine."""
     if sparse.issparse(features):
         lengths = np.sqrt(np.asarray(abs(features).power(2).sum(axis=1)).ravel())
     else:
@@ -108,22 +105,28 @@ def check_lengths(features: Features, argument: str = "X") -> None:
     )
 
 
-def in_scale(features: Features, weight: Any, argument: str = "X") -> Features:
-    """Features divided by the scales of a weight function that has one for each."""
-    scales = getattr(weight, "feature_scales", None)
+def divide_by_scales(features: Features, weight: WeightFunction, argument: str = "X") -> Features:
+    """Divide features by the scales of a weight function that has one per feature.
+
+    Raises
+    ------
+    InvalidInput
+        If the number of scales is not that of the features, or the features are sparse.
+    """
+    scales = feature_scales(weight)
     if scales is None:
         return features
     require(
         len(scales) == features.shape[1] and not sparse.issparse(features),
         "scale",
         f"{len(scales)} scales of {features.shape[1]} features",
-        "give one a feature, of a dense matrix",
+        "give one scale per feature, and a dense matrix",
     )
     scaled: np.ndarray = features / np.asarray(scales, dtype=features.dtype)
     return scaled
 
 
-def _check_distances(distances: Any, argument: str) -> Float[np.ndarray, "N N"]:
+def _check_distances(distances: Features, argument: str) -> Float[np.ndarray, "N N"]:
     require(
         not sparse.issparse(distances) and distances.shape[0] == distances.shape[1],
         argument,
@@ -134,12 +137,12 @@ def _check_distances(distances: Any, argument: str) -> Float[np.ndarray, "N N"]:
         bool((distances >= 0).all()),
         argument,
         f"negative distances, the smallest {distances.min():.3g}",
-        "a distance must be >= 0",
+        "give distances >= 0",
     )
     largest = float(distances.max())
     difference = float(abs(distances - distances.T).max())
     require(
-        difference <= 1e-8 * largest,
+        difference <= MAX_ASYMMETRY * largest,
         argument,
         f"asymmetric distances (largest difference {difference:.2g})",
         "pass (D + D.T) / 2",
@@ -154,8 +157,8 @@ def _check_distances(distances: Any, argument: str) -> Float[np.ndarray, "N N"]:
 
 
 def check_neighbor_count(n_neighbors: int, n_nodes: int) -> None:
-    """Demand ``1 <= n_neighbors < n_nodes``."""
-    require(n_neighbors >= 1, "n_neighbors", f"{n_neighbors} is not positive", "use 1 or more")
+    """Raise `InvalidInput` unless ``1 <= n_neighbors < n_nodes``."""
+    require_integer("n_neighbors", n_neighbors, 1)
     require(
         n_neighbors < n_nodes,
         "n_neighbors",

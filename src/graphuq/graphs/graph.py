@@ -1,4 +1,4 @@
-"""The immutable weighted graph: every construction ends here and every check is made here."""
+"""Immutable weighted graph; every construction ends here and every check of weights is here."""
 
 import warnings
 from collections.abc import Mapping
@@ -15,29 +15,31 @@ from graphuq.graphs.feature_space import FeatureSpace
 
 Weights: TypeAlias = "sparse.csr_array | np.ndarray"
 
-ROUNDING_ASYMMETRY = 1e-10  # relative; what summation order does to a symmetric formula
-TOLERATED_ASYMMETRY = 1e-3  # relative; repaired with a warning, above it is an error
-NEGLIGIBLE_WEIGHT = 1e-12  # of √(d_i d_j): what no eigensolver in doubles can tell from no edge
+# Asymmetry is measured relative to the largest weight.
+ROUNDING_ASYMMETRY = 1e-10  # rounding errors of a symmetric formula; removed without a warning
+TOLERATED_ASYMMETRY = 1e-3  # removed with a warning; a larger asymmetry is an error
+# Relative to √(d_i d_j); an eigensolver in double precision cannot tell it from a missing edge.
+NEGLIGIBLE_WEIGHT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A similarity graph on N nodes.
+    """Similarity graph on N nodes.
 
-    Made by `knn_graph`, `complete_graph` or `from_adjacency`; not by hand.
+    Use `knn_graph`, `complete_graph`, `epsilon_graph` or `from_adjacency` to make one.
 
     Attributes
     ----------
     weights : scipy.sparse.csr_array or numpy.ndarray, shape (N, N)
-        Symmetric, non-negative, zero diagonal.
+        Symmetric, non-negative weights W with zero diagonal.
     degrees : numpy.ndarray, shape (N,)
         Row sums ``d = W 1``.
     components : numpy.ndarray of int, shape (N,)
-        Number of the connected component of each node, from 0.
+        Index of the connected component of each node, from 0.
     feature_space : FeatureSpace or None
-        What is needed to connect new rows; None for a ready-made graph.
+        Features and rule that connect new rows; None for a graph of weights or distances.
     settings : dict
-        How the graph was made.
+        Kind of the graph and the parameters that it was made with.
     """
 
     weights: Weights
@@ -77,34 +79,41 @@ def make_graph(
     feature_space: FeatureSpace | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Graph:
-    """Check weights and wrap them into a `Graph`.
+    """Check weights and make a `Graph` of them.
 
     Parameters
     ----------
     weights : scipy.sparse.csr_array or numpy.ndarray, shape (N, N)
-        Similarities. Asymmetry up to rounding is removed in silence, up to one part in a
-        thousand with a warning; self-loops are removed with a warning.
+        Similarities. Asymmetry due to rounding is removed without a warning, and asymmetry of at
+        most one part in a thousand with a warning. Self-loops are removed with a warning.
     argument : str
-        Name under which errors speak of the weights.
+        Name of the weights in errors.
     feature_space : FeatureSpace, optional
-        How new rows connect to the graph.
+        Features and rule that connect new rows to the graph.
     settings : dict, optional
-        How the graph was made.
+        Kind of the graph and the parameters that it was made with.
 
     Raises
     ------
     InvalidInput
-        If the weights are not square, finite, non-negative and symmetric, or empty.
+        If the weights are not square, finite, non-negative and symmetric, or all are zero.
+
+    Warns
+    -----
+    GraphRepairWarning
+        If a small asymmetry or self-loops are removed.
+    DisconnectedGraphWarning
+        If the graph has several connected components.
     """
     shape = weights.shape
     require(
         len(shape) == 2 and shape[0] == shape[1],
         argument,
         f"shape {tuple(shape)} is not square",
-        "give one row and one column a node",
+        "give one row and one column per node; for features use knn_graph",
     )
     n_nodes = shape[0]
-    require(n_nodes >= 2, argument, f"{n_nodes} node(s)", "a graph needs at least 2 nodes")
+    require(n_nodes >= 2, argument, f"{n_nodes} node(s)", "give at least 2 nodes")
     if isinstance(weights, np.ndarray):
         weights = weights.astype(np.float64)
         data = weights
@@ -121,9 +130,9 @@ def make_graph(
         raise InvalidInput(
             argument,
             f"{int((data < 0).sum())} negative weight(s), the smallest {data.min():.3g}",
-            "a similarity must be >= 0; use for example exp(-distance**2)",
+            "give similarities >= 0, for example exp(-distance**2)",
         )
-    require(bool((data > 0).any()), argument, "no positive weight", "there must be edges")
+    require(bool((data > 0).any()), argument, "no positive weight", "give at least one edge")
 
     weights = _without_loops(weights, argument)
     weights = _without_negligible(_symmetric(weights, argument))
@@ -132,9 +141,9 @@ def make_graph(
         sizes = np.bincount(components)
         warnings.warn(
             f"the graph has {n_components} connected components (largest {sizes.max()} of "
-            f"{n_nodes} nodes, {int((sizes == 1).sum())} isolated): labels inform their own "
-            "component only, and a component without labels keeps the prior's answer. "
-            "A larger n_neighbors or scale joins components.",
+            f"{n_nodes} nodes, {int((sizes == 1).sum())} isolated): labels inform only their own "
+            "component, and in a component without labels the posterior is the prior; "
+            "use a larger n_neighbors or scale to join components",
             DisconnectedGraphWarning,
             stacklevel=3,
         )
@@ -148,11 +157,12 @@ def make_graph(
 
 
 def _without_loops(weights: Weights, argument: str) -> Weights:
+    """Return the weights with zero diagonal, with a warning if it was not zero."""
     n_loops = int(np.count_nonzero(weights.diagonal()))
     if n_loops == 0:
         return weights
     warnings.warn(
-        f"{argument}: {n_loops} self-loop(s) removed; the models need a zero diagonal",
+        f"{argument}: {n_loops} self-loop(s) removed, because the models need a zero diagonal",
         GraphRepairWarning,
         stacklevel=4,
     )
@@ -166,7 +176,7 @@ def _without_loops(weights: Weights, argument: str) -> Weights:
 
 
 def _without_negligible(weights: Weights) -> Weights:
-    """Drop edges too weak to be seen, so that components are those that arithmetic can see."""
+    """Drop negligible edges, so that an eigensolver finds the same components as we do."""
     degrees = np.asarray(weights.sum(axis=1)).ravel()
     if isinstance(weights, np.ndarray):
         kept = weights >= NEGLIGIBLE_WEIGHT * np.sqrt(np.multiply.outer(degrees, degrees))
@@ -181,6 +191,7 @@ def _without_negligible(weights: Weights) -> Weights:
 
 
 def _symmetric(weights: Weights, argument: str) -> Weights:
+    """Return symmetric weights, with a warning or an error if they differ from their transpose."""
     asymmetry = abs(weights - weights.T).max() / weights.max()
     if asymmetry > TOLERATED_ASYMMETRY:
         raise InvalidInput(
@@ -200,7 +211,7 @@ def _symmetric(weights: Weights, argument: str) -> Weights:
     symmetric = sparse.csr_array((weights + weights.T) / 2)
     symmetric.eliminate_zeros()
     symmetric.sort_indices()
-    if symmetric.nnz < np.iinfo(np.int32).max:  # half the memory of 64 bits
+    if symmetric.nnz < np.iinfo(np.int32).max:  # 32 bits take half the memory
         symmetric.indices = symmetric.indices.astype(np.int32)
         symmetric.indptr = symmetric.indptr.astype(np.int32)
     return symmetric

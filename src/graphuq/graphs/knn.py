@@ -1,25 +1,24 @@
-"""k-nearest-neighbour graph."""
-
-from typing import Any
+"""Graphs of nearest neighbours."""
 
 import numpy as np
 
-from graphuq.errors import InvalidInput
+from graphuq.errors import InvalidInput, describe, require
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_lengths, check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
-from graphuq.graphs.neighbors import Neighbors, nearest_neighbors, with_more
+from graphuq.graphs.inputs import Features, MatrixLike
+from graphuq.graphs.neighbors import Neighbors, add_rows, nearest_neighbors
 from graphuq.graphs.pairs import NodePairs
-from graphuq.graphs.weights import WeightFunction, weight_function
+from graphuq.graphs.weights import Scale, WeightFunction, weight_function
 from graphuq.utils.progress import Progress
 
 
 def knn_graph(
-    X: Any,
+    X: MatrixLike,
     n_neighbors: int = 20,
     weights: str | WeightFunction = "self-tuning",
     *,
-    scale: Any = None,
+    scale: Scale | None = None,
     symmetrize: str = "union",
     metric: str | None = None,
     search: str = "auto",
@@ -30,26 +29,27 @@ def knn_graph(
     Parameters
     ----------
     X : array_like or sparse matrix, shape (N, d)
-        Finite features, one row a node; with ``metric="precomputed"`` the distances of all pairs,
-        shape (N, N).
+        Finite features, one row per node; with ``metric="precomputed"`` the distances of all
+        pairs, shape (N, N).
     n_neighbors : int, default 20
-        K, the node itself not counted; 1 <= K < N.
+        Number K of neighbours, excluding the node itself; 1 <= K < N.
     weights : {"self-tuning", "gaussian", "unweighted", "cosine"} or WeightFunction
-        See `graphuq.graphs.weights`; ``"cosine"`` also measures nearness by the cosine.
-    scale : float or array_like, optional
-        Length of the ``"gaussian"`` weights, or one a feature.
+        See `graphuq.graphs.weights`; "self-tuning" by default. With ``"cosine"`` neighbours are
+        also found by the cosine.
+    scale : float or array_like of shape (d,), optional
+        Length scale of the ``"gaussian"`` weights, or one per feature.
     symmetrize : {"union", "average"}, default "union"
-        ``"union"``: an edge where either end has the other among its K neighbours, at full
-        weight (the definition of Bertozzi et al. 2018, §5.1.3). ``"average"``:
-        ``(A + Aᵀ)/2``, which halves the edges that only one end chose.
+        ``"union"``: two nodes are joined at full weight if either has the other among its K
+        neighbours (the definition of Bertozzi et al. 2018, §5.1.3). ``"average"``:
+        ``(A + Aᵀ)/2``, which halves the weight of edges that are directed in A.
     metric : {"euclidean", "cosine", "precomputed"}, optional
-        By default the weight function's, which is Euclidean but for "cosine".
+        By default the metric of the weight function: cosine for "cosine", else Euclidean.
     search : {"auto", "exact", "approximate"}, default "auto"
-        "approximate": by inverted lists, of which so many are searched that 99 % of the true
-        neighbours of a sample are found; ``settings["recall"]`` says which share was. "auto": so
-        beyond 50,000 rows of more than four dense features, else exact.
+        "approximate" searches inverted lists until 99 % of the true neighbours of a sample are
+        found; ``settings["recall"]`` is the share that was found. "auto" is approximate for more
+        than 50,000 rows with more than four dense features, else exact.
     progress : callable, optional
-        Called with "neighbours", rows done, N, and NaN.
+        Called with "neighbours", rows done, N, and NaN; see `graphuq.utils.progress`.
 
     Returns
     -------
@@ -73,23 +73,31 @@ def knn_graph(
     if symmetrize not in ("union", "average"):
         raise InvalidInput("symmetrize", f"{symmetrize!r} is unknown", "use 'union' or 'average'")
 
-    near = nearest_neighbors(features, n_neighbors, weight.metric, search=search, progress=progress)
-    return _of_lists(features, weight, near, symmetrize)
+    require(
+        progress is None or callable(progress),
+        "progress",
+        f"{describe(progress)} is not a function",
+        "give a callback, or leave it out",
+    )
+    neighbors = nearest_neighbors(
+        features, n_neighbors, weight.metric, search=search, progress=progress
+    )
+    return _graph_of_neighbors(features, weight, neighbors, symmetrize)
 
 
-def grown_graph(graph: Graph, X: Any) -> Graph:
-    """A graph of nearest neighbours with further nodes, put after those that it has.
+def grown_graph(graph: Graph, X: MatrixLike) -> Graph:
+    """Add nodes to a graph of nearest neighbours; they follow the nodes that it has.
 
-    The same graph as `knn_graph` makes of all rows (with ``search="exact"``, if the first was
-    exact): the neighbours of the further rows are sought, and they take their places in the lists
-    of the others. ``N M`` distances instead of ``(N + M)²``.
+    The result is the graph that `knn_graph` makes of all rows (with ``search="exact"``, if the
+    given graph is exact). The neighbours of the new rows are found, and the new rows enter the
+    neighbour lists of the old ones. This takes ``N M`` distances instead of ``(N + M)²``.
 
     Parameters
     ----------
     graph : Graph
-        Made by `knn_graph` of features.
+        Graph made by `knn_graph` from features.
     X : array_like or sparse matrix, shape (M, d)
-        Features of the further nodes.
+        Features of the new nodes.
 
     Returns
     -------
@@ -98,7 +106,7 @@ def grown_graph(graph: Graph, X: Any) -> Graph:
     Raises
     ------
     InvalidInput
-        If the graph is of another kind, or features are not finite or of another number.
+        If the graph is of another kind, or the features are not finite or differ in number.
 
     Examples
     --------
@@ -107,30 +115,38 @@ def grown_graph(graph: Graph, X: Any) -> Graph:
     >>> gq.graphs.grown_graph(path, [[5.0], [6.0]])
     Graph(7 nodes, 8 edges, 1 component)
     """
+    require(
+        hasattr(graph, "feature_space"),
+        "graph",
+        f"{describe(graph)} is not a graph",
+        "call grown_graph(graph, X) with a graph made by knn_graph",
+    )
     space = graph.feature_space
     if space is None or space.neighbors is None:
         raise InvalidInput(
             "graph",
-            f"of the kind {graph.settings.get('graph', 'ready-made')!r}, which rows cannot join",
-            "make it anew with all rows; knn_graph of features is the one that grows",
+            f"no rows can be added to a graph of kind {graph.settings.get('graph', 'adjacency')!r}",
+            "make a graph of all rows, or use knn_graph with features",
         )
     more, metric = space.in_space(X), space.weight.metric
     if metric == "cosine":
         check_lengths(more)
-    features, near = with_more(space.features, space.neighbors, more, metric)
-    near = near._replace(recall=min(near.recall, graph.settings["recall"]))
-    return _of_lists(features, space.weight, near, graph.settings["symmetrize"])
+    features, neighbors = add_rows(space.features, space.neighbors, more, metric)
+    neighbors = neighbors._replace(recall=min(neighbors.recall, graph.settings["recall"]))
+    return _graph_of_neighbors(features, space.weight, neighbors, graph.settings["symmetrize"])
 
 
-def _of_lists(features: Any, weight: Any, near: Neighbors, symmetrize: str) -> Graph:
-    """The graph of everyone's nearest neighbours."""
-    pairs = NodePairs.of_neighbors(near.distances, near.indices)
+def _graph_of_neighbors(
+    features: Features, weight: WeightFunction, neighbors: Neighbors, symmetrize: str
+) -> Graph:
+    """Make the graph that joins each node to its nearest neighbours."""
+    pairs = NodePairs.of_neighbors(neighbors.distances, neighbors.indices)
     values = pairs.weights(weight)
     if symmetrize == "average":
         values = np.where(pairs.mutual, values, values / 2)
-    n_neighbors = near.indices.shape[1]
+    n_neighbors = neighbors.indices.shape[1]
     space = FeatureSpace.of(
-        features, weight, pairs.local_scales, n_neighbors, neighbors=near.indices
+        features, weight, pairs.local_scales, n_neighbors, neighbors=neighbors.indices
     )
     return make_graph(
         pairs.adjacency(values),
@@ -142,6 +158,6 @@ def _of_lists(features: Any, weight: Any, near: Neighbors, symmetrize: str) -> G
             "weights": repr(weight),
             "symmetrize": symmetrize,
             "metric": weight.metric,
-            "recall": round(near.recall, 4),
+            "recall": round(neighbors.recall, 4),
         },
     )

@@ -1,6 +1,4 @@
-"""A few points that stand for many rows."""
-
-from typing import Any
+"""Landmarks, a few points that represent many rows."""
 
 import faiss
 import numpy as np
@@ -8,38 +6,61 @@ from jaxtyping import Float
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
+from graphuq.graphs.inputs import Features
 
 CHOICES = ("auto", "k-means", "uniform")
-SWEEPS, ROWS_A_LANDMARK = 10, 64  # of k-means, and how many rows it looks at
+SWEEPS = 10  # iterations of k-means
+ROWS_PER_LANDMARK = 64  # number of rows per landmark that k-means uses
 
 
 def choose_landmarks(
-    features: Any, n_landmarks: int, metric: str, choice: str, rng: np.random.Generator
+    features: Features, n_landmarks: int, metric: str, choice: str, rng: np.random.Generator
 ) -> Float[np.ndarray, "m d"] | sparse.csr_array:
-    """Rows drawn uniformly, or the centres of k-means on some of them (Zhang & Kwok 2010).
+    """Choose rows uniformly at random, or the centres of k-means (Zhang & Kwok 2010).
 
-    "auto": k-means of dense features under Euclidean distances, else uniform.
+    Parameters
+    ----------
+    features : numpy.ndarray or scipy.sparse.csr_array, shape (N, d)
+    n_landmarks : int
+        Number m of landmarks.
+    metric : {"euclidean", "cosine"}
+    choice : {"auto", "k-means", "uniform"}
+        "auto" uses k-means for dense features with Euclidean distances, else "uniform".
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    numpy.ndarray or scipy.sparse.csr_array, shape (m, d)
+
+    Raises
+    ------
+    InvalidInput
+        If the choice is unknown, or k-means is asked of sparse features or cosine distances.
     """
     require(
         choice in CHOICES, "landmarks", f"{choice!r} is unknown", f"use one of {', '.join(CHOICES)}"
     )
-    plain = not sparse.issparse(features) and metric == "euclidean"
+    k_means_applies = not sparse.issparse(features) and metric == "euclidean"
     n_rows = features.shape[0]
-    if choice == "k-means" and not plain:
+    if choice == "k-means" and not k_means_applies:
         raise InvalidInput(
-            "landmarks", "'k-means' of sparse features or cosines", "use 'uniform', or 'auto'"
+            "landmarks",
+            "'k-means' needs dense features and Euclidean distances",
+            "use 'uniform' or 'auto'",
         )
-    if choice == "uniform" or not plain or n_landmarks == n_rows:
+    if choice == "uniform" or not k_means_applies or n_landmarks == n_rows:
         rows = np.sort(rng.choice(n_rows, n_landmarks, replace=False))
         return features[rows] if sparse.issparse(features) else features[rows].astype(np.float64)
-    some = np.sort(rng.choice(n_rows, min(n_rows, ROWS_A_LANDMARK * n_landmarks), replace=False))
+    sample = np.sort(
+        rng.choice(n_rows, min(n_rows, ROWS_PER_LANDMARK * n_landmarks), replace=False)
+    )
     kmeans = faiss.Kmeans(
         features.shape[1],
         n_landmarks,
         niter=SWEEPS,
         seed=int(rng.integers(2**31)),
         min_points_per_centroid=1,
-        max_points_per_centroid=ROWS_A_LANDMARK,
+        max_points_per_centroid=ROWS_PER_LANDMARK,
     )
-    kmeans.train(np.ascontiguousarray(features[some], dtype=np.float32))
+    kmeans.train(np.ascontiguousarray(features[sample], dtype=np.float32))
     return np.asarray(kmeans.centroids, dtype=np.float64)

@@ -1,6 +1,6 @@
-"""The only door to nearest-neighbour libraries."""
+"""Nearest neighbours; no other module calls a nearest-neighbour library directly."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -11,24 +11,27 @@ from sklearn.neighbors import NearestNeighbors
 
 from graphuq.errors import require
 from graphuq.graphs import neighbors_faiss, neighbors_jax
-from graphuq.graphs.features import Features, row_blocks
+from graphuq.graphs.features import row_blocks
+from graphuq.graphs.inputs import Features
 from graphuq.utils.arrays import has_accelerator
 from graphuq.utils.progress import Progress
 
-FEW_ROWS = 4096  # below, any method is at once, and scikit-learn's is in double precision
-TREE_COLUMNS = 4  # up to which a tree wins among many rows (8 among few)
-EXACT_ROWS = 50_000  # of dense features, up to which neighbours are exact by default
+FEW_ROWS = 4096  # below this scikit-learn is fast, and it computes in double precision
+TREE_COLUMNS = 4  # with many rows, a tree is fastest up to this number of features
+FEW_ROWS_TREE_COLUMNS = 8  # the same with few rows
+EXACT_ROWS = 50_000  # up to this number of dense rows the default search is exact
 SEARCHES = ("auto", "exact", "approximate")
 
 
 class Neighbors(NamedTuple):
-    """The k nearest of each row, nearest first.
+    """The k nearest neighbours of each row, nearest first.
 
     Attributes
     ----------
     distances, indices : numpy.ndarray, shape (R, k)
     recall : float
-        Share of the true neighbours among them: 1 if exact, else measured on some rows.
+        Share of the true neighbours that were found: 1 for an exact search, else an estimate
+        from a sample of rows.
     """
 
     distances: Float[np.ndarray, "R k"]
@@ -44,12 +47,34 @@ def nearest_neighbors(
     search: str = "auto",
     progress: Progress | None = None,
 ) -> Neighbors:
-    """Nearest neighbours of each query; without ``queries``, of each row among the *other* rows.
+    """Find the nearest neighbours of each query, or of each row among the *other* rows.
 
-    By scikit-learn below 4,096 rows and for sparse features or distances; by SciPy's tree in up to
-    four dimensions; else by faiss, in single precision with distances computed again in double:
-    exact up to 50,000 rows, and by inverted lists beyond, unless ``search`` says otherwise. On an
-    accelerator exact ones come of matrix products there.
+    Scikit-learn is used below 4,096 rows, and for sparse features and distances. SciPy's tree is
+    used for at most four features. In all other cases faiss searches in single precision, and
+    distances are recomputed in double precision. The search is then exact for at most 50,000
+    rows, else by inverted lists, unless ``search`` says otherwise. On an accelerator, exact
+    neighbours are found by matrix products instead of faiss.
+
+    Parameters
+    ----------
+    features : numpy.ndarray or scipy.sparse.csr_array, shape (N, d)
+    n_neighbors : int
+        Number k of neighbours.
+    metric : {"euclidean", "cosine", "precomputed"}
+    queries : numpy.ndarray or scipy.sparse.csr_array, shape (R, d), optional
+        By default the rows themselves, none of which is its own neighbour.
+    search : {"auto", "exact", "approximate"}, default "auto"
+    progress : callable, optional
+        See `graphuq.utils.progress`.
+
+    Returns
+    -------
+    Neighbors
+
+    Raises
+    ------
+    InvalidInput
+        If the search is unknown.
     """
     require(
         search in SEARCHES, "search", f"{search!r} is unknown", f"use one of {', '.join(SEARCHES)}"
@@ -66,23 +91,40 @@ def nearest_neighbors(
     exact = search == "exact" or (search == "auto" and n_rows <= EXACT_ROWS)
     if metric == "euclidean" and width <= TREE_COLUMNS and search != "approximate":
         return _by_tree(features, n_neighbors, queries)
-    space = _in_single(features, metric)
-    alike = None if queries is None else _in_single(queries, metric)
-    more = n_neighbors + (queries is None)
+    space = _to_single(features, metric)
+    alike = None if queries is None else _to_single(queries, metric)
+    n_asked = n_neighbors + (queries is None)  # a row finds itself, too
     if exact and has_accelerator():
-        found, recall = neighbors_jax.nearest(space, alike, more, progress), 1.0
+        indices, recall = neighbors_jax.nearest(space, alike, n_asked, progress), 1.0
     else:
-        found, recall = neighbors_faiss.nearest(space, alike, more, exact, progress)
-    indices = _others(found) if queries is None else found
-    return _in_double(features, features if queries is None else queries, indices, metric, recall)
+        indices, recall = neighbors_faiss.nearest(space, alike, n_asked, exact, progress)
+    indices = _without_self(indices) if queries is None else indices
+    return _distances_in_double(
+        features, features if queries is None else queries, indices, metric, recall
+    )
 
 
-def with_more(
+def add_rows(
     features: Features, lists: Int[np.ndarray, "N k"], more: Features, metric: str
-) -> tuple[Any, Neighbors]:
-    """All rows once further ones have come, and the nearest of each: lists of the old, mended.
+) -> tuple[Features, Neighbors]:
+    """Add rows and update the nearest neighbours of the rows that were there before.
 
-    Exact where the lists were. Of sparse features all are sought again.
+    The result is exact if the lists are. With sparse features, all neighbours are searched again.
+
+    Parameters
+    ----------
+    features : numpy.ndarray or scipy.sparse.csr_array, shape (N, d)
+    lists : numpy.ndarray of int, shape (N, k)
+        Indices of the nearest neighbours of each row.
+    more : numpy.ndarray or scipy.sparse.csr_array, shape (M, d)
+    metric : {"euclidean", "cosine"}
+
+    Returns
+    -------
+    numpy.ndarray or scipy.sparse.csr_array, shape (N + M, d)
+        All rows, the added ones last.
+    Neighbors
+        Nearest neighbours of each of them.
     """
     n_old, k = lists.shape
     if sparse.issparse(features):
@@ -91,52 +133,56 @@ def with_more(
     both = np.concatenate([features, more.astype(features.dtype)])
     n_more = len(both) - n_old
     more = both[n_old:]
-    near = nearest_neighbors(both, k + 1, metric, more, search="exact").indices
-    own = _others(near, n_old)
+    with_self = nearest_neighbors(both, k + 1, metric, more, search="exact").indices
+    of_new = _without_self(with_self, n_old)
     closest = nearest_neighbors(more, min(k, n_more), metric, features, search="exact").indices
     candidates = np.concatenate([lists, closest + n_old], axis=1)
-    old = _in_double(both, features, candidates, metric, 1.0)
-    new = _in_double(both, more, own, metric, 1.0)
+    old = _distances_in_double(both, features, candidates, metric, 1.0)
+    new = _distances_in_double(both, more, of_new, metric, 1.0)
     distances = np.concatenate([old.distances[:, :k], new.distances])
     return both, Neighbors(distances, np.concatenate([old.indices[:, :k], new.indices]))
 
 
 def _by_tree(features: Features, n_neighbors: int, queries: Features | None) -> Neighbors:
-    """By SciPy's tree, on all cores."""
-    more = n_neighbors + (queries is None)
+    """Find nearest neighbours by SciPy's tree, on all cores."""
+    n_asked = n_neighbors + (queries is None)  # a row finds itself, too
     asked = features if queries is None else queries
-    _, indices = KDTree(features).query(asked, np.arange(1, more + 1), workers=-1)
-    own = _others(indices) if queries is None else indices.astype(np.int64)
-    return _in_double(features, asked, own, "euclidean", 1.0)
+    _, indices = KDTree(features).query(asked, np.arange(1, n_asked + 1), workers=-1)
+    indices = _without_self(indices) if queries is None else indices.astype(np.int64)
+    return _distances_in_double(features, asked, indices, "euclidean", 1.0)
 
 
-def _in_single(features: Features, metric: str) -> Float[np.ndarray, "R d"]:
-    """Rows whose Euclidean distances are in the order wanted: of length one for the cosine."""
+def _to_single(features: Features, metric: str) -> Float[np.ndarray, "R d"]:
+    """Return rows whose Euclidean distances order neighbours like the metric does."""
     if metric != "cosine":
         return np.ascontiguousarray(features, dtype=np.float32)
-    out = np.empty(features.shape, np.float32)
+    # Euclidean distances between rows of unit length order them like their cosines.
+    rows = np.empty(features.shape, np.float32)
     for part in row_blocks(*features.shape):
-        rows = features[part]
-        out[part] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return out
+        lengths = np.linalg.norm(features[part], axis=1, keepdims=True)
+        rows[part] = features[part] / lengths
+    return rows
 
 
-def _others(indices: Int[np.ndarray, "N m"], first: int = 0) -> Int[np.ndarray, "N k"]:
-    """Neighbours of each row, from a first on, but itself; where it is not there, but the last."""
+def _without_self(indices: Int[np.ndarray, "N m"], first: int = 0) -> Int[np.ndarray, "N k"]:
+    """Drop each row, counted from ``first``, from its own list of neighbours.
+
+    If a row is not in its list, because others coincide with it, the last neighbour is dropped.
+    """
     own = indices == np.arange(first, first + len(indices))[:, None]
     own[~own.any(axis=1), -1] = True
     own &= np.cumsum(own, axis=1) == 1
     return indices[~own].reshape(len(indices), -1).astype(np.int64)
 
 
-def _in_double(
+def _distances_in_double(
     features: Features,
     queries: Features,
     indices: Int[np.ndarray, "R k"],
     metric: str,
     recall: float,
 ) -> Neighbors:
-    """The same neighbours with distances in double precision, in their order."""
+    """Compute the distances of neighbours in double precision, and sort neighbours by them."""
     distances = np.empty(indices.shape)
     for part in row_blocks(len(indices), indices.shape[1] * features.shape[1]):
         asked = np.asarray(queries[part], dtype=np.float64)[:, None]
@@ -145,8 +191,8 @@ def _in_double(
             lengths = np.linalg.norm(asked, axis=2) * np.linalg.norm(near, axis=2)
             distances[part] = 1 - (asked * near).sum(axis=2) / lengths
         else:
-            apart = near - asked
-            distances[part] = np.sqrt(np.einsum("rkd,rkd->rk", apart, apart))
+            difference = near - asked
+            distances[part] = np.sqrt(np.einsum("rkd,rkd->rk", difference, difference))
     if metric == "cosine":
         np.maximum(distances, 0.0, out=distances)
     order = np.argsort(distances, axis=1, kind="stable")
@@ -160,11 +206,27 @@ def _in_double(
 def neighbors_within(
     features: Features, radius: float, metric: str, queries: Features | None = None
 ) -> sparse.csr_array:
-    """Distances, stored where they are at most ``radius``; those of a row to itself left out."""
+    """Return the distances that are at most ``radius`` as a sparse matrix.
+
+    Without ``queries``, the distance of a row to itself is not stored.
+
+    Parameters
+    ----------
+    features : numpy.ndarray or scipy.sparse.csr_array, shape (N, d)
+    radius : float
+        Largest distance.
+    metric : {"euclidean", "cosine", "precomputed"}
+    queries : numpy.ndarray or scipy.sparse.csr_array, shape (R, d), optional
+        By default the rows themselves.
+
+    Returns
+    -------
+    scipy.sparse.csr_array, shape (R, N)
+    """
     index = NearestNeighbors(radius=radius, metric=metric, algorithm=_algorithm(features, metric))
     index.fit(features)
     distances, indices = index.radius_neighbors(queries)
-    counts = np.array([len(own) for own in indices])
+    counts = np.array([len(row) for row in indices])
     pointers = np.concatenate([[0], np.cumsum(counts)])
     columns = np.concatenate(indices).astype(np.int64) if counts.sum() else np.arange(0)
     values = np.concatenate(distances) if counts.sum() else np.zeros(0)
@@ -174,15 +236,19 @@ def neighbors_within(
 
 
 def _algorithm(features: Features, metric: str) -> str:
-    """Trees win in few dimensions; brute force in blocks of matrix products elsewhere."""
-    few = metric == "euclidean" and not sparse.issparse(features) and features.shape[1] <= 8
+    """Return scikit-learn's algorithm: a tree is fastest for few features, else brute force."""
+    few = (
+        metric == "euclidean"
+        and not sparse.issparse(features)
+        and features.shape[1] <= FEW_ROWS_TREE_COLUMNS
+    )
     return "kd_tree" if few else "brute"
 
 
 def all_distances(
     features: Features, metric: str, queries: Features | None = None
 ) -> Float[np.ndarray, "R N"]:
-    """Distances from each query (by default each row) to every row of ``features``."""
+    """Return the distances from each query (by default each row) to every row of ``features``."""
     if metric == "precomputed":
         return np.array(features if queries is None else queries)
     distances: np.ndarray = pairwise_distances(

@@ -1,4 +1,4 @@
-"""Nearest neighbours by faiss: all pairs in blocks, or the nearest of a number of lists."""
+"""Nearest neighbours by faiss, exact or approximate by inverted lists."""
 
 import os
 from collections.abc import Callable
@@ -9,11 +9,12 @@ from jaxtyping import Float, Int
 
 from graphuq.utils.progress import Progress
 
-QUERIES = 65_536  # at once
-TRAINING = 32  # rows a list
-SAMPLE = 400  # rows whose true neighbours are found, to know the recall
-MIN_RECALL = 0.99
-FIRST_PROBES = 8
+QUERIES = 65_536  # number of queries in a block, between calls of the progress callback
+TRAINING = 32  # number of rows per list that train the k-means of the lists
+SWEEPS = 8  # iterations of that k-means
+SAMPLE = 400  # number of rows whose true neighbours are found to estimate the recall
+MIN_RECALL = 0.99  # share of true neighbours from which on no further lists are searched
+FIRST_PROBES = 8  # number of lists searched per query at first; doubled until the recall suffices
 
 
 def nearest(
@@ -23,45 +24,70 @@ def nearest(
     exact: bool,
     progress: Progress | None = None,
 ) -> tuple[Int[np.ndarray, "R k"], float]:
-    """Indices of the nearest rows, a row itself among them, and the share of true ones.
+    """Find the nearest rows of each query; a row counts as its own neighbour.
 
-    Approximate: rows are shared out among lists by k-means, and of each query as many of the
-    nearest lists are searched, a power of two, as find 99 % of the true neighbours of 400 rows.
-    Same input, same answer.
+    The approximate search distributes the rows among lists by k-means. For each query it searches
+    the nearest lists. Their number is doubled until 99 % of the true neighbours of 400 sampled
+    rows are found. The result is deterministic.
+
+    Parameters
+    ----------
+    features : numpy.ndarray of float32, shape (N, d)
+    queries : numpy.ndarray of float32, shape (R, d), or None
+        None for the rows themselves.
+    n_neighbors : int
+        Number k of neighbours.
+    exact : bool
+        Whether to compare all pairs.
+    progress : callable, optional
+        See `graphuq.utils.progress`.
+
+    Returns
+    -------
+    numpy.ndarray of int, shape (R, k)
+        Indices of the nearest rows.
+    float
+        Share of the true neighbours among them.
     """
     faiss.omp_set_num_threads(os.cpu_count() or 1)
     asked = features if queries is None else queries
     if exact:
-        found = _in_blocks(
+        indices = _search_in_blocks(
             lambda x: faiss.knn(x, features, n_neighbors)[1], asked, progress=progress
         )
-        return found, 1.0
+        return indices, 1.0
     rng = np.random.default_rng(0)
     sample = asked[np.sort(rng.choice(len(asked), min(SAMPLE, len(asked)), replace=False))]
     truth = faiss.knn(sample, features, n_neighbors)[1]
-    index = _index(features, rng)
+    index = _inverted_lists(features, rng)
     index.nprobe = FIRST_PROBES
     while True:
-        found = index.search(sample, n_neighbors)[1]
-        recall = np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)])
+        indices = index.search(sample, n_neighbors)[1]
+        recall = np.mean([np.isin(a, b).mean() for a, b in zip(truth, indices, strict=True)])
         if recall >= MIN_RECALL or index.nprobe >= index.nlist:
             break
         index.nprobe = min(2 * index.nprobe, index.nlist)
-    lists = _in_blocks(lambda x: index.quantizer.search(x, 1)[1], asked).ravel()
+    # Queries of the same list are searched together, so that its rows stay in the CPU cache.
+    lists = _search_in_blocks(lambda x: index.quantizer.search(x, 1)[1], asked).ravel()
     order = np.argsort(lists, kind="stable")
-    found = _in_blocks(lambda x: index.search(x, n_neighbors)[1], asked, order, progress)
-    short = np.flatnonzero((found < 0).any(axis=1))  # their lists held fewer rows than asked for
+    indices = _search_in_blocks(lambda x: index.search(x, n_neighbors)[1], asked, order, progress)
+    # Lists with fewer than k rows leave negative indices.
+    short = np.flatnonzero((indices < 0).any(axis=1))
     if len(short):
-        found[short] = _in_blocks(lambda x: faiss.knn(x, features, n_neighbors)[1], asked[short])
-    return found, float(recall)
+        indices[short] = _search_in_blocks(
+            lambda x: faiss.knn(x, features, n_neighbors)[1], asked[short]
+        )
+    return indices, float(recall)
 
 
-def _index(features: Float[np.ndarray, "N d"], rng: np.random.Generator) -> "faiss.IndexIVFFlat":
-    """Lists of rows, about four times as many as the root of their number."""
+def _inverted_lists(
+    features: Float[np.ndarray, "N d"], rng: np.random.Generator
+) -> "faiss.IndexIVFFlat":
+    """Build an index of ``4 √N`` lists of rows."""
     n_rows, width = features.shape
     n_lists = max(1, min(int(4 * np.sqrt(n_rows)), n_rows))
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(width), width, n_lists)
-    index.cp.niter, index.cp.seed, index.cp.min_points_per_centroid = 8, 0, 1
+    index.cp.niter, index.cp.seed, index.cp.min_points_per_centroid = SWEEPS, 0, 1
     index.cp.max_points_per_centroid = TRAINING
     training = np.sort(rng.choice(n_rows, min(n_rows, TRAINING * n_lists), replace=False))
     index.train(np.ascontiguousarray(features[training]))
@@ -70,22 +96,22 @@ def _index(features: Float[np.ndarray, "N d"], rng: np.random.Generator) -> "fai
     return index
 
 
-def _in_blocks(
+def _search_in_blocks(
     search: Callable[[np.ndarray], np.ndarray],
     asked: Float[np.ndarray, "R d"],
     order: Int[np.ndarray, " R"] | None = None,
     progress: Progress | None = None,
 ) -> Int[np.ndarray, "R k"]:
-    """Answers to all queries, asked in an order in which like ones meet in the cache."""
-    found, n_rows = None, len(asked)
+    """Search for the neighbours of all queries, in blocks and in a given order."""
+    indices, n_rows = None, len(asked)
     for begin in range(0, n_rows, QUERIES):
         part = slice(begin, min(begin + QUERIES, n_rows))
         places = np.arange(n_rows)[part] if order is None else order[part]
         near = search(asked[part] if order is None else asked[places])
-        if found is None:
-            found = np.empty((n_rows, near.shape[1]), np.int32)
-        found[places] = near
+        if indices is None:
+            indices = np.empty((n_rows, near.shape[1]), np.int32)
+        indices[places] = near
         if progress is not None:
             progress("neighbours", part.stop, n_rows, np.nan)
-    assert found is not None
-    return found
+    assert indices is not None
+    return indices

@@ -1,9 +1,10 @@
-"""NodePairs of nodes and how far they are apart: a graph before it has weights.
+"""Pairs of nodes and their distances, from which a weight function makes a graph.
 
-Pytrees, whose weights JAX differentiates in the parameters of a weight function.
+Both classes are pytrees, so that JAX can differentiate the weights with respect to the parameters
+of a weight function.
 """
 
-from typing import Any
+from types import ModuleType
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,24 +12,28 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
+from graphuq.graphs.weights import WeightFunction, feature_scales
 from graphuq.utils.arrays import Array, array_namespace
 
 
 class NodePairs(eqx.Module):
-    """The undirected edges of a sparse graph, each once.
+    """Undirected edges of a sparse graph, each stored once.
 
     Attributes
     ----------
     n_nodes : int
+        Number of nodes N.
     rows, columns : numpy.ndarray of int, shape (E,)
-        The two ends, the smaller index first.
+        The two ends of each edge, the smaller index first.
     distance : numpy.ndarray, shape (E,)
+        Distance between the ends.
     mutual : numpy.ndarray of bool, shape (E,)
         Whether each end has the other among its neighbours.
     local_scales : numpy.ndarray, shape (N,)
-        Distance of each node to its K-th neighbour; ones where nobody asks.
+        Distance of each node to its K-th neighbour; ones if the weights do not use it.
     features : numpy.ndarray, shape (N, d), or None
-        Unscaled, where a weight function has a scale for each and distances change with it.
+        Features before scaling, if the weight function has one scale per feature. Distances then
+        depend on the scales and are computed from the features.
     """
 
     n_nodes: int = eqx.field(static=True)
@@ -41,23 +46,32 @@ class NodePairs(eqx.Module):
 
     @staticmethod
     def of_neighbors(
-        distances: Float[np.ndarray, "N k"], indices: Int[np.ndarray, "N k"], features: Any = None
+        distances: Float[np.ndarray, "N k"],
+        indices: Int[np.ndarray, "N k"],
+        features: Float[Array, "N d"] | None = None,
     ) -> "NodePairs":
-        """Each node and its K nearest neighbours."""
+        """Pair each node with its k nearest neighbours."""
         n_nodes, k = indices.shape
         pointers = np.arange(n_nodes + 1) * k
         shape = (n_nodes, n_nodes)
-        near = sparse.csr_array((distances.ravel(), indices.ravel(), pointers), shape=shape)
-        return NodePairs.of_directed(near, distances[:, -1], features)
+        stored = sparse.csr_array((distances.ravel(), indices.ravel(), pointers), shape=shape)
+        return NodePairs.of_directed(stored, distances[:, -1], features)
 
     @staticmethod
-    def of_directed(near: sparse.csr_array, local_scales: Any = None, features: Any = None) -> Any:
-        """Stored distances, those of nodes to themselves left out."""
-        n_nodes = near.shape[0]
-        rows = np.repeat(np.arange(n_nodes), np.diff(near.indptr))
-        columns, distance = near.indices.astype(np.int64), near.data
-        apart = rows != columns
-        rows, columns, distance = rows[apart], columns[apart], distance[apart]
+    def of_directed(
+        distances: sparse.csr_array,
+        local_scales: Float[Array, " N"] | None = None,
+        features: Float[Array, "N d"] | None = None,
+    ) -> "NodePairs":
+        """Pair the nodes between which a distance is stored in at least one direction.
+
+        Distances of nodes to themselves are ignored.
+        """
+        n_nodes = distances.shape[0]
+        rows = np.repeat(np.arange(n_nodes), np.diff(distances.indptr))
+        columns, distance = distances.indices.astype(np.int64), distances.data
+        different = rows != columns
+        rows, columns, distance = rows[different], columns[different], distance[different]
         key = np.minimum(rows, columns) * n_nodes + np.maximum(rows, columns)
         unique, first, counts = np.unique(key, return_index=True, return_counts=True)
         return NodePairs(
@@ -70,43 +84,44 @@ class NodePairs(eqx.Module):
             features=features,
         )
 
-    def weights(self, weight: Any) -> Float[Array, " E"]:
-        """Weight of each edge."""
+    def weights(self, weight: WeightFunction) -> Float[Array, " E"]:
+        """Return the weight of each edge."""
         scales = self.local_scales
         distance = self.distance
         if self.features is not None:
-            xp, by = _kind_and_scales(self.features, weight)
-            x = self.features / by[None, :]
+            xp, x = _scaled_features(self.features, weight)
             squares = ((x[self.rows] - x[self.columns]) ** 2).sum(axis=1)
-            distance = _root(squares, xp)
+            distance = _safe_root(squares, xp)
         values: Array = weight.weight(distance, scales[self.rows], scales[self.columns])
         return values
 
     def degrees(self, values: Float[Array, " E"]) -> Float[Array, " N"]:
-        """Row sums of the weights."""
+        """Return the row sums of the weights."""
         zero = jnp.zeros(self.n_nodes, values.dtype)
         return zero.at[self.rows].add(values).at[self.columns].add(values)
 
     def scaled(self, values: Float[Array, " E"], root: Float[Array, " N"]) -> Float[Array, " E"]:
-        """Weights times a number of each end."""
+        """Multiply each weight by a factor of each of its two nodes."""
         return values * root[self.rows] * root[self.columns]
 
     def adjacency(self, values: Float[np.ndarray, " E"]) -> sparse.csr_array:
-        """Symmetric weights, by edge."""
+        """Return the symmetric matrix of the edges' weights."""
         ends = np.concatenate([self.rows, self.columns]), np.concatenate([self.columns, self.rows])
         shape = (self.n_nodes, self.n_nodes)
         return sparse.csr_array((np.concatenate([values, values]), ends), shape=shape)
 
 
 class AllNodePairs(eqx.Module):
-    """Every two nodes, as matrices.
+    """Pairs of all nodes, as matrices.
 
     Attributes
     ----------
     distance : numpy.ndarray, shape (N, N)
+        Distances between all nodes.
     local_scales : numpy.ndarray, shape (N,)
+        Distance of each node to its K-th neighbour, as in `NodePairs`.
     features : numpy.ndarray, shape (N, d), or None
-        As `NodePairs` has them.
+        Features before scaling, as in `NodePairs`.
     """
 
     distance: Float[Array, "N N"]
@@ -118,37 +133,39 @@ class AllNodePairs(eqx.Module):
         """Number of nodes N."""
         return int(self.distance.shape[0])
 
-    def weights(self, weight: Any) -> Float[Array, "N N"]:
-        """Weights, 0 on the diagonal."""
+    def weights(self, weight: WeightFunction) -> Float[Array, "N N"]:
+        """Return the matrix of weights, with zero diagonal."""
         distance, scales = self.distance, self.local_scales
         if self.features is not None:
-            xp, by = _kind_and_scales(self.features, weight)
-            x = self.features / by[None, :]
+            xp, x = _scaled_features(self.features, weight)
             lengths = (x**2).sum(axis=1)
             squares = lengths[:, None] + lengths[None, :] - 2 * x @ x.T
-            distance = _root(xp.maximum(squares, 0.0), xp)
+            distance = _safe_root(xp.maximum(squares, 0.0), xp)
         values: Array = weight.weight(distance, scales[:, None], scales[None, :])
         return values * (1 - array_namespace(values).eye(self.n_nodes))
 
     def degrees(self, values: Float[Array, "N N"]) -> Float[Array, " N"]:
-        """Row sums of the weights."""
+        """Return the row sums of the weights."""
         return values.sum(axis=1)
 
     def scaled(self, values: Float[Array, "N N"], root: Float[Array, " N"]) -> Float[Array, "N N"]:
-        """Weights times a number of each end."""
+        """Multiply each weight by a factor of each of its two nodes."""
         return root[:, None] * values * root[None, :]
 
     def adjacency(self, values: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
-        """The weights."""
+        """Return the weights, which are a matrix already."""
         return values
 
 
-def _kind_and_scales(features: Any, weight: Any) -> tuple[Any, Any]:
+def _scaled_features(
+    features: Float[Array, "N d"], weight: WeightFunction
+) -> tuple[ModuleType, Float[Array, "N d"]]:
+    """Return the namespace of the features, and the features divided by the weight's scales."""
     xp = array_namespace(features)
-    return xp, xp.asarray(weight.feature_scales)
+    return xp, features / xp.asarray(feature_scales(weight))[None, :]
 
 
-def _root(squares: Any, xp: Any) -> Any:
-    """Square root, whose derivative is 0 where it is."""
+def _safe_root(squares: Array, xp: ModuleType) -> Array:
+    """Return the square root, with derivative 0 at 0."""
     positive = squares > 0
     return xp.where(positive, xp.sqrt(xp.where(positive, squares, 1.0)), 0.0)

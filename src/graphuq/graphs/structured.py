@@ -1,4 +1,4 @@
-"""Graphs of a known shape: paths, rings, grids, small worlds."""
+"""Graphs of a known shape, namely paths, rings, grids and small worlds."""
 
 from collections.abc import Sequence
 
@@ -6,38 +6,17 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from graphuq.errors import require
+from graphuq.errors import describe, require, require_integer
 from graphuq.graphs.graph import Graph, make_graph
 
 
 def path_graph(n_nodes: int) -> Graph:
-    """``0 — 1 — … — n−1``, unweighted.
-
-    Examples
-    --------
-    >>> import graphuq as gq
-    >>> gq.graphs.path_graph(4)
-    Graph(4 nodes, 3 edges, 1 component)
-    """
-    return grid_graph((n_nodes,))
-
-
-def ring_graph(n_nodes: int) -> Graph:
-    """A path whose ends are joined; at least 3 nodes."""
-    return grid_graph((n_nodes,), periodic=True)
-
-
-def grid_graph(shape: Sequence[int], periodic: bool | Sequence[bool] = False) -> Graph:
-    """Unweighted grid of any dimension; each node is joined to its two neighbours on each axis.
-
-    Its unnormalised Laplacian is known in closed form, which `laplacian_spectrum` uses.
+    """Make the unweighted path ``0 — 1 — … — n−1``.
 
     Parameters
     ----------
-    shape : sequence of int
-        Nodes on each axis; node numbers run as in a NumPy array of this shape.
-    periodic : bool or sequence of bool, default False
-        Whether an axis closes to a ring, for all axes or for each.
+    n_nodes : int
+        Number of nodes n >= 2.
 
     Returns
     -------
@@ -46,7 +25,61 @@ def grid_graph(shape: Sequence[int], periodic: bool | Sequence[bool] = False) ->
     Raises
     ------
     InvalidInput
-        If an axis has fewer than 2 nodes, or 3 where it closes; or flags and axes differ in number.
+        If the number is no integer or too small.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> gq.graphs.path_graph(4)
+    Graph(4 nodes, 3 edges, 1 component)
+    """
+    require_integer("n_nodes", n_nodes, 2)
+    return grid_graph((n_nodes,))
+
+
+def ring_graph(n_nodes: int) -> Graph:
+    """Make an unweighted path whose ends are joined.
+
+    Parameters
+    ----------
+    n_nodes : int
+        Number of nodes >= 3.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    InvalidInput
+        If the number is no integer or too small.
+    """
+    require_integer("n_nodes", n_nodes, 3)
+    return grid_graph((n_nodes,), periodic=True)
+
+
+def grid_graph(shape: Sequence[int], periodic: bool | Sequence[bool] = False) -> Graph:
+    """Make an unweighted grid, in which each node is joined to its two neighbours on each axis.
+
+    The grid may have any number of axes. `laplacian_spectrum` uses the closed form of its
+    unnormalised Laplacian.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Number of nodes on each axis. Nodes are numbered as in a NumPy array of this shape.
+    periodic : bool or sequence of bool, default False
+        Whether an axis is closed to a ring, for all axes or for each.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    InvalidInput
+        If an axis has fewer than 2 nodes, or fewer than 3 if it is closed; or if flags and axes
+        differ in number.
 
     Examples
     --------
@@ -54,6 +87,14 @@ def grid_graph(shape: Sequence[int], periodic: bool | Sequence[bool] = False) ->
     >>> gq.graphs.grid_graph((3, 3))
     Graph(9 nodes, 12 edges, 1 component)
     """
+    require(
+        np.iterable(shape) and not isinstance(shape, str),
+        "shape",
+        f"{describe(shape)} is not a sequence",
+        "give the number of nodes on each axis, such as (10, 20)",
+    )
+    for n in shape:
+        require_integer("shape", n, 1)
     sizes = tuple(int(n) for n in shape)
     closed = (periodic,) * len(sizes) if isinstance(periodic, bool) else tuple(periodic)
     require(len(sizes) > 0, "shape", f"{shape!r}", "give at least one axis")
@@ -64,8 +105,8 @@ def grid_graph(shape: Sequence[int], periodic: bool | Sequence[bool] = False) ->
         "give one for each axis, or one for all",
     )
     for n, ring in zip(sizes, closed, strict=True):
-        least = 3 if ring else 2
-        require(n >= least, "shape", f"an axis of {n} node(s)", f"use {least} or more")
+        minimum = 3 if ring else 2
+        require(n >= minimum, "shape", f"an axis of {n} node(s)", f"use {minimum} or more")
     total = sparse.csr_array((1, 1))
     for n, ring in zip(sizes, closed, strict=True):
         ones = np.ones(n)
@@ -89,23 +130,23 @@ def small_world_graph(
     both_ends: bool = False,
     seed: int | np.random.Generator = 0,
 ) -> Graph:
-    """Largest component of a ring some of whose edges end elsewhere (Watts & Strogatz 1998).
+    """Make the largest component of a ring with randomly rewired edges (Watts & Strogatz 1998).
 
-    Each edge of the ring keeps its first end, and with a given probability gets a second one that
-    is uniform over all nodes; loops and repeated edges are dropped. Hartog & van Zanten 2018, §5.1,
-    have 848 of 1,000 nodes left: so many are where both ends may move (822 to 876 for eight seeds),
-    and where one does there are 419 to 971.
+    Each edge of the ring keeps its first end. With the given probability its second end is
+    replaced by a uniformly chosen node. Self-loops and repeated edges are dropped. Hartog & van
+    Zanten 2018, §5.1, report 848 of 1,000 nodes in the largest component. That agrees with
+    rewiring of both ends (822 to 876 nodes for eight seeds). With one end there are 419 to 971.
 
     Parameters
     ----------
     n_nodes : int, default 1000
-        Of the ring.
+        Number of nodes of the ring, >= 4.
     n_neighbors : int, default 2
-        Even: a node is joined to half as many on either side.
+        Even number of neighbours of each node in the ring, half of them on either side.
     rewiring : float, default 0.25
-        Probability, in [0, 1].
+        Probability of rewiring an end, in [0, 1].
     both_ends : bool, default False
-        Whether the first end moves as well, with the same probability.
+        Whether the first end is also rewired, with the same probability.
     seed : int or numpy.random.Generator, default 0
 
     Returns
@@ -117,14 +158,15 @@ def small_world_graph(
     InvalidInput
         If a number is out of range.
     """
-    require(n_nodes >= 4, "n_nodes", f"{n_nodes}", "use 4 or more")
+    require_integer("n_nodes", n_nodes, 4)
+    require_integer("n_neighbors", n_neighbors, 2)
     require(
-        n_neighbors >= 2 and n_neighbors % 2 == 0 and n_neighbors < n_nodes,
+        n_neighbors % 2 == 0 and n_neighbors < n_nodes,
         "n_neighbors",
         f"{n_neighbors}",
-        "use an even number from 2 on, below n_nodes",
+        "use an even number below n_nodes",
     )
-    require(0 <= rewiring <= 1, "rewiring", f"{rewiring!r}", "use a probability")
+    require(0 <= rewiring <= 1, "rewiring", f"{rewiring!r}", "use a probability in [0, 1]")
     rng = np.random.default_rng(seed)
     first = np.tile(np.arange(n_nodes), n_neighbors // 2)
     second = (first + np.repeat(np.arange(1, n_neighbors // 2 + 1), n_nodes)) % n_nodes

@@ -1,0 +1,120 @@
+"""Conversion of arguments to matrices of numbers; arguments of the wrong kind are refused by name.
+
+Every function that takes features, distances or weights from a user converts them here.
+"""
+
+import os
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from graphuq.errors import InvalidInput, describe, require
+
+MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
+Features: TypeAlias = np.ndarray | sparse.csr_array
+"""Matrix with one row per node, or the distances between all pairs of nodes."""
+
+# NumPy types whose values single precision holds exactly.
+SINGLE = (np.float32, np.float16, np.int8, np.uint8, np.int16, np.uint16)
+NOT_REAL = {"c": "complex numbers", "m": "time differences", "M": "dates"}  # by NumPy's kind
+
+
+def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
+    """Convert an argument to numbers; a sparse matrix stays sparse.
+
+    Values that single precision holds exactly stay or become single, all others double. A memory
+    map of either stays on disk. Missing values of pandas and masked entries become NaN.
+
+    Parameters
+    ----------
+    values : array_like, sparse matrix or DataFrame
+    argument : str
+        Name of the argument in errors.
+    remedy : str
+        Remedy in the error for an argument that is not a matrix at all.
+
+    Raises
+    ------
+    InvalidInput
+        If the argument is a graph, a data set, a file name or another object that is not an
+        array, or if it holds text, dates or complex numbers.
+    """
+    _refuse_other_kinds(values, argument)
+    array = sparse.issparse(values) or np.iterable(values) or hasattr(values, "__array__")
+    require(array, argument, f"{describe(values)} is not a matrix", remedy)
+    kind = getattr(getattr(values, "dtype", None), "kind", "f")
+    require(
+        kind not in NOT_REAL, argument, f"not numeric ({NOT_REAL.get(kind)})", "give real numbers"
+    )
+    if np.ma.isMaskedArray(values):
+        values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    try:
+        matrix = _to_array(values)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            argument, f"not numeric ({error})", "give numbers only, in rows of equal length"
+        ) from None
+    return matrix
+
+
+def _to_array(values: Any) -> Features:
+    if sparse.issparse(values):
+        return sparse.csr_array(values, dtype=np.float64)
+    if _is_frame(values):
+        return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
+    single = isinstance(values, np.ndarray) and values.dtype in SINGLE
+    return np.ascontiguousarray(values, dtype=np.float32 if single else np.float64)
+
+
+def _refuse_other_kinds(values: Any, argument: str) -> None:
+    """Raise `InvalidInput` for objects that are often passed by mistake."""
+    if _is_frame(values):
+        _check_columns(values, argument)
+        return  # columns are attributes, so that the questions below could be misanswered
+    if hasattr(values, "n_edges"):
+        raise InvalidInput(
+            argument,
+            f"{values!r} is already a graph",
+            "pass features, or use the graph itself, for example in laplacian_spectrum",
+        )
+    if hasattr(values, "target") and hasattr(values, "data"):
+        raise InvalidInput(
+            argument, f"{describe(values)} is a data set", "pass its features, dataset.data"
+        )
+    if is_networkx(values):
+        raise InvalidInput(
+            argument, f"{describe(values)} is a NetworkX graph", "convert it by from_adjacency"
+        )
+    if isinstance(values, str | os.PathLike):
+        raise InvalidInput(
+            argument, f"{str(values)!r} is text", "load a file first, as by pandas.read_csv"
+        )
+
+
+def is_networkx(values: Any) -> bool:
+    """Whether an object is a NetworkX graph."""
+    return hasattr(values, "adjacency") and hasattr(values, "nodes")
+
+
+def _is_frame(values: Any) -> bool:
+    """Whether an object is a pandas DataFrame."""
+    return hasattr(values, "select_dtypes")
+
+
+def _check_columns(frame: Any, argument: str) -> None:
+    """Raise `InvalidInput` for the first column of a DataFrame that does not hold numbers."""
+    for name, column in frame.items():
+        if column.dtype.kind in "biuf":
+            continue
+        try:
+            if column.dtype.kind in NOT_REAL:
+                raise TypeError
+            column.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                argument,
+                f"column {name!r} ({column.dtype}) is not numeric, first value {column.iloc[0]!r}",
+                "drop it or convert it to numbers, as by pandas.get_dummies",
+            ) from None
