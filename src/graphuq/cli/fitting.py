@@ -15,7 +15,7 @@ from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_e
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
 from graphuq.cli.tables import Table, write_csv
 from graphuq.errors import require
-from graphuq.graphs.features import Features
+from graphuq.graphs.inputs import Features
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import margin, rank_by_uncertainty, with_unseen

@@ -10,7 +10,7 @@ import pandas as pd
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import InvalidInput, require
-from graphuq.graphs.features import Features
+from graphuq.graphs.inputs import Features
 
 SEARCH_CHECKPOINT = ".search.json"
 
