@@ -141,14 +141,16 @@ def from_plain(plain: Plain) -> Any:
 
 
 def _plain_array(array: np.ndarray, where: str) -> Plain:
-    text = array.dtype == object and all(isinstance(entry, str) for entry in array.ravel())
-    if array.dtype.kind not in "bifuU" and not text:
+    mixed = array.dtype == object and all(
+        entry is None or isinstance(entry, bool | int | float | str) for entry in array.ravel()
+    )
+    if array.dtype.kind not in "bifuU" and not mixed:
         raise StorageError(
             f"{where}: an array of {array.dtype} cannot be written; use numbers or text"
         )
     if array.ndim == 0:
         return array.item()
-    dtype = "object" if text else array.dtype.str
+    dtype = "object" if mixed else array.dtype.str
     return {"array": array.ravel().tolist(), "dtype": dtype, "shape": list(array.shape)}
 
 
@@ -217,6 +219,10 @@ def _make(cls: Any, fields: dict[str, Plain]) -> Any:
     if not (dataclasses.is_dataclass(cls) or hasattr(cls, "stored_fields")):
         raise StorageError(f"{cls.__name__}: not a dataclass; restore the class that was saved")
     values = {name: from_plain(plain) for name, plain in fields.items()}
+    for name in values:
+        default = getattr(cls, name, None)
+        if isinstance(default, float) and values[name] == default:
+            values[name] = default  # the same object, which the representation leaves out
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # old names of our own arguments
