@@ -60,7 +60,7 @@ class NotAPart:
 
 
 FEATURES = gq.datasets.two_moons(80, n_features=2, noise_std=0.1)
-SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(FEATURES.features, 8), n_eigenpairs=10)
+SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(FEATURES.data, 8), n_eigenpairs=10)
 
 
 def posterior_of(prior=None, likelihood=None, spectrum=SPECTRUM):
@@ -69,7 +69,7 @@ def posterior_of(prior=None, likelihood=None, spectrum=SPECTRUM):
         prior or gq.priors.Matern(),
         likelihood or gq.likelihoods.Probit(),
         np.arange(8),
-        2 * FEATURES.classes[:8] - 1,
+        2 * FEATURES.target[:8] - 1,
     )
 
 
@@ -78,10 +78,10 @@ def sampled(posterior, method=None):
 
 
 def fitted(**options):
-    y = np.where(np.arange(80) < 10, FEATURES.classes, -1)
+    y = np.where(np.arange(80) < 10, FEATURES.target, -1)
     names = np.where(y < 0, "", np.array(["lower", "upper"])[y])
     options = {"inference": "expectation-propagation"} | options
-    return gq.GraphClassifier(n_neighbors=8, **options).fit(FEATURES.features, names)
+    return gq.GraphClassifier(n_neighbors=8, **options).fit(FEATURES.data, names)
 
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
@@ -120,7 +120,7 @@ def test_weights_of_a_user_come_back(tmp_path):
     classifier.save(tmp_path / "fit.nc")
     again = gq.load(tmp_path / "fit.nc")
     assert again.weights == Inverse(3.0)
-    new = FEATURES.features[:5] + 0.01
+    new = FEATURES.data[:5] + 0.01
     np.testing.assert_allclose(again.predict_proba(new), classifier.predict_proba(new))
 
 
@@ -149,7 +149,7 @@ def test_another_process_finds_the_class(tmp_path):
         text=True,
     )
     assert "Cauchy(noise_std=0.25)" in run.stdout, run.stderr
-    with pytest.raises(StorageError, match="'Cauchy' of module 'my_parts': not found.*PYTHONPATH"):
+    with pytest.raises(StorageError, match=r"'Cauchy' of module 'my_parts': not found.*PYTHONPATH"):
         gq.load(tmp_path / "fit.nc")
 
 
@@ -289,7 +289,7 @@ def test_load_returns_what_was_saved(tmp_path):
     classifier.save(tmp_path / "c.nc")
     again = gq.load(tmp_path / "c.nc")
     assert isinstance(again, gq.GraphClassifier)
-    new = FEATURES.features[:5] + 0.01
+    new = FEATURES.data[:5] + 0.01
     np.testing.assert_array_equal(again.predict(new), classifier.predict(new))
     assert again.get_params() == classifier.get_params()
     assert again.classes_.tolist() == again.result_.classes.tolist() == ["lower", "upper"]
@@ -320,9 +320,9 @@ def test_parameters_of_one_run_are_not_stored(tmp_path):
     "classes", [np.array([3, 7]), np.array([False, True]), np.array(["a", "b"], dtype=object)]
 )
 def test_classes_keep_their_type(tmp_path, classes):
-    y = [classes[k] if i < 10 else None for i, k in enumerate(FEATURES.classes)]
+    y = [classes[k] if i < 10 else None for i, k in enumerate(FEATURES.target)]
     classifier = gq.GraphClassifier(inference="expectation-propagation", missing_label=None)
-    classifier.fit(FEATURES.features, np.array(y, dtype=object))
+    classifier.fit(FEATURES.data, np.array(y, dtype=object))
     classifier.save(tmp_path / "c.nc")
     again = gq.load(tmp_path / "c.nc")
     assert again.classes_.dtype == classifier.classes_.dtype
@@ -332,14 +332,14 @@ def test_classes_keep_their_type(tmp_path, classes):
 def test_features_that_the_command_line_transformed_are_warned_of(tmp_path):
     from graphuq.cli.preprocessing import fit_preprocessing
 
-    extra = fit_preprocessing(FEATURES.features, "standard", None).to_dataset()
+    extra = fit_preprocessing(FEATURES.data, "standard", None).to_dataset()
     fitted().save(tmp_path / "c.nc", {"preprocessing": extra})
     with pytest.warns(GraphuqWarning, match="transform new rows in the same way"):
         gq.load(tmp_path / "c.nc")
 
 
 def test_covariance_columns_and_sites_come_back(tmp_path):
-    graph = gq.graphs.knn_graph(FEATURES.features, 8)
+    graph = gq.graphs.knn_graph(FEATURES.data, 8)
     posterior = posterior_of(gq.priors.RegularizedLaplacian(), spectrum=gq.Laplacian(graph))
     result = gq.infer(posterior, gq.inference.ExpectationPropagation())
     result.save(tmp_path / "fit.nc")

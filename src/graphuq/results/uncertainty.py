@@ -1,6 +1,7 @@
 """From label means to probabilities of classes, and how sure they are."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,7 +14,7 @@ def class_probabilities(label_mean: Float[np.ndarray, "N *K"]) -> Float[np.ndarr
     return np.stack([1 - label_mean, 1 + label_mean], axis=1) / 2
 
 
-def with_unseen(names: Sequence[str], n_classes: int) -> list[str]:
+def with_unseen(names: Sequence[Any], n_classes: int) -> list[Any]:
     """Names of all classes, those of which no label was given numbered."""
     unseen = range(1, n_classes - len(names) + 1)
     return [*names, *(f"unseen {k}" for k in unseen)]

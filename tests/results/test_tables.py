@@ -1,0 +1,183 @@
+"""What a result shows: class names, summary, table, hyperparameters, evidence, ArviZ data."""
+
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.errors import InvalidInput
+
+MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.1)
+NAMES = np.array(["lower", "upper"])
+DIGITS = gq.datasets.load_digits((1, 4, 9))
+DIGIT = np.array([1, 4, 9])[DIGITS.target]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    y = np.where(np.arange(120) < 12, NAMES[MOONS.target], "")
+    return gq.GraphClassifier(n_neighbors=8).fit(MOONS.data, y)
+
+
+@pytest.fixture(scope="module")
+def several():
+    y = np.where(np.arange(len(DIGIT)) % 5 == 0, DIGIT, -1)
+    return gq.GraphClassifier(n_neighbors=15, n_eigenpairs=12).fit(DIGITS.data, y)
+
+
+def test_version_is_that_of_the_project():
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    assert gq.__version__ == tomllib.loads(project.read_text())["project"]["version"]
+
+
+def test_classes_have_names(fitted, several):
+    assert fitted.result_.classes.tolist() == ["lower", "upper"]
+    assert several.result_.classes.tolist() == [1, 4, 9]
+    assert "lower, upper" in repr(fitted.result_)
+    plain = gq.infer(fitted.result_.posterior, gq.inference.ExpectationPropagation())
+    assert plain.classes.tolist() == [-1, 1]
+    assert plain.with_classes(["a", "b"]).summary().splitlines()[3].startswith("a ")
+    with pytest.raises(InvalidInput, match="3 names of 2 classes"):
+        plain.with_classes(["a", "b", "c"])
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_classes_without_labels_are_numbered():
+    y = np.where(np.arange(len(DIGIT)) % 5 == 0, DIGIT, -1)
+    classifier = gq.GraphClassifier(n_eigenpairs=8, max_classes=5, n_samples=60)
+    result = classifier.fit(DIGITS.data, y).result_
+    assert result.classes.tolist() == [1, 4, 9, "unseen 1", "unseen 2"]
+    assert {"probability_1", "probability_unseen 2"} <= set(result.to_dataframe().columns)
+    posterior = result.to_arviz()["posterior"]
+    total = posterior["class_probability"].sum("class")
+    np.testing.assert_allclose(total, 1, rtol=1e-6)
+
+
+def test_table_has_a_row_for_each_node(fitted, several):
+    for classifier in (fitted, several):
+        result = classifier.result_
+        table = result.to_dataframe()
+        assert len(table) == result.n_nodes
+        assert (table["label"].to_numpy() == classifier.transduction_).all()
+        columns = [f"probability_{name}" for name in result.classes]
+        np.testing.assert_array_equal(table[columns], result.class_probabilities)
+        np.testing.assert_array_equal(table["probability"], table[columns].max(axis=1))
+        np.testing.assert_array_equal(table["entropy"], result.entropy)
+        assert table.index[table["labelled"]].tolist() == sorted(result.posterior.labelled)
+    assert {"latent_mean", "latent_std"} <= set(fitted.result_.to_dataframe().columns)
+    assert "latent_mean" not in several.result_.to_dataframe().columns
+    named = fitted.result_.to_dataframe(ids=[f"row {k}" for k in range(120)])
+    assert named["node"].iloc[3] == "row 3"
+
+
+def test_summary_says_what_was_found(fitted):
+    result, text = fitted.result_, fitted.result_.summary()
+    assert repr(text) == str(text)
+    assert text.startswith("120 nodes, 12 labelled, 2 classes")
+    upper = next(line.split() for line in text.splitlines() if line.startswith("upper"))
+    assert upper[1] == str((MOONS.target[:12] == 1).sum())
+    assert upper[2] == str((fitted.transduction_ == "upper").sum())
+    free = np.setdiff1d(np.arange(120), result.posterior.labelled)
+    uncertain = (result.class_probabilities[free].max(axis=1) < 0.95).sum()
+    assert f"Uncertain: {uncertain} unlabelled nodes" in text
+    assert result.diagnostics.verdict in text
+    assert f"noise_std: {result.posterior.likelihood.noise_std:.4g}, chosen by" in text
+    assert f"Log evidence: {result.log_evidence:.2f}" in text
+
+
+def test_hyperparameters_tell_what_the_evidence_chose(fitted, tmp_path):
+    found = fitted.result_.hyperparameters
+    posterior = fitted.result_.posterior
+    assert found["tau"] == posterior.prior.tau
+    assert found["noise_std"] == posterior.likelihood.noise_std
+    fitted.save(tmp_path / "fit.nc")
+    assert gq.load(tmp_path / "fit.nc").result_.hyperparameters == found
+    start = gq.Posterior(
+        posterior.spectrum,
+        gq.priors.Matern(),
+        gq.likelihoods.Probit(),
+        posterior.labelled,
+        posterior.labels,
+    )
+    assert gq.infer(start, gq.inference.ExpectationPropagation()).hyperparameters == {}
+    best = gq.maximize_evidence(start)
+    result = gq.infer(best.posterior, gq.inference.ExpectationPropagation())
+    assert result.hyperparameters == best.values
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_evidence_is_known_after_sampling(fitted, several, tmp_path):
+    for classifier in (fitted, several):
+        approximate = gq.infer(
+            classifier.result_.posterior, gq.inference.ExpectationPropagation()
+        ).log_evidence
+        assert classifier.result_.is_sampled
+        assert classifier.result_.log_evidence == pytest.approx(approximate, abs=1e-3)
+    fitted.save(tmp_path / "fit.nc")
+    assert gq.load(tmp_path / "fit.nc").result_.log_evidence == fitted.result_.log_evidence
+    sampled = gq.infer(
+        fitted.result_.posterior, gq.inference.PCN(), n_samples=60, n_chains=4, n_warmup=50
+    )
+    assert sampled.log_evidence is None
+    assert gq.infer(fitted.result_.posterior, gq.inference.MAP()).log_evidence is None
+
+
+def test_arviz_shows_class_probabilities_first(fitted, several):
+    for classifier in (fitted, several):
+        result = classifier.result_
+        data = result.to_arviz()
+        posterior = data["posterior"]
+        probability = posterior["class_probability"]
+        assert next(iter(posterior.data_vars)) == "class_probability"
+        assert probability.dims == ("chain", "draw", "node", "class")
+        assert posterior["class"].values.tolist() == [str(name) for name in result.classes]
+        assert "white" not in posterior
+        assert data["unconstrained_posterior"]["white"].shape == result.draws.white.shape
+        nodes = posterior["node"].values
+        mean = probability.mean(("chain", "draw")).values
+        error = 5 * result.label_mcse[nodes].reshape(len(nodes), -1).max() + 0.01
+        assert abs(mean - result.class_probabilities[nodes]).max() < error
+        u = posterior["u"]
+        spread = abs(u.std(("chain", "draw")).values - result.latent_std[nodes])
+        assert spread.max() < 0.15 * result.latent_std[nodes].max()
+
+
+def test_arviz_has_learnt_hyperparameters_by_their_names(fitted):
+    import arviz
+
+    old = fitted.result_.posterior
+    posterior = gq.Posterior(
+        old.spectrum,
+        gq.priors.Matern(tau=gq.Uniform(0.1, 1.0)),
+        gq.likelihoods.Probit(),
+        old.labelled,
+        old.labels,
+    )
+    with pytest.warns(gq.GraphuqWarning):
+        result = gq.infer(posterior, n_samples=60, n_chains=4)
+    data = result.to_arviz()
+    np.testing.assert_array_equal(data["posterior"]["tau"], result.hyperparameters["tau"])
+    rows = arviz.summary(data).index
+    assert "tau" in rows
+    assert not any(row.startswith("white") for row in rows)
+
+
+def test_summary_and_table_are_lean_at_scale(several):
+    """At 70,000 nodes a summary takes little time, and the table little more than its numbers."""
+    from dataclasses import replace
+
+    result, n = several.result_, 70_000
+    names = ("label_mean", "label_mcse", "latent_mean", "latent_std")
+    arrays = {name: np.resize(getattr(result, name), (n, 3)) for name in names}
+    grown = replace(result, has_evidence=np.ones(n, dtype=bool), **arrays)
+    began = time.perf_counter()
+    table, text = grown.to_dataframe(), grown.summary()
+    assert time.perf_counter() - began < 3.0
+    assert isinstance(table, pd.DataFrame)
+    assert table.memory_usage(deep=False).sum() < 100 * n
+    assert sys.getsizeof(str(text)) < 5_000
