@@ -23,11 +23,12 @@ from graphuq.inference.expectation_propagation import (
 from graphuq.likelihoods import Likelihood, Probit
 from graphuq.posterior.field import CovarianceField
 from graphuq.utils.arrays import Array, single_threaded_blas, with_dtype
+from graphuq.utils.newton import minimize_by_newton
 
 CRITERIA = ("laplace", "expectation-propagation", "alignment")
 MAX_SWEEPS, DAMPINGS = 300, (1.0, 0.2)
 TOLERANCE = 1e-9  # of sites, and of Newton's method: gradients are good to about its root
-MAX_NEWTON, HALVINGS = 100, 30
+MAX_NEWTON = 100
 
 
 class CriterionValue(NamedTuple):
@@ -166,70 +167,51 @@ def _propagated(
 
 
 @eqx.filter_jit
-def _laplace(covariance: Array, likelihood: Any, labels: Array) -> Any:
-    """Laplace's evidence ``log p(y | u) − ½ aᵀ G a − ½ log|I + W G|`` at the mode ``u = G a``.
+def _laplace(
+    covariance: Array, likelihood: Likelihood, labels: Array
+) -> tuple[Array, tuple[Array, Likelihood], Array]:
+    """Return Laplace's evidence, its gradient in covariance and likelihood, and the residual.
 
-    Newton's method in a (Rasmussen & Williams 2006, algorithm 3.1), halved until the objective
-    rises. The mode moves with the hyperparameters: one more Newton step, taken with its matrix held
-    fixed, has the right derivative.
+    The evidence is ``log p(y | u) − ½ aᵀ G a − ½ log|I + W G|`` at the mode ``u = G a``, which
+    Newton's method in a finds (Rasmussen & Williams 2006, algorithm 3.1). The mode moves with the
+    hyperparameters. One further Newton step, with its matrix held fixed, has the right derivative.
     """
 
-    def slopes(likelihood: Any, u: Any) -> Any:
-        return jax.grad(lambda v: likelihood.log_prob(v, labels).sum())(u)
+    def slopes(likelihood: Likelihood, u: Array) -> Array:
+        result: Array = jax.grad(lambda v: likelihood.log_prob(v, labels).sum())(u)
+        return result
 
-    def curvature(likelihood: Any, u: Any) -> Any:
+    def curvature(likelihood: Likelihood, u: Array) -> Array:
         return -jax.jvp(lambda v: slopes(likelihood, v), (u,), (jnp.ones_like(u),))[1]
 
-    def objective(a: Any) -> Any:
+    def objective(a: Array) -> Array:
         u = covariance @ a
-        return likelihood.log_prob(u, labels).sum() - 0.5 * a @ u
+        return 0.5 * a @ u - likelihood.log_prob(u, labels).sum()
 
-    def towards(a: Any, u: Any, prior: Any, likelihood: Any) -> Any:
-        """Newton's step for ``a = ∇ log p(y | G a)``."""
-        system = jnp.eye(len(a)) + curvature(likelihood, u)[:, None] * prior
-        return system, slopes(likelihood, prior @ a) - a
+    def residual(a: Array) -> Array:
+        return slopes(likelihood, covariance @ a) - a
 
-    def again(carry: Any) -> Any:
-        _, _, n_steps, left, moved = carry
-        return (n_steps < MAX_NEWTON) & (left > TOLERANCE) & moved
+    def step(a: Array, residual: Array) -> Array:
+        """Return Newton's step for ``a = ∇ log p(y | G a)``."""
+        system = jnp.eye(len(a)) + curvature(likelihood, covariance @ a)[:, None] * covariance
+        return jnp.linalg.solve(system, residual)
 
-    def improve(carry: Any) -> Any:
-        a, value, n_steps, _, _ = carry
-        step = jnp.linalg.solve(*towards(a, covariance @ a, covariance, likelihood))
-
-        def too_far(search: Any) -> Any:
-            _, reached, n_halvings = search
-            return ~(reached >= value - 1e-11 * (1 + jnp.abs(value))) & (n_halvings < HALVINGS)
-
-        def halve(search: Any) -> Any:
-            length, _, n_halvings = search
-            return length / 2, objective(a + length / 2 * step), n_halvings + 1
-
-        start = (jnp.ones_like(value), objective(a + step), jnp.asarray(0))
-        length, reached, n_halvings = jax.lax.while_loop(too_far, halve, start)
-        moved = n_halvings < HALVINGS
-        a = jnp.where(moved, a + length * step, a)
-        left = jnp.abs(slopes(likelihood, covariance @ a) - a).max()
-        return a, jnp.where(moved, reached, value), n_steps + 1, left, moved
-
-    zero = jnp.zeros_like(labels)
-    left = jnp.abs(slopes(likelihood, zero)).max()
-    start = (zero, objective(zero), jnp.asarray(0), left, jnp.asarray(True))
-    mode, _, _, left, _ = jax.lax.while_loop(again, improve, start)
-    mode = jax.lax.stop_gradient(mode)
-
-    def evidence(parts: Any) -> Any:
-        prior, law = parts
-        system, missing = towards(mode, covariance @ mode, prior, law)
-        a = mode + jnp.linalg.solve(jax.lax.stop_gradient(system), missing)
-        u = prior @ a
-        spread = jnp.eye(len(a)) + curvature(law, u)[:, None] * prior
-        return law.log_prob(u, labels).sum() - 0.5 * a @ u - 0.5 * jnp.linalg.slogdet(spread)[1]
-
-    value, gradient = eqx.filter_value_and_grad(evidence)(  # type: ignore[no-untyped-call]
-        (covariance, likelihood)
+    found = minimize_by_newton(
+        objective, residual, step, jnp.zeros_like(labels), MAX_NEWTON, TOLERANCE
     )
-    return value, gradient, left
+    mode = jax.lax.stop_gradient(found.x)
+    system = jnp.eye(len(mode)) + curvature(likelihood, covariance @ mode)[:, None] * covariance
+
+    def evidence(parts: tuple[Array, Likelihood]) -> Array:
+        prior, own = parts
+        missing = slopes(own, prior @ mode) - mode
+        a = mode + jnp.linalg.solve(system, missing)
+        u = prior @ a
+        spread = jnp.eye(len(a)) + curvature(own, u)[:, None] * prior
+        return own.log_prob(u, labels).sum() - 0.5 * a @ u - 0.5 * jnp.linalg.slogdet(spread)[1]
+
+    value, gradient = eqx.filter_value_and_grad(evidence)((covariance, likelihood))
+    return value, gradient, jnp.abs(found.residual).max()
 
 
 def _alignment(

@@ -20,8 +20,7 @@ from graphuq.posterior.field import (
     precision_of,
 )
 from graphuq.utils.arrays import with_dtype
-
-HALVINGS = 30  # of a step that does not come closer
+from graphuq.utils.newton import minimize_by_newton
 
 
 class Mode(NamedTuple):
@@ -168,39 +167,14 @@ def _newton(
         ]
         return precision_of(factor, -jnp.stack(columns, axis=2))
 
-    def again(carry: Any) -> Any:
-        _, _, n_iterations, gradient, moved = carry
-        return (n_iterations < max_iterations) & (jnp.abs(gradient).max() > tolerance) & moved
+    def residual(x: Array) -> Array:
+        return x - pull(slopes(fields(x)))
 
-    def improve(carry: Any) -> Any:
-        x, value, n_iterations, gradient, _ = carry
+    def step(x: Array, gradient: Array) -> Array:
         lower = jnp.linalg.cholesky(curvature(fields(x)))
-        step = -cho_solve((lower, True), gradient)
-        rounding = 1e-11 * (1 + jnp.abs(value))
+        return -cho_solve((lower, True), gradient)
 
-        def too_far(search: Any) -> Any:
-            _, reached, n_halvings = search
-            return ~(reached <= value + rounding) & (n_halvings < HALVINGS)
-
-        def halve(search: Any) -> Any:
-            length, _, n_halvings = search
-            return length / 2, objective(x + length / 2 * step), n_halvings + 1
-
-        one = jnp.ones_like(value)
-        length, reached, n_halvings = jax.lax.while_loop(
-            too_far, halve, (one, objective(x + step), jnp.asarray(0))
-        )
-        moved = n_halvings < HALVINGS
-        x = jnp.where(moved, x + length * step, x)
-        gradient = x - pull(slopes(fields(x)))
-        return x, jnp.where(moved, reached, value), n_iterations + 1, gradient, moved
-
-    gradient = start - pull(slopes(fields(start)))
-    x, value, n_iterations, gradient, _ = jax.lax.while_loop(
-        again,
-        improve,
-        (start, objective(start), jnp.asarray(0), gradient, jnp.asarray(True)),
-    )
-    lower = jnp.linalg.cholesky(curvature(fields(x)))
-    evidence = -value - jnp.log(jnp.diagonal(lower)).sum()
-    return x, lower, evidence, n_iterations, jnp.abs(gradient).max()
+    found = minimize_by_newton(objective, residual, step, start, max_iterations, tolerance)
+    lower = jnp.linalg.cholesky(curvature(fields(found.x)))
+    evidence = -found.value - jnp.log(jnp.diagonal(lower)).sum()
+    return found.x, lower, evidence, found.n_iterations, jnp.abs(found.residual).max()

@@ -14,6 +14,7 @@ from graphuq.inference.answers import Point
 from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.likelihoods import Likelihood, Probit
 from graphuq.utils.arrays import with_dtype
+from graphuq.utils.newton import minimize_by_newton
 
 HALVINGS = 40  # of a step that does not come closer
 GROWTH = 1.5  # of the flow's step, after one that needed no halving
@@ -135,10 +136,6 @@ class MAP(Approximation):
         return white
 
 
-def _objective(target: Any) -> Any:
-    return lambda white: -target.log_density(white)
-
-
 @eqx.filter_jit
 def _newton(
     target: Any, white: Array, max_iterations: int, tolerance: Array
@@ -149,14 +146,15 @@ def _newton(
     matrix of J×J where ℓ is smaller (Rasmussen & Williams 2006, §3.4). Where curvature makes no
     Gaussian, its negative part is left out: still a descent.
     """
-    objective = _objective(target)
-    gradient = jax.grad(objective)
+
+    def objective(white: Array) -> Array:
+        return -target.log_density(white)
 
     def proposal(u: Array, slope: Array, curvature: Array) -> Array:
         conditioned = target.field.condition(curvature, curvature * u + slope)
         return target.field.white(conditioned.mean, conditioned.white_mean)
 
-    def improve(white: Array, step_size: Array) -> tuple[Array, Array]:
+    def step(white: Array, g: Array) -> Array:
         u = target.field.at_labelled(white)
 
         def total(u: Array) -> Array:
@@ -165,13 +163,13 @@ def _newton(
         slope, minus_curvature = jax.jvp(jax.grad(total), (u,), (jnp.ones_like(u),))
         full = proposal(u, slope, -minus_curvature)
         convex = proposal(u, slope, jnp.maximum(-minus_curvature, 0.0))
-        g = gradient(white)
         usable = jnp.isfinite(full).all() & (g @ (full - white) < 0)
-        direction = jnp.where(usable, full, convex) - white
-        return _line_search(objective, white, direction, g @ direction)[0], step_size
+        return jnp.where(usable, full, convex) - white
 
-    one = jnp.ones_like(tolerance)
-    return _until_flat(improve, white, one, gradient, max_iterations, tolerance)
+    found = minimize_by_newton(
+        objective, jax.grad(objective), step, white, max_iterations, tolerance
+    )
+    return found.x, found.n_iterations, jnp.abs(found.residual).max()
 
 
 @eqx.filter_jit
