@@ -1,10 +1,5 @@
 """Errors and warnings; every error names the argument, the value and the remedy."""
 
-import numbers
-from typing import Any, SupportsFloat
-
-MAX_SHOWN = 60  # characters of a value in an error
-
 
 class GraphuqError(ValueError):
     """Base of all errors that graphuq raises on purpose; a ``ValueError``."""
@@ -80,39 +75,3 @@ def require(condition: object, argument: str, problem: str, remedy: str) -> None
     """Raise `InvalidInput` unless ``condition`` is true."""
     if not condition:
         raise InvalidInput(argument, problem, remedy)
-
-
-def require_integer(argument: str, value: Any, minimum: int) -> None:
-    """Raise `InvalidInput` unless ``value`` is an integer of at least ``minimum``."""
-    integer = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    require(integer, argument, f"{describe(value)} is not an integer", "use an integer")
-    require(value >= minimum, argument, f"{value}", f"use {minimum} or more")
-
-
-def require_number(argument: str, value: Any, minimum: float = -float("inf")) -> None:
-    """Raise `InvalidInput` unless ``value`` is a number of at least ``minimum`` (not NaN)."""
-    require(_is_number(value), argument, f"{describe(value)} is not a number", "use a number")
-    require(value >= minimum, argument, f"{value!r}", f"use {minimum:g} or more")
-
-
-def require_positive(argument: str, value: Any, remedy: str = "use a number > 0") -> None:
-    """Raise `InvalidInput` unless ``value`` is a number > 0 (not NaN)."""
-    require(_is_number(value), argument, f"{describe(value)} is not a number", remedy)
-    require(value > 0, argument, f"{value!r} is not positive", remedy)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, SupportsFloat) and not getattr(value, "shape", ())
-
-
-def describe(value: Any) -> str:
-    """Return a value as it is shown in an error: short, and without the numbers of an array."""
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    kind = type(value).__name__
-    if getattr(value, "shape", ()):
-        return f"{kind} of shape {tuple(value.shape)}"
-    if value is None or isinstance(value, numbers.Number | str | tuple | list):
-        text = repr(value)
-        return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
-    return f"{kind} object"

@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from graphuq.errors import InvalidInput, StorageError, require, require_integer
+from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import Graph, grid_graph
+from graphuq.utils.checks import require_integer
 from graphuq.utils.files import atomic_write
 
 HALF = 0.5  # brightness in [0, 1]; brighter pixels belong to the object

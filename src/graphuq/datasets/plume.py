@@ -5,7 +5,7 @@ from jaxtyping import Float
 from scipy.ndimage import gaussian_filter
 
 from graphuq.datasets.base import Dataset
-from graphuq.errors import require_integer, require_number
+from graphuq.utils.checks import require_integer, require_number
 
 FIRST_NM, LAST_NM = 7_830.0, 11_700.0  # first and last channel; 129 channels are 30 nm apart
 # Absorption lines of the gas: centre in nm, width in nm, relative depth.

@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.datasets import load_digits as sklearn_digits
 
 from graphuq.datasets.base import Dataset
-from graphuq.errors import require, require_integer, require_number
+from graphuq.errors import require
+from graphuq.utils.checks import require_integer, require_number
 
 
 def two_moons(

@@ -1,6 +1,6 @@
 """Graph of all pairs within a radius."""
 
-from graphuq.errors import require, require_positive
+from graphuq.errors import require
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_space
 from graphuq.graphs.graph import Graph, make_graph
@@ -8,6 +8,7 @@ from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.neighbors import neighbors_within
 from graphuq.graphs.pairs import NodePairs
 from graphuq.graphs.weights import Scale, WeightFunction, uses_local_scales, weight_function
+from graphuq.utils.checks import require_positive
 
 
 def epsilon_graph(

@@ -6,9 +6,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
-from graphuq.errors import require, require_integer
+from graphuq.errors import require
 from graphuq.graphs.inputs import Features, MatrixLike, to_matrix
 from graphuq.graphs.weights import WeightFunction, feature_scales
+from graphuq.utils.checks import require_integer
 
 BLOCK_ELEMENTS = 4_000_000  # numbers held in memory together: 32 MB of doubles
 MAX_ASYMMETRY = 1e-8  # of distances, relative to the largest

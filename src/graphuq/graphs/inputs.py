@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from graphuq.errors import InvalidInput, describe, require
+from graphuq.errors import InvalidInput, require
+from graphuq.utils.checks import describe
 
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 Features: TypeAlias = np.ndarray | sparse.csr_array

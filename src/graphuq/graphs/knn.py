@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphuq.errors import InvalidInput, describe, require
+from graphuq.errors import InvalidInput, require
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_lengths, check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
@@ -10,6 +10,7 @@ from graphuq.graphs.inputs import Features, MatrixLike
 from graphuq.graphs.neighbors import Neighbors, add_rows, nearest_neighbors
 from graphuq.graphs.pairs import NodePairs
 from graphuq.graphs.weights import Scale, WeightFunction, weight_function
+from graphuq.utils.checks import describe
 from graphuq.utils.progress import Progress
 
 

@@ -6,8 +6,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from graphuq.errors import describe, require, require_integer
+from graphuq.errors import require
 from graphuq.graphs.graph import Graph, make_graph
+from graphuq.utils.checks import describe, require_integer
 
 
 def path_graph(n_nodes: int) -> Graph:

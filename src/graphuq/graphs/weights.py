@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Protocol, SupportsFloat, TypeAlias, runtime_ch
 
 import numpy as np
 
-from graphuq.errors import InvalidInput, describe, require, require_positive
+from graphuq.errors import InvalidInput, require
 from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.checks import describe, require_positive
 
 Scale: TypeAlias = SupportsFloat | Sequence[SupportsFloat]
 """Length scale of a weight function, or one per feature."""

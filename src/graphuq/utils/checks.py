@@ -1,5 +1,7 @@
 """Checks of plain values, and short descriptions of any value for error messages."""
 
+from typing import Any
+
 import numpy as np
 
 from graphuq.errors import require
@@ -16,7 +18,7 @@ def describe(value: object) -> str:
     -------
     str
         Numbers, strings and None as Python writes them; arrays and matrices by type and shape;
-        anything else by its type.
+        classes by name; anything else by its type.
 
     Examples
     --------
@@ -30,6 +32,8 @@ def describe(value: object) -> str:
     """
     if value is None or isinstance(value, bool | int | float | str | np.number | np.bool_):
         return repr(value)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     name = type(value).__name__
     if isinstance(shape := getattr(value, "shape", None), tuple):
         return f"{name} of shape {shape}"
@@ -81,3 +85,21 @@ def check_number(argument: str, value: object, remedy: str) -> None:
 def check_integer(argument: str, value: object, remedy: str) -> None:
     """Raise `InvalidInput` unless a value is one integer."""
     require(is_integer(value), argument, f"{describe(value)} is not an integer", remedy)
+
+
+def require_integer(argument: str, value: Any, minimum: int) -> None:
+    """Raise `InvalidInput` unless a value is one integer of at least ``minimum``."""
+    check_integer(argument, value, "use an integer")
+    require(value >= minimum, argument, f"{value}", f"use {minimum} or more")
+
+
+def require_number(argument: str, value: Any, minimum: float) -> None:
+    """Raise `InvalidInput` unless a value is one real number of at least ``minimum``, not NaN."""
+    check_number(argument, value, "use a number")
+    require(value >= minimum, argument, f"{value!r}", f"use {minimum:g} or more")
+
+
+def require_positive(argument: str, value: Any, remedy: str = "use a number > 0") -> None:
+    """Raise `InvalidInput` unless a value is one real number > 0, not NaN."""
+    check_number(argument, value, remedy)
+    require(value > 0, argument, f"{value!r} is not positive", remedy)
