@@ -19,7 +19,7 @@ from graphuq.run.choose_sampler import first_approximation
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged, CumulativeMean
 
-MANY_LABELS = 2_000  # of a step likelihood, from which chains may stick
+MANY_LABELS = 2_000  # labels of a step likelihood from which chains mix slowly
 PAPER = {  # seconds printed in table 2
     ("voting", "probit"): 8.9,
     ("voting", "level set"): 2.7,

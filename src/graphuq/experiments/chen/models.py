@@ -57,10 +57,10 @@ def _scales(context: Context, tau: float) -> Outcome:
         rows[-1]["converged"] = float(scales[:, :, j].mean())
     return Outcome(
         rows,
-        f"Accuracy with scales around τ = {tau}: {found['accuracy']['converged']:.3f} "
-        f"({pair.state}) and {found['accuracy']['protocol']:.3f} (the paper's chain). The prior "
-        f"mean of each scale a_j is 1, and the posterior means differ from it by at most "
-        f"{change.max():.2f}. So the labels carry little information about single modes.",
+        f"Accuracy with scales around τ = {tau}: {found['accuracy']['converged']:.3f} (default "
+        f"sampler) and {found['accuracy']['protocol']:.3f} (the paper's chain); {pair.state}. The "
+        "prior mean of each scale a_j is 1, and the posterior means differ from it by at most "
+        f"{change.max():.2f}: the labels carry little information about single modes.",
     )
 
 

@@ -91,7 +91,7 @@ class Pair(NamedTuple):
     def state(self) -> str:
         """Sentence about the convergence of the default sampler."""
         worst = rhat(self.converged)
-        word = "converged" if worst < 1.01 else "NOT converged"
+        word = "have converged" if worst < 1.01 else "have NOT converged"
         return f"chains {word} after {self.converged.draws.seconds:.0f} s (R-hat {worst:.3f})"
 
     def _accuracy(self, result: Result) -> float:
