@@ -6,7 +6,7 @@ from scipy import stats
 
 from graphuq.distributions import DiscreteUniform, Uniform
 from graphuq.experiments.base import Context, Outcome, Row
-from graphuq.experiments.chen.setup import Pair, both, draw, learn, paper_chain
+from graphuq.experiments.chen.setup import SYMBOLS, Pair, both, draw, learn, paper_chain
 from graphuq.experiments.problems import Problem, digits, rhat, share
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import LevelSet
@@ -76,12 +76,12 @@ def _traces(context: Context, prior: Prior, gamma: float, claim: str) -> Outcome
     rows += [{"quantity": f"acceptance, {k}", "protocol": v} for k, v in acceptance.items()]
     found = {row["quantity"]: row for row in rows}
     posteriors = "; ".join(
-        f"{name}: median {row['converged']:.2f}, 90 % interval {row['5 %']:.2f} to "
+        f"{SYMBOLS[name]}: median {row['converged']:.2f}, 90 % interval {row['5 %']:.2f} to "
         f"{row['95 %']:.2f}"
         for name in (first, second)
         for row in [found[f"median of {name}"]]
     )
-    words = ", ".join(f"{name} {value:.2f}" for name, value in acceptance.items())
+    words = ", ".join(f"{SYMBOLS[name]} {value:.2f}" for name, value in acceptance.items())
     return Outcome(
         rows,
         f"Posterior of {posteriors}; rank correlation {rho:+.2f} ({claim}). Acceptance of the "

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from graphuq.distributions import DiscreteUniform, Uniform
 from graphuq.experiments.base import Context, Outcome, Row
-from graphuq.experiments.chen.setup import Pair, both, draw, learn, voting
+from graphuq.experiments.chen.setup import SYMBOLS, Pair, both, draw, learn, voting
 from graphuq.experiments.problems import Problem, moons, rhat, share
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import Matern, Prior
@@ -63,11 +63,11 @@ def _trace(pair: Pair, name: str, claim: str) -> Outcome:
     posterior = found[f"median of {name}"]
     return Outcome(
         rows,
-        f"Posterior of {name}: median {posterior['converged']:.2f}, 90 % interval "
+        f"Posterior of {SYMBOLS[name]}: median {posterior['converged']:.2f}, 90 % interval "
         f"{posterior['5 %']:.2f} to {posterior['95 %']:.2f} ({claim}). The paper's chain has "
         f"median {posterior['protocol']:.2f}. Accuracy {found['accuracy']['converged']:.3f}; "
         f"{pair.state}.",
-        draw(pair, name),
+        draw(pair, f"learning {SYMBOLS[name]}"),
     )
 
 

@@ -20,6 +20,8 @@ from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
 from graphuq.spectrum import laplacian_spectrum
 
+# The paper's symbols of the hyperparameters.
+SYMBOLS = {"tau": "τ", "alpha": "α", "truncation": "M"}
 KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
 ACCEPTANCE = 0.5  # acceptance rate to which the paper tunes its step sizes, if it tunes them
 
@@ -157,12 +159,13 @@ def draw(pair: Pair, title: str) -> Figure:
         trace = pair.protocol.hyperparameters[name][0]
         steps = np.arange(1, len(trace) + 1) * pair.protocol.draws.thin
         left.plot(steps, trace, color="#8a8f98", linewidth=0.7)
-        left.set(xlabel="step of the paper's chain", ylabel=name, title=title)
+        symbol = SYMBOLS.get(name, name)
+        left.set(xlabel="step of the paper's chain", ylabel=symbol, title=title)
         values = pair.converged.hyperparameters[name].ravel()
         whole = bool((values == np.round(values)).all())
         bins: Any = np.arange(values.min() - 0.5, values.max() + 1) if whole else 60
         right.hist(values, bins=bins, density=True, color="#3b6fb6")
-        right.set(xlabel=name, ylabel="posterior density", xlim=(None, None))
+        right.set(xlabel=symbol, ylabel="posterior density", xlim=(None, None))
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
     return figure

@@ -105,7 +105,11 @@ def _methods(
         posterior = Posterior(spectrum, Matern(), Probit(0.1), known, signs[known])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)  # the table has R-hat
-            result = infer(posterior, sampler, n_samples=MAX_DRAWS, stop=Converged(label_mcse=None))
+            result = (
+                infer(posterior, n_samples=MAX_DRAWS, stop=Converged(label_mcse=None))
+                if sampler is None
+                else infer(posterior, sampler)
+            )
         row = _row(n, name, began, solved, accuracy(result.label_mean, signs, known))
         rows.append(row | {"R-hat": np.nan if sampler is not None else rhat(result)})
     return rows

@@ -69,8 +69,10 @@ def _compare(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)  # the table has R-hat
             warnings.simplefilter("ignore", DisconnectedGraphWarning)
-            results[name] = infer(
-                posterior, method, n_samples=10_000, stop=Converged(label_mcse=0.005)
+            results[name] = (
+                infer(posterior, n_samples=10_000, stop=Converged(label_mcse=0.005))
+                if method is None
+                else infer(posterior, method)
             )
         seconds = time.perf_counter() - began
         plain, tuned = accuracies(results[name], task, labelled)
