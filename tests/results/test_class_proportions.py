@@ -8,6 +8,7 @@ import graphuq as gq
 from graphuq.errors import InvalidInput
 from graphuq.results.class_proportions import (
     estimated_proportions,
+    keep_given,
     reweighted,
     tuning_of_several,
     tuning_of_two,
@@ -134,6 +135,41 @@ def test_several_classes_of_a_classifier():
     counts = np.bincount(fitted.transduction_[free], minlength=3) / free.sum()
     np.testing.assert_allclose(counts, shares, atol=0.03)
     np.testing.assert_allclose(fitted.label_distributions_[free].mean(axis=0), shares, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_given_labels_are_never_turned(n_classes, seed):
+    """The threshold is far from where few labels put it, and rows overlap."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(150) % n_classes
+    x = rng.normal(size=(150, 2)) + 1.5 * np.eye(3)[truth][:, :2]
+    y = np.where(np.arange(150) < 24, truth, -1)
+    shares = [0.15, 0.85] if n_classes == 2 else [0.1, 0.2, 0.7]
+    fitted = gq.GraphClassifier(
+        prior="matern",
+        likelihood=gq.likelihoods.Softmax(noise_std=1.0) if n_classes == 3 else "probit",
+        inference="laplace" if n_classes == 3 else "expectation-propagation",
+        class_proportions=shares,
+    ).fit(x, y)
+    given, free = y >= 0, y == -1
+    np.testing.assert_array_equal(fitted.transduction_[given], y[given])
+    np.testing.assert_array_equal(fitted.label_distributions_.argmax(axis=1)[given], y[given])
+    np.testing.assert_array_equal(fitted.predict(x), fitted.transduction_)
+    np.testing.assert_allclose(fitted.predict_proba(x), fitted.label_distributions_)
+    np.testing.assert_allclose(fitted.label_distributions_.sum(axis=1), 1)
+    np.testing.assert_allclose(
+        np.bincount(fitted.transduction_[free], minlength=n_classes) / free.sum(), shares, atol=0.02
+    )
+    np.testing.assert_allclose(fitted.label_distributions_[free].mean(axis=0), shares, atol=1e-6)
+
+
+def test_probabilities_of_labelled_nodes():
+    moved = np.array([[0.1, 0.9], [0.1, 0.9], [0.2, 0.8]])
+    unmoved = np.array([[0.7, 0.3], [0.4, 0.6], [0.6, 0.4]])
+    kept = keep_given(moved, unmoved, np.array([0, 0, -1]))
+    np.testing.assert_allclose(kept, [[0.7, 0.3], [0.5, 0.5], [0.2, 0.8]], atol=1e-8)
+    assert kept[1].argmax() == 0
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from graphuq.classifier.given_graph import check_given_graph
 from graphuq.classifier.incremental import Incremental
-from graphuq.classifier.labels import check_classes, split_labels
+from graphuq.classifier.labels import check_classes, split_labels, warn_of_placeholder
 from graphuq.classifier.options import (
     basis_of,
     build_graph,
@@ -32,6 +33,7 @@ from graphuq.errors import (
     require,
 )
 from graphuq.evidence.maximize import maximize_evidence
+from graphuq.graphs import Graph
 from graphuq.inference import Approximation
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
@@ -231,23 +233,16 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
             If features, weights, labels or options cannot be used.
         """
         check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
-        precomputed = self.graph == "precomputed"
         prior = prior_of(self.prior)
         likelihood_of(self.likelihood)  # an unknown word is an error before any work
         method = method_of(self.inference)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-            ensure_all_finite=not precomputed,  # of weights, the graph speaks itself
-        )
+        X, n_rows = self._checked_rows(X)
         values, given = split_labels(y, self.missing_label)
-        require(len(values) == X.shape[0], "y", f"{len(values)} values", f"X has {X.shape[0]} rows")
+        require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
         check_classification_targets(values[given])
         self.classes_, codes = np.unique(values[given], return_inverse=True)
         check_classes(self.classes_, self.missing_label)
+        warn_of_placeholder(values, given)
         shares = shares_of(self.class_proportions, self.classes_, codes, self.max_classes)
         likelihood = likelihood_of(self.likelihood, len(self.classes_))
 
@@ -286,6 +281,23 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self._feature_space = self.graph_.feature_space
         self._explore(posterior, method, shares, self.checkpoint)
         return self
+
+    def _checked_rows(self, X: Any) -> tuple[Any, int]:
+        """Return X, checked, and the number of nodes."""
+        if isinstance(self.graph, Graph):
+            names = ("n_neighbors", "weights", "scale", "metric", "radius")
+            construction = {name: getattr(self, name) for name in names}
+            self.n_features_in_ = check_given_graph(self.graph, X, construction)
+            return X, self.graph.n_nodes
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2,
+            ensure_all_finite=self.graph != "precomputed",  # the graph checks weights itself
+        )
+        return X, X.shape[0]
 
     def save(self, path: str | Path, extra: dict[str, xr.Dataset] | None = None) -> None:
         """Write to one NetCDF file all that prediction needs; `graphuq.load` reads it as well.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphuq.classifier.labels import codes_among, split_labels
+from graphuq.classifier.labels import codes_among, label_array, split_labels
 from graphuq.classifier.options import method_of
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import FeatureSpace, Graph
@@ -67,8 +67,19 @@ class Incremental:
             If a row is not there, or given twice, or a class is unknown.
         """
         check_is_fitted(self)
-        posterior = self.result_.posterior
-        self._take_in(posterior, rows, codes_among(labels, self.classes_), method_of(inference))
+        method = method_of(inference)
+        rows = np.atleast_1d(np.asarray(rows))
+        values, given = split_labels(
+            np.atleast_1d(label_array(labels)), self.missing_label, False, "labels"
+        )
+        require(
+            len(values) == len(rows),
+            "labels",
+            f"{len(values)} values",
+            f"give {len(rows)}, as rows",
+        )
+        codes = codes_among(values[given], self.classes_)
+        self._take_in(self.result_.posterior, rows[given], codes, method)
         return self
 
     def add_rows(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphuq.classifier.feature_scales import warn_of_unequal_scales
 from graphuq.distributions import DiscreteUniform
 from graphuq.errors import require
 from graphuq.graphs import (
@@ -115,10 +116,10 @@ def check_words(
         f"use one of {', '.join(RULES)}",
     )
     require(
-        isinstance(graph, str) and graph in GRAPHS,
+        isinstance(graph, Graph) or (isinstance(graph, str) and graph in GRAPHS),
         "graph",
         f"{graph!r} is unknown",
-        f"use one of {', '.join(GRAPHS)}",
+        f"use one of {', '.join(GRAPHS)}, or a Graph",
     )
     for name, value in (("n_neighbors", n_neighbors), ("n_eigenpairs", n_eigenpairs)):
         require(
@@ -144,7 +145,7 @@ def neighbors_of(graph: str, n_neighbors: Any, n_nodes: int) -> int:
 
 
 def build_graph(
-    graph: str,
+    graph: str | Graph,
     X: Any,
     n_neighbors: Any,
     weights: Any,
@@ -153,10 +154,13 @@ def build_graph(
     radius: Any = None,
     progress: Progress | None = None,
 ) -> Graph:
-    """The graph of a name."""
+    """Return the graph of a word, or the given graph."""
+    if isinstance(graph, Graph):
+        return graph
     if graph == "precomputed":
         return from_adjacency(X)
     weight = weights_of(graph, weights, scale, metric)
+    warn_of_unequal_scales(X, weight)
     if graph == "epsilon":
         require(radius is not None, "radius", "missing", "graph='epsilon' needs a distance")
         return epsilon_graph(X, radius, weight)

@@ -20,7 +20,7 @@ from graphuq.classifier.options import (
 )
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.evidence.graph_gradient import GraphEvidence
-from graphuq.graphs import from_adjacency
+from graphuq.graphs import Graph, from_adjacency
 from graphuq.graphs.features import check_space
 from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
@@ -43,6 +43,8 @@ class SearchProblem:
 
     def __init__(self, estimator: GraphClassifier, criterion: str, X: Any, y: Any) -> None:
         self.estimator = estimator
+        if isinstance(estimator.graph, Graph):  # searched like a matrix of weights
+            X = estimator.graph.weights
         self.X = X if sparse.issparse(X) else np.asarray(X)
         values, given = split_labels(y, estimator.missing_label)
         require(
@@ -151,7 +153,7 @@ class SearchProblem:
             return prior_of(classifier.prior)
         if part == "likelihood":
             return likelihood_of(classifier.likelihood, len(self.classes))
-        if classifier.graph == "precomputed":
+        if isinstance(classifier.graph, Graph) or classifier.graph == "precomputed":
             return Stored()
         own = (classifier.weights, classifier.scale, classifier.metric)
         return weights_of(classifier.graph, *own)
@@ -159,6 +161,8 @@ class SearchProblem:
     def _pairs(self, classifier: GraphClassifier, weight: Any) -> Any:
         """The graph before it has weights; distances are kept for the next."""
         kind = classifier.graph
+        if isinstance(kind, Graph):
+            return NodePairs.of_directed(sparse.csr_array(kind.weights))
         if kind == "precomputed":
             return self._once(
                 "precomputed",
@@ -200,10 +204,6 @@ class SearchProblem:
             lambda: nearest_neighbors(features, most, weight.metric)[:2],
         )
         return NodePairs.of_neighbors(distances[:, :k], indices[:, :k], unscaled)
-
-    def _given(self) -> NodePairs:
-        """Edges of a ready-made graph, their weights where others have distances."""
-        return NodePairs.of_directed(sparse.csr_array(from_adjacency(self.X).weights))
 
     def _once(self, key: str, find: Any) -> Any:
         if key not in self._found:

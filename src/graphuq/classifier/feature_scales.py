@@ -1,0 +1,63 @@
+"""Warning for features of very different scales."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy import sparse
+
+from graphuq.errors import FeatureScaleWarning
+
+MAX_RATIO = 100.0  # of scales; the wine data have 2,500: accuracy 0.70 as they are, 0.94 scaled
+MAX_ROWS = 10_000  # rows from which scales are estimated
+NEARLY_CONSTANT = 0.99  # share of rows with one value: such a column changes few distances
+MIN_COMPONENTS = 5  # columns whose decreasing order is no accident: principal components
+
+
+def warn_of_unequal_scales(X: Any, weight: Any) -> None:
+    """Warn if Euclidean distances are decided by the units of a few features.
+
+    Sparse matrices, other metrics, weights with a scale for each feature, and principal components
+    (five or more columns in the order of their scales) give no warning.
+
+    Parameters
+    ----------
+    X : numpy.ndarray or sparse matrix, shape (N, d)
+    weight : WeightFunction
+    """
+    exempt = weight.metric != "euclidean" or getattr(weight, "feature_scales", None) is not None
+    if exempt or sparse.issparse(X):
+        return
+    scales = column_scales(X)
+    used = np.flatnonzero(scales > 0)
+    if len(used) < 2 or scales[used].max() <= MAX_RATIO * scales[used].min():
+        return
+    if len(used) >= MIN_COMPONENTS and bool((np.diff(scales[used]) <= 0).all()):
+        return
+    large, small = (used[pick(scales[used])] for pick in (np.argmax, np.argmin))
+    warnings.warn(
+        f"X: the scales of features differ by a factor of {scales[large] / scales[small]:.3g} "
+        f"(column {large}: {scales[large]:.3g}; column {small}: {scales[small]:.3g}), so the "
+        "largest decide which rows are neighbours; use "
+        "make_pipeline(StandardScaler(), GraphClassifier()), or --scaling standard at the "
+        "command line",
+        FeatureScaleWarning,
+        stacklevel=4,
+    )
+
+
+def column_scales(X: np.ndarray) -> Float[np.ndarray, " d"]:
+    """Return the typical difference of rows in each column; 0 if the column hardly varies.
+
+    It is the standard deviation. A column that has one value in most rows, such as a rare word or
+    a pixel at the border, has the root mean square of its other values, relative to that one.
+    """
+    rows = np.asarray(X[:: max(1, -(-len(X) // MAX_ROWS))], dtype=np.float64)
+    median = np.median(rows, axis=0)
+    differs = rows != median
+    share = differs.mean(axis=0)
+    squares = ((rows - median) ** 2).sum(axis=0) / np.maximum(differs.sum(axis=0), 1)
+    scales = np.where(share < 0.5, np.sqrt(squares), rows.std(axis=0))
+    scales[share <= 1 - NEARLY_CONSTANT] = 0
+    return np.asarray(scales)

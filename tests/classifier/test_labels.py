@@ -1,0 +1,72 @@
+"""Missing labels in every spelling, and classes that look like one."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.classifier.labels import split_labels
+from graphuq.errors import InvalidInput, MissingLabelWarning
+
+MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.12, seed=1)
+QUICK = {"prior": "matern", "likelihood": "probit", "inference": "expectation-propagation"}
+NAMES = np.array(["a", "b"], dtype=object)[MOONS.classes]
+
+
+def few(values, missing):
+    y = np.array(values, dtype=object)
+    y[12:] = missing
+    return y
+
+
+@pytest.mark.parametrize("missing_label", [-1, None, np.nan, pd.NA])
+@pytest.mark.parametrize(
+    ("y", "kind"),
+    [
+        (few(NAMES, pd.NA), "U"),
+        (pd.Series(few(NAMES, pd.NA), dtype="string"), "U"),
+        (pd.Series(few(NAMES, None), dtype="category"), "U"),
+        (pd.Series(few(NAMES, pd.NA)), "U"),
+        (list(few(NAMES, np.nan)), "U"),
+        (pd.Series(few(MOONS.classes, pd.NA), dtype="Int64"), "i"),
+        (pd.Series(few(MOONS.classes, None), dtype="category"), "i"),
+        (pd.Series(few(MOONS.classes == 1, pd.NA), dtype="boolean"), "b"),
+        (few(MOONS.classes, pd.NaT), "i"),
+    ],
+    ids=["object", "string", "category", "series", "list", "Int64", "integers", "boolean", "NaT"],
+)
+def test_missing_values_of_pandas(y, kind, missing_label):
+    values, given = split_labels(y, missing_label)
+    np.testing.assert_array_equal(given, np.arange(120) < 12)
+    assert values.dtype.kind == kind
+
+
+def test_pandas_labels_in_fit_add_labels_and_score():
+    y = pd.Series(few(NAMES, pd.NA), dtype="string")
+    classifier = gq.GraphClassifier(missing_label=pd.NA, **QUICK).fit(MOONS.features, y)
+    assert classifier.classes_.tolist() == ["a", "b"]
+    expected = gq.GraphClassifier(**QUICK).fit(MOONS.features, few(MOONS.classes, -1).astype(int))
+    np.testing.assert_array_equal(classifier.label_distributions_, expected.label_distributions_)
+    rows = [20, 21, 22]
+    classifier.add_labels(rows, pd.array([NAMES[20], pd.NA, NAMES[22]], dtype="string"))
+    assert np.isin([20, 22], classifier.result_.posterior.labelled).all()
+    assert 21 not in classifier.result_.posterior.labelled
+    with pytest.raises(InvalidInput, match="labels: 2 values; give 3"):
+        classifier.add_labels(rows, ["a", "b"])
+    with pytest.warns(UserWarning, match="108 of 120 rows have no label"):
+        assert classifier.score(MOONS.features, y) > 0.9
+
+
+@pytest.mark.parametrize("name", ["?", "unknown", "N/A", " none ", "Unlabelled", "-", "unassigned"])
+def test_class_that_looks_like_no_label(name):
+    y = few(NAMES, name).astype(str)
+    classifier = gq.GraphClassifier(**{**QUICK, "likelihood": "softmax"})
+    with pytest.warns(MissingLabelWarning, match=r"108 of 120 rows.*missing_label='"):
+        classifier.fit(MOONS.features, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MissingLabelWarning)
+        gq.GraphClassifier(missing_label=name, **QUICK).fit(MOONS.features, y)
+        y[60:] = NAMES[60:].astype(str)  # no longer most rows
+        classifier.fit(MOONS.features, y)
