@@ -277,7 +277,7 @@ def test_given_distances_have_no_other_rows():
     estimator = classifier(metric="precomputed", n_neighbors=8).fit(distances, Y)
     same = classifier(n_neighbors=8).fit(X, Y)
     np.testing.assert_allclose(estimator.label_distributions_, same.label_distributions_, atol=1e-9)
-    with pytest.raises(InvalidInput, match="made of distances"):
+    with pytest.raises(InvalidInput, match="made from distances"):
         estimator.predict(distances)
 
 
