@@ -156,7 +156,7 @@ def test_a_jump_that_forgets_its_jacobian_fails(monkeypatch):
 @pytest.mark.slow
 def test_a_diagonal_metric_does_too(monkeypatch):
     """As with many eigenpairs."""
-    monkeypatch.setattr(hmc, "DEAR_FACTOR", 1)
+    monkeypatch.setattr(hmc, "MAX_DENSE_FACTOR", 1)
     expected, _ = truth()
     found, error, _ = estimate(series(), ReversibleJump(whitened=True))
     np.testing.assert_array_less(np.abs(found - expected), 4 * error)

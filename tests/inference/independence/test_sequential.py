@@ -189,7 +189,7 @@ def test_proposals_alone_are_wrong():
 @pytest.mark.parametrize("least", [-3.0, 0.0, 0.5, 6.0, 40.0])
 def test_normals_above_a_bound(least):
     rng = np.random.default_rng(0)
-    x = np.array([ghk._above(rng, least) for _ in range(4000)])
+    x = np.array([ghk._normal_above(rng, least) for _ in range(4000)])
     assert x.min() > least
     law = truncnorm(least, np.inf) if least < 30 else None
     if law is not None:

@@ -8,7 +8,7 @@ import graphuq as gq
 from graphuq.inference.reversible_jump import hmc, log_cdf
 from graphuq.inference.reversible_jump.gibbs import GibbsUpdates
 from graphuq.inference.reversible_jump.hmc import HMCUpdates
-from graphuq.inference.reversible_jump.mass_matrix import Factor, root_between
+from graphuq.inference.reversible_jump.mass_matrix import Factor, geometric_mean_root
 
 N = 24
 
@@ -31,7 +31,7 @@ def positive(seed, n=6):
 
 def test_the_metric_is_the_geometric_mean():
     curvature, covariance = positive(0), positive(1)
-    root = root_between(curvature, covariance, 1e9)
+    root = geometric_mean_root(curvature, covariance, 1e9)
     np.testing.assert_allclose(np.triu(root, 1), 0)
     precision = root @ root.T
     np.testing.assert_allclose(precision @ covariance @ precision, curvature, rtol=1e-6)
@@ -40,14 +40,14 @@ def test_the_metric_is_the_geometric_mean():
 def test_no_draws_or_a_gaussian_leave_the_curvature():
     curvature = positive(0)
     for covariance, n_draws in ((positive(1), 0.0), (np.linalg.inv(curvature), 50.0)):
-        root = root_between(curvature, covariance, n_draws)
+        root = geometric_mean_root(curvature, covariance, n_draws)
         np.testing.assert_allclose(root @ root.T, curvature, rtol=1e-10)
 
 
 def test_a_diagonal_metric_is_the_same():
     curvature, covariance = np.array([1.0, 4.0, 9.0]), np.array([2.0, 0.1, 5.0])
-    dense = root_between(np.diag(curvature), np.diag(covariance), 7.0)
-    np.testing.assert_allclose(np.diag(root_between(curvature, covariance, 7.0)), dense)
+    dense = geometric_mean_root(np.diag(curvature), np.diag(covariance), 7.0)
+    np.testing.assert_allclose(np.diag(geometric_mean_root(curvature, covariance, 7.0)), dense)
 
 
 def test_leading_blocks_serve_shorter_series():
@@ -63,7 +63,7 @@ def test_leading_blocks_serve_shorter_series():
 
 def test_runaway_trajectories_are_refused(monkeypatch):
     """Without overflow on their way."""
-    monkeypatch.setattr(hmc, "LONGEST", 3_000.0)
+    monkeypatch.setattr(hmc, "MAX_LENGTH", 3_000.0)
     path = gq.laplacian_spectrum(gq.graphs.path_graph(N), "unnormalized")
     labelled = np.arange(0, N, 2)
     labels = np.where(labelled < N // 2, 1, -1)

@@ -14,7 +14,7 @@ from graphuq.errors import (
     NotConvergedWarning,
 )
 from graphuq.inference import MetropolisWithinGibbs, ReversibleJump
-from graphuq.inference.reversible_jump.gibbs import above, triangular_root
+from graphuq.inference.reversible_jump.gibbs import triangular_root, truncated_normal
 from graphuq.run.choose_sampler import choose_sampler
 
 N = 24
@@ -42,7 +42,7 @@ def short(*arguments, **options):
 @pytest.mark.parametrize("mean", [5.0, 0.0, -3.0, -40.0])
 def test_cut_normals_far_in_the_tail(mean):
     """Against the exact distribution function, in its logarithm."""
-    w = above(np.random.default_rng(0), np.full(20_000, mean))
+    w = truncated_normal(np.random.default_rng(0), np.full(20_000, mean))
     assert (mean + w > 0).all()
     share = np.exp(stats.norm.logsf(w) - stats.norm.logsf(-mean))  # uniform
     assert stats.kstest(share, "uniform").pvalue > 0.01

@@ -1,4 +1,4 @@
-"""Independence sampling: chains whose proposals do not depend on where they are."""
+"""Base of independence samplers, whose proposals do not depend on the state of the chain."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -20,36 +20,36 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import MAX_IN_NUMPY
 from graphuq.utils.progress import Progress
 
-THINS = ((0.9, 1), (0.65, 2), (0.5, 4), (0.0, 8))  # acceptance, and proposals a draw
-MANY = 8
-FEW = 2**16  # proposals of a block times labels: NumPy takes 2 ms, time and again
+THINS = ((0.9, 1), (0.65, 2), (0.5, 4), (0.0, 8))  # acceptance; proposals per draw from there
+MAX_THIN = 8
+NUMPY_SIZE = 2**16  # proposals × labels per block, up to which NumPy computes likelihoods in 2 ms
 
 
 class Proposed(NamedTuple):
-    """Points, each with what the chain asks of it."""
+    """Proposed points, with the log densities that the chain needs."""
 
     white: Any  # (…, n)
     log_likelihood: Any  # (…)
     log_ratio: Any  # log density of the posterior over the reference
-    log_weight: Any  # and over the proposals
+    log_weight: Any  # log density of the posterior over the proposals
 
     def at(self, step: int) -> "Proposed":
-        """One step of each chain."""
+        """Return one step of each chain."""
         return Proposed(*(leaf[step] for leaf in self))
 
     def shaped(self, n_steps: int, n_chains: int) -> "Proposed":
-        """A flat list of points as steps of chains."""
+        """Return a flat list of points as steps of chains."""
         return Proposed(*(leaf.reshape(n_steps, n_chains, *leaf.shape[1:]) for leaf in self))
 
 
 Proposals = Callable[[np.random.Generator, int], Proposed]
-"""Makes so many points, independent of each other and of where chains are."""
+"""Function that makes a number of independent points, whatever the state of the chains."""
 
 
 class IndependenceSampler(Sampler):
-    """Chains whose proposals know nothing of where they are: they are made many at a time.
+    """A sampler whose proposals do not depend on the state and are made in large batches.
 
-    What is left of a step is a comparison. Nothing is adapted.
+    A step is then a comparison of weights. Nothing is adapted. A subclass defines `proposals`.
     """
 
     default_warmup: ClassVar[int] = BLOCK
@@ -58,18 +58,28 @@ class IndependenceSampler(Sampler):
     def proposals(
         self, target: Any, gaussian: GaussianApproximation | None, precision: str, few: int
     ) -> Proposals:
-        """What makes proposals; up to ``few`` likelihoods of a label it leaves to NumPy."""
+        """Return the function that makes proposals.
+
+        Parameters
+        ----------
+        target : WhiteTarget
+        gaussian : GaussianApproximation or None
+            Gaussian of the reference.
+        precision : {"float64", "float32"}
+        few : int
+            Number of likelihoods of single labels up to which NumPy computes them.
+        """
 
     def expected_acceptance(
         self, target: WhiteTarget, gaussian: GaussianApproximation | None, n: int
     ) -> float:
-        """Acceptance probability once the chain has converged, from n proposals."""
+        """Estimate the acceptance probability of the converged chain from n proposals."""
         propose = self.proposals(target, gaussian, "float64", MAX_IN_NUMPY)
         log_weight = propose(np.random.default_rng(0), n).log_weight
         if log_weight.max() == -np.inf:
-            return 0.0  # none of them fits the labels
+            return 0.0  # no proposal fits the labels
         weights = np.sort(np.exp(log_weight - log_weight.max()))
-        # The mean of min(w, w') / w over pairs, w' a proposal's and w the posterior's.
+        # Mean of min(w, w') / w over pairs: w' from the proposals, w from the posterior.
         return float(weights @ np.arange(2 * n - 1, 0, -2) / (n * weights.sum()))
 
     def run(
@@ -100,11 +110,11 @@ class IndependenceSampler(Sampler):
         progress: Progress | None = None,
         checkpoint: str | Path | None = None,
     ) -> Draws:
-        """Run chains side by side; arguments and errors are those of `chains.run_chains`.
+        """Run chains on a target; arguments and errors are those of `chains.run_chains`.
 
-        Where ``thin`` is None, every proposal is kept, or one in 2, 4 or 8, by what share is
-        accepted in warm-up (`THINS`): proposals are cheap, and draws that repeat each other
-        are not.
+        If ``thin`` is None, one in 1, 2, 4 or 8 proposals is kept, depending on the acceptance
+        in warm-up (`THINS`): proposals are cheap, while repeated draws cost memory and
+        summaries.
         """
         check_lengths(n_samples, n_chains, n_warmup, 1 if thin is None else thin, precision)
         check_memory(n_chains, n_samples, target.dimension, np.dtype(np.float64))
@@ -112,17 +122,17 @@ class IndependenceSampler(Sampler):
         n_warmup = -(-n_warmup // BLOCK) * BLOCK
         about = None if gaussian is None else (gaussian.white_mean, gaussian.white_covariance)
         refers = about is not None and len(about[0]) == target.dimension  # or there is a tail
-        propose = self.proposals(target, gaussian, precision, FEW)
+        propose = self.proposals(target, gaussian, precision, NUMPY_SIZE)
 
         def proposed(rng: np.random.Generator, n_steps: int) -> Proposed:
             return propose(rng, n_steps * n_chains).shaped(n_steps, n_chains)
 
         def start() -> _Position:
             rng = np.random.default_rng([seed % 2**63, 0])  # seeds may be negative
-            return _Position(proposed(rng, 1).at(0), np.asarray(thin or MANY))
+            return _Position(proposed(rng, 1).at(0), np.asarray(thin or MAX_THIN))
 
         def advance(n_steps: int, position: _Position) -> Block:
-            """A block of steps of warm-up, or as many as make a block of draws."""
+            """Return a block of steps of warm-up, or the steps of a block of draws."""
             warms = n_steps < n_warmup
             state, apart = position.state, int(position.thin)
             blocks, acceptances = [], []
@@ -171,7 +181,7 @@ class IndependenceSampler(Sampler):
 
 
 class _Kept(NamedTuple):
-    """What is kept of the steps, shape (C, S, …)."""
+    """Kept part of the steps, shape (C, S, …)."""
 
     white: Any
     log_likelihood: Any
@@ -180,21 +190,21 @@ class _Kept(NamedTuple):
 
 
 class _Position(NamedTuple):
-    """Where the chains are, and how many proposals make a draw."""
+    """State of the chains, and proposals per draw."""
 
     state: Proposed
     thin: Any
 
 
 def log_normal(x: Float[np.ndarray, "n d"]) -> Float[np.ndarray, " n"]:
-    """Standard normal log density, up to a constant."""
+    """Return the standard normal log density, up to a constant."""
     return -0.5 * (x**2).sum(axis=1)
 
 
 def log_density(
     mean: Float[np.ndarray, " d"], root: Float[np.ndarray, "d d"], x: Float[np.ndarray, "n d"]
 ) -> Float[np.ndarray, " n"]:
-    """The same of the Gaussian whose covariance has this Cholesky factor."""
+    """Return the log density of a Gaussian given the Cholesky factor of its covariance."""
     back = solve_triangular(root, (x - mean).T, lower=True).T
     return log_normal(back) - np.log(np.diag(root)).sum()
 
@@ -202,7 +212,7 @@ def log_density(
 def _metropolis(
     rng: np.random.Generator, state: Proposed, proposed: Proposed
 ) -> tuple[Proposed, Float[np.ndarray, "S C"]]:
-    """States after each step, and the probability that its proposal was accepted with."""
+    """Return the states after each step, and the acceptance probability of its proposal."""
     n_steps, n_chains = proposed.log_weight.shape
     points = joined((Proposed(*(leaf[None] for leaf in state)), proposed), axis=0)
     at: Int[np.ndarray, "S C"] = np.zeros((n_steps + 1, n_chains), dtype=np.int64)
@@ -210,7 +220,7 @@ def _metropolis(
     log_uniform = np.log(rng.uniform(size=(n_steps, n_chains)))
     for step in range(n_steps):
         new, old = points.log_weight[step + 1], points.log_weight[at[step], chains]
-        lost = old == -np.inf  # whatever is proposed is no worse
+        lost = old == -np.inf  # every proposal is at least as good
         log_ratio = np.where(lost, 0.0, new - np.where(lost, 0.0, old))
         at[step + 1] = np.where(log_uniform[step] < log_ratio, step + 1, at[step])
         acceptance[step] = np.exp(np.minimum(log_ratio, 0.0))

@@ -1,4 +1,4 @@
-"""Independence sampling: proposals from a Gaussian that is close to the posterior."""
+"""Independence sampler with proposals from a Gaussian close to the posterior."""
 
 from typing import Any, ClassVar
 
@@ -18,22 +18,21 @@ from graphuq.posterior.target import log_likelihoods
 
 
 class Independence(IndependenceSampler):
-    """Propose from the reference, whatever the state, and accept by Metropolis and Hastings.
+    """Metropolis-Hastings with independent proposals from the reference.
 
-    All proposals of all chains are made, and their likelihoods computed, by one matrix product;
-    what is left of a step is a comparison. Nothing is adapted and next to nothing compiled. A
-    share of the proposals comes from the prior: since likelihoods are bounded, so is then the
-    density of the posterior over the proposals', and the chain is uniformly ergodic (Tierney
-    1994, corollary 4; the mixture is Hesterberg's, 1995), however far off the reference is. Where
-    that is far, acceptance is low and says so.
+    One matrix product makes all proposals of all chains with their likelihoods. Nothing is
+    adapted and hardly anything is compiled. A share of the proposals comes from the prior.
+    Likelihoods are bounded, so the ratio of posterior to proposal density is bounded too. The
+    chain is therefore uniformly ergodic for any reference (Tierney 1994, corollary 4; the
+    mixture is that of Hesterberg 1995). If the reference is far off, the acceptance is low.
 
     Parameters
     ----------
     share : float, default 0.05
-        Of proposals from the prior, in (0, 1).
+        Share of proposals from the prior, in (0, 1).
     reference : Approximation, optional
-        Propose from its Gaussian; without one, from the prior alone, which suits a handful of
-        labels.
+        Approximation whose Gaussian makes the proposals. Without it they come from the prior
+        alone, which suits a few labels.
     """
 
     share: float = 0.05
@@ -46,7 +45,7 @@ class Independence(IndependenceSampler):
     def proposals(
         self, target: Any, gaussian: GaussianApproximation | None, precision: str, few: int
     ) -> Proposals:
-        """Draws of the Gaussian, and of the prior."""
+        """Return the function that draws from the Gaussian and from the prior."""
         root = None if gaussian is None else np.linalg.cholesky(gaussian.white_covariance)
 
         def propose(rng: np.random.Generator, n: int) -> Proposed:

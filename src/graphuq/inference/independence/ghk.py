@@ -1,4 +1,4 @@
-"""Values at labels, drawn one after another; compiled by Numba."""
+"""The GHK simulator: values at the labels, drawn one after another. Compiled by Numba."""
 
 import math
 from typing import Any, NamedTuple, no_type_check
@@ -7,18 +7,19 @@ import numpy as np
 
 from graphuq.utils.arrays import njit_cached, parallel_map
 
-PARTS = 8  # of the draws, each with a generator of its own, however many cores there are
+PARTS = 8  # parts of the draws with own generators; independent of the number of cores
 
 
 class Conditionals(NamedTuple):
-    """The law of each value given those before it, all of shape (J,) but the root.
+    """Conditional distribution of each value given those before it.
 
-    With ``m = center + root[j, :j] z[:j]``, z the whitened values before, the value is Gaussian
-    of mean ``c = slope m + shift`` and deviation ``std`` but for its own label, which a Gaussian
-    site in place of the likelihood would give ``exp(constant + c (linear − square c))``.
+    Let z be the whitened values before label j and ``m = center + root[j, :j] z[:j]``. Without
+    its own label the value is Gaussian with mean ``c = slope m + shift`` and standard deviation
+    ``std``. A Gaussian site in place of the likelihood gives its label the probability
+    ``exp(constant + c (linear − square c))``. All arrays have shape (J,) except ``root``.
     """
 
-    root: Any  # (J, J): lower Cholesky factor of the covariance that all sites leave
+    root: Any  # (J, J): lower Cholesky factor of the covariance given all sites
     center: Any
     slope: Any
     shift: Any
@@ -27,26 +28,26 @@ class Conditionals(NamedTuple):
     linear: Any
     square: Any
     labels: Any  # ±1
-    right: Any  # log likelihood on the label's own side
-    wrong: Any  # and on the other
+    right: Any  # log likelihood of a value on the label's own side
+    wrong: Any  # log likelihood of a value on the other side
 
 
-def ghk_draws(law: Conditionals, rng: np.random.Generator, n: int) -> tuple[Any, Any, Any]:
-    """So many independent draws.
+def ghk_draws(conditionals: Conditionals, rng: np.random.Generator, n: int) -> tuple[Any, Any, Any]:
+    """Make independent draws.
 
     Returns
     -------
     z : numpy.ndarray, shape (n, J)
         Whitened values.
     log_likelihood, log_weight : numpy.ndarray, shape (n,)
-        Of the labels at these values; and the posterior's log density over the draws', up to a
-        constant.
+        Log likelihood of the labels at these values. Log density of the posterior over the
+        density of the draws, up to a constant.
     """
-    z, values, weights = np.empty((n, len(law.labels))), np.empty(n), np.empty(n)
+    z, values, weights = np.empty((n, len(conditionals.labels))), np.empty(n), np.empty(n)
     bounds = np.linspace(0, n, PARTS + 1).astype(int).tolist()
 
     def make(rng: np.random.Generator, begin: int, end: int) -> None:
-        _draw(law, rng, z[begin:end], values[begin:end], weights[begin:end])
+        _draw(conditionals, rng, z[begin:end], values[begin:end], weights[begin:end])
 
     parallel_map(make, rng.spawn(PARTS), bounds[:-1], bounds[1:])
     return z, values, weights
@@ -74,10 +75,10 @@ def _draw(law: Any, rng: Any, z: Any, values: Any, weights: Any) -> None:
                 weight += math.log(rise) + _log_tail(lead)
             weight -= law.constant[j] + center * (law.linear[j] - law.square[j] * center)
             if floor > 0 and rng.random() * total < floor:
-                x = rng.standard_normal()  # as if it had no label
+                x = rng.standard_normal()  # from the prior, as if there were no label
                 value += law.right[j] if x > -lead else law.wrong[j]
             else:
-                x = _above(rng, -lead)
+                x = _normal_above(rng, -lead)
                 value += law.right[j]
             z[i, j] = (center + law.std[j] * own * x - mean) / law.root[j, j]
         values[i], weights[i] = value, weight
@@ -92,14 +93,14 @@ def _normal_cdf(x: Any) -> float:
 @njit_cached
 @no_type_check
 def _log_tail(x: Any) -> float:
-    """``log Φ(x)`` where Φ(x) is no number any more: x below −37."""
+    """Return ``log Φ(x)`` for x below −37, where Φ(x) underflows."""
     return -0.5 * x * x - math.log(-x * 2.5066282746310002) + math.log1p(-1 / (x * x))
 
 
 @njit_cached
 @no_type_check
-def _above(rng: Any, least: Any) -> float:
-    """A standard normal above a bound: of an exponential's draws where it is rare (Robert 1995)."""
+def _normal_above(rng: Any, least: Any) -> float:
+    """Draw a standard normal above a bound, by exponential proposals in the tail (Robert 1995)."""
     if least <= 0:
         x = rng.standard_normal()
         while x <= least:

@@ -1,16 +1,17 @@
-r"""Independence sampling by proposals that look at every label.
+r"""Independence sampler with proposals that use every label.
 
-The posterior of the values w at the labels, ``w = u``, or ``w = u + γ ε`` of a probit, is the
-prior times one factor ``t_j(w_j)`` a label, which knows of the value's sign alone. Put Gaussian
-sites ``s_k`` in place of the factors of all later labels: then w_j given those before it is a
-Gaussian times t_j, of which draws are made exactly, and whose normaliser Z_j is known. One after
-another these make a draw of all values, of density
+The values at the labels are ``w = u``, or ``w = u + γ ε`` for a probit. Their posterior is the
+prior times one factor ``t_j(w_j)`` per label, which depends on the sign of w_j alone. Replace
+the factors of all later labels by Gaussian sites ``s_k``. Then w_j given the values before it is
+a Gaussian times t_j. It can be drawn exactly, and its normaliser Z_j is known. Values drawn one
+after another have the density
 
     r(w) = ∏_j p(w_j | w_{<j}, s_{>j}) t_j(w_j) / Z_j(w_{<j}).
 
-With Z̃_j that of s_j in place of t_j, the product of ``p(w_j | …) s_j / Z̃_j`` telescopes to prior
-times all sites, so that posterior over proposal is ``∏_j Z_j / Z̃_j``, up to a constant: it varies
-by what the sites get wrong about sums of labels, not about any one.
+Let Z̃_j be the normaliser with s_j in place of t_j. The product of ``p(w_j | …) s_j / Z̃_j``
+telescopes to the prior times all sites. The ratio of posterior to proposal is therefore
+``∏_j Z_j / Z̃_j``, up to a constant. It varies with the error of the sites about sums of labels,
+not about single labels.
 """
 
 from typing import Any, ClassVar, NamedTuple
@@ -28,32 +29,33 @@ from graphuq.inference.independence.base import (
     log_density,
     log_normal,
 )
-from graphuq.likelihoods import Probit, StepLikelihood
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import log_likelihoods, with_noise_sampled
 
-DETERMINED = 1e-18  # share of a value's variance that is left to it, for rounding to leave it whole
+MIN_VARIANCE = 1e-18  # smallest share of a variance left by other labels, above rounding
 
 
 class SequentialIndependence(IndependenceSampler):
-    r"""Propose label by label, each value from its exact law but for the labels after it.
+    r"""Metropolis-Hastings with the GHK simulator: values are proposed label by label.
 
-    The simulator of Geweke, Hajivassiliou and Keane (Geweke 1991), looking ahead: what later
-    labels say is put in by the sites of expectation propagation (twisted, in the words of
-    Guarniero, Johansen & Lee 2017). Draws are independent, and accepted by Metropolis and
-    Hastings as in `Independence`: nearly always with few labels, seven times in ten with hundreds,
-    however small the noise, walls or not. Without a reference nothing is looked ahead to.
+    The simulator is that of Geweke, Hajivassiliou and Keane (Geweke 1991). Each value is drawn
+    from its exact conditional distribution given the values before. With lookahead the sites of
+    expectation propagation stand for later labels ("twisted", Guarniero, Johansen & Lee 2017).
+    Proposals are independent. They
+    are accepted nearly always with few labels and in 7 of 10 cases with hundreds, however small
+    the noise. Without a reference there is no lookahead.
 
-    Of a probit, whose noise is sampled with the field; and of step likelihoods of no more labels
-    than eigenpairs, or with a tail. Weights of proposals that look ahead have no bound, but mostly
-    light tails (docs/theory.md): acceptance and R-hat tell where they are not.
+    The sampler is for two classes: for a probit, whose noise is sampled with the field, and for
+    step likelihoods with no more labels than eigenpairs, or with a tail. With lookahead the weights
+    have no bound, but mostly light tails (docs/theory.md); acceptance and R-hat show where they
+    are heavy.
 
     Parameters
     ----------
     lookahead : bool, default True
-        Whether to go by the reference's sites. Without, weights are bounded, by one over the
-        evidence, so that no chain sticks far off (Tierney 1994, corollary 4), and worth having with
-        a handful of labels; the reference is then a control variate alone.
+        Whether proposals use the reference's sites. Without lookahead the weights are bounded by
+        one over the evidence, so no chain stays at a bad point (Tierney 1994, corollary 4). This
+        suits a few labels. The reference is then a control variate only.
     reference : ExpectationPropagation, optional
     """
 
@@ -76,24 +78,24 @@ class SequentialIndependence(IndependenceSampler):
     def target_refusal(target: Any) -> str | None:
         """Return what a target lacks, as the end of a sentence, or None."""
         n_labels, likelihood = len(target.labels), target.likelihood
-        if likelihood.is_multiclass or not isinstance(likelihood, StepLikelihood | Probit):
-            return f"knows likelihoods of two levels, and probit, of two classes, not {likelihood}"
-        if isinstance(likelihood, StepLikelihood) and target.dimension < n_labels:
+        if likelihood.is_multiclass or not likelihood.is_step_given_noise:
+            return f"needs a binary likelihood of two levels, or Probit, and not {likelihood}"
+        if likelihood.is_step and target.dimension < n_labels:
             return (
-                f"needs {n_labels} eigenpairs of variance for as many labels of {likelihood}, or a "
-                f"tail, and there are {target.dimension}"
+                f"needs {n_labels} eigenpairs with variance for as many labels of {likelihood}, or "
+                f"a tail, and there are {target.dimension}"
             )
         return None
 
     def proposals(
         self, target: Any, gaussian: GaussianApproximation | None, precision: str, few: int
     ) -> Proposals:
-        """Whole draws, of one value after another.
+        """Return the function that draws whole vectors, one value after another.
 
         Raises
         ------
         IncompatibleParts
-            If the target is none that this sampler knows, the reference has no sites, or labels
+            If the sampler cannot sample the target, the reference has no sites, or labels
             determine each other.
         """
         refusal = self.target_refusal(target)
@@ -109,10 +111,10 @@ class SequentialIndependence(IndependenceSampler):
         root = np.linalg.cholesky(gaussian.white_covariance) if gaussian and refers else None
 
         def propose(rng: np.random.Generator, n: int) -> Proposed:
-            z, value, log_weight = ghk_draws(plan.law, rng, n)
+            z, value, log_weight = ghk_draws(plan.conditionals, rng, n)
             rest = rng.normal(size=(n, plan.root.shape[1] - z.shape[1]))
             white = plan.mean + np.hstack([z, rest]) @ plan.root.T
-            if isinstance(target.likelihood, Probit):
+            if not target.likelihood.is_step:
                 value = log_likelihoods(target, white, precision, few)
             log_ratio = np.zeros(n)
             if gaussian is not None and root is not None:
@@ -125,26 +127,26 @@ class SequentialIndependence(IndependenceSampler):
 
 
 class _Plan(NamedTuple):
-    """What draws are made of."""
+    """Numbers from which draws are made."""
 
-    law: Any  # Conditionals
-    mean: Any  # (n,): of the target's white coordinates, all sites in place
-    root: Any  # (n, J + …): from whitened values, and what they leave open, to the coordinates
-    constant: float  # of the log weights: their log mean is then log p(y)
+    conditionals: Any  # Conditionals of ghk.py
+    mean: Any  # (n,): mean of the target's white coordinates given all sites
+    root: Any  # (n, J + …): maps whitened values and the remaining directions to the coordinates
+    constant: float  # of the log weights, so that their log mean is log p(y)
 
 
 def _plan(target: Any, sites: Any) -> _Plan:
-    """The labels that speak loudest go first: the fewer are left open after them."""
+    """Return the plan, with the most informative labels first, which determine later ones."""
     from graphuq.inference.independence.ghk import Conditionals
 
     n_labels, n = len(target.labels), target.dimension
     precision, shift = np.zeros((2, n_labels)) if sites is None else sites
     noisy = with_noise_sampled(target)
-    if noisy is not None:  # of variance γ², which a site of u has in it and one of u + γ ε has not
+    if noisy is not None:  # a site of u includes the noise variance γ²; a site of u + γ ε does not
         without = 1 - target.likelihood.noise_std**2 * precision
         precision, shift = precision / without, shift / without
-    among: Any = target if noisy is None else noisy
-    factor = np.asarray(among.field.matrix(), np.float64)  # w = factor @ x
+    sampled: Any = target if noisy is None else noisy
+    factor = np.asarray(sampled.field.matrix(), np.float64)  # w = factor @ x
     lower = np.linalg.cholesky(np.eye(factor.shape[1]) + factor.T @ (precision[:, None] * factor))
     inverse = solve_triangular(lower, np.eye(len(lower)), lower=True)  # covariance inverseᵀ inverse
     spread = factor @ inverse.T
@@ -158,15 +160,17 @@ def _plan(target: Any, sites: Any) -> _Plan:
     left = np.diag(root) ** 2
     with np.errstate(divide="ignore"):
         variance = 1 / (1 / left - precision)
-    if not (left > DETERMINED * (root**2).sum(axis=1)).all() or not (variance > 0).all():
+    if not (left > MIN_VARIANCE * (root**2).sum(axis=1)).all() or not (variance > 0).all():
         raise IncompatibleParts(
-            "SequentialIndependence finds labels whose value others determine, as those of equal "
-            "rows of features do; use ExactHamiltonian()"
+            "SequentialIndependence finds labels whose value others determine, as happens with "
+            "equal rows of features; use ExactHamiltonian()"
         )
     share = variance / left  # 1 + precision × variance
-    labels = np.asarray(among.labels, np.float64)[order]
-    right, wrong = (np.asarray(level, np.float64) for level in among.likelihood.log_levels(labels))
-    law = Conditionals(
+    labels = np.asarray(sampled.labels, np.float64)[order]
+    right, wrong = (
+        np.asarray(level, np.float64) for level in sampled.likelihood.log_levels(labels)
+    )
+    conditionals = Conditionals(
         root=np.ascontiguousarray(root),
         center=spread @ whitened,
         slope=share,
@@ -180,4 +184,6 @@ def _plan(target: Any, sites: Any) -> _Plan:
         wrong=wrong,
     )
     constant = 0.5 * whitened @ whitened - np.log(np.diag(lower)).sum()
-    return _Plan(law, (inverse.T @ whitened)[:n], (inverse.T @ rotation)[:n], float(constant))
+    return _Plan(
+        conditionals, (inverse.T @ whitened)[:n], (inverse.T @ rotation)[:n], float(constant)
+    )

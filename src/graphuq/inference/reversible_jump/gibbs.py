@@ -1,4 +1,4 @@
-"""What `ReversibleJump` does in a step: noisy labels, length and coefficients, scale."""
+"""The Gibbs updates of `ReversibleJump`: noisy labels, length and coefficients, scale."""
 
 from typing import Any, NamedTuple
 
@@ -12,21 +12,21 @@ from graphuq.inference.reversible_jump.log_cdf import label_curvature, label_slo
 
 FORMS = ("marginal", "reduced", "plain")
 WALKS = ("binomial", "uniform", "triangular")
-REACH = {"window": 32, **dict.fromkeys(WALKS, 2)}  # where the user gives none
-START = -2.0  # log of the noise's variance over the field's, where chains begin
+REACH = {"window": 32, **dict.fromkeys(WALKS, 2)}  # default reach of each proposal
+START = -2.0  # log of noise variance over field variance at the start of a chain
 SLICE = 3.0  # width of the first bracket about log c
-TINY = 1e-16  # of c, in units of the noise: an improper posterior may go there
-MAX_AT_ONCE = 256  # modes that a jump adds or drops
-DEAR_SETUP = 4_000  # eigenpairs from which their Gram matrix and its root cost more than they save
+MIN_SCALE = 1e-16  # smallest c in units of the noise, which an improper posterior may reach
+MAX_JUMP = 256  # largest number of modes that a jump adds or drops
+MAX_GRAM = 4_000  # eigenpairs up to which their Gram matrix and its root save time
 
 
 class SeriesState(NamedTuple):
-    """Where the chains are, one a column; coefficients in units of the noise, zero from k on."""
+    """States of the chains, one per column, in units of the noise; coefficients are 0 from k on."""
 
     coefficients: Any  # (L, C)
     length: Any  # (C,)
     scale: Any  # (C,)
-    field: Any  # (J, C) at the labelled nodes, or (N, C) where all have noisy labels
+    field: Any  # (J, C) at the labelled nodes, or (N, C) if all nodes have noisy labels
 
 
 class Kept(NamedTuple):
@@ -40,7 +40,7 @@ class Kept(NamedTuple):
 
 
 class GibbsUpdates:
-    """One step of all chains, and what every step needs of the posterior."""
+    """Gibbs updates of all chains, with what every step needs of the posterior."""
 
     def __init__(
         self, target: Any, proposal: str, reach: int | None, form: str, interweave: bool, jump: bool
@@ -59,8 +59,8 @@ class GibbsUpdates:
         self.form = form
         if self.form == "auto":
             sparse = 2 * len(target.labelled) < n_nodes
-            dear = n_modes > DEAR_SETUP or not isinstance(target.eigenvectors, np.ndarray)
-            self.form = "marginal" if sparse else "plain" if dear else "reduced"
+            expensive = n_modes > MAX_GRAM or not isinstance(target.eigenvectors, np.ndarray)
+            self.form = "marginal" if sparse else "plain" if expensive else "reduced"
         self.all_nodes = self.form == "plain"
         self.noisy_nodes = target.labelled if self.all_nodes else slice(None)
         self.rows = target.eigenvectors
@@ -71,10 +71,11 @@ class GibbsUpdates:
             self.root = triangular_root(np.eye(n_modes) - self.gram)
 
     def start(self, rng: np.random.Generator, n_chains: int) -> SeriesState:
-        """Length from its prior, a field of zero, and a scale that allows one as large as noise.
+        """Return starting states: a length from its prior, a field of zero and a moderate scale.
 
-        Where c is large, no length shows more than the noise, and nothing pulls c down: chains that
-        begin there, as draws from a flat prior of c do, may not leave it in thousands of steps.
+        The scale allows a field as large as the noise. A chain that starts at a large c, for
+        example at a draw from a flat prior, may stay there for thousands of steps: no length
+        then shows more than the noise, and nothing reduces c.
         """
         target = self.target
         weights = np.exp(self.log_prior - self.log_prior.max())
@@ -93,9 +94,9 @@ class GibbsUpdates:
     def step(
         self, rng: np.random.Generator, state: SeriesState, *, holds_scale: bool = False
     ) -> tuple[SeriesState, Float[np.ndarray, " C"]]:
-        """Noisy labels, then length and coefficients, then the scale; probability of the jump."""
+        """Return the state after one update of each block, and the acceptance of the length."""
         n_active = min(int(state.length.max()) + self.reach, self.n_modes)
-        cut = self.labels * above(rng, self.margins(state.field))
+        cut = self.labels * truncated_normal(rng, self.margins(state.field))
         noise = rng.normal(size=state.field.shape) if self.all_nodes else np.empty_like(cut)
         noise[self.noisy_nodes] = cut
         noisy = state.field + noise
@@ -118,20 +119,21 @@ class GibbsUpdates:
                     field * factor,
                     scale / factor**2,
                 )
-        moved = SeriesState(coefficients, length, np.maximum(scale, TINY), field)
+        moved = SeriesState(coefficients, length, np.maximum(scale, MIN_SCALE), field)
         if self.jump and self.moves_length:
             for chain in range(len(length)):
                 self._jump(rng, moved, chain)
         return moved, acceptance
 
     def _jump(self, rng: np.random.Generator, state: SeriesState, chain: int) -> None:
-        """Add or drop many modes of one chain at once, z integrated out; the state is changed.
+        """Add or drop many modes of one chain, with z integrated out; changes the state.
 
-        New coefficients come from a normal fitted to each one's conditional law at the shorter
-        series; a mode that labels say nothing about comes from nearly its prior, and goes through.
+        New coefficients are drawn from normals fitted to their conditional distributions at the
+        shorter series. A mode that the labels hardly determine is drawn from nearly its prior,
+        and is accepted.
         """
         length, scale = int(state.length[chain]), state.scale[chain]
-        size = int(np.exp(rng.uniform(0.0, np.log(min(MAX_AT_ONCE, self.n_modes)))))
+        size = int(np.exp(rng.uniform(0.0, np.log(min(MAX_JUMP, self.n_modes)))))
         proposed = length + (size if rng.uniform() < 0.5 else -size)
         if not 1 <= proposed <= self.n_modes:
             return
@@ -159,7 +161,7 @@ class GibbsUpdates:
             state.field[:, chain] = long if longer else short
 
     def margins(self, field: Float[np.ndarray, "n C"]) -> Float[np.ndarray, "J C"]:
-        """``y f`` at the labelled nodes."""
+        """Return the margins ``y f`` at the labelled nodes."""
         margins: Float[np.ndarray, "J C"] = self.labels * field[self.noisy_nodes]
         return margins
 
@@ -169,13 +171,13 @@ class GibbsUpdates:
         field: Float[np.ndarray, "n C"],
         scale: Float[np.ndarray, " C"],
     ) -> Float[np.ndarray, " C"]:
-        """What to multiply the field by, and c by its inverse square, ``g √c`` held fixed.
+        """Return the factor of the field, with c divided by its square and ``g √c`` fixed.
 
-        By slice sampling of log c (Neal 2003), the noise integrated out.
+        It is drawn by slice sampling of log c (Neal 2003), with the noise integrated out.
         """
         (shape, rate), margins = self.scale_law, self.margins(field)
 
-        def log_density(change: Any) -> Any:  # of log c, whose density has one more c
+        def log_density(change: Any) -> Any:  # density of log c, which has one more factor c
             c = scale * np.exp(change)
             return shape * change - rate * c + log_cdf(margins * np.exp(-change / 2)).sum(axis=0)
 
@@ -194,7 +196,7 @@ class GibbsUpdates:
     def _given_all(
         self, rng: np.random.Generator, state: SeriesState, statistics: Float[np.ndarray, "m C"]
     ) -> tuple[Any, Any, Any]:
-        """K and g given z at all nodes, whose rest is drawn here: coefficients are independent."""
+        """Draw k and g given z at all nodes, which makes the coefficients independent."""
         n_active, n_used = len(statistics), int(state.length.max())
         if not self.all_nodes:
             g = state.coefficients[:n_used]
@@ -215,14 +217,14 @@ class GibbsUpdates:
         statistics: Float[np.ndarray, "m C"],
         square: Float[np.ndarray, " C"],
     ) -> tuple[Any, Any, Any]:
-        """K, the scale of z and g given z at the labelled nodes.
+        """Draw k, the scale of z, and g given z at the labelled nodes.
 
-        The Cholesky factor of ``diag(c μ) + Q_LᵀQ_L`` has those of all shorter series in it.
+        The Cholesky factor of ``diag(c μ) + Q_LᵀQ_L`` contains those of all shorter series.
         """
         n_active, n_chains = statistics.shape
         gains, whitened, roots = np.zeros_like(statistics), np.zeros_like(statistics), []
         for chain, length in enumerate(state.length):
-            m = min(int(length) + self.reach, n_active)  # all that this chain may come to have
+            m = min(int(length) + self.reach, n_active)  # largest length after this step
             prior = state.scale[chain] * self.precisions[:m, 0]
             inner = self.gram[:m, :m].copy()
             inner[np.arange(m), np.arange(m)] += prior
@@ -251,7 +253,7 @@ class GibbsUpdates:
         length: Int[np.ndarray, " C"],
         gains: Float[np.ndarray, "m C"],
     ) -> tuple[Int[np.ndarray, " C"], Float[np.ndarray, " C"]]:
-        """K given what each further mode adds to ``log p(z | k, c)``."""
+        """Draw k given what each further mode adds to ``log p(z | k, c)``."""
         n_chains = len(length)
         if not self.moves_length:
             return length, np.ones(n_chains)
@@ -273,7 +275,7 @@ class GibbsUpdates:
         return 1 + drawn, np.ones(n_chains)
 
     def kept(self, state: SeriesState, acceptance: Float[np.ndarray, " C"]) -> Kept:
-        """In the user's units."""
+        """Return what is kept of a state, in the user's units."""
         noise_std = self.target.noise_std
         return Kept(
             noise_std * state.coefficients.T,
@@ -287,15 +289,15 @@ class GibbsUpdates:
 def log_gain(
     statistics: Float[np.ndarray, "m C"], prior: Float[np.ndarray, "m C"]
 ) -> Float[np.ndarray, "m C"]:
-    """What each further mode adds to ``log p(z | k, c)``, its coefficient integrated out.
+    """Return what each further mode adds to ``log p(z | k, c)``.
 
-    ``prior`` is the coefficient's precision, c μ.
+    The coefficient is integrated out; ``prior`` is its precision c μ.
     """
     return 0.5 * (np.log(prior) - np.log1p(prior) + statistics**2 / (1 + prior))
 
 
 def _walk(proposal: str, reach: int) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
-    """Steps of a symmetric random walk and their probabilities."""
+    """Return the steps of a symmetric random walk and their probabilities."""
     steps = np.arange(-reach, reach + 1)
     odds = {
         "binomial": binom.pmf(steps + reach, 2 * reach, 0.5),
@@ -304,10 +306,12 @@ def _walk(proposal: str, reach: int) -> tuple[Int[np.ndarray, " n"], Float[np.nd
     return steps, odds / odds.sum()
 
 
-def above(rng: np.random.Generator, mean: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """Standard normals w given that ``mean + w > 0``.
+def truncated_normal(
+    rng: np.random.Generator, mean: Float[np.ndarray, "*n"]
+) -> Float[np.ndarray, "*n"]:
+    """Draw standard normals w given that ``mean + w > 0``.
 
-    By inversion of the upper tail's logarithm, exact however far out the cut is.
+    The logarithm of the upper tail is inverted, which is exact however far out the bound is.
     """
     log_share = -rng.exponential(size=mean.shape)
     result: Float[np.ndarray, "*n"] = -ndtri_exp(log_share + log_ndtr(mean))
@@ -315,9 +319,9 @@ def above(rng: np.random.Generator, mean: Float[np.ndarray, "*n"]) -> Float[np.n
 
 
 def triangular_root(matrix: Float[np.ndarray, "n n"]) -> Float[np.ndarray, "n n"]:
-    """Lower triangular R with ``R Rᵀ`` a matrix that may be singular.
+    """Return the lower triangular root R of a matrix ``R Rᵀ`` that may be singular.
 
-    Its leading blocks are roots of the leading blocks.
+    Leading blocks of R are roots of the leading blocks.
     """
     values, vectors = np.linalg.eigh(matrix)
     half = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T

@@ -1,9 +1,9 @@
-"""GibbsUpdates of all coefficients of a series at once, the noise of the labels integrated out.
+"""Updates of all coefficients of a series together, with the label noise integrated out.
 
-In coordinates whitened by a fixed metric: Hamiltonian trajectories (Neal 2011), and jumps of the
-length that carry every coefficient along (Green 1995). The metric lies midway between the mean
-curvature ``H = c μ + Q_LᵀD Q_L``, D that of the labels' energy, and the inverse covariance of the
-draws of warm-up.
+There are Hamiltonian trajectories (Neal 2011), and jumps of the length that move every
+coefficient (Green 1995). Both use coordinates whitened by a fixed mass matrix. It is the
+geometric mean of two matrices: the mean curvature ``H = c μ + Q_LᵀD Q_L``, with D the curvature
+of the labels' energy, and the inverse covariance of the draws of warm-up.
 """
 
 from typing import Any, NamedTuple
@@ -18,44 +18,44 @@ from graphuq.inference.reversible_jump.log_cdf import (
     log_cdf,
     quick_slope,
 )
-from graphuq.inference.reversible_jump.mass_matrix import Factor, root_between
+from graphuq.inference.reversible_jump.mass_matrix import Factor, geometric_mean_root
 
-WANTED = 0.8  # acceptance of trajectories that warm-up tunes the step to
-LARGEST_STEP = 1.2
-LONGEST, MAX_STEPS = 6.0, 256  # of a trajectory, in whitened coordinates; lengths are random
-JUMPS = 8  # a trajectory
-FIRST_WINDOW = 8  # steps over which curvature is first averaged; each window is twice the last
-DEAR_FACTOR = 2_000  # eigenpairs from which only the metric's diagonal is kept
-ROWS = 4_096  # of the eigenvectors, at once
+TARGET_ACCEPTANCE = 0.8  # acceptance of trajectories to which warm-up tunes the step size
+MAX_STEP_SIZE = 1.2
+MAX_LENGTH, MAX_STEPS = 6.0, 256  # largest length of a trajectory, whitened; its most steps
+JUMPS = 8  # jumps of the length per trajectory
+FIRST_WINDOW = 8  # steps of the first averaging window; each window is twice the one before
+MAX_DENSE_FACTOR = 2_000  # eigenpairs up to which the whole mass matrix is kept
+ROWS = 4_096  # rows of the eigenvectors per block
 AT_ZERO = 2 / np.pi  # curvature of −log Φ(f) at f = 0
-FIRST_SPREAD, SPREADS = 0.1, (0.01, 1.0)  # standard deviation of log c, at first and ever
-RUNAWAY = 1e8  # squared momentum of a trajectory that has left the stable region
-LOOSE = 0.2  # mean curvature below which noise, whose own is 1, holds coefficients back
+FIRST_SPREAD, SPREADS = 0.1, (0.01, 1.0)  # first standard deviation of log c; its bounds
+MAX_MOMENTUM = 1e8  # squared momentum above which a trajectory is unstable and stops
+MAX_CURVATURE = 0.2  # mean curvature below which these updates pay; that of the noise is 1
 
 
 class Adaptation(NamedTuple):
-    """What warm-up adapts, frozen after it: the metric, a step size, and what the next is from."""
+    """What warm-up adapts: mass matrix and step size, and the sums for the next window."""
 
-    curvature: Any  # (J,) of the labels' energy
+    curvature: Any  # (J,): curvature of the labels' energy
     scale: Any  # c
     scale_spread: Any  # standard deviation of log c
-    centre: Any  # (L,) b of the labels' log likelihood, about ``bᵀg − gᵀQ_LᵀDQ_L g/2``
-    covariance: Any  # (L, L), or (L,) where only a diagonal is kept, of the coefficients
-    n_draws: Any  # behind it
+    centre: Any  # (L,): b in the quadratic ``bᵀg − gᵀQ_LᵀDQ_L g/2`` of the log likelihood
+    covariance: Any  # (L, L) or its diagonal (L,): covariance of the coefficients
+    n_draws: Any  # draws in the covariance
     log_step: Any
     curvature_sum: Any
-    pull_sum: Any  # (J,) of force plus curvature times field
+    pull_sum: Any  # (J,): force plus curvature times field
     log_scale_sum: Any
     log_scale_squares: Any
-    first: Any  # (L,) sum of coefficients
-    second: Any  # (L, L) or (L,) of their products
-    seen: Any  # draws in those
+    first: Any  # (L,): sum of the coefficients
+    second: Any  # (L, L) or (L,): sum of their products
+    seen: Any  # draws in these sums
     count: Any
     window: Any
 
 
 class _Point(NamedTuple):
-    """Of a trajectory."""
+    """A point of a trajectory."""
 
     g: Any
     field: Any
@@ -67,11 +67,11 @@ class _Point(NamedTuple):
 
 
 class HMCUpdates:
-    """Whitened coordinates ``x = Rᵀ(g − mean)``, R the metric's lower triangular factor.
+    """Trajectories and jumps in the whitened coordinates ``x = Rᵀ(g − mean)``.
 
-    The factor of all modes has those of the first k in it, so that one serves all chains and
-    lengths; and where the posterior is the Gaussian that metric and mean describe, x is standard
-    normal whatever k is.
+    R is the lower triangular factor of the mass matrix. The factor of all modes contains that
+    of the first k, so one factor serves all chains and lengths. If the posterior is the Gaussian
+    with this precision and mean, x is standard normal for every k.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class HMCUpdates:
     rows : array or ProductBasis, shape (n, L)
         Eigenvectors at the nodes of the field.
     labelled : slice or array
-        Where the labelled nodes are among those.
+        Positions of the labelled nodes among these nodes.
     """
 
     def __init__(self, target: Any, rows: Any, labelled: Any) -> None:
@@ -87,19 +87,19 @@ class HMCUpdates:
         self.labels, self.precisions = target.labels[:, None], target.precisions[:, None]
         self.n_nodes, self.n_modes = target.eigenvectors.shape
         self.signs = self.at_nodes(self.labels)
-        self._factor_of: Any = None  # the curvature that the factor was made of
+        self._factor_of: Any = None  # curvature from which the factor was computed
 
     def at_nodes(self, labels: Float[np.ndarray, "J C"]) -> Float[np.ndarray, "n C"]:
-        """Labels at the nodes of the field, zero where there is none."""
+        """Return the labels at the nodes of the field, zero at nodes without label."""
         signs = np.zeros((self.rows.shape[0], labels.shape[1]))
         signs[self.labelled] = labels
         return signs
 
     def start(self) -> Adaptation:
-        """A metric as if the field were zero."""
+        """Return the adaptation before warm-up, as if the field were zero."""
         none, zero = np.zeros(len(self.labels)), np.zeros(())
         flat = np.zeros(self.n_modes)
-        square = flat if self.n_modes > DEAR_FACTOR else np.zeros((self.n_modes, self.n_modes))
+        square = flat if self.n_modes > MAX_DENSE_FACTOR else np.zeros((self.n_modes, self.n_modes))
         return Adaptation(
             curvature=np.full(len(self.labels), AT_ZERO),
             scale=np.ones(()),
@@ -121,8 +121,8 @@ class HMCUpdates:
 
     @staticmethod
     def pays(tuning: Adaptation) -> bool:
-        """Whether the labels leave coefficients much looser than their noise holds them."""
-        return bool(tuning.curvature.mean() < LOOSE)
+        """Return whether the labels determine the coefficients far less than their noise does."""
+        return bool(tuning.curvature.mean() < MAX_CURVATURE)
 
     def trajectory(
         self,
@@ -132,7 +132,7 @@ class HMCUpdates:
         *,
         holds_scale: bool = False,
     ) -> tuple[SeriesState, Float[np.ndarray, " C"]]:
-        """Leapfrog of g and log c from a random momentum; the probability of accepting its end."""
+        """Return the state after a leapfrog trajectory of g and log c, and its acceptance."""
         n_chains, m = len(state.length), int(state.length.max())
         active = np.arange(m)[:, None] < state.length
         factor, rows, precisions = self._factor(tuning).first(m), self.rows[:, :m], self.precisions
@@ -156,7 +156,7 @@ class HMCUpdates:
 
         step = float(np.exp(tuning.log_step))
         steps = step * rng.uniform(0.8, 1.2, size=n_chains)
-        longest = np.clip(np.rint(LONGEST / step), 1, MAX_STEPS)
+        longest = np.clip(np.rint(MAX_LENGTH / step), 1, MAX_STEPS)
         n_steps = 1 + int(rng.integers(longest))
         at = _Point(state.coefficients[:m], state.field, np.log(state.scale))
         p, of_c = np.where(active, rng.normal(size=at.g.shape), 0.0), rng.normal(size=n_chains)
@@ -169,7 +169,7 @@ class HMCUpdates:
             kick = (0.5 if i in (0, n_steps) else 1.0) * steps
             on_g, on_c = forces(at)
             p, of_c = p + kick * on_g, of_c + kick * on_c
-            gone |= (p**2).sum(axis=0) + of_c**2 > RUNAWAY
+            gone |= (p**2).sum(axis=0) + of_c**2 > MAX_MOMENTUM
             p, of_c, steps = (np.where(gone, 0.0, x) for x in (p, of_c, steps))
         lost = energy(at) + 0.5 * ((p**2).sum(axis=0) + of_c**2) - before
         lost = np.where(gone | np.isnan(lost), np.inf, lost)
@@ -187,7 +187,7 @@ class HMCUpdates:
         tuning: Adaptation,
         log_prior: Float[np.ndarray, " L"],
     ) -> SeriesState:
-        """Another length: whitened coordinates stay, further ones are drawn or dropped."""
+        """Return the state after a jump of the length; whitened coordinates are kept."""
         n_chains = len(state.length)
         u = 1 - rng.uniform(size=n_chains)  # sizes from p(size) ∝ 1/size, and about 1/size²
         size = np.where(rng.uniform(size=n_chains) < 0.5, self.n_modes**u, 1 / u).astype(int)
@@ -219,9 +219,10 @@ class HMCUpdates:
         tuning: Adaptation,
         acceptance: Float[np.ndarray, " C"] | None,
     ) -> Adaptation:
-        """One step of warm-up later: another step size, and at a window's end another metric.
+        """Return the adaptation after one step of warm-up.
 
-        ``acceptance`` is that of a trajectory; None where there was none.
+        The step size changes at every step, the mass matrix at the end of a window.
+        ``acceptance`` is that of the trajectory, or None if the step had no trajectory.
         """
         field = state.field[self.labelled]
         margins = self.labels * field
@@ -230,10 +231,10 @@ class HMCUpdates:
         count, log_scale = tuning.count + 1, np.log(state.scale)
         log_step = tuning.log_step
         if acceptance is not None:
-            log_step = log_step + (acceptance.mean() - WANTED) / np.sqrt(count)
+            log_step = log_step + (acceptance.mean() - TARGET_ACCEPTANCE) / np.sqrt(count)
             tuning = self._counted(rng, state, tuning)
         tuning = tuning._replace(
-            log_step=np.minimum(log_step, np.log(LARGEST_STEP)),
+            log_step=np.minimum(log_step, np.log(MAX_STEP_SIZE)),
             curvature_sum=tuning.curvature_sum + curvature.mean(axis=1),
             pull_sum=tuning.pull_sum + (self.labels * slope + curvature * field).mean(axis=1),
             log_scale_sum=tuning.log_scale_sum + log_scale.mean(),
@@ -260,7 +261,7 @@ class HMCUpdates:
     def _counted(
         self, rng: np.random.Generator, state: SeriesState, tuning: Adaptation
     ) -> Adaptation:
-        """Coefficients summed, those a chain lacks drawn as a jump would draw them."""
+        """Return the adaptation with these coefficients added; missing ones are drawn."""
         factor, g = self._factor(tuning), state.coefficients
         present = np.arange(self.n_modes)[:, None] < state.length
         x = factor.transposed_times(g) - factor.centre
@@ -275,7 +276,7 @@ class HMCUpdates:
     def _log_density(
         self, g: Any, field: Any, length: Any, scale: Any, log_prior: Any
     ) -> Float[np.ndarray, " C"]:
-        """Of k and g, given c and the labels."""
+        """Return the log density of k and g given c and the labels."""
         prior = scale * self.precisions[: len(g)]
         normal = 0.5 * (np.log(prior / (2 * np.pi)) - prior * g**2)
         of_modes = np.where(np.arange(len(g))[:, None] < length, normal, 0.0).sum(axis=0)
@@ -286,7 +287,7 @@ class HMCUpdates:
     def _factor(self, tuning: Adaptation) -> Factor:
         if self._factor_of is not tuning.curvature:
             metric = tuning.scale * self.target.precisions
-            if self.n_modes > DEAR_FACTOR:
+            if self.n_modes > MAX_DENSE_FACTOR:
                 metric = metric + tuning.curvature.sum() / self.n_nodes
                 mean = tuning.centre / metric
             else:
@@ -294,12 +295,12 @@ class HMCUpdates:
                 for at, rows in self._blocks():
                     metric += rows.T @ (tuning.curvature[at, None] * rows)
                 mean = np.linalg.solve(metric, tuning.centre)
-            root = root_between(metric, tuning.covariance, float(tuning.n_draws))
+            root = geometric_mean_root(metric, tuning.covariance, float(tuning.n_draws))
             self._kept, self._factor_of = Factor.of(root, mean), tuning.curvature
         return self._kept
 
     def _blocks(self) -> Any:
-        """Labelled nodes, and their rows of the eigenvectors, some at a time."""
+        """Yield positions of labelled nodes and their rows of the eigenvectors, by blocks."""
         for start in range(0, len(self.labels), ROWS):
             at = slice(start, start + ROWS)
             yield at, self.target.eigenvectors[self.target.labelled[at]]

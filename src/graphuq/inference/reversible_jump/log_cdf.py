@@ -1,7 +1,7 @@
-"""``log Φ`` of many margins ``y f``, its slope and its curvature.
+"""``log Φ`` of many margins ``y f``, with its slope and curvature.
 
-Most labels of a good graph lie far from the boundary, where all three are zero to rounding, and
-are passed over.
+On a good graph most labels lie far from the boundary. There all three are zero to rounding and
+are not computed.
 """
 
 from collections.abc import Callable
@@ -11,32 +11,36 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import erfcx, log_ndtr
 
-FAR = 9.0  # standard deviations from which log Φ is zero to rounding
+FAR = 9.0  # margin, in standard deviations, from which log Φ is zero to rounding
 ROOT_HALF = float(np.sqrt(0.5))
-LOW, PER_UNIT = -40.0, 128  # of the table of slopes: where it begins, and entries a unit
+LOW, PER_UNIT = -40.0, 128  # first margin of the table of slopes, and its entries per unit
 
 
 def log_cdf(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """``log Φ``."""
+    """Return ``log Φ`` of each margin."""
     return _where_near(log_ndtr, margins)  # with where= it crashes in SciPy 1.17
 
 
 def label_slope(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """Of ``log Φ``: ``φ/Φ``."""
+    """Return the slope ``φ/Φ`` of ``log Φ``."""
     return _where_near(_slope, margins)
 
 
 def label_curvature(
     slope: Float[np.ndarray, "*n"], margins: Float[np.ndarray, "*n"]
 ) -> Float[np.ndarray, "*n"]:
-    """Of ``−log Φ``, in [0, 1]; far below zero the difference of two large numbers."""
+    """Return the curvature of ``−log Φ``, in [0, 1].
+
+    Far below zero it is a difference of two large numbers and therefore clipped.
+    """
     return np.clip(slope * (slope + margins), 0.0, 1.0)
 
 
 def quick_slope(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    """`label_slope` to 1e-5, for forces, whose error a trajectory's acceptance corrects.
+    """Return `label_slope` to 1e-5, by linear interpolation in a single-precision table.
 
-    Lines between the entries of a table, in single precision; the first goes on below it.
+    It is used for forces, whose error the acceptance of a trajectory corrects. Margins below
+    the table follow its first line.
     """
     return _where_near(_interpolated, margins)
 
@@ -44,7 +48,7 @@ def quick_slope(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
 def _where_near(
     function: Callable[[Any], Any], margins: Float[np.ndarray, "*n"]
 ) -> Float[np.ndarray, "*n"]:
-    """A function of the margins below `FAR`, zero at the others."""
+    """Return a function of the margins below `FAR`, and zero at the others."""
     order: Any = "F" if margins.flags.f_contiguous else "C"  # fields may be either; no copy
     flat = margins.ravel(order)
     near = np.flatnonzero(flat < FAR)

@@ -18,52 +18,52 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.random_series import ProbitSeries
 from graphuq.utils.progress import Progress
 
-BEGINNING = 50  # steps of warm-up that leave c where it starts, until k and g have found the labels
+FIXED_SCALE_STEPS = 50  # first steps of warm-up, in which c is fixed while k and g adapt
 
 
 class ReversibleJump(Sampler):
-    r"""Draw noisy labels z, the length k with the coefficients g, and the scale c, in turn.
+    r"""Gibbs sampler of noisy labels z, length k with coefficients g, and scale c.
 
-    ``z | f`` is a normal cut at zero where there is a label (Albert & Chib 1993). Given z the
-    coefficients are independent, so that k is drawn with g integrated out and a jump between
-    dimensions is no more than a comparison of ``p(z | k, c)`` (Hartog & van Zanten 2018,
-    Algorithm 1, its misprinted ratio corrected: the statistics ``zᵀq_i`` enter squared). Then g,
-    and c, which is conjugate. g is drawn anew whether k moves or not; the paper keeps it where k
-    stays, which leaves the same law invariant and mixes worse. The paper's own moves are
+    ``z | f`` is a normal, truncated at zero for a labelled node (Albert & Chib 1993). Given z
+    the coefficients are independent. So k is drawn with g integrated out, and a jump between
+    dimensions compares values of ``p(z | k, c)`` (Hartog & van Zanten 2018, Algorithm 1). The
+    ratio that the paper prints is corrected: the statistics ``zᵀq_i`` enter squared. Then g is
+    drawn, and c, whose conditional is conjugate. g is drawn even if k stays; the paper keeps it
+    then, which has the same invariant distribution and mixes worse. The paper's own moves are
     ``ReversibleJump(proposal="binomial", form="plain", interweave=False, jump=False,
     whitened=False)``.
 
-    Where labels leave the coefficients much looser than their noise holds them, as those of frames
-    and of most good graphs do, z is a brake, and k sticks: moves of all coefficients with z
-    integrated out (`HMCUpdates`) go before it then.
+    On good graphs, and for frames of a film, the labels determine the coefficients far less than
+    z does. Then k hardly moves given z. In this case each step begins with moves of all
+    coefficients with z integrated out (`HMCUpdates`).
 
     Parameters
     ----------
     proposal : {"window", "binomial", "uniform", "triangular"}, default "window"
-        How k moves. The last three are random walks by up to ``reach`` steps, and the paper's is
-        ``"binomial"``. ``"window"`` draws k from its exact conditional law among ``reach + 1``
-        neighbouring values, the window placed at random about k; it is always accepted.
+        Proposal of k. The last three are random walks by up to ``reach`` steps; the paper's is
+        ``"binomial"``. ``"window"`` draws k from its exact conditional distribution on ``reach +
+        1`` neighbouring values, in a window placed at random about k; it is always accepted.
     reach : int, optional
-        By default 2, and 32 of a window.
+        By default 2 for the random walks and 32 for the window.
     form : {"auto", "marginal", "reduced", "plain"}, default "auto"
-        ``"plain"`` draws z at every node, as the paper does, at a cost of N k. ``"reduced"`` draws
-        what the unlabelled ones add to ``Qᵀz`` at once, ``N(M g, M)`` with ``M = I − Q_LᵀQ_L``
-        (MATH §4): the same law, for J k and k². ``"marginal"`` draws z at the labelled nodes alone,
-        whose scale is then drawn given its direction (Liu & Wu 1999), for J k and k³: where few
-        nodes have labels, nothing holds the chain back that says nothing. By default marginal
-        where less than half have, else reduced, and plain with more than 4,000 eigenpairs, or
-        with those of a grid, where products with them are fast transforms.
+        ``"plain"`` draws z at every node, as the paper does, at a cost of N k. ``"reduced"``
+        draws the sum that unlabelled nodes add to ``Qᵀz``, ``N(M g, M)`` with ``M = I −
+        Q_LᵀQ_L`` (docs/theory.md), at a cost of J k and k²; the distribution is the same.
+        ``"marginal"`` draws z at the labelled nodes alone and then its scale given its direction
+        (Liu & Wu 1999), at a cost of J k and k³; it mixes best if few nodes have labels. The
+        default is marginal if fewer than half of the nodes have labels, else reduced. It is
+        plain with more than 4,000 eigenpairs, and on grids, where products are fast transforms.
     interweave : bool, default True
-        Whether c is drawn once more with the whole field scaled along with it, z integrated out
-        (Yu & Meng 2011). The paper's conjugate draw alone moves c by 1/√k of itself.
+        Whether c is drawn a second time with the whole field scaled with it and z integrated out
+        (Yu & Meng 2011). The paper's conjugate draw alone changes c by a relative 1/√k.
     jump : bool, default True
-        Whether, once a step, up to 256 modes are added or dropped together with z integrated
-        out, new coefficients drawn from normals fitted to the labels (Green 1995). Given z, which
-        shows every coefficient, k hardly moves.
+        Whether each step adds or drops up to 256 modes together, with z integrated out (Green
+        1995). New coefficients are drawn from normals fitted to the labels. Given z, which
+        determines every coefficient, k hardly moves.
     whitened : bool, optional
         Whether each step begins with a Hamiltonian trajectory of the coefficients and log c, and
-        jumps of k that carry all of them along, z integrated out. By default where the curvature
-        of the labels' log likelihood, found in warm-up, is below a fifth on average: that of z is
+        with jumps of k that move all of them, z integrated out. By default it does if the mean
+        curvature of the labels' log likelihood, estimated in warm-up, is below 0.2; that of z is
         1.
     """
 
@@ -76,7 +76,7 @@ class ReversibleJump(Sampler):
     reference: Approximation | None = None
     requires_gradient: ClassVar[bool] = False
     default_warmup: ClassVar[int] = 500
-    default_chains: ClassVar[int | None] = 8  # NumPy's, one after the other in part
+    default_chains: ClassVar[int | None] = 8  # partly one after the other in NumPy
     always_float64: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
@@ -129,8 +129,8 @@ class ReversibleJump(Sampler):
     ) -> Draws:
         """Run chains side by side on a `ProbitSeries`, in float64.
 
-        Arguments and errors are those of `chains.run_chains`. What is kept are coefficients of the
-        eigenvectors, of u.
+        Arguments and errors are those of `chains.run_chains`. The coefficients of the
+        eigenvectors in u are kept.
         """
         check_lengths(n_samples, n_chains, n_warmup, thin, precision)
         check_memory(n_chains, n_samples, target.n_modes, np.dtype(np.float64))
@@ -154,7 +154,7 @@ class ReversibleJump(Sampler):
             rng = np.random.default_rng([seed % 2**63, n_steps + 1])
             kept, acceptance = [], np.zeros(n_chains)
             for step in range(apart):
-                begins = n_steps + step < min(BEGINNING, n_warmup)
+                begins = n_steps + step < min(FIXED_SCALE_STEPS, n_warmup)
                 if used := uses(tuning):
                     state, of_trajectory = whitened.trajectory(
                         rng, state, tuning, holds_scale=begins
