@@ -1,4 +1,4 @@
-"""Shared by all tests: strict JAX, small graphs, and where the real data is."""
+"""Fixtures of all tests: strict JAX, small graphs, and the folder of real data."""
 
 import os
 from pathlib import Path
@@ -18,7 +18,7 @@ DATA = Path(os.environ.get("GRAPHUQ_DATA", Path(__file__).parents[2] / "shared" 
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_code(tmp_path_factory):
-    """What one worker compiles serves the others."""
+    """Share compiled programs among the workers."""
     folder = tmp_path_factory.getbasetemp()
     shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     cache = os.environ.get("JAX_COMPILATION_CACHE_DIR", str(shared / "compiled"))
@@ -28,14 +28,14 @@ def compiled_code(tmp_path_factory):
 
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers that each use all cores wait for each other: some tests took eight times as long.
+    # Workers that each use all cores wait for each other; some tests then take eight times as long.
     threadpool_limits(1, user_api="blas")
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # of commands that tests start
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # for commands that tests start
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Scikit-learn's longest check comes three times, for memory of different kinds."""
+    """Mark scikit-learn's longest check as slow for memory of one kind; others still run."""
     for item in items:
         if "check_classifiers_train(readonly_memmap" in item.name:
             item.add_marker(pytest.mark.slow)
@@ -43,14 +43,14 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def data_folder():
-    """The folder of real data sets; the test is skipped where there is none."""
+    """Return the folder of real data sets, or skip the test if there is none."""
     if not (DATA / "voting").exists():
         pytest.skip(f"no data sets in {DATA}; set GRAPHUQ_DATA")
     return DATA
 
 
 def random_adjacency(n_nodes, seed=0, density=0.3):
-    """A connected random weighted graph: a ring, and chords."""
+    """Return the weights of a connected random graph, a ring with chords."""
     rng = np.random.default_rng(seed)
     weights = np.triu(rng.uniform(0.2, 1, (n_nodes, n_nodes)), 1)
     weights *= rng.uniform(size=weights.shape) < density
@@ -61,13 +61,13 @@ def random_adjacency(n_nodes, seed=0, density=0.3):
 
 @pytest.fixture
 def graph():
-    """A connected graph of 16 nodes."""
+    """Return a connected graph of 16 nodes."""
     return gq.graphs.from_adjacency(random_adjacency(16))
 
 
 @pytest.fixture
 def posterior(graph):
-    """A small probit posterior."""
+    """Return a small probit posterior."""
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=10)
     return gq.Posterior(
         spectrum,

@@ -1,31 +1,42 @@
-"""Scores against the truth; nothing below this floor may know the truth."""
+"""Scores of results against true labels; no module that computes results imports this one."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 
 from graphuq.errors import InvalidInput, require
 from graphuq.results.uncertainty import class_probabilities, rank_by_uncertainty
+from graphuq.utils.checks import require_integer
 
 
 def accuracy(
     label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
-    labelled: Any = None,
+    labelled: ArrayLike | None = None,
 ) -> float:
-    """Share of nodes whose most probable label is the true one.
+    """Compute the share of nodes whose most probable label is the true one.
 
     Parameters
     ----------
     label_mean : numpy.ndarray, shape (N,) or (N, K)
-        In [−1, 1]; or of several classes their probabilities. Of labels that tie each counts its
-        share: no order of the data may break ties.
+        Mean of the label in [−1, 1] for two classes, or the probability of each class. If n
+        classes tie, a node counts as 1/n, so that the order of the data cannot break ties.
     truth : numpy.ndarray, shape (N,)
-        −1 or +1; or the code of the class, from 0.
-    labelled : array_like of int, optional
-        Nodes left out, since their labels were given.
+        −1 or +1, or the code of the class, from 0.
+    labelled : array_like of int or bool, optional
+        Nodes that are left out because their labels were given.
+
+    Returns
+    -------
+    float
+        Accuracy in [0, 1].
+
+    Raises
+    ------
+    InvalidInput
+        If shapes differ, a class is out of range, or no node is left.
 
     Examples
     --------
@@ -35,18 +46,22 @@ def accuracy(
     >>> accuracy(np.array([[0.5, 0.3, 0.2], [0.4, 0.4, 0.2]]), np.array([0, 1]))
     0.75
     """
-    return float(_rightness(*_probability(label_mean, truth, labelled)).mean())
+    return float(_share_right(*_probability(label_mean, truth, labelled)).mean())
 
 
 def accuracy_by_certainty(
     label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
     shares: tuple[float, ...] = (0.1, 0.25, 0.5, 0.75, 1.0),
-    labelled: Any = None,
+    labelled: ArrayLike | None = None,
 ) -> dict[float, float]:
-    """Accuracy of the most certain share of the nodes, for several shares in (0, 1]."""
-    judged = np.flatnonzero(_judged(label_mean, truth, labelled))
-    ranked = judged[rank_by_uncertainty(label_mean[judged])[::-1]]
+    """Compute the accuracy on the most certain nodes, for several shares of nodes in (0, 1].
+
+    See `accuracy` for the other parameters.
+    """
+    label_mean = np.asarray(label_mean)
+    scored = np.flatnonzero(_scored_nodes(label_mean, truth, labelled))
+    ranked = scored[rank_by_uncertainty(label_mean[scored])[::-1]]
     return {
         share: accuracy(label_mean[top], truth[top])
         for share in shares
@@ -55,11 +70,12 @@ def accuracy_by_certainty(
 
 
 def brier_score(
-    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray, labelled: Any = None
+    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray, labelled: ArrayLike | None = None
 ) -> float:
-    """Half the mean squared error of the classes' probabilities, in [0, 1] (Brier 1950).
+    """Compute half the mean squared error of the class probabilities, in [0, 1] (Brier 1950).
 
-    Of two classes that is the squared error of either; 0.25 for a coin.
+    For two classes this is the squared error of either probability; it is 0.25 if all
+    probabilities are 1/2. See `accuracy` for the parameters.
     """
     probability, codes = _probability(label_mean, truth, labelled)
     error = probability - (np.arange(probability.shape[1])[None, :] == codes[:, None])
@@ -69,20 +85,19 @@ def brier_score(
 def log_score(
     label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
-    labelled: Any = None,
+    labelled: ArrayLike | None = None,
     floor: float = 1e-6,
 ) -> float:
-    """Mean of ``−log`` of the probability given to the true label; log K by chance (Good 1952).
+    """Compute the mean of ``−log`` of the true label's probability (Good 1952).
+
+    The score is >= 0, and log K if all K classes are equally probable.
 
     Parameters
     ----------
-    label_mean : numpy.ndarray, shape (N,) or (N, K)
-    truth : numpy.ndarray, shape (N,)
-        −1 or +1, or the code of the class.
-    labelled : array_like of int, optional
-        Nodes left out.
+    label_mean, truth, labelled
+        See `accuracy`.
     floor : float, default 1e-6
-        Least probability charged, so that one sure mistake does not make the score infinite.
+        Smallest probability used, so that one certain mistake does not make the score infinite.
     """
     probability, codes = _probability(label_mean, truth, labelled)
     given = probability[np.arange(len(codes)), codes]
@@ -91,15 +106,16 @@ def log_score(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """How often the labels are right that are given with a certain confidence.
+    """Accuracy of the labels as a function of their confidence.
 
     Attributes
     ----------
-    confidence, accuracy : numpy.ndarray, shape (B,)
-        Mean probability of the most probable label in each bin that holds a node, in [1/K, 1],
-        and the share of nodes for which it is the true one.
+    confidence : numpy.ndarray, shape (B,)
+        Mean probability of the most probable label in each non-empty bin, in [1/K, 1].
+    accuracy : numpy.ndarray, shape (B,)
+        Share of nodes in the bin for which that label is the true one.
     count : numpy.ndarray, shape (B,)
-        Nodes in the bin.
+        Number of nodes in the bin.
     """
 
     confidence: Float[np.ndarray, " B"]
@@ -108,7 +124,7 @@ class ReliabilityCurve:
 
     @property
     def expected_calibration_error(self) -> float:
-        """Mean over nodes of |confidence − accuracy| in their bin (Naeini et al. 2015)."""
+        """Mean over nodes of |confidence − accuracy| of their bin (Naeini et al. 2015)."""
         weights = self.count / self.count.sum()
         return float(weights @ np.abs(self.confidence - self.accuracy))
 
@@ -116,10 +132,12 @@ class ReliabilityCurve:
 def reliability_curve(
     label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
-    labelled: Any = None,
+    labelled: ArrayLike | None = None,
     n_bins: int = 10,
 ) -> ReliabilityCurve:
-    """Accuracy by confidence, in bins of equal width on [1/K, 1].
+    """Compute accuracy by confidence, in ``n_bins`` bins of equal width on [1/K, 1].
+
+    See `accuracy` for the other parameters.
 
     Examples
     --------
@@ -130,61 +148,65 @@ def reliability_curve(
     >>> round(curve.expected_calibration_error, 3)
     0.325
     """
-    require(n_bins >= 1, "n_bins", f"{n_bins}", "use 1 or more")
+    require_integer("n_bins", n_bins, 1)
     probability, codes = _probability(label_mean, truth, labelled)
     n_classes = probability.shape[1]
-    confidence, right = probability.max(axis=1), _rightness(probability, codes)
+    confidence, right = probability.max(axis=1), _share_right(probability, codes)
     share = (n_classes * confidence - 1) / (n_classes - 1)
     bins = np.clip((share * n_bins).astype(int), 0, n_bins - 1)
     count = np.bincount(bins, minlength=n_bins)
-    held = count > 0
+    filled = count > 0
     return ReliabilityCurve(
-        confidence=np.bincount(bins, confidence, n_bins)[held] / count[held],
-        accuracy=np.bincount(bins, right, n_bins)[held] / count[held],
-        count=count[held],
+        confidence=np.bincount(bins, confidence, n_bins)[filled] / count[filled],
+        accuracy=np.bincount(bins, right, n_bins)[filled] / count[filled],
+        count=count[filled],
     )
 
 
 def expected_calibration_error(
     label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
-    labelled: Any = None,
+    labelled: ArrayLike | None = None,
     n_bins: int = 10,
 ) -> float:
-    """Of `reliability_curve`, in [0, 1]."""
+    """Compute the expected calibration error in [0, 1]; see `ReliabilityCurve`."""
     return reliability_curve(label_mean, truth, labelled, n_bins).expected_calibration_error
 
 
 def _probability(
-    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray, labelled: Any
+    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray, labelled: ArrayLike | None
 ) -> tuple[Float[np.ndarray, "M K"], Int[np.ndarray, " M"]]:
-    """Probability of each class at the judged nodes, and the code of the true one."""
-    judged = _judged(label_mean, truth, labelled)
-    codes = np.asarray(truth)[judged]
+    """Return the class probabilities and the true class codes at the scored nodes."""
+    label_mean = np.asarray(label_mean)
+    scored = _scored_nodes(label_mean, truth, labelled)
+    codes = np.asarray(truth)[scored]
     codes = (codes if label_mean.ndim == 2 else codes > 0).astype(int)
-    probability = class_probabilities(label_mean[judged])
+    probability = class_probabilities(label_mean[scored])
     outside = codes[(codes < 0) | (codes >= probability.shape[1])]
     require(
         len(outside) == 0,
         "truth",
-        f"class {outside[:1].tolist()} is none of {probability.shape[1]}",
+        f"class {outside[:1].tolist()} with {probability.shape[1]} classes",
         "code the true classes from 0",
     )
     return probability, codes
 
 
-def _rightness(
+def _share_right(
     probability: Float[np.ndarray, "M K"], codes: Int[np.ndarray, " M"]
 ) -> Float[np.ndarray, " M"]:
-    """1 where the most probable class is the true one, 1/n where n tie and it is among them."""
+    """Return 1 if the most probable class is the true one, 1/n if it is among n that tie."""
     level = probability == probability.max(axis=1)[:, None]
     return level[np.arange(len(codes)), codes] / level.sum(axis=1)
 
 
 def where_known(
-    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray | None, labelled: Any
+    label_mean: Float[np.ndarray, "N *K"], truth: np.ndarray | None, labelled: ArrayLike | None
 ) -> tuple[Float[np.ndarray, "M *K"], Float[np.ndarray, " M"]] | None:
-    """Label means and truth of the unlabelled nodes whose truth is known (not NaN), if any."""
+    """Return label means and truth of the unlabelled nodes of known truth, or None.
+
+    The truth of a node is unknown if it is NaN.
+    """
     if truth is None:
         return None
     known = np.isfinite(truth)
@@ -192,20 +214,32 @@ def where_known(
     return (label_mean[known], truth[known]) if known.any() else None
 
 
-def _judged(
+def _scored_nodes(
     label_mean: Float[np.ndarray, "N *K"],
     truth: np.ndarray,
-    labelled: Any,
+    labelled: ArrayLike | None,
 ) -> Bool[np.ndarray, " N"]:
+    """Return the mask of unlabelled nodes, or raise `InvalidInput` if there is none."""
     require(
         np.shape(label_mean)[:1] == np.shape(truth),
         "truth",
         f"shape {np.shape(truth)} beside {np.shape(label_mean)[:1]} label means",
-        "give one true label a node",
+        "give one true label per node",
     )
-    judged = np.ones(len(label_mean), dtype=bool)
-    if labelled is not None:
-        judged[labelled] = False
-    if not judged.any():
-        raise InvalidInput("labelled", "every node is labelled", "leave some to judge by")
-    return judged
+    require(
+        np.asarray(truth).dtype.kind in "biuf",
+        "truth",
+        f"true labels of type {np.asarray(truth).dtype}",
+        "give −1 or +1, or class codes from 0",
+    )
+    scored = np.ones(len(label_mean), dtype=bool)
+    if labelled is not None and np.size(labelled):
+        try:
+            scored[np.asarray(labelled)] = False
+        except IndexError as error:
+            raise InvalidInput(
+                "labelled", f"{error}", f"give indices or a mask of {len(scored)} nodes"
+            ) from None
+    if not scored.any():
+        raise InvalidInput("labelled", "every node is labelled", "leave some nodes unlabelled")
+    return scored

@@ -187,9 +187,9 @@ def test_samplers_and_likelihoods_are_read_too():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("Matern(tua=3)", "it takes tau, alpha"),
+        ("Matern(tua=3)", "use its arguments tau, alpha"),
         ("Matern(tau=", "cannot be read"),
-        ("Matern(tau=x)", r"'x' in 'Matern\(tau=x\)' is no value"),
+        ("Matern(tau=x)", r"'x' in 'Matern\(tau=x\)' is not a value"),
         ("Matern(**{})", r"'\*\*'"),
         ("Matern(tau=Normal(0, 1))", "'Normal' in .* is unknown; use AtomicNoise"),
         ("__import__('os').system('true')", "'system' in .* is unknown"),

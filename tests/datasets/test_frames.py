@@ -1,4 +1,4 @@
-"""Frames of a moving object, simulated and read from pictures."""
+"""Frames of a moving object, simulated or read from pictures."""
 
 import numpy as np
 import pandas as pd

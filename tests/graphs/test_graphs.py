@@ -1,4 +1,4 @@
-"""Graphs against their definitions, and every way in which input can be bad."""
+"""Graphs agree with their definitions, and invalid input is refused."""
 
 import warnings
 
@@ -20,7 +20,7 @@ X = RNG.normal(size=(30, 3))
 
 
 def brute_force_knn(x, k):
-    """Self-tuning union graph of Bertozzi et al. (16), by loops."""
+    """Compute the self-tuning union graph of Bertozzi et al. (16) by loops."""
     n = len(x)
     d = np.array([[np.linalg.norm(a - b) for b in x] for a in x])
     order = np.array([[j for j in np.argsort(d[i], kind="stable") if j != i][:k] for i in range(n)])
@@ -37,7 +37,7 @@ def dense(graph):
 
 
 @pytest.mark.parametrize("n_features", [3, 12])  # tree and brute-force neighbours
-def test_knn_graph_is_its_definition(n_features):
+def test_knn_graph_agrees_with_its_definition(n_features):
     x = np.random.default_rng(1).normal(size=(40, n_features))
     graph = gq.graphs.knn_graph(x, n_neighbors=6)
     np.testing.assert_allclose(dense(graph), brute_force_knn(x, 6), atol=1e-9)
@@ -92,7 +92,7 @@ def test_three_ways_to_bring_a_graph():
     assert sparse.issparse(graphs[2].weights)
 
 
-def test_components_are_counted_aloud():
+def test_components_are_counted_in_a_warning():
     w = np.zeros((7, 7))
     w[0, 1] = w[1, 0] = w[2, 3] = w[3, 2] = w[3, 4] = w[4, 3] = 1
     with pytest.warns(DisconnectedGraphWarning, match=r"4 connected components .* 2 isolated"):
@@ -100,7 +100,7 @@ def test_components_are_counted_aloud():
     assert graph.n_components == 4
 
 
-def test_edges_that_arithmetic_cannot_see_do_not_connect():
+def test_negligible_edges_do_not_connect():
     w = np.kron(np.eye(2), np.ones((3, 3))) - np.eye(6) + 0.0
     w[0, 3] = w[3, 0] = 1e-20
     for adjacency in (w, sparse.csr_array(w)):
@@ -108,7 +108,7 @@ def test_edges_that_arithmetic_cannot_see_do_not_connect():
             assert gq.graphs.from_adjacency(adjacency).n_components == 2
 
 
-def test_small_flaws_are_mended_aloud():
+def test_small_flaws_are_repaired_with_a_warning():
     w = np.ones((4, 4)) - np.eye(4)
     w[0, 1] += 1e-5
     with pytest.warns(GraphRepairWarning, match="transpose"):
@@ -195,7 +195,7 @@ def test_small_worlds_are_rewired_rings():
     assert (ring.n_nodes, ring.n_edges) == (20, 20)
     world = gq.graphs.small_world_graph(1000, both_ends=True, seed=1)
     assert world.n_components == 1
-    assert 800 < world.n_nodes < 900  # the paper: 848
+    assert 800 < world.n_nodes < 900  # the paper reports 848
     again = gq.graphs.small_world_graph(1000, both_ends=True, seed=1)
     np.testing.assert_array_equal(again.degrees, world.degrees)
     with pytest.raises(InvalidInput, match="rewiring"):
@@ -204,7 +204,7 @@ def test_small_worlds_are_rewired_rings():
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_graphs_of_distances_and_sparse_features(metric):
-    """The same graph from features, from the same ones stored sparsely, and from distances."""
+    """Dense features, sparse features and distances give equal graphs."""
     x = sparse.random_array((60, 40), density=0.4, rng=np.random.default_rng(0)).tocsr()
     full = x.toarray()
     if metric == "cosine":
@@ -239,15 +239,15 @@ def test_graphs_of_distances_and_sparse_features(metric):
         assert stored.feature_space.find(x[[3]] * 2)[0] == -1
 
 
-def test_epsilon_graph_is_its_definition():
+def test_epsilon_graph_agrees_with_its_definition():
     d = np.array([[np.linalg.norm(a - b) for b in X] for a in X])
     graph = gq.graphs.epsilon_graph(X, 2.5)
     np.testing.assert_array_equal(dense(graph), (d <= 2.5) & ~np.eye(30, dtype=bool))
     twins = np.array([[0.0], [0.0], [1.0]])
-    assert gq.graphs.epsilon_graph(twins, 1.0).n_edges == 3  # at distance 0 as well
+    assert gq.graphs.epsilon_graph(twins, 1.0).n_edges == 3  # a distance of 0 is within the radius
 
 
-def test_tanh_weights_are_the_papers():
+def test_tanh_weights_agree_with_the_paper():
     d = np.linspace(0, 3, 50)
     for steepness in (0.3, 40.0):
         found = gq.graphs.TanhWeights(steepness, 1.2).weight(d, d, d)

@@ -1,4 +1,4 @@
-"""Graphs that further rows join: the same as if all had been there at first."""
+"""Graphs to which rows are added equal graphs that are made of all rows."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(330, 6))
 
 
-def same(grown, whole):
+def assert_equal_graphs(grown, whole):
     assert abs(grown.weights - whole.weights).max() < 1e-12
     np.testing.assert_allclose(grown.degrees, whole.degrees)
     np.testing.assert_array_equal(grown.feature_space.neighbors, whole.feature_space.neighbors)
@@ -31,9 +31,11 @@ def same(grown, whole):
         {"weights": "gaussian", "scale": [1.0, 2.0, 3.0, 1.0, 1.0, 0.5]},
     ],
 )
-def test_grown_graph_is_that_of_all_rows(options, n_more):
+def test_grown_graph_equals_the_graph_of_all_rows(options, n_more):
     first = gq.graphs.knn_graph(ROWS[:-n_more], 7, **options)
-    same(gq.graphs.grown_graph(first, ROWS[-n_more:]), gq.graphs.knn_graph(ROWS, 7, **options))
+    assert_equal_graphs(
+        gq.graphs.grown_graph(first, ROWS[-n_more:]), gq.graphs.knn_graph(ROWS, 7, **options)
+    )
 
 
 def test_many_rows_in_single_precision():
@@ -41,16 +43,18 @@ def test_many_rows_in_single_precision():
     first = gq.graphs.knn_graph(rows[:4500], 5)
     again = gq.graphs.grown_graph(gq.graphs.grown_graph(first, rows[4500:4510]), rows[4510:])
     assert again.feature_space.features.dtype == np.float32
-    same(again, gq.graphs.knn_graph(rows, 5))
+    assert_equal_graphs(again, gq.graphs.knn_graph(rows, 5))
 
 
 def test_sparse_rows():
     rows = sparse.csr_array(np.maximum(ROWS + 1, 0))
     first = gq.graphs.knn_graph(rows[:300], 5, metric="cosine")
-    same(gq.graphs.grown_graph(first, rows[300:]), gq.graphs.knn_graph(rows, 5, metric="cosine"))
+    assert_equal_graphs(
+        gq.graphs.grown_graph(first, rows[300:]), gq.graphs.knn_graph(rows, 5, metric="cosine")
+    )
 
 
-def test_what_cannot_join_is_refused():
+def test_rows_that_cannot_be_added_are_refused():
     first = gq.graphs.knn_graph(ROWS, 5)
     with pytest.raises(InvalidInput, match="4 features"):
         gq.graphs.grown_graph(first, ROWS[:3, :4])

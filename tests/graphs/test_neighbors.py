@@ -1,4 +1,4 @@
-"""Neighbours by every library behind the door, against distances of all pairs in double."""
+"""Neighbours by every library agree with the distances of all pairs in double precision."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def true_distances(features, queries, metric, k):
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize(("n_rows", "width"), [(600, 12), (5000, 3), (5000, 12)])
 def test_exact_neighbours(n_rows, width, metric, dtype):
-    """Far from the origin, where single precision loses half of its digits."""
+    """Test far from the origin, where single precision loses half of its digits."""
     features = (RNG.normal(size=(n_rows, width)) + 30).astype(dtype)
     queries = (RNG.normal(size=(50, width)) + 30).astype(dtype)
     for asked in (features, queries):
@@ -34,7 +34,7 @@ def test_exact_neighbours(n_rows, width, metric, dtype):
         if asked is features:
             assert not (near.indices == np.arange(n_rows)[:, None]).any()
             expected = true_distances(f := features.astype(float), f, metric, 7)
-        if metric == "cosine" and n_rows > 4096:  # nearly equal ones may change places
+        if metric == "cosine" and n_rows > 4096:  # rows at nearly equal distances may swap
             assert np.abs(near.distances - expected).max() < 1e-6
         else:
             np.testing.assert_allclose(near.distances, expected, rtol=2e-4, atol=1e-7)
@@ -48,7 +48,7 @@ def test_rows_that_occur_many_times_are_not_their_own_neighbours():
         assert not near.distances.any()
 
 
-def test_approximate_neighbours_say_how_many_are_true():
+def test_recall_of_approximate_neighbours_is_reported():
     features = RNG.normal(size=(20_000, 12)).astype(np.float32)
     graph = gq.graphs.knn_graph(features, 10, search="approximate")
     near = nearest_neighbors(features, 10, "euclidean", search="approximate")
@@ -62,7 +62,7 @@ def test_approximate_neighbours_say_how_many_are_true():
 
 
 def test_rows_alone_in_their_lists_have_neighbours(monkeypatch):
-    """Far from all others, in lists of fewer rows than neighbours are asked for."""
+    """Test rows far from all others, whose lists hold fewer rows than the number of neighbours."""
     features = RNG.normal(size=(6000, 12))
     features[:40] += 1000 * RNG.normal(size=(40, 12))
     monkeypatch.setattr(neighbors_faiss, "FIRST_PROBES", 1)
@@ -81,7 +81,7 @@ def test_unknown_search():
 @pytest.mark.parametrize("kind", ["dense", "single", "sparse"])
 def test_rows_of_the_graph_are_found_again(kind):
     features = RNG.integers(-1, 2, size=(500, 8)).astype(float)
-    features[:, 0] = np.arange(500) // 2  # each twice
+    features[:, 0] = np.arange(500) // 2  # each row occurs twice
     other = features[:20] + 0.5
     stored = {
         "dense": features,
@@ -99,7 +99,7 @@ def test_rows_of_the_graph_are_found_again(kind):
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_neighbours_by_matrix_products(monkeypatch, metric):
-    """What an accelerator does, here on the processor: in several blocks, both ways."""
+    """Run the accelerator's method on the CPU, with several blocks of rows and of queries."""
     monkeypatch.setattr(neighbors, "has_accelerator", lambda: True)
     monkeypatch.setattr(neighbors_jax, "ROWS", 1000)
     monkeypatch.setattr(neighbors_jax, "BLOCK_ELEMENTS", 1_500_000)
@@ -111,7 +111,7 @@ def test_neighbours_by_matrix_products(monkeypatch, metric):
     np.testing.assert_allclose(
         near.distances, true_distances(features, features, metric, 7), rtol=2e-4, atol=1e-6
     )
-    asked = nearest_neighbors(features, 1001, metric, features[:5])  # more than a block of rows has
+    asked = nearest_neighbors(features, 1001, metric, features[:5])  # more than a block of rows
     assert (asked.indices[:, 0] == np.arange(5)).all()
     np.testing.assert_allclose(
         asked.distances,

@@ -40,7 +40,7 @@ class FeatureSpace:
     radius : float or None
         Distance within which a new row connects to all nodes, or None.
     neighbors : numpy.ndarray of int, shape (N, K), or None
-        Nearest neighbours of each node in a knn graph; None for other graphs.
+        Nearest neighbours of each node in a knn graph, otherwise None.
     """
 
     features: Features
@@ -140,8 +140,8 @@ class FeatureSpace:
             "mean": the edges that the graph would give to the row. "nearest": weight 1 for the
             nearest node (Zhu, Lafferty & Ghahramani 2003, (8)). "combination": the point nearest
             to the row in the plane through its K nearest nodes, as a combination of these nodes.
-            It follows §5 of that paper with K nodes instead of all, and uses the weights of
-            Roweis & Saul 2000, which add to one and may be negative.
+            It follows §5 of that paper, with K nodes instead of all. The weights are those of
+            Roweis & Saul 2000; they add to one and may be negative.
 
         Returns
         -------

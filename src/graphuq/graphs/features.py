@@ -12,7 +12,7 @@ from graphuq.graphs.weights import WeightFunction, feature_scales
 from graphuq.utils.checks import require_integer
 
 BLOCK_ELEMENTS = 4_000_000  # numbers held in memory together: 32 MB of doubles
-MAX_ASYMMETRY = 1e-8  # of distances, relative to the largest
+MAX_ASYMMETRY = 1e-8  # largest asymmetry of distances, relative to the largest distance
 MATRIX_REMEDY = "give a matrix with one row per node and one column per feature"
 SHAPE_REMEDIES = {
     1: f"{MATRIX_REMEDY}; for one feature, X.reshape(-1, 1)",
@@ -80,8 +80,8 @@ def check_space(X: MatrixLike, weight: WeightFunction, argument: str = "X") -> F
     ------
     InvalidInput
         As `check_features`. Also if distances are not square, symmetric and non-negative with a
-        zero diagonal, if the number of scales is not that of the features, or if a row is zero
-        and therefore has no cosine.
+        zero diagonal; if the numbers of scales and features differ; or if a row is zero and
+        therefore has no cosine.
     """
     features = check_features(X, argument)
     if weight.metric == "precomputed":

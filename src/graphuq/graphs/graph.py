@@ -37,7 +37,7 @@ class Graph:
     components : numpy.ndarray of int, shape (N,)
         Index of the connected component of each node, from 0.
     feature_space : FeatureSpace or None
-        Features and rule that connect new rows; None for a graph of weights or distances.
+        Features and rule that connect new rows, or None if weights or distances were given.
     settings : dict
         Kind of the graph and the parameters that it was made with.
     """

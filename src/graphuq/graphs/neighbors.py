@@ -18,7 +18,7 @@ from graphuq.utils.progress import Progress
 
 FEW_ROWS = 4096  # below this scikit-learn is fast, and it computes in double precision
 TREE_COLUMNS = 4  # with many rows, a tree is fastest up to this number of features
-FEW_ROWS_TREE_COLUMNS = 8  # the same with few rows
+FEW_ROWS_TREE_COLUMNS = 8  # with few rows, a tree is fastest up to this number of features
 EXACT_ROWS = 50_000  # up to this number of dense rows the default search is exact
 SEARCHES = ("auto", "exact", "approximate")
 

@@ -1,1 +1,1 @@
-"""Arrays, files, progress bars, special functions and HTML pages, used on every floor."""
+"""Helpers for all packages: arrays, checks, files, progress bars, special functions, pages."""

@@ -1,4 +1,4 @@
-"""Arrays of NumPy and of JAX, where a part serves both: NumPy's until a sampler takes it."""
+"""Functions that serve NumPy and JAX arrays alike, and parallel and compiled computation."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -23,46 +23,49 @@ Out = TypeVar("Out")
 
 
 def array_namespace(values: Array) -> Any:
-    """NumPy or JAX's NumPy, whichever an array is of."""
+    """Return NumPy for a NumPy array, else JAX's NumPy."""
     return np if isinstance(values, np.ndarray) else jnp
 
 
 def solve_lower(lower: Array, right: Array) -> Any:
-    """Solve with a lower triangular matrix."""
+    """Solve a linear system with a lower triangular matrix."""
     if isinstance(lower, np.ndarray):
         return solve_triangular(lower, right, lower=True, check_finite=False)
     return solve_triangular_in_jax(lower, right, lower=True)
 
 
 def single_threaded_blas() -> Any:
-    """Context in which BLAS keeps to the thread that calls it: sooner done for small matrices.
+    """Return a context in which BLAS uses one thread only, which is faster for small matrices.
 
-    NumPy and SciPy bring a BLAS each, whose threads wait for work where the other's want a core.
+    NumPy and SciPy each include a BLAS. Idle threads of one occupy cores that the other needs.
     """
     return _libraries().limit(limits=1, user_api="blas")
 
 
 def parallel_map(work: Callable[..., Out], *parts: Iterable[Any]) -> list[Out]:
-    """Work on parts, one thread a core; what it calls holds no lock for long."""
+    """Apply a function to parts, with one thread per core.
+
+    The function should spend its time in code that releases Python's global lock.
+    """
     with single_threaded_blas(), ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(work, *parts))
 
 
 def njit_cached(function: Callable[..., Any]) -> Any:
-    """By Numba, once a machine where there is a folder to keep it in.
+    """Compile a function by Numba, and cache the result on disk if a folder is writable.
 
-    Numba takes half a second to import: modules that use this are imported where they are used.
+    Numba takes half a second to import, so modules that use this decorator are imported late.
     """
     from numba import njit
 
     options: dict[str, Any] = {
         "nogil": True,
-        "error_model": "numpy",  # x / 0 is infinite, so that loops with divisions become vectors
+        "error_model": "numpy",  # x / 0 is infinite, so that loops with divisions vectorise
         "fastmath": {"contract", "reassoc", "nsz", "arcp", "nnan"},
     }
     try:
         return njit(cache=True, **options)(function)
-    except RuntimeError:  # neither beside this file nor at home
+    except RuntimeError:  # no cache folder, beside the file or in the home folder, is writable
         return njit(**options)(function)
 
 
@@ -72,17 +75,20 @@ def _libraries() -> ThreadpoolController:
 
 
 def has_accelerator() -> bool:
-    """Whether JAX computes on something else than the processor."""
+    """Whether JAX computes on an accelerator instead of the CPU."""
     return bool(jax.default_backend() != "cpu")
 
 
-def with_dtype(tree: Any, dtype: Any) -> Any:
-    """All floating leaves as JAX arrays of one type, so that none of them is compiled in."""
+def with_dtype(tree: Any, dtype: str | type | np.dtype) -> Any:
+    """Convert all floating leaves to JAX arrays of one type.
 
-    def cast(leaf: Any) -> Any:
+    As arrays they are arguments of a compiled program, not constants in it.
+    """
+
+    def cast(leaf: object) -> Any:
         if isinstance(leaf, bool | int) or not eqx.is_inexact_array_like(leaf):
             return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
-        # NumPy converts what is its own without a program to compile.
+        # NumPy converts without compiling a program.
         return jnp.asarray(leaf if isinstance(leaf, jax.Array) else np.asarray(leaf, dtype), dtype)
 
     return jax.tree.map(cast, tree)

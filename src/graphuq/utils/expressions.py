@@ -1,4 +1,4 @@
-"""A part written as text, the way it prints itself: ``Matern(tau=LogUniform(0.02, 3))``."""
+"""Evaluation of a model part that is written as text: ``Matern(tau=LogUniform(0.02, 3))``."""
 
 import ast
 import inspect
@@ -8,27 +8,27 @@ from typing import Any
 from graphuq.errors import GraphuqError, InvalidInput
 
 
-def is_expression(text: Any) -> bool:
-    """Whether a text calls something."""
+def is_expression(text: object) -> bool:
+    """Whether a value is text with a call in it."""
     return isinstance(text, str) and "(" in text
 
 
 def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
-    """What an expression stands for; nothing in it is run but calls of these names.
+    """Evaluate an expression that consists of calls of the given names only.
 
     Parameters
     ----------
     text : str
-        A call, whose arguments are numbers, texts, True, False, None or calls.
+        Call whose arguments are numbers, strings, True, False, None or calls.
     names : mapping of str to callable
-        All that may be called.
+        Functions that may be called.
     argument : str
-        What the user calls it, for errors.
+        Name of the argument in errors.
 
     Raises
     ------
     InvalidInput
-        If it is no such expression, or its parts do not take these arguments.
+        If the text is no such expression, or a function does not take its arguments.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
             return ast.literal_eval(node)
         except ValueError:
             shown = ast.unparse(node)
-            raise InvalidInput(argument, f"{shown!r} in {text!r} is no value", remedy) from None
+            raise InvalidInput(argument, f"{shown!r} in {text!r} is not a value", remedy) from None
 
     def call(name: str, node: ast.Call) -> Any:
         if name not in names:
@@ -67,7 +67,7 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
         except (TypeError, ValueError):
             takes = ", ".join(inspect.signature(made).parameters)
             raise InvalidInput(
-                argument, f"{ast.unparse(node)!r} does not suit {name}", f"it takes {takes}"
+                argument, f"{ast.unparse(node)!r} does not fit {name}", f"use its arguments {takes}"
             ) from None
 
     return value_of(tree)

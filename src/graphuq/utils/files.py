@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Atomic writes, after which a file is either complete or unchanged."""
 
 import os
 import shutil
@@ -11,12 +11,12 @@ from graphuq.errors import StorageError
 
 
 def check_writable(folder: str | Path) -> Path:
-    """Create ``folder`` if need be and prove that a file can be written there.
+    """Create ``folder`` if it is missing, and check that a file can be written there.
 
     Raises
     ------
     StorageError
-        If it cannot be made or written to.
+        If it cannot be created or written to.
     """
     folder = Path(folder)
     try:
@@ -37,7 +37,7 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     Raises
     ------
     StorageError
-        If the disk refuses (no folder, no permission, no space).
+        If the file cannot be written (no folder, no permission, no space).
     """
     path = Path(path)
     check_writable(path.parent)

@@ -1,19 +1,19 @@
-"""Progress of a long run: what it reports, and a bar on standard error."""
+"""Progress of a long run, reported to a callback or drawn as a bar on standard error."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[str, int, int, float], None]
-"""Called with phase, steps done, steps in all, and mean acceptance (or another number)."""
+"""Callback that gets the phase, steps done, all steps, and mean acceptance or another number."""
 
 
-COUNTED = {"neighbours": "rows", "eigenpairs": "converged"}  # by phase; else steps
+COUNTED = {"neighbours": "rows", "eigenpairs": "converged"}  # what a phase counts, if not steps
 
 
 @contextmanager
 def reporting(progress: bool | Progress) -> Iterator[Progress | None]:
-    """The callback that an argument ``progress`` asks for: a bar, one's own, or none."""
+    """Yield the callback for an argument ``progress``: a bar for True, the callback, or None."""
     if progress is True:
         with progress_bar() as report:
             yield report

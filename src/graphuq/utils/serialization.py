@@ -17,7 +17,7 @@ import numpy as np
 
 from graphuq.errors import StorageError
 
-Plain: TypeAlias = Any  # None, bool, int, float, str, or lists and dictionaries of these
+Plain: TypeAlias = Any  # bool, int, float, str, None, or lists and dictionaries of these
 
 REMEDY = "define it at the top level of a module that can be imported (a .py file of its own)"
 DISTRIBUTION = "graphuq.distributions:Distribution"  # stored without a class before version 0.2

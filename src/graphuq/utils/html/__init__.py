@@ -1,4 +1,4 @@
-"""HTML pages: one look, figures embedded, written whole."""
+"""Self-contained HTML pages with a common layout and embedded figures."""
 
 from graphuq.utils.html.page import embedded, write_page
 
