@@ -18,12 +18,10 @@ PENDING = {
     "distributions",
     "evidence",
     "experiments",
-    "graphs",
     "inference",
     "likelihoods",
     "posterior",
     "results",
-    "scores",
     "spectrum",
 }
 PENDING_PAGES: set[str] = set()
