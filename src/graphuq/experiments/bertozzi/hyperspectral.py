@@ -314,9 +314,9 @@ def _draw_points(data: Plume, shown: dict[str, np.ndarray]) -> Figure:
 
 
 def _stage_summary(stages: list[Row]) -> str:
-    laps = ", ".join(f"{s['stage']} {s['seconds']:.1f} s" for s in stages)
+    laps = "; ".join(f"{s['stage']}: {s['seconds']:.1f} s" for s in stages)
     memory = max(s["peak GB"] for s in stages)
-    return f"Time of each stage: {laps}. Peak memory of the process: {memory:.1f} GB."
+    return f"Time of each stage — {laps}. Peak memory of the process: {memory:.1f} GB."
 
 
 def _draw(data: Plume, label_mean: Float[np.ndarray, " N"]) -> Figure:
