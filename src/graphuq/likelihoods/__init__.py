@@ -1,4 +1,4 @@
-"""Floor 3: what a label says about the field, one file each."""
+"""Likelihoods: the distribution of a label given the field, one file each."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Atomic noise: each label is flipped with a probability of its class."""
+"""Atomic noise: each label is flipped with a probability that depends on its class."""
 
 from jaxtyping import Float
 
@@ -9,15 +9,15 @@ from graphuq.utils.arrays import Array, array_namespace
 
 
 class AtomicNoise(StepLikelihood):
-    r"""A label is right with probability p where u ≥ 0, and q where u < 0.
+    r"""Labels that are right with probability p where u ≥ 0, and q where u < 0.
 
-    Bertozzi et al. 2018, §3.3.
+    Source: Bertozzi et al. 2018, §3.3.
 
     Parameters
     ----------
     p, q : float or Distribution, default 0.9
-        Probabilities in (0, 1) of the label +1 where u ≥ 0, and of −1 where u < 0; p + q > 1,
-        or labels would speak against themselves.
+        Probabilities of the label +1 where u ≥ 0, and of −1 where u < 0. Both lie in (0, 1). Their
+        sum exceeds 1; otherwise a label would be evidence against its own class.
     """
 
     p: Hyperparameter = parameter(0.9)
@@ -26,16 +26,16 @@ class AtomicNoise(StepLikelihood):
     def __check_init__(self) -> None:
         for name, value in (("p", self.p), ("q", self.q)):
             check_range(name, value, 0.0, 1.0, open=True, remedy="use a probability in (0, 1)")
-        least = sum(v.support[0] if is_learnt(v) else v for v in (self.p, self.q))
+        min_sum = sum(v.support[0] if is_learnt(v) else v for v in (self.p, self.q))
         require(
-            least > 1 or (least == 1 and self.learnt),
+            min_sum > 1 or (min_sum == 1 and self.learnt),
             "p",
-            f"p + q may be {least:g}: labels would speak against themselves",
+            f"p + q may be {min_sum:g}, so that a label is evidence against its own class",
             "use p + q > 1",
         )
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
-        """``log p`` and ``log(1 − q)`` of a label +1, ``log q`` and ``log(1 − p)`` of −1."""
+        """Return ``log p``, ``log(1 − q)`` of a label +1, ``log q``, ``log(1 − p)`` of −1."""
         xp = array_namespace(y)
         p, q = xp.asarray(self.p, y.dtype), xp.asarray(self.q, y.dtype)
         right = xp.where(y > 0, xp.log(p), xp.log(q))

@@ -1,4 +1,4 @@
-"""What every likelihood offers: the log probability of a label given the field."""
+"""Base classes of likelihoods: the log probability of a label given the field."""
 
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -22,33 +22,47 @@ from graphuq.likelihoods.multiclass import codes, max_classes, min_classes, rest
 from graphuq.utils.arrays import Array, array_namespace, with_dtype
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
-QUADRATURE_NODES = 64
-WIDTH = 9.0  # half the range of the quadrature over a Gaussian belief, in deviations
+QUADRATURE_NODES = 64  # of each one-dimensional rule
+WIDTH = 9.0  # half the range of the quadrature over a Gaussian, in standard deviations
 
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
 
 
 class Tilted(NamedTuple):
-    """What a Gaussian belief about u becomes when a label is seen, shape (J,) each.
+    """Log normaliser of likelihood × Gaussian and its derivatives, shape (J,) each.
 
     Attributes
     ----------
     log_partition : numpy.ndarray
-        Log of the probability that the belief gave the label.
+        Log probability of the label under the Gaussian.
     first, second : numpy.ndarray
-        Its derivatives in the belief's mean, of which those of the tilted moments are made.
+        Derivatives of `log_partition` in the mean of the Gaussian. The moments of likelihood ×
+        Gaussian follow from them.
     """
 
-    log_partition: Any
-    first: Any
-    second: Any
+    log_partition: PerLabel
+    first: PerLabel
+    second: PerLabel
 
 
 class Likelihood(eqx.Module):
     """Distribution of the observed labels given the field at the labelled nodes.
 
-    A subclass declares its hyperparameters as fields and defines `log_prob`. Samplers and
-    approximations ask the class attributes and properties below, and never the type.
+    A subclass declares its hyperparameters as fields and defines `log_prob`; nothing else is
+    required. Samplers and approximations read the attributes below and never ask for the type:
+
+    ==========================  ===========================  ====================================
+    attribute                   default                      read by
+    ==========================  ===========================  ====================================
+    `has_gradient`              True                         samplers that follow gradients
+    `is_step`                   False                        exact Hamiltonian samplers
+    `uses_all_nodes`            False                        posterior: labelled nodes, or all
+    `has_gaussian_tails`        False                        automatic choice of the sampler
+    `is_multiclass`             K > 2 or K learnt            posterior: one field, or K fields
+    `latent_noise_std`          None                         samplers that sample the noise too
+    `probit_noise_std`          None                         expectation propagation, evidence
+    `link`                      None                         probabilities of random labels
+    ==========================  ===========================  ====================================
 
     Attributes
     ----------
@@ -61,12 +75,36 @@ class Likelihood(eqx.Module):
         Whether `log_prob` is evaluated at every node instead of the labelled nodes only. A node
         without label then has ``y = 0``.
     has_gaussian_tails : bool, default False
-        Whether `log_prob` falls like ``−u²`` far on the wrong side of the label, so that a Gaussian
-        approximation of the posterior has tails of the right order.
+        Whether `log_prob` falls like ``−u²`` far on the wrong side of the label. A Gaussian
+        approximation of the posterior then has tails of the right order.
     n_classes : int or Distribution, optional
         Number of classes K of a multiclass likelihood, a field of the subclass. Without it, and
         with 2, labels are −1 and +1 and there is one field u. With more, and where K is learnt,
         labels are codes from 0 to K − 1 and u has one column per class.
+
+    Raises
+    ------
+    InvalidInput
+        If the subclass does not define `log_prob`, or a hyperparameter is no number.
+
+    Examples
+    --------
+    A likelihood with heavier tails than the logistic one. A field made with ``parameter`` accepts
+    a number, or a distribution if it is to be learnt. ``log_prob`` is written with `jax.numpy`.
+
+    >>> import jax.numpy as jnp, numpy as np, graphuq as gq
+    >>> from graphuq.distributions import Hyperparameter, parameter
+    >>> class Cauchit(gq.likelihoods.Likelihood):
+    ...     scale: Hyperparameter = parameter(1.0)
+    ...
+    ...     def log_prob(self, u, y):
+    ...         return jnp.log(0.5 + jnp.arctan(y * u / self.scale) / jnp.pi)
+    >>> graph = gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2)
+    >>> posterior = gq.Posterior(gq.laplacian_spectrum(graph), gq.priors.InverseLaplacian(),
+    ...                          Cauchit(0.2), labelled=[0, 8], labels=[-1, 1])
+    >>> result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    >>> np.sign(result.label_mean[[1, 7]]).tolist()
+    [-1.0, 1.0]
     """
 
     has_gradient: ClassVar[bool] = True
@@ -91,7 +129,7 @@ class Likelihood(eqx.Module):
     def link(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Weights w and scales s of a random label's mean ``Σ_k w_k erf(u / (s_k √2))``.
 
-        None if the label is the sign of u and therefore not random given u.
+        It is None if the label is the sign of u and therefore not random given u.
         """
         return None
 
@@ -127,7 +165,7 @@ class Likelihood(eqx.Module):
 
         Expectation propagation replaces a label of K classes by K − 1 binary labels +1 of the
         differences ``u_y − u_k`` under ``Probit(√2 γ)``. Model selection scores each class against
-        the rest under ``Probit(γ)``. None, the default, means that no probit is close.
+        the rest under ``Probit(γ)``. The default, None, means that no probit is close.
         """
         return None
 
@@ -166,18 +204,28 @@ class Likelihood(eqx.Module):
 
     @abstractmethod
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """Log probability of each label y, −1 or +1 or the code of its class, up to a constant.
+        """Return the log probability of each label, up to a constant.
 
-        The constant is free of ``u`` and of every hyperparameter that may be learnt.
+        Parameters
+        ----------
+        u : array, shape (J,) or (J, K)
+            Field at the labelled nodes; a multiclass likelihood has one column per class.
+        y : array, shape (J,)
+            Labels −1 or +1, or codes of classes.
+
+        Returns
+        -------
+        array, shape (J,)
+            The constant must depend neither on ``u`` nor on a hyperparameter that may be learnt.
         """
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
     ) -> Float[Array, " J"]:
-        """``log ∫ p(y | u) N(u; mean, variance) du`` at each label: what a Gaussian belief expects.
+        """Return ``log ∫ p(y | u) N(u; mean, variance) du`` at each label.
 
-        By Gauss-Hermite quadrature; a closed form overrides it. Its first two derivatives in the
-        mean are the moments that expectation propagation matches.
+        The default is Gauss-Hermite quadrature; a subclass may override it by a closed form.
+        Expectation propagation matches the moments that its first two derivatives in the mean give.
         """
         nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
         u = mean[:, None] + jnp.sqrt(variance)[:, None] * jnp.asarray(nodes, mean.dtype)[None, :]
@@ -186,22 +234,28 @@ class Likelihood(eqx.Module):
         return jax.nn.logsumexp(values + log_weights[None, :], axis=1)
 
     def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
-        """`log_partition` and its derivatives, in NumPy: of two classes, of fixed numbers.
+        """Return `log_partition` and its derivatives as NumPy arrays.
 
-        By automatic differentiation; a closed form, for which nothing is compiled, overrides it.
+        It is defined for two classes and fixed hyperparameters. The default is automatic
+        differentiation; a subclass may override it by a closed form, which needs no compilation.
         """
         with jax.enable_x64(True):
             return Tilted(
-                *map(np.asarray, _differentiated(with_dtype(self, jnp.float64), mean, variance, y))
+                *map(
+                    np.asarray, _with_derivatives(with_dtype(self, jnp.float64), mean, variance, y)
+                )
             )
 
     def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
-        """``E sign(u)`` under likelihood × belief: Gauss-Legendre quadrature of each half-line."""
+        """Return ``E sign(u)`` under likelihood × Gaussian.
+
+        The default is Gauss-Legendre quadrature on each half-line.
+        """
         with jax.enable_x64(True):
             return np.asarray(_mean_sign(with_dtype(self, jnp.float64), mean, variance, y))
 
     def tilted_slopes(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> dict[str, float]:
-        """Derivative of the sum of `log_partition` in each hyperparameter, by name."""
+        """Return the derivative of the sum of `log_partition` in each hyperparameter, by name."""
         with jax.enable_x64(True):
             slopes = _slopes(with_dtype(self, jnp.float64), mean, variance, y)
         numbers = [
@@ -211,11 +265,11 @@ class Likelihood(eqx.Module):
 
 
 class StepLikelihood(Likelihood):
-    """``a + (b − a) H(y u)`` with the unit step H: the case g = 0 of the family of MATH §2.
+    """Likelihood with two values, ``a + (b − a) H(y u)`` with the unit step H.
 
-    Samplers may know the two levels, b on the label's side of zero and a on the other, and then
-    need no evaluation between them. sign(0) = +1. Of several classes, b is where the label's own
-    field is the largest.
+    The value is b on the label's side of zero and a on the other side; sign(0) = +1. A multiclass
+    likelihood has the value b where the field of the label is the largest. A subclass defines
+    `log_levels` in place of `log_prob`. See `docs/theory.md`, "The posterior".
     """
 
     has_gradient: ClassVar[bool] = False
@@ -223,10 +277,10 @@ class StepLikelihood(Likelihood):
 
     @abstractmethod
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
-        """``log b`` and ``log a`` of each label."""
+        """Return ``log b`` and ``log a`` of each label."""
 
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """``log b`` where u has the sign, or the largest column, of the label; else ``log a``."""
+        """Return ``log b`` where the sign or largest column of u is the label, else ``log a``."""
         right, wrong = self.log_levels(y)
         if u.ndim == y.ndim:
             return array_namespace(u).where((u >= 0) == (y > 0), right, wrong)
@@ -237,35 +291,42 @@ class StepLikelihood(Likelihood):
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
     ) -> Float[Array, " J"]:
-        """``log(b Φ(z) + a Φ(−z))`` with ``z = y mean / √variance``."""
+        """Return ``log(b Φ(z) + a Φ(−z))`` with ``z = y mean / √variance``."""
         z = y * mean / jnp.sqrt(variance)
         right, wrong = self.log_levels(y)
         return jnp.logaddexp(right + log_normal_cdf(z), wrong + log_normal_cdf(-z))
 
     def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:
-        """In closed form: ``Z'/Z`` weighs the hazards of both sides by their shares of Z."""
+        """Return `log_partition` and its derivatives in closed form.
+
+        ``Z'/Z`` is the sum of the hazards of both sides, weighted by their shares of Z.
+        """
         z, right, wrong, total = self._sides(mean, variance, y)
         slope = np.exp(right - total) * normal_hazard(z)
         slope -= np.exp(wrong - total) * normal_hazard(-z)
         return Tilted(total, y * slope / np.sqrt(variance), -slope * (z + slope) / variance)
 
     def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
-        """The label's side's share of Z less the other's, times the label."""
+        """Return the label times the difference of the shares of Z on its side and on the other."""
         _, right, wrong, total = self._sides(mean, variance, y)
         label_mean: np.ndarray = y * (np.exp(right - total) - np.exp(wrong - total))
         return label_mean
 
-    def _sides(self, mean: Any, variance: Any, y: Any) -> tuple[Any, Any, Any, Any]:
-        """z; the logs of ``b Φ(z)`` and ``a Φ(−z)``, and of their sum."""
+    def _sides(
+        self, mean: PerLabel, variance: PerLabel, y: PerLabel
+    ) -> tuple[PerLabel, PerLabel, PerLabel, PerLabel]:
+        """Return z, and the logs of ``b Φ(z)``, of ``a Φ(−z)`` and of their sum."""
         z = y * mean / np.sqrt(variance)
-        with jax.enable_x64(True):  # of levels that are JAX's
+        with jax.enable_x64(True):  # the levels may be computed with JAX
             right, wrong = map(np.asarray, self.log_levels(y))
         right, wrong = right + log_ndtr(z), wrong + log_ndtr(-z)
         return z, right, wrong, np.logaddexp(right, wrong)
 
 
 @eqx.filter_jit
-def _differentiated(likelihood: Any, mean: Array, variance: Array, y: Array) -> Any:
+def _with_derivatives(
+    likelihood: Likelihood, mean: Array, variance: Array, y: Array
+) -> tuple[Array, ...]:
     def total(mean: Array) -> Array:
         return likelihood.log_partition(mean, variance, y).sum()
 
@@ -274,7 +335,7 @@ def _differentiated(likelihood: Any, mean: Array, variance: Array, y: Array) -> 
 
 
 @eqx.filter_jit
-def _mean_sign(likelihood: Any, mean: Array, variance: Array, y: Array) -> Array:
+def _mean_sign(likelihood: Likelihood, mean: Array, variance: Array, y: Array) -> Array:
     nodes, weights = np.polynomial.legendre.leggauss(QUADRATURE_NODES)
     deviation = jnp.sqrt(variance)
 
@@ -283,16 +344,16 @@ def _mean_sign(likelihood: Any, mean: Array, variance: Array, y: Array) -> Array
         far = jnp.maximum(sign * mean + WIDTH * deviation, near + deviation)
         half = (far - near)[:, None] / 2
         u = sign * (near[:, None] + half * (nodes + 1)[None, :])
-        log_belief = -((u - mean[:, None]) ** 2) / (2 * variance[:, None])
+        log_gaussian = -((u - mean[:, None]) ** 2) / (2 * variance[:, None])
         log_prob = jax.vmap(lambda column: likelihood.log_prob(column, y), in_axes=1, out_axes=1)(u)
-        return jax.nn.logsumexp(log_prob + log_belief + jnp.log(weights[None, :] * half), axis=1)
+        return jax.nn.logsumexp(log_prob + log_gaussian + jnp.log(weights[None, :] * half), axis=1)
 
     return jnp.tanh((log_mass(1.0) - log_mass(-1.0)) / 2)
 
 
 @eqx.filter_jit
-def _slopes(likelihood: Any, mean: Array, variance: Array, y: Array) -> Any:
-    def total(own: Any) -> Array:
-        return own.log_partition(mean, variance, y).sum()
+def _slopes(likelihood: Likelihood, mean: Array, variance: Array, y: Array) -> Any:
+    def total(traced: Likelihood) -> Array:
+        return traced.log_partition(mean, variance, y).sum()
 
-    return eqx.filter_grad(total)(likelihood)  # type: ignore[no-untyped-call]
+    return eqx.filter_grad(total)(likelihood)

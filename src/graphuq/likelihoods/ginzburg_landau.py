@@ -1,4 +1,4 @@
-"""Ginzburg-Landau: a double well at every node, and Gaussian labels."""
+"""Ginzburg-Landau likelihood: a double well at every node, and Gaussian labels."""
 
 from typing import ClassVar
 
@@ -11,17 +11,17 @@ from graphuq.likelihoods.base import Likelihood
 
 
 class GinzburgLandau(Likelihood):
-    r"""Labels relaxed to real values that wells draw to ±1 (Bertozzi et al. 2018, §3.4).
+    r"""Real-valued labels with a double well at ±1 (Bertozzi et al. 2018, §3.4).
 
-    ``−(u² − 1)² / (4 ε)`` at every node, ``−(y − u)² / (2 γ²)`` at labelled ones. Not
-    log-concave: the posterior may have many modes, one for each way to fill the wells. Read as
-    densities, of a Gaussian ``u² − 1`` seen to be 0 and of a Gaussian label, so that ε and γ can be
-    learnt.
+    The log likelihood is ``−(u² − 1)² / (4 ε)`` at every node and ``−(y − u)² / (2 γ²)`` at
+    labelled nodes. It is not log-concave: the posterior may have many modes, one for each way to
+    fill the wells. Both terms are normalised as Gaussian densities, of ``u² − 1`` observed to be 0
+    and of the label. Therefore ε and γ can be learnt.
 
     Parameters
     ----------
     epsilon : float or Distribution, default 1.0
-        ε > 0: the smaller, the deeper the wells.
+        ε > 0; smaller values make the wells deeper.
     noise_std : float or Distribution, default 1.0
         γ > 0, in units of u and of the label, with labels ±1.
     """
@@ -35,7 +35,7 @@ class GinzburgLandau(Likelihood):
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """Minus the double well, minus the misfit where y is ±1; y = 0 is no label."""
+        """Return minus the double well, minus the misfit where y is ±1; y = 0 means no label."""
         epsilon, noise_std = (jnp.asarray(v, u.dtype) for v in (self.epsilon, self.noise_std))
         well = (u**2 - 1) ** 2 / (4 * epsilon) + jnp.log(epsilon) / 2
         misfit = (y - u) ** 2 / (2 * noise_std**2) + jnp.log(noise_std)

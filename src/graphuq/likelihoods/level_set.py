@@ -1,4 +1,4 @@
-"""Bayesian level set: noise is added after the threshold."""
+"""Bayesian level-set likelihood: noise is added after the threshold."""
 
 import math
 
@@ -11,19 +11,19 @@ from graphuq.utils.arrays import Array, array_namespace
 
 
 class LevelSet(StepLikelihood):
-    r"""y_j = S(u_j) + γ ε_j, ε_j ~ N(0, 1)  (Bertozzi et al. 2018, §3.2; Chen, §3.5).
+    r"""Level-set model ``y_j = S(u_j) + γ ε_j``, ε_j ~ N(0, 1).
 
-    ``−|y − S(u)|² / (2 γ²)``. For two classes S is the sign, of one field, and a label on the wrong
-    side costs ``2/γ²``; for several, ``S(u) = e_k`` with k the largest of K fields, and it costs
-    ``1/γ²``. Normalised over the labels there are, so that γ can be learnt.
+    The log likelihood is ``−|y − S(u)|² / (2 γ²)`` (Bertozzi et al. 2018, §3.2; Chen, §3.5). For
+    two classes S is the sign of one field, and a label on the wrong side costs ``2/γ²``. For more
+    classes ``S(u) = e_k`` with k the largest of K fields, and a wrong label costs ``1/γ²``. The
+    likelihood is normalised over the K possible labels, so that γ can be learnt.
 
     Parameters
     ----------
     noise_std : float or Distribution, default 0.1
         γ > 0, in units of the label: ±1, or the unit vector of its class.
     n_classes : int or Distribution, default 2
-        K. A distribution: how many classes there are is learnt, of which the labels show the
-        first few.
+        K. With a distribution the number of classes is learnt; the labelled classes come first.
     """
 
     noise_std: Hyperparameter = parameter(0.1)
@@ -38,7 +38,7 @@ class LevelSet(StepLikelihood):
         return LevelSet(self.noise_std * math.sqrt(2.0)) if self.is_multiclass else self
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
-        """``−log(1 + (K − 1) exp(−cost))``, and that less the cost."""
+        """Return ``−log(1 + (K − 1) exp(−cost))``, and the same minus the cost."""
         xp = array_namespace(y)
         n_classes = xp.asarray(self.n_classes, y.dtype)
         cost = (2.0 if not self.is_multiclass else 1.0) / xp.asarray(self.noise_std, y.dtype) ** 2

@@ -1,4 +1,4 @@
-"""Logistic: the sigmoid of Zhu, Lafferty and Ghahramani."""
+"""Logistic likelihood: the sigmoid of Zhu, Lafferty and Ghahramani."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,20 +14,21 @@ from graphuq.utils.special_functions import (
     log_normal_cdf,
 )
 
-N_TERMS = 18  # of an alternating series whose error falls by 5.8 with each
+N_TERMS = 18  # terms of an alternating series; each divides the error by 5.8
 
 
 class Logistic(Likelihood):
-    r"""``p(y | u) = 1 / (1 + e^{−2γ y u})``  (Zhu, Lafferty & Ghahramani 2003, (5)).
+    r"""Logistic model ``p(y | u) = 1 / (1 + e^{−2γ y u})``.
 
-    A label is a draw, whatever u: probabilities of classes are those of labels, the sigmoid
-    integrated over the posterior, and not those of u's sign.
+    Source: Zhu, Lafferty & Ghahramani 2003, (5). The label is random given u. Class probabilities
+    are therefore those of labels, the sigmoid integrated over the posterior, and not those of the
+    sign of u.
 
     Parameters
     ----------
     steepness : float or Distribution, default 1.0
-        γ > 0, in units of 1/u: not a noise level, and large where `Probit`'s is small. Where it is
-        learnt, probabilities are those of u's sign.
+        γ > 0, in units of 1/u. It is not a noise level: it is large where the γ of `Probit` is
+        small. If it is learnt, probabilities are those of the sign of u.
     """
 
     steepness: Hyperparameter = parameter(1.0)
@@ -37,27 +38,28 @@ class Logistic(Likelihood):
 
     @property
     def link(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Of the sigmoid, to 3e-8; None where the steepness is learnt."""
+        """Weights and scales of the sigmoid, accurate to 3e-8, if γ is a number."""
         if self.learnt:
             return None
         return SIGMOID_WEIGHTS, SIGMOID_SCALES / (2 * float(self.steepness))
 
     def log_prob(self, u: Float[Array, " J"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """``−log(1 + exp(−2γ y u))``."""
+        """Return ``−log(1 + exp(−2γ y u))``."""
         return -array_namespace(u).logaddexp(0.0, -2 * self.steepness * y * u)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
     ) -> Float[Array, " J"]:
-        r"""Of any mean and variance, to nearly full precision.
+        r"""Return the log of the mean sigmoid under a Gaussian, to nearly full precision.
 
-        The sigmoid is ``Σ_n (−1)^{n−1} e^{n x}`` left of zero and 1 less the mirrored series right
-        of it, and each term's mean is a normal tail. With ``a = y mean / s`` and ``b = 2γ s``,
+        The sigmoid is ``Σ_n (−1)^{n−1} e^{n x}`` left of zero, and 1 minus the mirrored series
+        right of it. The mean of each term is a normal tail. With ``a = y mean / s`` and
+        ``b = 2γ s``,
 
-            Z = Φ(a) + Σ_n (−1)^{n−1} φ(a) [R(n b + a) − R(n b − a)],   R = (1 − Φ)/φ,
+            Z = Φ(a) + Σ_n (−1)^{n−1} φ(a) [R(n b + a) − R(n b − a)],   R = (1 − Φ)/φ.
 
-        moments of positive measures in n, which the weights of Cohen, Rodriguez Villegas & Zagier
-        (2000) sum.
+        The terms are moments of positive measures in n. The weights of Cohen, Rodriguez Villegas &
+        Zagier (2000) sum such series.
         """
         std = jnp.sqrt(variance)
         a, b = y * mean / std, 2 * self.steepness * std

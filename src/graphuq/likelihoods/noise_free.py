@@ -1,4 +1,4 @@
-"""The limit γ → 0 of probit and level set: u has the sign of every label."""
+"""Noise-free likelihood: the limit γ → 0 of probit and level set."""
 
 import numpy as np
 from jaxtyping import Float
@@ -10,17 +10,16 @@ from graphuq.utils.arrays import Array, array_namespace
 
 
 class NoiseFree(StepLikelihood):
-    """``y_j = S(u_j)``: the prior conditioned on an orthant (Bertozzi et al. 2018, §3.5).
+    """Noise-free model ``y_j = S(u_j)``: the prior conditioned on an orthant.
 
-    Of several classes S is the largest of K fields. Where labels contradict the graph the posterior
-    is narrow; where no combination of the eigenvectors fits them all it is empty, and samplers say
-    so.
+    Source: Bertozzi et al. 2018, §3.5. S is the sign of u for two classes, and the largest of K
+    fields for more. If labels contradict the graph, the posterior is narrow. If no combination of
+    the eigenvectors fits all labels, the posterior is empty and samplers raise an error.
 
     Parameters
     ----------
     n_classes : int or Distribution, default 2
-        K. A distribution: how many classes there are is learnt, of which the labels show the
-        first few.
+        K. With a distribution the number of classes is learnt; the labelled classes come first.
     """
 
     n_classes: Hyperparameter = class_count(2)
@@ -33,6 +32,6 @@ class NoiseFree(StepLikelihood):
         return NoiseFree() if self.is_multiclass else self
 
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:
-        """0 and −∞."""
+        """Return 0 and −∞ for each label."""
         xp = array_namespace(y)
         return xp.zeros_like(y), xp.full_like(y, -np.inf)

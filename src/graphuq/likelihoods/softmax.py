@@ -1,4 +1,4 @@
-"""Softmax: Gumbel noise is added before the largest of several fields is taken."""
+"""Softmax likelihood: Gumbel noise is added before the largest of K fields is taken."""
 
 import math
 
@@ -9,24 +9,24 @@ from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.likelihoods.base import Likelihood
-from graphuq.likelihoods.multiclass import check_n_classes, class_count, own, restricted
+from graphuq.likelihoods.multiclass import check_n_classes, class_count, label_column, restricted
 
-GUMBEL_STD = math.pi / math.sqrt(6)
+GUMBEL_STD = math.pi / math.sqrt(6)  # standard deviation of the standard Gumbel distribution
 
 
 class Softmax(Likelihood):
-    r"""``y_j = argmax_k (u_jk + γ g_jk)``, g of Gumbel's law at unit variance.
+    r"""Softmax model ``y_j = argmax_k (u_jk + γ g_jk)``, g Gumbel noise of unit variance.
 
-    The smooth relative of Chen's model F (MATH §2): ``p(y) ∝ exp(u_y / T)`` with the temperature
-    ``T = γ √6 / π``. In γ it is comparable with `Probit` of several classes, and cheaper.
+    It is a smooth relative of Chen's model F: ``p(y) ∝ exp(u_y / T)`` with the temperature
+    ``T = γ √6 / π``. Its γ is comparable with that of the multiclass `Probit`, and it is cheaper.
 
     Parameters
     ----------
     noise_std : float or Distribution, default 0.1
         γ > 0, in units of u.
     n_classes : int or Distribution, default 3
-        K, from 2 on; two have two fields here. A distribution: how many classes there are is
-        learnt, of which the labels show the first few.
+        K, at least 2; two classes have two fields here. With a distribution the number of classes
+        is learnt; the labelled classes come first.
     """
 
     noise_std: Hyperparameter = parameter(0.1)
@@ -47,6 +47,8 @@ class Softmax(Likelihood):
         return self.noise_std
 
     def log_prob(self, u: Float[Array, "J K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """``log softmax(u / T)`` of each label."""
+        """Return ``log softmax(u / T)`` of each label."""
         sharpness = GUMBEL_STD / jnp.asarray(self.noise_std, u.dtype)
-        return own(jax.nn.log_softmax(restricted(u * sharpness, self.n_classes), axis=1), y)
+        return label_column(
+            jax.nn.log_softmax(restricted(u * sharpness, self.n_classes), axis=1), y
+        )
