@@ -19,7 +19,6 @@ PENDING = {
     "evidence",
     "experiments",
     "inference",
-    "likelihoods",
     "posterior",
     "results",
     "spectrum",

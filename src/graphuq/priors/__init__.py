@@ -1,4 +1,4 @@
-"""Floor 3: Gaussian random series, one file each."""
+"""Priors: Gaussian random series on the eigenvectors of a graph, one file each."""
 
 from graphuq.priors.base import Modes, Prior, SparsePrecision, SpectralStd
 from graphuq.priors.eigen_scales import EigenScales

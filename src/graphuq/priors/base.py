@@ -1,4 +1,4 @@
-"""What every prior offers: the variance of an eigenvector as a function of its eigenvalue."""
+"""Base class of priors: the variance of an eigenvector as a function of its eigenvalue."""
 
 import dataclasses
 from abc import abstractmethod
@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from graphuq.distributions import (
     Distribution,
+    Hyperparameter,
     check_defined,
     check_hyperparameters,
     check_range,
@@ -23,14 +24,16 @@ from graphuq.utils.checks import describe
 
 
 class SpectralStd(eqx.Module):
-    """Standard deviations of the random series ``u = Σ_j s_j ξ_j q_j + s̄ r`` (MATH §1).
+    """Standard deviations of the random series ``u = Σ_j s_j ξ_j q_j + s̄ r``.
+
+    See `docs/theory.md`, "The posterior".
 
     Attributes
     ----------
     modes : array, shape (L,)
-        s_j >= 0 of each kept eigenvector.
+        s_j ≥ 0 of each kept eigenvector.
     tail : float
-        s̄ of everything orthogonal to them; 0 without a tail.
+        s̄ of the complement of the kept eigenvectors; 0 without a tail.
     """
 
     modes: Float[Array, " L"]
@@ -38,19 +41,20 @@ class SpectralStd(eqx.Module):
 
 
 class Modes(eqx.Module):
-    """What a prior sees of a spectrum.
+    """Eigenvalues and energies of a spectrum, as a prior uses them.
 
     Attributes
     ----------
     eigenvalues : array, shape (L,)
-        Those of null vectors as the prior takes them.
+        Eigenvalues; null vectors have the eigenvalue that the prior assigns to them.
     present : array of bool, shape (L,)
-        Whether an eigenvector takes part.
+        Whether an eigenvector is part of the series.
     energy : array, shape (L,)
-        Sum of squares of each eigenvector over the nodes, scaled as nodes are.
+        Sum of squares of each eigenvector over the nodes, after scaling by `Laplacian.node_scale`.
     tail, tail_energy : float or None, float
-        Eigenvalue that stands for all left out, and their energy.
+        Common eigenvalue of all eigenvectors that are left out, and their total energy.
     n_nodes : int
+        Number of nodes N.
     """
 
     eigenvalues: Float[Array, " L"]
@@ -62,7 +66,7 @@ class Modes(eqx.Module):
 
 
 class SparsePrecision(NamedTuple):
-    """Numbers of a prior whose precision is ``β (L + shift · I)``, as sparse as the graph.
+    """Parameters of a prior whose precision is ``β (L + shift · I)``, as sparse as the graph.
 
     Attributes
     ----------
@@ -79,9 +83,47 @@ class SparsePrecision(NamedTuple):
 class Prior(eqx.Module):
     """A Gaussian random series on the spectrum of a graph Laplacian.
 
-    A subclass is a small immutable value: its hyperparameters as fields, each a number or a
-    distribution, and `log_variances`. ``truncation``, where it has one, and
-    ``include_constant`` are understood here.
+    A subclass declares its hyperparameters as fields and defines `log_variances`; nothing else is
+    required. This base class normalises the variances so that ``E|u|² = N``.
+
+    Attributes
+    ----------
+    include_constant : bool or None, default None
+        Whether null vectors are part of the series. With None they are only if the graph is
+        disconnected. A subclass that annotates it makes it a field, which users can set.
+    truncation : int or Distribution, optional
+        A field with this name limits the series to its first eigenvectors.
+    has_sparse_precision : bool, default False
+        Whether `sparse_precision` is defined, so that no eigenpairs are needed.
+    is_random_series : bool, default False
+        Whether the fields ``scale``, ``exponent`` and ``truncation`` are those of `RandomSeries`.
+
+    Raises
+    ------
+    InvalidInput
+        If the subclass does not define `log_variances`, or a hyperparameter is no number.
+
+    Examples
+    --------
+    A prior whose variances decay exponentially, the diffusion kernel. A field made with
+    ``parameter`` accepts a number, or a distribution if it is to be learnt.
+
+    >>> import numpy as np, graphuq as gq
+    >>> from graphuq.distributions import Hyperparameter, parameter
+    >>> class Diffusion(gq.priors.Prior):
+    ...     time: Hyperparameter = parameter(5.0)
+    ...
+    ...     def log_variances(self, eigenvalues):
+    ...         return -self.time * eigenvalues
+    >>> graph = gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2)
+    >>> spectrum = gq.laplacian_spectrum(graph)
+    >>> round(float((Diffusion(2.0).spectral_std(spectrum).modes ** 2).sum()), 6)
+    9.0
+    >>> posterior = gq.Posterior(spectrum, Diffusion(2.0), gq.likelihoods.Probit(),
+    ...                          labelled=[0, 8], labels=[-1, 1])
+    >>> result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    >>> np.sign(result.label_mean[[1, 7]]).tolist()
+    [-1.0, 1.0]
     """
 
     include_constant = cast("bool | None", None)  # no annotation: subclasses may make it a field
@@ -124,20 +166,30 @@ class Prior(eqx.Module):
 
     @abstractmethod
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Log variance of modes with these eigenvalues, up to a constant.
+        """Return the log variance of modes with these eigenvalues, up to a constant.
 
-        Written with `array_namespace`, it serves NumPy and JAX arrays alike.
+        It must accept NumPy and JAX arrays. `graphuq.utils.arrays.array_namespace` returns the
+        module, `numpy` or `jax.numpy`, whose functions fit the argument.
+
+        Parameters
+        ----------
+        eigenvalues : array, shape (n,)
+            Eigenvalues of the Laplacian, at least 0.
+
+        Returns
+        -------
+        array, shape (n,)
         """
 
     def log_scales(self, modes: Modes) -> Float[Array, " L"] | float:
-        """What is added to the log variance of each mode for itself, its eigenvalue apart."""
+        """Return what is added to each log variance, besides the function of the eigenvalue."""
         return 0.0
 
     @property
     def frees_null_vectors(self) -> bool:
-        """Whether null vectors that take part have their own variance, at λ = 0.
+        """Whether null vectors have the variance of λ = 0 if they are part of the series.
 
-        Else they have that of the smoothest other mode.
+        Otherwise they have the variance of the smoothest other mode.
         """
         return False
 
@@ -147,26 +199,26 @@ class Prior(eqx.Module):
         return learnt_of(self)
 
     def bind(self, spectrum: Spectrum) -> "Prior":
-        """The prior with what it takes from a spectrum filled in."""
+        """Return the prior with fields that depend on the spectrum filled in; itself by default."""
         return self
 
     def n_values(self, name: str, n_modes: int) -> int | None:
-        """How many values a hyperparameter has; None for a plain number."""
+        """Return how many values a hyperparameter has, or None if it is a plain number."""
         return None
 
     def modes(self, spectrum: Spectrum) -> Modes:
-        """What this prior sees of a spectrum.
+        """Return the eigenvalues and energies of a spectrum, as this prior uses them.
 
         Raises
         ------
         IncompatibleParts
-            If null vectors are left out and isolated nodes have no other mode to live on; if
-            ``truncation`` is not above the number of components; if it leaves out computed
-            eigenvectors while a tail stands for the others.
+            In three cases. Null vectors are left out, and isolated nodes have no other mode.
+            ``truncation`` is not above the number of components. ``truncation`` leaves out
+            computed eigenvectors, and the spectrum has a tail.
         """
         n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
-        present = np.arange(n_pairs) < self._kept(spectrum)
-        present[:n_null] = null_vectors_take_part(self.include_constant, spectrum)
+        present = np.arange(n_pairs) < self._n_kept(spectrum)
+        present[:n_null] = null_vectors_included(self.include_constant, spectrum)
         eigenvalues = spectrum.eigenvalues.copy()
         if not self.frees_null_vectors:
             eigenvalues[:n_null] = eigenvalues[n_null]
@@ -179,41 +231,43 @@ class Prior(eqx.Module):
             spectrum.n_nodes,
         )
 
-    def _kept(self, spectrum: Spectrum) -> int:
-        """Eigenvectors that truncation leaves, at most where it is learnt."""
+    def _n_kept(self, spectrum: Spectrum) -> int:
+        """Return how many eigenvectors truncation leaves; the largest number if it is learnt."""
         truncation = getattr(self, "truncation", None)
         n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
         if truncation is None:
             return n_pairs
-        least, most = (truncation, truncation)
+        smallest, largest = (truncation, truncation)
         if is_learnt(truncation):
-            least, most = truncation.support
-            if np.isfinite(most) and most > n_pairs:
+            smallest, largest = truncation.support
+            if np.isfinite(largest) and largest > n_pairs:
                 raise IncompatibleParts(
-                    f"truncation goes up to {most:g} and there are {n_pairs} eigenpairs; compute "
-                    "more, or let it go no further"
+                    f"truncation goes up to {largest:g} and there are {n_pairs} eigenpairs; "
+                    "compute more, or lower the upper end of truncation"
                 )
-        if least <= (0 if self.frees_null_vectors else n_null):
+        if smallest <= (0 if self.frees_null_vectors else n_null):
             raise IncompatibleParts(
-                f"truncation={least:g} leaves no mode beside the {n_null} null vector(s); use more"
+                f"truncation={smallest:g} leaves no mode besides the {n_null} null vector(s); "
+                "use a larger number"
             )
-        if (is_learnt(truncation) or most < n_pairs) and spectrum.tail_eigenvalue is not None:
+        if (is_learnt(truncation) or largest < n_pairs) and spectrum.tail_eigenvalue is not None:
             raise IncompatibleParts(
                 f"truncation={truncation} of {n_pairs} eigenpairs and a tail contradict each "
                 "other; use a spectrum without tail, or truncation=None"
             )
-        return int(min(most, n_pairs))
+        return int(min(largest, n_pairs))
 
     def std_of(self, modes: Modes) -> SpectralStd:
-        """Standard deviations, so scaled that ``E|u|² = N``: MATH §5 on Chen's (7).
+        """Return standard deviations scaled so that ``E|u|² = N`` (Chen, (7), corrected).
 
-        Here ``truncation`` may be a traced number, and so may all else.
+        The trace is over the kept modes only, so that this holds for every truncation. All
+        hyperparameters may be traced numbers.
         """
         xp = array_namespace(modes.eigenvalues)
-        present = self.taking_part(modes)
+        present = self.modes_included(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
-        # Relative to the largest, lest powers overflow; and never the root of a variance, which has
-        # no gradient where it underflows.
+        # Values relative to the largest cannot overflow. Half of the logarithm replaces the root of
+        # a variance, which has no gradient where the variance underflows.
         largest = xp.max(xp.where(present, logs, -xp.inf))
         relative = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0) / 2), 0.0)
         tail = xp.exp((self.log_tail_variance(modes) - largest) / 2)
@@ -221,8 +275,8 @@ class Prior(eqx.Module):
         scale = xp.sqrt(modes.n_nodes / energy)
         return SpectralStd(scale * relative, scale * tail)
 
-    def taking_part(self, modes: Modes) -> Bool[Array, " L"]:
-        """Which modes do, truncation considered."""
+    def modes_included(self, modes: Modes) -> Bool[Array, " L"]:
+        """Return which modes are part of the series, after truncation."""
         truncation = getattr(self, "truncation", None)
         if truncation is None:
             return modes.present
@@ -232,19 +286,19 @@ class Prior(eqx.Module):
         return modes.present & kept
 
     def log_tail_variance(self, modes: Modes) -> Any:
-        """Log variance that stands for all eigenvectors left out, up to the same constant."""
+        """Return the log variance of all eigenvectors left out, up to the same constant."""
         if modes.tail is None:
             return -np.inf
         at = array_namespace(modes.eigenvalues).asarray([modes.tail], dtype=modes.eigenvalues.dtype)
         return self.log_variances(at)[0]
 
     def log_std_of(self, modes: Modes) -> SpectralStd:
-        """Logarithms of the standard deviations; 0 of modes that take no part.
+        """Return logarithms of the standard deviations; 0 for modes outside the series.
 
-        Finite where the deviation itself underflows, but for a tail that is not there.
+        They are finite where the deviation itself underflows, except −∞ for a missing tail.
         """
         xp = array_namespace(modes.eigenvalues)
-        present = self.taking_part(modes)
+        present = self.modes_included(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
         largest = xp.max(xp.where(present, logs, -xp.inf))
         tail = self.log_tail_variance(modes) - largest
@@ -254,34 +308,35 @@ class Prior(eqx.Module):
         return SpectralStd(xp.where(present, (logs - largest + scale) / 2, 0.0), (tail + scale) / 2)
 
     def spectral_std(self, spectrum: Spectrum) -> SpectralStd:
-        """Standard deviation of each coefficient of the series.
+        """Return the standard deviation of each coefficient of the series.
 
         Raises
         ------
         IncompatibleParts
-            See `modes`; and if a hyperparameter is a distribution.
+            If a hyperparameter is a distribution, or in the cases of `modes`.
         """
         if self.learnt:
             raise IncompatibleParts(
-                f"{', '.join(self.learnt)} of {self} is learnt, and has no one value; give a number"
+                f"{', '.join(self.learnt)} of {self} is learnt and has no single value; "
+                "give a number"
             )
         std = self.std_of(self.modes(spectrum))
         return SpectralStd(std.modes, float(std.tail))
 
 
-def power_law(eigenvalues: Array, tau: Any, alpha: Any) -> Array:
-    """``−α log(λ + τ²)``."""
+def power_law(eigenvalues: Array, tau: Hyperparameter, alpha: Hyperparameter) -> Array:
+    """Return ``−α log(λ + τ²)``."""
     return -alpha * array_namespace(eigenvalues).log(eigenvalues + tau**2)
 
 
-def check_power_law(tau: Any, alpha: Any) -> None:
-    """Refuse τ < 0 and α ≤ 0; a τ that is learnt may be negative, as only its square matters."""
+def check_power_law(tau: Hyperparameter, alpha: Hyperparameter) -> None:
+    """Refuse τ < 0 and α ≤ 0; a learnt τ may be negative, since only its square is used."""
     if not is_learnt(tau):
         check_range("tau", tau, 0.0, open=False, remedy="use τ >= 0")
     check_range("alpha", alpha, 0.0, open=True, remedy="use α > 0")
 
 
-def check_truncation(truncation: Any) -> None:
+def check_truncation(truncation: Hyperparameter) -> None:
     """Refuse M < 2, and a distribution that is not one of integers."""
     if truncation is None:
         return
@@ -291,22 +346,22 @@ def check_truncation(truncation: Any) -> None:
         not is_learnt(truncation) or truncation.discrete,
         "truncation",
         f"{truncation!r} is continuous",
-        "use one of integers, such as DiscreteUniform(2, 70)",
+        "use a distribution of integers, such as gq.DiscreteUniform(2, 70)",
     )
 
 
-def null_vectors_take_part(constant: bool | None, spectrum: Spectrum) -> bool:
-    """Whether null vectors take part: ``include_constant``; if None, on disconnected graphs only.
+def null_vectors_included(constant: bool | None, spectrum: Spectrum) -> bool:
+    """Return whether null vectors are part of the series; with None, if the graph is disconnected.
 
     Raises
     ------
     IncompatibleParts
-        If they do not, and isolated nodes have no other mode to live on.
+        If they are not, and isolated nodes have no other mode.
     """
-    take_part = spectrum.n_components > 1 if constant is None else constant
-    if not take_part and (n_isolated := int((spectrum.degrees == 0).sum())):
+    included = spectrum.n_components > 1 if constant is None else constant
+    if not included and (n_isolated := int((spectrum.degrees == 0).sum())):
         raise IncompatibleParts(
             f"include_constant=False leaves u = 0 at {n_isolated} isolated node(s); "
             "use include_constant=None, or drop those nodes"
         )
-    return take_part
+    return included

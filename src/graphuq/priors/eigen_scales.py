@@ -1,4 +1,4 @@
-"""A scale of its own for every eigenvector."""
+"""Prior with a separate scale for each eigenvector."""
 
 from typing import Any
 
@@ -15,17 +15,18 @@ from graphuq.utils.deprecation import renamed_fields
 
 @renamed_fields(constant="include_constant")
 class EigenScales(Prior):
-    r"""``s_j² = κ v_j²``, ``v_j = a_j (λ_j + τ²)^{−α/2}``, each a_j learnt (Chen, models D and E).
+    r"""Prior ``s_j² = κ v_j²`` with ``v_j = a_j (λ_j + τ²)^{−α/2}`` and each a_j learnt.
 
+    Source: Chen, models D and E.
     The paper's ``v_j ~ U((1 − a)(λ_j + τ²)^{−α/2}, (1 + a)(λ_j + τ²)^{−α/2})`` is
-    ``scales=Uniform(1 − a, 1 + a)``. Model D has a fixed truncation, E a learnt one.
+    ``scales=Uniform(1 − a, 1 + a)``. Model D has a fixed truncation, and model E a learnt one.
 
     Parameters
     ----------
     tau, alpha, truncation, include_constant
-        As in `Matern`; numbers or distributions.
+        See `Matern`.
     scales : Distribution or array of shape (L,), default Uniform(0.2, 1.8)
-        Of a_j > 0, independent for each eigenvector.
+        Distribution or values of a_j > 0, independent for each eigenvector.
 
     Examples
     --------
@@ -55,20 +56,20 @@ class EigenScales(Prior):
             )
 
     def n_values(self, name: str, n_modes: int) -> int | None:
-        """A scale for each mode."""
+        """Return L for ``scales``: one value per mode."""
         return n_modes if name == "scales" else None
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
-        """``−α log(λ + τ²)``."""
+        """Return ``−α log(λ + τ²)``."""
         return power_law(eigenvalues, self.tau, self.alpha)
 
     def log_scales(self, modes: Modes) -> Float[Array, " L"] | float:
-        """``2 log a_j``.
+        """Return ``2 log a_j``.
 
         Raises
         ------
         IncompatibleParts
-            If there are not as many scales as modes.
+            If the numbers of scales and of modes differ.
         """
         if len(self.scales) != len(modes.eigenvalues):
             raise IncompatibleParts(

@@ -1,4 +1,4 @@
-"""The prior of Bertozzi, Luo, Stuart & Zygalakis (2018)."""
+"""Inverse-Laplacian prior of Bertozzi, Luo, Stuart & Zygalakis (2018)."""
 
 from jaxtyping import Float
 
@@ -9,25 +9,30 @@ from graphuq.utils.deprecation import renamed_fields
 
 @renamed_fields(constant="include_constant")
 class InverseLaplacian(Prior):
-    r"""``s_j² = c / λ_j``, with c such that ``E|u|² = N`` (Bertozzi et al. 2018, (4), (5), (13)).
+    r"""Prior ``s_j² = c / λ_j``, with c such that ``E|u|² = N``.
 
-    A spectrum without tail gives their Algorithm 2 (projection), one with a tail Algorithm 3
-    (approximation: λ̄ stands for every eigenvalue left out), a full one Algorithm 1.
+    Source: Bertozzi et al. 2018, (4), (5), (13).
 
-    Null vectors have λ = 0, which would ask for infinite variance: the graph says nothing about
-    the level of u on a component as a whole. On a connected graph the paper leaves the one null
-    vector out, so that u must change sign. On a disconnected one that would force *every*
-    component to change sign, also one that lies within a class, and would pin isolated nodes to
-    u = 0. There each null vector takes the variance of the smoothest non-constant mode,
-    ``c / λ_+`` with λ_+ the smallest positive eigenvalue kept: levels are as free as anything
-    the graph knows of, independent between components, and symmetric about 0, so that a
-    component without labels has probability 1/2 throughout.
+    A full spectrum gives their Algorithm 1, and a spectrum without tail Algorithm 2 (projection).
+    A spectrum with a tail gives Algorithm 3 (approximation), where λ̄ replaces every eigenvalue
+    that is left out.
+
+    Null vectors have λ = 0 and would have infinite variance: the graph has no information about
+    the level of u on a whole component. On a connected graph the paper leaves the only null
+    vector out, so that u must change sign. On a disconnected graph that would force *every*
+    component to change sign, also one that lies within a class. It would also fix isolated nodes
+    at u = 0.
+
+    On a disconnected graph each null vector therefore has the variance of the smoothest
+    non-constant mode, ``c / λ_+`` with λ_+ the smallest positive eigenvalue kept. Levels are then
+    independent between components and symmetric about 0. Class probabilities are 1/2 at all nodes
+    of a component without labels.
 
     Parameters
     ----------
     include_constant : bool or None, default None
-        Whether null vectors take part, at variance ``c / λ_+``; None: only if the graph is
-        disconnected.
+        Whether null vectors are part of the series, with variance ``c / λ_+``. With None they
+        are only if the graph is disconnected.
 
     Examples
     --------
@@ -41,6 +46,6 @@ class InverseLaplacian(Prior):
     include_constant: bool | None = None
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
-        """``−log λ``."""
+        """Return ``−log λ``."""
         result: Float[Array, " n"] = -array_namespace(eigenvalues).log(eigenvalues)
         return result

@@ -1,4 +1,4 @@
-"""A decreasing spectrum of any shape."""
+"""Prior with a learnt spectrum of any decreasing shape."""
 
 from typing import Any
 
@@ -12,28 +12,29 @@ from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_integer, describe, is_vector
 from graphuq.utils.deprecation import renamed_fields
 
-SMALLEST = 1e-4  # eigenvalues below are taken for this one: logarithms must end somewhere
+SMALLEST = 1e-4  # smaller eigenvalues are replaced by it, since log 0 is infinite
 
 
 @renamed_fields(constant="include_constant")
 class LearnedSpectrum(Prior):
-    r"""``s_j² = κ f(λ_j)²`` with any decreasing f, learnt (Chen, model G).
+    r"""Prior ``s_j² = κ f(λ_j)²`` with a learnt decreasing function f (Chen, model G).
 
-    ``log f²`` is piecewise linear in ``log λ`` between knots evenly spaced there, from λ = 1e-4 to
-    2: ``f² = Π_k (λ / t_k)^{−d_k}`` over the segments below λ, each slope ``d_k ≥ 0`` a local
-    exponent. So f decreases whatever the slopes are, its scale is left to the normalisation,
-    and every power law and, but for rounded corners, every Matérn spectrum is among them: that of
-    (τ, α) has slopes 0 below λ = τ² and α above. An eigenvalue beyond the last knot (of an
-    unnormalised Laplacian) goes on with the last slope.
+    ``log f²`` is piecewise linear in ``log λ``. Its knots are evenly spaced in ``log λ``, from
+    λ = 1e-4 to 2. Hence ``f² = Π_k (λ / t_k)^{−d_k}`` over the segments below λ, and each slope
+    ``d_k ≥ 0`` is a local exponent. The function f decreases for all slopes, and normalisation
+    determines its scale. Every power of λ is a special case. So is, except for rounded corners,
+    every Matérn spectrum: that of (τ, α) has slopes 0 below λ = τ² and α above. Beyond the last
+    knot (with an unnormalised Laplacian) f continues with the last slope.
 
     Parameters
     ----------
     slopes : Distribution or array of shape (n_knots,), default Gamma(0.5, 0.125)
-        Of each d_k, independently: mean 4, and half of them below 1.8.
+        Distribution or values of d_k, independent of each other. The default has mean 4 and
+        median 1.8.
     n_knots : int, default 8
-        Segments, at least 1.
+        Number of segments, at least 1.
     truncation, include_constant
-        As in `Matern`.
+        See `Matern`.
 
     Examples
     --------
@@ -62,11 +63,11 @@ class LearnedSpectrum(Prior):
             )
 
     def n_values(self, name: str, n_modes: int) -> int | None:
-        """A slope for each segment."""
+        """Return ``n_knots`` for ``slopes``: one value per segment."""
         return self.n_knots if name == "slopes" else None
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
-        """``−Σ_k d_k · (length of segment k below log λ)``."""
+        """Return ``−Σ_k d_k · (length of segment k below log λ)``."""
         xp = array_namespace(eigenvalues)
         ends = np.linspace(np.log(SMALLEST), np.log(2.0), self.n_knots + 1)
         starts, lengths = ends[:-1], np.diff(ends)

@@ -1,4 +1,4 @@
-"""The Matérn prior on a graph."""
+"""Matérn prior on a graph."""
 
 from jaxtyping import Float
 
@@ -11,25 +11,27 @@ from graphuq.utils.deprecation import renamed_fields
 
 @renamed_fields(constant="include_constant")
 class Matern(Prior):
-    r"""``s_j² = κ (λ_j + τ²)^{−α}``, with κ such that ``E|u|² = N`` (Chen, (6) and (7), corrected).
+    r"""Matérn prior ``s_j² = κ (λ_j + τ²)^{−α}``, with κ such that ``E|u|² = N``.
 
-    The Laplacian's powers are the spectral density of a Matérn covariance: α says how smooth u
-    is, and 1/τ how far a label reaches. ``Matern(tau=0, alpha=1)`` is `InverseLaplacian`. With
-    distributions instead of numbers it is Chen's model B (τ, α) or C (M as well).
+    Source: Chen, (6) and (7), corrected.
+
+    These powers of the Laplacian are the spectral density of a Matérn covariance. α controls the
+    smoothness of u, and 1/τ is the range of a label. ``Matern(tau=0, alpha=1)`` is
+    `InverseLaplacian`. Learnt τ and α make it Chen's model B, and learnt M as well model C.
 
     Parameters
     ----------
     tau : float or Distribution, default 0.3
-        τ ≥ 0, in units of the square root of an eigenvalue; a distribution may be one of negative
-        values too, as only τ² matters.
+        τ ≥ 0, in units of the square root of an eigenvalue. A distribution may include negative
+        values, since only τ² is used.
     alpha : float or Distribution, default 4.0
         α > 0.
     truncation : int or Distribution, optional
-        M: eigenvectors from this one on are left out; by default none of those computed is.
+        M, the number of eigenvectors kept, at least 2; by default all computed ones.
     include_constant : bool or None, default None
-        Whether null vectors take part, at their own variance ``κ τ^{−2α}``. None: only if the
-        graph is disconnected, at the variance of the smoothest non-constant mode, as in
-        `InverseLaplacian`.
+        Whether null vectors are part of the series, with their own variance ``κ τ^{−2α}``. With
+        None they are only if the graph is disconnected, with the variance of the smoothest
+        non-constant mode, as in `InverseLaplacian`.
 
     Examples
     --------
@@ -58,9 +60,9 @@ class Matern(Prior):
 
     @property
     def frees_null_vectors(self) -> bool:
-        """As ``include_constant`` says."""
+        """True if ``include_constant`` is True."""
         return bool(self.include_constant)
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
-        """``−α log(λ + τ²)``."""
+        """Return ``−α log(λ + τ²)``."""
         return power_law(eigenvalues, self.tau, self.alpha)

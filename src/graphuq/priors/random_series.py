@@ -1,4 +1,4 @@
-"""The randomly scaled and truncated series of Hartog and van Zanten."""
+"""Randomly scaled and truncated series of Hartog and van Zanten (2018)."""
 
 import dataclasses
 from typing import ClassVar
@@ -22,31 +22,32 @@ from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_number
 from graphuq.utils.deprecation import renamed_fields
 
-MASS = 20.0  # the rule of thumb's rate times N: 63 % of the mass on the first twentieth of all k
+RATE_TIMES_NODES = 20.0  # rule of thumb: 63 % of the mass of k is on the first N/20 values
 
 
 @renamed_fields(constant="include_constant")
 class RandomSeries(Prior):
-    r"""``s_j² = 1 / (c (λ_j + N^{−2})^q)``, j < k (Hartog & van Zanten 2018, §2.2 to §2.4).
+    r"""Series of random length, ``s_j² = 1 / (c (λ_j + N^{−2})^q)`` for j < k.
 
-    The scale c and the number k of eigenvectors are random: k has ``p(k) ∝ e^{−ρ k}`` on 1, …, ℓ,
-    the number of computed eigenpairs. Unlike the other priors this one is not normalised, which
-    is c's part, and the constant always takes part. The paper's Laplacian is the unnormalised one,
-    its likelihood ``Probit(1.0)``. Sampled by `ReversibleJump`, or as any other prior is.
+    Source: Hartog & van Zanten 2018, §2.2 to §2.4. The scale c and the number k of eigenvectors
+    are random. ``p(k) ∝ e^{−ρ k}`` on 1, …, ℓ, with ℓ the number of computed eigenpairs. Unlike
+    other priors it is not normalised, because c is its scale, and it contains the constant. The
+    paper uses the unnormalised Laplacian and ``Probit(1.0)``. `ReversibleJump` samples it, and so
+    do the samplers of other priors.
 
     Parameters
     ----------
     scale : float or Distribution, default Gamma(1, 0.001)
-        c > 0, a precision whose size depends on the graph: about 200 on a path of 500 nodes, where
-        ``Gamma(1, 1)`` would decide by itself that k is 3. The default is flat where labels speak,
-        and proper; the paper's ``Gamma(0, 0)`` is not, and labels that modes can part then have
-        fields without bound.
+        c > 0, a precision whose size depends on the graph. It is about 200 on a path of 500
+        nodes, where ``Gamma(1, 1)`` alone would force k to 3. The default is proper, and flat over
+        the range that labels determine. The paper's ``Gamma(0, 0)`` is improper; if modes can
+        separate the labels, fields are then unbounded.
     exponent : float, default 1.0
         q ≥ 0.
     truncation : int or Distribution, optional
-        k; by default random with ``truncation_rate``. N is the untruncated method.
+        k; by default random with ``truncation_rate``. With k = N nothing is truncated.
     truncation_rate : float, optional
-        ρ ≥ 0; by default the paper's rule of thumb 20/N.
+        ρ ≥ 0; by default 20/N, the rule of thumb of the paper.
 
     Examples
     --------
@@ -84,47 +85,47 @@ class RandomSeries(Prior):
                 not is_learnt(self.truncation) or self.truncation.discrete,
                 "truncation",
                 f"{self.truncation!r} is continuous",
-                "use one of integers, or truncation_rate",
+                "use a distribution of integers, or truncation_rate",
             )
 
     @property
     def frees_null_vectors(self) -> bool:
-        """They have the variance of λ = 0."""
+        """True: null vectors have the variance of λ = 0."""
         return True
 
     def bind(self, spectrum: Spectrum) -> "RandomSeries":
-        """With the law of k on the eigenpairs that there are."""
+        """Return the prior with the distribution of k on the computed eigenpairs."""
         if self.truncation is not None or spectrum.tail_eigenvalue is not None:
             return self
         rate, n_pairs = self.truncation_rate, spectrum.n_eigenpairs
-        rate = MASS / spectrum.n_nodes if rate is None else rate
-        law = DiscreteUniform(1, n_pairs)
+        rate = RATE_TIMES_NODES / spectrum.n_nodes if rate is None else rate
+        truncation = DiscreteUniform(1, n_pairs)
         if rate > 0:
-            law = Distribution("boltzmann", (rate, n_pairs, 1))
-        return dataclasses.replace(self, truncation=law)
+            truncation = Distribution("boltzmann", (rate, n_pairs, 1))
+        return dataclasses.replace(self, truncation=truncation)
 
     def modes(self, spectrum: Spectrum) -> Modes:
-        """Eigenvalues with N^{−2} added to each."""
+        """Return eigenvalues with N^{−2} added to each."""
         modes = super().modes(spectrum)
         shift = float(spectrum.n_nodes) ** -2
         tail = None if modes.tail is None else modes.tail + shift
         return dataclasses.replace(modes, eigenvalues=modes.eigenvalues + shift, tail=tail)
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
-        """``−q log(λ + N^{−2}) − log c``; the eigenvalues are shifted already."""
+        """Return ``−q log(λ + N^{−2}) − log c``; the eigenvalues are already shifted."""
         xp = array_namespace(eigenvalues)
         result: Float[Array, " n"] = -self.exponent * xp.log(eigenvalues) - xp.log(self.scale)
         return result
 
     def log_std_of(self, modes: Modes) -> SpectralStd:
-        """Half the log variances, where modes take part."""
+        """Return half the log variances of modes in the series."""
         logs = self.log_variances(modes.eigenvalues) / 2
-        present = self.taking_part(modes)
+        present = self.modes_included(modes)
         tail = self.log_tail_variance(modes) / 2
         return SpectralStd(array_namespace(modes.eigenvalues).where(present, logs, 0.0), tail)
 
     def std_of(self, modes: Modes) -> SpectralStd:
-        """As they are: the scale is c's part."""
+        """Return standard deviations without normalisation, because c is the scale."""
         xp, logs = array_namespace(modes.eigenvalues), self.log_std_of(modes)
-        std = xp.where(self.taking_part(modes), xp.exp(logs.modes), 0.0)
+        std = xp.where(self.modes_included(modes), xp.exp(logs.modes), 0.0)
         return SpectralStd(std, xp.exp(logs.tail))

@@ -1,4 +1,4 @@
-"""The regularised Laplacian of Zhu, Lafferty and Ghahramani."""
+"""Regularised-Laplacian prior of Zhu, Lafferty and Ghahramani (2003)."""
 
 from typing import ClassVar
 
@@ -13,19 +13,21 @@ from graphuq.utils.deprecation import renamed_fields
 
 @renamed_fields(constant="include_constant")
 class RegularizedLaplacian(Prior):
-    r"""``s_j² = 1 / (β (λ_j + 1/σ²))``  (Zhu, Lafferty & Ghahramani 2003, (3) and (4)).
+    r"""Prior ``s_j² = 1 / (β (λ_j + 1/σ²))``.
 
-    The Gaussian field whose precision is ``β (L + I/σ²)``, as sparse as the graph. The constant
-    takes part with variance ``σ²/β``, and nothing is normalised, which is β's part. The paper's
-    Laplacian is the unnormalised one. On all N eigenpairs, or with a `graphuq.Laplacian` in place
-    of a spectrum, it is exact; on fewer, a truncated or approximated series as any other prior.
+    Source: Zhu, Lafferty & Ghahramani 2003, (3) and (4).
+
+    It is the Gaussian field whose precision is ``β (L + I/σ²)``, as sparse as the graph. The
+    constant has variance ``σ²/β``. Variances are not normalised, because β is their scale. The
+    paper uses the unnormalised Laplacian. With all N eigenpairs, or a `graphuq.Laplacian` in place
+    of a spectrum, the prior is exact. With fewer it is truncated or approximated like any other.
 
     Parameters
     ----------
     beta : float or Distribution, default 0.1
-        β > 0, an inverse temperature. The default, like that of σ, is the paper's.
+        β > 0, an inverse temperature. The defaults of β and σ are those of the paper.
     sigma : float or Distribution, default 1000.0
-        σ > 0: the larger, the less the field is drawn to zero.
+        σ > 0; larger values pull the field less towards zero.
 
     Examples
     --------
@@ -54,12 +56,12 @@ class RegularizedLaplacian(Prior):
 
     @property
     def frees_null_vectors(self) -> bool:
-        """They have the variance of λ = 0."""
+        """True: null vectors have the variance of λ = 0."""
         return True
 
     @property
     def shift(self) -> Hyperparameter:
-        """``1/σ²``: the precision is β times the Laplacian plus this."""
+        """Shift ``1/σ²`` of the precision ``β (L + I/σ²)``."""
         return 1 / self.sigma**2
 
     @property
@@ -79,17 +81,17 @@ class RegularizedLaplacian(Prior):
         return SparsePrecision(float(self.beta), float(self.shift))
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
-        """``−log β − log(λ + 1/σ²)``."""
+        """Return ``−log β − log(λ + 1/σ²)``."""
         xp = array_namespace(eigenvalues)
         logs: Float[Array, " n"] = -xp.log(self.beta) - xp.log(eigenvalues + self.shift)
         return logs
 
     def log_std_of(self, modes: Modes) -> SpectralStd:
-        """Half the log variances, as they are."""
+        """Return half the log variances, without normalisation."""
         logs = self.log_variances(modes.eigenvalues) / 2
         return SpectralStd(logs, self.log_tail_variance(modes) / 2)
 
     def std_of(self, modes: Modes) -> SpectralStd:
-        """As they are: the size is β's part."""
+        """Return standard deviations without normalisation, because β is the scale."""
         xp, logs = array_namespace(modes.eigenvalues), self.log_std_of(modes)
         return SpectralStd(xp.exp(logs.modes), xp.exp(logs.tail))
