@@ -17,7 +17,6 @@ PENDING = {
     "classifier",
     "distributions",
     "evidence",
-    "experiments",
     "inference",
     "posterior",
     "results",
