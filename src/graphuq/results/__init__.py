@@ -1,1 +1,1 @@
-"""The answer for every node: summaries, diagnostics, storage."""
+"""Results: numbers for every node, diagnostics, tables, files."""

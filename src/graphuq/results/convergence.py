@@ -1,8 +1,8 @@
-"""R-hat and effective sample sizes of many functionals at once.
+"""R-hat and effective sample sizes of many functionals in one call.
 
 Rank-normalised, split and folded, with Geyer's initial monotone sequence, as Vehtari, Gelman,
-Simpson, Carpenter & Bürkner (2021) define them; the numbers are ArviZ's, which takes them one
-functional at a time: there they cost more than sampling a small posterior does.
+Simpson, Carpenter & Bürkner (2021) define them. The numbers equal ArviZ's. ArviZ computes them one
+functional at a time, which takes longer than sampling a small posterior.
 """
 
 import os
@@ -14,23 +14,25 @@ from scipy.special import ndtri
 
 from graphuq.utils.arrays import parallel_map
 
-TAILS = (0.05, 0.95)  # quantiles whose indicators make the tail's effective sample size
-FEW_VALUES = 20  # below so many distinct values quantiles are ties, and the bulk stands for all
-BLOCK_ELEMENTS = 2_000_000  # functionals × draws handled at once
+TAILS = (0.05, 0.95)  # quantiles whose indicators give the tail effective sample size
+FEW_VALUES = (
+    20  # distinct values; with fewer, quantiles are ties and the bulk size is used for the tail
+)
+BLOCK_ELEMENTS = 2_000_000  # functionals × draws in one block
 
 
 def convergence(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F 3"]:
-    """R-hat, bulk and tail effective sample size of each functional.
+    """Return R-hat, bulk and tail effective sample size of each functional.
 
     Parameters
     ----------
     values : array, shape (F, C, S)
-        F functionals of S draws, 4 at least, of C chains.
+        F functionals of C chains with S draws each; S is at least 4.
 
     Returns
     -------
     array, shape (F, 3)
-        R-hat is NaN for a single chain, all three where a value is.
+        R-hat is NaN for a single chain. All three are NaN for a functional with a NaN value.
     """
     if not len(values):
         return np.empty((0, 3))
@@ -47,7 +49,7 @@ def _convergence(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F 3"]
     order = np.argsort(flat, axis=1)
     in_order = np.take_along_axis(flat, order, axis=1)
     scores, few = _normal_scores(in_order, order, split.shape)
-    # About the median values fall and rise again: two runs, which a stable sort merges.
+    # The folded values fall and then rise: two sorted runs, which a stable sort merges.
     size = flat.shape[1]
     middle = (in_order[:, [(size - 1) // 2]] + in_order[:, [size // 2]]) / 2
     folded = np.abs(in_order - middle)
@@ -66,7 +68,7 @@ def _convergence(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F 3"]
 
 
 def _split(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F D H"]:
-    """Each chain as two: its first half and its last."""
+    """Return each chain as two: its first half and its last half."""
     half = values.shape[2] // 2
     return np.concatenate([values[:, :, :half], values[:, :, -half:]], axis=1)
 
@@ -74,12 +76,12 @@ def _split(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F D H"]:
 def _normal_scores(
     in_order: Float[np.ndarray, "F n"], order: Int[np.ndarray, "F n"], shape: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "F D H"], Bool[np.ndarray, " F"]]:
-    """Ranks over all draws as normal quantiles (Blom's offset); whether values are few.
+    """Return ranks over all draws as normal quantiles, and whether there are few distinct values.
 
-    Of sorted values and where they come from.
+    Blom's offset is used. The arguments are the sorted values and their places before sorting.
     """
     size = in_order.shape[1]
-    begins = np.ones(in_order.shape, dtype=bool)  # a value that the one before is not
+    begins = np.ones(in_order.shape, dtype=bool)  # whether a value differs from the one before
     begins[:, 1:] = in_order[:, 1:] > in_order[:, :-1]
     n_distinct = begins.sum(axis=1)
     # The sum of the first and the last place of a value is twice its rank, less one.
@@ -95,7 +97,7 @@ def _normal_scores(
 
 
 def _first_and_last(begins: Bool[np.ndarray, "F n"]) -> Int[np.ndarray, "F n"]:
-    """The first and the last place of the run of equal values that each place is in, summed."""
+    """Return the sum of the first and the last place of the run of equal values at each place."""
     places = np.arange(begins.shape[1])
     first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
     ends = np.ones_like(begins)
@@ -114,13 +116,13 @@ def _rhat(values: Float[np.ndarray, "F D H"]) -> Float[np.ndarray, " F"]:
 
 
 def _effective_size(values: Float[np.ndarray, "F D H"]) -> Float[np.ndarray, " F"]:
-    """All draws over their integrated autocorrelation time."""
+    """Return the number of draws divided by their integrated autocorrelation time."""
     n_chains, length = values.shape[1:]
     size = n_chains * length
     means = values.mean(axis=2, keepdims=True)
     padded = next_fast_len(2 * length, real=True)
     power = np.abs(rfft(values - means, padded, axis=2)) ** 2
-    # Linear, so that the mean over chains comes first and one transform back is enough.
+    # The transform is linear: the mean over chains comes first, and one inverse is enough.
     covariance = irfft(power.mean(axis=1), padded, axis=1)[:, :length] / length
     variance = covariance[:, :1] * length / (length - 1)
     total = covariance[:, :1].copy()
@@ -132,7 +134,7 @@ def _effective_size(values: Float[np.ndarray, "F D H"]) -> Float[np.ndarray, " F
     n_pairs = max(1, (length - 3) // 2 + 1)
     even = correlation[:, : 2 * n_pairs : 2]
     pairs = even + correlation[:, 1 : 2 * n_pairs : 2]
-    # Geyer: pairs are summed while they are positive, and made to decrease.
+    # Geyer: pairs are summed while they are positive, and are forced to decrease.
     ended = pairs <= 0
     last = np.where(ended.any(axis=1), ended.argmax(axis=1), n_pairs - 1)
     summed = np.arange(n_pairs)[None, :] < last[:, None]

@@ -1,4 +1,4 @@
-"""R-hat, effective sample size and Monte-Carlo error → a verdict in words."""
+"""Convergence of chains and accuracy of approximations, with a verdict in words."""
 
 import dataclasses
 import warnings
@@ -18,14 +18,16 @@ from graphuq.results.convergence import convergence
 from graphuq.results.summaries import Rows, conditional_moments
 
 RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
-ESS_BOUND = 400  # the same: below it the estimates of R-hat and error are themselves unsure
+ESS_BOUND = (
+    400  # Vehtari et al. 2021: with fewer, estimates of R-hat and of the error are unreliable
+)
 SKETCH_NODES = 50
 CLOSE = 0.5  # share of a Gaussian's draws accepted, from which it is
 
 
 @dataclasses.dataclass(frozen=True)
 class Diagnostics:
-    """Whether to believe the numbers.
+    """Convergence diagnostics of a sampled result.
 
     Attributes
     ----------
@@ -36,11 +38,11 @@ class Diagnostics:
     label_mcse : float
         Largest Monte-Carlo standard error of a label mean over all nodes.
     acceptance, step_size : float
-        Mean acceptance probability after warm-up, and the step size it was reached with.
+        Mean acceptance probability after warm-up, and the step size.
     n_chains, n_samples, n_warmup, thin : int
-        Length of the run: chains, kept draws a chain, steps of warm-up, steps a kept draw.
+        Length of the run: chains, kept draws per chain, warm-up steps, steps per kept draw.
     seconds : float
-        Wall time of sampling, compilation included.
+        Wall time of sampling in seconds, compilation included.
     stopped_by : str
         Why sampling ended.
     """
@@ -60,7 +62,7 @@ class Diagnostics:
 
     @property
     def converged(self) -> bool:
-        """R-hat below 1.01 and both effective sample sizes above 400."""
+        """Whether R-hat is below 1.01 and both effective sample sizes are at least 400."""
         return bool(
             self.rhat < RHAT_BOUND and self.ess_bulk >= ESS_BOUND and self.ess_tail >= ESS_BOUND
         )
@@ -95,21 +97,22 @@ class Diagnostics:
 
 @dataclasses.dataclass(frozen=True)
 class ApproximationDiagnostics:
-    """What is known of an approximation: that it settled, and how like the posterior its draws are.
+    """Convergence of an approximation, and how close it is to the posterior.
 
     Attributes
     ----------
     description : str
-        The method, and how it settled.
+        The method, and how it converged.
     n_iterations : int
     seconds : float
-        Wall time, compilation included.
+        Wall time in seconds, compilation included.
     is_point : bool
-        Whether it is one field, without any uncertainty.
+        Whether it is a single field, without any uncertainty.
     acceptance : float or None
-        Share of its draws that would be accepted as draws of the posterior, by up to 1,600. In
-        many dimensions a small share need not mean wrong label means: `docs/measurements.md`.
-        None where no such draws are made (a point, a tail with more labels than eigenpairs).
+        Share of its draws that would be accepted as draws of the posterior, estimated from up to
+        1,600 draws. In many dimensions a small share need not mean wrong label means; see
+        `docs/measurements.md`. It is None for a point, and for a tail with more labels than
+        eigenpairs.
     """
 
     description: str
@@ -123,21 +126,21 @@ class ApproximationDiagnostics:
 
     @property
     def verdict(self) -> str:
-        """What to believe, in a sentence or two."""
+        """The accuracy of the approximation, in a sentence or two."""
         if self.is_point:
             return (
-                f"A point ({self.description}): it classifies, and says nothing of how sure it is. "
-                "Sample, or use ExpectationPropagation(), to know that."
+                f"A point ({self.description}): it classifies, without any uncertainty. "
+                "Sample, or use ExpectationPropagation(), to get probabilities."
             )
-        settled = f"An approximation ({self.description}), which has settled"
+        name = f"An approximation ({self.description}), which has converged"
         if self.acceptance is None:
-            return f"{settled}; nothing in it says how far off it is. Sample to be sure."
+            return f"{name}; its distance from the posterior is unknown. Sample to be sure."
         share = f"{self.acceptance:.0%} of its draws would be accepted as draws of the posterior"
         if self.acceptance >= CLOSE:
-            return f"{settled}, close to the posterior: {share}."
+            return f"{name}, close to the posterior: {share}."
         return (
-            f"{settled}, and is not the posterior: {share}, so that label means may be off by some "
-            "hundredths, most where labels contradict their surroundings. Sample to be sure."
+            f"{name}, and differs from the posterior: {share}, so that label means may be wrong by "
+            "some hundredths, most where labels contradict their neighbours. Sample to be sure."
         )
 
 
@@ -147,7 +150,7 @@ def diagnose(
     posterior: Posterior,
     label_mcse: Float[np.ndarray, "N *K"],
 ) -> Diagnostics | ApproximationDiagnostics:
-    """Judge what a sampler or an approximation found."""
+    """Return the diagnostics of what a sampler or an approximation found."""
     raise TypeError(f"no diagnostics of {type(answer).__name__}")
 
 
@@ -175,9 +178,10 @@ def _(
 def acceptance_rate_of_gaussian(
     posterior: Posterior, gaussian: GaussianApproximation
 ) -> float | None:
-    """Share of a Gaussian's draws that would be accepted as draws of the posterior.
+    """Return the share of a Gaussian's draws that would be accepted as draws of the posterior.
 
-    By 1,600 draws, fewer from 1,000 labels on; None where no draws of all coordinates are made.
+    Estimated from 1,600 draws, fewer from 1,000 labels on. The result is None if the target has
+    coordinates that the Gaussian does not describe.
     """
     target = posterior.plain_target
     if posterior.likelihood.uses_all_nodes or not can_be_referred(target):
@@ -193,10 +197,11 @@ def diagnostics_from(values: dict[str, Any]) -> Diagnostics | ApproximationDiagn
 def monitored_functionals(
     posterior: Posterior, draws: Draws
 ) -> dict[str, Float[np.ndarray, "C S"]]:
-    """Functionals that stand for the whole field: its mean given the draw at some nodes.
+    """Return functionals whose convergence stands for that of the whole field, by name.
 
-    50 nodes at random, unlabelled ones first, the log likelihood, and every number that is learnt.
-    Of several classes one field at each node, in turn.
+    They are the log likelihood, every learnt hyperparameter, and the mean of u given the draw at
+    50 random nodes, unlabelled ones first. With several classes, node i has the field of class
+    i modulo K.
     """
     nodes = monitored_nodes(posterior)
     white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
@@ -214,7 +219,7 @@ def monitored_functionals(
     latent = {
         name: values.reshape(shape)
         for name, values in zip(names, mean, strict=True)
-        # A node whose conditional mean never moves (no evidence) has nothing to converge.
+        # The conditional mean of a node without evidence is constant, so it cannot converge.
         if np.ptp(values) > 1e-9
     }
     learnt = {}
@@ -236,14 +241,14 @@ def monitored_nodes(posterior: Posterior) -> Int[np.ndarray, " m"]:
 
 
 def node_positions(posterior: Posterior) -> np.ndarray:
-    """Position of each node among those that the likelihood sees, or −1, shape (N,)."""
+    """Return the position of each node among the observed nodes, or −1, shape (N,)."""
     position = np.full(posterior.spectrum.n_nodes, -1)
     position[posterior.observed_nodes] = np.arange(len(posterior.observed_nodes))
     return position
 
 
 def node_rows(posterior: Posterior) -> Rows:
-    """All nodes, to be summarised."""
+    """Return the rows of the eigenvector matrix of all nodes."""
     spectrum = posterior.spectrum
     apart = not (posterior.learnt and posterior.has_series)
     positions = node_positions(posterior) if apart else np.full(spectrum.n_nodes, -1)
@@ -253,13 +258,13 @@ def node_rows(posterior: Posterior) -> Rows:
 def convergence_table(
     functionals: dict[str, Float[np.ndarray, "C S"]],
 ) -> dict[str, dict[str, float]]:
-    """R-hat and effective sample sizes of each functional.
+    """Return R-hat and effective sample sizes of each functional.
 
     Returns
     -------
     dict
-        Name → ``{"rhat", "ess_bulk", "ess_tail"}``. A functional that takes one value only (a
-        step likelihood that all draws fit) is left out.
+        A dictionary ``{"rhat", "ess_bulk", "ess_tail"}`` for each name. Constant functionals, such
+        as a step likelihood that all draws fit, are left out.
     """
     moving = {name: values for name, values in functionals.items() if np.ptp(values) != 0}
     if not moving:
@@ -273,7 +278,7 @@ def convergence_table(
 
 
 def worst_case(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:
-    """Largest R-hat and smallest bulk and tail effective sample size of a table."""
+    """Return the largest R-hat and the smallest bulk and tail effective sample size of a table."""
     if not table:
         return np.nan, np.nan, np.nan
     rhat, ess_bulk, ess_tail = zip(*(row.values() for row in table.values()), strict=True)

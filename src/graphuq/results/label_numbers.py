@@ -31,12 +31,12 @@ class LabelNumbers:
 
     @property
     def class_probabilities(self) -> Float[np.ndarray, "N K"]:
-        """Probability of each class at each node; of two, of −1 and of +1."""
+        """Probability of each class at each node; for two classes those of −1 and of +1."""
         return class_probabilities(self.label_mean)
 
     @property
     def labels(self) -> Float[np.ndarray, " N"]:
-        """The most probable label of each node: −1 or +1 (+1 on a tie), or the code of a class."""
+        """Most probable label of each node: −1 or +1 (+1 on a tie), or the code of a class."""
         if self.label_mean.ndim == 2:
             return self.label_mean.argmax(axis=1).astype(np.float64)
         return np.where(self.label_mean >= 0, 1.0, -1.0)
@@ -48,19 +48,19 @@ class LabelNumbers:
 
     @property
     def margin(self) -> Float[np.ndarray, " N"]:
-        """Probability of the most probable class over that of the next, in [0, 1]."""
+        """Probability of the most probable class minus that of the next, in [0, 1]."""
         return margin(self.label_mean)
 
     def rank_by_uncertainty(self) -> Int[np.ndarray, " N"]:
-        """Node indices from the least to the most certain; see `rank_by_uncertainty`."""
+        """Return node indices from the least to the most certain, by `margin`."""
         return rank_by_uncertainty(self.label_mean)
 
     def most_uncertain(self, n: int = 20) -> Int[np.ndarray, " n"]:
-        """The n least certain unlabelled nodes, the least certain first."""
+        """Return the n least certain unlabelled nodes, the least certain first."""
         return self._unlabelled_in(self.rank_by_uncertainty())[:n]
 
     def most_certain(self, n: int = 20) -> Int[np.ndarray, " n"]:
-        """The n most certain unlabelled nodes, the most certain first."""
+        """Return the n most certain unlabelled nodes, the most certain first."""
         return self._unlabelled_in(self.rank_by_uncertainty()[::-1])[:n]
 
     def _unlabelled_in(self, order: Int[np.ndarray, " N"]) -> Int[np.ndarray, " M"]:

@@ -1,4 +1,4 @@
-"""The immutable answer: what is known of every node, whether to believe it, and how it was got."""
+"""The result of inference: every node's label, its uncertainty, and the settings of the run."""
 
 import dataclasses
 import json
@@ -63,26 +63,26 @@ STORED = ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Result(LabelNumbers):
-    """Posterior of every label; made by `infer`, read back by `load`.
+    """Posterior of every label, returned by `graphuq.infer`; `graphuq.load` reads it from a file.
 
     Attributes
     ----------
     label_mean : numpy.ndarray, shape (N,) or (N, K)
-        ``E S(u_j)``. Two classes: ``E sign(u_j)``, in [−1, 1] (Bertozzi et al. 2018, (8)), or with
-        `Logistic` the mean of a label drawn there. Several: S is the unit vector of the largest
-        field, and these are the probabilities of the classes.
+        ``E S(u_j)``. For two classes ``E sign(u_j)``, in [−1, 1] (Bertozzi et al. 2018, (8)), or
+        with `Logistic` the mean of a label drawn given u_j. For more classes S is the unit vector
+        of the largest field, and the means are the probabilities of the classes.
     label_mcse : numpy.ndarray, shape (N,) or (N, K)
         Monte-Carlo standard error of `label_mean`.
     latent_mean, latent_std : numpy.ndarray, shape (N,) or (N, K)
         Posterior mean and standard deviation of u.
     has_evidence : numpy.ndarray of bool, shape (N,)
-        False where a node's component holds no label, so that its answer is the prior's.
+        False for a node whose component holds no label; its distribution is the prior's.
     posterior : Posterior
-    answer : Draws, Gaussian or Point
+    answer : Draws, GaussianApproximation or Point
         What the sampler or approximation found; every number is computed from it.
     diagnostics : Diagnostics or ApproximationDiagnostics
     settings : dict
-        How graph, spectrum, model and run were set, and the version that ran.
+        Settings of graph, spectrum, model and run, and the version of graphuq.
     classes : numpy.ndarray, shape (K,)
         Names of the classes, in the order of `class_probabilities`. By default the codes: −1 and
         +1, or 0 to K − 1. `GraphClassifier` sets them.
@@ -127,12 +127,12 @@ class Result(LabelNumbers):
 
     @property
     def draws(self) -> Draws:
-        """The kept draws.
+        """Kept draws of the chains.
 
         Raises
         ------
         IncompatibleParts
-            If the result is an approximation's.
+            If the result comes from an approximation.
         """
         if not isinstance(self.answer, Draws):
             raise IncompatibleParts(
@@ -164,13 +164,14 @@ class Result(LabelNumbers):
     def log_evidence(self) -> float | None:
         """Estimate of ``log p(labels)``, by expectation propagation or Laplace's method.
 
-        After sampling, the estimate of the Gaussian approximation that was computed first. None if
-        there was none, for instance if hyperparameters are learnt by sampling; None for a point.
+        After sampling, it is the estimate of the Gaussian approximation that was computed first.
+        It is None for a point, and if there was no approximation, for instance because
+        hyperparameters were learnt by sampling.
         """
         return self.answer.log_evidence
 
     def credible_interval(self, probability: float = 0.95) -> Float[np.ndarray, "N *K 2"]:
-        """Equal-tailed interval that holds u_j, or each of its fields, with a given probability.
+        """Return the equal-tailed interval of u, or of each class's u.
 
         Raises
         ------
@@ -183,15 +184,15 @@ class Result(LabelNumbers):
 
     @cached_property
     def soft_label_mean(self) -> Float[np.ndarray, " N"]:
-        """Posterior mean of the soft label ``ℓ(j) = p(y_j = +1 | u_j)``, of two classes.
+        """Posterior mean of the soft label ``ℓ(j) = p(y_j = +1 | u_j)`` for two classes.
 
-        How often a label there would be +1, its noise included (Hartog & van Zanten 2018, §2.1),
-        where `class_probabilities` say on which side of zero u lies.
+        It is the probability that a label at the node would be +1, its noise included (Hartog &
+        van Zanten 2018, §2.1). `class_probabilities` tell on which side of zero u lies.
 
         Raises
         ------
         IncompatibleParts
-            If there are several classes, the noise is learnt, or the likelihood is of all nodes.
+            If there are several classes, the noise is learnt, or the likelihood uses all nodes.
         """
         likelihood = self._link
         return soft_label_mean(
@@ -199,12 +200,12 @@ class Result(LabelNumbers):
         )
 
     def soft_label_interval(self, probability: float = 0.95) -> Float[np.ndarray, "N 2"]:
-        """Equal-tailed interval that holds the soft label with a given probability.
+        """Return the equal-tailed interval of the soft label with a given probability.
 
         Raises
         ------
         IncompatibleParts
-            As `soft_label_mean`.
+            For the reasons of `soft_label_mean`.
         InvalidInput
             If ``probability`` is not in (0, 1).
         """
@@ -212,15 +213,15 @@ class Result(LabelNumbers):
         return soft_labels(likelihood, ends)
 
     def tuning(self, proportions: Any) -> ClassThreshold:
-        """How to move labels and probabilities so that classes have these shares.
+        """Return thresholds that give the classes these shares among the unlabelled nodes.
 
-        Among the unlabelled nodes (Zhu, Lafferty & Ghahramani 2003, §4); see
+        See Zhu, Lafferty & Ghahramani 2003, §4, and
         `graphuq.results.class_proportions.ClassThreshold`.
 
         Parameters
         ----------
         proportions : array_like, shape (K,)
-            Of two classes those of −1 and of +1.
+            Positive shares that add up to 1; for two classes those of −1 and of +1.
         """
         free = np.setdiff1d(np.arange(self.n_nodes), self.posterior.labelled)
         shares = checked_proportions(proportions, self.posterior.n_classes)
@@ -231,24 +232,24 @@ class Result(LabelNumbers):
 
     @property
     def _link(self) -> Likelihood:
-        """The likelihood, where it says what a label of two classes would be at one node."""
+        """The likelihood, if it gives the probability of a label at one node for two classes."""
         likelihood = self.posterior.likelihood
         if likelihood.is_multiclass or likelihood.uses_all_nodes or likelihood.learnt:
             raise IncompatibleParts(
-                f"soft labels are those of two classes whose noise is known, and there is "
-                f"{likelihood}; use class_probabilities"
+                f"soft labels need a likelihood of two classes with known noise, not {likelihood}; "
+                "use class_probabilities"
             )
         return likelihood
 
     def latent_draws(self, nodes: Any) -> Float[np.ndarray, "n S *K"]:
-        """Draws of u at some nodes, all chains one after the other: their marginal posteriors.
+        """Return draws of u at some nodes, all chains one after the other.
 
-        Each row is a sample of its node's marginal; the signs are one of its label's.
+        Each row is a sample of its node's marginal posterior; its signs are a sample of the label.
 
         Raises
         ------
         IncompatibleParts
-            If the result is an approximation's.
+            If the result comes from an approximation.
         """
         rows = node_rows(self.posterior)[np.atleast_1d(np.asarray(nodes))]
         return latent_draws(self.draws, self.posterior.field, rows)
@@ -256,7 +257,7 @@ class Result(LabelNumbers):
     def at_rows(
         self, eigenvectors: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
     ) -> NodeSummaries:
-        """Posterior of nodes outside the graph, from `Spectrum.extend` and `extend_scale`."""
+        """Return the posterior at nodes outside the graph, whose rows `Spectrum.extend` gives."""
         rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
         return summarize(self.answer, self.posterior.field, rows, self.posterior.likelihood.link)
 
@@ -266,7 +267,7 @@ class Result(LabelNumbers):
         scale: Float[np.ndarray, " M"],
         probability: float = 0.95,
     ) -> Float[np.ndarray, "M *K 2"]:
-        """Equal-tailed intervals of u at nodes outside the graph."""
+        """Return equal-tailed intervals of u at nodes outside the graph."""
         rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
         return credible_interval(self.answer, self.posterior.field, rows, probability)
 
@@ -289,11 +290,11 @@ class Result(LabelNumbers):
         return table_of_nodes(self, ids)
 
     def convergence_table(self) -> dict[str, dict[str, float]]:
-        """R-hat and effective sample sizes of each monitored functional."""
+        """Return R-hat and effective sample sizes of each monitored functional."""
         return convergence_table(self.functionals())
 
     def functionals(self) -> dict[str, Float[np.ndarray, "C S"]]:
-        """What is monitored: log likelihood, what is learnt, u (its mean given a draw) at nodes."""
+        """Return the functionals whose convergence is monitored; see `monitored_functionals`."""
         return monitored_functionals(self.posterior, self.draws)
 
     def to_arviz(self) -> Any:

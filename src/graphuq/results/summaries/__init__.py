@@ -1,4 +1,4 @@
-"""Floor 5: draws or a Gaussian → numbers for every node."""
+"""Numbers for every node, computed from draws, a Gaussian or a point."""
 
 import numpy as np
 from jaxtyping import Float
@@ -6,12 +6,12 @@ from jaxtyping import Float
 from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import ClassField, LabelledField
-from graphuq.results.summaries import binary, multiclass
 from graphuq.results.summaries.base import Link, NodeSummaries, Rows, conditional_moments
 from graphuq.results.summaries.marginals import (
     class_probability_draws,
     credible_interval,
     latent_draws,
+    module_for,
     soft_label_mean,
     soft_labels,
 )
@@ -36,10 +36,12 @@ def summarize(
     rows: Rows,
     link: Link = None,
 ) -> NodeSummaries:
-    """Means, deviations and Monte-Carlo errors at nodes; see the two modules."""
-    if isinstance(field, ClassField):
-        return multiclass.summarize(answer, field, rows)
-    return binary.summarize(answer, field, rows, link)
+    """Return means, deviations and Monte-Carlo errors at nodes.
+
+    See `binary.summarize` and `multiclass.summarize`.
+    """
+    found: NodeSummaries = module_for(field).summarize(answer, field, rows, link)
+    return found
 
 
 def label_errors(
@@ -48,7 +50,6 @@ def label_errors(
     rows: Rows,
     link: Link = None,
 ) -> Float[np.ndarray, "B *K"]:
-    """Their Monte-Carlo errors of label means alone: what a stop rule asks time and again."""
-    if isinstance(field, ClassField):
-        return multiclass.summarize(draws, field, rows).label_mcse
-    return binary.label_errors(draws, field, rows, link)
+    """Return the Monte-Carlo errors of label means alone, which stop rules need repeatedly."""
+    errors: np.ndarray = module_for(field).label_errors(draws, field, rows, link)
+    return errors

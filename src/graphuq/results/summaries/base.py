@@ -1,4 +1,4 @@
-"""Nodes, and what every summary of them knows: the law of u there given a draw."""
+"""Nodes to summarise, and the distribution of u at them given a draw."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -12,24 +12,30 @@ from jaxtyping import Float
 from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.spectrum import ProductBasis
 
-BLOCK_ELEMENTS = 1_000_000  # rows × draws a thread holds at once: a temporary fits the cache
-BATCHES, BATCHES_A_CHAIN = 20, 20  # in all, and a chain at most, for the Monte-Carlo error
+BLOCK_ELEMENTS = (
+    1_000_000  # rows × draws of one block of a thread, whose arrays then fit the CPU cache
+)
+BATCHES, BATCHES_A_CHAIN = (
+    20,
+    20,
+)  # batches in total, and at most per chain, for the Monte-Carlo error
 
 Link: TypeAlias = tuple[np.ndarray, np.ndarray] | None
-"""Of a label that is drawn, see `Likelihood.link`; None: it is the sign of u."""
+"""`Likelihood.link` of a label that is drawn given u; None if the label is the sign of u."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NodeSummaries:
-    """Posterior numbers for B nodes.
+    """Posterior means and standard deviations at B nodes.
 
     Attributes
     ----------
     label_mean, label_mcse : numpy.ndarray, shape (B,) or (B, K)
-        ``E S(u)``, and its Monte-Carlo standard error. For two classes S is the sign; for several
-        it is the unit vector of the largest field, and its mean the probability of each class.
+        ``E S(u)``, and its Monte-Carlo standard error. For two classes S is the sign. For more
+        classes S is the unit vector of the largest field, and its mean is the probability of each
+        class.
     latent_mean, latent_std : numpy.ndarray, shape (B,) or (B, K)
-        Mean and standard deviation of u.
+        Posterior mean and standard deviation of u.
     """
 
     label_mean: Float[np.ndarray, "B *K"]
@@ -40,9 +46,9 @@ class NodeSummaries:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rows:
-    """Nodes to summarise: their rows of the eigenvector matrix.
+    """Rows of the eigenvector matrix of the nodes to summarise.
 
-    ``at_labelled`` gives, for each, its position among the labelled nodes, or −1.
+    ``at_labelled`` is the position of each node among the labelled nodes, or −1.
     """
 
     eigenvectors: Float[np.ndarray, "B L"] | ProductBasis
@@ -50,22 +56,22 @@ class Rows:
     at_labelled: np.ndarray
 
     def __getitem__(self, part: slice | np.ndarray) -> "Rows":
-        """Some of the rows."""
+        """Return a part of the rows."""
         return Rows(self.eigenvectors[part], self.scale[part], self.at_labelled[part])
 
 
 def conditional_moments(
     field: LabelledField | ClassField, white: Float[np.ndarray, "S n"], rows: Rows
 ) -> tuple[Float[np.ndarray, "B S *K"], Float[np.ndarray, " B"]]:
-    """Mean, for each draw, and standard deviation of u at nodes given u at the labelled ones."""
+    """Return mean (for each draw) and deviation of u at nodes, given the labelled nodes."""
     one = field.one_class
-    loadings, std = law_of(one, rows)
+    loadings, std = conditional_distribution(one, rows)
     if isinstance(field, ClassField):
         seen = np.asarray(one.seen(field.by_class(white)))  # (S, K, r)
         mean = np.einsum("br,skr->bsk", loadings, seen, optimize=True)
     else:
         mean = loadings @ np.asarray(one.seen(white)).T
-    known, at = apart_from(one, rows)
+    known, at = nodes_read_from_draws(one, rows)
     if len(known):
         u = np.asarray(jax.vmap(field.at_labelled)(white))  # (S, J) or (S, J, K)
         mean[known] = np.swapaxes(u[:, at], 0, 1)
@@ -73,10 +79,13 @@ def conditional_moments(
     return mean, std
 
 
-def law_of(
+def conditional_distribution(
     field: LabelledField, rows: Rows
 ) -> tuple[Float[np.ndarray, "B r"], Float[np.ndarray, " B"]]:
-    """Nodes given a draw: u has mean ``loadings @ seen`` and this deviation; see `apart_from`."""
+    """Return loadings and standard deviation of u given a draw: its mean is ``loadings @ seen``.
+
+    Nodes of `nodes_read_from_draws` are excepted.
+    """
     eigenvectors = np.asarray(rows.eigenvectors)
     loadings = field.loadings(eigenvectors)
     std = rows.scale * field.conditional_std(eigenvectors, loadings)
@@ -88,8 +97,11 @@ def law_of(
     return loadings, std
 
 
-def apart_from(field: LabelledField, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Labelled nodes that `law_of` does not describe, and the position of each among the labels."""
+def nodes_read_from_draws(field: LabelledField, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+    """Return labelled nodes whose u is known in each draw only, and their positions among labels.
+
+    With a tail, u at a labelled node is no function of the coordinates that other nodes share.
+    """
     if field.labelled_loadings is not None:
         return np.arange(0), np.arange(0)
     known = np.flatnonzero(rows.at_labelled >= 0)
@@ -97,9 +109,9 @@ def apart_from(field: LabelledField, rows: Rows) -> tuple[np.ndarray, np.ndarray
 
 
 def slices(n: int, size: int) -> Iterator[slice]:
-    """N rows in as few parts of at most so many as there can be, of like length.
+    """Yield N rows in parts of similar length, at most ``size`` (or 64) each.
 
-    They do not overlap: what threads write does not depend on which of them comes last.
+    Parts do not overlap, so that the result does not depend on the order of threads.
     """
     bounds = np.linspace(0, n, -(-n // max(64, size)) + 1).astype(int)
     for begin, end in pairwise(bounds):

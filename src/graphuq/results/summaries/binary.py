@@ -1,7 +1,7 @@
-"""Of two classes: draws → numbers for every node, by row blocks, Rao-Blackwellised.
+"""Summaries for two classes, in blocks of rows, with Rao-Blackwellised averages.
 
-Given a draw, u at an unlabelled node is Gaussian with known mean and deviation (`field`), so
-each draw gives a probability, not a sign; its average has the same mean and less variance.
+Given a draw, u at an unlabelled node is Gaussian with known mean and deviation (`field`). Each
+draw then gives a probability instead of a sign. Its average has the same mean and less variance.
 """
 
 from collections.abc import Callable
@@ -23,15 +23,17 @@ from graphuq.results.summaries.base import (
     Link,
     NodeSummaries,
     Rows,
-    apart_from,
-    law_of,
+    conditional_distribution,
+    nodes_read_from_draws,
     slices,
 )
 from graphuq.utils.arrays import parallel_map
 
-MANY_ELEMENTS = 1_000_000  # rows × draws from which averages are taken in single precision
-MIN_UNIT = 1e-20  # of a tail that is as good as none: u over it overflows nothing
-ERF_ELEMENTS = 1 << 17  # of each compiled call: one shape for all, and it fits the cache
+MANY_ELEMENTS = 1_000_000  # rows × draws above which averages are computed in single precision
+MIN_UNIT = 1e-20  # smallest deviation of a tail by which u is divided, to avoid overflow
+ERF_ELEMENTS = (
+    1 << 17
+)  # elements of each compiled call: one shape for all calls, which fits the CPU cache
 
 
 @singledispatch
@@ -41,7 +43,7 @@ def summarize(
     rows: Rows,
     link: Link = None,
 ) -> NodeSummaries:
-    """Means, deviations and Monte-Carlo errors at nodes.
+    """Return means, deviations and Monte-Carlo errors at nodes.
 
     Parameters
     ----------
@@ -55,10 +57,10 @@ def summarize(
     Returns
     -------
     NodeSummaries
-        The Monte-Carlo error is the larger of that of batch means and that of chain means; 0 for
-        a Gaussian, whose own error it does not know, and a point, which knows of no deviation
-        either. Where draws times nodes exceed a million,
-        averages are taken in single precision: rounding of 1e-6, far below that error.
+        The Monte-Carlo error is the larger of that of batch means and that of chain means. It is
+        zero for Gaussian and point results, which have no Monte-Carlo error. If draws times nodes
+        exceed a million, averages are computed in single precision. The rounding of 1e-6 is far
+        below the Monte-Carlo error.
     """
     raise TypeError(f"no summaries of {type(answer).__name__}")
 
@@ -69,7 +71,9 @@ def _(
 ) -> NodeSummaries:
     label, mean, std = np.empty((3, len(rows.scale)))
     for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.white_mean)):
-        label[part], mean[part], std[part] = _gaussian_law(answer, *law_of(field, rows[part]), link)
+        label[part], mean[part], std[part] = _gaussian_moments(
+            answer, *conditional_distribution(field, rows[part]), link
+        )
     known = np.flatnonzero(rows.at_labelled >= 0)
     at = rows.at_labelled[known]
     label[known], mean[known], std[known] = _gaussian_at_labelled(answer, at, link)
@@ -87,29 +91,29 @@ def _(answer: Draws, field: LabelledField, rows: Rows, link: Link = None) -> Nod
     with jax.enable_x64(True):
 
         def average(part: slice) -> None:
-            out[:, part] = averages.lawful(*law_of(field, rows[part]))
+            out[:, part] = averages.at_rows(*conditional_distribution(field, rows[part]))
 
         parallel_map(average, slices(len(rows.scale), BLOCK_ELEMENTS // n_draws))
-        known, at = apart_from(field, rows)
+        known, at = nodes_read_from_draws(field, rows)
         if len(known):
             white = averages.white.astype(np.float64)
             at_labelled = np.asarray(jax.vmap(field.at_labelled)(white)).T
             for part in slices(len(known), BLOCK_ELEMENTS // n_draws):
-                out[:, known[part]] = averages.apart(at_labelled[at[part]], at[part])
+                out[:, known[part]] = averages.at_labelled(at_labelled[at[part]], at[part])
     return NodeSummaries(*out)
 
 
 def label_errors(
     draws: Draws, field: LabelledField, rows: Rows, link: Link = None
 ) -> Float[np.ndarray, " B"]:
-    """Monte-Carlo errors of label means alone, in a fraction of the time."""
-    if len(apart_from(field, rows)[0]):
+    """Return Monte-Carlo errors of label means alone, in a fraction of the time of `summarize`."""
+    if len(nodes_read_from_draws(field, rows)[0]):
         return summarize(draws, field, rows, link).label_mcse
     averages = _averages(draws, field, rows, link)
     errors = np.empty(len(rows.scale))
 
     def average(part: slice) -> None:
-        _, errors[part] = averages.labels(*law_of(field, rows[part]))
+        _, errors[part] = averages.labels(*conditional_distribution(field, rows[part]))
 
     size = BLOCK_ELEMENTS // (draws.n_chains * draws.n_samples)
     with jax.enable_x64(True):
@@ -121,7 +125,7 @@ def label_errors(
 def _(answer: Point, field: LabelledField, rows: Rows, link: Link = None) -> NodeSummaries:
     mean = np.empty(len(rows.scale))
     for part in slices(len(mean), BLOCK_ELEMENTS // len(answer.seen)):
-        mean[part] = law_of(field, rows[part])[0] @ answer.seen
+        mean[part] = conditional_distribution(field, rows[part])[0] @ answer.seen
     known = np.flatnonzero(rows.at_labelled >= 0)
     mean[known] = answer.labelled[rows.at_labelled[known]]
     return NodeSummaries(np.sign(mean), np.zeros_like(mean), mean, np.zeros_like(mean))
@@ -133,14 +137,15 @@ def _averages(draws: Draws, field: LabelledField, rows: Rows, link: Link) -> "_A
 
 
 class _Averages:
-    """Means over draws, less a control variate, with the Monte-Carlo error of label means.
+    """Means over draws, minus a control variate, with the Monte-Carlo error of label means.
 
-    The control variate of f is ``c = r (f − E_q f)``, r the density of the reference Gaussian
-    q over the posterior: its posterior mean is zero, whatever the constant in r, if the posterior
-    has no hole where q has mass (`diagnostics.misses`), and where q is close it is all but f less
-    its mean. It is taken off with the coefficient of least squares:
-    1 if q is the posterior, about 0 if r is wild or, as without reference, zero. Deviations
-    ``f − E_q f`` are what is averaged, so that single precision loses nothing.
+    The control variate of f is ``c = r (f − E_q f)``. Here q is the reference Gaussian, and r its
+    density divided by that of the posterior, up to a constant. The posterior mean of c is zero if the
+    posterior has mass wherever q has (`graphuq.inference.reference.has_uncovered_mass`). If q is
+    close to the posterior, c is nearly f minus its mean. The control variate is subtracted with
+    the least-squares coefficient: 1 if q is the posterior, and about 0 if r varies strongly.
+    Without a reference, r is zero. The deviations ``f − E_q f`` are averaged, so that single
+    precision loses nothing.
     """
 
     def __init__(
@@ -172,40 +177,40 @@ class _Averages:
         self.seen = np.ones((seen.shape[1] + 1, n_draws), dtype)
         np.subtract(seen.T, self.center[:, None], out=self.seen[:-1], casting="same_kind")
 
-    def lawful(self, loadings: Any, std: Any) -> Any:
-        """Label mean, its error, latent mean and deviation of nodes that `law_of` describes."""
+    def at_rows(self, loadings: np.ndarray, std: np.ndarray) -> Any:
+        """Return label mean, its error, latent mean and deviation of rows of the field."""
         return np.stack([*self.labels(loadings, std), *self._latent(loadings, std)])
 
-    def labels(self, loadings: Any, std: Any) -> tuple[Any, Any]:
-        """Label mean and its error there."""
+    def labels(self, loadings: np.ndarray, std: np.ndarray) -> tuple[Any, Any]:
+        """Return label mean and its error of rows of the field."""
         dtype = self.first.dtype
         center = loadings @ self.center
         mean = np.column_stack([loadings, center]).astype(dtype) @ self.seen
         known = np.zeros(len(std))
         if self.gaussian is not None:
-            known = _gaussian_law(self.gaussian, loadings, std, self.link)[0]
+            known = _gaussian_moments(self.gaussian, loadings, std, self.link)[0]
         return self._label(mean, std.astype(dtype), known)
 
     def prepare(self) -> None:
-        """Moments of the draws, which only the latent field's mean and deviation ask for."""
+        """Compute moments of the draws, which only the mean and deviation of u need."""
         own = self.seen[:-1].astype(np.float64)
         self.means = own @ self.weights[:2].T
         needed = self.weights[: 1 if self.gaussian is None else 3]
         self.moments = [(own * weight) @ own.T for weight in needed]
 
-    def _latent(self, loadings: Any, std: Any) -> tuple[Any, Any]:
+    def _latent(self, loadings: np.ndarray, std: np.ndarray) -> tuple[Any, Any]:
         plain, control = (loadings @ self.means).T
         variance, *others = (_quadratic(loadings, moment) for moment in self.moments)
         spread = np.maximum(variance - plain**2, 0.0)
         if others:
             covariance, second = others
-            plain -= control * _coefficient(
+            plain -= control * _regression_coefficient(
                 control, second - control**2, covariance - control * plain
             )
         return loadings @ self.center + plain, np.sqrt(spread + std**2 * self.mean_square)
 
-    def apart(self, u: Any, at: np.ndarray) -> Any:
-        """The same of labelled nodes, from u there in each draw."""
+    def at_labelled(self, u: np.ndarray, at: np.ndarray) -> Any:
+        """Return label mean, its error, latent mean and deviation, from u at nodes in each draw."""
         dtype = self.first.dtype
         known_label, known, _ = np.zeros((3, len(u)))
         if self.gaussian is not None:
@@ -214,7 +219,7 @@ class _Averages:
         batches = self._batches((u - known[:, None]).astype(dtype))
         return np.stack([*label, known + batches.mean(axis=1), u.std(axis=1)])
 
-    def _label(self, mean: Any, std: Any, known: Any) -> tuple[Any, Any]:
+    def _label(self, mean: np.ndarray, std: np.ndarray, known: np.ndarray) -> tuple[Any, Any]:
         values = expected_label(mean, std, self.link, self.units, self.erf)
         values -= known.astype(values.dtype)[:, None]
         batches = self._batches(values)
@@ -225,33 +230,39 @@ class _Averages:
             mcse = np.maximum(mcse, between / np.sqrt(n_chains))
         return np.clip(known + batches.mean(axis=1), -1, 1), mcse
 
-    def _batches(self, values: Any) -> Any:
-        """Batch means of each row, less the control variate."""
+    def _batches(self, values: np.ndarray) -> Any:
+        """Return batch means of each row, minus the control variate."""
         n_batches, size, _ = self.first.shape
         parts = np.moveaxis(values.reshape(-1, n_batches, size), 1, 0)
         plain, control = (parts @ self.first).astype(np.float64).T  # (B, batches)
         values *= values
         covariance, second = (values @ self.second).astype(np.float64).T
         mean = control.mean(axis=1)
-        gain = _coefficient(mean, second - mean**2, covariance - mean * plain.mean(axis=1))
+        gain = _regression_coefficient(
+            mean, second - mean**2, covariance - mean * plain.mean(axis=1)
+        )
         return plain - gain[:, None] * control
 
 
-def _coefficient(mean: Any, variance: Any, covariance: Any) -> Any:
-    """Of least squares, for a control variate of this mean and variance."""
+def _regression_coefficient(mean: np.ndarray, variance: np.ndarray, covariance: np.ndarray) -> Any:
+    """Return the least-squares coefficient of a control variate, or 0 if it hardly varies."""
     usable = variance > 1e-6 * mean**2
     return np.where(usable, covariance / np.where(usable, variance, 1.0), 0.0)
 
 
 def expected_label(
-    mean: Any, std: Any, link: Link, units: Any = None, erf: Callable[[Any], Any] = erf
+    mean: np.ndarray,
+    std: np.ndarray,
+    link: Link,
+    units: np.ndarray | None = None,
+    erf: Callable[[Any], Any] = erf,
 ) -> Any:
-    """Mean label of Gaussians (B, S) whose deviation is that of their row; may use up mean.
+    """Return the mean label of Gaussians (B, S); the array ``mean`` may be overwritten.
 
-    Or, where units (S,) are given, that times the unit of their column.
+    The deviation of each is that of its row, times the unit of its column if units (S,) are given.
     """
     if link is None:
-        if units is not None:  # the sign is the same in any unit
+        if units is not None:  # the sign does not depend on the unit
             mean /= np.maximum(units, MIN_UNIT)
         return _expected_sign(mean, std, erf)
     total = np.zeros_like(mean)
@@ -262,16 +273,16 @@ def expected_label(
     return total
 
 
-def _expected_sign(mean: Any, std: Any, erf: Callable[[Any], Any]) -> Any:
-    """``E sign(u)`` of Gaussians (B, S) whose deviation is that of their row; may use up mean."""
+def _expected_sign(mean: np.ndarray, std: np.ndarray, erf: Callable[[Any], Any]) -> Any:
+    """Return ``E sign(u)`` of Gaussians (B, S) with one deviation a row; overwrites ``mean``."""
     smooth = std > 0
     inverse = 1 / (np.sqrt(2.0).astype(std.dtype) * np.where(smooth, std, 1))
     if smooth.all():
         mean *= inverse[:, None]
         return erf(mean)
     between = erf(mean[smooth] * inverse[smooth, None]) if smooth.any() else 0
-    # Where u is determined by the draw, its sign is; where no mode lives (0/0), it is even.
-    nowhere = ~mean[:, :8].any(axis=1)  # not by chance in eight draws
+    # A draw that determines u determines its sign. A node where no mode lives (0/0) has mean 0.
+    nowhere = ~mean[:, :8].any(axis=1)  # eight draws are not all zero by chance
     signs = np.greater(mean, 0, out=mean, casting="unsafe")  # four times as fast as copysign
     signs *= 2
     signs -= 1
@@ -284,8 +295,8 @@ def _expected_sign(mean: Any, std: Any, erf: Callable[[Any], Any]) -> Any:
 _compiled_erf = jax.jit(jax.lax.erf)
 
 
-def _fast_erf(x: Any) -> Any:
-    """The compiled erf, in place: 10 to 20 times faster than SciPy's."""
+def _fast_erf(x: np.ndarray) -> Any:
+    """Compute erf in place with compiled code, 10 to 20 times faster than SciPy's."""
     flat = x.reshape(-1)
     for begin in range(0, len(flat), ERF_ELEMENTS):
         part = flat[begin : begin + ERF_ELEMENTS]
@@ -294,31 +305,31 @@ def _fast_erf(x: Any) -> Any:
     return x
 
 
-def _gaussian_law(
-    gaussian: GaussianApproximation, loadings: Any, std: Any, link: Link
+def _gaussian_moments(
+    gaussian: GaussianApproximation, loadings: np.ndarray, std: np.ndarray, link: Link
 ) -> tuple[Any, Any, Any]:
-    """Mean label, mean and deviation of u under the Gaussian at unlabelled nodes."""
+    """Return mean label, mean and deviation of u under the Gaussian at unlabelled nodes."""
     mean = loadings @ gaussian.white_mean
     spread = _quadratic(loadings, gaussian.white_covariance)
     std = np.sqrt(std**2 + np.maximum(spread, 0.0))
     return _gaussian_label(mean, std, link), mean, std
 
 
-def _quadratic(rows: Any, matrix: Any) -> Any:
-    """``xᵀ A x`` of each row x."""
+def _quadratic(rows: np.ndarray, matrix: np.ndarray) -> Any:
+    """Return ``xᵀ A x`` of each row x."""
     return np.einsum("br,br->b", rows @ matrix, rows)
 
 
 def _gaussian_at_labelled(
     gaussian: GaussianApproximation, at: np.ndarray, link: Link
 ) -> tuple[Any, Any, Any]:
-    """The same at labelled nodes."""
+    """Return mean label, mean and deviation of u under the Gaussian at labelled nodes."""
     mean, std = gaussian.labelled_mean[at], np.sqrt(gaussian.labelled_variance[at])
     return _gaussian_label(mean, std, link), mean, std
 
 
-def _gaussian_label(mean: Any, std: Any, link: Link) -> Any:
-    """Mean label of a Gaussian; 0 where it is 0 for certain."""
+def _gaussian_label(mean: np.ndarray, std: np.ndarray, link: Link) -> Any:
+    """Return the mean label of a Gaussian; 0 if u is 0 with certainty."""
     if link is not None:
         return sum(w * erf(mean / np.sqrt(2 * (std**2 + s**2))) for w, s in zip(*link, strict=True))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -1,6 +1,7 @@
-"""The law of u at single nodes: draws of it, and intervals."""
+"""Marginal distributions of u at single nodes: draws, soft labels and intervals."""
 
 from functools import singledispatch
+from types import ModuleType
 from typing import Any
 
 import equinox as eqx
@@ -17,13 +18,21 @@ from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.summaries import binary, multiclass
 from graphuq.results.summaries.base import BLOCK_ELEMENTS, Link, Rows, conditional_moments, slices
 
-QUANTILE_DRAWS = 2_000  # at most, evenly spaced, for credible intervals
+QUANTILE_DRAWS = 2_000  # largest number of evenly spaced draws for credible intervals
+
+
+def module_for(field: LabelledField | ClassField) -> ModuleType:
+    """Return the module that summarises a field: `binary` for one field a node, or `multiclass`."""
+    return multiclass if field.n_fields > 1 else binary
 
 
 def latent_draws(
     draws: Draws, field: LabelledField | ClassField, rows: Rows, seed: int = 0
 ) -> Float[np.ndarray, "B S *K"]:
-    """U at nodes in every draw, completed by the conditional law: each node's own marginal."""
+    """Return u at nodes in every draw, with noise of its conditional distribution.
+
+    Each row is a sample of its node's marginal distribution.
+    """
     white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
     with jax.enable_x64(True):
         mean, std = conditional_moments(field, white, rows)
@@ -61,13 +70,12 @@ def soft_label_mean(
     rows: Rows,
     likelihood: Likelihood,
 ) -> Float[np.ndarray, " B"]:
-    """``E p(y = +1 | u)`` at nodes: what a label would be there, its own noise included.
+    """Return ``E p(y = +1 | u)`` at nodes, the noise of a label included, for two classes.
 
-    By the likelihood's own integral over a Gaussian, for each draw, or for the Gaussian itself.
+    `Likelihood.log_partition` gives the integral over a Gaussian, for each draw or approximation.
     """
-    assert isinstance(field, LabelledField)  # of two classes
     if not isinstance(answer, Draws):
-        found = binary.summarize(answer, field, rows)
+        found = module_for(field).summarize(answer, field, rows)
         return soft_labels(likelihood, found.latent_mean, found.latent_std)
     white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
     out = np.empty(len(rows.scale))
@@ -84,8 +92,11 @@ def soft_labels(
     mean: Float[np.ndarray, "*n"],
     std: Float[np.ndarray, "*m"] | float = 0.0,
 ) -> Float[np.ndarray, "*n"]:
-    """``p(y = +1)`` where u is Gaussian, or known; the two probabilities add up to a constant."""
-    # Of no deviation, as little as makes no difference to a mean of any size but zero.
+    """Return ``p(y = +1)`` for Gaussian or known u.
+
+    The probabilities of both labels add up to the same constant for all u.
+    """
+    # A deviation of zero becomes one that is negligible beside any mean but zero.
     variance = np.broadcast_to(np.maximum(std, 1e-150) ** 2, mean.shape)
     with jax.enable_x64(True):
         share = _share_of_plus(likelihood, mean.ravel(), variance.ravel())
@@ -102,7 +113,7 @@ def _share_of_plus(likelihood: Likelihood, mean: Any, variance: Any) -> Any:
 def _deviations(
     std: Float[np.ndarray, " B"], units: Float[np.ndarray, "S #K"], n_axes: int
 ) -> Float[np.ndarray, "B S *K"]:
-    """Of nodes given each draw, by class where there are such."""
+    """Return the deviation of u at nodes given each draw, by class if there are several."""
     deviations: np.ndarray = std[:, None, None] * units
     return deviations[:, :, 0] if n_axes == 2 else deviations
 
@@ -114,10 +125,10 @@ def credible_interval(
     rows: Rows,
     probability: float,
 ) -> Float[np.ndarray, "B *K 2"]:
-    """Equal-tailed credible interval of u, or of each class's u, at nodes.
+    """Return the equal-tailed credible interval of u, or of each class's u, at nodes.
 
-    Of draws: quantiles of draws completed by the conditional law, each draw's mean plus its
-    deviation times a normal score, the scores stratified and shuffled once.
+    For draws, these are quantiles of each draw's conditional mean plus its deviation times a
+    normal score. The scores are stratified and shuffled once.
     """
     raise TypeError(f"no intervals of {type(answer).__name__}")
 
@@ -129,10 +140,7 @@ def _(
     rows: Rows,
     probability: float,
 ) -> Float[np.ndarray, "B *K 2"]:
-    if isinstance(field, ClassField):
-        answer_at = multiclass.summarize(answer, field, rows)
-    else:
-        answer_at = binary.summarize(answer, field, rows)
+    answer_at = module_for(field).summarize(answer, field, rows)
     mean, std = answer_at.latent_mean, answer_at.latent_std
     half = ndtri((1 + probability) / 2) * std
     return np.stack([mean - half, mean + half], axis=-1)
@@ -148,7 +156,7 @@ def _(
     scores = ndtri((np.arange(len(white)) + 0.5) / len(white))
     np.random.default_rng(0).shuffle(scores)
     tails = [(1 - probability) / 2, (1 + probability) / 2]
-    classes = (field.n_classes,) if isinstance(field, ClassField) else ()
+    classes = (field.n_fields,) if field.n_fields > 1 else ()
     scores = scores.reshape(1, -1, *[1] * len(classes))
     out = np.empty((len(rows.scale), *classes, 2))
     n_numbers = len(white) * int(np.prod(classes))

@@ -1,7 +1,8 @@
-"""Of several classes: draws → the probability of each class at every node, by row blocks.
+"""Summaries for several classes, in blocks of rows.
 
 S(u) is the unit vector of the largest field, so that its mean is the probability of each class.
-Where a draw leaves u open it is completed by noise of its conditional law, the same at all nodes.
+If a draw does not determine u, noise of the conditional distribution is added, with one random
+number per draw and class for all nodes.
 """
 
 from functools import singledispatch
@@ -18,55 +19,68 @@ from graphuq.results.summaries.base import (
     BATCHES,
     BATCHES_A_CHAIN,
     BLOCK_ELEMENTS,
+    Link,
     NodeSummaries,
     Rows,
-    apart_from,
-    law_of,
+    conditional_distribution,
+    nodes_read_from_draws,
     slices,
 )
 from graphuq.utils.arrays import parallel_map
 
-GAUSSIAN_DRAWS = 2_000  # of an approximation: its probabilities have no closed form
-MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes from which draws are thinned
-AT_ONCE = 16  # rows
-FEW_DRAWS, MAX_DRAWS = 500, 6_000  # of all nodes then, and of those whose error exceeds
-ENOUGH = 0.005
+GAUSSIAN_DRAWS = 2_000  # draws of a Gaussian approximation, whose probabilities have no closed form
+MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes above which draws are thinned
+ROWS_IN_CACHE = 16  # rows whose fields in all draws fit the CPU cache
+FEW_DRAWS, MAX_DRAWS = (
+    500,
+    6_000,
+)  # thinned draws for all nodes, and for nodes whose error exceeds MAX_ERROR
+MAX_ERROR = 0.005  # Monte-Carlo error of a class probability with few draws
 
 
 @singledispatch
 def summarize(
-    answer: Draws | GaussianApproximation | Point, field: ClassField, rows: Rows
+    answer: Draws | GaussianApproximation | Point, field: ClassField, rows: Rows, link: Link = None
 ) -> NodeSummaries:
-    """Means, deviations and Monte-Carlo errors at nodes."""
+    """Return means, deviations and Monte-Carlo errors at nodes; ``link`` has no effect."""
     raise TypeError(f"no summaries of {type(answer).__name__}")
 
 
 @summarize.register
-def _(answer: Draws, field: ClassField, rows: Rows) -> NodeSummaries:
+def _(answer: Draws, field: ClassField, rows: Rows, link: Link = None) -> NodeSummaries:
     present = answer.hyperparameters.get("n_classes")
-    return _by_need(field, answer.white, present, rows, answer.tail_std)
+    return _adaptive_summaries(field, answer.white, present, rows, answer.tail_std)
 
 
 @summarize.register
-def _(answer: GaussianApproximation, field: ClassField, rows: Rows) -> NodeSummaries:
+def _(
+    answer: GaussianApproximation, field: ClassField, rows: Rows, link: Link = None
+) -> NodeSummaries:
     root = np.linalg.cholesky(answer.white_covariance)
     z = np.random.default_rng(0).normal(size=(GAUSSIAN_DRAWS, len(root)))
-    return _by_need(field, (answer.white_mean + z @ root.T)[None], None, rows)
+    return _adaptive_summaries(field, (answer.white_mean + z @ root.T)[None], None, rows)
 
 
-def _by_need(
+def label_errors(
+    draws: Draws, field: ClassField, rows: Rows, link: Link = None
+) -> Float[np.ndarray, "B K"]:
+    """Return the Monte-Carlo errors of class probabilities."""
+    return summarize(draws, field, rows).label_mcse
+
+
+def _adaptive_summaries(
     field: ClassField,
     white: Float[np.ndarray, "C S n"],
     present: Float[np.ndarray, "C S"] | None,
     rows: Rows,
     units: Float[np.ndarray, "C S *K"] | None = None,
 ) -> NodeSummaries:
-    """Of many nodes, most are all but certain: those from a few draws, the others from more."""
+    """Return summaries from few draws at nodes that are nearly certain, and from more elsewhere."""
     n_numbers = len(rows.scale) * white.shape[0] * white.shape[1] * field.n_classes
     if n_numbers <= MANY_NUMBERS:
         return _summaries(_Averages(field, white, present, units), rows)
     found = _summaries(_Averages(field, white, present, units, FEW_DRAWS), rows)
-    unsure = np.flatnonzero(found.label_mcse.max(axis=1) > ENOUGH)
+    unsure = np.flatnonzero(found.label_mcse.max(axis=1) > MAX_ERROR)
     if len(unsure):
         again = _summaries(_Averages(field, white, present, units, MAX_DRAWS), rows[unsure])
         for name, values in vars(found).items():
@@ -77,15 +91,15 @@ def _by_need(
 def _summaries(averages: "_Averages", rows: Rows) -> NodeSummaries:
     n_draws, n_classes = averages.noise.shape[1], averages.field.n_classes
     out = np.empty((4, len(rows.scale), n_classes))
-    known, at = apart_from(averages.field.field, rows)
+    known, at = nodes_read_from_draws(averages.field.field, rows)
 
     def average(part: slice) -> None:
-        out[:, part] = averages.lawful(*law_of(averages.field.field, rows[part]))
+        out[:, part] = averages.at_rows(*conditional_distribution(averages.field.field, rows[part]))
 
     parallel_map(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
     if len(known):
         u = np.asarray(jax.vmap(averages.field.at_labelled)(averages.white))[:, at]
-        out[:, known] = averages.of_fields(u.transpose(1, 2, 0))
+        out[:, known] = averages.at_labelled(u.transpose(1, 2, 0))
     return NodeSummaries(*out)
 
 
@@ -109,7 +123,7 @@ class _Averages:
         self.means = seen.mean(axis=1)
         centred = seen - self.means[:, None]
         self.covariances = centred.transpose(0, 2, 1) @ centred / seen.shape[1]
-        if max_draws is not None:  # of each chain every so many
+        if max_draws is not None:  # thin each chain
             stride = max(1, n_chains * n_samples // max_draws)
             white = white[:, ::-stride][:, ::-1]
             present = None if present is None else present[:, ::-stride][:, ::-1]
@@ -130,12 +144,15 @@ class _Averages:
         self.columns = seen.transpose(2, 0, 1).reshape(seen.shape[2], -1).astype(np.float32)
 
     def _seen(self, white: Float[np.ndarray, "C S n"]) -> Float[np.ndarray, "K T r"]:
-        """What conditional means are made of, of each class in each draw."""
+        """Return the coordinates on which conditional means depend, for each class and draw."""
         flat = white.reshape(-1, white.shape[2]).astype(np.float64)
         return np.asarray(self.field.field.seen(self.field.by_class(flat))).transpose(1, 0, 2)
 
-    def lawful(self, loadings: Any, std: Any) -> Any:
-        """Class probabilities, their error, latent mean and deviation; see `law_of`."""
+    def at_rows(self, loadings: np.ndarray, std: np.ndarray) -> Any:
+        """Return class probabilities, their error, latent mean and deviation.
+
+        See `conditional_distribution`.
+        """
         u = (loadings.astype(np.float32) @ self.columns).reshape(len(loadings), *self.noise.shape)
         probability, error = self._probabilities(u, std.astype(np.float32))
         mean = loadings @ self.means.T
@@ -145,16 +162,16 @@ class _Averages:
         latent_std = np.sqrt(np.maximum(spread, 0.0) + std[:, None] ** 2 * self.mean_square)
         return np.stack([probability, error, mean, latent_std])
 
-    def of_fields(self, u: Float[np.ndarray, "B K S"]) -> Any:
-        """The same of nodes whose fields are known in each draw."""
+    def at_labelled(self, u: Float[np.ndarray, "B K S"]) -> Any:
+        """Return class probabilities, their error, latent mean and deviation, given u."""
         known = np.zeros(len(u), np.float32)
         probability, error = self._probabilities(u.astype(np.float32), known)
         return np.stack([probability, error, u.mean(axis=2), u.std(axis=2)])
 
-    def _probabilities(self, u: Any, std: Any) -> tuple[Any, Any]:
+    def _probabilities(self, u: np.ndarray, std: np.ndarray) -> tuple[Any, Any]:
         n_chains, per_chain = self.batches
-        # Where all are level, as at nodes where no mode lives, each class has its part.
-        level = (std == 0) & ~u[:, :, :8].any(axis=(1, 2))  # not by chance in eight draws
+        # If all fields are equal, as at nodes where no mode lives, classes share equally.
+        level = (std == 0) & ~u[:, :, :8].any(axis=(1, 2))  # eight draws are not all zero by chance
         n_batches = n_chains * per_chain
         shares = _shares(u, std, self.noise, self.absent, n_batches).astype(np.float64)
         if level.any():
@@ -174,13 +191,13 @@ def _shares(
     absent: Float[np.ndarray, "K S"],
     n_batches: int,
 ) -> Float[np.ndarray, "B n K"]:
-    """Share of the draws of each batch in which a class is the largest; uses u up."""
+    """Return the share of draws of each batch in which a class is the largest; overwrites u."""
     n_rows, n_classes, n_draws = u.shape
     begins = np.arange(0, n_draws, n_draws // n_batches)
     shares = np.empty((n_rows, n_batches, n_classes), np.float32)
     open_, some = bool(std.any()), bool(absent.any())
-    for begin in range(0, n_rows, AT_ONCE):  # so many stay in the cache
-        part = slice(begin, min(begin + AT_ONCE, n_rows))
+    for begin in range(0, n_rows, ROWS_IN_CACHE):  # blocks that fit the cache
+        part = slice(begin, min(begin + ROWS_IN_CACHE, n_rows))
         own = u[part]
         if open_:
             own += std[part, None, None] * noise
@@ -190,6 +207,6 @@ def _shares(
         for k in range(n_classes):
             leads = (own[:, k] >= largest).view(np.int8)
             shares[part, :, k] = np.add.reduceat(leads, begins, axis=1, dtype=np.int32)
-    # Where two are as large to the last digit, each has its part.
+    # Classes whose fields are exactly equal share the draw.
     shares /= shares.sum(axis=2, keepdims=True)
     return shares
