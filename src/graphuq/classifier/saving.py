@@ -79,8 +79,8 @@ def load(path: str | Path) -> "GraphClassifier | Result":
     -------
     GraphClassifier or Result
         A `GraphClassifier` predicts without a new fit. It has the parameters of the one that was
-        saved, except callbacks, ``checkpoint``, and objects that a file cannot hold (a graph, a
-        random generator), which have their defaults.
+        saved. Callbacks, ``checkpoint``, and objects that a file cannot hold (a graph, a random
+        generator) have their defaults.
 
     Raises
     ------

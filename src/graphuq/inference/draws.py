@@ -54,8 +54,8 @@ class Draws:
         Acceptance and step size of each block, if a step moves several blocks in turn. The
         first block is the field's; ``acceptance`` and ``step_size`` are its numbers.
     log_evidence : float or None
-        Estimate of ``log p(y)`` by the Gaussian that was computed before sampling, by default the
-        reference; None without one.
+        Estimate of ``log p(y)`` by the Gaussian that was computed before sampling: by default the
+        reference, if there is one.
     """
 
     white: Float[np.ndarray, "C S n"]

@@ -222,7 +222,7 @@ def _make(cls: Any, fields: dict[str, Plain]) -> Any:
     for name in values:
         default = getattr(cls, name, None)
         if isinstance(default, float) and values[name] == default:
-            values[name] = default  # the same object, which the representation leaves out
+            values[name] = default  # equinox hides a default from repr only by identity
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # old names of our own arguments

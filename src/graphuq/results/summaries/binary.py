@@ -140,9 +140,9 @@ class _Averages:
     """Means over draws, minus a control variate, with the Monte-Carlo error of label means.
 
     The control variate of f is ``c = r (f − E_q f)``. Here q is the reference Gaussian, and r its
-    density divided by that of the posterior, up to a constant. The posterior mean of c is zero if the
-    posterior has mass wherever q has (`graphuq.inference.reference.has_uncovered_mass`). If q is
-    close to the posterior, c is nearly f minus its mean. The control variate is subtracted with
+    density divided by that of the posterior, up to a constant. The posterior mean of c is zero if
+    the posterior has mass wherever q has (`graphuq.inference.reference.has_uncovered_mass`). If q
+    is close to the posterior, c is nearly f minus its mean. The control variate is subtracted with
     the least-squares coefficient: 1 if q is the posterior, and about 0 if r varies strongly.
     Without a reference, r is zero. The deviations ``f − E_q f`` are averaged, so that single
     precision loses nothing.
