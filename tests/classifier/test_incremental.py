@@ -104,5 +104,5 @@ def test_rows_that_cannot_be_added_leave_it_as_it_was(tmp_path):
     with pytest.raises(InvalidInput, match="files do not hold it"):
         gq.GraphClassifier.load(tmp_path / "fit.nc").add_rows(features[120:])
     complete = fitted(features, classes, 120, graph="complete")
-    with pytest.raises(InvalidInput, match="'complete', which rows cannot join"):
+    with pytest.raises(InvalidInput, match="no rows can be added to a graph of kind 'complete'"):
         complete.add_rows(features[120:])
