@@ -36,7 +36,7 @@ def test_the_guide_shows_an_example_as_it_is(name, code):
 
 @pytest.mark.parametrize("name", [name for name, _ in SHOWN])
 def test_an_example_prints_what_the_guide_says(name, capsys):
-    """The same text; numbers may differ by what sampling and rounding do to them."""
+    """Text is equal; numbers may differ by what sampling and rounding do to them."""
     runpy.run_path(str(ROOT / "examples" / f"{name}.py"), run_name="__main__")
     printed = capsys.readouterr().out.strip().splitlines()
     shown = GUIDE.split(f"`examples/{name}.py`:")[1].split("```\n")[2].strip().splitlines()
@@ -93,3 +93,23 @@ def test_links_between_pages_lead_somewhere():
                 headings = re.findall(r"^#+ (.*)$", linked.read_text(encoding="utf-8"), re.M)
                 names = [re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings]
                 assert anchor in names, f"{page.name}: {target}#{anchor}"
+
+
+def test_pages_name_scripts_that_exist():
+    for page in (ROOT / "docs").rglob("*.md"):
+        for script in re.findall(
+            r"(?:benchmarks|tests|examples)/[\w/]+\.py", page.read_text("utf-8")
+        ):
+            assert (ROOT / script).exists(), f"{page.name}: {script}"
+
+
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs" / "measurements").glob("*.md")), ids=lambda page: page.stem
+)
+def test_a_page_of_measurements_is_a_question_with_a_command_and_a_table(page):
+    text = page.read_text(encoding="utf-8")
+    assert text.splitlines()[0].endswith("?")
+    assert re.search(r"^Commands?: `", text, re.M)
+    assert "\n|---|" in text
+    index = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
+    assert f"(measurements/{page.name})" in index
