@@ -1,4 +1,4 @@
-"""The commands: what they write, and one line with exit code 2 for whatever is wrong."""
+"""Commands: the files they write, and errors as one line with exit code 2."""
 
 import importlib
 import os
@@ -80,7 +80,10 @@ def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
     assert set(result.hyperparameters) == {"tau", "truncation"}
     assert "truncation" in (out / "report.html").read_text()
     assert classify(csv, out, "--likelihood", "Probit(0.2)", "--noise-std", "0.1") == 2
-    assert "--noise-std: 0.1 with Probit(0.2); give it there instead" in capsys.readouterr().err
+    assert (
+        "--noise-std: 0.1 with Probit(0.2); give it in --likelihood instead"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("kind", ["parquet", pytest.param("npz", marks=pytest.mark.slow)])
@@ -198,7 +201,7 @@ def test_wrongly_typed_files(name, csv, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ("0,a\n60,b", "nodes that are not there, for example ['60']"),
+        ("0,a\n60,b", "ids that the table lacks, for example ['60']"),
         ("0,a\n0,b", "['0'] occurs more than once"),
     ],
 )

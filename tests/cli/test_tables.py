@@ -22,7 +22,7 @@ def test_a_mapped_file_stays_on_disk(tmp_path):
     pd.DataFrame({"id": [3, 150], "label": ["a", "b"]}).to_csv(tmp_path / "l.csv", index=False)
     given = read_labels(tmp_path / "l.csv", table.ids)
     assert (given[3], given[150], (given == "").sum()) == ("a", "b", 198)
-    with pytest.raises(InvalidInput, match="holds features alone; give --labels"):
+    with pytest.raises(InvalidInput, match="holds only features; give --labels"):
         read_table(tmp_path / "x.npy", "label")
     (tmp_path / "x.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:500])
     with pytest.raises(StorageError, match="not a readable npy file"):

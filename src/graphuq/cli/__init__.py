@@ -1,4 +1,4 @@
-"""Floor 7: the command line."""
+"""The command ``graphuq``: classify, predict, track, reproduce, and data sets."""
 
 from graphuq.cli.app import main
 

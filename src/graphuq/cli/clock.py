@@ -1,4 +1,4 @@
-"""When the command started, as near as Python code can know."""
+"""Time at which the command started, as nearly as Python code can measure it."""
 
 import time
 

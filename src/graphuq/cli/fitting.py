@@ -1,4 +1,4 @@
-"""Table → fitted classifier → predictions.csv, posterior.nc and report.html, all or none."""
+"""Table → fitted classifier → predictions.csv, posterior.nc and report.html."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ from graphuq.results.uncertainty import margin, rank_by_uncertainty, with_unseen
 from graphuq.utils.expressions import is_expression
 from graphuq.utils.files import atomic_folder
 
-CHECKPOINT = ".checkpoint.npz"
+CHECKPOINT = ".checkpoint.npz"  # state of the chains, deleted once the files are written
 
 
 def fit_and_write(
@@ -98,7 +98,8 @@ def fit_and_write(
         on_first_result=None if quiet else lambda result: print_preview(result, names, truth),
         checkpoint=checkpoints[0],
     ).fit(features, codes)
-    classifier.classes_ = np.array(names)
+    classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
+    classifier.result_ = classifier.result_.with_classes(names)
     classifier.result_ = classifier.result_.with_classes(names)
     from graphuq.report import write_report  # imports matplotlib: after the first result
 
@@ -146,7 +147,7 @@ def _true_labels(
 def _preprocess(
     features: Features, graph: str, scaling: str, pca: int | None
 ) -> tuple[Features, Preprocessing | None]:
-    """Scaled and projected features, and the map that gave them; None without a map."""
+    """Scaled and projected features, and the map that gave them, if there is one."""
     preprocessing = None if graph == "precomputed" else fit_preprocessing(features, scaling, pca)
     return features if preprocessing is None else preprocessing(features), preprocessing
 
@@ -169,14 +170,25 @@ def _predictions(classifier: GraphClassifier, ids: np.ndarray, given: np.ndarray
 
 
 def _interval(result: Result) -> Float[np.ndarray, "N 2"] | None:
-    """95 % credible interval of u; None for multiclass results, which have several fields."""
+    """95 % credible interval of u, for a binary result only: a multiclass one has K fields."""
     return result.credible_interval(0.95) if result.label_mean.ndim == 1 else None
 
 
 def prediction_table(
     ids: np.ndarray, names: Sequence[str], label_mean: np.ndarray, interval: np.ndarray | None
 ) -> pd.DataFrame:
-    """The table of ``predictions.csv``; rank 1 is the least certain node."""
+    """Return the table of predictions; uncertainty rank 1 is the least certain node.
+
+    Parameters
+    ----------
+    ids : numpy.ndarray of str, shape (N,)
+    names : sequence of str
+        Names of the classes in the order of their codes.
+    label_mean : numpy.ndarray, shape (N,) or (N, K)
+        Label means of a binary result, or class probabilities of a multiclass one.
+    interval : numpy.ndarray, shape (N, 2), or None
+        Credible interval of u; required for a binary result.
+    """
     rank = np.empty(len(ids), dtype=int)
     rank[rank_by_uncertainty(label_mean)] = np.arange(1, len(ids) + 1)
     if label_mean.ndim == 1:
@@ -203,7 +215,13 @@ def prediction_table(
 
 
 def class_names(given: np.ndarray, positive: str | None) -> list[str]:
-    """Names of the classes, in order: of two, that of −1 and that of +1."""
+    """Return the names of the classes in order; of two classes, the second is coded as +1.
+
+    Raises
+    ------
+    InvalidInput
+        If there are fewer than two classes, or ``positive`` cannot be used.
+    """
     classes = sorted(set(given.tolist()) - {""})
     require(len(classes) > 0, "labels", "no row has a label", "label some rows of each class")
     require(
@@ -215,33 +233,44 @@ def class_names(given: np.ndarray, positive: str | None) -> list[str]:
         len(classes) == 2,
         "--positive",
         f"'{positive}' with {len(classes)} classes",
-        "use it with two classes only",
+        "omit it: it needs exactly two classes",
     )
     require(positive in classes, "--positive", f"no row is labelled '{positive}'", f"use {classes}")
     return [next(c for c in classes if c != positive), positive]
 
 
 def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
-    """Code of each name, from 0; NaN where empty, or of no class that has a label."""
+    """Return the code of each name, from 0; NaN where it is empty or no name of a class."""
     place = {name: float(code) for code, name in enumerate(names)}
     return np.array([place.get(str(value), np.nan) for value in values])
 
 
-def parse_likelihood(name: str, noise_std: float | None, several: bool) -> str | Likelihood:
-    """The likelihood of a name and a noise level; "auto" stands for one once a level is given."""
+def parse_likelihood(name: str, noise_std: float | None, multiclass: bool) -> str | Likelihood:
+    """Return the likelihood with a name and a noise level.
+
+    With a noise level, "auto" means softmax for multiclass labels and probit for binary ones.
+
+    Raises
+    ------
+    InvalidInput
+        If the name is unknown, or the likelihood has no noise level.
+    """
     require(
         name in LIKELIHOODS or is_expression(name),
         "--likelihood",
         f"{name!r} is unknown",
-        f"use one of {', '.join(LIKELIHOODS)}, or such as 'Probit(noise_std=0.2)'",
+        f"use one of {', '.join(LIKELIHOODS)}, or an expression such as 'Probit(noise_std=0.2)'",
     )
     if noise_std is None:
         return name
     require(
-        not is_expression(name), "--noise-std", f"{noise_std} with {name}", "give it there instead"
+        not is_expression(name),
+        "--noise-std",
+        f"{noise_std} with {name}",
+        "give it in --likelihood instead",
     )
     if name == "auto":
-        name = "softmax" if several else "probit"
+        name = "softmax" if multiclass else "probit"
     kinds: dict[str, Callable[..., Likelihood]] = {
         "probit": Probit,
         "softmax": Softmax,

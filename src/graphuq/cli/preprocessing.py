@@ -1,4 +1,4 @@
-"""The affine map from the columns of a file to the features of the graph."""
+"""Scaling and principal components: the affine map from columns to features of the graph."""
 
 import dataclasses
 
@@ -12,18 +12,32 @@ from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import row_blocks
 from graphuq.spectrum.solve import fix_signs
 
-WIDE = 3_000  # columns from which components are sought without a covariance matrix
+WIDE = 3_000  # columns above which principal components are found without a covariance matrix
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """``(x − shift) @ matrix``: scaling to unit deviation and principal components, if any."""
+    """The map ``(x − shift) @ matrix``, which scales columns and projects on components.
+
+    Parameters
+    ----------
+    shift : numpy.ndarray, shape (d,)
+        Means of the columns.
+    matrix : numpy.ndarray, shape (d, k)
+        Scaling to unit standard deviation, times principal components.
+    """
 
     shift: Float[np.ndarray, " d"]
     matrix: Float[np.ndarray, "d k"]
 
     def __call__(self, features: Float[np.ndarray, "N d"]) -> Float[np.ndarray, "N k"]:
-        """Apply the map."""
+        """Apply the map to rows, a block at a time, in the precision of the features.
+
+        Raises
+        ------
+        InvalidInput
+            If the number of columns is not that of the fit.
+        """
         require(
             features.shape[1] == len(self.shift),
             "file",
@@ -37,21 +51,29 @@ class Preprocessing:
         return mapped
 
     def to_dataset(self) -> xr.Dataset:
-        """As arrays, to be stored."""
+        """Return the arrays of the map, to be stored."""
         return xr.Dataset(
             {"shift": ("column", self.shift), "matrix": (("column", "k"), self.matrix)}
         )
 
     @classmethod
     def from_dataset(cls, dataset: xr.Dataset) -> "Preprocessing":
-        """From stored arrays."""
+        """Return the map with stored arrays."""
         return cls(dataset["shift"].to_numpy(), dataset["matrix"].to_numpy())
 
 
 def fit_preprocessing(
     features: Float[np.ndarray, "N d"], scaling: str, n_components: int | None
 ) -> Preprocessing | None:
-    """Choose the map; None where features are taken as they are.
+    """Return the map for some features, or None to use the features unchanged.
+
+    Parameters
+    ----------
+    features : numpy.ndarray, shape (N, d)
+    scaling : {"none", "standard"}
+        "standard": divide each column by its standard deviation.
+    n_components : int or None
+        Number of principal components, of the scaled columns if they are scaled.
 
     Raises
     ------
@@ -85,10 +107,10 @@ def fit_preprocessing(
 def _moments(
     features: Float[np.ndarray, "N d"], full: bool
 ) -> tuple[Float[np.ndarray, " d"], Float[np.ndarray, "d d"]]:
-    """Mean and covariance of rows, of which a block is read at a time; or its diagonal alone.
+    """Return the mean and the covariance of rows, or only the diagonal of the covariance.
 
-    Blocks in the precision of the features, their sum in double; about the first block's mean, so
-    that nothing cancels.
+    Rows are read a block at a time. Products of a block have the precision of the features, and
+    their sum is in double. They are taken about the mean of the first block, against cancellation.
     """
     n_rows, width = features.shape
     parts = list(row_blocks(n_rows, width))

@@ -78,7 +78,7 @@ def reproduce(
         print(f"{name} ({seconds:.0f} s): {outcome.text}")
         for path in paths:
             print(f"  {path}")
-        if everything:  # after each one, so that an interruption keeps the results so far
+        if everything:  # after each one, so that an interruption keeps the finished results
             write_summary(f"graphuq reproduce {paper}", found, output / "index.html", quick)
     if everything:
         print(f"  {output / 'index.html'}")

@@ -1,4 +1,4 @@
-"""Tables in, predictions out."""
+"""Tables of features and labels are read; predictions are written as CSV."""
 
 import contextlib
 import dataclasses
@@ -6,7 +6,6 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,17 +15,20 @@ from pyarrow.parquet import ParquetFile
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.graphs.features import check_features
+from graphuq.graphs.features import Features, check_features
 
 FORMATS = (".csv", ".parquet", ".npy", ".npz")
-BATCH_ROWS = 65_536  # read and written at once
-SPILLED_BYTES = 4 << 30  # of features, from which they are kept on disk instead of in memory
-DIGITS = 6  # of numbers written
+BATCH_ROWS = 65_536  # rows that are read or written together
+SPILLED_BYTES = 4 << 30  # bytes of features above which they are kept on disk, not in memory
+DIGITS = 6  # significant digits of numbers in a CSV file
+
+_Contents = tuple[dict[str, np.ndarray], Features, list[str]]
+"""Columns that are not features, by name; features; and their names."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Table:
-    """What a file holds: N rows of features (or weights), names, and labels as text.
+    """The contents of a file: N rows of features (or weights), names, and labels as text.
 
     Attributes
     ----------
@@ -37,7 +39,7 @@ class Table:
     feature_names : list of str
     """
 
-    features: Any
+    features: Features
     ids: np.ndarray
     labels: np.ndarray | None
     truth: np.ndarray | None
@@ -53,10 +55,18 @@ def read_table(
 ) -> Table:
     """Read features, ids and labels from a CSV, Parquet, NPY or NPZ file.
 
-    A Parquet file is read some rows at a time, in single precision where its columns have no more
-    (beyond 4 GB into a temporary file on disk); an NPY file is mapped, and not read at all. An NPZ
-    file holds ``X`` (or ``features``) and arrays named like the columns, or is a matrix
+    A Parquet file is read some rows at a time. Its features have single precision if its columns
+    do, and above 4 GB they are kept in a temporary file on disk. An NPY file is memory-mapped. An
+    NPZ file holds ``X`` (or ``features``) and arrays with the names of the columns, or is a matrix
     of weights saved by ``scipy.sparse.save_npz``.
+
+    Parameters
+    ----------
+    path : path
+    label_column, id_column, truth_column : str, optional
+        Columns that hold labels, names of the rows, and true classes.
+    dropped : sequence of str
+        Columns to ignore.
 
     Raises
     ------
@@ -67,10 +77,12 @@ def read_table(
         raise StorageError(f"there is no file '{path}'")
     if path.suffix.lower() not in FORMATS:
         raise InvalidInput(
-            "file", f"'{path.name}' is of no known type", f"use {', '.join(FORMATS)}"
+            "file", f"'{path.name}' has an unknown type", f"use {', '.join(FORMATS)}"
         )
     special = [c for c in (label_column, id_column, truth_column) if c is not None]
-    require(len(set(special)) == len(special), "columns", f"{special} repeat", "name each once")
+    require(
+        len(set(special)) == len(special), "columns", f"{special} repeat", "name each column once"
+    )
     kind = path.suffix.lower()
     if kind == ".npz":
         columns, features, names = _read_npz(path, special)
@@ -102,12 +114,14 @@ def read_table(
 
 
 def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
-    """Labels from a second file with the columns ``id`` and ``label``, in the order of ``ids``.
+    """Read labels from a file with the columns ``id`` and ``label``, in the order of ``ids``.
 
     Raises
     ------
     InvalidInput
         If an id is not among ``ids``, or repeats.
+    StorageError
+        If the file cannot be read.
     """
     if not path.is_file():
         raise StorageError(f"there is no file '{path}'")
@@ -120,8 +134,8 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
     require(
         len(unknown) == 0,
         "labels",
-        f"{len(unknown)} label(s) on nodes that are not there, for example {unknown[:1].tolist()}",
-        "use ids of the table (row numbers from 0 where it has no id column)",
+        f"{len(unknown)} label(s) with ids that the table lacks, for example {unknown[:1].tolist()}",
+        "use ids of the table (row numbers from 0 without --id-column)",
     )
     place = {identifier: index for index, identifier in enumerate(ids)}
     labels = np.full(len(ids), "", dtype=object)
@@ -131,8 +145,9 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
 
 
 def _read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
+    """Read a CSV file, or a Parquet file of labels, with some columns as text."""
     try:
-        if path.suffix.lower() == ".parquet":  # of labels
+        if path.suffix.lower() == ".parquet":
             return pd.read_parquet(path)
         frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
     except (OSError, ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -147,7 +162,7 @@ def _read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
 
 
 def _last_line_is_short(path: Path, n_columns: int) -> bool:
-    """Whether the file ends within a row, which the CSV reader would fill up in silence."""
+    """Return whether the file ends within a row, which the CSV reader would fill silently."""
     with open(path, "rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - 1_000_000))
@@ -156,7 +171,8 @@ def _last_line_is_short(path: Path, n_columns: int) -> bool:
     return '"' not in last and last.count(",") + 1 < n_columns
 
 
-def _read_npz(path: Path, special: list[str]) -> tuple[dict[str, np.ndarray], Any, list[str]]:
+def _read_npz(path: Path, special: list[str]) -> _Contents:
+    """Return special columns, features and their names from an NPZ file."""
     try:
         with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
             keys = set(file.files)
@@ -178,17 +194,18 @@ def _read_npz(path: Path, special: list[str]) -> tuple[dict[str, np.ndarray], An
             len(values) == len(features),
             column,
             f"{len(values)} values for {len(features)} rows",
-            "save one value a row",
+            "save one value for each row",
         )
     return columns, features, [f"x{i}" for i in range(features.shape[1])]
 
 
-def _read_npy(path: Path, special: list[str]) -> tuple[dict[str, np.ndarray], Any, list[str]]:
+def _read_npy(path: Path, special: list[str]) -> _Contents:
+    """Return features from an NPY file, which has no other columns."""
     require(
         not special,
         "columns",
-        f"{special} of '{path.name}', which holds features alone",
-        "give --labels FILE, with the columns id and label",
+        f"{special} of '{path.name}', which holds only features",
+        "give --labels FILE, a file with the columns id and label",
     )
     try:
         features = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -198,9 +215,8 @@ def _read_npy(path: Path, special: list[str]) -> tuple[dict[str, np.ndarray], An
     return {}, features, [f"x{i}" for i in range(features.shape[1])]
 
 
-def _read_parquet(
-    path: Path, special: list[str], dropped: Sequence[str]
-) -> tuple[dict[str, np.ndarray], Any, list[str]]:
+def _read_parquet(path: Path, special: list[str], dropped: Sequence[str]) -> _Contents:
+    """Return special columns, features and their names from a Parquet file."""
     try:
         file = ParquetFile(path)
         schema = file.schema_arrow
@@ -215,7 +231,7 @@ def _read_parquet(
             return columns, _numeric(file.read(columns=names).to_pandas()), names
         single = all(t.bit_width <= (32 if pa.types.is_floating(t) else 16) for t in types)
         shape, dtype = (file.metadata.num_rows, len(names)), np.float32 if single else np.float64
-        features, begin = _room(shape, dtype), 0
+        features, begin = _allocate(shape, dtype), 0
         for batch in file.iter_batches(BATCH_ROWS, columns=names):
             rows = features[begin : begin + batch.num_rows]
             for place, column in enumerate(batch.columns):
@@ -223,7 +239,7 @@ def _read_parquet(
             begin += batch.num_rows
     except InvalidInput:
         raise
-    except (OSError, EOFError, ValueError) as error:  # Arrow's are among them
+    except (OSError, EOFError, ValueError) as error:  # errors of Arrow are among these
         raise StorageError(
             f"'{path}' is not a readable parquet file ({str(error).splitlines()[0]}); it may be "
             "empty, truncated or of another type"
@@ -231,23 +247,23 @@ def _read_parquet(
     return columns, check_features(features, "features"), names
 
 
-def _room(shape: tuple[int, int], dtype: Any) -> np.ndarray:
-    """An array in memory; a large one on disk, in a file that ends with the process."""
+def _allocate(shape: tuple[int, int], dtype: type[np.floating]) -> np.ndarray:
+    """Return an empty array in memory, or a large one in a temporary file on disk."""
     if shape[0] * shape[1] * np.dtype(dtype).itemsize <= SPILLED_BYTES:
         return np.empty(shape, dtype)
-    with tempfile.TemporaryFile() as file:  # the map outlives it
+    with tempfile.TemporaryFile() as file:  # the map keeps the deleted file
         return np.memmap(file, dtype, shape=shape)
 
 
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table with six significant digits, some rows at a time."""
+    """Write a table as CSV with six significant digits, some rows at a time."""
     with open(path, "wb") as file:
         file.write((",".join(_quoted(str(name)) for name in frame.columns) + "\n").encode())
         for begin in range(0, len(frame), BATCH_ROWS):
             rows = frame.iloc[begin : begin + BATCH_ROWS]
             columns = {name: _printable(rows[name].to_numpy()) for name in frame.columns}
             arrays = {str(n): pa.array(v, from_pandas=True) for n, v in columns.items()}
-            for style in ("none", "needed"):  # the second quotes all text
+            for style in ("none", "needed"):  # "needed", which is slower, quotes all text
                 lines = pa.BufferOutputStream()
                 options = pa_csv.WriteOptions(include_header=False, quoting_style=style)
                 with contextlib.suppress(pa.ArrowInvalid):
@@ -257,11 +273,12 @@ def write_csv(frame: pd.DataFrame, path: Path) -> None:
 
 
 def _quoted(name: str) -> str:
+    """Return a column name, in quotes where CSV requires them."""
     return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\n\r') else name
 
 
 def _printable(values: np.ndarray) -> np.ndarray:
-    """Numbers with few digits; truth values as Python writes them."""
+    """Return numbers rounded to `DIGITS` digits, and truth values as True and False."""
     if values.dtype == bool:
         return np.where(values, "True", "False")
     if values.dtype.kind != "f":
@@ -276,6 +293,7 @@ def _printable(values: np.ndarray) -> np.ndarray:
 
 
 def _check_column(column: str, columns: list[str]) -> None:
+    """Require that a column is in the file."""
     require(
         column in columns,
         "column",
@@ -285,7 +303,7 @@ def _check_column(column: str, columns: list[str]) -> None:
 
 
 def _as_text(column: pd.Series) -> np.ndarray:
-    """Classes or ids as text; missing ones empty; 3.0 as 3."""
+    """Return classes or ids as text: empty where missing, and 3.0 as 3."""
     if pd.api.types.is_float_dtype(column):
         whole = column.dropna()
         if (whole == whole.round()).all():
@@ -294,6 +312,13 @@ def _as_text(column: pd.Series) -> np.ndarray:
 
 
 def _numeric(frame: pd.DataFrame) -> np.ndarray:
+    """Return the columns of features as numbers.
+
+    Raises
+    ------
+    InvalidInput
+        If a column holds text or has empty cells.
+    """
     require(frame.shape[1] > 0, "file", "no feature columns", "give at least one column of numbers")
     for name in frame.columns:
         column = frame[name]
@@ -308,17 +333,18 @@ def _numeric(frame: pd.DataFrame) -> np.ndarray:
         value = column.iloc[row]
         if pd.isna(value) or str(value).strip() == "":
             raise InvalidInput(
-                "features", f"column '{name}' is empty in row {row}", "fill or drop it"
+                "features", f"column '{name}' is empty in row {row}", "fill the cell or use --drop"
             )
         raise InvalidInput(
             "features",
             f"column '{name}' holds text ({str(value)[:20]!r} in row {row})",
-            "drop or encode it, or name it as --id-column, --label-column or --truth-column",
+            "encode it, or name it with --drop, --id-column, --label-column or --truth-column",
         )
     return check_features(frame.to_numpy(dtype=np.float64), "features")
 
 
 def _check_ids(ids: np.ndarray, column: str) -> None:
+    """Require that every row has an id and that no id repeats."""
     empty = np.flatnonzero(ids == "")
     require(len(empty) == 0, column, f"missing in row {empty[:1].tolist()}", "give every row an id")
     unique, counts = np.unique(ids, return_counts=True)
@@ -326,6 +352,6 @@ def _check_ids(ids: np.ndarray, column: str) -> None:
     require(
         len(repeated) == 0,
         column,
-        f"{repeated[:1].tolist()} occurs more than once ({len(repeated)} such ids)",
+        f"{repeated[:1].tolist()} occurs more than once ({len(repeated)} ids repeat)",
         "make ids unique",
     )

@@ -133,7 +133,7 @@ def plot_reliability(curve: ReliabilityCurve, *, ax: Axes | None = None) -> Axes
         capsize=2,
         markersize=4,
         linewidth=1,
-        label="nodes of similar probability (with their number)",
+        label="accuracy ± 2 standard errors (number of nodes)",
     )
     for x, y, n in zip(curve.confidence, curve.accuracy, curve.count, strict=True):
         ax.annotate(

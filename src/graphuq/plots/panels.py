@@ -101,13 +101,9 @@ def add_colorbar(drawn: Any, ax: Axes | list[Axes], label: str, **options: Any) 
 
 
 def names_of_classes(result: Result, names: Sequence[Any] | np.ndarray | None = None) -> list[str]:
-    """Names of all classes as text: the given ones, those of the result, or the codes."""
-    if names is None:
-        names = getattr(result, "classes", None)
-    if names is None:
-        names = range(result.posterior.n_classes) if result.label_mean.ndim == 2 else (-1, 1)
-    binary = [str(name) for name in names] == ["-1", "1"]
-    text = ["−1", "+1"] if binary else [str(name) for name in names]
+    """Names of all classes as text: the given ones, or those of the result."""
+    text = [str(name) for name in (result.classes if names is None else names)]
+    text = ["−1", "+1"] if text == ["-1", "1"] else text
     return with_unseen(text, result.posterior.n_classes)
 
 
@@ -115,7 +111,8 @@ def label_mean_words(names: Sequence[str]) -> str:
     """Name of the axis of label means, with what its ends stand for."""
     if list(names) == ["−1", "+1"]:
         return "label mean"
-    return f"label mean (−1: {names[0]}, +1: {names[1]})"
+    ends = [f"class {name}" if name.lstrip("-").isdigit() else name for name in names]
+    return f"label mean (−1: {ends[0]}, +1: {ends[1]})"
 
 
 def class_colors(n_classes: int) -> "ListedColormap":

@@ -1,4 +1,4 @@
-"""Floor 7: `Result` → one self-contained HTML page."""
+"""The HTML report of a `Result`: one self-contained page."""
 
 from graphuq.report.html import write_report
 

@@ -1,9 +1,8 @@
-"""Renders a template on the common base, to a file that needs no other."""
+"""Self-contained HTML pages from templates that extend a common base."""
 
 import base64
 import io
 from pathlib import Path
-from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader
 from matplotlib.figure import Figure
@@ -11,8 +10,17 @@ from matplotlib.figure import Figure
 from graphuq.utils.files import atomic_write
 
 
-def write_page(path: str | Path, package: str, template: str, **values: Any) -> None:
-    """Render a package's template, which extends ``base.html``, with these values.
+def write_page(path: str | Path, package: str, template: str, **values: object) -> None:
+    """Render a template that extends ``base.html``, and write the page.
+
+    Parameters
+    ----------
+    path : path
+        The HTML file to write.
+    package, template : str
+        Package that holds the template, and the name of the template.
+    **values
+        Values of the template's variables.
 
     Raises
     ------
@@ -27,7 +35,7 @@ def write_page(path: str | Path, package: str, template: str, **values: Any) -> 
 
 
 def embedded(figure: Figure, dpi: int = 130) -> str:
-    """The figure as a PNG, in base 64."""
+    """Return a figure as a PNG picture in base 64."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=dpi)
     return base64.b64encode(buffer.getvalue()).decode()
