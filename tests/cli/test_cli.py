@@ -58,7 +58,10 @@ def test_classify_and_predict(csv, tmp_path, capsys):
     np.testing.assert_allclose(table["probability"], (1 + table["label_mean"].abs()) / 2, rtol=1e-4)
     np.testing.assert_allclose(table["label_variance"], 1 - table["label_mean"] ** 2, atol=1e-4)
     assert (table["latent_lower"] < table["latent_upper"]).all()
-    assert gq.load(out / "posterior.nc").result_.n_nodes == 60
+    with pytest.warns(gq.GraphuqWarning, match="transformed the features"):
+        loaded = gq.load(out / "posterior.nc")
+    assert loaded.result_.n_nodes == 60
+    assert loaded.result_.classes.tolist() == ["left", "right"]
 
     again = tmp_path / "again.csv"
     code = run(
@@ -201,7 +204,7 @@ def test_wrongly_typed_files(name, csv, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ("0,a\n60,b", "ids that the table lacks, for example ['60']"),
+        ("0,a\n60,b", "ids that the table lacks, such as ['60']"),
         ("0,a\n0,b", "['0'] occurs more than once"),
     ],
 )
@@ -409,6 +412,17 @@ def test_a_text_can_mean_unlabelled(csv, tmp_path):
     assert code == 0
     first, second = (pd.read_csv(tmp_path / i / "predictions.csv") for i in "12")
     pd.testing.assert_frame_equal(first, second)
+
+
+@pytest.mark.filterwarnings("default::graphuq.errors.MissingLabelWarning")
+def test_a_class_that_may_mean_unlabelled_is_asked_about(csv, tmp_path, capsys):
+    table = frame()
+    table["label"] = table["label"].replace("", "?")
+    table.to_csv(csv, index=False)
+    assert classify(csv, tmp_path / "out", "--inference", "laplace") == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("graphuq: warning: y: the class '?' holds 52 of 60 rows.")
+    assert line.endswith("add --missing-label '?'.")
 
 
 def test_columns_can_be_dropped(csv, tmp_path):

@@ -1,5 +1,6 @@
 """Commands and their errors: each error is one line on stderr, with exit code 2."""
 
+import re
 import sys
 import warnings
 
@@ -17,6 +18,12 @@ from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.deprecation import warn_renamed
 
 INTERRUPTED = "interrupted; repeat the command with --resume (classify, track) to continue"
+
+PYTHON_REMEDIES = (
+    (r"use make_pipeline\(.*$", "use --scaling standard"),
+    (r"pass missing_label=('[^']*')", r"add --missing-label \1"),
+)
+"""Remedies for Python in warnings (regular expressions), and the options that replace them."""
 
 app = typer.Typer(
     name="graphuq",
@@ -91,5 +98,8 @@ def _fail(message: str, code: int) -> int:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning as one line, without the source line that Python adds."""
-    print(f"graphuq: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    """Print a warning as one line, whose remedy is an option of the command line."""
+    text = " ".join(str(message).split())
+    for remedy, option in PYTHON_REMEDIES:
+        text = re.sub(remedy, option, text)
+    print(f"graphuq: warning: {text}", file=sys.stderr)

@@ -45,7 +45,7 @@ def keep_classes(data: Dataset, wanted: list[str], n_each: int | None, seed: int
     for name in wanted:
         require(name in known, "--classes", f"{name!r} is not a class", f"use {known}")
     require(len(wanted) >= 2, "--classes", f"{wanted}", "give two or more, as in 4,9")
-    by_text = {str(c): c for c in np.unique(data.classes)}
+    by_text = {str(c): c for c in np.unique(data.classes).tolist()}
     return data.of_classes([by_text[name] for name in wanted], n_each, seed)
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import entr
 
 from graphuq.classifier.classifier import GraphClassifier
+from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import LIKELIHOODS
 from graphuq.cli.preprocessing import Preprocessing, fit_preprocessing
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
@@ -80,6 +81,7 @@ def fit_and_write(
         If the input cannot be used or a file cannot be written.
     """
     names = class_names(given, positive)
+    warn_of_placeholder(given, given != "")
     codes = codes_of_names(given, names)
     truth = _true_labels(table.truth, names, options.get("max_classes"))
     features, preprocessing = _preprocess(table.features, options["graph"], scaling, pca)

@@ -134,7 +134,7 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
     require(
         len(unknown) == 0,
         "labels",
-        f"{len(unknown)} label(s) with ids that the table lacks, for example {unknown[:1].tolist()}",
+        f"{len(unknown)} label(s) with ids that the table lacks, such as {unknown[:1].tolist()}",
         "use ids of the table (row numbers from 0 without --id-column)",
     )
     place = {identifier: index for index, identifier in enumerate(ids)}
