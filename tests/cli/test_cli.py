@@ -425,6 +425,20 @@ def test_a_class_that_may_mean_unlabelled_is_asked_about(csv, tmp_path, capsys):
     assert line.endswith("add --missing-label '?'.")
 
 
+@pytest.mark.filterwarnings("default::graphuq.errors.FeatureScaleWarning")
+def test_unequal_scales_are_a_warning_that_scaling_removes(csv, tmp_path, capsys):
+    table = frame()
+    table["b"] *= 1000
+    table.to_csv(csv, index=False)
+    options = ["--inference", "laplace"]
+    assert classify(csv, tmp_path / "1", *options) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("graphuq: warning: X: the scales of features differ by a factor of")
+    assert line.endswith("; use --scaling standard")
+    assert classify(csv, tmp_path / "2", *options, "--scaling", "standard") == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_columns_can_be_dropped(csv, tmp_path):
     table = frame()
     table["note"] = "some text"
