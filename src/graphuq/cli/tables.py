@@ -15,7 +15,8 @@ from pyarrow.parquet import ParquetFile
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.graphs.features import Features, check_features
+from graphuq.graphs.features import check_features
+from graphuq.graphs.inputs import Features
 
 FORMATS = (".csv", ".parquet", ".npy", ".npz")
 BATCH_ROWS = 65_536  # rows that are read or written together
