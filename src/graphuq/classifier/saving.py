@@ -99,7 +99,8 @@ def load(path: str | Path) -> "GraphClassifier | Result":
     if "preprocessing" in tree.children:
         warnings.warn(
             f"'{path}' was written by the command line, which transformed the features; transform "
-            "new rows in the same way, or use the command `graphuq predict`",
+            "new rows in the same way, or use the command `graphuq predict`; Result.load reads the "
+            "result alone",
             GraphuqWarning,
             stacklevel=2,
         )
