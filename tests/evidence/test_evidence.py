@@ -97,10 +97,10 @@ def test_hyperpriors_hold_back():
 
 def test_unknown_names_are_refused():
     posterior = build(gq.likelihoods.NoiseFree())
-    with pytest.raises(InvalidInput, match="'noise_std' is no hyperparameter"):
+    with pytest.raises(InvalidInput, match="'noise_std' is not a hyperparameter"):
         gq.maximize_evidence(posterior, ["noise_std"])
     assert set(gq.maximize_evidence(posterior, ["tau"]).values) == {"tau"}
-    with pytest.raises(InvalidInput, match="'noise_std' is no hyperparameter"):
+    with pytest.raises(InvalidInput, match="'noise_std' is not a hyperparameter"):
         gq.maximize_evidence(build(gq.likelihoods.LevelSet(0.5)), ["noise_std"])
     with_tail = build(gq.likelihoods.Probit(), tail=True)
     with pytest.raises(InvalidInput, match="use some of tau, alpha, noise_std"):

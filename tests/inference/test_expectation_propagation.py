@@ -313,7 +313,7 @@ def test_what_past_sweeps_say_saves_sweeps_and_moves_nothing(monkeypatch):
         return found.given.mean, found.n_sweeps
 
     mean, n_sweeps = settled()
-    monkeypatch.setattr(ep, "_accelerated", lambda now, past, weights, damping, plain: plain)
+    monkeypatch.setattr(ep, "_anderson_step", lambda now, past, weights, damping, plain: plain)
     plain, n_plain = settled()
     np.testing.assert_allclose(mean, plain, atol=1e-8)
     assert n_sweeps <= n_plain / 2
@@ -361,14 +361,14 @@ def test_the_verdict_says_how_like_the_posterior_it_is(
 
 def test_unsettled_iteration_is_an_error_in_words():
     posterior = build(gq.likelihoods.Probit(0.01), 12, None, 4)
-    with pytest.raises(InvalidInput, match="did not settle within 1 sweeps"):
+    with pytest.raises(InvalidInput, match="did not converge within 1 sweeps"):
         gq.infer(posterior, gq.inference.ExpectationPropagation(max_sweeps=1))
 
 
 def test_sites_that_make_no_gaussian_are_not_settled():
     """As the sites of another target may be, from which a search starts."""
     target = build(gq.likelihoods.LevelSet(0.8), 4, None, 6).plain_target
-    found = ep.iterate_sites(target, 1.0, 500, 1e-5, near=np.full((2, 6), -1e3))
+    found = ep.iterate_sites(target, 1.0, 500, 1e-5, initial_sites=np.full((2, 6), -1e3))
     assert found.n_sweeps == 0
     assert found.change == np.inf
     shaky = np.stack([np.full(6, -0.1), np.zeros(6)])  # makes one, and precisions are negative

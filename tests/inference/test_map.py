@@ -102,7 +102,7 @@ def test_ginzburg_landau_starts():
 
 def test_no_maximum():
     for likelihood in (gq.likelihoods.LevelSet(), gq.likelihoods.AtomicNoise(0.9, 0.8)):
-        with pytest.raises(IncompatibleParts, match="shrink the field"):
+        with pytest.raises(IncompatibleParts, match="shrinking the field"):
             gq.infer(build(likelihood), MAP())
 
 

@@ -1,11 +1,11 @@
-"""What labels say of a prior covariance at their nodes: its evidence, or its alignment.
+"""Model-selection criteria of a prior covariance at the labelled nodes: evidence or alignment.
 
-Each with its gradient in the covariance and in the likelihood's own hyperparameters, at the fixed
-point that was found.
+Each comes with its gradient in the covariance and in the hyperparameters of the likelihood, at the
+fixed point that was found.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -21,14 +21,17 @@ from graphuq.inference.expectation_propagation import (
     log_evidence,
 )
 from graphuq.likelihoods import Likelihood, Probit
-from graphuq.posterior.field import CovarianceField
+from graphuq.posterior.field import CovarianceField, SeriesField
 from graphuq.utils.arrays import Array, single_threaded_blas, with_dtype
 from graphuq.utils.newton import minimize_by_newton
 
 CRITERIA = ("laplace", "expectation-propagation", "alignment")
 MAX_SWEEPS, DAMPINGS = 300, (1.0, 0.2)
-TOLERANCE = 1e-9  # of sites, and of Newton's method: gradients are good to about its root
+TOLERANCE = 1e-9  # for sites and Newton's method; gradients are accurate to about its root
 MAX_NEWTON = 100
+
+
+Gradient: TypeAlias = tuple[np.ndarray, dict[str, float]]  # in G, and by name in the likelihood
 
 
 class CriterionValue(NamedTuple):
@@ -37,8 +40,8 @@ class CriterionValue(NamedTuple):
     Attributes
     ----------
     value : float
-        ``log p(labels)``, of several classes half the sum over classes of that of each against the
-        rest; or the alignment, in [−1, 1].
+        ``log p(labels)``, or the alignment in [−1, 1]. For K > 2 classes: one half of the sum of
+        the K one-versus-rest values.
     by_covariance : numpy.ndarray, shape (J, J)
         Derivative in the covariance at the labelled nodes.
     by_likelihood : dict
@@ -56,26 +59,26 @@ def evaluate(
     labels: Float[np.ndarray, " J"],
     criterion: str,
 ) -> CriterionValue:
-    """Judge the prior covariance G of the field at the labelled nodes.
+    """Evaluate a criterion of the prior covariance G of the field at the labelled nodes.
 
     Parameters
     ----------
     covariance : numpy.ndarray, shape (J, J)
         G.
     likelihood : Likelihood
-        Of two or several classes.
+        Likelihood of two or more classes.
     labels : numpy.ndarray, shape (J,)
     criterion : {"laplace", "expectation-propagation", "alignment"}
         The evidence by Laplace's method (Zhu, Lafferty & Ghahramani 2003, (45)) or by expectation
         propagation; or the centred alignment of G with the labels (Cristianini et al. 2001; Cortes,
-        Mohri & Rostamizadeh 2012), which knows no likelihood.
+        Mohri & Rostamizadeh 2012), which uses no likelihood.
 
     Raises
     ------
     InvalidInput
         If the criterion is unknown, or its fixed point is not reached.
     IncompatibleParts
-        If Laplace's method has no gradient to go by.
+        If Laplace's method is asked of a likelihood without gradient.
     """
     require(
         criterion in CRITERIA,
@@ -94,8 +97,8 @@ def evaluate(
     names = [f for f in getattr(two, "__dataclass_fields__", {}) if _is_number(getattr(two, f))]
     total, by_covariance = 0.0, np.zeros_like(covariance)
     by_likelihood = dict.fromkeys(names, 0.0)
-    for own in labellings:
-        value, (by_g, by_two) = _judged(criterion, covariance, two, own)
+    for binary_labels in labellings:
+        value, (by_g, by_two) = _binary_value(criterion, covariance, two, binary_labels)
         total += share * value
         by_covariance += share * (by_g + by_g.T) / 2
         for name in names:
@@ -103,13 +106,18 @@ def evaluate(
     return CriterionValue(total, by_covariance, by_likelihood)
 
 
-def _judged(criterion: str, covariance: Any, likelihood: Any, labels: Any) -> tuple[float, Any]:
-    """The value, and its gradients in the covariance and, by name, in the likelihood."""
+def _binary_value(
+    criterion: str,
+    covariance: Float[np.ndarray, "J J"],
+    likelihood: Likelihood,
+    labels: Float[np.ndarray, " J"],
+) -> tuple[float, Gradient]:
+    """Return the value for two classes, and its gradients in covariance and likelihood."""
     if criterion == "expectation-propagation":
-        value, gradient = _propagated(covariance, likelihood, labels)
+        value, gradient = _ep_evidence(covariance, likelihood, labels)
     elif criterion == "alignment":
         value, by_covariance = _alignment(covariance, labels)
-        gradient = by_covariance, dict.fromkeys(vars(likelihood), 0.0)  # it knows none
+        gradient = by_covariance, dict.fromkeys(vars(likelihood), 0.0)  # it uses none
     else:
         with jax.enable_x64(True):
             parts = with_dtype((covariance, likelihood, labels), jnp.float64)
@@ -120,19 +128,21 @@ def _judged(criterion: str, covariance: Any, likelihood: Any, labels: Any) -> tu
     if not np.isfinite(value):
         raise InvalidInput(
             "criterion",
-            f"{criterion} reaches no fixed point for {likelihood}",
+            f"{criterion} does not converge for {likelihood}",
             "use a likelihood that is less steep, or another criterion",
         )
     return value, gradient
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, float | np.floating)
 
 
-def one_vs_rest(labels: Float[np.ndarray, " J"], several: bool) -> list[Float[np.ndarray, " J"]]:
-    """Labels ±1 of each class that has some, against all others; or those of the two there are."""
-    if not several:
+def one_vs_rest(
+    labels: Float[np.ndarray, " J"], is_multiclass: bool
+) -> list[Float[np.ndarray, " J"]]:
+    """Return ±1 labels of each class with labels against the rest; binary labels as they are."""
+    if not is_multiclass:
         return [labels]
     return [np.where(labels == k, 1.0, -1.0) for k in np.unique(labels)]
 
@@ -145,17 +155,17 @@ def binary_likelihood(likelihood: Likelihood) -> Likelihood:
 
 
 class ObservedPrior(NamedTuple):
-    """All that expectation propagation asks of a target; nothing of it is sampled."""
+    """Field, likelihood and labels: a target of expectation propagation that is not sampled."""
 
-    field: Any
+    field: CovarianceField | SeriesField
     likelihood: Likelihood
     labels: Float[np.ndarray, " J"]
 
 
-def _propagated(
-    covariance: Float[np.ndarray, "J J"], likelihood: Likelihood, labels: Any
-) -> tuple[float, Any]:
-    """Expectation propagation's evidence and its gradients; NaN where it does not settle."""
+def _ep_evidence(
+    covariance: Float[np.ndarray, "J J"], likelihood: Likelihood, labels: Float[np.ndarray, " J"]
+) -> tuple[float, Gradient]:
+    """Return the evidence by expectation propagation and its gradients, NaN if not converged."""
     target = ObservedPrior(CovarianceField(covariance), likelihood, labels)
     for damping in DAMPINGS:
         with single_threaded_blas():
@@ -163,7 +173,7 @@ def _propagated(
         if found.change <= 1e3 * TOLERANCE:
             slopes = field_slopes(target, found), likelihood_slopes(target, found)
             return log_evidence(target, found), slopes
-    return math.nan, None
+    return math.nan, (np.zeros_like(covariance), {})
 
 
 @eqx.filter_jit
@@ -215,9 +225,9 @@ def _laplace(
 
 
 def _alignment(
-    covariance: Float[np.ndarray, "J J"], labels: Any
+    covariance: Float[np.ndarray, "J J"], labels: Float[np.ndarray, " J"]
 ) -> tuple[float, Float[np.ndarray, "J J"]]:
-    """``⟨H G H, y yᵀ⟩ / (|H G H| |H y|²)`` with H the projection off the constant."""
+    """Return ``⟨H G H, y yᵀ⟩ / (|H G H| |H y|²)``, H the projection off the constant, and slope."""
     y = labels - labels.mean()
     rows = covariance - covariance.mean(axis=0)
     centred = rows - rows.mean(axis=1)[:, None]

@@ -1,6 +1,6 @@
-"""Laws that the evidence of hyperparameters is weighed by."""
+"""Hyperpriors that are added to the evidence of hyperparameters."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,21 +8,29 @@ from graphuq.spectrum import CovarianceColumns, Spectrum
 
 
 class Hyperprior(NamedTuple):
-    """A log-normal law of a positive hyperparameter, and the range that is searched."""
+    """Log-normal hyperprior of a positive hyperparameter, and the range that is searched.
+
+    Attributes
+    ----------
+    median, log_std : float
+        Median, and standard deviation of the logarithm.
+    lower, upper : float
+        Range of the search.
+    """
 
     median: float
     log_std: float
     lower: float
     upper: float
 
-    def penalty(self, log_value: Any) -> Any:
-        """Minus the log density of the logarithm, up to a constant."""
-        return 0.5 * ((log_value - np.log(self.median)) / self.log_std) ** 2
+    def penalty(self, log_value: float) -> float:
+        """Return minus the log density of the logarithm, up to a constant."""
+        return 0.5 * float((log_value - np.log(self.median)) / self.log_std) ** 2
 
 
-# Medians that serve voting records and two pairs of digits alike; see docs/measurements.md. That of
-# τ is the most it is: on a large graph it follows the spectrum down.
-SMOOTH_MODES = 8  # as many modes beside the null vectors have λ below the median of τ², at least
+SMOOTH_MODES = 8  # modes beside the null vectors with λ below the median of τ², at least
+# Medians that suit voting records and two pairs of digits; see docs/measurements.md. That of τ is
+# an upper bound: on a large graph it decreases with the spectrum.
 HYPERPRIORS = {
     "tau": Hyperprior(0.25, 0.25, 0.01, 3.0),
     "alpha": Hyperprior(4.0, 0.25, 0.25, 32.0),
@@ -31,11 +39,10 @@ HYPERPRIORS = {
 
 
 def hyperpriors_of(spectrum: Spectrum | CovarianceColumns) -> dict[str, Hyperprior]:
-    """The laws by name, that of τ fitted to a spectrum.
+    """Return the hyperpriors by name, with that of τ adapted to the spectrum.
 
-    1/τ is how far a label reaches, and the same structure has smaller eigenvalues the more nodes it
-    has: the median of τ² is the eighth eigenvalue above the null ones, where that is less than the
-    usual one.
+    1/τ is the range of a label, and the same structure has smaller eigenvalues if it has more
+    nodes. The median of τ² is therefore at most the eighth eigenvalue above the null ones.
     """
     if not spectrum.has_eigenpairs:
         return HYPERPRIORS

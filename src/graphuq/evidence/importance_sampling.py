@@ -1,4 +1,4 @@
-"""The evidence itself, where maximising it takes expectation propagation's word."""
+"""Unbiased importance-sampling estimate of the marginal likelihood."""
 
 import dataclasses
 
@@ -10,24 +10,24 @@ from graphuq.inference import ExpectationPropagation, Independence, SequentialIn
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import demand_reference
 
-AT_ONCE = 1_000  # draws held
+BATCH = 1_000  # draws in memory
 
 
 @dataclasses.dataclass(frozen=True)
 class EvidenceEstimate:
-    """What draws say of ``log p(labels)``.
+    """Importance-sampling estimate of ``log p(labels)``.
 
     Attributes
     ----------
     log_evidence : float
         Log of an unbiased estimate of the probability of the labels.
     std_error : float
-        Its standard error, in nats; to be believed where ``effective_share`` is.
+        Standard error of it, in nats; reliable only if ``effective_share`` is not small.
     effective_share : float
         Effective share of the draws in (0, 1]: one over the mean square of their weights, whose
-        mean is 1. Below a tenth or so a few draws decide.
+        mean is 1. Below about 0.1, a few draws dominate the estimate.
     expectation_propagation : float
-        Expectation propagation's value, which `maximize_evidence` goes by.
+        Value of expectation propagation, which `maximize_evidence` maximises.
     """
 
     log_evidence: float
@@ -41,13 +41,14 @@ def estimate_evidence(
 ) -> EvidenceEstimate:
     """Estimate the probability of the labels without bias, by importance sampling.
 
-    By the proposals of `SequentialIndependence`, whose mean weight it is, where that knows the
-    likelihood; else by those of `Independence` about expectation propagation.
+    Draws are the proposals of `SequentialIndependence` if it supports the likelihood; otherwise
+    those of `Independence` with expectation propagation as reference. The estimate is their mean
+    weight.
 
     Parameters
     ----------
     posterior : Posterior
-        With nothing to learn.
+        Posterior without learnt hyperparameters.
     n_draws : int, default 10000
         2 or more.
     seed : int, default 0
@@ -59,10 +60,10 @@ def estimate_evidence(
     Raises
     ------
     InvalidInput
-        If expectation propagation does not settle, or ``n_draws`` is out of range.
+        If expectation propagation does not converge, or ``n_draws`` is out of range.
     IncompatibleParts
-        If hyperparameters are learnt, or the model has a tail and more labels than modes and is
-        none that `SequentialIndependence` knows.
+        If hyperparameters are learnt, or the model has a tail and more labels than modes and
+        `SequentialIndependence` does not support it.
 
     Examples
     --------
@@ -79,16 +80,18 @@ def estimate_evidence(
     require(n_draws >= 2, "n_draws", f"{n_draws}", "use 2 or more")
     if posterior.learnt:
         names = ", ".join(posterior.learnt)
-        raise IncompatibleParts(f"{names} is learnt: give it a value, of which to ask the evidence")
+        raise IncompatibleParts(
+            f"{names} is learnt, and the evidence is that of fixed values; give a number"
+        )
     target, about = posterior.plain_target, ExpectationPropagation()
     refused = SequentialIndependence.target_refusal(target) is not None
     if refused:
         demand_reference(target)
     gaussian = about.fit(target)
     sampler = (Independence if refused else SequentialIndependence)(reference=about)
-    propose = sampler.proposals(target, gaussian, "float64", AT_ONCE * len(posterior.labels))
+    propose = sampler.proposals(target, gaussian, "float64", BATCH * len(posterior.labels))
     rng = np.random.default_rng(seed)
-    sizes = [AT_ONCE] * (n_draws // AT_ONCE) + [n_draws % AT_ONCE]
+    sizes = [BATCH] * (n_draws // BATCH) + [n_draws % BATCH]
     log_weight = np.concatenate([propose(rng, size).log_weight for size in sizes if size])
     log_evidence = float(logsumexp(log_weight) - np.log(n_draws))
     weights = np.exp(log_weight - log_evidence)

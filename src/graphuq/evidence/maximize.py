@@ -1,15 +1,15 @@
-"""Hyperparameters by marginal likelihood: what ``"auto"`` means."""
+"""Hyperparameters by maximum marginal likelihood, which ``"auto"`` stands for."""
 
 import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.evidence.criteria import ObservedPrior, binary_likelihood, one_vs_rest
 from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
+from graphuq.evidence.quasi_newton import FAILED, minimize_loss
 from graphuq.inference.expectation_propagation import (
     ExpectationPropagation,
     field_slopes,
@@ -23,33 +23,33 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior, SpectralStd
 from graphuq.utils.arrays import parallel_map
 
-TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence errs by its square
+TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence error is its square
 MAX_ITERATIONS = 40
-WHOLE = ("include_constant", "truncation")  # chosen among a few values, not by derivatives
-TRUNCATION_RATIO = 2**0.5
-TRUNCATION_LOG_STD = 0.5  # of the hyperprior about ℓ
-SOME_LABELS, ROUGH = 100, 0.03  # of several classes; their evidence errs by the square of it
-CLOSE = 3.0  # in log evidence, where a further climb might turn the order
-CONSTANT_COST = 2.0  # log odds against the constant: labels must speak for it
-LOG_STEP = 1e-5  # of central differences of the spectral deviations, whose formulas are smooth
-FAILED = 1e10  # takes the place of −evidence where expectation propagation does not settle
+DISCRETE = ("include_constant", "truncation")  # chosen among a few values, without derivatives
+TRUNCATION_RATIO = 2**0.5  # between successive candidates
+TRUNCATION_LOG_STD = 0.5  # in the hyperprior of the truncation, around ℓ
+MAX_LABELS = 100  # in the multiclass evidence that decides about the constant
+ROUGH_TOLERANCE = 0.03  # for that evidence, whose error is the square of it
+CLOSE = 3.0  # difference of log evidence that a further search might reverse
+CONSTANT_COST = 2.0  # prior log odds against the constant
+LOG_STEP = 1e-5  # in central differences of the spectral deviations, whose formulas are smooth
 
 
 @dataclasses.dataclass(frozen=True)
 class EvidenceMaximum:
-    """Where the evidence is largest.
+    """Maximum of the evidence over hyperparameters.
 
     Attributes
     ----------
     posterior : Posterior
-        With the prior and the likelihood that were found.
+        Posterior with the prior and the likelihood that were found.
     values : dict
         Name → value of each hyperparameter that was chosen.
     log_evidence : float
-        ``log p(labels)`` there, by expectation propagation, without the hyperprior; of several
-        classes half the sum over classes of that of each against the rest.
+        ``log p(labels)`` there, by expectation propagation, without the hyperprior. For K > 2
+        classes: one half of the sum of the K one-versus-rest log evidences.
     n_evaluations : int
-        Of the evidence, most of them with its gradient.
+        Number of evaluations of the evidence, most of them with its gradient.
     """
 
     posterior: Posterior
@@ -63,30 +63,30 @@ def maximize_evidence(
 ) -> EvidenceMaximum:
     """Choose hyperparameters of prior and likelihood by the evidence of the labels.
 
-    The evidence is expectation propagation's. Its gradient, the sites held fixed, is exact at
-    the fixed point (Seeger 2005) and drives a quasi-Newton search over logarithms. The
-    truncation, a whole number, is then the best of ℓ, ℓ/√2, ℓ/2, …, after which the search goes
-    on; its hyperprior is log-normal about ℓ. Whether the constant takes part
-    (`Prior.include_constant`) is decided by the same comparison, at odds of e² against it: where
-    classes are very unequal, everything hangs on it (docs/measurements.md).
+    The evidence is that of expectation propagation. Its gradient with the sites held fixed is
+    exact at the fixed point (Seeger 2005), and drives a quasi-Newton search over logarithms. The
+    truncation, an integer, is then the best of ℓ, ℓ/√2, ℓ/2, …, after which the search continues;
+    its hyperprior is log-normal around ℓ. Whether the constant takes part
+    (`Prior.include_constant`) is decided by the same comparison, with prior odds of e² against it.
+    This choice is decisive if class sizes are very unequal (docs/measurements.md).
 
-    Of several classes, what is maximised is half the sum over the classes of the evidence of each
-    against the rest: a composite likelihood, which for two classes is the evidence itself. As one
-    class against the rest is rare, the constant takes part in it; whether it does in the model is
-    decided by the evidence of the classes together, of at most 100 labels.
+    For K > 2 classes, the search maximises one half of the sum of the K one-versus-rest log
+    evidences. This is a composite likelihood, equal to the evidence for two classes. One class
+    against the rest is rare, so the constant takes part in it. Whether it does in the model is
+    decided by the multiclass evidence, of at most 100 labels.
 
     Parameters
     ----------
     posterior : Posterior
-        Its own hyperparameters are where the search starts.
+        Posterior whose hyperparameters are the start of the search.
     names : sequence of str, optional
-        Among "tau", "alpha", "noise_std" (not of a level set, whose γ has other units than the
-        hyperprior), "truncation" (not with a tail) and "include_constant" (where the prior
-        leaves it open; without effect on a disconnected graph); by default all that the parts have.
+        Some of "tau", "alpha", "noise_std", "truncation" and "include_constant"; by default all
+        that the parts have. "noise_std" is not offered by step likelihoods, whose γ has other units
+        than the hyperprior, nor "truncation" with a tail. "include_constant" is offered if the
+        prior's value is None, and has no effect on a disconnected graph.
     hyperprior : bool, default True
-        Weigh the evidence by the log-normal laws of `graphuq.evidence.hyperpriors`, narrow ones:
-        with few labels the evidence alone runs to extremes, and classifies worse than the medians
-        do.
+        Add the narrow log-normal hyperpriors of `graphuq.evidence.hyperpriors`. With few labels,
+        maximising the evidence alone overfits and classifies worse than the prior medians.
 
     Returns
     -------
@@ -95,10 +95,10 @@ def maximize_evidence(
     Raises
     ------
     IncompatibleParts
-        If the likelihood speaks of every node, or something is learnt by sampling.
+        If the likelihood uses all nodes, or a hyperparameter is learnt by sampling.
     InvalidInput
-        If the parts have no hyperparameter of a name, or expectation propagation does not settle
-        at the start.
+        If the parts have no hyperparameter of a name, or expectation propagation does not
+        converge at the start.
 
     Examples
     --------
@@ -112,13 +112,13 @@ def maximize_evidence(
     """
     if posterior.likelihood.uses_all_nodes:
         raise IncompatibleParts(
-            f"{posterior.likelihood} has no evidence by expectation propagation: its wells "
-            "at every node make many modes; choose hyperparameters with Probit()"
+            f"{posterior.likelihood} has no evidence by expectation propagation: its double well "
+            "at every node makes many modes; choose hyperparameters with Probit()"
         )
     if posterior.learnt:
         raise IncompatibleParts(
-            f"{', '.join(posterior.learnt)} is learnt by sampling; give a number to have the "
-            "evidence choose hyperparameters"
+            f"{', '.join(posterior.learnt)} is learnt by sampling; give a number to choose "
+            "hyperparameters by the evidence"
         )
     offered = _hyperparameters(posterior)
     names = offered if names is None else list(names)
@@ -126,34 +126,36 @@ def maximize_evidence(
         require(
             name in offered,
             "names",
-            f"{name!r} is no hyperparameter of {posterior.prior} and {posterior.likelihood}",
+            f"{name!r} is not a hyperparameter of {posterior.prior} and {posterior.likelihood}",
             f"use some of {', '.join(offered) or '(there are none)'}",
         )
-    search = _Search(posterior, [n for n in names if n not in WHOLE], hyperprior)
+    search = _Search(posterior, [n for n in names if n not in DISCRETE], hyperprior)
     either = "include_constant" in names and posterior.spectrum.n_components == 1
     several = posterior.likelihood.is_multiclass
     search.include_constant = either and several  # one class against the rest is rare
-    at, best = search.climb_either() if either and not several else search.climb(search.start)
+    at, best = (
+        search.maximize_with_constant() if either and not several else search.maximize(search.start)
+    )
     if best >= FAILED:
         raise InvalidInput(
             "posterior",
-            f"expectation propagation does not settle at {search.values(search.start)}",
+            f"expectation propagation does not converge at {search.values(search.start)}",
             "start from a larger noise_std",
         )
     if "truncation" in names:
-        # log p(labels) < 0: where the hyperprior alone costs more than the best, nothing is won.
+        # log p(labels) < 0, so a hyperprior that costs more than the best loss cannot win.
         candidates = [k for k in _truncations(posterior) if search.cost_of(k) < best]
         losses = [search.loss(at, kept)[0] for kept in candidates]
         if losses and min(losses) < best - 1e-6:
             search.truncation = candidates[int(np.argmin(losses))]
-            at, best = search.climb(at)
+            at, best = search.maximize(at)
     values = search.values(at)
     if "truncation" in names:
         values["truncation"] = search.truncation
     if either:
-        own = _with_values(posterior, values)
+        chosen = _with_values(posterior, values)
         values["include_constant"] = (
-            _prefer_constant(own, hyperprior) if several else search.include_constant
+            _prefer_constant(chosen, hyperprior) if several else search.include_constant
         )
     return EvidenceMaximum(
         posterior=dataclasses.replace(
@@ -166,10 +168,10 @@ def maximize_evidence(
 
 
 def _hyperparameters(posterior: Posterior) -> list[str]:
-    """Names of those that can be chosen."""
+    """Return the names of hyperparameters that can be chosen."""
     names = [n for n in HYPERPRIORS if _owner(posterior, n) is not None]
     if posterior.likelihood.is_step and "noise_std" in names:
-        # Its γ is in units of the label, and the hyperprior in those of u.
+        # γ is in units of the label, and the hyperprior in units of u.
         names.remove("noise_std")
     if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail_eigenvalue is None:
         names.append("truncation")
@@ -179,7 +181,7 @@ def _hyperparameters(posterior: Posterior) -> list[str]:
 
 
 def _owner(posterior: Posterior, name: str) -> str | None:
-    """Which part has a hyperparameter of this name."""
+    """Return the part that has a hyperparameter of this name."""
     for part in ("prior", "likelihood"):
         if hasattr(getattr(posterior, part), name):
             return part
@@ -187,7 +189,7 @@ def _owner(posterior: Posterior, name: str) -> str | None:
 
 
 def _with_values(posterior: Posterior, values: dict[str, Any]) -> Posterior:
-    """The posterior with other hyperparameters."""
+    """Return the posterior with other hyperparameters."""
 
     def updated(part: str) -> Any:
         own = {n: v for n, v in values.items() if (_owner(posterior, n) or "prior") == part}
@@ -199,12 +201,12 @@ def _with_values(posterior: Posterior, values: dict[str, Any]) -> Posterior:
 
 
 def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
-    """Whether several classes have a constant each: by their own evidence, of some labels."""
+    """Return whether the multiclass evidence of some labels prefers a constant per class."""
     rng, labels = np.random.default_rng(0), posterior.labels
     order = rng.permutation(len(labels))
     one_each = order[np.unique(labels[order], return_index=True)[1]]
     some = np.concatenate([one_each, np.setdiff1d(order, one_each, assume_unique=True)])
-    some = some[: max(SOME_LABELS, len(one_each))]
+    some = some[: max(MAX_LABELS, len(one_each))]
     evidence = []
     for constant in (False, True):
         choice: dict[str, Any] = {"include_constant": constant}
@@ -215,54 +217,54 @@ def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
             labels=labels[some],
         )
         try:
-            method = ExpectationPropagation(tolerance=ROUGH)
+            method = ExpectationPropagation(tolerance=ROUGH_TOLERANCE)
             evidence.append(method.fit(changed.plain_target).log_evidence)
-        except (InvalidInput, IncompatibleParts):  # such a likelihood, or it does not settle
+        except (InvalidInput, IncompatibleParts):  # no EP for this likelihood, or no convergence
             return False
     return bool(evidence[1] - evidence[0] > CONSTANT_COST * hyperprior)
 
 
 def _truncations(posterior: Posterior) -> list[int]:
-    """ℓ/√2, ℓ/2, …, while more than four modes beside the null vectors are left."""
-    kept, least = [], posterior.spectrum.n_components + 4
+    """Return ℓ/√2, ℓ/2, …, while four modes or more beside the null vectors are left."""
+    kept, smallest = [], posterior.spectrum.n_components + 4
     size = posterior.spectrum.n_eigenpairs / TRUNCATION_RATIO
-    while size >= least:
+    while size >= smallest:
         kept.append(round(size))
         size /= TRUNCATION_RATIO
     return kept
 
 
 class _Search:
-    """A quasi-Newton search for the largest evidence over logarithms of hyperparameters."""
+    """Quasi-Newton search for the largest evidence over logarithms of hyperparameters."""
 
     def __init__(self, posterior: Posterior, names: list[str], hyperprior: bool) -> None:
         self.posterior, self.names, self.hyperprior = posterior, names, hyperprior
-        self.laws = hyperpriors_of(posterior.spectrum)
+        self.hyperpriors = hyperpriors_of(posterior.spectrum)
         self.labellings = one_vs_rest(posterior.labels, posterior.likelihood.is_multiclass)
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation, self.include_constant = posterior.spectrum.n_columns, False
         self.n_evaluations = 0
         self.moves_likelihood = any(_owner(posterior, n) == "likelihood" for n in names)
-        self.sites: dict[int, np.ndarray] = {}  # where each labelling last settled
-        own = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
+        self.sites: dict[int, np.ndarray] = {}  # last fixed point of each labelling
+        initial = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
         bounds = [(HYPERPRIORS[n].lower, HYPERPRIORS[n].upper) for n in names]
         self.bounds = np.log(bounds).reshape(-1, 2)
-        clipped = np.clip(own, *np.exp(self.bounds).T) if names else np.zeros(0)
+        clipped = np.clip(initial, *np.exp(self.bounds).T) if names else np.zeros(0)
         self.start = np.log(clipped)
 
     def values(self, at: np.ndarray) -> dict[str, float | int]:
-        """Hyperparameters at a point of the search."""
+        """Return the hyperparameters at a point of the search."""
         return {name: float(np.exp(x)) for name, x in zip(self.names, at, strict=True)}
 
     def penalty(self, at: np.ndarray) -> float:
-        """Minus the log hyperprior."""
+        """Return minus the log hyperprior."""
         if not self.hyperprior:
             return 0.0
-        laws = [self.laws[name] for name in self.names]
-        return float(sum(law.penalty(x) for law, x in zip(laws, at, strict=True)))
+        hyperpriors = [self.hyperpriors[name] for name in self.names]
+        return float(sum(one.penalty(x) for one, x in zip(hyperpriors, at, strict=True)))
 
     def cost_of(self, truncation: int) -> float:
-        """Minus the log hyperprior of a truncation, and of the constant."""
+        """Return minus the log hyperprior of a truncation and of the constant."""
         if not self.hyperprior:
             return 0.0
         ratio = truncation / self.posterior.spectrum.n_columns
@@ -270,13 +272,13 @@ class _Search:
         return float(cost + CONSTANT_COST * self.include_constant)
 
     def loss(self, at: np.ndarray, truncation: int | None = None) -> tuple[float, np.ndarray]:
-        """Minus (log evidence + log hyperprior), and its gradient."""
+        """Return minus (log evidence + log hyperprior), and its gradient."""
         self.n_evaluations += 1
         kept = self.truncation if truncation is None else truncation
         std, derivatives = self._spectral_std(at, kept)
         total, gradient = 0.0, np.zeros_like(at)
         targets = self._targets(at, std)
-        for one in parallel_map(self._settled, range(len(targets)), targets):
+        for one in parallel_map(self._fixed_point, range(len(targets)), targets):
             if one is None:
                 return FAILED, np.zeros_like(at)
             value, ((by_modes, by_tail), by_likelihood) = one
@@ -290,51 +292,54 @@ class _Search:
                 gradient[k] += self.weight * by_name
         slope = -gradient
         if self.hyperprior:
-            laws = [self.laws[name] for name in self.names]
-            medians = np.log([law.median for law in laws])
-            slope = slope + (at - medians) / np.square([law.log_std for law in laws])
+            hyperpriors = [self.hyperpriors[name] for name in self.names]
+            medians = np.log([one.median for one in hyperpriors])
+            slope = slope + (at - medians) / np.square([one.log_std for one in hyperpriors])
         return self.penalty(at) + self.cost_of(kept) - total, slope
 
-    def _settled(self, number: int, target: ObservedPrior) -> tuple[float, Any] | None:
-        """Evidence of a labelling and its gradient; None where its sites do not settle.
+    def _fixed_point(self, number: int, target: ObservedPrior) -> tuple[float, Any] | None:
+        """Return the evidence of a labelling and its gradient, or None without convergence.
 
-        Started from where the last point of the search settled, where it did.
+        The first attempt starts from the fixed point of the previous evaluation.
         """
-        starts: list[tuple[float, Any]] = [(damping, None) for damping in DAMPINGS]
+        starts: list[tuple[float, np.ndarray | None]] = [(damping, None) for damping in DAMPINGS]
         if number in self.sites:
             starts.insert(0, (1.0, self.sites[number]))
-        for damping, near in starts:
-            found = iterate_sites(target, damping, MAX_SWEEPS, TOLERANCE, near)
+        for damping, initial in starts:
+            found = iterate_sites(target, damping, MAX_SWEEPS, TOLERANCE, initial)
             if found.change <= TOLERANCE and np.isfinite(value := log_evidence(target, found)):
                 self.sites[number] = found.sites
                 by_likelihood = likelihood_slopes(target, found) if self.moves_likelihood else {}
                 return value, (field_slopes(target, found), by_likelihood)
         return None
 
-    def climb(self, at: np.ndarray) -> tuple[np.ndarray, float]:
-        """The best point found from here, and its loss."""
+    def maximize(self, at: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the best point found from a start, and its loss."""
         if not self.names:
             return at, self.loss(at)[0]
-        found = minimize(
+        found = minimize_loss(
             self.loss,
             at,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=self.bounds,
-            options={"maxiter": MAX_ITERATIONS, "ftol": 1e-8, "gtol": 1e-3},
+            self.bounds,
+            max_iterations=MAX_ITERATIONS,
+            loss_tolerance=1e-8,
+            gradient_tolerance=1e-3,
         )
-        return found.x, float(found.fun)
+        return found.at, found.loss
 
-    def climb_either(self) -> tuple[np.ndarray, float]:
-        """With the constant or without, as the start has it; the other too where that is close."""
+    def maximize_with_constant(self) -> tuple[np.ndarray, float]:
+        """Maximise with or without the constant, and both ways if the difference is small.
+
+        The choice that is better at the start comes first.
+        """
         losses = []
         for self.include_constant in (False, True):
             losses.append(self.loss(self.start)[0])
         self.include_constant = losses[1] < losses[0]
-        at, best = self.climb(self.start)
+        at, best = self.maximize(self.start)
         self.include_constant = not self.include_constant
         if self.loss(at)[0] < best + CLOSE:
-            other, found = self.climb(at)
+            other, found = self.maximize(at)
             if found < best:
                 return other, found
         self.include_constant = not self.include_constant
@@ -343,23 +348,25 @@ class _Search:
     def _spectral_std(
         self, at: np.ndarray, truncation: int
     ) -> tuple[SpectralStd, dict[str, tuple[np.ndarray, float]]]:
-        """Of the prior at this point, and its derivatives in each log hyperparameter."""
+        """Return the deviations at a point, and their derivative in each log hyperparameter."""
         posterior, values = self.posterior, self.values(at)
         if not posterior.spectrum.has_eigenpairs:  # the rows are those of a root of G
             return SpectralStd(np.ones(posterior.spectrum.n_columns), 0.0), {}
-        own: dict[str, Any] = {n: v for n, v in values.items() if _owner(posterior, n) == "prior"}
+        changes: dict[str, Any] = {
+            n: v for n, v in values.items() if _owner(posterior, n) == "prior"
+        }
         if truncation < posterior.spectrum.n_eigenpairs:
-            own["truncation"] = truncation
+            changes["truncation"] = truncation
         if self.include_constant:
-            own["include_constant"] = True
+            changes["include_constant"] = True
 
-        def std(**changes: Any) -> SpectralStd:
-            prior = dataclasses.replace(posterior.prior, **(own | changes))
+        def std(**further: Any) -> SpectralStd:
+            prior = dataclasses.replace(posterior.prior, **(changes | further))
             return prior.spectral_std(posterior.spectrum)
 
         derivatives = {}
-        for name, value in own.items():
-            if name not in WHOLE:
+        for name, value in changes.items():
+            if name not in DISCRETE:
                 above = std(**{name: value * float(np.exp(LOG_STEP))})
                 below = std(**{name: value * float(np.exp(-LOG_STEP))})
                 derivatives[name] = (
@@ -369,7 +376,7 @@ class _Search:
         return std(), derivatives
 
     def _targets(self, at: np.ndarray, std: SpectralStd) -> list[ObservedPrior]:
-        """One for each labelling, of one field."""
+        """Return one target per labelling, all with the same field."""
         posterior, spectrum = self.posterior, self.posterior.spectrum
         likelihood = binary_likelihood(posterior.likelihood)
         for name, value in self.values(at).items():

@@ -1,10 +1,10 @@
-"""Expectation propagation: a Gaussian that matches each label's moments in turn."""
+"""Expectation propagation: a Gaussian that matches the moments of each label's likelihood term."""
 
 import math
 import time
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import numpy as np
@@ -22,34 +22,38 @@ from graphuq.posterior.field import (
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import single_threaded_blas
 
-DAMPINGS = (1.0, 0.2)  # to start with, in this order, until one converges
-SMALL = 1e9  # labels × coordinates², up to which one core is as quick as two
-ALIKE = 1e-8  # determinant, of a product of squares, below which two turns are one
-LEEWAY = 5.0  # a sweep that learns from others may look so many times worse, and be none
-GAIN, LOSS, LEAST = 1.2, 0.5, 0.02  # of the damping: by a sweep that came closer, or did not
+Sites: TypeAlias = Float[np.ndarray, "2 J"]  # precisions and shifts
+PerLabel: TypeAlias = Float[np.ndarray, " J"]
+
+DAMPINGS = (1.0, 0.2)  # initial values, tried in this order until one converges
+SMALL = 1e9  # labels × coordinates², up to which one core is as fast as two
+PARALLEL = 1e-8  # determinant over product of squares, below which two differences are parallel
+LEEWAY = 5.0  # factor by which the change may grow in a good sweep with Anderson's step
+GAIN, LOSS, MIN_DAMPING = 1.2, 0.5, 0.02  # factors of the damping after a good or a bad sweep
 
 
 class ExpectationPropagation(Approximation):
     r"""Replace each likelihood term by a Gaussian site ``exp(ν u − τ u²/2)`` (Minka 2001).
 
-    The site is chosen so that site × cavity has the mean and variance of likelihood × cavity,
-    the cavity being the belief about ``u_j`` from all other labels. All sites move at once, by less
-    where they oscillate (Rasmussen & Williams 2006, §3.6, in parallel and damped), and, of smooth
-    likelihoods, to where the last three sweeps would settle if they were linear (Anderson 1965).
+    The site is chosen so that site × cavity has the mean and variance of likelihood × cavity.
+    The cavity is the distribution of ``u_j`` given all other labels. All sites are updated
+    simultaneously, with damping if they oscillate (Rasmussen & Williams 2006, §3.6, in parallel).
+    For smooth likelihoods the step extrapolates the last three sweeps to their linear fixed point
+    (Anderson 1965).
 
-    Of several classes, a label's own field leads each other one through noise of its own: pairs
-    of classes that are two-class probits, of variance 2γ², all but what ties them to each other.
+    For multiclass likelihoods, each label is replaced by binary probits of variance 2γ². These say
+    that the field of the label's class exceeds that of each other class, as if with independent
+    noise; the correlation of the noises is neglected.
 
-    An approximation; `result.diagnostics` says what share of its draws would pass as the
-    posterior's.
+    The method is an approximation; `result.diagnostics` reports the share of its draws that would
+    be accepted as draws from the posterior.
 
     Parameters
     ----------
     max_sweeps : int, default 500
-        Sweeps over all labels, for each of two dampings that are tried.
+        Largest number of sweeps over all labels, for each of two initial dampings.
     tolerance : float, default 1e-5
-        Converged once no mean of u at a label moves more than this in a sweep, in units of its
-        standard deviation.
+        Largest change of a mean of u at a label in the last sweep, in standard deviations.
     """
 
     max_sweeps: int = 500
@@ -66,14 +70,14 @@ class ExpectationPropagation(Approximation):
         Raises
         ------
         IncompatibleParts
-            If there are several classes, and not a smooth likelihood of a fixed number of them, or
-            a tail and more labels than modes.
+            If the likelihood is multiclass and no probit (exactly or approximately) of a fixed
+            number of classes, or the field has a tail and more labels than modes.
         InvalidInput
-            If no damping reaches it.
+            If no damping reaches the fixed point.
         """
         began = time.perf_counter()
         fields, several = target.field, target.likelihood.is_multiclass
-        target = _by_pairs(target) if several else target
+        target = _binary_target(target) if several else target
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
         for damping in DAMPINGS:
             with single_threaded_blas() if small else nullcontext():
@@ -83,7 +87,7 @@ class ExpectationPropagation(Approximation):
         else:
             raise InvalidInput(
                 "inference",
-                f"expectation propagation did not settle within {self.max_sweeps} sweeps at any "
+                f"expectation propagation did not converge within {self.max_sweeps} sweeps at any "
                 f"damping (last change {found.change:.1g})",
                 "raise max_sweeps, use a larger noise_std, or sample with PCN()",
             )
@@ -93,7 +97,7 @@ class ExpectationPropagation(Approximation):
                 mean = np.asarray(fields.at_labelled(given.white_mean))
                 spread = covariances_at(fields.field.factor, given.white_covariance)
             variance = np.diagonal(np.asarray(spread), axis1=1, axis2=2)
-            label_mean = np.full_like(mean, np.nan)  # `summaries` draws
+            label_mean = np.full_like(mean, np.nan)  # `summaries` estimates it from draws
         else:
             mean, variance = given.mean, given.variance
             cavity = _cavity(given, *found.sites)
@@ -112,142 +116,172 @@ class ExpectationPropagation(Approximation):
         )
 
 
-def _by_pairs(target: Any) -> Target:
-    """Each label of several classes as K − 1 labels of two: its own field leads each other one."""
+def _binary_target(target: SiteTarget) -> Target:
+    """Return each multiclass label as K − 1 binary labels of class differences."""
     likelihood = target.likelihood
     noise_std = likelihood.probit_noise_std
     if noise_std is None or likelihood.learnt:
         raise IncompatibleParts(
-            f"expectation propagation knows no pairs of classes in {likelihood}; use Probit or "
-            "Softmax of a fixed number of classes, or sample"
+            f"expectation propagation of {likelihood}: it is no probit of a fixed number of "
+            "classes; use Probit or Softmax with n_classes, or sample"
         )
     if not target.field.one_class.is_low_rank:
         raise IncompatibleParts(
             "expectation propagation of several classes needs a field without a tail, or with "
             "fewer labels than eigenpairs; compute the spectrum with tail_eigenvalue=False"
         )
-    leads = ClassDifferenceField.of(target.field, target.labels)
+    differences = ClassDifferenceField.of(target.field, target.labels)
     pairs = Probit(float(noise_std) * math.sqrt(2.0))
-    return Target(leads, pairs, np.ones(len(target.labels) * (leads.n_classes - 1)))
+    return Target(differences, pairs, np.ones(len(target.labels) * (differences.n_classes - 1)))
+
+
+@runtime_checkable
+class EPTarget(Protocol):
+    """Target of expectation propagation: a field to condition, a likelihood and labels."""
+
+    @property
+    def field(self) -> Any:
+        """Field with a method ``condition(precision, shift)``, and ``slopes`` for gradients."""
+        ...
+
+    @property
+    def likelihood(self) -> Any:
+        """Binary likelihood of fixed numbers."""
+        ...
+
+    @property
+    def labels(self) -> Any:
+        """Labels ±1, shape (J,)."""
+        ...
 
 
 class EPState(NamedTuple):
-    """Where sites came to rest, or did not.
+    """Sites after the last sweep.
 
     Attributes
     ----------
     sites : numpy.ndarray, shape (2, J)
         Precisions and shifts.
     given : FieldMoments
-        The field given them; anything where the fixed point was not reached.
+        The field given the sites; meaningless if the fixed point was not reached.
     n_sweeps : int
     change : float
-        In the last sweep; above the tolerance where the fixed point was not reached.
+        Largest change of a mean in the last sweep, in standard deviations. It exceeds the
+        tolerance if the fixed point was not reached.
     """
 
-    sites: Float[np.ndarray, "2 J"]
-    given: Any
+    sites: Sites
+    given: Any  # FieldMoments or None
     n_sweeps: int
     change: float
 
 
 def iterate_sites(
-    target: Any,
+    target: EPTarget,
     damping: float,
     max_sweeps: int,
     tolerance: float,
-    near: Float[np.ndarray, "2 J"] | None = None,
+    initial_sites: Sites | None = None,
 ) -> EPState:
-    """Sweep until sites are at their fixed point: from zero, or from those of a target ``near``.
+    """Sweep until the sites are at their fixed point.
 
-    ``target.field.condition`` is all that is asked of the field, and `Likelihood.tilt` of the
-    likelihood.
+    Parameters
+    ----------
+    target : EPTarget
+        Only ``target.field.condition`` and `Likelihood.tilt` are used.
+    damping : float
+        Initial share of each update, in (0, 1].
+    max_sweeps : int
+    tolerance : float
+        See `ExpectationPropagation`.
+    initial_sites : numpy.ndarray, shape (2, J), optional
+        Sites to start from, such as those of a similar target; zero by default.
     """
     smooth = target.likelihood.has_gradient
-    sites = np.zeros((2, len(target.labels))) if near is None else near
-    given, change, n_sweeps = _conditioned(target, sites), np.inf, 0
+    sites = np.zeros((2, len(target.labels))) if initial_sites is None else initial_sites
+    given, change, n_sweeps = _field_given(target, sites), np.inf, 0
     past: list[_Sweep] = []
-    with np.errstate(all="ignore"):  # what is not finite is found below
+    with np.errstate(all="ignore"):  # values that are not finite are caught below
         while given is not None and change > tolerance and n_sweeps < max_sweeps:
             mean, variance = _cavity(given, *sites)
             usable = variance > 0
             mean, variance = np.where(usable, mean, 0.0), np.where(usable, variance, 1.0)
             _, first, second = target.likelihood.tilt(mean, variance, target.labels)
-            scale = 1 + variance * second  # variance of likelihood × cavity over the cavity's
+            scale = 1 + variance * second  # variance of likelihood × cavity over that of the cavity
             usable &= (scale > 0) & np.isfinite(scale) & np.isfinite(first)
             new = np.stack([-second, first - mean * second]) / scale
             now = _Sweep(sites, np.where(usable, new - sites, 0.0))
             sites = sites + damping * now.residual
             if smooth:
                 weights = np.stack([given.variance, np.sqrt(given.variance)])
-                sites = _accelerated(now, past, weights, damping, sites)
-            before, given = given, _conditioned(target, sites)
+                sites = _anderson_step(now, past, weights, damping, sites)
+            before, given = given, _field_given(target, sites)
             n_sweeps, last, change = n_sweeps + 1, change, np.inf
             if given is None:
                 break
-            kept = given.variance * sites[0]  # of the field's precision, by the label itself
-            if usable.all() and (given.variance > 0).all() and (kept < 1).all():
+            share = given.variance * sites[0]  # the label's own contribution to the precision
+            if usable.all() and (given.variance > 0).all() and (share < 1).all():
                 moved = np.abs(given.mean - before.mean) / np.sqrt(before.variance)
                 change = float(moved.max()) / damping
-            # Oscillation is damped as it shows, what led to it forgotten; progress wins freedom.
+            # Oscillation increases the damping and clears the history; progress reduces it.
             better = change < (LEEWAY if smooth else 1.0) * last
-            damping = min(damping * GAIN, 1.0) if better else max(damping * LOSS, LEAST)
+            damping = min(damping * GAIN, 1.0) if better else max(damping * LOSS, MIN_DAMPING)
             past = [now, *past[:1]] if better else []
     return EPState(sites, given, n_sweeps, change)
 
 
-def _conditioned(target: Any, sites: Float[np.ndarray, "2 J"]) -> FieldMoments | None:
-    """The field given sites, in NumPy; None where they make no Gaussian."""
+def _field_given(target: EPTarget, sites: Sites) -> FieldMoments | None:
+    """Return the field given sites, in NumPy, or None if they make no Gaussian."""
     try:
-        with jax.enable_x64(True):  # of several classes it is compiled
+        with jax.enable_x64(True):  # the multiclass field is compiled by JAX
             given = FieldMoments(*map(np.asarray, target.field.condition(*sites)))
     except np.linalg.LinAlgError:
         return None
     return given if np.isfinite(given.mean).all() else None
 
 
-def _cavity(given: FieldMoments, precision: Any, shift: Any) -> tuple[Any, Any]:
-    """Mean and variance at each label of what all others say."""
+def _cavity(given: FieldMoments, precision: PerLabel, shift: PerLabel) -> tuple[PerLabel, PerLabel]:
+    """Return mean and variance of u at each label given all other labels."""
     variance = 1 / (1 / given.variance - precision)
     return variance * (given.mean / given.variance - shift), variance
 
 
 class _Sweep(NamedTuple):
-    """Sites, and how far from them a sweep wants to go."""
+    """Sites before a sweep, and the undamped update of the sweep."""
 
-    sites: Float[np.ndarray, "2 J"]
-    residual: Float[np.ndarray, "2 J"]
+    sites: Sites
+    residual: Sites
 
 
-def _accelerated(
-    now: _Sweep, past: list[_Sweep], weights: Any, damping: float, plain: Any
-) -> Float[np.ndarray, "2 J"]:
-    """Anderson's step (1965): where a linear map with these three sweeps would settle.
+def _anderson_step(
+    now: _Sweep, past: list[_Sweep], weights: Sites, damping: float, plain: Sites
+) -> Sites:
+    """Return Anderson's step (1965): the fixed point of a linear map with these three sweeps.
 
-    Residuals are judged in deviations of u. A step that leaves a precision negative is not taken,
-    nor one along two turns that are one: then the ``plain`` one is.
+    Residuals are measured in standard deviations of u. The ``plain`` step is returned instead if
+    two differences are parallel or a precision would be negative.
     """
     sweeps = [now, *past]
-    moves = [one.sites - other.sites for one, other in pairwise(sweeps)]
-    turns = [one.residual - other.residual for one, other in pairwise(sweeps)]
-    if not turns:
+    site_steps = [one.sites - other.sites for one, other in pairwise(sweeps)]
+    residual_steps = [one.residual - other.residual for one, other in pairwise(sweeps)]
+    if not residual_steps:
         return plain
-    seen = np.stack([(turn * weights).ravel() for turn in turns])
-    products = seen @ seen.T
-    if np.linalg.det(products) <= ALIKE * np.prod(np.diagonal(products)):
+    scaled = np.stack([(step * weights).ravel() for step in residual_steps])
+    products = scaled @ scaled.T
+    if np.linalg.det(products) <= PARALLEL * np.prod(np.diagonal(products)):
         return plain
-    shares = np.linalg.solve(products, seen @ (now.residual * weights).ravel())
+    shares = np.linalg.solve(products, scaled @ (now.residual * weights).ravel())
     sites = plain
-    for share, move, turn in zip(shares, moves, turns, strict=True):
-        sites = sites - share * (move + damping * turn)
+    for share, of_sites, of_residual in zip(shares, site_steps, residual_steps, strict=True):
+        sites = sites - share * (of_sites + damping * of_residual)
     return sites if (sites[0] >= 0).all() else plain
 
 
-def log_evidence(target: Any, found: EPState) -> float:
-    """``log p(y)`` at given sites; stationary in them at the fixed point.
+def log_evidence(target: EPTarget, found: EPState) -> float:
+    """Return ``log p(y)`` at given sites, which is stationary in the sites at the fixed point.
 
-    Its gradient in the model's parameters is therefore the partial one, the sites held fixed
-    (Seeger 2005): `field_slopes` and `likelihood_slopes`.
+    Its gradient in the model's parameters is therefore the partial gradient with the sites held
+    fixed (Seeger 2005): `field_slopes` and `likelihood_slopes`.
     """
     precision, shift = found.sites
     mean, variance = _cavity(found.given, precision, shift)
@@ -261,17 +295,18 @@ def log_evidence(target: Any, found: EPState) -> float:
     return float(site_norm.sum() + found.given.log_normalizer)
 
 
-def field_slopes(target: Any, found: EPState) -> Any:
-    """Gradient of `log_evidence` in the field.
+def field_slopes(target: EPTarget, found: EPState) -> Any:
+    """Return the gradient of `log_evidence` in the parameters of the field.
 
-    In its covariance G at the labels ``(b bᵀ − R)/2`` with ``b = ν − τ E u`` and
-    ``R = T − T Σ T`` (Rasmussen & Williams 2006, (5.9)); the field says what that is in its terms.
+    In the covariance G at the labels it is ``(b bᵀ − R)/2`` with ``b = ν − τ E u`` and
+    ``R = T − T Σ T`` (Rasmussen & Williams 2006, (5.9)). The ``slopes`` method of the field
+    converts it to the parameters of that field.
     """
     return target.field.slopes(*found.sites, found.given)
 
 
-def likelihood_slopes(target: Any, found: EPState) -> dict[str, float]:
-    """Gradient of `log_evidence` in the likelihood's hyperparameters, by name."""
+def likelihood_slopes(target: EPTarget, found: EPState) -> dict[str, float]:
+    """Return the gradient of `log_evidence` in the likelihood's hyperparameters, by name."""
     cavity = _cavity(found.given, *found.sites)
     slopes: dict[str, float] = target.likelihood.tilted_slopes(*cavity, target.labels)
     return slopes

@@ -1,7 +1,7 @@
-"""Laplace's method: a Gaussian at the most probable field, as wide as the curvature there."""
+"""Laplace's method: the Gaussian with the mode and the curvature of the posterior."""
 
 import time
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -24,25 +24,39 @@ from graphuq.utils.newton import minimize_by_newton
 
 
 class Mode(NamedTuple):
-    """Where the posterior is largest, and its curvature there."""
+    """Mode of the posterior, and the curvature there.
 
-    white: Any  # (n,)
-    lower: Any  # (n, n): Cholesky factor of minus the Hessian
-    log_evidence: Any
-    n_iterations: Any
-    gradient: Any  # largest component that is left
+    Attributes
+    ----------
+    white : array, shape (n,)
+        White coordinates of the mode.
+    lower : array, shape (n, n)
+        Cholesky factor of minus the Hessian.
+    log_evidence : array, shape ()
+    n_iterations : array, shape ()
+    gradient : array, shape ()
+        Largest component of the gradient at the mode.
+    """
+
+    white: np.ndarray
+    lower: np.ndarray
+    log_evidence: np.ndarray
+    n_iterations: np.ndarray
+    gradient: np.ndarray
 
 
 class Laplace(Approximation):
     r"""The Gaussian with mode and curvature of the posterior (Zhu et al. 2003, appendix A).
 
-    Newton's method on ``|x|²/2 − log p(y | u(x))``, of any number of classes: the curvature of each
-    label's term is a K×K matrix. For log-concave likelihoods (`Probit`, `Softmax`) the mode is
-    unique. In white coordinates, min(J, ℓ) of each class; a step costs their cube.
+    The mode is found by Newton's method on ``|x|²/2 − log p(y | u(x))``, for any number of classes:
+    the curvature of each label's term is a K×K matrix. For log-concave likelihoods (`Probit`,
+    `Softmax`) the mode is unique. There are min(J, ℓ) white coordinates for each class, and a step
+    costs the cube of their number.
 
-    An approximation; `result.diagnostics` says what share of its draws would pass as the
-    posterior's. `ExpectationPropagation` is closer, by far where the noise is small: the mode then
-    lies at the edge of what the labels allow.
+    The method is an approximation; `result.diagnostics` reports the share of its draws that would
+    be accepted as draws from the posterior. `ExpectationPropagation` is more accurate. The
+    difference is large for small noise, where the mode lies at the boundary of the fields that the
+    labels allow.
 
     Parameters
     ----------
@@ -69,7 +83,7 @@ class Laplace(Approximation):
         IncompatibleParts
             If the field has a tail and more labels than modes.
         InvalidInput
-            If the curvature at a point makes no Gaussian, or no mode is reached.
+            If the likelihood is not log-concave at a point, or no mode is reached.
         """
         began = time.perf_counter()
         mode = self.mode(target)
@@ -85,7 +99,9 @@ class Laplace(Approximation):
             mean, variance = mean[:, 0], variance[:, 0]
             label_mean = 2 * ndtr(mean / np.sqrt(variance)) - 1
         else:
-            label_mean = np.full(mean.shape, np.nan)  # no closed form: `summaries` draws
+            label_mean = np.full(
+                mean.shape, np.nan
+            )  # no closed form: `summaries` estimates it from draws
         return GaussianApproximation(
             white_mean=np.asarray(mode.white),
             white_covariance=covariance,
@@ -99,12 +115,12 @@ class Laplace(Approximation):
         )
 
     def mode(self, target: SiteTarget) -> Mode:
-        """The mode, found from 0.
+        """Find the mode by Newton's method from 0.
 
         Raises
         ------
         IncompatibleParts, InvalidInput
-            As `fit`.
+            See `fit`.
         """
         if not target.field.one_class.is_low_rank:
             raise IncompatibleParts(
@@ -114,13 +130,13 @@ class Laplace(Approximation):
         with jax.enable_x64(True):
             target = with_dtype(target, jnp.float64)
             start = jnp.zeros(target.field.dimension)
-            found = _newton(target, start, self.max_iterations, jnp.asarray(self.tolerance))
-            found = Mode(*(np.asarray(leaf) for leaf in found))
+            leaves = _find_mode(target, start, self.max_iterations, jnp.asarray(self.tolerance))
+            found = Mode(*(np.asarray(leaf) for leaf in leaves))
         require(
             bool(np.isfinite(found.lower).all()),
             "likelihood",
-            f"{target.likelihood} is not log-concave: at a point of Newton's path its curvature "
-            "makes no Gaussian",
+            f"{target.likelihood} is not log-concave: at a point of Newton's path the Hessian is "
+            "not positive definite",
             "sample instead, or use another likelihood",
         )
         if not found.gradient <= self.tolerance:
@@ -134,15 +150,15 @@ class Laplace(Approximation):
 
 
 @eqx.filter_jit
-def _newton(
-    target: Any, start: Array, max_iterations: int, tolerance: Float[Array, ""]
+def _find_mode(
+    target: SiteTarget, start: Array, max_iterations: int, tolerance: Float[Array, ""]
 ) -> tuple[Array, ...]:
-    """Newton steps, halved until the objective falls."""
+    """Return the fields of `Mode`, by Newton steps from ``start``."""
     factor = target.field.one_class.factor
     n_fields = target.field.n_fields
 
     def log_prob(u: Array) -> Array:
-        """Of fields (J, K), K = 1 for two classes."""
+        """Return the log likelihood of fields (J, K), with K = 1 for two classes."""
         fields = u if target.likelihood.is_multiclass else u[:, 0]
         return target.likelihood.log_prob(fields, target.labels)
 
@@ -156,11 +172,14 @@ def _newton(
         return jax.grad(lambda v: log_prob(v).sum())(u)
 
     def pull(weights: Array) -> Array:
-        """``Fᵀ`` of each class's column."""
+        """Return ``Fᵀ`` times the column of each class."""
         return (weights.T @ factor).ravel()
 
     def curvature(u: Array) -> Array:
-        """``I + Σ_j F_jᵀ F_j ⊗ W_j``; labels are independent given u, so K products make all W."""
+        """Return ``I + Σ_j F_jᵀ F_j ⊗ W_j``.
+
+        Labels are independent given u, so K products give the matrices W of all labels.
+        """
         columns = [
             jax.jvp(slopes, (u,), (jnp.zeros_like(u).at[:, k].set(1.0),))[1]
             for k in range(n_fields)

@@ -1,7 +1,8 @@
-"""Maximum a posteriori: the most probable field, as a point."""
+"""Maximum a posteriori: the field of largest posterior density."""
 
 import time
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
 
 import equinox as eqx
 import jax
@@ -16,34 +17,37 @@ from graphuq.likelihoods import Likelihood, Probit
 from graphuq.utils.arrays import with_dtype
 from graphuq.utils.newton import minimize_by_newton
 
-HALVINGS = 40  # of a step that does not come closer
-GROWTH = 1.5  # of the flow's step, after one that needed no halving
-SLOPE = 1e-4  # share of the promised descent that a step must deliver (Armijo)
+FlowState: TypeAlias = tuple[Array, Array, Array, Array]  # ξ, step size, iterations, slope
+
+MAX_HALVINGS = 40  # halvings of a step of the flow that does not descend
+GROWTH = 1.5  # factor of the flow's step size after a step without halving
+SLOPE = 1e-4  # share of the linearly predicted descent that a step must reach (Armijo)
 
 
 class MAP(Approximation):
     r"""Minimise ``|x|²/2 − log p(y | u(x))`` (Bertozzi et al. 2018, §4.4).
 
-    For probit the minimiser is unique (their proposition 1); Ginzburg-Landau may have many, and
-    the start decides which is found. Level set, atomic noise and noise-free have none: to
-    shrink u towards 0 changes no sign and raises the prior density for ever.
+    For probit the minimiser is unique (their proposition 1). For Ginzburg-Landau there may be
+    several, and the start determines which one is found. Level set, atomic noise and noise-free
+    have none: shrinking u towards 0 changes no sign and increases the prior density without limit.
 
     Parameters
     ----------
     solver : {"newton", "flow"}, default "newton"
-        ``"newton"``: quadratic models of each label's term, solved exactly, with line search.
+        ``"newton"``: quadratic models of each label's term, solved exactly, with halving of steps.
         ``"flow"``: linearly implicit gradient flow in the eigenbasis (their Algorithm 4, with P of
-        MATH §5); of first order, but it follows the paper to the minimiser that it would find.
+        docs/theory.md, "Maximum a posteriori"). It is a first-order method, but it leads to the
+        minimiser that the paper's algorithm finds.
     start : Likelihood or {"zero", "random"}, optional
-        A likelihood: start at its minimiser for the same labels. ``"random"``: a draw from the
-        prior. By default zero, and `Probit` for a likelihood that speaks of every node.
+        A likelihood: start at its minimiser for the same labels. ``"random"``: start at a draw
+        from the prior. By default zero; for a likelihood on all nodes, `Probit`.
     step_size : float, default 0.1
-        Of the flow, > 0, to start with: it grows while the objective falls as promised.
+        Initial step size of the flow, > 0. It grows while the objective falls as predicted.
     max_iterations : int, default 100_000
     tolerance : float, default 1e-9
         Converged once no component of the gradient in white coordinates exceeds this.
     seed : int, default 0
-        Of the random start.
+        Seed of the random start.
     """
 
     solver: str = "newton"
@@ -68,25 +72,25 @@ class MAP(Approximation):
         require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
 
     def fit(self, target: SiteTarget) -> Point:
-        """Minimise.
+        """Minimise minus the log posterior density.
 
         Raises
         ------
         IncompatibleParts
-            If the posterior has no maximum, or the flow is asked for with a tail.
+            If the posterior has no maximum, or is multiclass, or has a tail with the flow.
         InvalidInput
             If no stationary point is reached.
         """
         if not target.likelihood.has_gradient:
             raise IncompatibleParts(
-                f"{target.likelihood} has no maximum a posteriori: to shrink the field towards 0 "
-                "changes no label's probability and raises the prior density for ever; sample, or "
-                "use ExpectationPropagation()"
+                f"{target.likelihood} has no maximum a posteriori: shrinking the field towards 0 "
+                "changes no label's probability and increases the prior density without limit; "
+                "sample, or use ExpectationPropagation()"
             )
         if target.likelihood.is_multiclass:
             raise IncompatibleParts(
-                f"MAP is of two classes, {target.likelihood} of several; use Laplace(), whose "
-                "mean is the maximum"
+                f"MAP needs a binary likelihood, and {target.likelihood} is multiclass; use "
+                "Laplace(), whose mean is the maximum"
             )
         if self.solver == "flow" and not target.field.is_low_rank:
             raise IncompatibleParts(
@@ -122,11 +126,11 @@ class MAP(Approximation):
             description=f"maximum a posteriori, {int(n_iterations)} iterations ({self.solver})",
         )
 
-    def _start(self, target: Any, tolerance: Array) -> Array:
+    def _start(self, target: SiteTarget, tolerance: Array) -> Array:
         start = self.start
         if start is None:
             start = Probit() if target.likelihood.uses_all_nodes else "zero"
-        zero = jnp.zeros(target.dimension)
+        zero = jnp.zeros(target.field.dimension)
         if start == "zero":
             return zero
         if start == "random":
@@ -138,13 +142,13 @@ class MAP(Approximation):
 
 @eqx.filter_jit
 def _newton(
-    target: Any, white: Array, max_iterations: int, tolerance: Array
+    target: SiteTarget, white: Array, max_iterations: int, tolerance: Array
 ) -> tuple[Array, Array, Array]:
-    """White coordinates of the minimiser, iterations, and the gradient that is left.
+    """Return the white coordinates of the minimiser, the iterations, and the largest slope.
 
-    A Newton step is the mean of the field given sites that match each term's curvature: no
-    matrix of J×J where ℓ is smaller (Rasmussen & Williams 2006, §3.4). Where curvature makes no
-    Gaussian, its negative part is left out: still a descent.
+    A Newton step is the mean of the field given sites that match the curvature of each term
+    (Rasmussen & Williams 2006, §3.4). It forms no J×J matrix if ℓ is smaller. If the
+    curvature makes no Gaussian, its negative part is left out; the step is still a descent.
     """
 
     def objective(white: Array) -> Array:
@@ -176,79 +180,61 @@ def _newton(
 def _flow(
     target: Any, white: Array, step_size: Array, max_iterations: int, tolerance: Array
 ) -> tuple[Array, Array, Array]:
-    """The same by ``a ← (a − β ∇Φ) / (1 + β / s²)`` in the coefficients a of the series.
+    """Return what `_newton` returns, by ``a ← (a − β ∇Φ) / (1 + β / s²)`` in coefficients a.
 
-    In standardised coefficients ``ξ = a / s``, of which x is a rotation's part, that reads
+    In standardised coefficients ``ξ = a / s``, of which x is part of a rotation, the step is
     ``ξ ← (s² ξ − β ∇_ξ Φ) / (s² + β)``.
     """
     field = target.field
     kept = field.mode_variance > 0
     variance = jnp.where(kept, field.mode_variance, 1.0)
-    turn = jnp.where(kept[:, None], field.coefficient_map / jnp.sqrt(variance)[:, None], 0.0)
+    rotation = jnp.where(kept[:, None], field.coefficient_map / jnp.sqrt(variance)[:, None], 0.0)
 
     def objective(xi: Array) -> Array:
-        return 0.5 * (xi**2).sum() - target.log_likelihood(xi @ turn)
+        return 0.5 * (xi**2).sum() - target.log_likelihood(xi @ rotation)
 
     gradient = jax.grad(objective)
 
-    def improve(xi: Array, step_size: Array) -> tuple[Array, Array]:
-        g = gradient(xi)
-        # (s² ξ − β (g − ξ)) / (s² + β) − ξ: downhill for every β
-        direction = -step_size * g / (variance + step_size)
-        xi, length = _line_search(objective, xi, direction, g @ direction)
-        return xi, step_size * jnp.where(length == 1, GROWTH, 0.5)
-
-    xi, n_iterations, slope = _until_flat(
-        improve, turn @ white, step_size, gradient, max_iterations, tolerance
-    )
-    return xi @ turn, n_iterations, slope
-
-
-def _until_flat(
-    improve: Any,
-    start: Array,
-    step_size: Array,
-    gradient: Any,
-    max_iterations: int,
-    tolerance: Array,
-) -> tuple[Array, Array, Array]:
-    def steep(carry: Any) -> Any:
+    def unfinished(carry: FlowState) -> Array:
         _, _, n_iterations, slope = carry
         return (n_iterations < max_iterations) & (slope > tolerance)
 
-    def again(carry: Any) -> Any:
-        at, step_size, n_iterations, _ = carry
-        at, step_size = improve(at, step_size)
-        return at, step_size, n_iterations + 1, jnp.abs(gradient(at)).max()
+    def improve(carry: FlowState) -> FlowState:
+        xi, step_size, n_iterations, _ = carry
+        g = gradient(xi)
+        # (s² ξ − β (g − ξ)) / (s² + β) − ξ is downhill for every β
+        direction = -step_size * g / (variance + step_size)
+        xi, length = _line_search(objective, xi, direction, g @ direction)
+        step_size = step_size * jnp.where(length == 1, GROWTH, 0.5)
+        return xi, step_size, n_iterations + 1, jnp.abs(gradient(xi)).max()
 
-    slope = jnp.abs(gradient(start)).max()
-    at, _, n_iterations, slope = jax.lax.while_loop(
-        steep, again, (start, step_size, jnp.asarray(0), slope)
-    )
-    return at, n_iterations, slope
+    xi = rotation @ white
+    start = xi, step_size, jnp.asarray(0), jnp.abs(gradient(xi)).max()
+    xi, _, n_iterations, slope = jax.lax.while_loop(unfinished, improve, start)
+    return xi @ rotation, n_iterations, slope
 
 
 def _line_search(
-    objective: Any, start: Array, direction: Array, descent: Float[Array, ""]
+    objective: Callable[[Array], Array], start: Array, direction: Array, descent: Float[Array, ""]
 ) -> tuple[Array, Array]:
-    """The first of 1, ½, ¼, … along the direction that descends as promised, and which.
+    """Return the point and the first length of 1, ½, ¼, … with sufficient descent.
 
-    Near the minimum, where no descent is visible through rounding, the slope is judged instead
+    Near the minimum, where rounding hides the descent, the slope is tested instead
     (Hager & Zhang 2005, (4.3)).
     """
     value = objective(start)
     rounding = 1e-12 * (1 + jnp.abs(value))
     value_and_slope = jax.value_and_grad(lambda t: objective(start + t * direction))
 
-    def too_far(carry: Any) -> Any:
+    def too_far(carry: tuple[Array, Any]) -> Array:
         length, n_halvings = carry
         reached, slope = value_and_slope(length)
         descends = reached <= value + SLOPE * length * descent
         flat = (reached <= value + rounding) & (slope <= (2 * SLOPE - 1) * descent)
-        return ~(descends | flat) & (n_halvings < HALVINGS)
+        return ~(descends | flat) & (n_halvings < MAX_HALVINGS)
 
     length, n_halvings = jax.lax.while_loop(
         too_far, lambda carry: (carry[0] / 2, carry[1] + 1), (jnp.ones_like(value), 0)
     )
-    length = jnp.where(n_halvings < HALVINGS, length, 0.0)
+    length = jnp.where(n_halvings < MAX_HALVINGS, length, 0.0)
     return start + length * direction, length

@@ -38,9 +38,9 @@ class Learnt(eqx.Module):
     begin : int
         Position of its first white coordinate.
     size : int or None
-        Number of values; None for a scalar, which has one coordinate.
+        Number of values, or None for a scalar, which has one coordinate.
     of_class : int or None
-        Class that it belongs to; None if all classes share it.
+        Class that it belongs to, or None if all classes share it.
     quantile : ContinuousQuantile or DiscreteQuantile
         Map from a white coordinate to the value.
     """

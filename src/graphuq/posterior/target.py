@@ -1,6 +1,6 @@
 """Targets of samplers: a standard normal prior times a likelihood, in white coordinates."""
 
-from typing import Any
+from typing import Any, cast
 
 import equinox as eqx
 import jax
@@ -227,8 +227,8 @@ class ReferredTarget(eqx.Module):
 def with_noise_sampled(target: Target) -> Target | None:
     """Return the posterior with the probit's noise among the coordinates, or None without noise.
 
-    ``y = sign(u + γ ε)`` is certain given u and ε, so the likelihood is `NoiseFree`. None also if
-    a hyperparameter of the likelihood is learnt.
+    ``y = sign(u + γ ε)`` is certain given u and ε, so the likelihood is `NoiseFree`. The result
+    is also None if a hyperparameter of the likelihood is learnt.
     """
     likelihood = target.likelihood
     noise_std = likelihood.latent_noise_std
@@ -270,8 +270,9 @@ def refer(
     -------
     referred : ReferredTarget
     rotation : numpy.ndarray, shape (n, n), or None
-        U: coordinates of ``target`` are ``rotation @ referred.to_target(z)``. None for multiclass
-        fields, whose classes U would mix: then U = I, and a step costs one more n×n product.
+        U: coordinates of ``target`` are ``rotation @ referred.to_target(z)``. It is None for
+        multiclass fields, whose classes U would mix. Then U = I, and a step costs one more n×n
+        product.
 
     Raises
     ------
@@ -280,10 +281,10 @@ def refer(
     """
     demand_reference(target)
     field = target.field
-    if not isinstance(field, LowRankField):
+    if not field.is_low_rank:
         return ReferredTarget(target, mean, np.linalg.cholesky(covariance)), None
     variances, rotation = np.linalg.eigh(covariance)
-    rotated = Target(field.rotate(rotation), target.likelihood, target.labels)
+    rotated = Target(cast(LowRankField, field).rotate(rotation), target.likelihood, target.labels)
     return ReferredTarget(rotated, rotation.T @ mean, np.sqrt(variances)), rotation
 
 

@@ -1,4 +1,4 @@
-"""Special functions that are too slow or too coarse elsewhere."""
+"""Special functions whose other implementations are too slow or too inaccurate."""
 
 import jax
 import jax.numpy as jnp
@@ -52,13 +52,13 @@ _LOG_2, _ROOT_HALF, _LOG_ROOT_2PI = (
 
 
 def log_normal_cdf(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """``log Φ(x)``, exact to rounding in both tails: SciPy's of NumPy arrays, own of JAX's."""
+    """Return ``log Φ(x)``, exact to rounding in both tails, for NumPy (SciPy) and JAX arrays."""
     return log_ndtr(x) if isinstance(x, np.ndarray) else _log_normal_cdf(x)
 
 
 @jax.custom_jvp
 def _log_normal_cdf(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """Half the time of JAX's in float64.
+    """Return ``log Φ(x)`` in JAX, in half the time of JAX's own function in float64.
 
     ``erfc(z) = t exp(P(t) − z²)`` with ``t = 2/(2 + z)``, ``z = |x|/√2`` and a polynomial P, so
     that one logarithm and no quotient of small numbers is needed.
@@ -80,14 +80,14 @@ def _log_normal_cdf(x: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
 def _log_normal_cdf_jvp(
     primals: tuple[Array], tangents: tuple[Array]
 ) -> tuple[Float[Array, "*shape"], Float[Array, "*shape"]]:
-    """``φ(x)/Φ(x)``, itself without underflow."""
+    """Return the derivative ``φ(x)/Φ(x)``, which does not underflow."""
     (x,), (dx,) = primals, tangents
     value = _log_normal_cdf(x)
     return value, jnp.exp(-0.5 * x * x - _LOG_ROOT_2PI - value) * dx
 
 
 def normal_hazard(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """``φ(x)/Φ(x)``, without underflow, in NumPy.
+    """Return ``φ(x)/Φ(x)`` without underflow, in NumPy.
 
     Examples
     --------
@@ -99,10 +99,11 @@ def normal_hazard(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]
 
 
 def alternating_weights(n_terms: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices n = 1, 2, … and weights, sign included, that sum an alternating series.
+    """Return indices n = 1, 2, … and weights, with sign, that sum an alternating series.
 
-    ``Σ_n (−1)^{n−1} a_n`` where a_n are moments of a positive measure on [0, 1]: the error is at
-    most ``2 a_1 (3 + √8)^{−n_terms}`` (Cohen, Rodriguez Villegas & Zagier 2000, algorithm 1).
+    The series is ``Σ_n (−1)^{n−1} a_n`` where a_n are moments of a positive measure on [0, 1]. The
+    error is at most ``2 a_1 (3 + √8)^{−n_terms}`` (Cohen, Rodriguez Villegas & Zagier 2000,
+    algorithm 1).
 
     Examples
     --------
@@ -126,5 +127,5 @@ SIGMOID_WEIGHTS = np.array(
 SIGMOID_SCALES = np.array(
     [0.77386491, 1.01770054, 1.32732088, 1.7361999, 2.27812963, 2.99129631, 3.96322139]
 )
-"""``1/(1 + e^{−x}) = Σ_k weights_k Φ(x / scales_k)`` to 1.4e-8, whatever x: fitted as Monahan &
-Stefanski (1992) did, so that the mean over a Gaussian x is a sum of normal cdfs too."""
+"""``1/(1 + e^{−x}) = Σ_k weights_k Φ(x / scales_k)`` to 1.4e-8 for all x. The fit is that of
+Monahan & Stefanski (1992). It makes the mean over a Gaussian x a sum of normal cdfs too."""

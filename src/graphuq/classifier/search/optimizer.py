@@ -1,29 +1,33 @@
-"""Climbing the evidence: quasi-Newton steps over logarithms, from several starts."""
+"""Optimiser of `EvidenceSearch`: quasi-Newton steps over logarithms, from several starts."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from jaxtyping import Float
 from scipy.stats import qmc
 
 from graphuq.distributions import Distribution
 from graphuq.errors import InvalidInput, require
 from graphuq.evidence.graph_gradient import GraphEvidence
+from graphuq.evidence.quasi_newton import FAILED, log_derivative, minimize_loss
 
 MAX_ITERATIONS = 60
-TAILS = 0.005  # of a distribution, beyond which is not searched
-FAILED = 1e10  # takes the place of −log evidence where there is none
+TAIL_PROBABILITY = 0.005  # mass of each tail of a distribution that is not searched
 
 
-class Climbed:
-    """A number that is climbed over, in its logarithm."""
+class ContinuousParameter:
+    """Continuous parameter that is optimised in its logarithm."""
 
-    def __init__(self, name: str, spec: Any) -> None:
-        self.law = spec if isinstance(spec, Distribution) else None
-        low, high = self.law.support if self.law is not None else spec
-        if self.law is not None:
-            low = max(low, float(self.law.law.ppf(TAILS)))
-            high = min(high, float(self.law.law.ppf(1 - TAILS)))
+    def __init__(self, name: str, spec: Distribution | Sequence[float]) -> None:
+        self.distribution: Distribution | None = None
+        if isinstance(spec, Distribution):
+            self.distribution = spec
+            low, high = spec.support
+            low = max(low, float(spec.law.ppf(TAIL_PROBABILITY)))
+            high = min(high, float(spec.law.ppf(1 - TAIL_PROBABILITY)))
+        else:
+            low, high = spec
         require(
             0 < low < high < np.inf,
             "parameters",
@@ -32,65 +36,74 @@ class Climbed:
         )
         self.low, self.high = float(np.log(low)), float(np.log(high))
 
-    def log_density(self, x: Any) -> float:
-        """Of the logarithm, of all components."""
-        if self.law is None:
-            return 0.0
-        return float(np.sum(self.law.law.logpdf(np.exp(x)) + x))
+    def log_density(self, x: Float[np.ndarray, " k"]) -> float:
+        """Return the log density of the logarithms, summed over all components."""
+        return float(np.sum(self._log_densities(x)))
 
-    def slope(self, x: Any) -> Any:
-        """Its derivative in each, by central differences."""
-        if self.law is None:
+    def slope(self, x: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+        """Return the derivative of `log_density` in each component."""
+        return log_derivative(self._log_densities, x)
+
+    def _log_densities(self, x: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
+        if self.distribution is None:
             return np.zeros_like(x)
-        step = 1e-5
-        above, below = (self.law.law.logpdf(np.exp(x + s)) + x + s for s in (step, -step))
-        return (above - below) / (2 * step)
+        result: np.ndarray = self.distribution.law.logpdf(np.exp(x)) + x
+        return result
 
 
-class Climb:
-    """From several starts, by L-BFGS-B over logarithms."""
+class Optimizer:
+    """Maximisation by L-BFGS-B over logarithms, from several starts."""
 
-    def __init__(self, model: GraphEvidence, climbed: dict[str, Climbed], own: Any) -> None:
-        self.model, self.climbed = model, climbed
-        self.own = {name: np.asarray(own[name], dtype=float) for name in climbed}
-        sizes = [self.own[name].size for name in climbed]
+    def __init__(
+        self,
+        model: GraphEvidence,
+        parameters: dict[str, ContinuousParameter],
+        initial: Mapping[str, Any],
+    ) -> None:
+        self.model, self.parameters = model, parameters
+        self.initial = {name: np.asarray(initial[name], dtype=float) for name in parameters}
+        sizes = [self.initial[name].size for name in parameters]
         self.ends = np.cumsum(sizes)[:-1]
         self.bounds = [
-            (c.low, c.high) for c, n in zip(climbed.values(), sizes, strict=True) for _ in range(n)
+            (part.low, part.high)
+            for part, n in zip(parameters.values(), sizes, strict=True)
+            for _ in range(n)
         ]
 
     def starts(self, n_starts: int, seed: int) -> list[np.ndarray]:
-        """The estimator's own, within the bounds, and quasi-random ones."""
+        """Return the estimator's values, clipped to the bounds, and quasi-random points."""
         low, high = np.array(self.bounds).T
-        own = np.concatenate([np.log(value).ravel() for value in self.own.values()])
+        initial = np.concatenate([np.log(value).ravel() for value in self.initial.values()])
         points = qmc.Halton(len(low), rng=np.random.default_rng(seed)).random(n_starts - 1)
-        return [np.clip(own, low, high), *(low + (high - low) * points)]
+        return [np.clip(initial, low, high), *(low + (high - low) * points)]
 
     def run(self, at: np.ndarray) -> tuple[dict[str, Any], float, int]:
-        """Values at the top, log density of their laws, and how often the evidence was asked."""
-        found = minimize(
+        """Return the values at the maximum, their log density, and the number of evaluations."""
+        found = minimize_loss(
             self._loss,
             at,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=self.bounds,
-            options={"maxiter": MAX_ITERATIONS, "ftol": 1e-9, "gtol": 1e-5},
+            self.bounds,
+            max_iterations=MAX_ITERATIONS,
+            loss_tolerance=1e-9,
+            gradient_tolerance=1e-5,
         )
-        return self._values(found.x), self._log_density(found.x), int(found.nfev)
+        return self._values(found.at), self._log_density(found.at), found.n_evaluations
 
     def _values(self, x: np.ndarray) -> dict[str, Any]:
-        parts = zip(self.climbed, np.split(np.exp(x), self.ends), strict=True)
-        return {name: float(part[0]) if self.own[name].ndim == 0 else part for name, part in parts}
+        parts = zip(self.parameters, np.split(np.exp(x), self.ends), strict=True)
+        return {
+            name: float(part[0]) if self.initial[name].ndim == 0 else part for name, part in parts
+        }
 
     def _log_density(self, x: np.ndarray) -> float:
-        parts = zip(self.climbed.values(), np.split(x, self.ends), strict=True)
-        return sum(c.log_density(part) for c, part in parts)
+        parts = zip(self.parameters.values(), np.split(x, self.ends), strict=True)
+        return sum(one.log_density(part) for one, part in parts)
 
     def _loss(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         try:
             value, gradient = self.model.value_and_gradient(self._values(x))
         except InvalidInput:
             return FAILED, np.zeros_like(x)
-        parts = zip(self.climbed.items(), np.split(x, self.ends), strict=True)
-        slope = [np.ravel(gradient[name]) + c.slope(part) for (name, c), part in parts]
+        parts = zip(self.parameters.items(), np.split(x, self.ends), strict=True)
+        slope = [np.ravel(gradient[name]) + one.slope(part) for (name, one), part in parts]
         return -value - self._log_density(x), -np.concatenate(slope)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.search.checkpoint import Kept
 from graphuq.classifier.search.objective import PARTS, SearchProblem
-from graphuq.classifier.search.optimizer import Climb, Climbed
+from graphuq.classifier.search.optimizer import ContinuousParameter, Optimizer
 from graphuq.distributions import Distribution
 from graphuq.errors import GraphuqError, require
 from graphuq.utils.progress import Progress, progress_bar
@@ -209,7 +209,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
             if report is not None:
                 report("searching", k + 1, len(combinations), float(self._best()["objective"]))
 
-    def _climbs(self, plain: dict[str, Any], climbed: dict[str, Climbed]) -> list[dict]:
+    def _climbs(self, plain: dict[str, Any], climbed: dict[str, ContinuousParameter]) -> list[dict]:
         """A row for each start."""
         began = time.perf_counter()
         try:
@@ -219,7 +219,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
             return [plain | _row(None, str(error), 0, 0, began) | dict.fromkeys(climbed, np.nan)]
         if not climbed:
             return [plain | self._at_the_top(plain, 0, 1, began)]
-        climb = Climb(model, climbed, own)
+        climb = Optimizer(model, climbed, own)
         rows = []
         for start, at in enumerate(climb.starts(self.n_starts, self.random_state)):
             began = time.perf_counter()
@@ -259,7 +259,7 @@ def _row(
 
 def _sorted_out(
     parameters: Any, estimator: GraphClassifier
-) -> tuple[dict[str, list[Any]], dict[str, tuple[Any, Any]], dict[str, Climbed]]:
+) -> tuple[dict[str, list[Any]], dict[str, tuple[Any, Any]], dict[str, ContinuousParameter]]:
     """Lists, ranges that are stepped through, and numbers that are climbed over."""
     require(
         isinstance(parameters, Mapping) and len(parameters) > 0,
@@ -269,7 +269,7 @@ def _sorted_out(
     )
     lists: dict[str, list[Any]] = {}
     stepped: dict[str, tuple[Any, Any]] = {}
-    climbed: dict[str, Climbed] = {}
+    climbed: dict[str, ContinuousParameter] = {}
     for name, spec in parameters.items():
         part, _, own = name.partition("__")
         known = part in PARTS if own else part in estimator.get_params()
@@ -283,7 +283,7 @@ def _sorted_out(
             require(0 < spec[0] < spec[1], "parameters", f"{name}: {spec}", "use 0 < low < high")
             stepped[name] = spec
         elif own and isinstance(spec, Distribution | tuple):
-            climbed[name] = Climbed(name, spec)
+            climbed[name] = ContinuousParameter(name, spec)
         else:
             require(
                 isinstance(spec, list | range | np.ndarray) and len(spec) > 0,

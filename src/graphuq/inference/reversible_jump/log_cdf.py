@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import erfcx, log_ndtr
+from scipy.special import log_ndtr
+
+from graphuq.utils.special_functions import normal_hazard
 
 FAR = 9.0  # margin, in standard deviations, from which log Φ is zero to rounding
-ROOT_HALF = float(np.sqrt(0.5))
 LOW, PER_UNIT = -40.0, 128  # first margin of the table of slopes, and its entries per unit
 
 
@@ -23,7 +24,7 @@ def log_cdf(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
 
 def label_slope(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
     """Return the slope ``φ/Φ`` of ``log Φ``."""
-    return _where_near(_slope, margins)
+    return _where_near(normal_hazard, margins)
 
 
 def label_curvature(
@@ -42,7 +43,7 @@ def quick_slope(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
     It is used for forces, whose error the acceptance of a trajectory corrects. Margins below
     the table follow its first line.
     """
-    return _where_near(_interpolated, margins)
+    return _where_near(_interpolate, margins)
 
 
 def _where_near(
@@ -58,17 +59,12 @@ def _where_near(
     return result.reshape(margins.shape, order=order)
 
 
-def _slope(margins: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
-    result: Float[np.ndarray, "*n"] = np.sqrt(2 / np.pi) / erfcx(-ROOT_HALF * margins)
-    return result
-
-
-def _interpolated(margins: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+def _interpolate(margins: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     at = (margins.astype(np.float32) - np.float32(LOW)) * np.float32(PER_UNIT)
     entry = np.maximum(at, np.float32(0.0)).astype(np.intp)
     result: Float[np.ndarray, " n"] = SLOPES[entry] + (at - entry.astype(np.float32)) * RISES[entry]
     return result
 
 
-SLOPES = _slope(np.arange(LOW, FAR + 2 / PER_UNIT, 1 / PER_UNIT)).astype(np.float32)
+SLOPES = normal_hazard(np.arange(LOW, FAR + 2 / PER_UNIT, 1 / PER_UNIT)).astype(np.float32)
 RISES = np.diff(SLOPES, append=np.float32(0.0))
