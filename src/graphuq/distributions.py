@@ -1,8 +1,8 @@
-"""A hyperparameter is a number, and fixed, or a distribution, and learnt.
+"""Hyperparameters: a number is fixed, and a distribution is learnt.
 
-Distributions are SciPy's. A learnt hyperparameter θ enters the chain as ``θ = F⁻¹(Φ(w))`` with w
-standard normal, F its distribution function: then the whole posterior is a standard normal prior
-times a likelihood, in white coordinates, as if nothing were learnt.
+Distributions are those of SciPy. A learnt hyperparameter θ enters the chain as ``θ = F⁻¹(Φ(w))``
+with w standard normal and F its distribution function. In white coordinates the posterior is then
+a standard normal prior times a likelihood, as it is without learnt hyperparameters.
 """
 
 import warnings
@@ -23,27 +23,27 @@ from graphuq.errors import ImproperPriorWarning, IncompatibleParts, InvalidInput
 from graphuq.utils.arrays import Array
 from graphuq.utils.checks import check_integer, check_number, describe, is_number
 
-REACH = 8.0  # standard deviations: beyond lie 1e-15 of the mass
+REACH = 8.0  # standard deviations; the mass beyond is 1e-15
 ANY_DISTRIBUTION = "a distribution such as gq.Uniform(low, high)"  # remedy in error messages
 HYPERPARAMETER = "hyperparameter"  # key in the metadata of a field that `parameter` made
-KNOTS = 2049  # of the table of a quantile function
-MAX_VALUES = 100_000  # of a discrete distribution
+KNOTS = 2049  # points in the table of a quantile function
+MAX_VALUES = 100_000  # largest number of values of a discrete distribution
 
 
 class Distribution:
-    """A distribution of SciPy's, by name and parameters.
+    """Distribution of SciPy, given by name and parameters.
 
     Parameters
     ----------
     name : str
-        A name of `scipy.stats`, such as ``"gamma"``.
+        Name in `scipy.stats`, such as ``"gamma"``.
     parameters : tuple of float
-        Its parameters there, by position: shapes, loc, scale.
+        Parameters by position, as in SciPy: shapes, loc, scale.
 
     Raises
     ------
     InvalidInput
-        If there is no such distribution, or the parameters do not suit it.
+        If SciPy has no such distribution, or the parameters are not valid for it.
 
     Examples
     --------
@@ -59,12 +59,12 @@ class Distribution:
         for value in parameters:
             check_number("parameters", value, "use numbers")
         self.name, self.parameters = name, tuple(float(x) for x in parameters)
-        law = getattr(stats, self.name, None)
+        family = getattr(stats, self.name, None)
         require(
-            isinstance(law, stats.rv_continuous | stats.rv_discrete),
+            isinstance(family, stats.rv_continuous | stats.rv_discrete),
             "distribution",
-            f"scipy.stats has none of name {self.name!r}",
-            "use one that it has",
+            f"scipy.stats has no distribution of name {self.name!r}",
+            "use the name of one of its distributions",
         )
         if self.improper:
             return
@@ -72,23 +72,23 @@ class Distribution:
         require(
             np.isfinite(self.median) and low < high,
             "distribution",
-            f"{self.name}{self.parameters} is no distribution, or of one value",
-            "check its parameters, or give the number itself",
+            f"{self.name}{self.parameters} is not a distribution, or has only one value",
+            "check the parameters, or give a number",
         )
 
     @property
     def law(self) -> Any:
-        """SciPy's frozen distribution."""
+        """Frozen distribution of SciPy."""
         return getattr(stats, self.name)(*self.parameters)
 
     @property
     def improper(self) -> bool:
-        """Whether it is the limit of gamma distributions whose shape or rate is zero."""
+        """Whether it is the improper limit of gamma distributions with shape or rate zero."""
         return self.name == "gamma" and (self.parameters[0] == 0 or self.parameters[2] == np.inf)
 
     @property
     def discrete(self) -> bool:
-        """Whether it is one of integers."""
+        """Whether its values are integers."""
         return isinstance(getattr(stats, self.name), stats.rv_discrete)
 
     @property
@@ -101,7 +101,7 @@ class Distribution:
 
     @property
     def median(self) -> float:
-        """Median."""
+        """Median of the distribution."""
         return float(self.law.median())
 
     def stored_fields(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ _SHORT: dict[str, tuple[str, Callable[..., tuple[float, ...]]]] = {
 }
 
 Hyperparameter = Any
-"""A number, or a `Distribution`; inside a chain that learns it, an array."""
+"""Number or `Distribution`; an array inside a chain that learns it."""
 
 
 def _check_numbers(**values: object) -> None:
@@ -141,21 +141,21 @@ def _check_numbers(**values: object) -> None:
 
 
 def Uniform(low: float | int, high: float | int) -> Distribution:
-    """Uniform on [low, high]."""
+    """Return the uniform distribution on [low, high]."""
     _check_numbers(low=low, high=high)
     require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
     return Distribution("uniform", (float(low), float(high - low)))
 
 
 def LogUniform(low: float | int, high: float | int) -> Distribution:
-    """Uniform in the logarithm, on [low, high]; low > 0."""
+    """Return the distribution on [low, high], low > 0, whose logarithm is uniform."""
     _check_numbers(low=low, high=high)
     require(0 < low < high, "low", f"{low!r} beside {high!r}", "use 0 < low < high")
     return Distribution("loguniform", (float(low), float(high)))
 
 
 def LogNormal(median: float | int, log_std: float | int) -> Distribution:
-    """Logarithm normal, of this median and standard deviation of the logarithm."""
+    """Return the log-normal distribution with this median and this std of the logarithm."""
     _check_numbers(median=median, log_std=log_std)
     require(median > 0, "median", f"{median!r} is not positive", "use a median > 0")
     require(log_std > 0, "log_std", f"{log_std!r} is not positive", "use log_std > 0")
@@ -163,24 +163,24 @@ def LogNormal(median: float | int, log_std: float | int) -> Distribution:
 
 
 def Gamma(shape: float | int, rate: float | int) -> Distribution:
-    """Gamma of this shape and rate: mean shape / rate.
+    """Return the gamma distribution with this shape and rate; its mean is shape / rate.
 
-    With a zero it is the improper limit ``p(x) ∝ x^(shape − 1) e^(−rate x)``, which
-    `ReversibleJump` takes as the scale of `RandomSeries`, as its paper does.
+    If one of them is zero, it is the improper limit ``p(x) ∝ x^(shape − 1) e^(−rate x)``.
+    `ReversibleJump` accepts it for the scale of `RandomSeries`, as in its paper.
 
     Warns
     -----
     ImproperPriorWarning
-        If one is zero.
+        If shape or rate is zero.
     """
     _check_numbers(shape=shape, rate=rate)
     require(shape >= 0, "shape", f"{shape!r} is negative", "use shape > 0")
     require(rate >= 0, "rate", f"{rate!r} is negative", "use rate > 0")
     if shape == 0 or rate == 0:
         warnings.warn(
-            f"Gamma({shape:g}, {rate:g}) has infinite mass, and so has the posterior of a scale "
-            "with it: labels never rule out a field that is zero (rate 0) or without bound "
-            "(shape 0). Chains may look settled and are not; Gamma(1, 0.001) is proper.",
+            f"Gamma({shape:g}, {rate:g}) has infinite mass, and so has the posterior of its scale. "
+            "Labels never exclude a zero field (rate 0) or an unbounded field (shape 0). Chains "
+            "may look converged although they are not; use Gamma(1, 0.001), which is proper.",
             ImproperPriorWarning,
             stacklevel=2,
         )
@@ -188,15 +188,15 @@ def Gamma(shape: float | int, rate: float | int) -> Distribution:
 
 
 def DiscreteUniform(low: int, high: int) -> Distribution:
-    """Uniform on the integers low, …, high."""
+    """Return the uniform distribution on the integers low, …, high."""
     for name, value in (("low", low), ("high", high)):
         check_integer(name, value, "use an integer")
     require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
     return Distribution("randint", (low, high + 1))
 
 
-def hyperparameter(value: Any) -> Any:
-    """A field's value as it is kept: SciPy's frozen distributions by name and parameters."""
+def hyperparameter(value: Hyperparameter) -> Any:
+    """Convert a frozen distribution of SciPy to a `Distribution`; return other values unchanged."""
     if not (hasattr(value, "ppf") and hasattr(value, "dist")):
         return value
     shapes, loc, scale = value.dist._parse_args(*value.args, **value.kwds)
@@ -204,25 +204,31 @@ def hyperparameter(value: Any) -> Any:
         isinstance(value.dist, stats.rv_continuous | stats.rv_discrete)
         and hasattr(stats, value.dist.name),
         "distribution",
-        f"{value.dist.name!r} is none of scipy.stats",
-        "use one that has a name there",
+        f"{value.dist.name!r} is not in scipy.stats",
+        "use a distribution of scipy.stats",
     )
     continuous = isinstance(value.dist, stats.rv_continuous)
     return Distribution(value.dist.name, (*shapes, loc, scale) if continuous else (*shapes, loc))
 
 
-def parameter(default: Any) -> Any:
-    """A hyperparameter among the fields of a part: a number, or a distribution."""
+def parameter(default: Hyperparameter) -> Any:
+    """Declare a field of a part as a hyperparameter: a number or a distribution.
+
+    Parameters
+    ----------
+    default : float, int, Distribution or None
+        Default of the field. With None the hyperparameter is optional.
+    """
     return eqx.field(converter=hyperparameter, default=default, metadata={HYPERPARAMETER: True})
 
 
-def is_learnt(value: Any) -> TypeGuard[Distribution]:
-    """Whether a hyperparameter is a distribution."""
+def is_learnt(value: object) -> TypeGuard[Distribution]:
+    """Return whether a hyperparameter is a distribution."""
     return isinstance(value, Distribution)
 
 
 def learnt_of(part: Any) -> dict[str, Distribution]:
-    """The hyperparameters of a part that are distributions, by name."""
+    """Return the hyperparameters of a part that are distributions, by name."""
     values = {f.name: getattr(part, f.name) for f in fields(part)}
     return {name: value for name, value in values.items() if is_learnt(value)}
 
@@ -250,8 +256,8 @@ def check_hyperparameters(part: Any) -> None:
     Raises
     ------
     InvalidInput
-        If a field that `parameter` made is no number, distribution or array; None is accepted where
-        it is the default.
+        If a field that `parameter` made is not a number, distribution or array. None is accepted
+        only as a default.
     """
     for field in fields(part):
         if not field.metadata.get(HYPERPARAMETER):
@@ -285,20 +291,20 @@ def check_range(
 
 
 class ContinuousQuantile(eqx.Module):
-    """``F⁻¹(Φ(w))`` of a continuous distribution, tabulated: smooth, and known to 1e-8 or so.
+    """Table of ``F⁻¹(Φ(w))`` of a continuous distribution: smooth, accurate to about 1e-8.
 
-    Piecewise cubic and monotone in w; beyond 8 standard deviations it is constant.
+    It is piecewise cubic and monotone in w, and constant beyond 8 standard deviations.
     """
 
     coefficients: Float[Array, "4 n"]
 
     @staticmethod
     def of(distribution: Distribution) -> "ContinuousQuantile":
-        """Tabulate; the upper half by the survival function, which keeps its precision."""
+        """Tabulate a distribution; the survival function keeps the upper half precise."""
         if distribution.improper:
             raise IncompatibleParts(
                 f"{distribution!r} is improper and has no quantiles; sample with ReversibleJump(), "
-                "or use a proper one"
+                "or use a proper distribution"
             )
         w = np.linspace(-REACH, REACH, KNOTS)
         law = distribution.law
@@ -310,7 +316,7 @@ class ContinuousQuantile(eqx.Module):
         return ContinuousQuantile(PchipInterpolator(w, values).c)
 
     def __call__(self, w: Float[Array, "*n"]) -> Float[Array, "*n"]:
-        """θ at w."""
+        """Return θ at w."""
         step = 2 * REACH / (KNOTS - 1)
         at = (jnp.clip(w, -REACH, REACH) + REACH) / step
         k = jnp.clip(jnp.floor(at).astype(jnp.int32), 0, KNOTS - 2)
@@ -321,14 +327,14 @@ class ContinuousQuantile(eqx.Module):
 
 
 class DiscreteQuantile(eqx.Module):
-    """``F⁻¹(Φ(w))`` of a discrete distribution on ``low, low + 1, …``: a staircase.
+    """Step function ``F⁻¹(Φ(w))`` of a discrete distribution on ``low, low + 1, …``.
 
     Attributes
     ----------
     low : float
         Smallest value.
     cumulative : array, shape (m,)
-        Probability of each value and all below.
+        Probability of each value and all smaller values.
     """
 
     low: Float[Array, ""] | float
@@ -336,7 +342,7 @@ class DiscreteQuantile(eqx.Module):
 
     @staticmethod
     def of(distribution: Distribution) -> "DiscreteQuantile":
-        """Tabulate; of an infinite support all but 1e-12 of the mass."""
+        """Tabulate a distribution; an infinite support is cut where 1e-12 of the mass is left."""
         low, high = distribution.support
         law = distribution.law
         high = min(high, float(law.isf(1e-12)))
@@ -344,21 +350,21 @@ class DiscreteQuantile(eqx.Module):
             np.isfinite(low) and high - low < MAX_VALUES,
             "distribution",
             f"{distribution!r} has more than {MAX_VALUES} values",
-            "use a narrower one",
+            "use a narrower distribution",
         )
         cumulative = law.cdf(np.arange(low, high + 1))
         return DiscreteQuantile(low, cumulative / cumulative[-1])
 
     def index(self, w: Float[Array, ""]) -> Array:
-        """Which of the values, from 0."""
+        """Return the index of the value at w, from 0."""
         return jnp.searchsorted(jnp.asarray(self.cumulative)[:-1], jax.scipy.special.ndtr(w))
 
     def __call__(self, w: Float[Array, ""]) -> Float[Array, ""]:
-        """θ at w."""
+        """Return θ at w."""
         return self.low + self.index(w)
 
     def probability(self, index: Array) -> Array:
-        """Of the value of an index; 0 outside."""
+        """Return the probability of the value with an index; 0 outside the table."""
         cumulative = jnp.asarray(self.cumulative)
         inside = (index >= 0) & (index < len(cumulative))
         k = jnp.clip(index, 0, len(cumulative) - 1)
@@ -366,7 +372,7 @@ class DiscreteQuantile(eqx.Module):
         return jnp.where(inside, cumulative[k] - below, 0.0)
 
     def coordinate(self, index: Array, share: Array) -> Array:
-        """W of a value, at this share of its step."""
+        """Return the w of a value, at this share of its step."""
         k = jnp.clip(index, 0, len(self.cumulative) - 1)
         below = jnp.where(k > 0, jnp.asarray(self.cumulative)[k - 1], 0.0)
         at = below + share * self.probability(k)

@@ -15,12 +15,10 @@ MAX_CELL = 80  # characters in one cell of a table
 # Entries of src/graphuq whose docstrings are still to be rewritten; the list may only shrink.
 PENDING = {
     "classifier",
-    "distributions",
     "evidence",
     "inference",
     "posterior",
     "results",
-    "spectrum",
 }
 PENDING_PAGES: set[str] = set()
 

@@ -114,7 +114,7 @@ def test_features_on_disk_in_single_precision(tmp_path):
     ("arguments", "message"),
     [
         ({"landmarks": "leverage"}, "landmarks: 'leverage' is unknown"),
-        ({"landmarks": "k-means"}, "landmarks: 'k-means' of sparse features or cosines"),
+        ({"landmarks": "k-means"}, "landmarks: 'k-means' needs dense features"),
         ({"weights": "self-tuning"}, "neighbours of every node"),
         ({"n_eigenpairs": 1}, "n_landmarks"),
         ({"n_landmarks": 3}, "3 landmarks for 5 eigenpairs"),

@@ -369,7 +369,7 @@ def test_what_cannot_be_learnt_is_refused():
         gq.infer(learnt, PCN(reference=gq.inference.ExpectationPropagation()))
     with pytest.raises(IncompatibleParts, match="joint=True"):
         gq.infer(learnt, ExactHamiltonian())
-    with pytest.raises(IncompatibleParts, match="is learnt, and has no one value"):
+    with pytest.raises(IncompatibleParts, match="is learnt and has no single value"):
         prior.spectral_std(spectrum)
     wide = gq.priors.Matern(truncation=gq.DiscreteUniform(2, 40))
     with pytest.raises(IncompatibleParts, match="there are 9 eigenpairs"):

@@ -31,8 +31,8 @@ class InverseLaplacian(Prior):
     Parameters
     ----------
     include_constant : bool or None, default None
-        Whether null vectors are part of the series, with variance ``c / λ_+``. With None they
-        are only if the graph is disconnected.
+        Whether null vectors are part of the series, with variance ``c / λ_+``. With
+        None this holds only if the graph is disconnected.
 
     Examples
     --------

@@ -30,8 +30,8 @@ class Matern(Prior):
         M, the number of eigenvectors kept, at least 2; by default all computed ones.
     include_constant : bool or None, default None
         Whether null vectors are part of the series, with their own variance ``κ τ^{−2α}``. With
-        None they are only if the graph is disconnected, with the variance of the smoothest
-        non-constant mode, as in `InverseLaplacian`.
+        None this holds only if the graph is disconnected. Their variance is then that of the
+        smoothest non-constant mode, as in `InverseLaplacian`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Floor 2: graph → Laplacian spectrum."""
+"""Spectrum of a graph: Laplacians, their smallest eigenpairs, and solutions without eigenpairs."""
 
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.closed_form import ProductBasis

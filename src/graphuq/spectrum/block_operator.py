@@ -1,4 +1,4 @@
-"""A Laplacian applied to many columns at once, in the precision asked for, by all cores."""
+"""Product of a Laplacian with many columns, in a given precision, on all cores."""
 
 import os
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from scipy import sparse
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.utils.arrays import Array
 
-PARTS = 8  # a core: rows of like numbers of edges, so that none is left with a long one
-COLUMNS = 32  # at once, where all are wanted
+PARTS = 8  # row blocks per core, with similar numbers of edges, so that cores finish together
+COLUMNS = 32  # number of columns per product in `by_columns`
 
 
 class BlockOperator:
-    """``L``, its rows shared out among threads.
+    """Operator ``L`` whose rows are divided among threads.
 
-    Costs 8 bytes an edge end in single precision, 12 in double. Each row is summed in its own
-    order, whatever the number of threads: same input, same bits.
+    Its memory is 8 bytes per edge end in single precision, and 12 in double. The order of summation
+    in a row does not depend on the number of threads, so that results are reproducible bit by bit.
     """
 
     def __init__(self, laplacian: Laplacian, dtype: type = np.float64) -> None:
@@ -45,7 +45,7 @@ class BlockOperator:
         of_x: float,
         before: Float[Array, "N b"] | None = None,
     ) -> Float[Array, "N b"]:
-        """``of_l · L x + of_x · x − before``: one step of a three-term recurrence."""
+        """Return ``of_l · L x + of_x · x − before``, one step of a three-term recurrence."""
         along: np.ndarray = (of_x + of_l * self.diagonal)[:, None].astype(self.dtype)
         if isinstance(self._weights, np.ndarray):
             dense: np.ndarray = along * x - self.dtype(of_l) * (self._weights @ x)
@@ -65,19 +65,19 @@ class BlockOperator:
         return out
 
     def __matmul__(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
-        """``L x``."""
+        """Return ``L x``."""
         return self.step(x, 1.0, 0.0)
 
     def by_columns(
         self, x: Float[np.ndarray, "N k"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "N b"]]]:
-        """``L x``, some columns at a time, so that there is never another matrix of its size."""
+        """Yield ``L x`` some columns at a time, so that no second matrix of its size is needed."""
         for begin in range(0, x.shape[1], COLUMNS):
             part = slice(begin, min(begin + COLUMNS, x.shape[1]))
             yield part, self @ np.ascontiguousarray(x[:, part], dtype=self.dtype)
 
 
 def by_rows(n_nodes: int, size: int = 8192) -> Iterator[slice]:
-    """Rows, some at a time."""
+    """Yield slices of consecutive rows."""
     for begin in range(0, n_nodes, size):
         yield slice(begin, min(begin + size, n_nodes))

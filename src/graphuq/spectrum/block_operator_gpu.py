@@ -1,6 +1,4 @@
-"""A Laplacian applied to many columns at once on an accelerator, in single precision."""
-
-from typing import Any
+"""Product of a Laplacian with many columns on an accelerator, in single precision."""
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +12,11 @@ from graphuq.utils.arrays import Array, has_accelerator
 
 
 class DeviceOperator(BlockOperator):
-    """``L``, its rows in groups of like length, each padded to the longest.
+    """Operator ``L`` whose rows are in groups of similar length, each padded to the longest.
 
-    A product is then a gather and a sum in a fixed order, same input, same bits, which adding at
-    places does not promise. Rows of up to 1, 2, 4, … edges make a group: less than twice the
-    memory. What it returns stays on the device until somebody asks for it.
+    A product is then a gather and a sum in a fixed order, which is reproducible bit by bit; a
+    scatter-add is not. Rows of up to 1, 2, 4, … edges form a group, which costs less than twice
+    the memory. Results stay on the device until they are converted to NumPy.
     """
 
     def __init__(self, laplacian: Laplacian) -> None:
@@ -43,18 +41,18 @@ class DeviceOperator(BlockOperator):
         of_x: float,
         before: Float[Array, "N b"] | None = None,
     ) -> Float[Array, "N b"]:
-        """``of_l · L x + of_x · x − before``: one step of a three-term recurrence."""
+        """Return ``of_l · L x + of_x · x − before``, one step of a three-term recurrence."""
         x = jnp.asarray(x)
         before = jnp.zeros_like(x) if before is None else jnp.asarray(before)
         return _step(self._groups, self._place, self._on_device, x, of_l, of_x, before)
 
     def __matmul__(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
-        """``L x``, on the host, where it may be written to."""
+        """Return ``L x`` as a writable NumPy array."""
         return np.array(self.step(x, 1.0, 0.0))
 
 
 def operator_of(laplacian: Laplacian, dtype: type) -> BlockOperator:
-    """By the accelerator, where there is one and single precision is asked for."""
+    """Return the operator for the accelerator, if there is one and precision is single."""
     sparse_weights = not isinstance(laplacian.graph.weights, np.ndarray)
     if has_accelerator() and dtype is np.float32 and sparse_weights:
         return DeviceOperator(laplacian)
@@ -77,8 +75,8 @@ def _step(
     place: jax.Array,
     diagonal: jax.Array,
     x: jax.Array,
-    of_l: Any,
-    of_x: Any,
+    of_l: float | jax.Array,
+    of_x: float | jax.Array,
     before: jax.Array,
 ) -> jax.Array:
     sums = [(values[:, :, None] * x[columns]).sum(axis=1) for columns, values in groups]

@@ -1,4 +1,4 @@
-"""A polynomial that is large on the wanted end of a Laplacian's spectrum, and where that ends."""
+"""Chebyshev filter: a polynomial that amplifies the smallest eigenvalues of a Laplacian."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
@@ -9,58 +9,63 @@ from scipy.linalg import eigh_tridiagonal
 
 from graphuq.spectrum.block_operator import BlockOperator
 
-BEYOND = 1.5  # where the polynomial begins to grow: with so many times the wanted eigenvalues below
-AMPLIFICATION = 8.0  # log of the polynomial at zero
-PROBES, PROBE_STEPS = 3, 40  # of the estimate of where that is
+BEYOND = 1.5  # eigenvalues that are amplified, as a multiple of those to be computed
+AMPLIFICATION = 8.0  # logarithm of the polynomial at zero
+PROBES, PROBE_STEPS = 3, 40  # random vectors and Lanczos steps of the estimate of that window
 
 Deflate: TypeAlias = Callable[[np.ndarray], np.ndarray]
-"""Columns → columns without their part in the null space."""
+"""Function that removes the null-space part of columns."""
 
 
 class ChebyshevFilter(NamedTuple):
-    """A Chebyshev polynomial that stays within one on ``[low, high]``, and grows below."""
+    """Chebyshev polynomial, between −1 and 1 on ``[low, high]`` and growing below ``low``."""
 
     low: float
     high: float
 
     @property
     def degree(self) -> int:
-        """So that at zero it is about exp(AMPLIFICATION): more would lose digits."""
+        """Degree with a value of about exp(AMPLIFICATION) at zero; more would lose digits."""
         at_zero = (self.high + self.low) / (self.high - self.low)
         return max(1, round(AMPLIFICATION / float(np.arccosh(at_zero))))
 
     def polynomial(
         self, operator: BlockOperator, x: Float[np.ndarray, "N b"]
     ) -> Float[np.ndarray, "N b"]:
-        """Of L, applied to columns, by the three-term recurrence; positive below ``low``."""
+        """Apply the polynomial of L to columns by its three-term recurrence.
+
+        It is positive below ``low``.
+        """
         centre, half = (self.low + self.high) / 2, (self.high - self.low) / 2
-        before, now = x, operator.step(x, -1 / half, centre / half)
+        previous, current = x, operator.step(x, -1 / half, centre / half)
         for _ in range(self.degree - 1):
-            before, now = now, operator.step(now, -2 / half, 2 * centre / half, before)
-        return np.asarray(now)  # from the accelerator, if there is one
+            following = operator.step(current, -2 / half, 2 * centre / half, previous)
+            previous, current = current, following
+        return np.asarray(current)  # copies from the accelerator, if there is one
 
     def residual_factor(self, values: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
-        """About how much a residual of L is of one of the polynomial at these values of it.
+        """Return the approximate ratio of a residual of L to that of the polynomial.
 
-        ``|λ_j − λ| / |p(λ_j) − p(λ)|`` where a Ritz vector's error lies: at the edge of the window.
+        It is ``|λ_j − λ| / |p(λ_j) − p(λ)|`` at the edge of the window, where the error of a Ritz
+        vector is. ``values`` are values of the polynomial.
         """
         above = np.maximum(values, 1 + 1e-9)
-        at = np.cosh(np.arccosh(above) / self.degree)  # λ in the polynomial's own variable, < −1
+        at = np.cosh(np.arccosh(above) / self.degree)  # λ in the variable of the polynomial, < −1
         result: np.ndarray = (at - 1) * (self.high - self.low) / 2 / (above - 1)
         return result
 
     def wider(self) -> "ChebyshevFilter":
-        """Grows from further up."""
+        """Return a filter that begins to grow at a larger eigenvalue."""
         return ChebyshevFilter(self.low + 0.25 * (self.high - self.low), self.high)
 
 
 def window_of(
     operator: BlockOperator, deflate: Deflate, high: float, n_pairs: int, rng: np.random.Generator
 ) -> ChebyshevFilter:
-    """Where the rest of the spectrum is: by Gauss quadrature of its density (Golub & Welsch 1969).
+    """Choose the window by Gauss quadrature of the spectral density (Golub & Welsch 1969).
 
-    Lanczos from random vectors, the null space left out, gives nodes and weights. The share of the
-    spectrum below a node is at least the weight of the nodes before it.
+    Lanczos iterations from random vectors without null part give nodes and weights. The share of
+    the spectrum below a node is at least the weight of the nodes before it.
     """
     share = min(BEYOND * n_pairs / operator.n_nodes, 0.5)
     low = 0.0
@@ -73,9 +78,9 @@ def window_of(
 def _quadratures(
     operator: BlockOperator, deflate: Deflate, high: float, rng: np.random.Generator
 ) -> Iterator[tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]]:
-    """Ascending nodes, and weights that add to one, of a few probes side by side.
+    """Yield ascending nodes, and weights that add to one, for each random vector.
 
-    Nothing is made orthogonal again: copies of a node that come of it share its weight.
+    Vectors are not reorthogonalised; the resulting copies of a node share its weight.
     """
     x = deflate(rng.standard_normal((operator.n_nodes, PROBES)).astype(operator.dtype))
     x /= np.linalg.norm(x, axis=0)
@@ -89,7 +94,7 @@ def _quadratures(
         diagonal[step] = np.einsum("nb,nb->b", x, image, dtype=np.float64)
         image -= x * diagonal[step].astype(operator.dtype)
         beside[step] = np.linalg.norm(image, axis=0)
-        if (beside[step] <= 1e-5 * high).any():  # a few eigenvalues are all there are
+        if (beside[step] <= 1e-5 * high).any():  # the operator has only a few distinct eigenvalues
             n_steps = step + 1
             break
         before, x = x, image / beside[step].astype(operator.dtype)

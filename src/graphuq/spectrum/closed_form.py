@@ -1,9 +1,9 @@
-"""Grids: eigenvalues are sums, eigenvectors products, of those of paths and rings.
+"""Closed-form spectra of grids: sums and products of those of paths and rings.
 
-A path's are ``4 sin²(πk/2n)`` and cosines (Hartog & van Zanten 2018, (4), corrected), a ring's
-``4 sin²(πk/n)`` and ``cas = cos + sin``. So multiplying by the eigenvectors is a cosine or Hartley
-transform along each axis, fast or, of few wave numbers, by a small table; no matrix of them is
-kept.
+A path has eigenvalues ``4 sin²(πk/2n)`` and cosines as eigenvectors (Hartog & van Zanten 2018, (4),
+corrected). A ring has ``4 sin²(πk/n)`` and ``cas = cos + sin``. Multiplication by the eigenvectors
+is therefore a cosine or Hartley transform along each axis. With few wave numbers a small table
+replaces the fast transform. No matrix of eigenvectors is stored.
 """
 
 from collections.abc import Sequence
@@ -13,22 +13,23 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
+from numpy.typing import ArrayLike, DTypeLike
 from scipy import fft
 
-FEW_WAVES = 128  # on an axis, up to which a product with their table beats a fast transform
-MAX_TABLED = 4_000_000  # values of an axis's functions that are kept for a product of rows
+FEW_WAVES = 128  # wave numbers on an axis up to which a table is faster than a transform
+MAX_TABLED = 4_000_000  # largest number of values in the table of an axis: 32 MB
 
 
 class ProductBasis:
-    """Some eigenvectors of a grid, as columns; stands where an array of them would.
+    """Eigenvectors of a grid as columns; it replaces an array of them.
 
-    ``basis @ x`` and ``basis.T @ z`` are transforms; ``basis[rows]`` and ``basis[rows, columns]``
-    arrays; ``basis[:, columns]`` is a basis again, ``basis[:, k]`` a vector.
+    ``basis @ x`` and ``basis.T @ z`` are transforms. ``basis[rows]`` and ``basis[rows, columns]``
+    are arrays, ``basis[:, columns]`` is a basis, and ``basis[:, k]`` is a vector.
 
     Parameters
     ----------
     sizes, periodic : sequence
-        Nodes on each axis, and whether it closes.
+        Number of nodes on each axis, and whether the axis is closed to a ring.
     waves : numpy.ndarray of int, shape (L, d)
         Wave number of each eigenvector on each axis.
     """
@@ -61,7 +62,7 @@ class ProductBasis:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """N and L."""
+        """Number of nodes N and of eigenvectors L."""
         return int(np.prod(self.sizes)), len(self.waves)
 
     def __len__(self) -> int:
@@ -85,22 +86,22 @@ class ProductBasis:
         found = reduce(np.multiply, factors)
         return found[0] if np.ndim(rows) == 0 and not isinstance(rows, slice) else found
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return self[np.arange(len(self))].astype(dtype or self.dtype, copy=False)
 
-    def __matmul__(self, coefficients: Any) -> np.ndarray:
-        """Σ_j x_j q_j: shape (N,) or (N, C) for (L,) or (L, C)."""
+    def __matmul__(self, coefficients: ArrayLike) -> np.ndarray:
+        """Return ``Σ_j x_j q_j``, shape (N,) or (N, C) for coefficients (L,) or (L, C)."""
         x = np.asarray(coefficients)
         flat = x.reshape(len(self.waves), -1)
         n_waves = self._n_waves
         values = np.zeros((flat.shape[1], *n_waves))
         np.add.at(values, (slice(None), *self.waves.T), flat.T)
-        for axis in reversed(range(len(n_waves))):  # what comes first stays small
+        for axis in reversed(range(len(n_waves))):  # arrays of the first steps are small
             values = self._along(values, axis + 1, back=True)
         return values.reshape(-1, len(self)).T.reshape(len(self), *x.shape[1:])
 
     def _along(self, values: np.ndarray, axis: int, *, back: bool) -> np.ndarray:
-        """From nodes to wave numbers along an axis, or back: by a product if there are few."""
+        """Transform an axis from nodes to wave numbers or back, by a table if waves are few."""
         n, ring, n_waves = self.sizes[axis - 1], self.periodic[axis - 1], self._n_waves[axis - 1]
         if n_waves <= FEW_WAVES and n * n_waves <= MAX_TABLED:
             table = _table(n, ring, n_waves) if back else _table(n, ring, n_waves).T
@@ -118,12 +119,12 @@ class ProductBasis:
 
     @property
     def T(self) -> "_Transposed":
-        """``basis.T @ z`` is the transform back."""
+        """Transpose; ``basis.T @ z`` transforms from nodes to wave numbers."""
         return _Transposed(self)
 
 
 class _Transposed:
-    """Of a `ProductBasis`, to be multiplied by."""
+    """Transpose of a `ProductBasis`."""
 
     def __init__(self, basis: ProductBasis) -> None:
         self._basis = basis
@@ -133,7 +134,7 @@ class _Transposed:
     def T(self) -> ProductBasis:
         return self._basis
 
-    def __matmul__(self, values: Any) -> np.ndarray:
+    def __matmul__(self, values: ArrayLike) -> np.ndarray:
         z = np.asarray(values)
         basis = self._basis
         out = z.reshape(len(basis), -1).T.reshape(-1, *basis.sizes)
@@ -146,16 +147,16 @@ class _Transposed:
 def smallest_pairs(
     sizes: Sequence[int], periodic: Sequence[bool], n_pairs: int
 ) -> tuple[Float[np.ndarray, " L"], ProductBasis]:
-    """The smallest eigenvalues of a grid's unnormalised Laplacian, and their eigenvectors.
+    """Return the smallest eigenpairs of the unnormalised Laplacian of a grid.
 
-    Of equal eigenvalues those of smaller wave numbers, axis by axis, come first.
+    Equal eigenvalues are ordered by their wave numbers, axis by axis.
     """
     axes = [
         4 * np.sin(np.pi * np.arange(n) / (n if ring else 2 * n)) ** 2
         for n, ring in zip(sizes, periodic, strict=True)
     ]
     total: np.ndarray = reduce(np.add.outer, axes).ravel()
-    # Sums in another order differ by rounding, which must not decide on the order.
+    # Rounding differences between equal sums must not determine their order.
     order = np.argsort(total.round(12), kind="stable")[:n_pairs]
     waves = np.stack(np.unravel_index(order, tuple(sizes)), axis=1)
     return total[order], ProductBasis(sizes, periodic, waves)
@@ -164,7 +165,7 @@ def smallest_pairs(
 def _functions(
     n: int, ring: bool, nodes: Int[np.ndarray, " B"], waves: Int[np.ndarray, " L"]
 ) -> Float[np.ndarray, "B L"]:
-    """An axis's orthonormal eigenvectors at some nodes."""
+    """Return the orthonormal eigenvectors of an axis at some nodes."""
     n_waves = int(waves.max(initial=0)) + 1
     if n * n_waves <= MAX_TABLED:
         return _table(n, ring, n_waves)[nodes][:, waves]
@@ -173,7 +174,7 @@ def _functions(
 
 @lru_cache(maxsize=16)
 def _table(n: int, ring: bool, n_waves: int) -> Float[np.ndarray, "n w"]:
-    """An axis's first eigenvectors at all nodes; read only."""
+    """Return the first eigenvectors of an axis at all nodes; the array is read-only."""
     table = _values(n, ring, np.arange(n)[:, None], np.arange(n_waves)[None, :])
     table.setflags(write=False)
     return table
@@ -191,7 +192,7 @@ def _values(n: int, ring: bool, node: np.ndarray, wave: np.ndarray) -> np.ndarra
 
 
 def _hartley(values: np.ndarray, axis: int) -> np.ndarray:
-    """Along an axis; its own inverse."""
+    """Return the Hartley transform along an axis; it is its own inverse."""
     turned = fft.fft(values, axis=axis, norm="ortho")
     result: np.ndarray = turned.real - turned.imag
     return result

@@ -122,7 +122,7 @@ class CovarianceColumns(NodeBasis):
 
     @property
     def basis(self) -> Float[np.ndarray, "N J_1"]:
-        """`columns`."""
+        """Matrix of `columns`."""
         return self.columns
 
     @property

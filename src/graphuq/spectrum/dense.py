@@ -1,4 +1,4 @@
-"""All or some eigenpairs of a Laplacian by a dense factorisation: for small graphs."""
+"""Eigenpairs of the Laplacian of a small graph by a dense factorisation."""
 
 import numpy as np
 from scipy.linalg import eigh
@@ -7,10 +7,10 @@ from graphuq.spectrum.laplacian import Laplacian
 
 
 def nonnull_pairs(laplacian: Laplacian, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenpairs of the ``n_pairs`` smallest positive eigenvalues.
+    """Compute the eigenpairs of the ``n_pairs`` smallest positive eigenvalues.
 
-    The null space, known in closed form, is lifted above the largest eigenvalue first, so that
-    near-zero eigenvalues of a nearly disconnected graph are not confused with it.
+    The null space is known in closed form and is first shifted above the largest eigenvalue.
+    Near-zero eigenvalues of a nearly disconnected graph are then not confused with it.
 
     Returns
     -------

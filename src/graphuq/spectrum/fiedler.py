@@ -1,4 +1,4 @@
-"""Spectral clustering by the Fiedler vector: the baseline that knows no label."""
+"""Spectral clustering by the Fiedler vector: a baseline without labels."""
 
 import numpy as np
 from jaxtyping import Float
@@ -8,9 +8,10 @@ from graphuq.spectrum.spectrum import Spectrum
 
 
 def fiedler_signs(spectrum: Spectrum) -> Float[np.ndarray, " N"]:
-    """Sign of the eigenvector of the smallest positive eigenvalue at each node, ±1.
+    """Return the sign, ±1, of the Fiedler vector at each node: two clusters.
 
-    Two clusters, without names: which of them is +1 is arbitrary (Bertozzi et al. 2018, §6.2).
+    It is the eigenvector of the smallest positive eigenvalue. Which cluster is +1 is arbitrary
+    (Bertozzi et al. 2018, §6.2).
 
     Parameters
     ----------

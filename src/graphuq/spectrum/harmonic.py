@@ -1,49 +1,53 @@
-"""The harmonic function: labels held fixed, every other node the mean of its neighbours."""
+"""Harmonic function: fixed labels, and every other node the mean of its neighbours."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 from scipy.sparse.linalg import cg
 
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput, NotConvergedWarning, require
 from graphuq.graphs import Graph
+from graphuq.graphs.graph import Weights
 from graphuq.spectrum.checks import check_graph
 from graphuq.spectrum.precision import DENSE_UP_TO, MAX_ITERATIONS
 
-TOLERANCE = 1e-10
+TOLERANCE = 1e-10  # relative residual of conjugate gradients
 
 
-def harmonic_function(graph: Graph, labelled: Any, values: Any) -> Float[np.ndarray, "N *K"]:
-    """``y_U = Δ_UU⁻¹ W_UL y_L``: the mean of the Gaussian field whose labels are values of it.
+def harmonic_function(
+    graph: Graph, labelled: ArrayLike, values: ArrayLike
+) -> Float[np.ndarray, "N *K"]:
+    """Compute ``y_U = Δ_UU⁻¹ W_UL y_L``, the mean of the Gaussian field with fixed labels.
 
-    Zhu, Lafferty & Ghahramani 2003, (2), Δ = D − W. Its value at a node is that at the first label
-    that a random walk from there meets, on average. The limit of `RegularizedLaplacian` with the
-    `Gaussian` likelihood as σ → ∞ and the noise vanishes.
+    Source: Zhu, Lafferty & Ghahramani 2003, (2), Δ = D − W. Its value at a node is the mean label
+    that a random walk from there meets first. It is the limit of `RegularizedLaplacian` with the
+    `GaussianNoise` likelihood as σ → ∞ and γ → 0.
 
     Parameters
     ----------
     graph : Graph
     labelled : array_like of int, shape (J,)
+        Indices of the labelled nodes.
     values : array_like, shape (J,) or (J, K)
-        Of the labels: −1 and +1, or any numbers; of several classes their indicators.
+        Labels −1 and +1, or any numbers; for more classes their indicators.
 
     Returns
     -------
     numpy.ndarray, shape (N,) or (N, K)
-        0 in components without a label.
+        Values at all nodes; 0 in components without a label.
 
     Raises
     ------
     InvalidInput
-        If there are no labels, a node is not there or twice, or values are not finite.
+        If there are no labels, a node does not exist or is given twice, or values are not finite.
 
     Warns
     -----
     DisconnectedGraphWarning
-        If there are such components.
+        If there are components without a label.
 
     Examples
     --------
@@ -58,7 +62,7 @@ def harmonic_function(graph: Graph, labelled: Any, values: Any) -> Float[np.ndar
     seen = np.isin(graph.components, graph.components[nodes])
     if not seen.all():
         warnings.warn(
-            f"{int((~seen).sum())} node(s) lie in components without a label, and get 0",
+            f"{int((~seen).sum())} node(s) are in components without a label and have the value 0",
             DisconnectedGraphWarning,
             stacklevel=2,
         )
@@ -74,8 +78,8 @@ def harmonic_function(graph: Graph, labelled: Any, values: Any) -> Float[np.ndar
     return found
 
 
-def _solved(degrees: np.ndarray, weights: Any, right: np.ndarray) -> np.ndarray:
-    """``(D − W) x = right`` on the free nodes."""
+def _solved(degrees: np.ndarray, weights: Weights, right: np.ndarray) -> np.ndarray:
+    """Solve ``(D − W) x = right`` on the unlabelled nodes."""
     if isinstance(weights, np.ndarray) or len(degrees) <= DENSE_UP_TO:
         dense = weights if isinstance(weights, np.ndarray) else weights.toarray()
         solution: np.ndarray = linalg.solve(np.diag(degrees) - dense, right, assume_a="pos")
@@ -96,7 +100,7 @@ def _solved(degrees: np.ndarray, weights: Any, right: np.ndarray) -> np.ndarray:
     return np.stack(columns, axis=1).reshape(right.shape)
 
 
-def _checked(labelled: Any, values: Any, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+def _checked(labelled: ArrayLike, values: ArrayLike, n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     nodes, given = np.asarray(labelled), np.asarray(values, dtype=np.float64)
     integer = nodes.ndim == 1 and len(nodes) > 0 and np.issubdtype(nodes.dtype, np.integer)
     require(integer, "labelled", f"{labelled!r}", "give the indices of one labelled node or more")
@@ -104,7 +108,7 @@ def _checked(labelled: Any, values: Any, n_nodes: int) -> tuple[np.ndarray, np.n
     require(
         len(outside) == 0,
         "labelled",
-        f"node {outside[:1].tolist()} is not there",
+        f"node {outside[:1].tolist()} does not exist",
         f"use indices from 0 to {n_nodes - 1}",
     )
     if len(np.unique(nodes)) < len(nodes):
@@ -112,7 +116,7 @@ def _checked(labelled: Any, values: Any, n_nodes: int) -> tuple[np.ndarray, np.n
     require(
         given.ndim in (1, 2) and len(given) == len(nodes),
         "values",
-        f"shape {given.shape} beside {len(nodes)} labelled nodes",
+        f"shape {given.shape} for {len(nodes)} labelled nodes",
         "give one value a label, or one row",
     )
     require(np.isfinite(given).all(), "values", "NaN or infinite", "give numbers")

@@ -1,7 +1,7 @@
-"""The smallest eigenpairs of a sparse Laplacian by block Lanczos on a polynomial of it.
+"""Smallest eigenpairs of a sparse Laplacian by block Lanczos with a Chebyshev filter.
 
-Blocks make every step a product of matrices; most of the work is done in single precision where
-the tolerance allows it, and the end of it in double.
+With blocks every step is a product of matrices. Most of the work is in single precision if the
+tolerance allows it; the last step is in double precision.
 """
 
 from typing import NamedTuple
@@ -19,14 +19,14 @@ from graphuq.spectrum.chebyshev import window_of
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.utils.progress import Progress
 
-MANY_NODES = 50_000  # that do not fit the cache
-BLOCK = 16  # columns a step
-SPARE_SHARE = 0.7  # Krylov vectors beyond the wanted ones, of their number; four blocks at least
-RESTARTS = 300
-ROUNDING = 10  # of the machine's: a residual below so many cannot be told from none
-COARSE = 1e-3  # a share of the largest wanted eigenvalue that rounding must not exceed
-MIN_TOLERANCE = 1e-5  # of single precision
-DOUBTED = 10.0  # estimates of a residual may be off by so much
+MANY_NODES = 50_000  # nodes from which a block of columns exceeds the CPU cache
+BLOCK = 16  # columns per step
+SPARE_SHARE = 0.7  # extra Krylov vectors relative to n_pairs; at least four blocks
+RESTARTS = 300  # before an error is raised
+ROUNDING = 10  # machine epsilons (times the norm of L) below which a residual is rounding error
+COARSE = 1e-3  # largest rounding error, relative to the largest eigenvalue to be computed
+MIN_TOLERANCE = 1e-5  # smallest tolerance for which single precision is tried
+ESTIMATE_FACTOR = 10.0  # estimates of a residual may be wrong by this factor
 
 
 class Eigenpairs(NamedTuple):
@@ -38,7 +38,7 @@ class Eigenpairs(NamedTuple):
 
 
 class _Coarse(Exception):
-    """Single precision cannot resolve what is wanted."""
+    """Single precision cannot resolve the eigenvalues."""
 
 
 def nonnull_pairs(
@@ -47,29 +47,31 @@ def nonnull_pairs(
     tolerance: float,
     progress: Progress | None = None,
 ) -> Eigenpairs:
-    """Eigenpairs of the ``n_pairs`` smallest positive eigenvalues.
+    """Compute the eigenpairs of the ``n_pairs`` smallest positive eigenvalues.
 
-    Krylov spaces of a Chebyshev polynomial of L, which is large on the wanted end of the spectrum
-    and at most one on the rest (Saad 1984; Zhou & Saad 2007), grown a block at a time, made
-    orthogonal in full, and restarted from their Ritz vectors (Wu & Simon 2000): the polynomial
-    spares orthogonalisation, where plain Lanczos spends its time, and blocks turn what is left of
-    it into products of matrices. The null space is deflated in closed form.
+    The method builds Krylov spaces of a Chebyshev polynomial of L. The polynomial is large for the
+    smallest eigenvalues and at most 1 for the rest (Saad 1984; Zhou & Saad 2007). The spaces grow
+    by blocks with full orthogonalisation and restart from Ritz vectors (Wu & Simon 2000). Plain
+    Lanczos spends its time on orthogonalisation: the polynomial saves most of it, and blocks turn
+    the rest into products of matrices. The null space is deflated in closed form.
 
-    Of a multiple eigenvalue, as rings and square grids have them, a block of b finds b copies at
-    most: where so many are found the block is doubled, and all is done again.
+    With a block of b columns at most b copies of a multiple eigenvalue are found; rings and square
+    grids have such eigenvalues. If b copies are found, the block is doubled and the computation
+    is repeated.
 
     Parameters
     ----------
     laplacian : Laplacian
     n_pairs : int
+        Number of pairs, without null vectors.
     tolerance : float
-        Largest residual, as a share of the largest wanted eigenvalue.
+        Largest residual, relative to the largest computed eigenvalue.
     progress : callable, optional
 
     Raises
     ------
     InvalidInput
-        If they do not converge.
+        If the pairs do not converge.
     """
     order = _order(laplacian)
     if order is not None:
@@ -91,9 +93,10 @@ def nonnull_pairs(
 
 
 def _order(laplacian: Laplacian) -> Int[np.ndarray, " N"] | None:
-    """Of many nodes, one in which neighbours lie close together (Cuthill & McKee 1969).
+    """Return an order in which neighbours are close (Cuthill & McKee 1969), if N is large.
 
-    What a block of columns is multiplied by is then mostly in the cache: three times as fast.
+    Products with a block of columns are then three times as fast, because most data is in the
+    cache.
     """
     weights = laplacian.graph.weights
     if isinstance(weights, np.ndarray) or laplacian.graph.n_nodes < MANY_NODES:
@@ -108,7 +111,7 @@ def _in_precision(
     block: int,
     progress: Progress | None,
 ) -> Eigenpairs:
-    """In single precision, and again in double where that was not enough."""
+    """Compute in single precision, and again in double precision if that is not enough."""
     for dtype in (np.float32, np.float64):
         if dtype is np.float32 and tolerance < MIN_TOLERANCE:
             continue
@@ -122,7 +125,7 @@ def _in_precision(
 
 
 class _Problem:
-    """What is sought, in one precision."""
+    """Eigenvalue problem in one precision."""
 
     def __init__(
         self,
@@ -139,17 +142,17 @@ class _Problem:
         self.rng = np.random.default_rng(0)
         self.floor = ROUNDING * float(np.finfo(dtype).eps) * laplacian.upper_bound
         high = laplacian.upper_bound * (1 + 1e-6)
-        self.optimism = 1.0  # how far estimates of residuals are believed; less once they failed
-        self.largest = np.inf  # wanted eigenvalue, once it is known
+        self.optimism = 1.0  # factor on estimates of residuals; decreases when they fail
+        self.largest = np.inf  # largest of the computed eigenvalues, once it is known
         self.window = window_of(self.operator, self.deflate, high, n_pairs, self.rng)
 
     def deflate(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
-        """Columns without their null part."""
+        """Return columns without their null part."""
         result: np.ndarray = x - self.laplacian.project_to_null_space(x).astype(self.dtype)
         return result
 
     def krylov(self, block: int) -> Float[np.ndarray, "N k"]:
-        """Wanted vectors from nothing."""
+        """Compute the vectors from random starts."""
         n_pairs, room = self.n_pairs, self.n_nodes - self.laplacian.graph.n_components
         size = min(room, n_pairs + max(4 * block, round(SPARE_SHARE * n_pairs)))
         kept_share = n_pairs + max(block, n_pairs // 10)
@@ -165,7 +168,9 @@ class _Problem:
                 projected[:end, begin:end] = along
                 projected[begin:end, :end] = along.T
                 last = slice(begin, end)
-                if not fresh.shape[1] and end < room:  # an invariant space: on from elsewhere
+                if (
+                    not fresh.shape[1] and end < room
+                ):  # invariant space: continue from random vectors
                     fresh, _, _ = self._orthonormal(
                         self._random(min(block, room - end)), basis[:, :end]
                     )
@@ -177,12 +182,16 @@ class _Problem:
                     break
                 basis[:, end : end + width] = fresh
                 begin, end = end, end + width
-            if restart >= 2 and values[n_pairs - 1] <= 1.01:  # not all wanted ones are amplified
+            if (
+                restart >= 2 and values[n_pairs - 1] <= 1.01
+            ):  # some of the n_pairs eigenvalues are not amplified
                 self.window = self.window.wider()
                 return self.krylov(block)
             kept = max(n_pairs, min(kept_share, end - width))
             _rotate(basis, turn[:, :kept].astype(self.dtype), end)
-            if self._hopeful(values, missing, DOUBTED) and self._good_enough(basis[:, :n_pairs]):
+            if self._hopeful(values, missing, ESTIMATE_FACTOR) and self._good_enough(
+                basis[:, :n_pairs]
+            ):
                 return basis[:, :n_pairs]
             basis[:, kept : kept + width] = fresh
             projected[:] = 0.0
@@ -191,20 +200,20 @@ class _Problem:
         raise InvalidInput(
             "n_eigenpairs",
             f"the {n_pairs} pairs did not converge in {RESTARTS} restarts",
-            "ask for fewer pairs, or a larger tolerance",
+            "use fewer pairs, or a larger tolerance",
         )
 
-    def _hopeful(self, values: np.ndarray, missing: np.ndarray, doubt: float = 1.0) -> bool:
-        """Whether residuals may be small enough, by an estimate."""
+    def _hopeful(self, values: np.ndarray, missing: np.ndarray, slack: float = 1.0) -> bool:
+        """Return whether residuals may be small enough, by an estimate."""
         k = self.n_pairs
         if len(values) < k:
             return False
         estimates = missing[:k] * self.window.residual_factor(values[:k])
         target = max(self.tolerance * min(self.largest, self.window.low), self.floor)
-        return bool(estimates.max() <= self.optimism * doubt * target)
+        return bool(estimates.max() <= self.optimism * slack * target)
 
     def _good_enough(self, vectors: Float[np.ndarray, "N k"]) -> bool:
-        """Whether all residuals are small."""
+        """Return whether all residuals are small."""
         rayleigh, residuals = np.zeros((2, vectors.shape[1]))
         for part, image in self.operator.by_columns(vectors):
             own = vectors[:, part]
@@ -224,7 +233,7 @@ class _Problem:
         self.largest = float(largest)
         good = bool(residuals.max() <= max(self.tolerance * largest, self.floor))
         if not good:
-            self.optimism /= DOUBTED
+            self.optimism /= ESTIMATE_FACTOR
         return good
 
     def _polynomial(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
@@ -237,9 +246,9 @@ class _Problem:
     def _orthonormal(
         self, x: Float[np.ndarray, "N b"], basis: Float[np.ndarray, "N m"]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``x = basis along + q beyond`` with q orthonormal, and orthogonal to the basis.
+        """Return q, along and beyond with ``x = basis along + q beyond``.
 
-        Directions that are nothing but rounding are left out of q.
+        q is orthonormal and orthogonal to the basis, without directions that are rounding error.
         """
         scale = float(np.linalg.norm(x, axis=0).max())
         noise = (10 * float(np.finfo(self.dtype).eps) * scale) ** 2
@@ -258,13 +267,16 @@ class _Problem:
 
 
 def _rotate(basis: np.ndarray, turn: np.ndarray, n_columns: int) -> None:
-    """The first columns of a basis times a matrix, in place."""
+    """Multiply the first columns of a basis by a matrix, in place."""
     for part in by_rows(len(basis)):
         basis[part, : turn.shape[1]] = basis[part, :n_columns] @ turn
 
 
 def _finished(laplacian: Laplacian, vectors: Float[np.ndarray, "N k"]) -> Eigenpairs:
-    """Rayleigh-Ritz in double precision: eigenvalues as exact as the squares of the residuals."""
+    """Return Rayleigh-Ritz pairs in double precision.
+
+    Errors of the eigenvalues are of the order of the squares of the residuals.
+    """
     operator = BlockOperator(laplacian, np.float64)
     x = vectors.astype(np.float64)
     x -= laplacian.project_to_null_space(x)

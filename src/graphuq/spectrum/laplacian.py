@@ -1,4 +1,4 @@
-"""The Laplacian as an operator, and its null space in closed form."""
+"""Laplacian as an operator, and its null space in closed form."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,7 +59,7 @@ class Laplacian:
 
     @property
     def upper_bound(self) -> float:
-        """A number that no eigenvalue exceeds."""
+        """Upper bound of all eigenvalues."""
         if self.kind == "unnormalized":
             return 2 * float(self.graph.degrees.max())
         return 2.0
@@ -80,7 +80,7 @@ class Laplacian:
         return occupied * x - inverse_root * (self.graph.weights @ (inverse_root * x))
 
     def scaled_weights(self, dtype: type) -> sparse.csr_array | Float[np.ndarray, "N N"]:
-        """The matrix that `diagonal` is lessened by: ``D^{-1/2} W D^{-1/2}``, or W."""
+        """Return the matrix that is subtracted from `diagonal`: ``D^{-1/2} W D^{-1/2}``, or W."""
         weights, root = self.graph.weights, self._inverse_root_degrees
         if self.kind == "unnormalized":
             return weights.astype(dtype)
@@ -93,7 +93,7 @@ class Laplacian:
         return sparse.csr_array((values, weights.indices, weights.indptr), shape=weights.shape)
 
     def dense(self) -> Float[np.ndarray, "N N"]:
-        """L as a matrix."""
+        """Return L as a dense matrix."""
         weights = self.graph.weights
         matrix = -(weights if isinstance(weights, np.ndarray) else weights.toarray())
         if self.kind != "unnormalized":
@@ -103,9 +103,9 @@ class Laplacian:
 
     @cached_property
     def null_profile(self) -> Float[np.ndarray, " N"]:
-        """All null vectors at once: the null vector of component c is this, where it lives.
+        """Sum of all null vectors; on component c it is the null vector of c.
 
-        ``D^{1/2} 1`` (or ``1``) restricted to each component and normalised there.
+        It is ``D^{1/2} 1`` (or ``1``), normalised on each component.
         """
         graph = self.graph
         profile = np.ones(graph.n_nodes)
@@ -116,14 +116,14 @@ class Laplacian:
         return profile / norms[graph.components]
 
     def null_vectors(self) -> Float[np.ndarray, "N c"]:
-        """One orthonormal null vector a component, as columns."""
+        """Return one orthonormal null vector per component, as columns."""
         graph = self.graph
         vectors = np.zeros((graph.n_nodes, graph.n_components))
         vectors[np.arange(graph.n_nodes), graph.components] = self.null_profile
         return vectors
 
     def project_to_null_space(self, x: Float[np.ndarray, "N *k"]) -> Float[np.ndarray, "N *k"]:
-        """Orthogonal projection of a vector or of columns onto the null space, in O(N)."""
+        """Project a vector or columns orthogonally onto the null space, in O(N)."""
         components, profile = self.graph.components, self.null_profile
         if x.ndim == 1:
             return profile * np.bincount(components, weights=profile * x)[components]
@@ -134,7 +134,7 @@ class Laplacian:
 
     @cached_property
     def _membership(self) -> sparse.csr_array:
-        """Which nodes are of which component, one row a component."""
+        """Indicator matrix of the nodes of each component, one row per component."""
         n_nodes, components = self.graph.n_nodes, self.graph.components
         return sparse.csr_array(
             (np.ones(n_nodes), (components, np.arange(n_nodes))),
@@ -143,12 +143,12 @@ class Laplacian:
 
     @cached_property
     def diagonal(self) -> Float[np.ndarray, " N"]:
-        """``L_jj``."""
+        """Diagonal ``L_jj``."""
         degrees = self.graph.degrees
         return degrees if self.kind == "unnormalized" else (degrees > 0).astype(float)
 
     def reordered(self, order: Int[np.ndarray, " N"]) -> "Laplacian":
-        """The same with its nodes in another order."""
+        """Return the Laplacian with its nodes in another order."""
         graph, place = self.graph, np.empty(self.graph.n_nodes, np.int32)
         place[order] = np.arange(graph.n_nodes, dtype=np.int32)
         weights = graph.weights[order]
@@ -161,7 +161,7 @@ class Laplacian:
         return Laplacian(moved, self.kind)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "N S"]:
-        """Draws from ``N(0, L)``: noise on every edge, its difference at the two ends."""
+        """Draw from ``N(0, L)``: noise on edges, added at one end and subtracted at the other."""
         upper = sparse.triu(sparse.csr_array(self.graph.weights), 1).tocoo()
         edges = np.arange(len(upper.data))
         root = np.sqrt(upper.data)
@@ -177,7 +177,7 @@ class Laplacian:
     def node_scale(self) -> Float[np.ndarray, " N"]:
         """Factor from the orthonormal basis to this Laplacian's eigenvectors, at each node.
 
-        1, but ``sqrt(mean degree / degree)`` for the random walk.
+        It is 1, or ``sqrt(mean degree / degree)`` for the random walk.
         """
         degrees = self.graph.degrees
         if self.kind != "random-walk":

@@ -1,10 +1,12 @@
-"""Nyström extension: eigenpairs of a complete graph that nobody could store."""
+"""Nyström extension: eigenpairs of a complete graph that is too large to store."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import ArrayLike
+from scipy import sparse
 from scipy.linalg import eigh
 
 from graphuq.errors import InvalidInput, require
@@ -19,14 +21,17 @@ from graphuq.utils.checks import check_integer
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
-BLOCK_ELEMENTS = 4_000_000  # weights held at once: 32 MB
-RANK_TOLERANCE = 1e-10  # relative size of an eigenvalue that is taken for zero
-RESIDUAL_ROWS = 300  # nodes at which the true Laplacian is applied
+BLOCK_ELEMENTS = 4_000_000  # weights in memory: 32 MB
+RANK_TOLERANCE = 1e-10  # relative size below which an eigenvalue counts as zero
+RESIDUAL_ROWS = 300  # nodes at which residuals are evaluated
+
+
+Features: TypeAlias = "np.ndarray | sparse.csr_array"
 
 
 @renamed_arguments(tail="tail_eigenvalue")
 def nystrom_spectrum(
-    X: Any,
+    X: ArrayLike | sparse.sparray | sparse.spmatrix,
     weights: str | WeightFunction = "cosine",
     *,
     scale: float | None = None,
@@ -39,21 +44,22 @@ def nystrom_spectrum(
 ) -> Spectrum:
     r"""Approximate the smallest eigenpairs of the symmetric Laplacian of a complete graph.
 
-    Weights to m landmarks only are computed, ``C`` (N×m), and stand for all others:
-    ``W ≈ C A⁺ Cᵀ`` with A the landmarks' own (Fowlkes, Belongie, Chung & Malik 2004, made
-    orthogonal in one pass; Bertozzi et al. 2018, §5.1.4). The zero diagonal of a weight matrix is
-    kept: eigenpairs are Rayleigh-Ritz pairs of ``D^{-1/2} (C A⁺ Cᵀ − I) D^{-1/2}`` in the span of
-    ``D^{-1/2} C``, beside the null vector ``D^{1/2} 1``, which is exact. Cosine weights of d
-    features have rank d: from ``n_landmarks > d`` on, C A⁺ Cᵀ is W itself.
+    Only weights to m landmarks are computed, ``C`` (N×m). All others are approximated by
+    ``W ≈ C A⁺ Cᵀ`` with A the weights between landmarks (Fowlkes, Belongie, Chung & Malik
+    2004, made orthogonal in one pass; Bertozzi et al. 2018, §5.1.4). The zero diagonal of a weight
+    matrix is preserved. Eigenpairs are Rayleigh-Ritz pairs of
+    ``D^{-1/2} (C A⁺ Cᵀ − I) D^{-1/2}`` in the span of ``D^{-1/2} C``, and the null vector
+    ``D^{1/2} 1``, which is exact. Cosine weights of d features have rank d, so that C A⁺ Cᵀ = W if
+    ``n_landmarks > d``.
 
-    Works by row blocks; memory is that of X and of N × ``n_eigenpairs`` numbers.
+    The computation is by row blocks; memory is X and N × ``n_eigenpairs`` numbers.
 
     Parameters
     ----------
     X : array_like, shape (N, d)
         Finite features.
     weights : {"cosine", "gaussian"} or WeightFunction
-        A positive semi-definite one, 1 at distance 0, that needs no local scale.
+        Positive semi-definite weights that are 1 at distance 0 and need no local scale.
     scale : float, optional
         Length of the ``"gaussian"`` weights.
     n_eigenpairs : int, default 50
@@ -61,20 +67,19 @@ def nystrom_spectrum(
     n_landmarks : int, optional
         m, from ℓ to N; by default 8 ℓ, or N if that is less.
     landmarks : {"auto", "k-means", "uniform"}, default "auto"
-        The centres of k-means, of 64 rows each, or rows drawn at random. "auto": the former of
-        dense features under Euclidean distances, where eigenvalues are then two to four times as
-        exact; under the cosine, whose weights are of low rank, it makes no difference.
+        The centres of k-means, from 64 rows each, or random rows. "auto" is k-means for dense
+        features with Euclidean distances, where eigenvalues are two to four times as accurate.
+        With the cosine, whose weights have low rank, it makes no difference.
     tail_eigenvalue : bool or float, default False
-        As in `laplacian_spectrum`.
+        See `laplacian_spectrum`.
     seed : int or numpy.random.Generator, default 0
-        Of the choice of landmarks.
+        Seed of the choice of landmarks.
     progress : callable, optional
 
     Returns
     -------
     Spectrum
-        Its residuals are estimates: of ``|L q − λ q|`` with the true weights, at 300 nodes drawn at
-        random.
+        Its residuals are estimates of ``|L q − λ q|`` with the true weights, from 300 random nodes.
 
     Raises
     ------
@@ -173,21 +178,23 @@ def nystrom_spectrum(
 
 
 class _Kernel:
-    """Weights between rows, 1 from a row to itself, computed where they are asked for."""
+    """Weights between rows, computed on demand; 1 from a row to itself."""
 
-    def __init__(self, features: Any, weight: WeightFunction, progress: Progress | None) -> None:
+    def __init__(
+        self, features: Features, weight: WeightFunction, progress: Progress | None
+    ) -> None:
         self.features, self.weight, self.progress = features, weight, progress
 
-    def between(self, rows: Any, points: Any) -> Float[np.ndarray, "R m"]:
-        """Weights from some rows of features to others, in double precision."""
+    def between(self, rows: Features, points: Features) -> Float[np.ndarray, "R m"]:
+        """Return weights from some rows of features to others, in double precision."""
         distances = all_distances(
             points.astype(np.float64), self.weight.metric, rows.astype(np.float64)
         )
         one = np.ones((1, 1))
         return self.weight.weight(np.maximum(distances, 0.0), one, one)
 
-    def blocks(self, points: Any, phase: str) -> Iterator[tuple[slice, np.ndarray]]:
-        """Weights of all rows, some at a time, to a few points."""
+    def blocks(self, points: Features, phase: str) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield weights of all rows to a few points, by blocks of rows."""
         n_nodes, size = self.features.shape[0], max(1, BLOCK_ELEMENTS // points.shape[0])
         for begin in range(0, n_nodes, size):
             part = slice(begin, min(begin + size, n_nodes))
@@ -204,7 +211,7 @@ def _ritz_pairs(
     null_energy: float,
     n_pairs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues of the Laplacian, and the map from Z, less its null part, to its vectors.
+    """Return eigenvalues of the Laplacian, and the map from Z without null part to eigenvectors.
 
     With Z = D^{-1/2} C A^{-1/2} and q the null vector, ``Z' = Z − q (qᵀ Z)`` has the Gram matrix
     G = ZᵀZ − g gᵀ, and ``Z'ᵀ (Z Zᵀ − D⁻¹) Z' = G G − Z'ᵀ D⁻¹ Z'``.
@@ -233,7 +240,7 @@ def _residuals(
     eigenvectors: np.ndarray,
     rows: np.ndarray,
 ) -> Float[np.ndarray, " L"]:
-    """``|L q − λ q|``, from its entries at some rows."""
+    """Estimate ``|L q − λ q|`` from its entries at some rows."""
     applied = np.zeros((len(rows), len(eigenvalues)))
     for part, block in kernel.blocks(kernel.features[rows], "residuals"):
         applied += block.T @ (eigenvectors[part] / np.sqrt(degrees[part])[:, None])

@@ -1,10 +1,9 @@
-"""Columns of ``(L + c I)⁻¹``, and its diagonal: a prior solved for instead of expanded.
+"""Columns and diagonal of ``(L + c I)⁻¹``: a prior that is solved for instead of expanded.
 
-The null space is taken out before and put back after, exactly, so that a small c costs nothing.
+The null space is removed before and restored after each solution, so that a small c costs nothing.
 """
 
 import warnings
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,28 +12,29 @@ from scipy import linalg
 from graphuq.errors import NotConvergedWarning
 from graphuq.spectrum.laplacian import Laplacian
 
-DENSE_UP_TO = 3_000  # nodes of a sparse graph; a dense one is always factorised
-MAX_ITERATIONS = 5_000
-N_PROBES = 200  # fields drawn for the diagonal where there is no factorisation
-BLOCK = 64  # right-hand sides solved at once
+DENSE_UP_TO = 3_000  # nodes; a sparse graph with more is not factorised, a dense one always is
+MAX_ITERATIONS = 5_000  # steps of conjugate gradients
+N_PROBES = 200  # fields that are drawn to estimate the diagonal without factorisation
+BLOCK = 64  # right-hand sides per solution
 
 
 class Precision:
-    """``L + c I``, c > 0, by one Cholesky factorisation or by conjugate gradients.
+    """Precision matrix ``L + c I``, c > 0, with solutions of linear systems.
 
-    Factorised up to 3,000 nodes, or where the weights are dense; else solved by conjugate gradients
-    with the diagonal as preconditioner, all right-hand sides at once, memory N times as many.
+    One Cholesky factorisation serves all systems if weights are dense or there are at most 3,000
+    nodes. Otherwise conjugate gradients with a diagonal preconditioner solve 64 right-hand sides
+    at a time. Their memory is N numbers per right-hand side.
 
     Parameters
     ----------
     laplacian : Laplacian
     shift : float
-        c.
+        c > 0.
     factorize : bool, default True
-        False: solve a sparse graph of any size by conjugate gradients, a third to a sixth of the
-        time where a few columns are all that is wanted.
+        With False, conjugate gradients are used for a sparse graph of any size. They take a third
+        to a sixth of the time if only a few columns are needed.
     tolerance : float, default 1e-9
-        Of conjugate gradients: largest residual norm relative to that of the right-hand side.
+        Largest residual norm of conjugate gradients, relative to that of the right-hand side.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Precision:
         few = factorize and graph.n_nodes <= DENSE_UP_TO
         self.is_dense = isinstance(graph.weights, np.ndarray) or few
         self._lower: np.ndarray | None = None
-        # Stands for the null space's own eigenvalue, and is as good as any other.
+        # Replaces the eigenvalue of the null space; any positive number would do.
         self._lift = max(float(laplacian.diagonal.mean()), shift)
 
     def columns(self, nodes: Int[np.ndarray, " J"]) -> Float[np.ndarray, "N J"]:
-        """``(L + c I)⁻¹ e_j`` of each node j."""
+        """Return ``(L + c I)⁻¹ e_j`` of each node j."""
         right = np.zeros((self.laplacian.graph.n_nodes, len(nodes)))
         right[nodes, np.arange(len(nodes))] = 1.0
         return self.solve(right)
@@ -62,14 +62,14 @@ class Precision:
     def solve(
         self, right: Float[np.ndarray, "N J"], start: Float[np.ndarray, "N J"] | None = None
     ) -> Float[np.ndarray, "N J"]:
-        """``(L + c I)⁻¹ B``.
+        """Return ``(L + c I)⁻¹ B``.
 
         Parameters
         ----------
         right : numpy.ndarray, shape (N, J)
             B.
         start : numpy.ndarray, shape (N, J), optional
-            Where conjugate gradients begin; a solution for a similar graph saves steps.
+            Start of conjugate gradients; a solution for a similar graph saves steps.
 
         Warns
         -----
@@ -94,7 +94,7 @@ class Precision:
         nodes: Int[np.ndarray, " J"],
         rng: np.random.Generator,
     ) -> tuple[Float[np.ndarray, " N"], float]:
-        """Variance of each node of ``N(0, (L + c I)⁻¹)`` given the field at some nodes.
+        """Return the variance of ``N(0, (L + c I)⁻¹)`` at each node, given the field at some nodes.
 
         Parameters
         ----------
@@ -106,15 +106,16 @@ class Precision:
         Returns
         -------
         variance : numpy.ndarray, shape (N,)
-            0 at those nodes.
+            Conditional variance; 0 at the given nodes.
         error : float
-            Its relative standard error, the mean over nodes; 0 where factorised.
+            Relative standard error, averaged over nodes; 0 with a factorisation.
 
         Notes
         -----
-        Without factorisation, from 200 draws: given its neighbours' values a node's variance is
-        known, and only that of its mean is estimated (Sidén, Lindgren, Bolin & Villani 2018). A
-        draw is the solution for noise on every edge and node (Papandreou & Yuille 2010).
+        Without factorisation it is estimated from 200 draws. The variance of a node given its
+        neighbours is known. Only the variance of its conditional mean is estimated (Sidén,
+        Lindgren, Bolin & Villani 2018). A draw is the solution for noise on every edge and node
+        (Papandreou & Yuille 2010).
         """
         if self.is_dense:
             variance = self._diagonal() - (loadings**2).sum(axis=1)
@@ -135,7 +136,7 @@ class Precision:
         own: Float[np.ndarray, " N"],
         rng: np.random.Generator,
     ) -> Float[np.ndarray, " N"]:
-        """Variance of a node's mean given its neighbours, of fields that are 0 at ``nodes``."""
+        """Estimate the variance of each conditional mean, for fields that are 0 at ``nodes``."""
         total = np.zeros(len(own))
         to_white = np.linalg.inv(loadings[nodes])
         for begin in range(0, N_PROBES, BLOCK):
@@ -150,7 +151,7 @@ class Precision:
         return total / N_PROBES
 
     def _factor(self) -> Float[np.ndarray, "N N"]:
-        """Cholesky factor of ``L + c I``, the null space lifted."""
+        """Return the Cholesky factor of ``L + c I`` with a shifted null space."""
         if self._lower is None:
             matrix = self.laplacian.dense()
             matrix[np.diag_indices(len(matrix))] += self.shift
@@ -163,7 +164,7 @@ class Precision:
         return self._lower
 
     def _diagonal(self) -> Float[np.ndarray, " N"]:
-        """Of the inverse."""
+        """Return the diagonal of ``(L + c I)⁻¹``."""
         inverse, failed = linalg.lapack.dpotri(self._factor(), lower=True)
         assert not failed
         null = self.laplacian.null_profile**2
@@ -173,15 +174,17 @@ class Precision:
     def _conjugate_gradients(
         self, right: Float[np.ndarray, "N J"], start: Float[np.ndarray, "N J"] | None
     ) -> Float[np.ndarray, "N J"]:
-        """Each column by its own conjugate gradients, on the complement of the null space."""
+        """Solve for each column by conjugate gradients on the complement of the null space."""
         laplacian = self.laplacian
         inverse_diagonal = 1 / (laplacian.diagonal + self.shift)[:, None]
 
-        def without_null(x: Any) -> Any:
-            return x - laplacian.project_to_null_space(x)
+        def without_null(x: np.ndarray) -> np.ndarray:
+            result: np.ndarray = x - laplacian.project_to_null_space(x)
+            return result
 
-        def apply(x: Any) -> Any:
-            return laplacian @ x + self.shift * x
+        def apply(x: np.ndarray) -> np.ndarray:
+            result: np.ndarray = laplacian @ x + self.shift * x
+            return result
 
         x = np.zeros_like(right) if start is None else without_null(start)
         residual = right - apply(x) if start is not None else right.copy()
@@ -211,6 +214,6 @@ class Precision:
         return x
 
 
-def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Quotient, 0 where there is nothing left to divide by."""
-    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
+def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """Return the quotient; 0 where the denominator is not positive."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)

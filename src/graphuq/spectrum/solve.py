@@ -1,4 +1,4 @@
-"""Graph → `Spectrum`: chooses the solver, adds the null space, checks what came back."""
+"""Compute the `Spectrum` of a graph: choose a solver, add the null space, fix signs."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from graphuq.utils.checks import check_integer, check_number, describe
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
-DENSE_BELOW = 1500  # nodes; where the two solvers take about as long for 150 pairs
-DEFAULT_EIGENPAIRS = 150
-DEFAULT_TOLERANCE = 1e-3  # moves label means by less than sampling errs (docs/scale.md)
+DENSE_BELOW = 1500  # nodes; with 150 pairs both solvers then take about the same time
+DEFAULT_EIGENPAIRS = 150  # null vectors beyond the first not counted
+DEFAULT_TOLERANCE = 1e-3  # changes label means by less than the sampling error (docs/scale.md)
 
 
 @renamed_arguments(tail="tail_eigenvalue")
@@ -33,25 +33,28 @@ def laplacian_spectrum(
     Parameters
     ----------
     graph : Graph
+        Graph with N nodes.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
+        See `Laplacian`.
     n_eigenpairs : int, optional
         ℓ, null vectors included; by default 150, or N if that is less. ``N`` gives the full
         spectrum (Bertozzi et al. 2018, Algorithm 1).
     algorithm : {"full", "projection", "approximation"}, optional
-        Algorithm 1, 2 or 3 of Bertozzi et al. 2018 by name, in place of ``n_eigenpairs=N``,
-        ``tail_eigenvalue=False``, or ``tail_eigenvalue=True`` where no λ̄ is given.
+        Algorithm 1, 2 or 3 of Bertozzi et al. 2018. They mean ``n_eigenpairs=N``,
+        ``tail_eigenvalue=False``, and ``tail_eigenvalue=True`` unless a λ̄ is given.
     tail_eigenvalue : bool, float or "mean", default False
-        λ̄, one value for all eigenvalues from ℓ on (Algorithm 3). False: they are left out
-        (Algorithm 2). True: the last computed eigenvalue. ``"mean"``: their true mean, known
-        from the trace. Without effect when ℓ = N.
+        λ̄, one value for all eigenvalues from ℓ on (Algorithm 3). With False they are left out
+        (Algorithm 2). True is the last computed eigenvalue, and ``"mean"`` their true mean, which
+        the trace gives. It has no effect if ℓ = N.
     solver : {"auto", "dense", "lanczos", "closed-form"}, default "auto"
-        ``"auto"`` is closed-form for the unnormalised Laplacian of a grid, else dense below 1,500
-        nodes, or where more than a fifth of the pairs is wanted.
+        ``"auto"`` is closed-form for the unnormalised Laplacian of a grid. Otherwise it is dense
+        below 1,500 nodes or for more than a fifth of all pairs, and else Lanczos.
     tolerance : float, default 1e-3
-        Largest residual ``|L q − λ q|`` of what Lanczos finds, as a share of the largest wanted
-        eigenvalue; eigenvalues are as exact as its square. Down to 1e-5 in single precision.
+        Largest residual ``|L q − λ q|`` of Lanczos, relative to the largest computed eigenvalue.
+        The error of eigenvalues is of the order of its square. Down to 1e-5 most of the work is in
+        single precision.
     progress : callable, optional
-        Called with "eigenpairs", how many have converged, ℓ and the largest residual.
+        Function of "eigenpairs", the number that have converged, ℓ, and the largest residual.
 
     Returns
     -------
@@ -143,7 +146,7 @@ def _solved(
     tolerance: float,
     progress: Progress | None,
 ) -> tuple[np.ndarray, np.ndarray | closed_form.ProductBasis, np.ndarray]:
-    """Eigenvalues, eigenvectors and residuals."""
+    """Return eigenvalues, eigenvectors and residuals."""
     graph = operator.graph
     if solver == "closed-form":
         sizes, periodic = graph.settings["shape"], graph.settings["periodic"]
@@ -167,7 +170,7 @@ def _solved(
 def _by_name(
     algorithm: str | None, n_nodes: int, n_eigenpairs: int | None, tail: bool | float | str
 ) -> tuple[int | None, bool | float | str]:
-    """Eigenpairs and tail of a named algorithm."""
+    """Return ``n_eigenpairs`` and ``tail_eigenvalue`` of a named algorithm."""
     if algorithm is None:
         return n_eigenpairs, tail
     fits = {
@@ -214,7 +217,7 @@ def check_tail(tail: bool | float | str) -> None:
 def tail_value(
     tail: bool | float | str, eigenvalues: np.ndarray, n_nodes: int, trace: float
 ) -> float | None:
-    """λ̄ of a choice of tail; None where nothing is left out."""
+    """Return λ̄ for a value of ``tail_eigenvalue``, or None without a tail."""
     n_left_out = n_nodes - len(eigenvalues)
     if tail is False or n_left_out == 0:
         return None
@@ -227,5 +230,5 @@ def tail_value(
 
 def fix_signs(vectors: np.ndarray) -> None:
     """Make the entry of largest magnitude of each column positive, in place."""
-    most, least = vectors.max(axis=0), vectors.min(axis=0)
-    vectors *= np.where(-least > most, -1.0, 1.0)
+    largest, smallest = vectors.max(axis=0), vectors.min(axis=0)
+    vectors *= np.where(-smallest > largest, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""The value `Spectrum`: eigenpairs, how good they are, and what stands for the rest."""
+"""Value class `Spectrum`: eigenpairs, their residuals, and the tail eigenvalue."""
 
 import dataclasses
 import json
@@ -34,13 +34,13 @@ class Spectrum(NodeBasis):
         Ascending; the first `n_components` are exactly 0.
     eigenvectors : numpy.ndarray, shape (N, L)
         Orthonormal columns; the entry of largest magnitude of each is positive, but for those in
-        closed form. The first `n_components` are the null vectors, one a component. Of a grid, a
-        `ProductBasis` that stands for them.
+        closed form. The first `n_components` are the null vectors, one per component. A grid
+        has a `ProductBasis` instead of an array.
     residuals : numpy.ndarray, shape (L,)
         ``|L q − λ q|`` of each pair.
     tail_eigenvalue : float or None
         λ̄, the one value that stands for the eigenvalues from ℓ on (Bertozzi et al. 2018,
-        Algorithm 3); None where there is no tail (Algorithm 2), or no eigenvalue is left out.
+        Algorithm 3); it is None without a tail (Algorithm 2), or if no eigenvalue is left out.
     components : numpy.ndarray of int, shape (N,)
         Connected component of each node.
     degrees, node_scale : numpy.ndarray, shape (N,)
@@ -61,7 +61,7 @@ class Spectrum(NodeBasis):
 
     @property
     def basis(self) -> Float[np.ndarray, "N L"] | ProductBasis:
-        """`eigenvectors`."""
+        """Matrix of `eigenvectors`."""
         return self.eigenvectors
 
     @property
@@ -77,7 +77,7 @@ class Spectrum(NodeBasis):
 
     @cached_property
     def energy(self) -> Float[np.ndarray, " L"]:
-        """``Σ_i (scale_i q_ji)²``, what a unit coefficient adds to ``|u|²``."""
+        """Energy ``Σ_i (scale_i q_ji)²`` that a unit coefficient adds to ``|u|²``."""
         if np.all(self.node_scale == 1.0):
             return np.ones(self.n_eigenpairs)
         q = np.asarray(self.eigenvectors)
@@ -85,19 +85,19 @@ class Spectrum(NodeBasis):
 
     @property
     def tail_energy(self) -> float:
-        """The same for all directions beyond the ℓ kept ones together; N − ℓ unless random-walk."""
+        """Total energy of all directions beyond the ℓ kept ones; N − ℓ unless random-walk."""
         return float((self.node_scale**2).sum() - self.energy.sum())
 
     def extended(self, weights: sparse.csr_array) -> NodeBasis:
-        """With new nodes, whose rows are weighted means over their neighbours: nothing is solved.
+        """Return the spectrum with new nodes, whose rows are weighted means over their neighbours.
 
-        What is known of the nodes stays as it was, and the law of each new one is that of
-        `extend`: the prior's series, evaluated there.
+        No eigenproblem is solved. The distribution at the present nodes does not change. A new
+        node has the distribution of the series of the prior with the rows of `extend`.
 
         Parameters
         ----------
         weights : scipy.sparse.csr_array, shape (M, N)
-            Weights from new nodes to those there are; see `FeatureSpace.connect`.
+            Weights from new nodes to the present nodes; see `FeatureSpace.connect`.
 
         Raises
         ------
@@ -109,7 +109,7 @@ class Spectrum(NodeBasis):
         degree = np.asarray(weights.sum(axis=1)).ravel()
         nearest = np.asarray(weights.argmax(axis=1)).ravel()
         rows = np.concatenate([np.asarray(self.eigenvectors), self.extend(weights)])
-        rows *= np.sqrt(self.n_nodes / len(rows))  # of length one again, about
+        rows *= np.sqrt(self.n_nodes / len(rows))  # approximately unit length again
         return dataclasses.replace(
             self,
             eigenvectors=rows,
