@@ -89,8 +89,8 @@ class Prior(eqx.Module):
     Attributes
     ----------
     include_constant : bool or None, default None
-        Whether null vectors are part of the series. With None this holds only
-        if the graph is disconnected. A subclass that annotates it makes it a field, which users can set.
+        Whether null vectors are part of the series. With None this holds only if the graph is
+        disconnected. A subclass that annotates the attribute makes it a field, which users can set.
     truncation : int or Distribution, optional
         A field with this name limits the series to its first eigenvectors.
     has_sparse_precision : bool, default False
