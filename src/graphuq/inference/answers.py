@@ -50,6 +50,10 @@ class GaussianApproximation(NamedTuple):
         """An empty dictionary, since an approximation learns no hyperparameters."""
         return {}
 
+    def with_log_evidence(self, log_evidence: float) -> "GaussianApproximation":
+        """Return the answer itself, which has its own estimate or none."""
+        return self
+
     def to_datasets(self) -> dict[str, xr.Dataset]:
         """Return the approximation as arrays and attributes, in one group named ``gaussian``."""
         axes = ("labelled_node", "class")[: self.labelled_mean.ndim]
@@ -110,6 +114,10 @@ class Point(NamedTuple):
     def hyperparameters(self) -> dict[str, np.ndarray]:
         """An empty dictionary, since an approximation learns no hyperparameters."""
         return {}
+
+    def with_log_evidence(self, log_evidence: float) -> "Point":
+        """Return the answer itself, which has its own estimate or none."""
+        return self
 
     @property
     def log_evidence(self) -> None:

@@ -1,13 +1,17 @@
 """What a sampler and an approximation are, and the acceptance rules that several share."""
 
+import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from graphuq.errors import TruncationWarning, require
 from graphuq.inference.answers import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
@@ -16,6 +20,8 @@ from graphuq.posterior.posterior import Posterior
 FACTOR_NUMBERS = 2**26  # largest size of F, u = F x at the labels, that samplers form: 537 MB
 MAX_CHAINS = 32  # more chains cost time and improve R-hat little
 CHAINS_TIMES_LABELS = 32_000  # chains × labels whose states fit in the CPU cache
+LIMIT_SHARE = 0.05  # of draws with nearly all computed eigenpairs, from which a warning is given
+NEAR_LIMIT = 0.95  # share of the computed eigenpairs that counts as nearly all
 
 
 @runtime_checkable
@@ -81,6 +87,13 @@ class Approximation(eqx.Module):
                 "chooses"
             )
         return gradient_refusal(self, posterior)
+
+    def unused_arguments(self, given: Sequence[str]) -> list[str]:
+        """Return the arguments of `graphuq.infer` that have no effect: all that concern draws."""
+        return list(given)
+
+    def check(self, posterior: Posterior, answer: GaussianApproximation | Point) -> None:
+        """Accept the answer, which `fit` has checked."""
 
     def run(
         self,
@@ -149,6 +162,29 @@ class Sampler(eqx.Module):
                 "MetropolisWithinGibbs(ExactHamiltonian())"
             )
         return None
+
+    def unused_arguments(self, given: Sequence[str]) -> list[str]:
+        """Return the arguments of `graphuq.infer` that have no effect: none."""
+        return []
+
+    def check(self, posterior: Posterior, answer: Draws) -> None:
+        """Raise if a draw is impossible, and warn if the eigenpairs may be too few.
+
+        Raises
+        ------
+        InvalidInput
+            If the labels have probability zero at a draw: no field was found that fits them all.
+        """
+        impossible = int((answer.log_likelihood == -np.inf).sum())
+        require(
+            impossible == 0,
+            "likelihood",
+            f"{posterior.likelihood} gives the labels probability zero at {impossible} of "
+            f"{answer.log_likelihood.size} draws",
+            "use one that allows wrong labels, more eigenpairs, or longer warm-up with "
+            "ExactHamiltonian()",
+        )
+        _warn_of_limit(posterior, answer)
 
     def n_chains(self, posterior: Posterior) -> int:
         """Return the number of chains that are run if the user gives none."""
@@ -241,6 +277,25 @@ class CompiledSteps(Protocol):
     ) -> tuple[State, Array]:
         """Return the states after each step, (C, S, n) and (C, S), and which were accepted."""
         ...
+
+
+def _warn_of_limit(posterior: Posterior, draws: Draws) -> None:
+    """Warn if a random truncation reaches the end of the computed eigenpairs."""
+    n_pairs, n_nodes = posterior.spectrum.n_columns, posterior.spectrum.n_nodes
+    lengths = draws.hyperparameters.get("truncation")
+    if lengths is None or not posterior.has_series or n_pairs == n_nodes:
+        return
+    if posterior.prior.learnt["truncation"].support[1] < n_pairs:
+        return
+    share = float((lengths > NEAR_LIMIT * n_pairs).mean())
+    if share > LIMIT_SHARE:
+        warnings.warn(
+            f"in {share:.0%} of the draws the series has nearly all of the {n_pairs} computed "
+            "eigenvectors, so the posterior is that of a series cut at this number; compute "
+            "more with n_eigenpairs, or set truncation",
+            TruncationWarning,
+            stacklevel=4,
+        )
 
 
 def gradient_refusal(method: Sampler | Approximation, posterior: Posterior) -> str | None:

@@ -152,6 +152,12 @@ class Draws:
             **arrays,
         )
 
+    def with_log_evidence(self, log_evidence: float) -> "Draws":
+        """Return the draws with an estimate of ``log p(y)``, unless they have one."""
+        if self.log_evidence is not None:
+            return self
+        return dataclasses.replace(self, log_evidence=log_evidence)
+
     def first(self, n_samples: int) -> "Draws":
         """Return the first draws of each chain."""
         return dataclasses.replace(

@@ -1,14 +1,13 @@
 """One posterior and one method make one `Result`: check, choose, run, summarise."""
 
 import dataclasses
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from graphuq.errors import IncompatibleParts, InvalidInput, TruncationWarning, require
+from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference import (
     Approximation,
     ExpectationPropagation,
@@ -28,9 +27,6 @@ from graphuq.run.words import method_from
 from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress, reporting
-
-LIMIT_SHARE = 0.05  # of draws with nearly all computed eigenpairs, from which infer warns
-NEAR_LIMIT = 0.95  # share of the computed eigenpairs that counts as nearly all
 
 
 @runtime_checkable
@@ -143,18 +139,23 @@ def infer(
         chosen = choose_sampler(posterior, first)
     elif on_first_result is not None:
         raise InvalidInput("on_first_result", f"given beside method={method!r}", "leave one out")
-    if isinstance(chosen, Approximation):
-        _refuse_sampling_arguments(
-            chosen,
-            n_samples=n_samples,
-            n_chains=n_chains,
-            n_warmup=n_warmup,
-            thin=thin,
-            precision=precision,
-            stop=stop,
-            progress=progress or None,
-            checkpoint=checkpoint,
-        )
+    given = {
+        "n_samples": n_samples,
+        "n_chains": n_chains,
+        "n_warmup": n_warmup,
+        "thin": thin,
+        "precision": precision,
+        "stop": stop,
+        "progress": progress or None,
+        "checkpoint": checkpoint,
+    }
+    unused = chosen.unused_arguments([name for name, value in given.items() if value is not None])
+    require(
+        not unused,
+        ", ".join(unused),
+        f"given beside {chosen}, which draws no samples",
+        "leave it out, or name a sampler",
+    )
     reason = chosen.refusal(posterior)
     if reason is not None:
         raise IncompatibleParts(reason)
@@ -170,59 +171,13 @@ def infer(
             progress=report,
             checkpoint=checkpoint,
         )
-        answer = chosen.run(posterior, settings, first)
-    if isinstance(answer, Draws):
-        if answer.log_evidence is None and first is not None:
-            answer = dataclasses.replace(answer, log_evidence=first.log_evidence)
-        _refuse_impossible_draws(posterior, answer)
-        _warn_of_limit(posterior, answer)
+        answer: Any = chosen.run(posterior, settings, first)
+    if first is not None:
+        answer = answer.with_log_evidence(first.log_evidence)
+    chosen.check(posterior, answer)
     result = _result(posterior, chosen, answer, seed, settings.precision)
-    if isinstance(answer, Draws):
-        warn_unless_converged(result.diagnostics)
+    warn_unless_converged(result.diagnostics)
     return result
-
-
-def _refuse_sampling_arguments(method: Approximation, **given: Any) -> None:
-    """Refuse arguments of a sampler beside an approximation."""
-    names = [name for name, value in given.items() if value is not None]
-    require(
-        not names,
-        ", ".join(names),
-        f"given beside {method}, which draws no samples",
-        "leave it out, or name a sampler",
-    )
-
-
-def _refuse_impossible_draws(posterior: Posterior, draws: Draws) -> None:
-    """Refuse draws of probability zero: the sampler found no field that fits all labels."""
-    lost = int((draws.log_likelihood == -np.inf).sum())
-    require(
-        lost == 0,
-        "likelihood",
-        f"{posterior.likelihood} gives the labels probability zero at {lost} of "
-        f"{draws.log_likelihood.size} draws",
-        "use one that allows wrong labels, more eigenpairs, or longer warm-up with "
-        "ExactHamiltonian()",
-    )
-
-
-def _warn_of_limit(posterior: Posterior, draws: Draws) -> None:
-    """Warn if a random truncation reaches the end of the computed eigenpairs."""
-    n_pairs, n_nodes = posterior.spectrum.n_columns, posterior.spectrum.n_nodes
-    learnt = posterior.learnt and posterior.has_series
-    if not learnt or "truncation" not in draws.hyperparameters or n_pairs == n_nodes:
-        return
-    if posterior.prior.learnt["truncation"].support[1] < n_pairs:
-        return
-    share = float((draws.hyperparameters["truncation"] > NEAR_LIMIT * n_pairs).mean())
-    if share > LIMIT_SHARE:
-        warnings.warn(
-            f"in {share:.0%} of the draws the series has nearly all of the {n_pairs} computed "
-            "eigenvectors, so the posterior is that of a series cut at this number; compute "
-            "more with n_eigenpairs, or set truncation",
-            TruncationWarning,
-            stacklevel=3,
-        )
 
 
 def _result(

@@ -8,7 +8,6 @@ from jaxtyping import Float, Int
 
 from graphuq.errors import require
 from graphuq.inference.draws import Draws
-from graphuq.posterior.field import ClassField
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import (
     ESS_BOUND,
@@ -149,12 +148,8 @@ class CumulativeMean:
 def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
     """Return the Euclidean norm over nodes of the mean field of a white vector."""
     spectrum, field = posterior.spectrum, posterior.field
-    if isinstance(field, ClassField):
-        parts = zip([field.field] * field.n_classes, field.by_class(white), strict=True)
-    else:
-        parts = zip([field], [white], strict=True)
-    means = []
-    for one, own in parts:
+    one, means = field.one_class, []
+    for own in white.reshape(field.n_fields, -1):
         mean = spectrum.node_scale * (spectrum.basis @ np.asarray(one.mean_coefficients(own)))
         known = np.asarray(one.at_labelled(own))
         if len(known):
