@@ -256,8 +256,8 @@ def check_hyperparameters(part: Any) -> None:
     Raises
     ------
     InvalidInput
-        If a field that `parameter` made is not a number, distribution or array. None is accepted
-        only as a default.
+        If a field that `parameter` made is not a number, distribution or array, and is not
+        None by default.
     """
     for field in fields(part):
         if not field.metadata.get(HYPERPARAMETER):

@@ -1,4 +1,4 @@
-"""Laws of every prior: E|u|² = N on any graph, and nothing but finite deviations."""
+"""Contract of every prior: E|u|² = N on any graph, and finite deviations."""
 
 import dataclasses
 import warnings
@@ -54,7 +54,7 @@ def test_one_a_node(prior, laplacian, tail, n_eigenpairs):
 
 
 def test_gradients_stay_finite_where_deviations_underflow():
-    """In single precision those of large α do: a NaN there once froze chains for good."""
+    """With large α deviations underflow in single precision; a NaN there once froze chains."""
     graph = gq.graphs.from_adjacency(random_adjacency(20))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12)
     prior = gq.priors.Matern(tau=gq.LogUniform(0.001, 3.0), alpha=gq.LogUniform(0.5, 300.0))

@@ -215,7 +215,7 @@ def test_all_copies_of_multiple_eigenvalues_are_found():
     "window", [None, pytest.param((0.01, 60.0), marks=pytest.mark.slow)]
 )  # the second begins too low, and grows
 def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
-    """Of the unnormalised Laplacian of random points, against LAPACK."""
+    """Eigenpairs of the unnormalised Laplacian of random points agree with LAPACK."""
     points = np.random.default_rng(3).normal(size=(600, 5))
     graph = gq.graphs.knn_graph(points, 10, "unweighted")
     if window is not None:
@@ -232,7 +232,7 @@ def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
 @pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
 @pytest.mark.parametrize("n_components", [1, 60])
 def test_the_polynomial_grows_on_all_wanted_eigenvalues(n_components):
-    """Null vectors, many with as many components, do not count as wanted ones."""
+    """Null vectors, many with as many components, are not among the computed ones."""
     rng = np.random.default_rng(4)
     points = [rng.normal(size=(1200 // n_components, 3)) for _ in range(n_components)]
     parts = [gq.graphs.knn_graph(part, 5).weights for part in points]
@@ -250,7 +250,7 @@ def points_graph(n_nodes=1600, seed=5):
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-7])
 def test_residuals_are_as_small_as_asked_for(tolerance):
-    """And eigenvalues lie as near to the exact ones as the residuals say (Parlett 1980, 4.5)."""
+    """Eigenvalues lie as near to the exact ones as the residuals say (Parlett 1980, 4.5)."""
     graph = points_graph()
     found = gq.laplacian_spectrum(graph, n_eigenpairs=60, solver="lanczos", tolerance=tolerance)
     exact = gq.laplacian_spectrum(graph, n_eigenpairs=60, solver="dense")

@@ -22,7 +22,7 @@ from graphuq.likelihoods.multiclass import codes, max_classes, min_classes, rest
 from graphuq.utils.arrays import Array, array_namespace, with_dtype
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
-QUADRATURE_NODES = 64  # of each one-dimensional rule
+QUADRATURE_NODES = 64  # nodes of each one-dimensional quadrature rule
 WIDTH = 9.0  # half the range of the quadrature over a Gaussian, in standard deviations
 
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
