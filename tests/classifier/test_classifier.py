@@ -1,4 +1,4 @@
-"""The scikit-learn face."""
+"""`GraphClassifier` as a scikit-learn estimator."""
 
 import warnings
 
@@ -169,10 +169,12 @@ def test_bad_labels(y, words):
 
 
 def test_without_evidence_the_medians_are_kept(monkeypatch):
-    def unsettled(posterior, names):
-        raise InvalidInput("posterior", "expectation propagation does not settle", "so it goes")
+    def not_converged(posterior, names):
+        raise InvalidInput(
+            "posterior", "expectation propagation does not converge", "use another prior"
+        )
 
-    monkeypatch.setattr("graphuq.classifier.classifier.maximize_evidence", unsettled)
+    monkeypatch.setattr("graphuq.classifier.classifier.maximize_evidence", not_converged)
     X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0, 0], [2, 2]], 20, axis=0)
     y = np.full(40, -1)
     y[[0, 5, 25, 30]] = [0, 0, 1, 1]
@@ -213,7 +215,7 @@ def test_hyperparameters_are_learnt_with_the_labels(tmp_path):
 
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_labels_added_later_are_labels(n_classes):
-    """As if they had been there, with the hyperparameters that were found without them."""
+    """The result is that of a fit with all labels and the hyperparameters of the first fit."""
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(n_classes), 60)
     features = rng.normal(size=(len(truth), 2)) + 3.0 * truth[:, None]
@@ -231,7 +233,7 @@ def test_labels_added_later_are_labels(n_classes):
     expected = gq.GraphClassifier(
         prior=posterior.prior, likelihood=posterior.likelihood, **options
     ).fit(features, y)
-    # Of three classes 2,000 draws are taken, in other coordinates: four standard errors.
+    # With three classes, 2,000 draws are taken in other coordinates: four standard errors.
     bound = 1e-4 if n_classes == 2 else 4 * np.sqrt(2 * 0.25 / 2000)
     np.testing.assert_allclose(
         classifier.label_distributions_, expected.label_distributions_, atol=bound

@@ -24,7 +24,7 @@ def fitted(features, classes, n_old, **options):
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_rows_added_are_rows(n_classes):
-    """As if they had been there, with the hyperparameters that were found without them."""
+    """The result is that of a fit with all rows and the hyperparameters of the first fit."""
     features, classes = clouds(n_classes)
     n_old = len(features) - 50
     classifier = fitted(features, classes, n_old)

@@ -257,7 +257,7 @@ def test_classifier_on_any_graph_predicts_other_rows(graph, outside, tmp_path):
 
 
 def test_sparse_features_by_the_cosine(tmp_path):
-    """As text has them: fitted, saved, and new rows predicted."""
+    """A sparse matrix, as for text, is fitted, saved, and used to predict new rows."""
     rng = np.random.default_rng(0)
     words = rng.poisson(0.3 + 0.8 * ((np.arange(30) < 15) == (np.arange(80) < 40)[:, None]))
     x = sparse.csr_array(words.astype(float))

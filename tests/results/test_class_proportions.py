@@ -43,7 +43,7 @@ def test_a_threshold_that_is_right_already_stays():
 
 
 def test_several_classes():
-    """Counts and means are those wanted; what is most certain is kept."""
+    """Counts and means are as given, and the most certain labels are kept."""
     probability = RNG.dirichlet([0.6, 0.3, 1.5, 0.8], size=400)
     shares = np.array([0.4, 0.3, 0.2, 0.1])
     tuning = tuning_of_several(probability, shares)

@@ -1,1 +1,1 @@
-"""The scikit-learn estimator: words to parts, labels, incremental updates, saving, search."""
+"""Scikit-learn estimator, cross-validation of partly labelled data, and evidence search."""

@@ -1,4 +1,4 @@
-"""The scikit-learn face: composes graph, spectrum, posterior and inference; computes nothing."""
+"""Scikit-learn estimator that composes graph, spectrum, posterior and inference."""
 
 import dataclasses
 import warnings
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -26,6 +27,7 @@ from graphuq.classifier.options import (
 )
 from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.saving import load_classifier, save_classifier
+from graphuq.classifier.types import Table
 from graphuq.errors import (
     IncompatibleParts,
     InvalidInput,
@@ -46,71 +48,75 @@ LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
 
 
 class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
-    """Label everything from a few labels, with the probability of each.
+    """Semi-supervised classifier with the probability of each class for each row.
 
-    Builds a similarity graph on all rows, labelled or not, puts a Gaussian prior on its
-    Laplacian spectrum and samples the posterior of the field whose sign is the label.
+    The estimator builds a similarity graph on all rows, labelled or not. It puts a Gaussian prior
+    on a field u over the nodes, by means of the Laplacian spectrum, and computes the posterior of
+    u given the labels. The class of a node is the sign of u (two classes) or its largest field.
 
     Parameters
     ----------
-    graph : {"knn", "complete", "epsilon", "precomputed"}, default "knn"
-        ``"precomputed"``: ``X`` is an (N, N) matrix of weights, dense or sparse.
+    graph : {"knn", "complete", "epsilon", "precomputed"} or Graph, default "knn"
+        "precomputed": ``X`` is an (N, N) matrix of weights, dense or sparse. A `Graph`: the X of
+        `fit` is the features that it was made from, or None. For a graph that was made from
+        weights, X may be anything with N rows. Parameters that build a graph are then refused.
     n_neighbors : int or "auto", default "auto"
-        K of the graph, or of the complete graph's local scales: 15 (10 for the complete
-        graph), or N − 1 where there are fewer rows.
+        K of the graph, or of the local scales of the complete graph. "auto": 15 (10 for the
+        complete graph), but at most N − 1.
     weights : str or WeightFunction, default "auto"
-        See `graphuq.graphs.knn_graph`. "auto": self-tuning, of sharpness 4 for the
-        nearest-neighbour graph and 1/2 for the complete one; unweighted for ``graph="epsilon"``.
+        See `graphuq.graphs.knn_graph`. "auto": self-tuning with sharpness 4 for the
+        nearest-neighbour graph and 1/2 for the complete graph; unweighted for
+        ``graph="epsilon"``.
     scale : float or array_like, optional
-        Length of ``weights="gaussian"``, or one a feature.
+        Length scale of ``weights="gaussian"``, or one for each feature.
     metric : {"euclidean", "cosine", "precomputed"}, optional
         Distance; by default that of the weights. "precomputed": ``X`` holds the distances of all
-        pairs, and there are no other rows to predict.
+        pairs, and other rows cannot be predicted.
     radius : float, optional
         ε of ``graph="epsilon"``.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
     n_eigenpairs : int or "auto", optional
-        ℓ; by default 150, or N if that is less; `RegularizedLaplacian` is exact by default, solved
-        for instead of expanded. "auto": as many of 150 as the evidence likes.
+        Number of eigenpairs ℓ; by default min(150, N). By default `RegularizedLaplacian` is
+        solved exactly, without eigenpairs. "auto": at most 150, chosen by the evidence.
     tail_eigenvalue : bool, float or "mean", default False
-        What stands for the other eigenvalues; see `graphuq.laplacian_spectrum`.
+        Value that replaces the other eigenvalues; see `graphuq.laplacian_spectrum`.
     prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
-        "auto": `Matern`, its τ and α, and whether the constant takes part, chosen by
-        `graphuq.maximize_evidence`. It, the likelihood and the sampler may also be text such as
+        "auto": `Matern`; `graphuq.maximize_evidence` chooses τ, α, and whether the constant
+        eigenvector takes part. Prior, likelihood and sampler may also be text such as
         ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
     likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
-        "auto": `Probit`, for several classes `Softmax`, its γ chosen by
-        `graphuq.maximize_evidence`; by another name ("atomic-noise", "noise-free",
-        "ginzburg-landau"), with the defaults of its class. Its number of classes is that of ``y``.
+        "auto": `Probit`, or `Softmax` for more than two classes; `graphuq.maximize_evidence`
+        chooses γ. Any other name ("atomic-noise", "noise-free", "ginzburg-landau") has the
+        defaults of its class. The number of classes is that of ``y``.
     max_classes : int, optional
-        Classes that there may be, those without a label included; how many there are is learnt,
-        and `novelty_` says where they might be.
+        Largest possible number of classes, including classes without a label. The number is
+        learnt, and `novelty_` is the probability of a class without a label.
     inference : str, Sampler or Approximation, default "auto"
         "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
-        "expectation-propagation" answers at once, without a bound on its error; "pcn",
-        "hamiltonian" (about expectation propagation), "exact-hamiltonian",
-        "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" sample.
+        "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
+        (about expectation propagation), "exact-hamiltonian", "reflective-hamiltonian",
+        "tempered-hamiltonian" and "elliptical-slice" are samplers.
     n_samples : int, default 4000
-        Most kept draws a chain: sampling stops once R-hat < 1.01, effective samples exceed 400
-        and the Monte-Carlo error of every label mean is at most 0.01.
+        Maximum number of kept draws per chain. Sampling stops once R-hat < 1.01, effective
+        samples exceed 400 and the Monte-Carlo error of every label mean is at most 0.01.
     n_chains, n_warmup, thin : int, optional
         See `graphuq.infer`.
     until_converged : bool, default True
         False: always draw ``n_samples``.
     precision : {"float32", "float64"}, default "float32"
-        Of the chains; all else is computed in float64. Label means of the two agree to within
-        their Monte-Carlo error (``benchmarks/bench_pcn.py``).
+        Precision of the chains; everything else is computed in float64. Label means of the two
+        agree within their Monte-Carlo error (``benchmarks/bench_pcn.py``).
     missing_label : object, default -1
-        Value of ``y`` that means unlabelled, besides NaN, None and "". None: those alone, so
-        that −1 can be a class.
+        Value of ``y`` that means unlabelled, besides NaN, None, ``pd.NA`` and "". None: no
+        further value, so that −1 can be a class.
     class_proportions : dict, array_like or "labels", optional
-        Share of each class among the unlabelled rows, in the order of ``classes_`` or by name, to
-        which the threshold is moved, for labels and for probabilities; see
-        `graphuq.results.class_proportions`. "labels": as among the given labels. By default none
-        is imposed.
+        Share of each class among the unlabelled rows, in the order of ``classes_`` or by name.
+        The threshold between classes is moved to obtain these shares, for labels and for
+        probabilities; see `graphuq.results.class_proportions`. Labels that were given are kept.
+        "labels": shares of the given labels. By default no shares are imposed.
     out_of_sample : {"mean", "nearest", "combination"}, default "mean"
-        How rows outside the graph are predicted: by the weighted mean of their neighbours, by the
-        nearest node alone, or by a combination of nodes (`docs/zhu.md` compares them).
+        Prediction of rows outside the graph: from the weighted mean of their neighbours, from
+        the nearest node, or from a combination of nodes (`docs/zhu.md` compares them).
     random_state : int, Generator, RandomState or None, default 0
     progress : bool or callable, default False
         See `graphuq.infer`.
@@ -125,15 +131,15 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     transduction_ : numpy.ndarray, shape (N,)
         Class of each row of ``X``.
     label_distributions_ : numpy.ndarray, shape (N, K)
-        Their probabilities, given that the class is one of these.
+        Probabilities of the classes, given that the class is one of ``classes_``.
     novelty_ : numpy.ndarray, shape (N,)
-        Probability that it is one of which there is no label; 0 without ``max_classes``.
+        Probability of a class without any label; 0 without ``max_classes``.
     result_ : Result
-        The whole posterior, with its diagnostics.
+        Posterior of all rows, with diagnostics.
     graph_ : Graph
     n_features_in_ : int
     n_iter_ : int
-        Kept draws a chain, or sweeps of an approximation.
+        Kept draws per chain, or iterations of an approximation.
 
     Examples
     --------
@@ -155,7 +161,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         tail="tail_eigenvalue",
     )
     def __init__(
-        self,  # scikit-learn wants any value accepted here, and judged by fit
+        self,  # scikit-learn requires that any value is accepted here and checked by fit
         graph: Any = "knn",
         *,
         n_neighbors: Any = "auto",
@@ -211,30 +217,38 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self.on_first_result = on_first_result
         self.checkpoint = checkpoint
 
-    def fit(self, X: Any, y: Any) -> "GraphClassifier":
+    def fit(self, X: Table | None, y: ArrayLike) -> "GraphClassifier":
         """Infer the class of every row.
 
         Parameters
         ----------
         X : array_like or sparse matrix, shape (N, d)
-            With ``graph="precomputed"`` weights, with ``metric="precomputed"`` distances, (N, N).
+            Features; with ``graph="precomputed"`` weights, with ``metric="precomputed"``
+            distances, both of shape (N, N). With a `Graph`, its features or None.
         y : array_like, shape (N,)
-            Class of each row, or ``missing_label``, NaN, None or "" where it is unknown. Two
-            classes or more.
+            Class of each row; ``missing_label``, NaN, None, ``pd.NA`` or "" if it is unknown. At
+            least two classes.
 
         Returns
         -------
         GraphClassifier
-            Itself.
+            The classifier itself.
 
         Raises
         ------
         InvalidInput
             If features, weights, labels or options cannot be used.
+
+        Warns
+        -----
+        FeatureScaleWarning
+            If scales of features differ by a factor of more than 100.
+        MissingLabelWarning
+            If most rows have a class such as "?" or "unknown".
         """
         check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
         prior = prior_of(self.prior)
-        likelihood_of(self.likelihood)  # an unknown word is an error before any work
+        likelihood_of(self.likelihood)  # raise for an unknown word before any work
         method = method_of(self.inference)
         X, n_rows = self._checked_rows(X)
         values, given = split_labels(y, self.missing_label)
@@ -282,14 +296,14 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self._explore(posterior, method, shares, self.checkpoint)
         return self
 
-    def _checked_rows(self, X: Any) -> tuple[Any, int]:
+    def _checked_rows(self, X: Table | None) -> tuple[Any, int]:
         """Return X, checked, and the number of nodes."""
         if isinstance(self.graph, Graph):
             names = ("n_neighbors", "weights", "scale", "metric", "radius")
             construction = {name: getattr(self, name) for name in names}
             self.n_features_in_ = check_given_graph(self.graph, X, construction)
             return X, self.graph.n_nodes
-        X = validate_data(
+        rows: Any = validate_data(
             self,
             X,
             accept_sparse="csr",
@@ -297,10 +311,10 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
             ensure_min_samples=2,
             ensure_all_finite=self.graph != "precomputed",  # the graph checks weights itself
         )
-        return X, X.shape[0]
+        return rows, rows.shape[0]
 
     def save(self, path: str | Path, extra: dict[str, xr.Dataset] | None = None) -> None:
-        """Write to one NetCDF file all that prediction needs; `graphuq.load` reads it as well.
+        """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
 
         Raises
         ------
@@ -312,7 +326,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
 
     @classmethod
     def load(cls, path: str | Path) -> "GraphClassifier":
-        """Read a fitted classifier that `save` wrote; it predicts, and need not be fitted.
+        """Read a fitted classifier that `save` wrote; it predicts without a new fit.
 
         Raises
         ------
@@ -344,7 +358,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self._describe()
 
     def _named_callback(self) -> Any:
-        """The callback ``on_first_result``, which receives a result with class names."""
+        """Return the callback ``on_first_result``, which receives a result with class names."""
         callback = self.on_first_result
         return callback and (lambda first: callback(first.with_classes(self.classes_)))
 

@@ -15,7 +15,7 @@ NEARLY_CONSTANT = 0.99  # share of rows with one value: such a column changes fe
 MIN_COMPONENTS = 5  # columns whose decreasing order is no accident: principal components
 
 
-def warn_of_unequal_scales(X: Any, weight: Any) -> None:
+def warn_of_unequal_scales(X: np.ndarray | sparse.sparray | sparse.spmatrix, weight: Any) -> None:
     """Warn if Euclidean distances are decided by the units of a few features.
 
     Sparse matrices, other metrics, weights with a scale for each feature, and principal components

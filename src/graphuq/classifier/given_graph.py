@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _num_samples
 
+from graphuq.classifier.types import Table
 from graphuq.errors import require
 from graphuq.graphs import Graph
 from graphuq.graphs.feature_space import FeatureSpace
@@ -13,7 +14,7 @@ from graphuq.graphs.feature_space import FeatureSpace
 TOLERANCE = 1e-5  # relative; single precision of the same features
 
 
-def check_given_graph(graph: Graph, X: Any, construction: dict[str, Any]) -> int:
+def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any]) -> int:
     """Check rows and parameters beside a given graph, and return the width of rows to predict.
 
     Parameters
@@ -64,7 +65,7 @@ def check_given_graph(graph: Graph, X: Any, construction: dict[str, Any]) -> int
     return int(space.features.shape[1])
 
 
-def _same_features(space: FeatureSpace, X: Any) -> bool:
+def _same_features(space: FeatureSpace, X: Table) -> bool:
     """Return whether rows of the user are those of the graph, after its scaling."""
     rows = space.in_space(X if sparse.issparse(X) else np.asarray(X))
     if sparse.issparse(rows) or sparse.issparse(space.features):

@@ -1,14 +1,16 @@
-"""What a fitted classifier takes in later: further labels, further rows."""
+"""Labels and rows that are added to a fitted classifier."""
 
 import dataclasses
 from abc import abstractmethod
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifier.labels import codes_among, label_array, split_labels
 from graphuq.classifier.options import method_of
+from graphuq.classifier.types import Table
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import FeatureSpace, Graph
 from graphuq.graphs.knn import grown_graph
@@ -18,13 +20,13 @@ from graphuq.results.result import Result
 from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 from graphuq.spectrum.solve import DENSE_BELOW
 from graphuq.utils.deprecation import warn_renamed
-from graphuq.utils.progress import reporting
+from graphuq.utils.progress import Progress, reporting
 
 Own = TypeVar("Own", bound="Incremental")
 
 
 class Incremental:
-    """A part of `GraphClassifier`."""
+    """Methods of `GraphClassifier` that update a fit with more labels or rows."""
 
     classes_: np.ndarray
     graph_: Graph
@@ -37,34 +39,36 @@ class Incremental:
 
     @abstractmethod
     def _explore(self, posterior: Posterior, method: Any, shares: Any = None) -> None:
-        """Infer, and describe every row."""
+        """Run inference and set the attributes of every row."""
 
     def add_labels(
-        self: Own, rows: Any, labels: Any, inference: Any = "expectation-propagation"
+        self: Own, rows: ArrayLike, labels: ArrayLike, inference: Any = "expectation-propagation"
     ) -> Own:
-        """Take in labels of a few more rows, or other labels of some, at once.
+        """Add labels of more rows, or change given labels, without a new fit.
 
-        Graph, spectrum and hyperparameters stay what `fit` found: label means of 70,000 nodes
-        take a quarter of a second (of two classes; docs/scale.md). Class proportions hold again.
+        Graph, spectrum and hyperparameters stay as `fit` found them. Label means of 70,000 nodes
+        and two classes take a quarter of a second (docs/scale.md). Class proportions are applied
+        again.
 
         Parameters
         ----------
         rows : array_like of int, shape (M,)
-            Numbers of rows of the ``X`` of `fit`, each once.
+            Row numbers of the ``X`` of `fit`, each once.
         labels : array_like, shape (M,)
-            Their classes, which must be among ``classes_``.
+            Their classes, which must be among ``classes_``. Rows with a missing label are left as
+            they are.
         inference : str, Sampler or Approximation, default "expectation-propagation"
-            As of the constructor: "auto" samples as `fit` does.
+            As for the constructor; "auto" samples as `fit` does.
 
         Returns
         -------
         GraphClassifier
-            Itself, with new `result_` and all that comes of it.
+            The classifier itself, with a new `result_` and new row attributes.
 
         Raises
         ------
         InvalidInput
-            If a row is not there, or given twice, or a class is unknown.
+            If a row does not exist or is given twice, or a class is unknown.
         """
         check_is_fitted(self)
         method = method_of(inference)
@@ -84,16 +88,17 @@ class Incremental:
 
     def add_rows(
         self: Own,
-        X: Any,
-        y: Any = None,
+        X: Table,
+        y: ArrayLike | None = None,
         *,
         eigenpairs: str = "recompute",
         inference: Any = "expectation-propagation",
     ) -> Own:
-        """Take in further rows, which become nodes of the graph, and their labels.
+        """Add rows to the graph, with or without labels.
 
-        The graph becomes that of all rows: of the old ones' neighbours only what the new ones
-        change is sought (`graphuq.graphs.grown_graph`). Hyperparameters stay what `fit` found.
+        The graph becomes that of all rows; neighbours of old rows are searched again only where
+        new rows change them (`graphuq.graphs.grown_graph`). Hyperparameters stay as `fit` found
+        them.
 
         Parameters
         ----------
@@ -101,24 +106,24 @@ class Incremental:
         y : array_like, shape (M,), optional
             Class of each row, among ``classes_``, or ``missing_label``, NaN, None or "".
         eigenpairs : {"recompute", "extend"}, default "recompute"
-            "recompute": those of the graph as it is now. "extend": at once, each new row has the
-            weighted mean of its neighbours, as `predict` has it; rows without labels then change
-            nothing of what is known of others. `docs/scale.md` has the seconds.
+            "recompute": eigenpairs of the grown graph. "extend", which is quick: each new row
+            has the weighted mean of its neighbours, as in `predict`. New rows without labels then
+            do not change the posterior of other rows. `docs/scale.md` has run times.
         inference : str, Sampler or Approximation, default "expectation-propagation"
-            As of the constructor: "auto" samples as `fit` does.
+            As for the constructor; "auto" samples as `fit` does.
 
         Returns
         -------
         GraphClassifier
-            Itself; rows come after those that it had.
+            The classifier itself; new rows come after the old ones.
 
         Raises
         ------
         InvalidInput
-            If features do not fit or a class is unknown; if the graph is not of nearest neighbours
-            of features; if the classifier was read from a file, and so has no graph.
+            If features do not fit or a class is unknown; if the graph is not a nearest-neighbour
+            graph of features; if the classifier was read from a file, which holds no graph.
         IncompatibleParts
-            If ``eigenpairs="extend"`` and the prior was solved for.
+            If ``eigenpairs="extend"`` and the prior was solved exactly, without eigenpairs.
         """
         check_is_fitted(self)
         method = method_of(inference)
@@ -158,8 +163,10 @@ class Incremental:
         self.graph_, self._feature_space = graph, graph.feature_space
         return self
 
-    def _take_in(self, posterior: Posterior, rows: Any, codes: np.ndarray, method: Any) -> None:
-        """Explore the posterior with more labels; class proportions hold again."""
+    def _take_in(
+        self, posterior: Posterior, rows: np.ndarray, codes: np.ndarray, method: Any
+    ) -> None:
+        """Run inference with more labels, and apply class proportions again."""
         several = posterior.likelihood.is_multiclass
         posterior = posterior.relabelled(rows, codes if several else 2 * codes - 1)
         given = posterior.labels if several else posterior.labels > 0
@@ -169,8 +176,8 @@ class Incremental:
         self._explore(posterior, method, shares)
 
 
-def _recomputed(graph: Graph, known: Any, progress: Any) -> Spectrum | Laplacian:
-    """Of a graph that grew, what a posterior had of it before: as many eigenpairs, or all."""
+def _recomputed(graph: Graph, known: Any, progress: Progress | None) -> Spectrum | Laplacian:
+    """Return the spectrum of a grown graph, with as many eigenpairs as before (or all)."""
     kind = known.settings["laplacian"]
     if not known.has_eigenpairs:
         return Laplacian(graph, kind)

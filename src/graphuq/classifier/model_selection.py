@@ -12,6 +12,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
 from graphuq.classifier.labels import split_labels
+from graphuq.classifier.types import Table
 from graphuq.errors import UnlabelledScoreWarning, require
 
 PROBABILITY_FLOOR = 1e-6  # as in `graphuq.scores.log_score`: one sure mistake costs at most 13.8
@@ -73,7 +74,7 @@ class LabelledKFold(BaseCrossValidator):
         *,
         shuffle: bool = True,
         random_state: Any = 0,
-        missing_label: Any = -1,
+        missing_label: object = -1,
     ) -> None:
         require(n_splits >= 2, "n_splits", f"{n_splits!r}", "use 2 or more")
         self.n_splits = n_splits
@@ -81,12 +82,12 @@ class LabelledKFold(BaseCrossValidator):
         self.random_state = random_state
         self.missing_label = missing_label
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds; the arguments are ignored."""
         return self.n_splits
 
     def split(
-        self, X: Any, y: Any = None, groups: Any = None
+        self, X: Table, y: ArrayLike | None = None, groups: object = None
     ) -> Iterator[tuple[Int[np.ndarray, " T"], Int[np.ndarray, " H"]]]:
         """Yield the row numbers of each training fold and of each test fold.
 
@@ -114,7 +115,7 @@ class LabelledKFold(BaseCrossValidator):
         yield from super().split(X, y, groups)
 
     def _iter_test_indices(
-        self, X: Any = None, y: Any = None, groups: Any = None
+        self, X: Table | None = None, y: ArrayLike | None = None, groups: object = None
     ) -> Iterator[Int[np.ndarray, " H"]]:
         values, given = split_labels(y, self.missing_label)
         rows = np.flatnonzero(given)
@@ -169,7 +170,7 @@ class LabelledScorer:
     ... )
     """
 
-    def __init__(self, score: Any = "accuracy", *, missing_label: Any = -1) -> None:
+    def __init__(self, score: Any = "accuracy", *, missing_label: object = -1) -> None:
         self.score = score
         self.missing_label = missing_label
         if score == "log_score":
@@ -177,7 +178,7 @@ class LabelledScorer:
         else:
             self._scorer = get_scorer(score) if isinstance(score, str) else score
 
-    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+    def __call__(self, estimator: Any, X: Table, y: ArrayLike) -> float:
         """Return the score at the labelled rows; NaN, with a warning, if there is none."""
         X, values, _ = labelled_rows(X, y, self.missing_label)
         return float("nan") if values is None else float(self._scorer(estimator, X, values))
@@ -187,7 +188,7 @@ class LabelledScorer:
 
 
 def labelled_rows(
-    X: Any, y: ArrayLike, missing_label: object
+    X: Table, y: ArrayLike, missing_label: object
 ) -> tuple[Any, np.ndarray | None, np.ndarray]:
     """Return features, labels and row numbers of the labelled rows.
 
@@ -206,7 +207,7 @@ def labelled_rows(
 
 
 def labelled_accuracy(
-    estimator: Any, X: Any, y: ArrayLike, missing_label: object, sample_weight: ArrayLike | None
+    estimator: Any, X: Table, y: ArrayLike, missing_label: object, sample_weight: ArrayLike | None
 ) -> float:
     """Return the accuracy at the labelled rows; warn if there are others."""
     X, values, rows = labelled_rows(X, y, missing_label)
@@ -225,7 +226,7 @@ def labelled_accuracy(
     return float(accuracy_score(values, estimator.predict(X), sample_weight=sample_weight))
 
 
-def _log_score(estimator: Any, X: Any, y: np.ndarray) -> float:
+def _log_score(estimator: Any, X: Table, y: np.ndarray) -> float:
     """Return the mean log probability of the given classes; unknown ones have the floor."""
     probability = estimator.predict_proba(X)
     is_own = np.asarray(y)[:, None] == np.asarray(estimator.classes_)[None, :]

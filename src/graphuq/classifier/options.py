@@ -1,4 +1,4 @@
-"""What the words mean that users type: names → parts, and the rules behind "auto"."""
+"""Model parts from the words that users type, and the rules behind "auto"."""
 
 import dataclasses
 from collections.abc import Callable
@@ -61,15 +61,18 @@ PRIORS: dict[str, Callable[[], Prior]] = {
 }
 
 
-def prior_of(prior: Any) -> Prior:
-    """The prior of a name, or the prior itself."""
+def prior_of(prior: str | Prior) -> Prior:
+    """Return the prior of a name, or the given prior."""
     return part_from(prior, PRIORS, Prior, "prior")
 
 
-def likelihood_of(likelihood: Any, n_classes: int = 2, max_classes: int | None = None) -> Any:
-    """The likelihood of a name, or the likelihood itself, for so many classes.
+def likelihood_of(
+    likelihood: str | Likelihood, n_classes: int = 2, max_classes: int | None = None
+) -> Any:
+    """Return the likelihood of a name, or the given one, for a number of classes.
 
-    For several, "auto" is `Softmax`. Up to ``max_classes``, how many there are is learnt.
+    With more than two classes, "auto" is `Softmax`. With ``max_classes``, the number of classes
+    is learnt.
     """
     if n_classes > 2 and is_word(likelihood, "auto"):
         likelihood = "softmax"
@@ -81,7 +84,7 @@ def likelihood_of(likelihood: Any, n_classes: int = 2, max_classes: int | None =
         require(
             count == 2,
             "likelihood",
-            f"{found} is of two classes, and there are {n_classes} or more",
+            f"{found} is for two classes, and there are {n_classes} or more",
             "use softmax, probit, level-set or noise-free",
         )
         return found
@@ -93,8 +96,8 @@ def method_of(method: Any) -> Sampler | Approximation | None:
     return method_from(method, "inference")
 
 
-def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[str]:
-    """Hyperparameters that "auto" leaves to the evidence."""
+def chosen_by_evidence(prior: object, likelihood: object, n_eigenpairs: object) -> list[str]:
+    """Return the hyperparameters that "auto" leaves to the evidence."""
     names = {
         "tau": prior,
         "alpha": prior,
@@ -106,9 +109,9 @@ def chosen_by_evidence(prior: Any, likelihood: Any, n_eigenpairs: Any) -> list[s
 
 
 def check_words(
-    graph: Any, n_neighbors: Any, n_eigenpairs: Any, out_of_sample: Any = "mean"
+    graph: object, n_neighbors: object, n_eigenpairs: object, out_of_sample: object = "mean"
 ) -> None:
-    """Refuse words that mean nothing."""
+    """Raise `InvalidInput` for an unknown word."""
     require(
         isinstance(out_of_sample, str) and out_of_sample in RULES,
         "out_of_sample",
@@ -131,14 +134,14 @@ def check_words(
 
 
 def weights_of(graph: str, weights: Any, scale: Any, metric: str | None) -> Any:
-    """The weight function of a name; of "auto" that of the graph."""
+    """Return the weight function of a name; "auto" depends on the kind of graph."""
     if is_word(weights, "auto"):
         weights = "unweighted" if graph == "epsilon" else SelfTuning(DEFAULT_SHARPNESS[graph])
     return weight_function(weights, scale, metric)
 
 
-def neighbors_of(graph: str, n_neighbors: Any, n_nodes: int) -> int:
-    """The number of neighbours; of "auto" the usual one."""
+def neighbors_of(graph: str, n_neighbors: int | str, n_nodes: int) -> int:
+    """Return the number of neighbours; "auto" is the default of the graph."""
     if is_word(n_neighbors, "auto"):
         return min(DEFAULT_NEIGHBORS[graph], n_nodes - 1)
     return int(n_neighbors)
@@ -147,7 +150,7 @@ def neighbors_of(graph: str, n_neighbors: Any, n_nodes: int) -> int:
 def build_graph(
     graph: str | Graph,
     X: Any,
-    n_neighbors: Any,
+    n_neighbors: int | str,
     weights: Any,
     scale: Any,
     metric: str | None = None,
@@ -174,18 +177,22 @@ def build_graph(
 def basis_of(
     graph: Graph,
     laplacian: str,
-    n_eigenpairs: Any,
-    tail_eigenvalue: Any,
+    n_eigenpairs: int | str | None,
+    tail_eigenvalue: bool | float | str,
     prior: Prior,
     progress: Progress | None = None,
 ) -> Spectrum | Laplacian:
-    """Eigenpairs; of `RegularizedLaplacian`, unless their number is given, the Laplacian itself."""
+    """Return the eigenpairs, or the Laplacian itself for a prior that is solved exactly.
+
+    A prior with a sparse precision, such as `RegularizedLaplacian`, is solved exactly unless
+    ``n_eigenpairs`` is given.
+    """
     if prior.has_sparse_precision and n_eigenpairs is None and not prior.learnt:
         require(
             tail_eigenvalue is False,
             "tail_eigenvalue",
             f"{tail_eigenvalue!r} beside {prior}",
-            "it is exact: leave tail out",
+            "leave it out: the prior is solved exactly and has no tail",
         )
         return Laplacian(graph, laplacian)
     n_pairs = None if isinstance(n_eigenpairs, str) else n_eigenpairs
@@ -194,8 +201,8 @@ def basis_of(
     )
 
 
-def seed_of(random_state: Any) -> int | np.random.Generator:
-    """A seed from what scikit-learn calls a random state."""
+def seed_of(random_state: object) -> int | np.random.Generator:
+    """Return a seed for a random state of scikit-learn."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     if isinstance(random_state, np.random.Generator):
@@ -206,6 +213,6 @@ def seed_of(random_state: Any) -> int | np.random.Generator:
     return np.random.default_rng()
 
 
-def is_word(value: Any, word: str) -> bool:
-    """Whether a value is this text, and no array."""
+def is_word(value: object, word: str) -> bool:
+    """Return whether a value is this text (False for an array)."""
     return isinstance(value, str) and value == word

@@ -9,6 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifier.model_selection import labelled_accuracy
+from graphuq.classifier.types import Table
 from graphuq.errors import require
 from graphuq.graphs import FeatureSpace, Graph
 from graphuq.results.class_proportions import ClassThreshold, keep_given
@@ -28,7 +29,7 @@ class Prediction:
     _feature_space: FeatureSpace | None
     _tuning: ClassThreshold | None
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Table) -> np.ndarray:
         """Predict the most probable class of each row, in the graph or not.
 
         Parameters
@@ -44,7 +45,7 @@ class Prediction:
         summaries, nodes = self._summaries(X)
         return self._labels(summaries, nodes, self._known_and_novel(summaries, nodes)[0])
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "M K"]:
+    def predict_proba(self, X: Table) -> Float[np.ndarray, "M K"]:
         """Predict the probability of each class for each row, in the graph or not.
 
         A row of the graph has the posterior of its node. Any other row has the posterior of the
@@ -63,15 +64,15 @@ class Prediction:
         """
         return self._known_and_novel(*self._summaries(X))[0]
 
-    def predict_novelty(self, X: Any) -> Float[np.ndarray, " M"]:
+    def predict_novelty(self, X: Table) -> Float[np.ndarray, " M"]:
         """Predict the probability of a class without any label; see ``max_classes``."""
         return self._known_and_novel(*self._summaries(X))[1]
 
-    def predict_summaries(self, X: Any) -> NodeSummaries:
+    def predict_summaries(self, X: Table) -> NodeSummaries:
         """Predict label mean, Monte-Carlo error, latent mean and deviation; see `Result`."""
         return self._summaries(X)[0]
 
-    def predict_interval(self, X: Any, probability: float = 0.95) -> Float[np.ndarray, "M *K 2"]:
+    def predict_interval(self, X: Table, probability: float = 0.95) -> Float[np.ndarray, "M *K 2"]:
         """Predict the equal-tailed credible interval of u, or of each of its fields, per row."""
         check_is_fitted(self)
         eigenvectors, scale, nodes = self._rows(X)
@@ -81,7 +82,7 @@ class Prediction:
             interval[inside] = self.result_.credible_interval(probability)[nodes[inside]]
         return interval
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict` at the labelled rows.
 
         Rows without a label are left out, with a warning. Cross-validate partly labelled data
@@ -102,7 +103,7 @@ class Prediction:
         check_is_fitted(self)
         return labelled_accuracy(self, X, y, self.missing_label, sample_weight)
 
-    def _summaries(self, X: Any) -> tuple[NodeSummaries, Int[np.ndarray, " M"]]:
+    def _summaries(self, X: Table) -> tuple[NodeSummaries, Int[np.ndarray, " M"]]:
         """Return the posterior of each row, and its node in the graph or −1."""
         check_is_fitted(self)
         eigenvectors, scale, nodes = self._rows(X)
@@ -113,7 +114,10 @@ class Prediction:
         return summaries, nodes
 
     def _labels(
-        self, summaries: Any, nodes: Int[np.ndarray, " M"], probability: Float[np.ndarray, "M K"]
+        self,
+        summaries: NodeSummaries | Result,
+        nodes: Int[np.ndarray, " M"],
+        probability: Float[np.ndarray, "M K"],
     ) -> np.ndarray:
         """Return the class of each row; with class proportions, given labels stay."""
         codes = probability.argmax(axis=1)
@@ -124,7 +128,7 @@ class Prediction:
         return classes
 
     def _known_and_novel(
-        self, summaries: Any, nodes: Int[np.ndarray, " M"]
+        self, summaries: NodeSummaries | Result, nodes: Int[np.ndarray, " M"]
     ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
         """Return probabilities of the classes with labels, and of all others together."""
         probability, n_known = class_probabilities(summaries.label_mean), len(self.classes_)
@@ -148,7 +152,7 @@ class Prediction:
         return np.asarray(codes[nodes])
 
     def _rows(
-        self, X: Any
+        self, X: Table
     ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
         """Return eigenvector rows, scales, and nodes (−1 outside the graph) of the rows of X."""
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)

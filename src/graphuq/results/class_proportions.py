@@ -1,7 +1,8 @@
-"""Class proportions: the threshold moved so that known, or estimated, ones hold.
+"""Class proportions: a threshold that gives classes known or estimated shares.
 
-What few labels leave least known is the level of the whole field: all of it may lie on one side of
-zero, in the right order (Zhu, Lafferty & Ghahramani 2003, §4, whose "tuned" columns these are).
+Few labels determine the order of nodes better than the level of the whole field, all of which may
+lie on one side of zero. The results are the "tuned" columns of Zhu, Lafferty & Ghahramani (2003,
+§4).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,28 +15,29 @@ from scipy.special import erf
 
 from graphuq.errors import require
 
-SWEEPS = 200  # over classes, each in turn given its share
+SWEEPS = 200  # maximum number of sweeps over classes; each step gives one class its share
 OVER_HALF = 0.5 + 1e-9  # least probability of a given label: above any other class, by no tie
-FLOOR = 1e-12  # of probabilities whose logarithm is taken
+FLOOR = 1e-12  # least probability whose logarithm is taken
 
 
 class ClassThreshold(NamedTuple):
-    """What moves labels and probabilities.
+    """Threshold between classes that changes labels and probabilities.
 
     Attributes
     ----------
     for_labels, for_probabilities : numpy.ndarray
-        Of two classes the level of u that takes the place of zero, shape (1,); of several what is
-        added to the logarithm of each class's probability, shape (K,). Two of each: shares of
-        labels are one condition, mean probabilities another. Nodes that tie, as in a component
-        without labels, are labelled alike: counts are then as near as they can be.
+        For two classes: the level of u that replaces zero, shape (1,). For more: a number added
+        to the log probability of each class, shape (K,). Labels and probabilities have one each,
+        because shares of labels and mean probabilities are different conditions. Nodes that tie,
+        as in a component without labels, have the same label; counts are then as close as
+        possible.
     """
 
     for_labels: Float[np.ndarray, " K"]
     for_probabilities: Float[np.ndarray, " K"]
 
     def codes(self, summaries: Any) -> Int[np.ndarray, " M"]:
-        """Codes of classes, of nodes with ``latent_mean``, or with ``label_mean`` of several."""
+        """Return class codes from ``latent_mean`` (two classes) or ``label_mean`` (more)."""
         if len(self.for_labels) == 1:
             return (summaries.latent_mean > self.for_labels[0]).astype(np.int64)
         logs = np.log(np.maximum(summaries.label_mean, FLOOR)) + self.for_labels
@@ -44,7 +46,7 @@ class ClassThreshold(NamedTuple):
     def probabilities(
         self, summaries: Any, link: tuple[np.ndarray, np.ndarray] | None
     ) -> Float[np.ndarray, "M K"]:
-        """Of two classes with ``latent_mean`` and ``latent_std``, u taken as Gaussian."""
+        """Return probabilities; for two classes u is Gaussian with the given mean and std."""
         if len(self.for_labels) == 1:
             moved = summaries.latent_mean - self.for_probabilities[0]
             plus = (1 + mean_label(moved, summaries.latent_std, link)) / 2
@@ -55,7 +57,7 @@ class ClassThreshold(NamedTuple):
 def estimated_proportions(
     labels: np.ndarray, classes: Sequence[Any] | np.ndarray
 ) -> Float[np.ndarray, " K"]:
-    """Shares of the given labels, one more of each class counted than there is (Laplace's rule).
+    """Return the shares of the given labels, with one added to each count (Laplace's rule).
 
     Examples
     --------
@@ -67,19 +69,19 @@ def estimated_proportions(
 
 
 def checked_proportions(proportions: Any, n_classes: int) -> Float[np.ndarray, " K"]:
-    """Positive shares that add to one, in the order of the classes.
+    """Return positive shares that add to one, in the order of the classes.
 
     Raises
     ------
     InvalidInput
-        If they are not as many as classes, not positive, or add to something else.
+        If there is not one share for each class, or they are not positive or do not add to one.
     """
     shares = np.asarray(proportions, dtype=float)
     require(
         shares.shape == (n_classes,) and bool((shares > 0).all()),
         "proportions",
-        f"{proportions!r} of {n_classes} classes",
-        "give one positive share a class",
+        f"{proportions!r} for {n_classes} classes",
+        "give one positive share for each class",
     )
     require(
         abs(shares.sum() - 1) < 1e-6,
@@ -93,12 +95,14 @@ def checked_proportions(proportions: Any, n_classes: int) -> Float[np.ndarray, "
 def shares_of(
     proportions: Any, names: Any, codes: Int[np.ndarray, " J"], max_classes: int | None
 ) -> Float[np.ndarray, " K"] | None:
-    """What a user says of proportions: shares by place or by name, "labels", or None.
+    """Return shares of the classes from what the user gave, or None.
+
+    Shares may be given by position or by name; "labels" means those of the given labels.
 
     Raises
     ------
     InvalidInput
-        If it is none of these, or unseen classes are to be found at the same time.
+        If proportions are anything else, or are given beside ``max_classes``.
     """
     if proportions is None:
         return None
@@ -114,7 +118,7 @@ def shares_of(
     if isinstance(proportions, Mapping):
         known = set(proportions) == set(names.tolist())
         own = sorted(map(str, proportions))
-        require(known, "class_proportions", f"of {own}", f"give those of {names.tolist()}")
+        require(known, "class_proportions", f"{own} are named", f"name {names.tolist()}")
         proportions = [proportions[name] for name in names.tolist()]
     return checked_proportions(proportions, len(names))
 
@@ -125,16 +129,16 @@ def tuning_of_two(
     link: tuple[np.ndarray, np.ndarray] | None,
     share: float,
 ) -> ClassThreshold:
-    """Levels of u above which there are so many nodes, and so much probability.
+    """Return levels of u above which the share of nodes, and of probability, is as given.
 
     Parameters
     ----------
     mean, std : numpy.ndarray, shape (N,)
-        Of u, taken as Gaussian, at the nodes among which the share holds.
+        Mean and standard deviation of u, taken as Gaussian, at the nodes of the shares.
     link : tuple or None
         See `Likelihood.link`.
     share : float
-        Of the class +1.
+        Share of the class +1, in (0, 1).
     """
     ranked = np.sort(mean)[::-1]
     n_above = min(max(round(share * len(mean)), 0), len(mean))
@@ -154,7 +158,7 @@ def mean_label(
     std: Float[np.ndarray, " N"],
     link: tuple[np.ndarray, np.ndarray] | None,
 ) -> Float[np.ndarray, " N"]:
-    """Mean label of Gaussian u."""
+    """Return the mean label for Gaussian u."""
     weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
     spread = np.sqrt(2 * (std[:, None] ** 2 + scales[None, :] ** 2)).clip(1e-150)
     total: Float[np.ndarray, " N"] = erf(mean[:, None] / spread) @ weights
@@ -168,16 +172,16 @@ def _width(link: tuple[np.ndarray, np.ndarray] | None) -> float:
 def tuning_of_several(
     probability: Float[np.ndarray, "N K"], proportions: Float[np.ndarray, " K"]
 ) -> ClassThreshold:
-    """Offsets of the log probabilities under which shares of labels, and means, are the given.
+    """Return offsets of log probabilities that give the classes their proportions.
 
-    For labels each class in turn is given the nodes that lead most (coordinate ascent on the dual
-    of the assignment that keeps most log probability); for probabilities, which
-    `ClassThreshold` multiplies and normalises again, the classes' weights are scaled until their
-    means fit (Saerens, Latinne &
-    Decaestecker 2002 estimate such weights).
+    For labels, each class in turn receives the nodes with the largest lead. This is coordinate
+    ascent on the dual of the assignment with the largest total log probability. For
+    probabilities, which `ClassThreshold` multiplies and normalises again, the weights of the
+    classes are scaled until their means fit (Saerens, Latinne & Decaestecker 2002 estimate such
+    weights).
     """
     logs = np.log(np.maximum(probability, FLOOR))
-    logs = logs + np.random.default_rng(0).uniform(0, 1e-9, logs.shape)  # ties, at random
+    logs = logs + np.random.default_rng(0).uniform(0, 1e-9, logs.shape)  # break ties at random
     n_nodes, n_classes = logs.shape
     counts = np.round(proportions * n_nodes).astype(int)
     offset = np.zeros(n_classes)
@@ -234,7 +238,7 @@ def keep_given(
 def reweighted(
     probability: Float[np.ndarray, "N K"], offset: Float[np.ndarray, " K"]
 ) -> Float[np.ndarray, "N K"]:
-    """Probabilities whose logarithms are moved, normalised again."""
+    """Return probabilities with an offset added to their logarithms, normalised again."""
     logs = np.log(np.maximum(probability, FLOOR)) + offset
     moved = np.exp(logs - logs.max(axis=1)[:, None])
     return np.asarray(moved / moved.sum(axis=1)[:, None])

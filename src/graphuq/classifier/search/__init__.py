@@ -1,4 +1,4 @@
-"""Floor 6: choosing a graph, a prior and a likelihood by evidence."""
+"""Selection of graph, prior and likelihood parameters by the evidence of the labels."""
 
 from graphuq.classifier.search.search import EvidenceSearch
 

@@ -1,4 +1,4 @@
-"""What a search has tried, on disk: an interrupted one goes on from there."""
+"""Results of a search on disk, from which an interrupted search continues."""
 
 import json
 from pathlib import Path
@@ -10,19 +10,19 @@ from graphuq.errors import StorageError
 from graphuq.utils.files import atomic_write
 
 
-class Kept:
-    """Rows of results by the combination they are of; in memory alone without a path.
+class SearchCheckpoint:
+    """Rows of results for each combination of parameters; without a path, in memory only.
 
     Parameters
     ----------
     path : path or None
     search : str
-        What is searched, data included: rows of another search are not taken.
+        Text that identifies parameters and data; results of another search are refused.
 
     Raises
     ------
     StorageError
-        If the file is of another search, or damaged.
+        If the file belongs to another search or is damaged.
     """
 
     def __init__(self, path: str | Path | None, search: str) -> None:
@@ -32,21 +32,23 @@ class Kept:
             return
         try:
             stored = json.loads(self.path.read_text(encoding="utf-8"))
-            of, self._rows = stored["search"], stored["rows"]
+            stored_search, self._rows = stored["search"], stored["rows"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"'{path}' is no checkpoint of a search ({error})") from None
-        if of != search:
-            raise StorageError(f"'{path}' is of another search; remove it, or use another path")
+            raise StorageError(f"'{path}' is not the checkpoint of a search ({error})") from None
+        if stored_search != search:
+            raise StorageError(
+                f"'{path}' belongs to another search; remove it, or use another path"
+            )
 
     def rows(self, plain: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """Rows of a combination, if it was tried."""
+        """Return the rows of a combination, or None if it was not tried."""
         found = self._rows.get(_key(plain))
         if found is None:
             return None
         return [plain | {k: _array(v) for k, v in row.items()} for row in found]
 
     def add(self, plain: dict[str, Any], rows: list[dict[str, Any]]) -> None:
-        """Keep the rows of a combination, on disk at once."""
+        """Store the rows of a combination, and write them to disk."""
         own = [{k: v for k, v in row.items() if k not in plain} for row in rows]
         self._rows[_key(plain)] = own
         if self.path is not None:
@@ -59,9 +61,9 @@ def _key(plain: dict[str, Any]) -> str:
     return repr(sorted((name, repr(value)) for name, value in plain.items()))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else repr(value)
 
 
-def _array(value: Any) -> Any:
+def _array(value: object) -> Any:
     return np.array(value) if isinstance(value, list) else value

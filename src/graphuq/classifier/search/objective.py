@@ -1,10 +1,12 @@
-"""A classifier's data and settings → the evidence as a function of what is searched."""
+"""Evidence of a classifier's labels as a function of the parameters that are searched."""
 
 import dataclasses
 import hashlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 
@@ -18,6 +20,7 @@ from graphuq.classifier.options import (
     prior_of,
     weights_of,
 )
+from graphuq.classifier.types import Table
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import Graph, from_adjacency
@@ -27,25 +30,27 @@ from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.inference import Laplace
 
 PARTS = ("weights", "prior", "likelihood")
-TOLERANCE = 1e-7  # of conjugate gradients while searching
+TOLERANCE = 1e-7  # relative residual of conjugate gradients during a search
 
 
 class SearchProblem:
-    """What stays the same while hyperparameters are searched; distances are found once.
+    """Data and settings that stay fixed during a search; distances are computed once.
 
     Parameters
     ----------
     estimator : GraphClassifier
     criterion : str
     X, y : array_like
-        As `GraphClassifier.fit` takes them.
+        As for `GraphClassifier.fit`.
     """
 
-    def __init__(self, estimator: GraphClassifier, criterion: str, X: Any, y: Any) -> None:
+    def __init__(
+        self, estimator: GraphClassifier, criterion: str, X: Table | None, y: ArrayLike
+    ) -> None:
         self.estimator = estimator
-        if isinstance(estimator.graph, Graph):  # searched like a matrix of weights
-            X = estimator.graph.weights
-        self.X = X if sparse.issparse(X) else np.asarray(X)
+        ready = isinstance(estimator.graph, Graph)  # searched like a matrix of weights
+        rows: Any = estimator.graph.weights if ready else X
+        self.X: Any = rows if sparse.issparse(rows) else np.asarray(rows)
         values, given = split_labels(y, estimator.missing_label)
         require(
             len(values) == self.X.shape[0],
@@ -65,7 +70,7 @@ class SearchProblem:
         self._found: dict[str, Any] = {}
 
     def fingerprint(self) -> str:
-        """A digest of rows, labels, criterion and the classifier's model: all that decides."""
+        """Return a digest of rows, labels, criterion and model, which determine the search."""
         own = self.estimator
         names = ("graph", "n_neighbors", "scale", "metric", "radius", "laplacian", "n_eigenpairs")
         words = [repr(getattr(own, name)) for name in (*names, "tail_eigenvalue", *PARTS)]
@@ -79,7 +84,7 @@ class SearchProblem:
         return digest.hexdigest()
 
     def expect(self, combinations: list[dict[str, Any]]) -> None:
-        """Say beforehand which numbers of neighbours and radii will come: the largest is found."""
+        """Prepare for combinations: neighbours are found once, for the largest number or radius."""
         own = self.estimator
         for plain in combinations:
             k = plain.get("n_neighbors", own.n_neighbors)
@@ -91,7 +96,7 @@ class SearchProblem:
                 self._largest_radius = max(self._largest_radius, float(radius))
 
     def with_parameters(self, values: dict[str, Any]) -> GraphClassifier:
-        """The classifier with these parameters, those of parts included."""
+        """Return the classifier with these parameters, including those of its parts."""
         plain = {k: v for k, v in values.items() if "__" not in k}
         classifier = clone(self.estimator).set_params(**plain)
         for part in PARTS:
@@ -103,12 +108,12 @@ class SearchProblem:
                 classifier.set_params(
                     **{part: dataclasses.replace(self._part(classifier, part), **changed)}
                 )
-                if part == "weights":  # which say both themselves
+                if part == "weights":  # the weight function holds scale and metric
                     classifier.set_params(scale=None, metric=None)
         return classifier
 
     def value_of(self, name: str, plain: dict[str, Any]) -> Any:
-        """Where a number stands, as the classifier has it."""
+        """Return the present value of a numeric parameter of a part."""
         part, _, own = name.partition("__")
         classifier = self.with_parameters(plain)
         found = getattr(self._part(classifier, part), own, None)
@@ -117,12 +122,12 @@ class SearchProblem:
             number,
             "parameters",
             f"{name} is {found!r} in {self._part(classifier, part)}",
-            "search numbers that the part has",
+            "search a number that the part has",
         )
         return found
 
     def model(self, values: dict[str, Any]) -> GraphEvidence:
-        """The evidence where all of these are set."""
+        """Return the evidence with these parameters set."""
         classifier = self.with_parameters(values)
         check_words(classifier.graph, classifier.n_neighbors, classifier.n_eigenpairs)
         weight, prior, likelihood = (self._part(classifier, part) for part in PARTS)
@@ -130,7 +135,8 @@ class SearchProblem:
         if learnt or likelihood.uses_all_nodes:
             raise IncompatibleParts(
                 f"{prior} and {likelihood} have no evidence: "
-                + ("something is learnt by sampling" if learnt else "they speak of every node")
+                + (f"{', '.join(learnt)} learnt by sampling" if learnt else "all nodes have a term")
+                + "; give numbers, or use another likelihood"
             )
         labels = self.codes if likelihood.is_multiclass else 2 * self.codes - 1
         n_pairs = classifier.n_eigenpairs
@@ -159,7 +165,7 @@ class SearchProblem:
         return weights_of(classifier.graph, *own)
 
     def _pairs(self, classifier: GraphClassifier, weight: Any) -> Any:
-        """The graph before it has weights; distances are kept for the next."""
+        """Return the pairs of nodes before weights; distances are kept for later calls."""
         kind = classifier.graph
         if isinstance(kind, Graph):
             return NodePairs.of_directed(sparse.csr_array(kind.weights))
@@ -205,7 +211,7 @@ class SearchProblem:
         )
         return NodePairs.of_neighbors(distances[:, :k], indices[:, :k], unscaled)
 
-    def _once(self, key: str, find: Any) -> Any:
+    def _once(self, key: str, find: Callable[[], Any]) -> Any:
         if key not in self._found:
             self._found[key] = find()
         return self._found[key]
@@ -216,16 +222,16 @@ def _own(values: dict[str, Any], part: str) -> dict[str, Any]:
 
 
 def _pointers(rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Row pointers of ascending row numbers."""
+    """Return the row pointers of ascending row numbers."""
     return np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n_rows))])
 
 
 @dataclasses.dataclass(frozen=True)
 class Stored:
-    """Weights of a ready-made graph, kept where others keep distances."""
+    """Weight function of a ready-made graph, whose pairs store weights instead of distances."""
 
     metric: str = "precomputed"
 
     def weight(self, distance: Any, scale_rows: Any, scale_columns: Any) -> Any:
-        """What is stored."""
+        """Return the stored weights."""
         return distance

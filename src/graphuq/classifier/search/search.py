@@ -1,4 +1,4 @@
-"""Choosing a graph, a prior and a likelihood by the evidence of the labels."""
+"""Search for graph, prior and likelihood parameters by the evidence of the labels."""
 
 import itertools
 import time
@@ -13,60 +13,62 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.search.checkpoint import Kept
+from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.search.objective import PARTS, SearchProblem
 from graphuq.classifier.search.optimizer import ContinuousParameter, Optimizer
+from graphuq.classifier.types import Table
 from graphuq.distributions import Distribution
 from graphuq.errors import GraphuqError, require
 from graphuq.utils.progress import Progress, progress_bar
 
-STEPPED = ("n_neighbors", "radius")  # of which the graph is no smooth function
-COARSE, FINE = 16, 8  # values of a range that is stepped through, and more about the best
+STEPPED = ("n_neighbors", "radius")  # the evidence is not a smooth function of these
+COARSE, FINE = 16, 8  # numbers of values: in a stepped range, then around its best value
 
 
 class EvidenceSearch(ClassifierMixin, BaseEstimator):
-    """Search hyperparameters of a `GraphClassifier` for the largest evidence, and fit it there.
+    """Search over parameters of a `GraphClassifier` for the largest evidence.
 
-    What `GridSearchCV` is to cross-validation, for few labels: none is held out. Continuous numbers
-    are climbed by gradients, through the graph and the solver, from several starts; others are
-    tried one by one (Zhu, Lafferty & Ghahramani 2003, §3, §4 and appendix B).
+    The search is used like `GridSearchCV`, but holds out no label, which suits few labels.
+    Continuous numbers are optimised by gradients, through the graph and the solver, from several
+    starts. Other parameters are tried one by one (Zhu, Lafferty & Ghahramani 2003, §3, §4 and
+    appendix B).
 
     Parameters
     ----------
     estimator : GraphClassifier, optional
-        Where the search starts, and all that is not searched; by default ``GraphClassifier()``. A
-        part that is "auto" there is at its usual value while others are searched.
+        Start of the search, and parameters that are not searched; by default
+        ``GraphClassifier()``. A part that is "auto" has its default value during the search.
     parameters : dict
-        Of names of the classifier's parameters, or of numbers of its weights, prior or likelihood:
+        Names are parameters of the classifier, or numbers of its weights, prior or likelihood:
         "n_neighbors", "weights__cutoff", "prior__sigma", "likelihood__steepness". A **list** is
-        tried value by value, every combination of lists. A **pair** (low, high) is climbed over,
-        over the logarithm; of "n_neighbors" and "radius" it is stepped through, 16 values and then
-        8 about the best. A **distribution**, such as ``gq.LogNormal(1, 0.5)``, is climbed as well,
-        the evidence weighed by its density (of the logarithm).
+        tried value by value, in every combination of lists. A **pair** (low, high) is optimised
+        over the logarithm; for "n_neighbors" and "radius", 16 values and then 8 around the best
+        are tried. A **distribution**, such as ``gq.LogNormal(1, 0.5)``, is optimised as well, and
+        the log density of the logarithm is added to the log evidence.
     criterion : {"auto", "laplace", "expectation-propagation", "alignment"}, default "auto"
         See `graphuq.evidence.criteria.evaluate`. "auto": Laplace's evidence where
         ``estimator.inference`` is "laplace", else that of expectation propagation.
     n_starts : int, default 3
-        Of each climb: the estimator's own values, and quasi-random ones.
+        Number of starts of each optimisation: the estimator's own values, then quasi-random ones.
     refit : bool, default True
-        Whether to fit the best.
+        Whether to fit the best classifier.
     random_state : int, default 0
-        Of the starts.
+        Seed of the starts.
     progress : bool or callable, default False
         Called with "searching", combinations tried, their number, and the best value.
     checkpoint : path, optional
-        What was tried is kept here, and an interrupted search goes on from it.
+        File of the results so far, from which an interrupted search continues.
 
     Attributes
     ----------
     best_params_ : dict
     best_score_ : float
-        The criterion there: log evidence, or alignment.
+        Best value of the criterion: log evidence, or alignment.
     best_estimator_ : GraphClassifier
-        Fitted, if ``refit``.
+        The best classifier, fitted if ``refit``.
     results_ : list of dict
-        A row for each climb or combination: parameters, "score", "objective" (with the log density
-        of distributions), "start", "n_evaluations", "seconds", and "error" where there is none.
+        One row for each start or combination: parameters, "score", "objective" (with the log
+        density of distributions), "start", "n_evaluations", "seconds", and "error" (or None).
     classes_ : numpy.ndarray
 
     Examples
@@ -103,42 +105,44 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         self.progress = progress
         self.checkpoint = checkpoint
 
-    def fit(self, X: Any, y: Any) -> "EvidenceSearch":
-        """Search, and fit the best.
+    def fit(self, X: Table | None, y: ArrayLike) -> "EvidenceSearch":
+        """Search, and fit the best classifier.
 
         Parameters
         ----------
         X, y : array_like
-            As `GraphClassifier.fit` takes them.
+            As for `GraphClassifier.fit`.
 
         Raises
         ------
         InvalidInput
-            If a parameter is unknown or its values are none, or no combination has an evidence.
+            If a parameter is unknown or has no values, or no combination has an evidence.
         """
         self._problem = SearchProblem(self.estimator or GraphClassifier(), self.criterion, X, y)
-        lists, stepped, climbed = _sorted_out(self.parameters, self._problem.estimator)
+        lists, stepped, optimized = _split_by_kind(self.parameters, self._problem.estimator)
         require(self.n_starts >= 1, "n_starts", f"{self.n_starts}", "use 1 or more")
         self.results_: list[dict[str, Any]] = []
         asked = (self.parameters, self.criterion, self.n_starts, self.random_state)
-        self._kept = Kept(self.checkpoint, f"{asked!r} {self._problem.fingerprint()}")
+        self._checkpoint = SearchCheckpoint(
+            self.checkpoint, f"{asked!r} {self._problem.fingerprint()}"
+        )
         tried = [lists | {k: _coarse(k, v) for k, v in stepped.items()}]
         with _reporting(self.progress) as report:
-            self._try_all(tried[0], climbed, report)
+            self._try_all(tried[0], optimized, report)
             if stepped and np.isfinite(self._best()["objective"]):
                 finer = {k: _fine(k, tried[0][k], self._best()[k]) for k in stepped}
                 if any(finer.values()):
-                    kept = {k: [self._best()[k], *more] for k, more in finer.items()}
+                    values = {k: [self._best()[k], *more] for k, more in finer.items()}
                     alone = {k: [self._best()[k]] for k in lists}
-                    self._try_all(alone | kept, climbed, report)
+                    self._try_all(alone | values, optimized, report)
         best = self._best()
         require(
             np.isfinite(best["objective"]),
             "parameters",
-            f"no combination has an evidence; the first failed by: {best.get('error')}",
-            "search elsewhere, or use another criterion",
+            f"no combination has an evidence; the first error is: {best.get('error')}",
+            "search other values, or use another criterion",
         )
-        names = [*lists, *stepped, *climbed]
+        names = [*lists, *stepped, *optimized]
         self.best_params_ = {name: best[name] for name in names}
         self.best_score_ = best["score"]
         self.classes_ = self._problem.classes
@@ -148,12 +152,14 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         return self
 
     def surface(self, grids: Mapping[str, Any]) -> Float[np.ndarray, "..."]:
-        """The criterion on a grid of parameters, all others at their best; NaN where it has none.
+        """Return the criterion on a grid of parameters, with all others at their best values.
+
+        A point without a value of the criterion has NaN.
 
         Parameters
         ----------
         grids : dict
-            Values of each parameter, one axis each. `graphuq.plots.plot_evidence` draws it.
+            Values of each parameter, one axis for each. `graphuq.plots.plot_evidence` plots it.
         """
         check_is_fitted(self, "best_params_")
         shape = tuple(len(grid) for grid in grids.values())
@@ -167,33 +173,33 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
                 found[place] = np.nan
         return found
 
-    def predict(self, X: Any) -> np.ndarray:
-        """By the best classifier."""
+    def predict(self, X: Table) -> np.ndarray:
+        """Predict classes by the best classifier."""
         check_is_fitted(self, "best_estimator_")
         labels: np.ndarray = self.best_estimator_.predict(X)
         return labels
 
-    def predict_proba(self, X: Any) -> Float[np.ndarray, "M K"]:
-        """By the best classifier."""
+    def predict_proba(self, X: Table) -> Float[np.ndarray, "M K"]:
+        """Predict class probabilities by the best classifier."""
         check_is_fitted(self, "best_estimator_")
         probability: np.ndarray = self.best_estimator_.predict_proba(X)
         return probability
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of the best classifier; see `GraphClassifier.score`."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y, sample_weight))
 
     @property
     def n_features_in_(self) -> int:
-        """Of the rows it was fitted to."""
+        """Number of columns of the X of `fit`."""
         return int(self._problem.X.shape[1])
 
     def _best(self) -> dict[str, Any]:
         return max(self.results_, key=lambda row: row["objective"])
 
-    def _try_all(self, lists: Any, climbed: Any, report: Progress | None) -> None:
-        """Every combination of lists; those that were tried are not tried again."""
+    def _try_all(self, lists: Any, optimized: Any, report: Progress | None) -> None:
+        """Evaluate every combination of lists that was not evaluated before."""
         combinations = [
             dict(zip(lists, values, strict=True)) for values in itertools.product(*lists.values())
         ]
@@ -201,43 +207,45 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         for k, plain in enumerate(combinations):
             if any(all(row[n] == v for n, v in plain.items()) for row in self.results_ if plain):
                 continue
-            rows = self._kept.rows(plain)
+            rows = self._checkpoint.rows(plain)
             if rows is None:
-                rows = self._climbs(plain, climbed)
-                self._kept.add(plain, rows)
+                rows = self._optimize(plain, optimized)
+                self._checkpoint.add(plain, rows)
             self.results_ += rows
             if report is not None:
                 report("searching", k + 1, len(combinations), float(self._best()["objective"]))
 
-    def _climbs(self, plain: dict[str, Any], climbed: dict[str, ContinuousParameter]) -> list[dict]:
-        """A row for each start."""
+    def _optimize(
+        self, plain: dict[str, Any], optimized: dict[str, ContinuousParameter]
+    ) -> list[dict]:
+        """Return a row for each start of one combination."""
         began = time.perf_counter()
         try:
             model = self._problem.model(plain)
-            own = {name: self._problem.value_of(name, plain) for name in climbed}
+            own = {name: self._problem.value_of(name, plain) for name in optimized}
         except GraphuqError as error:
-            return [plain | _row(None, str(error), 0, 0, began) | dict.fromkeys(climbed, np.nan)]
-        if not climbed:
-            return [plain | self._at_the_top(plain, 0, 1, began)]
-        climb = Optimizer(model, climbed, own)
+            return [plain | _row(None, str(error), 0, 0, began) | dict.fromkeys(optimized, np.nan)]
+        if not optimized:
+            return [plain | self._evaluate(plain, 0, 1, began)]
+        optimizer = Optimizer(model, optimized, own)
         rows = []
-        for start, at in enumerate(climb.starts(self.n_starts, self.random_state)):
+        for start, at in enumerate(optimizer.starts(self.n_starts, self.random_state)):
             began = time.perf_counter()
-            values, log_density, n_evaluations = climb.run(at)
-            row = self._at_the_top(plain | values, start, n_evaluations + 1, began)
+            values, log_density, n_evaluations = optimizer.run(at)
+            row = self._evaluate(plain | values, start, n_evaluations + 1, began)
             row["objective"] += log_density
             rows.append(plain | values | row)
         return rows
 
-    def _at_the_top(self, values: dict[str, Any], start: int, n: int, began: float) -> dict:
-        """Evaluated anew: neighbours may be others where the scales of features are."""
+    def _evaluate(self, values: dict[str, Any], start: int, n: int, began: float) -> dict:
+        """Return a row of results; neighbours are found again, as feature scales may differ."""
         try:
             return _row(self._problem.model(values).value({}), None, start, n, began)
         except GraphuqError as error:
             return _row(None, str(error), start, n, began)
 
 
-def _reporting(progress: Any) -> Any:
+def _reporting(progress: bool | Progress | None) -> Any:
     if progress is True:
         return progress_bar("objective")
     return nullcontext(progress or None)
@@ -246,7 +254,7 @@ def _reporting(progress: Any) -> Any:
 def _row(
     score: float | None, error: str | None, start: int, n_evaluations: int, began: float
 ) -> dict[str, Any]:
-    """What is kept of a combination."""
+    """Return the stored results of a combination."""
     return {
         "score": np.nan if score is None else score,
         "objective": -np.inf if score is None else score,
@@ -257,10 +265,10 @@ def _row(
     }
 
 
-def _sorted_out(
+def _split_by_kind(
     parameters: Any, estimator: GraphClassifier
 ) -> tuple[dict[str, list[Any]], dict[str, tuple[Any, Any]], dict[str, ContinuousParameter]]:
-    """Lists, ranges that are stepped through, and numbers that are climbed over."""
+    """Return lists, ranges to step through, and numbers to optimise."""
     require(
         isinstance(parameters, Mapping) and len(parameters) > 0,
         "parameters",
@@ -269,7 +277,7 @@ def _sorted_out(
     )
     lists: dict[str, list[Any]] = {}
     stepped: dict[str, tuple[Any, Any]] = {}
-    climbed: dict[str, ContinuousParameter] = {}
+    optimized: dict[str, ContinuousParameter] = {}
     for name, spec in parameters.items():
         part, _, own = name.partition("__")
         known = part in PARTS if own else part in estimator.get_params()
@@ -283,25 +291,25 @@ def _sorted_out(
             require(0 < spec[0] < spec[1], "parameters", f"{name}: {spec}", "use 0 < low < high")
             stepped[name] = spec
         elif own and isinstance(spec, Distribution | tuple):
-            climbed[name] = ContinuousParameter(name, spec)
+            optimized[name] = ContinuousParameter(name, spec)
         else:
             require(
                 isinstance(spec, list | range | np.ndarray) and len(spec) > 0,
                 "parameters",
                 f"{name}: {spec!r}",
-                "give a list of values" + ("" if own else "; it has no gradient"),
+                "give a list of values" + ("" if own else ", because it has no gradient"),
             )
             lists[name] = list(spec)
-    return lists, stepped, climbed
+    return lists, stepped, optimized
 
 
 def _coarse(name: str, ends: tuple[Any, Any]) -> list[Any]:
-    """Values of a range, evenly spaced in their logarithm."""
+    """Return values of a range, evenly spaced in the logarithm."""
     return _rounded(name, np.geomspace(*ends, COARSE))
 
 
 def _fine(name: str, coarse: list[Any], best: Any) -> list[Any]:
-    """More of them on both sides of the best."""
+    """Return further values on both sides of the best."""
     at = coarse.index(best)
     low, high = coarse[max(at - 1, 0)], coarse[min(at + 1, len(coarse) - 1)]
     return [v for v in _rounded(name, np.geomspace(low, high, FINE + 2)) if v not in coarse]
