@@ -70,6 +70,23 @@ def test_every_spelling_of_a_missing_label(missing):
     assert scorer(Model(), np.arange(20), y) == pytest.approx(np.log(0.9))
 
 
+def test_hidden_labels_stay_in_the_graph():
+    y = partly(MOONS.classes, 10)
+    distances = np.linalg.norm(MOONS.features[:, None] - MOONS.features[None], axis=2)
+    model = clone(QUICK).set_params(metric="precomputed")
+    held_out, right = [], []
+    for y_train, test in gq.LabelledKFold().hide(y):
+        assert [value is None for value in y_train] == np.isin(np.arange(200), test).tolist()
+        np.testing.assert_array_equal(np.delete(y_train, test), np.delete(y, test))
+        model.fit(distances, y_train)
+        assert len(model.result_.posterior.labelled) == 20 - len(test)
+        assert model.graph_.n_nodes == 200
+        held_out += test.tolist()
+        right += (model.transduction_[test] == y[test]).tolist()
+    assert sorted(held_out) == np.flatnonzero(y >= 0).tolist()
+    assert np.mean(right) > 0.9
+
+
 def test_folds_depend_on_the_seed_alone():
     y = partly(np.arange(60) % 2, 10)
     first, again, other = (

@@ -59,7 +59,7 @@ def test_a_handful_of_labels_needs_no_looking_ahead():
 
 
 def test_probit_of_many_labels_is_moved_about_the_gaussian(monkeypatch):
-    """Walls of so many labels, each with noise of its own, are met too often."""
+    """With many noisy labels, exact trajectories hit walls too often."""
     posterior = build(gq.likelihoods.Probit(0.02), 6, n_labelled=8)
     monkeypatch.setattr(rules, "MAX_NOISY_LABELS", 7)
     found = choose_sampler(posterior, gq.inference.ExpectationPropagation().fit(posterior.target))

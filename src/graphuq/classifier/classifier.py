@@ -50,9 +50,9 @@ LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
 class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     """Semi-supervised classifier with the probability of each class for each row.
 
-    The estimator builds a similarity graph on all rows, labelled or not. It puts a Gaussian prior
-    on a field u over the nodes, by means of the Laplacian spectrum, and computes the posterior of
-    u given the labels. The class of a node is the sign of u (two classes) or its largest field.
+    The estimator builds a similarity graph on all rows, labelled or not. The Laplacian spectrum
+    defines a Gaussian prior on a field u over the nodes. The estimator computes the posterior of u
+    given the labels. The class of a node is the sign of u (two classes) or its largest field.
 
     Parameters
     ----------
@@ -107,8 +107,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         Precision of the chains; everything else is computed in float64. Label means of the two
         agree within their Monte-Carlo error (``benchmarks/bench_pcn.py``).
     missing_label : object, default -1
-        Value of ``y`` that means unlabelled, besides NaN, None, ``pd.NA`` and "". None: no
-        further value, so that −1 can be a class.
+        Value of ``y`` that means unlabelled, besides NaN, None, ``pd.NA`` and "". With
+        ``missing_label=None`` there is no further value, so that −1 can be a class.
     class_proportions : dict, array_like or "labels", optional
         Share of each class among the unlabelled rows, in the order of ``classes_`` or by name.
         The threshold between classes is moved to obtain these shares, for labels and for

@@ -41,7 +41,7 @@ def missing_mask(values: np.ndarray, missing_label: object) -> Bool[np.ndarray, 
     ----------
     values : numpy.ndarray, shape (N,)
     missing_label : object
-        A further value that means unlabelled. None, NaN or ``pd.NA`` add no further value.
+        A further value that means unlabelled; there is none for None, NaN or ``pd.NA``.
     """
     missing = np.array(pd.isna(values), dtype=bool)
     further = not (missing_label is None or pd.isna(missing_label))  # type: ignore[call-overload]

@@ -11,7 +11,7 @@ from sklearn.metrics import accuracy_score, get_scorer
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
-from graphuq.classifier.labels import split_labels
+from graphuq.classifier.labels import label_array, split_labels
 from graphuq.classifier.types import Table
 from graphuq.errors import UnlabelledScoreWarning, require
 
@@ -26,13 +26,13 @@ class LabelledKFold(BaseCrossValidator):
     """Stratified K-fold splitter that holds out labelled rows only.
 
     Each labelled row is in one test fold. All other rows, unlabelled ones included, are in the
-    corresponding training fold. Splitters that do not know about missing labels put unlabelled
-    rows into test folds, where they have no truth to be compared with, and remove them from the
-    graph.
+    corresponding training fold. Other splitters also hold out unlabelled rows, which have no label
+    to compare with, and so remove them from the graph.
 
     Scikit-learn fits on ``X[train], y[train]``. The held-out rows are therefore not in the graph
     of that fit: their classes are predicted from the nodes that they would be connected to, as
-    for new rows. They are few beside the unlabelled rows, all of which stay in the graph.
+    for new rows. They are few beside the unlabelled rows, all of which stay in the graph. `hide`
+    keeps the held-out rows in the graph as well, for loops of your own.
 
     Parameters
     ----------
@@ -113,6 +113,44 @@ class LabelledKFold(BaseCrossValidator):
             If no label is given, or fewer rows than ``n_splits`` can be held out.
         """
         yield from super().split(X, y, groups)
+
+    def hide(self, y: ArrayLike) -> Iterator[tuple[np.ndarray, Int[np.ndarray, " H"]]]:
+        """Yield y with the labels of one test fold hidden, and the row numbers of that fold.
+
+        All rows stay in the graph of each fit. This also serves a ready-made `Graph` and
+        ``metric="precomputed"``, from which rows cannot be taken.
+
+        Parameters
+        ----------
+        y : array_like, shape (N,)
+            Class of each row, or a missing label.
+
+        Yields
+        ------
+        y_train : numpy.ndarray of object, shape (N,)
+            None at the rows of the test fold; other rows as in ``y``.
+        test : numpy.ndarray
+            Labelled rows.
+
+        Examples
+        --------
+        >>> import numpy as np, graphuq as gq
+        >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+        >>> y = np.where(np.arange(200) < 20, moons.classes, -1)
+        >>> graph = gq.graphs.knn_graph(moons.features, 12)
+        >>> classifier = gq.GraphClassifier(graph, inference="expectation-propagation")
+        >>> accuracy = [
+        ...     (classifier.fit(None, y_train).transduction_[test] == y[test]).mean()
+        ...     for y_train, test in gq.LabelledKFold().hide(y)
+        ... ]
+        >>> bool(np.mean(accuracy) > 0.9)
+        True
+        """
+        values = label_array(y).astype(object)
+        for test in self._iter_test_indices(y=y):
+            hidden = values.copy()
+            hidden[test] = None
+            yield hidden, test
 
     def _iter_test_indices(
         self, X: Table | None = None, y: ArrayLike | None = None, groups: object = None

@@ -92,7 +92,7 @@ def likelihood_of(
 
 
 def method_of(method: Any) -> Sampler | Approximation | None:
-    """Return the sampler or approximation that ``inference=`` stands for; None for "auto"."""
+    """Return the sampler or approximation that ``inference=`` stands for, or None for "auto"."""
     return method_from(method, "inference")
 
 

@@ -175,10 +175,9 @@ def tuning_of_several(
     """Return offsets of log probabilities that give the classes their proportions.
 
     For labels, each class in turn receives the nodes with the largest lead. This is coordinate
-    ascent on the dual of the assignment with the largest total log probability. For
-    probabilities, which `ClassThreshold` multiplies and normalises again, the weights of the
-    classes are scaled until their means fit (Saerens, Latinne & Decaestecker 2002 estimate such
-    weights).
+    ascent on the dual of the assignment with the largest total log probability. Probabilities are
+    multiplied by weights of the classes and normalised again; the weights are scaled until the
+    means fit. Saerens, Latinne & Decaestecker (2002) estimate such weights.
     """
     logs = np.log(np.maximum(probability, FLOOR))
     logs = logs + np.random.default_rng(0).uniform(0, 1e-9, logs.shape)  # break ties at random

@@ -57,7 +57,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
     progress : bool or callable, default False
         Called with "searching", combinations tried, their number, and the best value.
     checkpoint : path, optional
-        File of the results so far, from which an interrupted search continues.
+        File of results, from which an interrupted search continues.
 
     Attributes
     ----------
