@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -27,7 +26,7 @@ from graphuq.classifier.options import (
 )
 from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.saving import load_classifier, save_classifier
-from graphuq.classifier.types import Table
+from graphuq.classifier.types import Labels, Table
 from graphuq.errors import (
     IncompatibleParts,
     InvalidInput,
@@ -217,7 +216,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self.on_first_result = on_first_result
         self.checkpoint = checkpoint
 
-    def fit(self, X: Table | None, y: ArrayLike) -> "GraphClassifier":
+    def fit(self, X: Table | None, y: Labels) -> "GraphClassifier":
         """Infer the class of every row.
 
         Parameters

@@ -5,12 +5,11 @@ from abc import abstractmethod
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifier.labels import codes_among, label_array, split_labels
 from graphuq.classifier.options import method_of
-from graphuq.classifier.types import Table
+from graphuq.classifier.types import Labels, Table
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import FeatureSpace, Graph
 from graphuq.graphs.knn import grown_graph
@@ -42,7 +41,7 @@ class Incremental:
         """Run inference and set the attributes of every row."""
 
     def add_labels(
-        self: Own, rows: ArrayLike, labels: ArrayLike, inference: Any = "expectation-propagation"
+        self: Own, rows: Labels, labels: Labels, inference: Any = "expectation-propagation"
     ) -> Own:
         """Add labels of more rows, or change given labels, without a new fit.
 
@@ -89,7 +88,7 @@ class Incremental:
     def add_rows(
         self: Own,
         X: Table,
-        y: ArrayLike | None = None,
+        y: Labels = None,
         *,
         eigenpairs: str = "recompute",
         inference: Any = "expectation-propagation",

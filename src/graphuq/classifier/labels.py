@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
-from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 
+from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, MissingLabelWarning, require
 
 # Class names, in lower case, that data files often use for "no label".
@@ -18,7 +18,7 @@ PLACEHOLDERS = frozenset(
 )
 
 
-def label_array(y: ArrayLike) -> np.ndarray:
+def label_array(y: Labels) -> np.ndarray:
     """Return labels as an array; missing values of pandas and of mixed lists stay missing."""
     dtype = getattr(y, "dtype", None)
     if isinstance(dtype, pd.api.extensions.ExtensionDtype):
@@ -56,7 +56,7 @@ def missing_mask(values: np.ndarray, missing_label: object) -> Bool[np.ndarray, 
 
 
 def split_labels(
-    y: ArrayLike | None, missing_label: object, needed: bool = True, argument: str = "y"
+    y: Labels, missing_label: object, needed: bool = True, argument: str = "y"
 ) -> tuple[np.ndarray, Bool[np.ndarray, " N"]]:
     """Return labels as an array, and which of them are given.
 
@@ -129,7 +129,7 @@ def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> No
         )
 
 
-def codes_among(labels: ArrayLike, classes: np.ndarray) -> Int[np.ndarray, " M"]:
+def codes_among(labels: Labels, classes: np.ndarray) -> Int[np.ndarray, " M"]:
     """Return the position of each label among the classes.
 
     Raises

@@ -12,7 +12,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
 from graphuq.classifier.labels import label_array, split_labels
-from graphuq.classifier.types import Table
+from graphuq.classifier.types import Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 
 PROBABILITY_FLOOR = 1e-6  # as in `graphuq.scores.log_score`: one sure mistake costs at most 13.8
@@ -87,7 +87,7 @@ class LabelledKFold(BaseCrossValidator):
         return self.n_splits
 
     def split(
-        self, X: Table, y: ArrayLike | None = None, groups: object = None
+        self, X: Table, y: Labels = None, groups: object = None
     ) -> Iterator[tuple[Int[np.ndarray, " T"], Int[np.ndarray, " H"]]]:
         """Yield the row numbers of each training fold and of each test fold.
 
@@ -114,7 +114,7 @@ class LabelledKFold(BaseCrossValidator):
         """
         yield from super().split(X, y, groups)
 
-    def hide(self, y: ArrayLike) -> Iterator[tuple[np.ndarray, Int[np.ndarray, " H"]]]:
+    def hide(self, y: Labels) -> Iterator[tuple[np.ndarray, Int[np.ndarray, " H"]]]:
         """Yield y with the labels of one test fold hidden, and the row numbers of that fold.
 
         All rows stay in the graph of each fit. This also serves a ready-made `Graph` and
@@ -153,7 +153,7 @@ class LabelledKFold(BaseCrossValidator):
             yield hidden, test
 
     def _iter_test_indices(
-        self, X: Table | None = None, y: ArrayLike | None = None, groups: object = None
+        self, X: Table | None = None, y: Labels = None, groups: object = None
     ) -> Iterator[Int[np.ndarray, " H"]]:
         values, given = split_labels(y, self.missing_label)
         rows = np.flatnonzero(given)
@@ -216,7 +216,7 @@ class LabelledScorer:
         else:
             self._scorer = get_scorer(score) if isinstance(score, str) else score
 
-    def __call__(self, estimator: Any, X: Table, y: ArrayLike) -> float:
+    def __call__(self, estimator: Any, X: Table, y: Labels) -> float:
         """Return the score at the labelled rows; NaN, with a warning, if there is none."""
         X, values, _ = labelled_rows(X, y, self.missing_label)
         return float("nan") if values is None else float(self._scorer(estimator, X, values))
@@ -226,7 +226,7 @@ class LabelledScorer:
 
 
 def labelled_rows(
-    X: Table, y: ArrayLike, missing_label: object
+    X: Table, y: Labels, missing_label: object
 ) -> tuple[Any, np.ndarray | None, np.ndarray]:
     """Return features, labels and row numbers of the labelled rows.
 
@@ -245,7 +245,7 @@ def labelled_rows(
 
 
 def labelled_accuracy(
-    estimator: Any, X: Table, y: ArrayLike, missing_label: object, sample_weight: ArrayLike | None
+    estimator: Any, X: Table, y: Labels, missing_label: object, sample_weight: ArrayLike | None
 ) -> float:
     """Return the accuracy at the labelled rows; warn if there are others."""
     X, values, rows = labelled_rows(X, y, missing_label)

@@ -9,7 +9,7 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifier.model_selection import labelled_accuracy
-from graphuq.classifier.types import Table
+from graphuq.classifier.types import Labels, Table
 from graphuq.errors import require
 from graphuq.graphs import FeatureSpace, Graph
 from graphuq.results.class_proportions import ClassThreshold, keep_given
@@ -82,7 +82,7 @@ class Prediction:
             interval[inside] = self.result_.credible_interval(probability)[nodes[inside]]
         return interval
 
-    def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Table, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict` at the labelled rows.
 
         Rows without a label are left out, with a warning. Cross-validate partly labelled data

@@ -1,9 +1,12 @@
-"""Types of what users pass to the classifier."""
+"""Types of what users pass to the classifier, which checks them itself and names the remedy."""
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from numpy.typing import ArrayLike
-from scipy import sparse
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from scipy import sparse
 
-Table: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
-"""One row a node, dense or sparse; or a data frame."""
+    Table: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
+    Labels: TypeAlias = ArrayLike | None
+else:  # run-time type checkers let every value through to the checks of the classifier
+    Table = Labels = object

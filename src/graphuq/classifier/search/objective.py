@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
 
@@ -20,7 +19,7 @@ from graphuq.classifier.options import (
     prior_of,
     weights_of,
 )
-from graphuq.classifier.types import Table
+from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import Graph, from_adjacency
@@ -45,7 +44,7 @@ class SearchProblem:
     """
 
     def __init__(
-        self, estimator: GraphClassifier, criterion: str, X: Table | None, y: ArrayLike
+        self, estimator: GraphClassifier, criterion: str, X: Table | None, y: Labels
     ) -> None:
         self.estimator = estimator
         ready = isinstance(estimator.graph, Graph)  # searched like a matrix of weights

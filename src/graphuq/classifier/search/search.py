@@ -16,7 +16,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.search.objective import PARTS, SearchProblem
 from graphuq.classifier.search.optimizer import ContinuousParameter, Optimizer
-from graphuq.classifier.types import Table
+from graphuq.classifier.types import Labels, Table
 from graphuq.distributions import Distribution
 from graphuq.errors import GraphuqError, require
 from graphuq.utils.progress import Progress, progress_bar
@@ -105,7 +105,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         self.progress = progress
         self.checkpoint = checkpoint
 
-    def fit(self, X: Table | None, y: ArrayLike) -> "EvidenceSearch":
+    def fit(self, X: Table | None, y: Labels) -> "EvidenceSearch":
         """Search, and fit the best classifier.
 
         Parameters
@@ -185,7 +185,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         probability: np.ndarray = self.best_estimator_.predict_proba(X)
         return probability
 
-    def score(self, X: Table, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Table, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of the best classifier; see `GraphClassifier.score`."""
         check_is_fitted(self, "best_estimator_")
         return float(self.best_estimator_.score(X, y, sample_weight))
