@@ -59,7 +59,7 @@ def test_graph_of_weights(X, tmp_path):
             "150 rows, and the graph has 200 nodes; .*cross-val",
         ),
         (KNN, MOONS.features * 2, {}, "differs from the features that the graph was made from"),
-        (KNN, MOONS.features[:, :1], {}, "1 features; the graph was made from 2"),
+        (KNN, MOONS.features[:, :1], {}, "X: 1 features; "),
         (KNN, None, {"n_neighbors": 10}, r"n_neighbors: 10 beside Graph\(200 nodes"),
         (WEIGHTS, None, {"scale": 0.5}, r"scale: 0.5 beside Graph\("),
     ],

@@ -189,7 +189,7 @@ def test_an_interrupted_search_goes_on(tmp_path, monkeypatch):
         with pytest.raises(StorageError, match="another search"):
             other.fit(x, y)
     path.write_text("{")
-    with pytest.raises(StorageError, match="no checkpoint"):
+    with pytest.raises(StorageError, match="not the checkpoint"):
         search.fit(X, Y)
 
 
@@ -291,7 +291,7 @@ def test_exact_prior_and_its_likelihood_by_evidence():
         ).fit(X, Y)
     assert fitted.result_.settings["solver"] == "cholesky"
     assert fitted.result_.posterior.likelihood != gq.likelihoods.Probit()
-    with pytest.raises(InvalidInput, match="leave tail out"):
+    with pytest.raises(InvalidInput, match="leave it out"):
         gq.GraphClassifier(prior="regularized-laplacian", tail_eigenvalue=True).fit(X, Y)
     with pytest.raises(InvalidInput, match="out_of_sample: 'knn'"):
         gq.GraphClassifier(out_of_sample="knn").fit(X, Y)

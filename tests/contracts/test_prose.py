@@ -14,7 +14,6 @@ MAX_CELL = 80  # characters in one cell of a table
 
 # Entries of src/graphuq whose docstrings are still to be rewritten; the list may only shrink.
 PENDING = {
-    "classifier",
     "evidence",
     "inference",
     "posterior",
