@@ -4,10 +4,7 @@ import sys
 from pathlib import Path
 
 LIMIT = 400
-EXCUSES = {
-    # The scikit-learn contract wants one class; most of it is docstring and parameters.
-    "src/graphuq/classifier/classifier.py": 470,
-}
+EXCUSES: dict[str, int] = {}  # lines allowed, by path from the root
 
 root = Path(__file__).parents[2]
 too_long = [
