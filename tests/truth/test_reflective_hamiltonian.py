@@ -95,7 +95,7 @@ def _walls_met(white, seed, posterior):
     momentum = jax.random.normal(jax.random.key(seed), (MODES,))
     u, velocity = walls.at_labelled(white), walls.at_labelled(momentum)
     side = jnp.where(u >= 0, 1.0, -1.0)
-    flight = exact_hamiltonian._Flight(white, momentum, u, velocity, side, jnp.pi / 2, 0)
+    flight = exact_hamiltonian._TrajectoryState(white, momentum, u, velocity, side, jnp.pi / 2, 0)
     flown = jax.lax.while_loop(
         lambda flight: flight.remaining > 0,
         lambda flight: exact_hamiltonian._to_next_wall(flight, walls),

@@ -68,15 +68,15 @@ def test_label_means(likelihood, settings):
 
 def test_who_swaps_whatever_it_is_worth_is_caught(monkeypatch):
     """Negative control: neighbours always change places."""
-    honest = tempered._swapped
-    monkeypatch.setattr(tempered, "_swapped", lambda noise, *rest: honest(0 * noise, *rest))
+    honest = tempered._swap
+    monkeypatch.setattr(tempered, "_swap", lambda noise, *rest: honest(0 * noise, *rest))
     likelihood = gq.likelihoods.LevelSet(0.7)
     assert off(likelihood, truth_of(likelihood), TemperedHamiltonian(**FLAT)) > 10
 
 
 def test_powers_are_swapped_alike():
     """Where rejections gather, powers do."""
-    powers = tempered._swapped_alike(np.array([0.1, 0.2, 0.6, 1.0]), np.array([0.2, 0.2, 0.8]))
+    powers = tempered._equalize_rejections(np.array([0.1, 0.2, 0.6, 1.0]), np.array([0.2, 0.2, 0.8]))
     np.testing.assert_allclose(powers, [0.1, 0.6, 0.8, 1.0])
 
 

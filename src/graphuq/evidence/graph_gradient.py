@@ -1,12 +1,12 @@
-"""The evidence as a function of the graph's own parameters, the prior's and the likelihood's.
+"""Evidence as a function of parameters of graph, prior and likelihood, with its gradient.
 
     θ → weights of the pairs → Laplacian → covariance at the labels → evidence
 
-Derivatives run the other way. Of ``G = [β (L + c I)⁻¹]_LL`` with columns C of the inverse and S the
-criterion's derivative in G, ``dE = −tr(S Cᵀ dL C)/β``: the solution for the value gives the
-gradient as well, that of σ (Zhu et al.'s dear one) for N J² operations. Of another spectral prior
-the derivative of a function of a matrix takes its place (Daleckii & Krein 1965), by all N
-eigenvectors.
+Derivatives are computed in reverse. Let C be the columns of the inverse in
+``G = [β (L + c I)⁻¹]_LL``, and S the derivative of the criterion in G. Then
+``dE = −tr(S Cᵀ dL C)/β``: the columns for the value give the gradient as well, that of σ (which is
+expensive in Zhu et al.) in N J² operations. Other spectral priors need the derivative of a function
+of a matrix (Daleckii & Krein 1965), and for it all N eigenvectors.
 """
 
 import dataclasses
@@ -27,25 +27,26 @@ from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, RegularizedLaplacian
 from graphuq.spectrum import Laplacian, Precision, Spectrum, laplacian_spectrum
+from graphuq.utils.arrays import Array
 
-LOG_STEP = 1e-5  # of central differences of spectral deviations, whose formulas are smooth
-CLOSE = 1e-9  # eigenvalues whose difference is no divisor
-DENSE_SHARE = 0.1  # of all pairs that are edges, from which on a factorisation is faster
-MAX_EIGENVECTORS = 5_000  # nodes of a graph of which all are found
+LOG_STEP = 1e-5  # in central differences of spectral deviations, whose formulas are smooth
+CLOSE = 1e-9  # difference of eigenvalues that are treated as equal
+DENSE_SHARE = 0.1  # share of pairs that are edges, above which a factorisation is faster
+MAX_EIGENVECTORS = 5_000  # nodes of a graph all of whose eigenvectors are computed
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GraphEvidence:
-    """Everything that the evidence depends on but the hyperparameters that are searched.
+    """Evidence of labels on a graph as a function of hyperparameters.
 
     Attributes
     ----------
     pairs : NodePairs or AllNodePairs
-        The graph before it has weights.
+        Pairs of nodes that the weights belong to.
     weight : WeightFunction
     laplacian : {"symmetric", "unnormalized", "random-walk"}
     n_eigenpairs : int or None
-        ℓ of a series; None: as many as are usual, and `RegularizedLaplacian` is solved for.
+        ℓ of a series. By default (None) the usual number; `RegularizedLaplacian` is solved for.
     tail_eigenvalue : bool, float or "mean"
     prior : Prior
     likelihood : Likelihood
@@ -53,7 +54,7 @@ class GraphEvidence:
     criterion : str
         See `graphuq.evidence.criteria.evaluate`.
     tolerance : float, default 1e-10
-        Of conjugate gradients; see `Precision`.
+        Tolerance of conjugate gradients; see `Precision`.
     """
 
     pairs: NodePairs | AllNodePairs
@@ -73,39 +74,41 @@ class GraphEvidence:
 
     @property
     def solved(self) -> bool:
-        """Whether the covariance is solved for instead of expanded."""
+        """Whether the covariance is solved for instead of expanded in eigenvectors."""
         return self.prior.has_sparse_precision and self.n_eigenpairs is None
 
     def value(self, values: dict[str, Any]) -> float:
-        """The criterion where hyperparameters have these values; see `value_and_gradient`."""
+        """Return the criterion at hyperparameters; see `value_and_gradient`."""
         return self._at(values)[0].value
 
     def value_and_gradient(self, values: dict[str, Any]) -> tuple[float, dict[str, Any]]:
-        """The criterion, and its derivative in the logarithm of each hyperparameter.
+        """Return the criterion, and its derivative in the logarithm of each hyperparameter.
 
         Parameters
         ----------
         values : dict
-            Of "weights__cutoff", "prior__beta", "likelihood__steepness" and the like: a part, two
-            underscores and the name of one of its numbers, or of an array of them.
+            Values by names such as "weights__cutoff", "prior__beta" or "likelihood__steepness": a
+            part, two underscores, and the name of one of its numbers or arrays.
         """
-        judged, basis = self._at(values)
+        criterion, basis = self._at(values)
         gradient: dict[str, Any] = {}
         graph = {k: v for k, v in values.items() if k.startswith("weights__")}
         if graph:
-            diagonal, off = basis.by_laplacian(judged.by_covariance)
+            diagonal, off = basis.by_laplacian(criterion.by_covariance)
             own = {k.partition("__")[2]: np.asarray(v, float) for k, v in graph.items()}
             with jax.enable_x64(True):
-                pulled = _pulled(self.pairs, self.weight, self.laplacian, own, diagonal, off)
+                pulled = _weight_gradient(
+                    self.pairs, self.weight, self.laplacian, own, diagonal, off
+                )
                 pulled = {k: np.asarray(v) for k, v in pulled.items()}
             gradient |= {f"weights__{k}": own[k] * v for k, v in pulled.items()}
         for name, value in values.items():
             part, _, own_name = name.partition("__")
             if part == "likelihood":
-                gradient[name] = judged.by_likelihood[own_name] * value
+                gradient[name] = criterion.by_likelihood[own_name] * value
             elif part == "prior":
-                gradient[name] = basis.by_prior(judged.by_covariance, own_name)
-        return judged.value, gradient
+                gradient[name] = basis.by_prior(criterion.by_covariance, own_name)
+        return criterion.value, gradient
 
     def _at(self, values: dict[str, Any]) -> tuple[CriterionValue, Any]:
         prior, likelihood = (
@@ -115,7 +118,7 @@ class GraphEvidence:
         return evaluate(basis.covariance, likelihood, self.labels, self.criterion), basis
 
     def _basis(self, of_weights: dict[str, Any], prior: Any) -> Any:
-        """The covariance at the labels; what is costly is kept until something in it changes."""
+        """Return the covariance at the labels, with a cache of its expensive parts."""
         key = repr(sorted(of_weights.items())) + (f" {prior.shift!r}" if self.solved else "")
         known: dict[str, Any] = self.__dict__["_known"]
         if key not in known:
@@ -127,7 +130,7 @@ class GraphEvidence:
         return known[key].under(prior)
 
     def _graph(self, weight: Any) -> Graph:
-        """Unchecked: it is made over and over."""
+        """Return the graph, unchecked because it is made in every evaluation."""
         values = self.pairs.weights(weight)
         weights: Any = self.pairs.adjacency(values)
         components = np.zeros(self.pairs.n_nodes, dtype=np.int64)
@@ -142,7 +145,7 @@ class GraphEvidence:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _SolvedBasis:
-    """Columns C of ``(L + c I)⁻¹`` at the labelled nodes."""
+    """Covariance from the columns C of ``(L + c I)⁻¹`` at the labelled nodes."""
 
     model: GraphEvidence
     prior: RegularizedLaplacian
@@ -162,17 +165,19 @@ class _SolvedBasis:
         return _SolvedBasis(model, prior, columns, laplacian.node_scale[model.labelled])
 
     def under(self, prior: Any) -> "_SolvedBasis":
-        """With another β."""
+        """Return the covariance with another β."""
         return dataclasses.replace(self, prior=prior)
 
     @property
     def covariance(self) -> Float[np.ndarray, "J J"]:
-        """``G_LL``."""
+        """Covariance ``G_LL`` at the labelled nodes."""
         own = self.columns[self.model.labelled] * np.multiply.outer(self.scale, self.scale)
         return (own + own.T) / (2 * float(self.prior.beta))
 
-    def by_laplacian(self, by_covariance: Any) -> tuple[Any, Any]:
-        """Derivative in L's diagonal and in its entries at the pairs."""
+    def by_laplacian(
+        self, by_covariance: Float[np.ndarray, "J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivative in the diagonal of L and in its entries at the pairs."""
         if self.model.laplacian == "random-walk":
             raise IncompatibleParts(
                 "continuous parameters of a graph have no gradient here under the random walk's "
@@ -181,8 +186,8 @@ class _SolvedBasis:
         scaled = self.columns @ (by_covariance / float(self.prior.beta))
         return _at_pairs(self.model.pairs, -scaled, self.columns)
 
-    def by_prior(self, by_covariance: Any, name: str) -> float:
-        """In log β, or in log σ: ``dG = (2c/β) Cᵀ C d log σ``."""
+    def by_prior(self, by_covariance: Float[np.ndarray, "J J"], name: str) -> float:
+        """Return the derivative in log β, or in log σ: ``dG = (2c/β) Cᵀ C d log σ``."""
         if name == "beta":
             return float(-(by_covariance * self.covariance).sum())
         scaled = self.columns * self.scale
@@ -192,7 +197,7 @@ class _SolvedBasis:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _SeriesBasis:
-    """Eigenpairs, and the spectral deviations of a prior on them."""
+    """Covariance from eigenpairs and the spectral deviations of a prior."""
 
     model: GraphEvidence
     prior: Prior
@@ -208,12 +213,12 @@ class _SeriesBasis:
         return _SeriesBasis(model, prior.bind(spectrum), spectrum, laplacian)
 
     def under(self, prior: Prior) -> "_SeriesBasis":
-        """With another prior."""
+        """Return the covariance with another prior."""
         return dataclasses.replace(self, prior=prior.bind(self.spectrum))
 
     @property
     def covariance(self) -> Float[np.ndarray, "J J"]:
-        """``G_LL``."""
+        """Covariance ``G_LL`` at the labelled nodes."""
         return self._covariance(self.prior)
 
     def _covariance(self, prior: Prior) -> Float[np.ndarray, "J J"]:
@@ -223,8 +228,8 @@ class _SeriesBasis:
         found = (rows * (std.modes**2 - tail)) @ rows.T + tail * np.eye(len(nodes))
         return np.asarray(scale[:, None] * found * scale)
 
-    def by_prior(self, by_covariance: Any, name: str) -> float:
-        """In the logarithm of a hyperparameter, by central differences of smooth formulas."""
+    def by_prior(self, by_covariance: Float[np.ndarray, "J J"], name: str) -> float:
+        """Return the derivative in the logarithm of a hyperparameter, by central differences."""
         at = getattr(self.prior, name)
         above, below = (
             self._covariance(with_values(self.prior, {name: at * np.exp(sign * LOG_STEP)}))
@@ -232,11 +237,14 @@ class _SeriesBasis:
         )
         return float((by_covariance * (above - below)).sum() / (2 * LOG_STEP))
 
-    def by_laplacian(self, by_covariance: Any) -> tuple[Any, Any]:
-        """With ``B = Q_Lᵀ S Q_L`` and f the variances of modes, ``dE = tr(Γ∘B · Qᵀ dL Q)``.
+    def by_laplacian(
+        self, by_covariance: Float[np.ndarray, "J J"]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivative in the diagonal of L and in its entries at the pairs.
 
-        ``Γ_ij = (f_i − f_j)/(λ_i − λ_j)`` off the diagonal; on it what f owes to each eigenvalue,
-        its normalisation included.
+        With ``B = Q_Lᵀ S Q_L`` and f the variances of modes, ``dE = tr(Γ∘B · Qᵀ dL Q)``. Off the
+        diagonal ``Γ_ij = (f_i − f_j)/(λ_i − λ_j)``. On it, Γ is the derivative of f in each
+        eigenvalue, its normalisation included.
         """
         model, spectrum, n_nodes = self.model, self.spectrum, self.spectrum.n_nodes
         if (
@@ -246,7 +254,7 @@ class _SeriesBasis:
         ):
             raise IncompatibleParts(
                 f"continuous parameters of a graph of {n_nodes} nodes under {self.prior}: its "
-                f"gradient wants all eigenvectors of at most {MAX_EIGENVECTORS} nodes, no tail "
+                f"gradient needs all eigenvectors of at most {MAX_EIGENVECTORS} nodes, no tail "
                 "and no random walk; give a list of values, or use RegularizedLaplacian"
             )
         values, vectors = np.linalg.eigh(self.laplacian.dense())
@@ -266,7 +274,7 @@ class _SeriesBasis:
         return _at_pairs(model.pairs, vectors @ core, vectors)
 
     def _by_eigenvalues(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Derivative of ``Σ_j weights_j f_j`` in each eigenvalue; and ``f'`` of each mode alone."""
+        """Return the derivative of ``Σ_j weights_j f_j`` in each eigenvalue, and ``f'`` by mode."""
         modes, n_nodes = self.prior.modes(self.spectrum), self.spectrum.n_nodes
         n_null, kept = self.spectrum.n_components, len(weights)
         with jax.enable_x64(True):
@@ -290,8 +298,10 @@ class _SeriesBasis:
         return own, slopes
 
 
-def _at_pairs(pairs: NodePairs | AllNodePairs, left: Any, right: Any) -> tuple[Any, Any]:
-    """The diagonal of ``A Bᵀ``, and its entries at the pairs, made symmetric."""
+def _at_pairs(
+    pairs: NodePairs | AllNodePairs, left: np.ndarray, right: np.ndarray
+) -> tuple[Any, Any]:
+    """Return the diagonal of ``A Bᵀ``, and its symmetrised entries at the pairs."""
     diagonal = np.einsum("nj,nj->n", left, right)
     if isinstance(pairs, AllNodePairs):
         product = left @ right.T
@@ -302,10 +312,10 @@ def _at_pairs(pairs: NodePairs | AllNodePairs, left: Any, right: Any) -> tuple[A
 
 
 @eqx.filter_jit
-def _pulled(
-    pairs: Any, weight: Any, laplacian: str, values: dict[str, Any], diagonal: Any, off: Any
+def _weight_gradient(
+    pairs: Any, weight: Any, laplacian: str, values: dict[str, Any], diagonal: Array, off: Array
 ) -> dict[str, Any]:
-    """Derivative in parameters of the weights, from that in the Laplacian's entries."""
+    """Return the derivative in parameters of the weights, from that in entries of L."""
 
     def entries(values: dict[str, Any]) -> tuple[Any, Any]:
         weights = pairs.weights(with_values(weight, values))
@@ -322,12 +332,12 @@ def _pulled(
 
 
 def _own(values: dict[str, Any], part: str) -> dict[str, Any]:
-    """Those of a part, by its own names."""
+    """Return the values of one part by their names in it."""
     return {k.partition("__")[2]: v for k, v in values.items() if k.startswith(f"{part}__")}
 
 
 def with_values(part: Any, values: dict[str, Any]) -> Any:
-    """A part with other numbers; traced ones, or an array of them, are not checked."""
+    """Return a part with other numbers; traced ones and arrays are not checked."""
     if not values:
         return part
     plain = all(isinstance(v, int | float | np.floating) for v in values.values())

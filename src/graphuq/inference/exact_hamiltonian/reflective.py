@@ -1,4 +1,4 @@
-"""Hamiltonian moves that reflect from walls, in coordinates where the posterior is round."""
+"""Hamiltonian Monte Carlo with reflection at walls, in coordinates whitened by a reference."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,35 +9,36 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
 from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Info, State, metropolis
+from graphuq.inference.exact_hamiltonian.walls import cross_wall
 from graphuq.inference.kernel import Kernel
 from graphuq.posterior.posterior import Posterior
 
-MAX_TRAJECTORIES = 50  # of a trajectory, which is then shorter
+MAX_STEPS = 50  # straight pieces of a trajectory, which is then shorter
 
 
 class ReflectiveHamiltonian(Kernel):
-    r"""Fly straight between the walls ``u_j = 0`` of a step likelihood; reflect or cross there.
+    r"""Move straight between the walls ``u_j = 0`` of a step likelihood; reflect or cross there.
 
-    In white coordinates many labels leave a field of few modes a cone so thin that
-    `ExactHamiltonian`, which turns on the prior's ellipses, meets its walls ten thousand times a
-    trajectory. In coordinates where expectation propagation's Gaussian is round it meets some
-    dozens. There the prior is no longer white: its pull comes in kicks between straight flights,
-    as in leapfrog, and a trajectory's error in energy is made good by an acceptance (Afshar &
-    Domke 2015, algorithm 1; walls as in Pakman & Paninski 2014).
+    If a field of few modes has many labels, these leave it a thin cone in white coordinates. There
+    `ExactHamiltonian`, which follows the prior's ellipses, meets ten thousand walls in a
+    trajectory. In coordinates that make expectation propagation's Gaussian isotropic it meets some
+    dozens. The prior is then no longer white: its gradient acts in kicks between straight pieces,
+    as in leapfrog. An acceptance step corrects the error in energy (Afshar & Domke 2015,
+    algorithm 1; walls as in Pakman & Paninski 2014).
 
     Parameters
     ----------
     step_size : float, default 0.3
-        Time of one straight flight, in (0, 1]; tuned in warm-up.
+        Time of one straight piece, in (0, 1]; tuned in warm-up.
     length : float, default 1.5
-        Time of a trajectory, rounded up to whole flights, of which there are at most 50.
+        Time of a trajectory, rounded up to whole pieces, of which there are at most 50.
     max_events : int, default 50
-        Walls met in a trajectory, in multiples of the number of labels, beyond which it is
-        given up and the chain stays where it is.
+        Largest number of walls in a trajectory, in multiples of the number of labels. Beyond it
+        the trajectory is abandoned and the chain stays where it is.
     target_acceptance : float, default 0.8
     reference : Approximation, optional
-        Whose Gaussian says which coordinates are round: ``ExpectationPropagation()``. Without
-        one they are the prior's, where `ExactHamiltonian` needs no acceptance.
+        Approximation whose Gaussian whitens the coordinates: ``ExpectationPropagation()``.
+        Without it they are the prior's, where `ExactHamiltonian` needs no acceptance.
     """
 
     step_size: float | Float[Array, ""] = 0.3
@@ -71,20 +72,20 @@ class ReflectiveHamiltonian(Kernel):
         return reason and f"ReflectiveHamiltonian needs {reason}; use ExactHamiltonian()"
 
     def prepare(self, target: Any) -> Any:
-        """The walls, as numbers."""
+        """Return the walls as arrays."""
         return _Walls.of(target)
 
     def step(self, key: PRNGKeyArray, state: State, target: Any) -> tuple[State, Info]:
-        """One trajectory, accepted or not."""
+        """Simulate one trajectory and accept or reject its end."""
         walls: _Walls = target
         key_momentum, key_jitter, key_accept = jax.random.split(key, 3)
         dtype = state.white.dtype
         momentum = jax.random.normal(key_momentum, state.white.shape, dtype)
         time = self.step_size * jax.random.uniform(key_jitter, (), dtype, 0.8, 1.0)
-        n_flights = jnp.minimum(jnp.ceil(self.length / self.step_size), MAX_TRAJECTORIES)
-        most = self.max_events * len(walls.labels)
+        n_pieces = jnp.minimum(jnp.ceil(self.length / self.step_size), MAX_STEPS)
+        max_walls = self.max_events * len(walls.labels)
 
-        def flight(_: Any, carry: tuple[_Flight, Array]) -> tuple[_Flight, Array]:
+        def piece(_: Any, carry: tuple[_TrajectoryState, Array]) -> tuple[_TrajectoryState, Array]:
             at, kicked = carry[0], carry[0].momentum + 0.5 * time * walls.pull(carry[0].white)
             at = at._replace(
                 momentum=kicked,
@@ -93,7 +94,7 @@ class ReflectiveHamiltonian(Kernel):
                 remaining=time,
             )
             at = jax.lax.while_loop(
-                lambda at: (at.remaining > 0) & (at.n_events < most),
+                lambda at: (at.remaining > 0) & (at.n_events < max_walls),
                 lambda at: _to_next_wall(at, walls),
                 at,
             )
@@ -102,35 +103,50 @@ class ReflectiveHamiltonian(Kernel):
 
         u = walls.at_labelled(state.white)
         side = jnp.where(u >= 0, 1.0, -1.0).astype(dtype)
-        # On a wall, rounding may say otherwise; but where it is impossible, the chain is not.
+        # On a wall, rounding may give the wrong sign; a chain is never where it is impossible.
         possible = jnp.isfinite(state.log_likelihood) & (walls.rise == jnp.inf)
         side = jnp.where(possible, walls.labels, side)
-        start = _Flight(state.white, momentum, u, u, side, time, jnp.asarray(0))
+        start = _TrajectoryState(state.white, momentum, u, u, side, time, jnp.asarray(0))
         end, arrived = jax.lax.fori_loop(
-            0, n_flights.astype(jnp.int32), flight, (start, jnp.asarray(True))
+            0, n_pieces.astype(jnp.int32), piece, (start, jnp.asarray(True))
         )
         value = walls.log_likelihood(end.white, end.side)
         proposal = State(end.white, jnp.where(arrived, value, -jnp.inf))
         energy = 0.5 * ((state.white**2).sum() + (momentum**2).sum())
         energy -= 0.5 * ((end.white**2).sum() + (end.momentum**2).sum())
         moved, info = metropolis(key_accept, state, proposal, energy)
-        lost = arrived & (state.log_likelihood == -jnp.inf)  # where anything is as good
+        lost = arrived & (
+            state.log_likelihood == -jnp.inf
+        )  # any point is better than likelihood zero
         return State(
             *(jnp.where(lost, new, old) for new, old in zip(proposal, moved, strict=True))
         ), info
 
 
 class _Walls(eqx.Module):
-    """Where the likelihood steps, how far, and the prior's density between: ``x = m + r z``."""
+    """Walls of the likelihood, and the prior's density between them, with ``x = m + r z``.
 
-    factor: Array  # (J, n): of z → u, but for the constant
-    constant: Array  # (J,)
-    mean: Array  # (n,): m
-    root: Array  # (n,): r
-    labels: Array  # (J,): ±1
-    right: Array  # (J,): log probability of a label on its own side
-    wrong: Array  # (J,): the same on the other
-    rise: Array  # (J,): of the potential from a label's own side to the other
+    Attributes
+    ----------
+    factor, constant : array, shape (J, n) and (J,)
+        The map z → u.
+    mean, root : array, shape (n,)
+        m and r.
+    labels : array of ±1, shape (J,)
+    right, wrong : array, shape (J,)
+        Log probability of a label on its own side and on the other.
+    rise : array, shape (J,)
+        Rise of the potential from a label's own side to the other.
+    """
+
+    factor: Array
+    constant: Array
+    mean: Array
+    root: Array
+    labels: Array
+    right: Array
+    wrong: Array
+    rise: Array
 
     @classmethod
     def of(cls, target: Any) -> "_Walls":
@@ -144,32 +160,32 @@ class _Walls(eqx.Module):
         return cls(factor, constant, mean, root, target.labels, right, wrong, right - wrong)
 
     def at_labelled(self, z: Float[Array, " n"]) -> Float[Array, " J"]:
-        """The field at the labels."""
+        """Return the field at the labels."""
         return self.factor @ z + self.constant
 
     def pull(self, z: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Gradient of the prior's log density."""
+        """Return the gradient of the prior's log density."""
         return -self.root * (self.mean + self.root * z)
 
     def log_likelihood(self, z: Float[Array, " n"], side: Float[Array, " J"]) -> Float[Array, ""]:
-        """Log density over the standard normal's, by the sides of walls, known without rounding."""
+        """Return the log density relative to the standard normal, from the sides of the walls."""
         value = jnp.where(side == self.labels, self.right, self.wrong).sum()
         return value + 0.5 * ((z**2).sum() - ((self.mean + self.root * z) ** 2).sum())
 
 
-class _Flight(NamedTuple):
-    """A point on its way."""
+class _TrajectoryState(NamedTuple):
+    """State within a trajectory."""
 
     white: Array  # (n,)
     momentum: Array  # (n,)
-    height: Array  # (J,): side · u
-    rate: Array  # (J,): of the height
-    side: Array  # (J,): of each wall, ±1
-    remaining: Array  # time
+    height: Array  # side · u, shape (J,)
+    rate: Array  # rate of the height, shape (J,)
+    side: Array  # side of each wall, ±1, shape (J,)
+    remaining: Array  # remaining time
     n_events: Array
 
 
-def _to_next_wall(at: _Flight, walls: _Walls) -> _Flight:
+def _to_next_wall(at: _TrajectoryState, walls: _Walls) -> _TrajectoryState:
     times = jnp.where(at.rate < 0, at.height / -at.rate, jnp.inf)
     j = jnp.argmin(times)
     met = times[j] < at.remaining
@@ -178,15 +194,12 @@ def _to_next_wall(at: _Flight, walls: _Walls) -> _Flight:
 
     normal, side, speed = walls.factor[j], at.side[j], at.rate[j]
     row = walls.factor @ normal
-    rise = side * walls.labels[j] * walls.rise[j]
-    rise = jnp.where(rise == -jnp.inf, 0.0, rise)  # from nowhere: any finite gain will do
-    kinetic = speed**2 - 2 * rise * row[j]
-    crosses = met & (kinetic > 0)
-    new_speed = jnp.where(crosses, -jnp.sqrt(jnp.maximum(kinetic, 0.0)), -speed)
+    new_speed, passes = cross_wall(speed, side * walls.labels[j] * walls.rise[j], row[j])
+    crosses = met & passes
     kick = jnp.where(met, side * (new_speed - speed) / row[j], 0.0)
     rate = at.rate + kick * at.side * row
     turned = jnp.where(crosses, -1.0, 1.0).astype(height.dtype)
-    return _Flight(
+    return _TrajectoryState(
         white=at.white + time * at.momentum,
         momentum=at.momentum + kick * normal,
         height=height.at[j].set(jnp.where(met, 0.0, height[j])),

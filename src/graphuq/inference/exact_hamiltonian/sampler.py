@@ -1,7 +1,7 @@
-"""Exact Hamiltonian moves between the walls of a step likelihood."""
+"""Exact Hamiltonian Monte Carlo between the walls of a step likelihood."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 import equinox as eqx
 import jax
@@ -11,37 +11,38 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from graphuq.errors import require
 from graphuq.inference.base import FACTOR_NUMBERS, Approximation, CompiledSteps, Info, State
+from graphuq.inference.exact_hamiltonian.walls import cross_wall
 from graphuq.inference.kernel import Kernel
 
 if TYPE_CHECKING:
     from graphuq.inference.exact_hamiltonian.trajectories import HalfSpaces
 
-GRAM_LABELS = 4096  # up to here FFᵀ is computed once: at most 134 MB
+GRAM_LABELS = 4096  # labels up to which FFᵀ is computed once: at most 134 MB
 
 
 class ExactHamiltonian(Kernel):
-    r"""Ride the ellipse ``x cos t + p sin t``, and reflect from or cross the walls ``u_j = 0``.
+    r"""Follow the ellipse ``x cos t + p sin t``, and reflect from or cross the walls ``u_j = 0``.
 
     Between walls the posterior is the white prior, whose Hamiltonian flow rotates (x, p). The
     field ``u_j(t) = a_j cos t + b_j sin t`` meets its wall at a time in closed form. There the
-    potential jumps by Δ, the log ratio of the likelihood's two levels: the momentum across the
-    wall pays for it, or, too small, is reflected. Energy is conserved exactly, and nothing is
-    ever rejected (Pakman & Paninski 2014, §3 and §4; Afshar & Domke 2015).
+    potential jumps by Δ, the log ratio of the likelihood's two levels. The momentum across the
+    wall pays for it, or is reflected if it is too small. Energy is conserved exactly, and nothing
+    is ever rejected (Pakman & Paninski 2014, §3 and §4; Afshar & Domke 2015).
 
-    Of a probit the noise is sampled along with the field: given both, each label is certain. Of
-    several classes the walls are where another field draws level with the label's own; crossing
-    one costs nothing while a third is larger than both. Chains of two classes are compiled by
-    Numba (`flights`), in a twentieth of the time that JAX's loops take.
+    For a probit the noise is sampled with the field: given both, each label is certain. For
+    multiclass likelihoods, a wall is where another field equals that of the label's class. Crossing
+    it costs nothing while a third field is larger than both. Chains of two classes are compiled by
+    Numba (`trajectories`), and take a twentieth of the time of JAX's loops.
 
     Parameters
     ----------
     step_size : float, default π/2
         Angle of one trajectory in (0, π/2], jittered by a fifth. Warm-up leaves it at π/2.
     max_events : int, default 50
-        Walls met in a trajectory, in multiples of the number of labels, beyond which it is
-        given up and the chain stays where it is.
+        Largest number of walls in a trajectory, in multiples of the number of labels. Beyond it
+        the trajectory is abandoned and the chain stays where it is.
     target_acceptance, reference
-        Without use: nothing is rejected, and only the prior's ellipses are exact.
+        Not used: nothing is rejected, and only the prior's ellipses are exact.
     """
 
     step_size: float | Float[Array, ""] = float(np.pi) / 2
@@ -71,16 +72,16 @@ class ExactHamiltonian(Kernel):
 
     @property
     def max_step_size(self) -> float:
-        """A quarter turn, after which the prior's autocorrelation is zero."""
+        """Quarter turn π/2, after which the prior's autocorrelation is zero."""
         return float(np.pi) / 2
 
     def prepare(self, target: Any) -> Any:
-        """Add what all trajectories share: the walls' normals and their scalar products."""
-        several = target.likelihood.is_multiclass
-        return (ClassWalledTarget if several else WalledTarget).of(target)
+        """Add what all trajectories share: scalar products of the normals of the walls."""
+        multiclass = target.likelihood.is_multiclass
+        return (ClassWalledTarget if multiclass else WalledTarget).of(target)
 
     def moves(self, target: Any, dtype: Any) -> CompiledSteps | None:
-        """Trajectories by Numba, for two classes."""
+        """Return trajectories compiled by Numba, for two classes, or None."""
         if (
             target.likelihood.is_multiclass
             or target.dimension * len(target.labels) > FACTOR_NUMBERS
@@ -91,7 +92,7 @@ class ExactHamiltonian(Kernel):
         )
 
     def walls(self, target: Any, dtype: Any) -> "HalfSpaces":
-        """The walls of two classes."""
+        """Return the walls of a binary target, as arrays for Numba."""
         from graphuq.inference.exact_hamiltonian.trajectories import (
             walls_of,  # Numba takes a while to import
         )
@@ -99,18 +100,18 @@ class ExactHamiltonian(Kernel):
         return walls_of(target, dtype)
 
     def step(self, key: PRNGKeyArray, state: State, target: Any) -> tuple[State, Info]:
-        """One trajectory."""
+        """Simulate one trajectory."""
         key_momentum, key_jitter = jax.random.split(key)
         dtype = state.white.dtype
         momentum = jax.random.normal(key_momentum, state.white.shape, dtype)
         angle = self.step_size * jax.random.uniform(key_jitter, (), dtype, 0.8, 1.0)
         u, velocity = target.at_labelled(state.white), target.at_labelled(momentum)
-        most = self.max_events * u.size
+        max_walls = self.max_events * u.size
         side = jnp.where(target.margins(u) >= 0, 1.0, -1.0).astype(dtype)
-        # On a wall, rounding may say otherwise; but where it is impossible, the chain is not.
+        # On a wall, rounding may give the wrong sign; a chain is never where it is impossible.
         possible = jnp.isfinite(state.log_likelihood)
         side = jnp.where(possible & target.cannot_be_wrong, target.right_side, side)
-        start = _Flight(
+        start = _TrajectoryState(
             white=state.white,
             momentum=momentum,
             u=u,
@@ -120,12 +121,12 @@ class ExactHamiltonian(Kernel):
             n_events=jnp.asarray(0),
         )
         end = jax.lax.while_loop(
-            lambda flight: (flight.remaining > 0) & (flight.n_events < most),
+            lambda flight: (flight.remaining > 0) & (flight.n_events < max_walls),
             lambda flight: _to_next_wall(flight, target),
             start,
         )
         arrived = end.remaining <= 0
-        # By the sides of walls, which are known without rounding.
+        # Use the sides of the walls, which are known without rounding.
         right, wrong = target.target.likelihood.log_levels(target.labels)
         value = jnp.where(target.are_right(end.side), right, wrong).sum()
         new = State(
@@ -136,13 +137,23 @@ class ExactHamiltonian(Kernel):
 
 
 class _Trajectories(NamedTuple):
-    """Chains of two classes, by Numba."""
+    """Trajectories of binary chains, compiled by Numba; see `CompiledSteps`.
+
+    Attributes
+    ----------
+    walls : HalfSpaces
+    max_walls : int
+        Largest number of walls in a trajectory.
+    max_angle : float
+        Largest angle of a trajectory.
+    """
 
     walls: "HalfSpaces"
-    most: int  # walls met in a trajectory
-    longest: float  # angle
+    max_walls: int
+    max_angle: float
 
     def start(self, rngs: Sequence[np.random.Generator]) -> State:
+        """Draw a starting point for each generator."""
         from graphuq.inference.exact_hamiltonian.trajectories import starts
 
         return State(*starts(self.walls, rngs))
@@ -154,23 +165,35 @@ class _Trajectories(NamedTuple):
 
         shape, dtype = (n_steps, self.walls.factor.shape[1]), self.walls.factor.dtype
         momenta = np.stack([rng.standard_normal(shape, dtype) for rng in rngs])
-        step_size = min(step_size, self.longest)
+        step_size = min(step_size, self.max_angle)
         angles = step_size * np.stack([rng.uniform(0.8, 1.0, n_steps) for rng in rngs])
         white, value = map(np.asarray, states)
-        flown = simulate(self.walls, white, value, momenta, angles, self.most)
-        return State(flown.white, flown.log_likelihood), flown.arrived
+        found: Any = simulate(self.walls, white, value, momenta, angles, self.max_walls)
+        return State(found.white, found.log_likelihood), found.arrived
+
+
+Wall: TypeAlias = tuple[Array, ...]  # indices of a wall: of a label, and of a class if multiclass
 
 
 class WalledTarget(eqx.Module):
-    """A target with a step likelihood of two classes, and what its walls ``u_j = 0`` are."""
+    """Target with a binary step likelihood, and its walls ``u_j = 0``.
+
+    Attributes
+    ----------
+    target : Target
+    rise : array, shape (J,)
+        log b − log a, the height of each wall.
+    gram : array, shape (J, J), or None
+        ``F Fᵀ`` of each class, or None if its columns are computed when needed.
+    """
 
     target: Any
-    rise: Float[Array, " J"]  # log b − log a: the height of each wall
-    gram: Float[Array, "J J"] | None  # F Fᵀ, of each class
+    rise: Float[Array, " J"]
+    gram: Float[Array, "J J"] | None
 
     @classmethod
     def of(cls, target: Any) -> "WalledTarget":
-        """Compute it; for many labels, or classes unlike each other, ``gram`` goes by column."""
+        """Make the walls; without ``gram`` for many labels or classes with different priors."""
         right, wrong = target.likelihood.log_levels(target.labels)
         walls = cls(target, right - wrong, None)
         if len(target.labels) > GRAM_LABELS or not target.field.classes_share_prior:
@@ -180,23 +203,23 @@ class WalledTarget(eqx.Module):
 
     @property
     def labels(self) -> Float[Array, " J"]:
-        """Labels ±1, or codes of classes."""
+        """Labels ±1, or class codes."""
         return self.target.labels
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, "J *K"]:
-        """Field at the labelled nodes."""
+        """Return the field at the labelled nodes."""
         return self.target.field.at_labelled(white)
 
     def in_first_field(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """The one field there is."""
+        """Return the only field."""
         return self.at_labelled(white)
 
     def log_likelihood(self, white: Float[Array, " n"]) -> Float[Array, ""]:
-        """Log likelihood of all labels."""
+        """Return the log likelihood of all labels."""
         return self.target.log_likelihood(white)
 
     def normal(self, j: Any, weights: Any) -> Float[Array, " n"]:
-        """Gradient of u_j, of several fields weighted."""
+        """Return the gradient of u_j, or of a weighted sum of the fields at j."""
         white = jnp.zeros((self.target.dimension,), self.labels.dtype)
         zero = jnp.zeros_like(self.at_labelled(white))
         transpose = jax.linear_transpose(self.at_labelled, white)
@@ -204,114 +227,116 @@ class WalledTarget(eqx.Module):
         return normal
 
     def margins(self, u: Float[Array, " J"]) -> Float[Array, " J"]:
-        """What is zero at each wall."""
+        """Return the function of u that is zero at each wall."""
         return u
 
     def are_walls(self, u: Float[Array, " J"]) -> Any:
-        """Whether each margin is one of a wall."""
+        """Return whether each margin belongs to a wall."""
         return jnp.asarray(True)
 
     @property
     def cannot_be_wrong(self) -> Any:
-        """Whether the likelihood is zero beyond each wall."""
+        """Whether the likelihood is zero on the wrong side of each wall."""
         return self.rise == jnp.inf
 
     @property
     def right_side(self) -> Any:
-        """Of each wall."""
+        """Side of each wall that agrees with the label."""
         return self.labels
 
     def are_right(self, side: Float[Array, " J"]) -> Any:
-        """Whether the field agrees with each label."""
+        """Return whether the field agrees with each label."""
         return side == self.labels
 
-    def rise_on(self, wall: Any, side: Float[Array, " J"]) -> Any:
-        """Of the potential, if this wall is crossed."""
+    def rise_on(self, wall: Wall, side: Float[Array, " J"]) -> Any:
+        """Return the rise of the potential if a wall is crossed."""
         j = wall[0]
         return side[j] * self.labels[j] * self.rise[j]
 
-    def direction(self, wall: Any, like: Any) -> Any:
-        """Weights of the fields in the margin of a wall."""
+    def direction(self, wall: Wall, like: Array) -> Any:
+        """Return the weights of the fields in the margin of a wall."""
         return jnp.ones_like(like[0])
 
-    def pinned(self, u: Float[Array, " J"], wall: Any) -> Float[Array, " J"]:
-        """U, its margin at a wall exactly zero."""
+    def pin_to_wall(self, u: Float[Array, " J"], wall: Wall) -> Float[Array, " J"]:
+        """Return u with the margin at a wall set to exactly zero."""
         return u.at[wall[0]].set(0.0)
 
 
 class ClassWalledTarget(WalledTarget):
-    """The same of several classes: walls ``u_jy = u_jk``, for each label y and other class k."""
+    """Target with a multiclass step likelihood, and its walls ``u_jy = u_jk``, k ≠ y."""
 
     def in_first_field(self, white: Float[Array, " n"]) -> Float[Array, " J"]:
-        """Field of the first class."""
+        """Return the field of the first class."""
         return self.at_labelled(white)[:, 0]
 
     def _codes(self) -> Any:
         return self.labels.astype(jnp.int32)
 
     def margins(self, u: Float[Array, "J K"]) -> Float[Array, "J K"]:
-        """Lead of the label's own field."""
+        """Return ``u_jy − u_jk`` for the class y of each label."""
         return jnp.take_along_axis(u, self._codes()[:, None], axis=1) - u
 
     def are_walls(self, u: Float[Array, "J K"]) -> Any:
-        """Not where a field meets itself, nor of a class that there is not."""
+        """Return whether k is another class than y, and exists."""
         k = jnp.arange(u.shape[1])[None, :]
-        there = k < jnp.asarray(self.target.likelihood.n_classes)
-        return there & (k != self._codes()[:, None])
+        exists = k < jnp.asarray(self.target.likelihood.n_classes)
+        return exists & (k != self._codes()[:, None])
 
     @property
     def cannot_be_wrong(self) -> Any:
-        """Whether the likelihood is zero beyond each wall."""
+        """Whether the likelihood is zero on the wrong side of each wall."""
         return (self.rise == jnp.inf)[:, None]
 
     @property
     def right_side(self) -> Any:
-        """Where the label's own field leads."""
+        """Positive side of each wall, where the field of the label's class is larger."""
         return jnp.ones((), self.labels.dtype)
 
     def are_right(self, side: Float[Array, "J K"]) -> Any:
-        """Where the label's own field leads all others."""
+        """Return where the field of the label's class is larger than all others."""
         return ((side > 0) | ~self.are_walls(side)).all(axis=1)
 
-    def rise_on(self, wall: Any, side: Float[Array, "J K"]) -> Any:
-        """None while a third field leads both."""
+    def rise_on(self, wall: Wall, side: Float[Array, "J K"]) -> Any:
+        """Return the rise of the potential, 0 while a third field is larger than both."""
         j, k = wall
         row = jnp.arange(side.shape[1])
-        there = row < jnp.asarray(self.target.likelihood.n_classes)
-        rivals = there & (row != self._codes()[j]) & (row != k)
+        exists = row < jnp.asarray(self.target.likelihood.n_classes)
+        rivals = exists & (row != self._codes()[j]) & (row != k)
         decides = ((side[j] > 0) | ~rivals).all()
         return jnp.where(decides, side[j, k] * self.rise[j], 0.0)
 
-    def direction(self, wall: Any, like: Any) -> Any:
-        """``e_y − e_k``."""
+    def direction(self, wall: Wall, like: Array) -> Any:
+        """Return ``e_y − e_k``."""
         j, k = wall
         return jnp.zeros_like(like[0]).at[self._codes()[j]].add(1.0).at[k].add(-1.0)
 
-    def pinned(self, u: Float[Array, "J K"], wall: Any) -> Float[Array, "J K"]:
-        """U, the two fields level."""
+    def pin_to_wall(self, u: Float[Array, "J K"], wall: Wall) -> Float[Array, "J K"]:
+        """Return u with the two fields exactly equal."""
         j, k = wall
         return u.at[j, k].set(u[j, self._codes()[j]])
 
 
-class _Flight(NamedTuple):
-    """A point on its way."""
+class _TrajectoryState(NamedTuple):
+    """State within a trajectory."""
 
     white: Array  # (n,)
     momentum: Array  # (n,)
-    u: Array  # (J,) or (J, K): F white
-    velocity: Array  # the same: F momentum
-    side: Array  # of each wall, ±1; known without rounding
-    remaining: Array  # angle
+    u: Array  # F white, shape (J,) or (J, K)
+    velocity: Array  # F momentum, same shape
+    side: Array  # side of each wall, ±1; known without rounding
+    remaining: Array  # remaining angle
     n_events: Array
 
 
-def _to_next_wall(flight: _Flight, walls: WalledTarget) -> _Flight:
+def _to_next_wall(flight: _TrajectoryState, walls: WalledTarget) -> _TrajectoryState:
     # A wall is met when w = side · margin falls to zero: w cos t + w' sin t = 0, cot t = −w'/w.
-    height = jnp.maximum(flight.side * walls.margins(flight.u), 0.0)  # rounding: it was below
+    height = jnp.maximum(
+        flight.side * walls.margins(flight.u), 0.0
+    )  # rounding may make it negative
     rate = flight.side * walls.margins(flight.velocity)
     tiny = np.finfo(height.dtype).tiny
     cotangent = jnp.where(walls.are_walls(height), -rate / (height + tiny), -jnp.inf)
-    wall = jnp.unravel_index(jnp.argmax(cotangent), height.shape)  # the largest is the first
+    wall = jnp.unravel_index(jnp.argmax(cotangent), height.shape)  # the first wall has the largest
     t = jnp.arctan2(height[wall], -rate[wall])
     met = t < flight.remaining
     t = jnp.minimum(t, flight.remaining)
@@ -323,22 +348,19 @@ def _to_next_wall(flight: _Flight, walls: WalledTarget) -> _Flight:
 
     j, weights = wall[0], walls.direction(wall, u)
     normal = walls.normal(j, weights)
-    side, speed, norm = flight.side[wall], walls.margins(velocity)[wall], normal @ normal
-    rise = walls.rise_on(wall, flight.side)
-    rise = jnp.where(rise == -jnp.inf, 0.0, rise)  # from nowhere: any finite gain will do
-    kinetic = speed**2 - 2 * rise * norm
-    crosses = kinetic > 0
-    new_speed = jnp.where(crosses, jnp.sign(speed) * jnp.sqrt(jnp.maximum(kinetic, 0.0)), -speed)
-    kick = jnp.where(met, (new_speed - speed) / norm, 0.0)
+    side, norm = flight.side[wall], normal @ normal
+    rate_there = side * walls.margins(velocity)[wall]
+    new_rate, crosses = cross_wall(rate_there, walls.rise_on(wall, flight.side), norm)
+    kick = jnp.where(met, side * (new_rate - rate_there) / norm, 0.0)
     if walls.gram is None:
         push = walls.at_labelled(normal)
     else:
         push = jnp.multiply.outer(walls.gram[j], weights)
     new_side = jnp.where(crosses & met, -side, side)
-    return _Flight(
+    return _TrajectoryState(
         white=white,
         momentum=momentum + kick * normal,
-        u=jnp.where(met, walls.pinned(u, wall), u),
+        u=jnp.where(met, walls.pin_to_wall(u, wall), u),
         velocity=velocity + kick * push,
         side=flight.side.at[wall].set(new_side),
         remaining=jnp.where(met, flight.remaining - t, 0.0),

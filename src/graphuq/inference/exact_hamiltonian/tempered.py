@@ -1,4 +1,4 @@
-"""Exact Hamiltonian trajectories of tempered replicas, for step likelihoods of high walls."""
+"""Exact Hamiltonian trajectories of tempered replicas, for step likelihoods with high walls."""
 
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -18,33 +18,34 @@ from graphuq.inference.settings import RunSettings, check_lengths, check_memory,
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.progress import Progress
 
-FORGETTING = 2  # of warm-up: what was seen at step i weighs i²
-MIN_REJECTION = 0.01  # of a swap, so that no two powers meet
-REPLICAS = 1.25  # times √r log(1 / b_1)
+FORGETTING = 2  # exponent: step i of warm-up has weight i²
+MIN_REJECTION = 0.01  # smallest rejection rate of a swap, so that no two powers coincide
+REPLICAS = 1.25  # replicas per √r log(1 / b_1)
 
 
 class TemperedHamiltonian(Sampler):
-    r"""Replicas at powers of a step likelihood, which move as `ExactHamiltonian` and swap places.
+    r"""Replicas at powers of a step likelihood that move as `ExactHamiltonian` and are swapped.
 
-    Thousands of labels that contradict each other make a rugged landscape, each wall of which
-    costs so much that trajectories are reflected wherever they go: chains stick. At a power b of
-    the likelihood walls are b times as high. Replicas at powers ``b_1 < … < b_T = 1`` each fly a
-    trajectory a step; then neighbours offer to swap (Geyer 1991), with probability
-    ``min(1, exp((b_k − b_l)(log L_l − log L_k)))``. Powers are found in warm-up and then kept, so
-    that all neighbours swap equally often (Syed, Bouchard-Côté, Deligiannidis & Doucet 2022).
+    Thousands of contradictory labels make a rugged landscape. Each wall is so high that
+    trajectories are reflected everywhere, and chains stick. At a power b of the likelihood, walls
+    are b times as high. In each step, replicas at powers ``b_1 < … < b_T = 1`` simulate one
+    trajectory each. Then neighbours are swapped (Geyer 1991) with probability
+    ``min(1, exp((b_k − b_l)(log L_l − log L_k)))``. Powers are adapted in warm-up so that all
+    neighbours swap equally often, and then fixed (Syed, Bouchard-Côté, Deligiannidis & Doucet
+    2022).
 
     Parameters
     ----------
     flattest : float, default 1.5
-        What a wrong label costs the flattest replica on average, in nats: above 0, and so little
-        that this replica mixes by itself.
+        Average cost of a wrong label in the flattest replica, in nats: above 0, and so small that
+        this replica mixes by itself.
     n_replicas : int, optional
-        T; by default ``1 + 1.25 √r log(1 / b_1)`` in r dimensions, of which about half of all
+        T; by default ``1 + 1.25 √r log(1 / b_1)`` in r dimensions, with which about half of all
         swaps are accepted.
     max_events : int, default 50
-        As in `ExactHamiltonian`.
+        See `ExactHamiltonian`.
     reference
-        Without use.
+        Not used.
     """
 
     flattest: float = 1.5
@@ -54,7 +55,7 @@ class TemperedHamiltonian(Sampler):
     requires_gradient: ClassVar[bool] = False
     requires_step: ClassVar[bool] = True
     default_warmup: ClassVar[int] = 200
-    default_chains: ClassVar[int | None] = 4  # each is one beside its replicas
+    default_chains: ClassVar[int | None] = 4  # each chain has all replicas
     default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
@@ -103,7 +104,7 @@ class TemperedHamiltonian(Sampler):
         progress: Progress | None = None,
         checkpoint: str | Path | None = None,
     ) -> Draws:
-        """Run chains side by side; arguments and errors are those of `chains.run_chains`.
+        """Run chains in parallel; arguments and errors are those of `chains.run_chains`.
 
         Raises
         ------
@@ -125,7 +126,7 @@ class TemperedHamiltonian(Sampler):
             raise IncompatibleParts(f"TemperedHamiltonian needs {reason}; use ExactHamiltonian()")
         check_memory(n_chains, n_samples, target.dimension, np.dtype(precision))
         walls = walls_of(target, precision)
-        most = self.max_events * len(walls.labels)
+        max_walls = self.max_events * len(walls.labels)
 
         def start() -> _Position:
             powers = self._powers(walls)
@@ -141,26 +142,26 @@ class TemperedHamiltonian(Sampler):
             kept, seen = [], np.zeros_like(rejected)
             for step in range(n_steps, n_steps + BLOCK * apart):
                 rng = np.random.default_rng([seed % 2**63, 1, step])
-                flown = simulate(
+                found = simulate(
                     walls,
                     states.white.reshape(flat, -1),
                     states.log_likelihood.reshape(flat),
                     rng.standard_normal((flat, 1, shape[-1])).astype(precision),
                     rng.uniform(0.8, 1.0, (flat, 1)) * np.pi / 2,
-                    most,
+                    max_walls,
                     np.repeat(powers, shape[1]),
                 )
-                white, value = flown.white.reshape(shape), flown.log_likelihood.reshape(shape[:2])
+                white, value = found.white.reshape(shape), found.log_likelihood.reshape(shape[:2])
                 seen += _rejections(value, powers).mean(axis=1)
                 uniform = rng.random((shape[1], shape[0])).astype(precision)
-                states = _Replicas(*map(np.asarray, _swapped(uniform, powers, white, value)))
+                states = _Replicas(*map(np.asarray, _swap(uniform, powers, white, value)))
                 if (step + 1 - n_steps) % apart == 0:
-                    arrived = flown.arrived.reshape(shape[:2])[-1]
+                    arrived = found.arrived.reshape(shape[:2])[-1]
                     kept.append((states.white[-1], states.log_likelihood[-1], arrived))
             if warms:
                 share = (n_steps / (n_steps + BLOCK)) ** FORGETTING
                 count, rejected = share * count + BLOCK, share * rejected + seen
-                powers = _swapped_alike(powers, rejected / count)
+                powers = _equalize_rejections(powers, rejected / count)
             position = _Position(states, powers, count, rejected)
             parts = (np.stack(part, axis=1) for part in zip(*kept, strict=True))
             return Block(position, _Kept(*parts), BLOCK * apart, apart)
@@ -191,7 +192,7 @@ class TemperedHamiltonian(Sampler):
 
     @staticmethod
     def target_refusal(target: Any) -> str | None:
-        """What a target lacks, in words; None where all is there."""
+        """Return what the method needs and a target lacks, or None."""
         likelihood = target.likelihood
         if not likelihood.is_step or likelihood.is_multiclass:
             return (
@@ -207,30 +208,30 @@ class TemperedHamiltonian(Sampler):
         return None
 
     def _powers(self, walls: Any) -> Float[np.ndarray, " T"]:
-        """In equal ratios."""
+        """Return initial powers in equal ratios."""
         lowest = min(self.flattest / float(walls.rise.mean()), 1.0)
         n_replicas = 1 + int(np.ceil(-REPLICAS * np.log(lowest) * np.sqrt(walls.factor.shape[1])))
         return np.geomspace(1.0, lowest, self.n_replicas or n_replicas)[::-1]
 
 
 class _Replicas(NamedTuple):
-    """Where they are, C chains of each."""
+    """States of all replicas, with C chains of each."""
 
     white: Any  # (T, C, n)
     log_likelihood: Any  # (T, C)
 
 
 class _Position(NamedTuple):
-    """Where the run stands."""
+    """State of a run."""
 
     states: _Replicas
     powers: Any  # (T,)
-    count: Any  # steps of warm-up, the later of which weigh more
-    rejected: Any  # (T − 1,): of them, swaps between neighbours
+    count: Any  # weighted number of warm-up steps
+    rejected: Any  # (T − 1,): weighted rejections of swaps between neighbours
 
 
 class _Kept(NamedTuple):
-    """What is kept of the replica of power 1, shape (C, S, …)."""
+    """Draws of the replica of power 1, shape (C, S, …)."""
 
     white: Any
     log_likelihood: Any
@@ -240,30 +241,30 @@ class _Kept(NamedTuple):
 def _rejections(
     value: Float[np.ndarray, "T C"], powers: Float[np.ndarray, " T"]
 ) -> Float[np.ndarray, "T_1 C"]:
-    """Probabilities that neighbours do not swap."""
+    """Return the probabilities that neighbours are not swapped."""
     log_ratio = -np.diff(powers)[:, None] * np.diff(value, axis=0)
     rejections: np.ndarray = -np.expm1(np.minimum(log_ratio, 0.0))
     return rejections
 
 
 @eqx.filter_jit
-def _swapped(noise: Any, powers: Any, white: Any, value: Any) -> tuple[Array, Array]:
-    """Even pairs and then odd ones, each chain for itself."""
+def _swap(noise: Any, powers: Any, white: Any, value: Any) -> tuple[Array, Array]:
+    """Swap even pairs and then odd ones, separately in each chain."""
     n_replicas = len(powers)
 
-    def own(noise: Array, white: Array, value: Array) -> tuple[Array, Array]:
+    def swap_chain(noise: Array, white: Array, value: Array) -> tuple[Array, Array]:
         for first in (0, 1):
             places = slice(first, n_replicas - 1, 2)
             white, value = swap_replicas(noise[places], first, jnp.asarray(powers), white, value)
         return white, value
 
-    return jax.vmap(own, in_axes=(0, 1, 1), out_axes=1)(noise, white, value)
+    return jax.vmap(swap_chain, in_axes=(0, 1, 1), out_axes=1)(noise, white, value)
 
 
-def _swapped_alike(
+def _equalize_rejections(
     powers: Float[np.ndarray, " T"], rejected: Float[np.ndarray, " T_1"]
 ) -> Float[np.ndarray, " T"]:
-    """Powers between which as many swaps would be rejected as between any others."""
+    """Return powers with equal expected rejection rates of swaps between neighbours."""
     passed = np.concatenate([[0.0], np.cumsum(np.maximum(rejected, MIN_REJECTION))])
     even: np.ndarray = np.interp(np.linspace(0.0, passed[-1], len(powers)), passed, powers)
     return even

@@ -1,7 +1,7 @@
 """Trajectories between walls ``u_j = 0``, compiled by Numba.
 
-A trajectory meets walls by the hundred, and at each all J labels are turned, kicked and looked
-through for the next: microseconds of work, of which XLA's loops make tens.
+A trajectory meets hundreds of walls, and at each one all J labels are updated and searched for the
+next wall. That takes microseconds here, and ten times as long in the loops of XLA.
 """
 
 import math
@@ -13,33 +13,54 @@ from typing import Any, NamedTuple, no_type_check
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from graphuq.posterior.target import MAX_REFLECTIONS, START_NOISE
+from graphuq.posterior.target import MAX_REFLECTIONS, START_NOISE, Target
 from graphuq.utils.arrays import njit_cached, single_threaded_blas
 
-GRAM_LABELS = 8192  # up to here F Fᵀ is computed once: at most 537 MB
+GRAM_LABELS = 8192  # labels up to which F Fᵀ is computed once: at most 537 MB
 
 
 class HalfSpaces(NamedTuple):
-    """Where a step likelihood of two classes steps, and how far; all of one precision."""
+    """Walls of a binary step likelihood; all arrays have the same precision.
 
-    factor: Any  # (J, n): F, of u = F x
-    gram: Any  # (J, J): F Fᵀ; or of no rows, and those wanted are computed on the way
-    labels: Any  # (J,): ±1
-    rise: Any  # (J,): of the potential from a label's own side to the other
-    right: Any  # (J,): log probability of a label on its own side
-    wrong: Any  # (J,): the same on the other
+    Attributes
+    ----------
+    factor : numpy.ndarray, shape (J, n)
+        F of ``u = F x``.
+    gram : numpy.ndarray, shape (J, J) or (0, J)
+        ``F Fᵀ``; without rows if these are computed when needed.
+    labels : numpy.ndarray of ±1, shape (J,)
+    rise : numpy.ndarray, shape (J,)
+        Rise of the potential from a label's own side to the other.
+    right, wrong : numpy.ndarray, shape (J,)
+        Log probability of a label on its own side and on the other.
+    """
+
+    factor: np.ndarray
+    gram: np.ndarray
+    labels: np.ndarray
+    rise: np.ndarray
+    right: np.ndarray
+    wrong: np.ndarray
 
 
 class Trajectories(NamedTuple):
-    """Where chains are after each of S trajectories."""
+    """States of chains after each of S trajectories.
 
-    white: Any  # (C, S, n)
-    log_likelihood: Any  # (C, S)
-    arrived: Any  # (C, S): or given up, and still where they were
+    Attributes
+    ----------
+    white : numpy.ndarray, shape (C, S, n)
+    log_likelihood : numpy.ndarray, shape (C, S)
+    arrived : numpy.ndarray of bool, shape (C, S)
+        False if the trajectory was abandoned and the chain stayed where it was.
+    """
+
+    white: np.ndarray
+    log_likelihood: np.ndarray
+    arrived: np.ndarray
 
 
-def walls_of(target: Any, dtype: Any) -> HalfSpaces:
-    """The walls of a target of two classes, whose arrays are NumPy's, in a precision."""
+def walls_of(target: Target, dtype: np.dtype | str | type) -> HalfSpaces:
+    """Return the walls of a binary target with NumPy arrays, in a precision."""
     factor = np.ascontiguousarray(target.field.matrix(), dtype)
     labels = np.asarray(target.labels, dtype)
     few = len(labels) <= GRAM_LABELS
@@ -48,20 +69,23 @@ def walls_of(target: Any, dtype: Any) -> HalfSpaces:
     return HalfSpaces(factor, gram, labels, right - wrong, right, wrong)
 
 
-def log_likelihoods(walls: HalfSpaces, white: Any) -> Any:
-    """Of points in white coordinates, shape (…, n)."""
+def log_likelihoods(walls: HalfSpaces, white: np.ndarray) -> Any:
+    """Return the log likelihood of points in white coordinates, shape (…, n).
+
+    It is `Target.log_likelihood` without compilation.
+    """
     right = (white @ walls.factor.T >= 0) == (walls.labels > 0)
     return np.where(right, walls.right, walls.wrong).sum(axis=-1)
 
 
 def starts(walls: HalfSpaces, rngs: Sequence[np.random.Generator]) -> tuple[Any, Any]:
-    """Where chains begin, as `Target.start` has it, with nothing to compile.
+    """Draw the starting points of chains: `Target.start` in NumPy, without compilation.
 
     Returns
     -------
     white : array, shape (C, n)
-        Draws from the posterior that would hold if labels were values of u seen through noise,
-        one from each generator, reflected at walls that no label may be beyond.
+        Draws, one from each generator, from the posterior of labels that are values of u with
+        noise; reflected at walls that no label may be beyond.
     log_likelihood : array, shape (C,)
     """
     factor, (n_labels, dimension) = walls.factor, walls.factor.shape
@@ -80,8 +104,11 @@ def starts(walls: HalfSpaces, rngs: Sequence[np.random.Generator]) -> tuple[Any,
         return white, log_likelihoods(walls, white)
 
 
-def _reflect_until_possible(walls: HalfSpaces, x: Any) -> None:
-    """As `Target.possible`: at the wall that is violated most, until none is; in place."""
+def _reflect_until_possible(walls: HalfSpaces, x: np.ndarray) -> None:
+    """Reflect at the most violated wall until no wall is violated, in place.
+
+    It is `Target.possible` without compilation.
+    """
     u = walls.factor @ x
     for _ in range(MAX_REFLECTIONS):
         margin = np.where(walls.rise == np.inf, walls.labels * u, 1)
@@ -96,57 +123,60 @@ def _reflect_until_possible(walls: HalfSpaces, x: Any) -> None:
 
 def simulate(
     walls: HalfSpaces,
-    white: Any,
-    value: Any,
-    momenta: Any,
-    angles: Any,
-    most: int,
-    powers: Any | None = None,
+    white: np.ndarray,
+    value: np.ndarray,
+    momenta: np.ndarray,
+    angles: np.ndarray,
+    max_walls: int,
+    powers: np.ndarray | None = None,
 ) -> Trajectories:
-    """S trajectories of each of C chains, one thread a core.
+    """Simulate S trajectories of each of C chains, with one thread for each core.
 
     Parameters
     ----------
     walls : HalfSpaces
     white, value : array, shape (C, n) and (C,)
-        Where the chains are, and their log likelihoods there.
+        States of the chains, and their log likelihoods.
     momenta, angles : array, shape (C, S, n) and (C, S)
-        Of each trajectory at its start, and how long it is, at most π/2.
-    most : int
-        Walls met in a trajectory, beyond which it is given up.
+        Momentum at the start of each trajectory, and its angle, at most π/2.
+    max_walls : int
+        Largest number of walls in a trajectory, beyond which it is abandoned.
     powers : array, shape (C,), optional
-        Of the likelihood that each chain samples, by default 1. Log likelihoods are of power 1.
+        Power of the likelihood that each chain samples, by default 1. The returned log
+        likelihoods are those of power 1.
     """
     n_chains, n_labels, dtype = len(white), len(walls.labels), walls.factor.dtype
     n_threads = min(n_chains, os.cpu_count() or 1)
     each = (white, value, momenta, angles, np.ones(n_chains) if powers is None else powers)
-    flown = Trajectories(
+    result = Trajectories(
         np.empty(momenta.shape, dtype), np.empty(angles.shape, dtype), np.empty(angles.shape, bool)
     )
 
     def share(k: int) -> None:
-        own = slice(k, None, n_threads)  # chains of about one power to each
+        own = slice(k, None, n_threads)  # chains of similar power to each thread
         bits = np.empty(n_labels, f"i{dtype.itemsize}")
-        found = _fly(walls, *(np.ascontiguousarray(part[own]) for part in each), most, bits)
-        for whole, part in zip(flown, found, strict=True):
+        found = _simulate_chains(
+            walls, *(np.ascontiguousarray(part[own]) for part in each), max_walls, bits
+        )
+        for whole, part in zip(result, found, strict=True):
             whole[own] = part
 
     with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
         list(pool.map(share, range(n_threads)))
-    return flown
+    return result
 
 
 @njit_cached
 @no_type_check
-def _fly(
-    walls: Any,
-    white: Any,
-    value: Any,
-    momenta: Any,
-    angles: Any,
-    powers: Any,
-    most: Any,
-    bits: Any,
+def _simulate_chains(
+    walls: HalfSpaces,
+    white: np.ndarray,
+    value: np.ndarray,
+    momenta: np.ndarray,
+    angles: np.ndarray,
+    powers: np.ndarray,
+    max_walls: HalfSpaces,
+    bits: np.ndarray,
 ) -> Any:
     n_chains, n_steps, dimension = momenta.shape
     n_labels, labels = len(walls.labels), walls.labels
@@ -168,12 +198,12 @@ def _fly(
             for j in range(n_labels):
                 side[j] = 1 if height[j] >= 0 else -1
                 if before > -np.inf and walls.rise[j] == np.inf:
-                    side[j] = labels[j]  # on a wall, rounding may say otherwise
+                    side[j] = labels[j]  # on a wall, rounding may give the wrong sign
                 height[j] = max(side[j] * height[j], real(0))
                 rate[j] *= side[j]
                 kicks[c, j] = 0
             arrived[c, s] = _trajectory(
-                walls, height, rate, side, kicks[c], angles[c, s], powers[c], most, bits
+                walls, height, rate, side, kicks[c], angles[c, s], powers[c], max_walls, bits
             )
         moved = np.dot(kicks, walls.factor)
         for c in range(n_chains):
@@ -195,28 +225,28 @@ def _fly(
 @njit_cached
 @no_type_check
 def _trajectory(
-    walls: Any,
-    height: Any,
-    rate: Any,
-    side: Any,
-    kicks: Any,
-    angle: Any,
-    power: Any,
-    most: Any,
-    bits: Any,
+    walls: HalfSpaces,
+    height: np.ndarray,
+    rate: np.ndarray,
+    side: np.ndarray,
+    kicks: np.ndarray,
+    angle: float,
+    power: float,
+    max_walls: HalfSpaces,
+    bits: np.ndarray,
 ) -> bool:
-    """Heights ``side · u`` turn, ``h cos t + r sin t``, until one is zero: there ``cot t = −r/h``.
+    """Follow the heights ``side · u``, ``h cos t + r sin t``, from wall to wall; return arrival.
 
-    A kick k of the momentum along normal j at angle s before the end moves the end by k sin(s)
-    along it: ``kicks`` are those, summed up.
+    A height is zero where ``cot t = −r/h``. A kick k of the momentum along normal j at angle s
+    before the end moves the end by k sin(s) along it; ``kicks`` are the sums of these.
     """
     real = height.dtype.type
     cotangents = bits.view(height.dtype)
     remaining = angle
-    for _ in range(most + 1):
+    for _ in range(max_walls + 1):
         j = _first_wall(height, rate, cotangents, bits)
         if cotangents[j] <= 0:
-            return True  # further than any trajectory
+            return True  # beyond every trajectory
         t = math.atan2(height[j], -rate[j])
         if t >= remaining:
             return True
@@ -225,11 +255,7 @@ def _trajectory(
         row = walls.gram[j] if len(walls.gram) else np.dot(walls.factor, walls.factor[j])
         speed = cos * rate[j] - sin * height[j]
         rise = side[j] * walls.labels[j] * power * walls.rise[j]
-        if rise == -np.inf:
-            rise = 0.0  # from nowhere: any finite gain will do
-        kinetic = speed**2 - 2 * rise * row[j]
-        crosses = kinetic > 0
-        new_speed = -math.sqrt(kinetic) if crosses else -speed
+        new_speed, crosses = cross_wall(speed, rise, row[j])
         kick = side[j] * (new_speed - speed) / row[j]
         kicks[j] += kick * math.sin(remaining)
         _turn(height, rate, side, row, real(cos), real(sin), real(kick))
@@ -242,29 +268,52 @@ def _trajectory(
 
 @njit_cached
 @no_type_check
-def _turn(height: Any, rate: Any, side: Any, row: Any, cos: Any, sin: Any, kick: Any) -> None:
-    zero = height.dtype.type(0)
-    for j in range(len(height)):
-        turned = cos * height[j] + sin * rate[j]
-        rate[j] = cos * rate[j] - sin * height[j] + kick * side[j] * row[j]
-        height[j] = turned if turned > zero else zero  # rounding: it was below
+def cross_wall(rate: float, rise: float, squared_norm: float) -> tuple[float, bool]:
+    """Return the rate after a wall, and whether it is crossed; see `walls.cross_wall`."""
+    if rise == -np.inf:
+        rise = 0.0
+    kinetic = rate**2 - 2 * rise * squared_norm
+    if kinetic > 0:
+        return -math.sqrt(kinetic), True
+    return -rate, False
 
 
 @njit_cached
 @no_type_check
-def _first_wall(height: Any, rate: Any, cotangents: Any, bits: Any) -> Any:
-    """The largest cotangent's; of numbers above zero their bits are the largest integer too.
+def _turn(
+    height: np.ndarray,
+    rate: np.ndarray,
+    side: np.ndarray,
+    row: np.ndarray,
+    cos: float,
+    sin: float,
+    kick: float,
+) -> None:
+    zero = height.dtype.type(0)
+    for j in range(len(height)):
+        turned = cos * height[j] + sin * rate[j]
+        rate[j] = cos * rate[j] - sin * height[j] + kick * side[j] * row[j]
+        height[j] = turned if turned > zero else zero  # rounding may make it negative
 
-    Integers have loops without branches, four times as fast.
+
+@njit_cached
+@no_type_check
+def _first_wall(
+    height: np.ndarray, rate: np.ndarray, cotangents: np.ndarray, bits: np.ndarray
+) -> Any:
+    """Return the wall with the largest cotangent.
+
+    The largest positive number also has the largest bits as an integer. Loops over integers have
+    no branches and are four times as fast.
     """
     tiny = np.finfo(height.dtype).tiny
     for j in range(len(height)):
         cotangents[j] = -rate[j] / (height[j] + tiny)
-    most = bits[0]
+    largest = bits[0]
     for j in range(len(bits)):
-        most = max(most, bits[j])
+        largest = max(largest, bits[j])
     last = len(bits) - 1
     first = last
     for j in range(len(bits)):
-        first = min(first, j if bits[j] == most else last)
+        first = min(first, j if bits[j] == largest else last)
     return first
