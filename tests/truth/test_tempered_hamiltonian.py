@@ -76,7 +76,9 @@ def test_who_swaps_whatever_it_is_worth_is_caught(monkeypatch):
 
 def test_powers_are_swapped_alike():
     """Where rejections gather, powers do."""
-    powers = tempered._equalize_rejections(np.array([0.1, 0.2, 0.6, 1.0]), np.array([0.2, 0.2, 0.8]))
+    powers = tempered._equalize_rejections(
+        np.array([0.1, 0.2, 0.6, 1.0]), np.array([0.2, 0.2, 0.8])
+    )
     np.testing.assert_allclose(powers, [0.1, 0.6, 0.8, 1.0])
 
 
