@@ -8,7 +8,7 @@ a standard normal prior times a likelihood, as it is without learnt hyperparamet
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any, TypeGuard
+from typing import Any, ClassVar, TypeGuard
 
 import equinox as eqx
 import jax
@@ -296,6 +296,7 @@ class ContinuousQuantile(eqx.Module):
     It is piecewise cubic and monotone in w, and constant beyond 8 standard deviations.
     """
 
+    discrete: ClassVar[bool] = False
     coefficients: Float[Array, "4 n"]
 
     @staticmethod
@@ -337,6 +338,7 @@ class DiscreteQuantile(eqx.Module):
         Probability of each value and all smaller values.
     """
 
+    discrete: ClassVar[bool] = True
     low: Float[Array, ""] | float
     cumulative: Float[Array, " m"]
 

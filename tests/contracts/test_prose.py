@@ -14,9 +14,7 @@ MAX_CELL = 80  # characters in one cell of a table
 
 # Entries of src/graphuq whose docstrings are still to be rewritten; the list may only shrink.
 PENDING = {
-    "evidence",
     "inference",
-    "posterior",
     "results",
 }
 PENDING_PAGES: set[str] = set()

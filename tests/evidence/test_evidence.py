@@ -24,7 +24,7 @@ def build(likelihood, n_eigenpairs=12, tail=False, laplacian="symmetric", **mate
 
 
 def exact_log_evidence(posterior):
-    """Of probit: an orthant probability of u_L + γε under the series' covariance."""
+    """Evidence of probit: an orthant probability of u_L + γε under the series' covariance."""
     spectrum, std = posterior.spectrum, posterior.std
     q, scale = spectrum.eigenvectors, spectrum.node_scale
     covariance = (q * std.modes**2) @ q.T + std.tail**2 * (np.eye(24) - q @ q.T)
@@ -38,7 +38,7 @@ def exact_log_evidence(posterior):
 @pytest.mark.parametrize(
     ("likelihood", "n_eigenpairs", "tail"),
     [(gq.likelihoods.Probit(0.3), *form) for form in FORMS]
-    # Of a level set that three modes cannot fit, there is no fixed point.
+    # A level set that three modes cannot fit has no fixed point.
     + [(gq.likelihoods.LevelSet(0.8), *form) for form in FORMS[:3]],
 )
 def test_the_gradient_is_that_of_the_evidence(likelihood, n_eigenpairs, tail, laplacian):
@@ -60,7 +60,7 @@ def test_the_gradient_is_that_of_the_evidence(likelihood, n_eigenpairs, tail, la
 
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), FORMS[:3])
 def test_the_maximum_is_that_of_the_exact_evidence(n_eigenpairs, tail):
-    """Of γ, where a scalar search over orthant probabilities finds it."""
+    """Maximum in γ, where a scalar search over orthant probabilities finds it."""
     posterior = build(gq.likelihoods.Probit(0.1), n_eigenpairs, tail, tau=0.8, alpha=3.0)
     found = gq.maximize_evidence(posterior, ["noise_std"], hyperprior=False)
 
@@ -115,7 +115,7 @@ def test_the_median_of_tau_follows_the_spectrum_down():
         for weights in (random_adjacency(24), path)
     )
     assert hyperpriors_of(small)["tau"].median == HYPERPRIORS["tau"].median
-    expected = np.sqrt(1 - np.cos(np.pi * 8 / 399))  # of a path 1 − cos(πk/(N − 1))
+    expected = np.sqrt(1 - np.cos(np.pi * 8 / 399))  # eigenvalues of a path are 1 − cos(πk/(N − 1))
     assert hyperpriors_of(large)["tau"].median == pytest.approx(expected, rel=1e-6)
 
 
@@ -144,7 +144,7 @@ def test_unequal_classes_want_the_constant(share, likelihood):
         assert found.values["include_constant"]
         assert found.posterior.prior.include_constant
         assert scores[1] < 0.6 * scores[0]
-    else:  # each of several is judged against the rest
+    else:  # each class is compared with the rest
         assert scores[1] < scores[0] + 0.02
 
 

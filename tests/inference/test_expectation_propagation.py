@@ -209,7 +209,7 @@ def test_a_belief_that_saw_a_label(likelihood):
     slopes = likelihood.tilted_slopes(mean, variance, y)
     automatic = gq.likelihoods.Likelihood.tilted_slopes(likelihood, mean, variance, y)
     assert slopes == pytest.approx(automatic, rel=1e-8)
-    z = (np.arange(-200_000, 200_000) + 0.5) / 20_000  # none of them is zero
+    z = (np.arange(-200_000, 200_000) + 0.5) / 20_000  # zero is not among them
     for j in range(len(y)):
         u = np.sort(np.append(mean[j] + np.sqrt(variance[j]) * z, 0.0))
         middle, width = (u[1:] + u[:-1]) / 2, np.diff(u)
@@ -222,7 +222,7 @@ def test_a_belief_that_saw_a_label(likelihood):
 
 
 class JaxNoise(gq.likelihoods.StepLikelihood):
-    """One of a user's own, that knows JAX alone."""
+    """A likelihood of the user, written in JAX only."""
 
     p: float = 0.9
 
@@ -269,7 +269,7 @@ def test_gradient_of_the_evidence():
     "likelihood", [gq.likelihoods.Probit(0.4), gq.likelihoods.LevelSet(1.0)], ids=repr
 )
 def test_gradient_of_the_evidence_in_the_field(likelihood, tail, n_labelled):
-    """In the covariance, in spectral deviations and in the tail's, against finite differences."""
+    """Gradients in covariance, spectral deviations and tail agree with finite differences."""
     rng = np.random.default_rng(2)
     rows = np.linalg.qr(rng.normal(size=(24, 6)))[0][:n_labelled] * 2
     scale, modes = rng.uniform(0.5, 2, n_labelled), rng.uniform(0.5, 2, 6)
@@ -366,7 +366,7 @@ def test_unsettled_iteration_is_an_error_in_words():
 
 
 def test_sites_that_make_no_gaussian_are_not_settled():
-    """As the sites of another target may be, from which a search starts."""
+    """Sites of another target, from which a search starts, may be such."""
     target = build(gq.likelihoods.LevelSet(0.8), 4, None, 6).plain_target
     found = ep.iterate_sites(target, 1.0, 500, 1e-5, initial_sites=np.full((2, 6), -1e3))
     assert found.n_sweeps == 0

@@ -70,7 +70,7 @@ def step_label_mean(prior, labelled, labels, levels, node):
 
 
 def level_set_label_mean(prior, labelled, labels, noise_std, node):
-    """The same for the level set: a label on the wrong side costs 2/γ²."""
+    """Probability of labels under a level set: a label on the wrong side costs 2/γ²."""
     wrong = np.exp(-2 / noise_std**2)
     levels = {(1, 1): 1, (-1, -1): 1, (1, -1): wrong, (-1, 1): wrong}
     return step_label_mean(prior, labelled, labels, levels, node)

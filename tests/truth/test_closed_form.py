@@ -33,7 +33,7 @@ def test_log_likelihoods_are_the_papers():
         level_set = np.asarray(gq.likelihoods.LevelSet(0.7).log_prob(*arrays))
     np.testing.assert_allclose(probit, norm.logcdf(y * u / 0.7), rtol=1e-12)
     np.testing.assert_allclose(level_set - level_set[0], [0, -2 / 0.49, -2 / 0.49], rtol=1e-12)
-    assert np.exp(level_set[:2]).sum() == pytest.approx(1)  # of the two labels there are
+    assert np.exp(level_set[:2]).sum() == pytest.approx(1)  # for both labels
 
 
 def test_probit_is_exact_far_in_the_tail():

@@ -51,7 +51,7 @@ def posterior(request, small):
 
 
 def test_laplace_is_mode_and_curvature_of_all_nodes(small, posterior):
-    """Zhu et al. appendix A, by an optimiser that knows nothing of labelled nodes."""
+    """Zhu et al. appendix A, by an optimiser over all nodes, not only labelled ones."""
     _, _, _, labelled, labels, prior = small
     inverse = np.linalg.inv(prior)
 
@@ -123,7 +123,7 @@ def test_probabilities_are_integrals_of_the_sigmoid(small, posterior):
 
 
 def test_probabilities_of_draws_are_the_same_integrals(small, posterior):
-    """By a mixture of normal cdfs, in blocks: as by the likelihood; and with a control variate."""
+    """A mixture of normal cdfs agrees with the likelihood, also with a control variate."""
     result = gq.infer(posterior, n_samples=400, n_chains=4)
     plain = dataclasses.replace(result.draws, reference=None)
     rows, link = node_rows(posterior), posterior.likelihood.link
@@ -131,7 +131,9 @@ def test_probabilities_of_draws_are_the_same_integrals(small, posterior):
     by_likelihood = soft_label_mean(plain, posterior.field, rows, posterior.likelihood)
     np.testing.assert_allclose(by_mixture, 2 * by_likelihood - 1, atol=1e-6)
     truth = gq.infer(posterior, ExpectationPropagation())
-    error = 4 * result.label_mcse + 0.01  # of expectation propagation, above at most 5e-3 in u
+    error = (
+        4 * result.label_mcse + 0.01
+    )  # error of expectation propagation, above at most 5e-3 in u
     assert (abs(result.label_mean - truth.label_mean) < error).all()
 
 
@@ -295,7 +297,7 @@ def test_several_classes_on_solved_columns():
     at, there = by_columns.answer, by_series.answer
     np.testing.assert_allclose(at.labelled_mean, there.labelled_mean, atol=1e-8)
     np.testing.assert_allclose(at.labelled_variance, there.labelled_variance, rtol=1e-7)
-    # Of other nodes means are those of 4,000 draws of the Gaussian.
+    # Means of other nodes are from 4,000 draws of the Gaussian.
     np.testing.assert_allclose(by_columns.latent_mean, by_series.latent_mean, atol=0.06)
 
 

@@ -105,7 +105,7 @@ def test_the_depth_of_the_wells_is_learnt():
 
 @pytest.mark.slow
 def test_a_tail_that_leaves_the_spectrum_alone_changes_nothing():
-    """The last eigenvalue stands for itself: another field of other coordinates, the same law."""
+    """A tail at the last eigenvalue: other coordinates of the field, with the same distribution."""
     full = build(2.0, 0.8, n_eigenpairs=9)
     tail = build(2.0, 0.8, n_eigenpairs=8, tail=float(full.spectrum.eigenvalues[-1]))
     assert (full.dimension, tail.dimension) == (8, 9)
@@ -140,7 +140,7 @@ def test_only_tempering_reaches_all_modes():
 
 @pytest.mark.slow
 def test_small_noise_limit():
-    """Probit and level set of γ → 0, atomic noise of p = q → 1: all meet the noise-free law."""
+    """Probit and level set of γ → 0, atomic noise of p = q → 1: all noise-free in the limit."""
     spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=6)
 
     def label_mean(likelihood):

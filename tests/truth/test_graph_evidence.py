@@ -76,7 +76,7 @@ def test_gradients_where_the_prior_is_solved_for(criterion, laplacian):
 @pytest.mark.parametrize("laplacian", ["unnormalized", "symmetric"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_gradients_of_any_spectral_prior(criterion, laplacian):
-    """By all eigenvectors: the prior's normalisation, and a truncated series."""
+    """Gradient by all eigenvectors: normalisation of the prior, and a truncated series."""
     full = model(ALL, TanhWeights(2.0, 1.5), Matern(0.3, 2.0), Probit(0.3), criterion, laplacian)
     values = {
         "weights__steepness": 2.0,
@@ -111,7 +111,7 @@ def test_several_classes_are_each_against_the_rest():
 
 @pytest.mark.parametrize("likelihood", [Logistic(1.3), Probit(0.4), GaussianNoise(0.3)], ids=repr)
 def test_evidence_is_that_of_the_method(likelihood):
-    """The same number as a fit by Laplace's method, or by expectation propagation, gives."""
+    """Criterion equals the log evidence of a fit by Laplace's method or expectation propagation."""
     graph = gq.graphs.knn_graph(X, 6)
     posterior = gq.Posterior(
         gq.Laplacian(graph, "unnormalized"), SOLVED, likelihood, LABELLED, LABELS
@@ -124,7 +124,7 @@ def test_evidence_is_that_of_the_method(likelihood):
 
 
 def test_evidence_of_one_label_is_a_half():
-    """Whatever the covariance; and of two Gaussian values a density."""
+    """For any covariance; and of two Gaussian values a density."""
     for criterion in CRITERIA[1:2]:
         found = evaluate(np.array([[3.7]]), Logistic(2.0), np.ones(1), criterion)
         assert found.value == pytest.approx(np.log(0.5), abs=1e-10)

@@ -30,7 +30,7 @@ from graphuq.utils.arrays import with_dtype
 
 N_NODES, N_PAIRS = 14, 9
 WEIGHTS = random_adjacency(N_NODES, seed=4)
-LABELLED, LABELS = [6, 8, 11], [1, -1, 1]  # of all triples, one that says much
+LABELLED, LABELS = [6, 8, 11], [1, -1, 1]  # informative one of all triples
 TAU = gq.LogUniform(0.05, 2.0)
 ALPHA = gq.Gamma(2.0, 0.5)
 TRUNCATION = gq.DiscreteUniform(2, N_PAIRS)
@@ -99,7 +99,7 @@ def posterior(likelihood):
 
 
 def estimate(posterior, kernel):
-    """The same by sampling, with Monte-Carlo errors from 64 independent chains."""
+    """Sampling agrees with quadrature, with Monte-Carlo errors from 64 independent chains."""
     result = gq.infer(posterior, kernel, n_samples=200, n_chains=64, n_warmup=500, thin=8, seed=2)
     found = result.hyperparameters
     functionals = [found["tau"], found["alpha"], found["noise_std"], found["truncation"] <= 4]
@@ -108,7 +108,7 @@ def estimate(posterior, kernel):
 
 
 class SkipsThePrior(MetropolisWithinGibbs):
-    """Negative control: proposes hyperparameters from a narrower law and does not say so."""
+    """Negative control: hyperparameters are proposed from a narrower distribution, uncorrected."""
 
     def step(self, key, state, target):
         state, info = super().step(key, state, target)
@@ -275,7 +275,7 @@ def test_a_tail_of_each_class_whose_prior_is_learnt():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
-    """What a step leaves as the log likelihood, not computed anew, is that of where it ends."""
+    """What a step leaves as the log likelihood, not recomputed, is that of where it ends."""
     with jax.enable_x64(True):
         target = with_dtype(with_tail(n_classes).target, jnp.float64)
         kernel = MetropolisWithinGibbs(PCN(), repeats=3).bind(target)
@@ -332,7 +332,7 @@ def test_a_learnt_tail_is_stored(n_classes, tmp_path):
 
 @pytest.mark.parametrize("n_labels", [3, 12])  # fewer than eigenpairs, and more
 def test_the_tail_given_a_draw_has_the_law_of_the_prior(n_labels):
-    """Of a draw from the prior, u has the covariance ``Q s² Qᵀ + s̄² (I − Q Qᵀ)``."""
+    """A draw u from the prior has covariance ``Q s² Qᵀ + s̄² (I − Q Qᵀ)``."""
     spectrum = with_tail(2).spectrum
     q, scale = spectrum.eigenvectors, spectrum.node_scale
     nodes = np.random.default_rng(5).permutation(N_NODES)[:n_labels]

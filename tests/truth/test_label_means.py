@@ -1,4 +1,4 @@
-"""Label means of whole runs against orthant probabilities of the multivariate normal law."""
+"""Label means of whole runs against orthant probabilities of a multivariate normal."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ def run(likelihood, *, tail, labelled=LABELLED, labels=LABELS, laplacian="symmet
 
 
 def assert_label_means(result, truth, nodes):
-    """Within 4 standard errors, of runs good enough to judge by."""
+    """Within 4 standard errors, of runs precise enough for a test."""
     error = result.label_mcse[nodes]
     assert error.max() < 0.01
     assert np.all(np.abs(result.label_mean[nodes] - truth) < 4 * error + 2e-5)

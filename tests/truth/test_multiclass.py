@@ -1,7 +1,7 @@
 """Several classes against brute force: the model as it stands, simulated, and kept where it agrees.
 
 Eight nodes, three classes. Fields from the prior, labels from fields and noise; those draws whose
-labels are the given ones are the posterior, whatever formula a likelihood has for it.
+labels are the given ones are the posterior, for every formula of a likelihood.
 """
 
 import dataclasses
@@ -81,7 +81,7 @@ def truth(law, gamma=0.5, tau="fixed", n_classes=(3,), labels=tuple(LABELS)):
         seen = seen + gamma * rng.normal(size=seen.shape)
     agrees = seen.argmax(axis=1) == np.array(labels)
     weights = agrees.all(axis=1).astype(float)
-    if law == "level set":  # of n labels, those that disagree each cost 1/γ²
+    if law == "level set":  # each wrong label of n costs 1/γ²
         cost = np.exp(-1 / gamma**2)
         normalizer = 1 + (present - 1) * cost
         weights = np.where(agrees, 1.0, cost).prod(axis=1) / normalizer ** len(labels)
@@ -169,7 +169,7 @@ def test_level_set_against_orthants():
 
 @pytest.mark.parametrize("tail", [slow(True), slow("mean")])
 def test_tail(tail):
-    """With a tail: the labelled-node chain against the papers' N-dimensional form."""
+    """Labelled-node chain with a tail against the papers' N-dimensional form."""
     target = posterior(LIKELIHOODS["softmax"], n_eigenpairs=2, tail=tail)
     assert isinstance(target.field.field, TailField)
     result = gq.infer(target, n_samples=2000, seed=1)
@@ -248,7 +248,7 @@ def test_unseen_classes(law):
     expected, _, mean, effective = truth(law, GAMMA[law], n_classes=(2, 3, 4), labels=(0, 1, 1))
     check(result, expected, effective)
     ess = result.convergence_table()["n_classes"]["ess_bulk"]
-    error = np.sqrt(1 / ess + 1 / effective)  # of a variable whose deviation is below 1
+    error = np.sqrt(1 / ess + 1 / effective)  # the variable has a deviation below 1
     assert abs(result.hyperparameters["n_classes"].mean() - mean) < 4 * error
     unseen = result.label_mean[:, 2:].sum(axis=1)
     assert unseen[LABELLED].max() < unseen[[1, 2, 4, 5, 7]].max()

@@ -37,7 +37,7 @@ def quadrature():
 
 
 def covariance(k, c):
-    """Of f on the path, by its closed form (Hartog & van Zanten 2018, (4), corrected)."""
+    """Covariance of f on the path in closed form (Hartog & van Zanten 2018, (4), corrected)."""
     i, j = np.arange(N)[:, None], np.arange(k)[None, :]
     q = np.sqrt(2 / N) * np.cos(np.pi * (i + 0.5) * j / N)
     q[:, 0] = 1 / np.sqrt(N)
@@ -85,8 +85,8 @@ def truth():
 
 
 def estimate(posterior, method):
-    """The same by sampling, with Monte-Carlo errors from 64 independent chains."""
-    with warnings.catch_warnings():  # chains are judged by their own error
+    """Sampling agrees with quadrature, with Monte-Carlo errors from 64 independent chains."""
+    with warnings.catch_warnings():  # errors are those between chains
         warnings.simplefilter("ignore", NotConvergedWarning)
         result = gq.infer(
             posterior, method, n_samples=500, n_chains=64, n_warmup=200, thin=4, seed=3
@@ -155,7 +155,7 @@ def test_a_jump_that_forgets_its_jacobian_fails(monkeypatch):
 
 @pytest.mark.slow
 def test_a_diagonal_metric_does_too(monkeypatch):
-    """As with many eigenpairs."""
+    """Agreement, as with many eigenpairs."""
     monkeypatch.setattr(hmc, "MAX_DENSE_FACTOR", 1)
     expected, _ = truth()
     found, error, _ = estimate(series(), ReversibleJump(whitened=True))

@@ -85,7 +85,7 @@ def test_it_is_chosen_where_the_priors_ellipses_meet_many_walls():
 
 
 def walls_met(white, seed, posterior):
-    """By a quarter turn of `ExactHamiltonian`."""
+    """Number of walls in a quarter turn of `ExactHamiltonian`."""
     with jax.enable_x64(True):
         return _walls_met(jnp.asarray(white), seed, posterior)
 

@@ -33,7 +33,7 @@ def off(likelihood, truth, sampler):
     result = gq.infer(build(likelihood), sampler, **LENGTHS)
     signs = np.where(result.draws.white @ build(likelihood).field.coefficient_map.T
                      @ result.posterior.spectrum.eigenvectors[NODES].T >= 0, 1.0, -1.0)  # fmt: skip
-    means = signs.mean(axis=1)  # of each chain
+    means = signs.mean(axis=1)  # by chain
     error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
     assert error.max() < 0.03
     return np.max(np.abs(means.mean(axis=0) - truth) / error)
@@ -41,7 +41,7 @@ def off(likelihood, truth, sampler):
 
 @cache
 def truth_of(likelihood):
-    """Of two million draws from the prior, weighed by the likelihood."""
+    """Moments of two million draws from the prior, weighted by the likelihood."""
     root = np.linalg.cholesky(covariance(WEIGHTS, 7, None) + 1e-12 * np.eye(10))
     u = np.random.default_rng(7).normal(size=(2_000_000, 10)) @ root.T
     right = (u[:, LABELLED] >= 0) == (np.array(LABELS) > 0)
@@ -75,7 +75,7 @@ def test_who_swaps_whatever_it_is_worth_is_caught(monkeypatch):
 
 
 def test_powers_are_swapped_alike():
-    """Where rejections gather, powers do."""
+    """Powers are dense where rejections are frequent."""
     powers = tempered._equalize_rejections(
         np.array([0.1, 0.2, 0.6, 1.0]), np.array([0.2, 0.2, 0.8])
     )

@@ -55,7 +55,7 @@ class Learnt(eqx.Module):
     @property
     def discrete(self) -> bool:
         """Whether its values are integers."""
-        return isinstance(self.quantile, DiscreteQuantile)
+        return self.quantile.discrete
 
     @property
     def coordinates(self) -> slice:
