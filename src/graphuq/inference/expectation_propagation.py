@@ -122,8 +122,8 @@ def _binary_target(target: SiteTarget) -> Target:
     noise_std = likelihood.probit_noise_std
     if noise_std is None or likelihood.learnt:
         raise IncompatibleParts(
-            f"expectation propagation of {likelihood}: it is no probit of a fixed number of "
-            "classes; use Probit or Softmax with n_classes, or sample"
+            f"expectation propagation needs a probit of pairs of classes, and {likelihood} has "
+            "none; use Probit or Softmax of a fixed number of classes, or sample"
         )
     if not target.field.one_class.is_low_rank:
         raise IncompatibleParts(
