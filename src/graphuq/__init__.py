@@ -1,6 +1,6 @@
 """graphuq: label everything from a few labels, and say how sure it is.
 
-Names are imported when first used, so that the command line starts at once.
+Names are imported when first used, so that the command line starts quickly.
 """
 
 from importlib import import_module

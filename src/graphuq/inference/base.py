@@ -20,7 +20,7 @@ from graphuq.posterior.posterior import Posterior
 FACTOR_NUMBERS = 2**26  # largest size of F, u = F x at the labels, that samplers form: 537 MB
 MAX_CHAINS = 32  # more chains cost time and improve R-hat little
 CHAINS_TIMES_LABELS = 32_000  # chains × labels whose states fit in the CPU cache
-LIMIT_SHARE = 0.05  # of draws with nearly all computed eigenpairs, from which a warning is given
+LIMIT_SHARE = 0.05  # share of draws with nearly all eigenpairs, from which there is a warning
 NEAR_LIMIT = 0.95  # share of the computed eigenpairs that counts as nearly all
 
 

@@ -50,8 +50,8 @@ class MetropolisWithinGibbs(Kernel):
         Moves of each hyperparameter per step of the field, which costs many times as much; the
         paper's algorithm has 1.
     by_class : bool, default False
-        Whether the fields of a multiclass likelihood move one after the other, each with its own
-        step size (Chen's Algorithm 4 and §8), instead of together.
+        Whether the fields of a multiclass likelihood move one after the other instead of
+        together (Chen's Algorithm 4 and §8). Each then has its own step size.
     step_size : float or array, default 0.3
         Step size of each block, the field's first. A number stands for the kernel's own step
         size, and for 0.3 in the other blocks.
@@ -59,7 +59,7 @@ class MetropolisWithinGibbs(Kernel):
         Target of the hyperparameters, best for a random walk of one coordinate (Roberts &
         Rosenthal 2001). The field has its kernel's target.
     reference : None
-        Not supported, since the Gaussian would change with the hyperparameters.
+        A reference is not supported, since its Gaussian would change with the hyperparameters.
     n_field_blocks : int
         Set when a run begins; a given value is replaced.
     """

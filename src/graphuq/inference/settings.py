@@ -23,7 +23,8 @@ class RunSettings:
     n_samples : int, default 1000
         Kept draws per chain; with a stop rule, the largest number of them.
     n_chains, n_warmup, thin : int or None
-        Chains, steps of warm-up and steps per kept draw. None stands for the default.
+        Chains, steps of warm-up and steps per kept draw. With None the sampler uses its own
+        number.
     seed : int or numpy.random.Generator, default 0
     precision : {"float64", "float32"}, default "float64"
         Floating-point type of the chains.

@@ -69,8 +69,8 @@ class Posterior:
     ------
     InvalidInput
         If a part is of the wrong kind, for instance prior and likelihood exchanged. If there are
-        no labels, labels other than ±1 or codes, labels of one class only, a node that does not
-        exist, or a node labelled twice.
+        no labels, labels of one class only, or labels other than ±1 or codes. If a labelled node
+        does not exist or occurs twice.
     IncompatibleParts
         If a Laplacian is given and the prior needs eigenpairs.
 

@@ -15,7 +15,7 @@ from graphuq.spectrum import laplacian_spectrum
 from graphuq.utils.deprecation import renamed_arguments
 
 NEAR = 0.8  # share of ℓ that counts as near ℓ
-MAX_SHARE = 0.01  # of draws near ℓ, above which ℓ is doubled
+MAX_SHARE = 0.01  # share of draws near ℓ above which ℓ is doubled
 PILOT_CHAINS, PILOT_DRAWS = 4, 250  # short chains that only locate the truncation
 
 
@@ -35,7 +35,7 @@ def adapt_truncation(
     """Return a posterior of `RandomSeries` on as many eigenpairs as its truncation k uses.
 
     Short chains run on ℓ eigenpairs. If k exceeds 0.8 ℓ in more than 1 % of the draws, ℓ is
-    doubled and they run again (Hartog & van Zanten 2018, §4, add pairs one by one). With a
+    doubled and they run again. Hartog & van Zanten (2018, §4) add pairs one by one. With a
     spectrum computed beforehand, proposals beyond its length are rejected, and `infer` warns.
 
     Parameters

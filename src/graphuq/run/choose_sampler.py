@@ -32,14 +32,14 @@ from graphuq.results.diagnostics import acceptance_rate_of_gaussian
 MAX_NOISY_LABELS = 1_000  # labels of a probit up to which exact Hamiltonian trajectories pay
 MAX_SEQUENTIAL_LABELS = 1_000  # labels up to which sequential proposals are accepted often
 WALLS_PER_LABEL = 1.0  # boundaries met per label, above which round coordinates pay
-HIGH_ACCEPTANCE = 0.9  # of independent proposals, above which no sampler is better
-MIN_ACCEPTANCE = 0.55  # of proposals from the Gaussian, from which independence pays
-MIN_PROBIT_ACCEPTANCE = 0.67  # the same for a probit, which exact trajectories sample well
-MIN_SEQUENTIAL, MIN_BOUNDED = 0.5, 0.7  # the same for proposals with and without lookahead
+HIGH_ACCEPTANCE = 0.9  # acceptance of independent proposals above which no sampler is better
+MIN_ACCEPTANCE = 0.55  # acceptance of the Gaussian's draws from which independence pays
+MIN_PROBIT_ACCEPTANCE = 0.67  # this for a probit, which exact trajectories sample well
+MIN_SEQUENTIAL, MIN_BOUNDED = 0.5, 0.7  # this for proposals with and without lookahead
 TRIALS = 400  # sequential proposals, by which their acceptance is estimated
 PROBES = 64  # draws of the Gaussian, by which its distance is estimated
 MAX_SPREAD = 15.0  # standard deviation of the log ratio to the Gaussian, in nats
-MULTICLASS_TOLERANCE = 1e-4  # of expectation propagation, in standard deviations
+MULTICLASS_TOLERANCE = 1e-4  # tolerance of expectation propagation, in standard deviations
 MAX_DENSE = 4_000  # white coordinates of a multiclass posterior that is approximated
 
 
@@ -60,7 +60,7 @@ class Case:
 
     @cached_property
     def acceptance(self) -> float | None:
-        """Acceptance rate of the Gaussian's draws; None without a Gaussian of all coordinates."""
+        """Acceptance rate of the Gaussian's draws, or None if it cannot be estimated."""
         if self.gaussian is None:
             return None
         return acceptance_rate_of_gaussian(self.posterior, self.gaussian)

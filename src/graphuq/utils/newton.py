@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-MAX_HALVINGS = 30  # of a step; if it is still no descent, the iteration ends
+MAX_HALVINGS = 30  # largest number per step; without descent after that, the iteration ends
 ROUNDING = 1e-11  # relative increase of the objective that counts as rounding error
 
 Vector: TypeAlias = Float[Array, " n"]

@@ -43,7 +43,7 @@ class Proposed(NamedTuple):
 
 
 Proposals = Callable[[np.random.Generator, int], Proposed]
-"""Function that makes a number of independent points, whatever the state of the chains."""
+"""Function that makes a number of points, independent of each other and of the chains."""
 
 
 class IndependenceSampler(Sampler):

@@ -132,7 +132,7 @@ class _Plan(NamedTuple):
     conditionals: Any  # Conditionals of ghk.py
     mean: Any  # (n,): mean of the target's white coordinates given all sites
     root: Any  # (n, J + …): maps whitened values and the remaining directions to the coordinates
-    constant: float  # of the log weights, so that their log mean is log p(y)
+    constant: float  # added to log weights, so that their log mean is log p(y)
 
 
 def _plan(target: Any, sites: Any) -> _Plan:

@@ -49,8 +49,8 @@ class ReversibleJump(Sampler):
         ``"plain"`` draws z at every node, as the paper does, at a cost of N k. ``"reduced"``
         draws the sum that unlabelled nodes add to ``Qᵀz``, ``N(M g, M)`` with ``M = I −
         Q_LᵀQ_L`` (docs/theory.md), at a cost of J k and k²; the distribution is the same.
-        ``"marginal"`` draws z at the labelled nodes alone and then its scale given its direction
-        (Liu & Wu 1999), at a cost of J k and k³; it mixes best if few nodes have labels. The
+        ``"marginal"`` draws z at the labelled nodes alone, and then its scale given its direction
+        (Liu & Wu 1999). It costs J k and k³, and mixes best if few nodes have labels. The
         default is marginal if fewer than half of the nodes have labels, else reduced. It is
         plain with more than 4,000 eigenpairs, and on grids, where products are fast transforms.
     interweave : bool, default True
@@ -61,8 +61,8 @@ class ReversibleJump(Sampler):
         1995). New coefficients are drawn from normals fitted to the labels. Given z, which
         determines every coefficient, k hardly moves.
     whitened : bool, optional
-        Whether each step begins with a Hamiltonian trajectory of the coefficients and log c, and
-        with jumps of k that move all of them, z integrated out. By default it does if the mean
+        Whether each step begins with a Hamiltonian trajectory of the coefficients and log c. It
+        is followed by jumps of k that move all of them; z is integrated out. By default it does if the mean
         curvature of the labels' log likelihood, estimated in warm-up, is below 0.2; that of z is
         1.
     """
