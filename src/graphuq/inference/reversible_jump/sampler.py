@@ -62,9 +62,9 @@ class ReversibleJump(Sampler):
         determines every coefficient, k hardly moves.
     whitened : bool, optional
         Whether each step begins with a Hamiltonian trajectory of the coefficients and log c. It
-        is followed by jumps of k that move all of them; z is integrated out. By default it does if the mean
-        curvature of the labels' log likelihood, estimated in warm-up, is below 0.2; that of z is
-        1.
+        is followed by jumps of k that move all of them; z is integrated out. By default it does
+        if the mean curvature of the labels' log likelihood, estimated in warm-up, is below 0.2.
+        The curvature of z is 1.
     """
 
     proposal: str = "window"
