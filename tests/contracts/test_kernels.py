@@ -345,7 +345,7 @@ def test_what_cannot_be_tempered():
         (lambda: gq.likelihoods.GinzburgLandau(epsilon=0.0), "epsilon: 0.0"),
         (lambda: gq.likelihoods.GinzburgLandau(noise_std=-1.0), "noise_std: -1.0"),
         (lambda: gq.likelihoods.AtomicNoise(p=1.0), "p: 1.0"),
-        (lambda: gq.likelihoods.AtomicNoise(p=0.4, q=0.5), "speak against themselves"),
+        (lambda: gq.likelihoods.AtomicNoise(p=0.4, q=0.5), "evidence against its own class"),
     ],
 )
 def test_bad_settings(make, message):

@@ -339,8 +339,8 @@ def test_survives_a_file_and_has_no_draws(tmp_path):
     ("likelihood", "n_eigenpairs", "tail", "n_labelled", "words"),
     [
         (gq.likelihoods.Probit(1.0), 12, None, 4, "close to the posterior"),
-        (gq.likelihoods.Probit(0.02), 12, None, 8, "may be off by some hundredths"),
-        (gq.likelihoods.Probit(0.4), 4, 0.8, 8, "nothing in it says"),
+        (gq.likelihoods.Probit(0.02), 12, None, 8, "may be wrong by some hundredths"),
+        (gq.likelihoods.Probit(0.4), 4, 0.8, 8, "its distance from the posterior is unknown"),
     ],
     ids=["close", "off", "tail"],
 )
