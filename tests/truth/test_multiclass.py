@@ -314,7 +314,7 @@ def test_refusals():
         gq.likelihoods.LevelSet(0.5, n_classes=2.5)
     with pytest.raises(IncompatibleParts, match="Laplace"):
         gq.infer(posterior(LIKELIHOODS["softmax"]), gq.inference.MAP())
-    with pytest.raises(IncompatibleParts, match="it is no probit of a fixed number of classes"):
+    with pytest.raises(IncompatibleParts, match="needs a probit of pairs of classes"):
         gq.infer(posterior(LIKELIHOODS["level set"]), ExpectationPropagation())
     with pytest.raises(IncompatibleParts, match="gradient"):
         gq.infer(posterior(LIKELIHOODS["level set"]), Laplace())
