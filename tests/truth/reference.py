@@ -1,4 +1,4 @@
-"""The models once more, straight from the papers' formulas, sharing no code with the package."""
+"""Label means by the papers' formulas, in code that shares nothing with the package."""
 
 import itertools
 
@@ -7,7 +7,10 @@ from scipy.stats import multivariate_normal
 
 
 def covariance(weights, n_eigenpairs, tail, laplacian="symmetric"):
-    """Prior covariance of u on a connected graph (Bertozzi et al. 2018, (4), (5), (13))."""
+    """Return the prior covariance of u on a connected graph.
+
+    Bertozzi et al. 2018, (4), (5), (13).
+    """
     n_nodes = len(weights)
     degrees = weights.sum(axis=1)
     if laplacian == "unnormalized":
@@ -27,7 +30,7 @@ def covariance(weights, n_eigenpairs, tail, laplacian="symmetric"):
 
 
 def orthant(matrix, signs):
-    """P(signs * x > 0) for x ~ N(0, matrix)."""
+    """Return P(signs * x > 0) for x ~ N(0, matrix)."""
     signs = np.asarray(signs, dtype=float)
     flipped = signs[:, None] * matrix * signs
     law = multivariate_normal(
@@ -43,7 +46,7 @@ def orthant(matrix, signs):
 
 
 def probit_label_mean(prior, labelled, labels, noise_std, node):
-    """E sign(u_node): a ratio of orthant probabilities of (u_node, u_L + γ ε)."""
+    """Return E sign(u_node), a ratio of orthant probabilities of (u_node, u_L + γ ε)."""
     index = [*labelled, node]
     noisy = prior[np.ix_(index, index)] + np.diag([noise_std**2] * len(labelled) + [0.0])
     evidence = orthant(noisy[:-1, :-1], labels)
@@ -51,7 +54,7 @@ def probit_label_mean(prior, labelled, labels, noise_std, node):
 
 
 def step_label_mean(prior, labelled, labels, levels, node):
-    """E sign(u_node): a sum over the signs that u may have at the labelled nodes.
+    """Return E sign(u_node), a sum over the signs that u may have at the labelled nodes.
 
     ``levels[sign, y]`` is the likelihood of a label y where u has that sign.
     """
@@ -70,7 +73,7 @@ def step_label_mean(prior, labelled, labels, levels, node):
 
 
 def level_set_label_mean(prior, labelled, labels, noise_std, node):
-    """Probability of labels under a level set: a label on the wrong side costs 2/γ²."""
+    """Return E sign(u_node) for a level set, where a label on the wrong side costs 2/γ²."""
     wrong = np.exp(-2 / noise_std**2)
     levels = {(1, 1): 1, (-1, -1): 1, (1, -1): wrong, (-1, 1): wrong}
     return step_label_mean(prior, labelled, labels, levels, node)

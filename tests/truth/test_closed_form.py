@@ -1,4 +1,4 @@
-"""One label in a world that is known in closed form."""
+"""Posteriors and likelihoods that are known in closed form."""
 
 import jax
 import numpy as np
@@ -11,8 +11,8 @@ from graphuq.posterior.target import Target
 
 
 @pytest.mark.parametrize("noise_std", [0.2, 0.5, 2.0])
-def test_one_node_seen_once(noise_std):
-    """u ~ N(0, 1) seen once as y = +1 through noise γ: E sign(u) = (2/π) arctan(1/γ)."""
+def test_one_node_with_one_label(noise_std):
+    """The label mean of u ~ N(0, 1) with label +1 and noise γ is (2/π) arctan(1/γ)."""
     field = LowRankField(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0)
     target = Target(field, gq.likelihoods.Probit(noise_std), np.ones(1))
     draws = run_chains(target, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=5, seed=0)
@@ -23,7 +23,7 @@ def test_one_node_seen_once(noise_std):
     assert abs(chain_means.mean() - truth) < 4 * standard_error
 
 
-def test_log_likelihoods_are_the_papers():
+def test_log_likelihoods_by_the_papers_formulas():
     from scipy.stats import norm
 
     u, y = np.array([0.3, -2.0, 0.0]), np.array([1.0, 1.0, -1.0])
@@ -33,11 +33,11 @@ def test_log_likelihoods_are_the_papers():
         level_set = np.asarray(gq.likelihoods.LevelSet(0.7).log_prob(*arrays))
     np.testing.assert_allclose(probit, norm.logcdf(y * u / 0.7), rtol=1e-12)
     np.testing.assert_allclose(level_set - level_set[0], [0, -2 / 0.49, -2 / 0.49], rtol=1e-12)
-    assert np.exp(level_set[:2]).sum() == pytest.approx(1)  # for both labels
+    assert np.exp(level_set[:2]).sum() == pytest.approx(1)  # a right and a wrong label
 
 
 def test_probit_is_exact_far_in_the_tail():
-    """log Φ(−100) = −5005.5…, where Φ itself underflows."""
+    """The value is log Φ(−100) = −5005.5…, although Φ(−100) underflows."""
     from scipy.stats import norm
 
     with jax.enable_x64(True):
@@ -46,7 +46,7 @@ def test_probit_is_exact_far_in_the_tail():
 
 
 def test_credible_interval_of_a_gaussian():
-    """Wide noise leaves the prior almost alone: 95 % of u_j within 1.96 prior deviations."""
+    """The posterior under wide noise is nearly the prior: 95 % of u_j are within ±1.96."""
     graph = gq.graphs.from_adjacency(np.ones((6, 6)) - np.eye(6))
     spectrum = gq.laplacian_spectrum(graph)
     posterior = gq.Posterior(

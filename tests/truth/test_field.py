@@ -39,7 +39,7 @@ def build(n_eigenpairs, tail, n_labelled, laplacian="symmetric"):
 
 
 def as_matrix(field):
-    """The linear map from white coordinates to the labelled nodes."""
+    """Return the linear map from white coordinates to the labelled nodes."""
     with jax.enable_x64(True):
         return np.asarray(jax.vmap(field.at_labelled)(np.eye(field.dimension))).T
 
@@ -75,7 +75,7 @@ def test_dimension_is_at_most_the_number_of_labels(n_eigenpairs, tail, n_labelle
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk"])
 @pytest.mark.parametrize(("n_eigenpairs", "tail", "n_labelled"), CASES)
 def test_conditional_moments(n_eigenpairs, tail, n_labelled, laplacian):
-    """Mean and deviation of every node given u_L, by the textbook formula."""
+    """Mean and deviation of every node given u_L agree with the textbook formula."""
     posterior, prior = build(n_eigenpairs, tail, n_labelled, laplacian)
     spectrum, labelled = posterior.spectrum, posterior.labelled
     white = np.random.default_rng(5).normal(size=(4, posterior.dimension))
@@ -95,7 +95,7 @@ def test_conditional_moments(n_eigenpairs, tail, n_labelled, laplacian):
 
 @pytest.mark.parametrize("laplacian", ["symmetric", "unnormalized", "random-walk"])
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), [(20, None), (8, None), (8, 0.9)])
-def test_prior_draws_have_mean_square_one_a_node(n_eigenpairs, tail, laplacian):
+def test_prior_draws_have_mean_square_one_per_node(n_eigenpairs, tail, laplacian):
     posterior, _ = build(n_eigenpairs, tail, 3, laplacian)
     field = posterior.node_target.field
     white = np.random.default_rng(0).normal(size=(20_000, field.dimension))
@@ -108,8 +108,8 @@ def test_prior_draws_have_mean_square_one_a_node(n_eigenpairs, tail, laplacian):
 
 @pytest.mark.parametrize("tail", [False, True])
 @pytest.mark.slow
-def test_both_chains_agree_in_law(tail):
-    """The N-dimensional chain of the papers and the labelled-node chain: same label means."""
+def test_both_chains_have_equal_label_means(tail):
+    """Label means of the papers' N-dimensional chain and the labelled-node chain agree."""
     from graphuq.inference.chains import run_chains
 
     posterior, _ = build(8, 0.9 if tail else None, 4)

@@ -1,4 +1,4 @@
-"""Gaussian fields with sigmoid noise: against quadrature, plain optimisation and dense algebra."""
+"""Gaussian fields with sigmoid noise, against quadrature, optimisation and dense algebra."""
 
 import dataclasses
 import itertools
@@ -25,14 +25,14 @@ from graphuq.spectrum import precision
 
 
 def covariance(weights, beta, sigma):
-    """``[β(Δ + I/σ²)]⁻¹``."""
+    """Return the covariance ``[β(Δ + I/σ²)]⁻¹``."""
     laplacian = np.diag(weights.sum(axis=1)) - weights
     return np.linalg.inv(beta * (laplacian + np.eye(len(weights)) / sigma**2))
 
 
 @pytest.fixture(params=[2, 3, 4])
 def small(request):
-    """A graph of 12 nodes with a few labels, and its covariance in plain NumPy."""
+    """Return a graph of 12 nodes with a few labels, and its covariance in plain NumPy."""
     weights = random_adjacency(12, seed=request.param)
     labelled = np.array([1, 7, 4, 10])[: request.param]
     labels = np.array([1.0, -1.0, 1.0, 1.0])[: request.param]
@@ -51,7 +51,7 @@ def posterior(request, small):
 
 
 def test_laplace_is_mode_and_curvature_of_all_nodes(small, posterior):
-    """Zhu et al. appendix A, by an optimiser over all nodes, not only labelled ones."""
+    """Mode and curvature of Zhu et al., appendix A, agree with an optimiser over all nodes."""
     _, _, _, labelled, labels, prior = small
     inverse = np.linalg.inv(prior)
 
@@ -82,7 +82,7 @@ def test_laplace_is_mode_and_curvature_of_all_nodes(small, posterior):
 
 
 def quadrature(g, labels, steepness, n=40):
-    """Evidence and means of u_L by a product of Gauss-Hermite rules."""
+    """Return evidence and means of u_L by a product of Gauss-Hermite rules."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(n)
     root = np.linalg.cholesky(g)
     grid = np.array(list(itertools.product(nodes, repeat=len(g))))
@@ -93,7 +93,7 @@ def quadrature(g, labels, steepness, n=40):
 
 
 def test_evidence_and_mean_against_quadrature(small, posterior):
-    """Expectation propagation comes close, and Laplace's method as close as it does."""
+    """Log evidence has an error of 2e-3, and by Laplace's method of 0.06 for each label."""
     _, _, _, labelled, labels, prior = small
     g = prior[np.ix_(labelled, labelled)]
     n = {2: 60, 3: 30, 4: 22}[len(labels)]
@@ -104,7 +104,7 @@ def test_evidence_and_mean_against_quadrature(small, posterior):
     assert closer.log_evidence == pytest.approx(evidence, abs=2e-3)
     assert near.log_evidence == pytest.approx(evidence, abs=0.06 * len(labels))
     np.testing.assert_allclose(closer.latent_mean[labelled], mean, atol=5e-3)
-    # The rest follows from the labelled nodes' means.
+    # Means at all nodes follow from those at labelled nodes.
     rest = prior[:, labelled] @ np.linalg.solve(g, mean)
     np.testing.assert_allclose(closer.latent_mean, rest, atol=5e-3)
 
@@ -131,9 +131,8 @@ def test_probabilities_of_draws_are_the_same_integrals(small, posterior):
     by_likelihood = soft_label_mean(plain, posterior.field, rows, posterior.likelihood)
     np.testing.assert_allclose(by_mixture, 2 * by_likelihood - 1, atol=1e-6)
     truth = gq.infer(posterior, ExpectationPropagation())
-    error = (
-        4 * result.label_mcse + 0.01
-    )  # error of expectation propagation, above at most 5e-3 in u
+    # 0.01 allows for the error of expectation propagation, at most 5e-3 in u in the test above.
+    error = 4 * result.label_mcse + 0.01
     assert (abs(result.label_mean - truth.label_mean) < error).all()
 
 
@@ -142,7 +141,7 @@ def test_probabilities_of_draws_are_the_same_integrals(small, posterior):
 )
 @pytest.mark.parametrize("steepness", [0.5, 1.0, 5.0])
 def test_integral_of_the_sigmoid(mean, std, steepness):
-    """Gauss-Hermite quadrature of 64 nodes misses a sigmoid that is steep beside the Gaussian."""
+    """The integral is exact for a steep sigmoid, which 64 Gauss-Hermite nodes miss."""
     shift = mean + 2 * steepness * std**2
     points = [x + k * std for x in (mean, shift) for k in (-12, -3, 0, 3, 12)]
     points = sorted({*points, 0.0, -5 / steepness, 5 / steepness})
@@ -179,7 +178,7 @@ def test_gaussian_noise_is_exact_conditioning(small, posterior):
 
 
 def test_limit_is_the_harmonic_function(small):
-    """σ → ∞ without noise (Zhu et al., appendix A)."""
+    """The limit σ → ∞ without noise is harmonic (Zhu et al., appendix A)."""
     graph, _, _, labelled, labels, _ = small
     harmonic = gq.harmonic_function(graph, labelled, labels)
     weights = graph.weights.toarray() if sparse.issparse(graph.weights) else graph.weights
@@ -201,14 +200,14 @@ def test_limit_is_the_harmonic_function(small):
         )
         mean = gq.infer(posterior, ExpectationPropagation()).latent_mean
         errors.append(abs(mean - harmonic).max())
-    # By 1/σ² until rounding (1e-7 of a covariance of 1e6).
+    # The error falls as 1/σ² until rounding (1e-7 of a covariance of 1e6).
     assert errors[0] > 30 * errors[1]
     assert errors[2] < 1e-5
 
 
 @pytest.fixture
 def parted():
-    """600 nodes in three components, one of them without labels."""
+    """Return a graph of three components, one of them without labels, and its labels."""
     rng = np.random.default_rng(3)
     parts = [
         gq.graphs.knn_graph(rng.normal(size=(200, 4)), 6, "unweighted").weights for _ in range(3)
@@ -220,7 +219,7 @@ def parted():
 
 @pytest.mark.parametrize("laplacian", ["unnormalized", "symmetric", "random-walk"])
 def test_conjugate_gradients_and_draws(parted, laplacian, monkeypatch):
-    """Columns to eight digits; deviations to what 200 draws leave."""
+    """Means agree within 1e-7, deviations within the error of 200 draws."""
     graph, labelled, labels = parted
     prior, likelihood = RegularizedLaplacian(0.1, 1000.0), Logistic()
     operator = gq.Laplacian(graph, laplacian)
@@ -263,9 +262,8 @@ def test_solved_posterior_is_saved_and_changed(small, posterior, tmp_path):
         return
     assert not isinstance(basis, gq.Spectrum)
     assert "covariance columns" in repr(result.posterior)
-    with pytest.raises(
-        IncompatibleParts, match="columns of a covariance"
-    ):  # which file has no graph
+    # The file holds no graph, from which columns of another prior could be computed.
+    with pytest.raises(IncompatibleParts, match="columns of a covariance"):
         gq.infer(dataclasses.replace(loaded.posterior, prior=changed), Laplace())
     anew = dataclasses.replace(result.posterior, prior=changed)
     graph, _, likelihood, labelled, labels, _ = small
@@ -275,7 +273,7 @@ def test_solved_posterior_is_saved_and_changed(small, posterior, tmp_path):
     np.testing.assert_array_equal(anew.spectrum.factor, direct.spectrum.factor)
 
 
-def test_several_classes_on_solved_columns():
+def test_multiclass_on_covariance_columns():
     graph = gq.graphs.from_adjacency(random_adjacency(30))
     labelled, labels = np.arange(6), np.array([0, 1, 2, 0, 1, 2])
     by_columns, by_series = (
@@ -301,7 +299,7 @@ def test_several_classes_on_solved_columns():
     np.testing.assert_allclose(by_columns.latent_mean, by_series.latent_mean, atol=0.06)
 
 
-def test_what_cannot_be_solved(small):
+def test_models_without_covariance_columns_are_refused(small):
     graph, prior, likelihood, labelled, labels, _ = small
     operator = gq.Laplacian(graph, "unnormalized")
     with pytest.raises(IncompatibleParts, match="no sparse precision"):
@@ -326,8 +324,8 @@ def test_what_cannot_be_solved(small):
             bad()
 
 
-def test_regularized_laplacian_is_learnt_as_any_prior():
-    """β and σ in the hierarchy: the same deviations, traced."""
+def test_regularized_laplacian_has_learnt_hyperparameters():
+    """β and σ have hyperpriors and are sampled with the field."""
     graph = gq.graphs.from_adjacency(random_adjacency(20))
     spectrum = gq.laplacian_spectrum(graph, "unnormalized", 12)
     prior = RegularizedLaplacian(gq.LogUniform(0.05, 5.0), gq.LogUniform(0.5, 50.0))
@@ -338,7 +336,7 @@ def test_regularized_laplacian_is_learnt_as_any_prior():
 
 
 def test_default_sampler_where_the_gaussian_is_far_off():
-    """A component with a single label has u of either size up to σ: steep at 0, then flat."""
+    """The posterior of u in a component with one label is steep at 0 and flat up to σ."""
     parts = [random_adjacency(12, seed=k) for k in range(3)]
     with pytest.warns(DisconnectedGraphWarning):
         graph = gq.graphs.from_adjacency(sparse.block_diag(parts).tocsr())
@@ -354,7 +352,7 @@ def test_default_sampler_where_the_gaussian_is_far_off():
     assert isinstance(chosen, gq.inference.EllipticalSlice | gq.inference.Independence)
     result = gq.infer(posterior, n_samples=1500, n_chains=16)
     assert result.diagnostics.rhat < 1.02
-    # One label alone in its component: u ~ N(0, s²) weighed by a step, all but exactly.
+    # With one label in the component, u is very nearly N(0, s²) weighted by a step.
     s = np.sqrt(posterior.spectrum.factor[0] @ posterior.spectrum.factor[0])
     draws = result.latent_draws(np.array([0]))[0]
     error = draws.std() / np.sqrt(result.diagnostics.ess_bulk)

@@ -1,4 +1,4 @@
-"""The Ginzburg-Landau posterior against quadrature; modes that only tempering travels between."""
+"""The Ginzburg-Landau posterior against quadrature, and modes that only tempering reaches."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def build(epsilon, noise_std, n_eigenpairs=4, tail=False, weights=WEIGHTS):
 
 
 def by_quadrature(weights, n_modes, epsilon, noise_std, n_points=121, width=5.0):
-    """Label mean, mean and deviation of u on a grid of the series' coefficients."""
+    """Return label mean, mean and deviation of u on a grid of the series' coefficients."""
     u, energy = fields_on_a_grid(weights, n_modes, noise_std, n_points, width)
     energy = energy + ((u**2 - 1) ** 2).sum(axis=1) / (4 * epsilon)
     weight = np.exp(energy.min() - energy)
@@ -30,7 +30,7 @@ def by_quadrature(weights, n_modes, epsilon, noise_std, n_points=121, width=5.0)
 
 
 def fields_on_a_grid(weights, n_modes, noise_std, n_points, width=5.0):
-    """Fields, and their energy but for the wells."""
+    """Return fields on a grid of coefficients, and their energy without the wells."""
     n_nodes = len(weights)
     degrees = weights.sum(axis=1)
     operator = np.eye(n_nodes) - weights / np.sqrt(np.outer(degrees, degrees))
@@ -74,7 +74,7 @@ def test_against_quadrature(kernel):
 
 @pytest.mark.slow
 def test_the_depth_of_the_wells_is_learnt():
-    """ε, uniform in its logarithm, against quadrature over it and the field."""
+    """ε with a log-uniform prior agrees with quadrature over ε and the field."""
     log_epsilon = np.linspace(np.log(0.3), np.log(6.0), 61)
 
     def by_quadrature(n_points):
@@ -82,12 +82,12 @@ def test_the_depth_of_the_wells_is_learnt():
         wells = ((u**2 - 1) ** 2).sum(axis=1) / 4
         logs = np.stack([-energy - wells / np.exp(t) - len(WEIGHTS) / 2 * t for t in log_epsilon])
         weight = np.exp(logs - logs.max())
-        weight[[0, -1]] /= 2  # trapezoids
+        weight[[0, -1]] /= 2  # trapezoidal rule
         by_epsilon = weight.sum(axis=1) / weight.sum()
         return by_epsilon, weight.sum(axis=0) @ np.sign(u) / weight.sum()
 
     by_epsilon, label_mean = by_quadrature(101)
-    # Signs jump between points of the grid: what a coarser one loses bounds what this one does.
+    # Signs jump between grid points; the error of a coarser grid bounds that of this one.
     rough = np.abs(by_quadrature(61)[1] - label_mean)
     mean = by_epsilon @ log_epsilon
     spread = np.sqrt(by_epsilon @ (log_epsilon - mean) ** 2)
@@ -98,14 +98,14 @@ def test_the_depth_of_the_wells_is_learnt():
         error = by_chain.std(ddof=1) / np.sqrt(len(by_chain))
         assert error < 0.02
         assert abs(by_chain.mean() - truth) < 4 * error + 1e-3
-    assert abs(mean - np.log(0.3 * 6.0) / 2) > 0.1  # the labels and wells say something
+    assert abs(mean - np.log(0.3 * 6.0) / 2) > 0.1  # not the mean of the prior
     assert rough.max() < 0.02
     assert np.all(np.abs(result.label_mean - label_mean) < 4 * result.label_mcse + rough)
 
 
 @pytest.mark.slow
-def test_a_tail_that_leaves_the_spectrum_alone_changes_nothing():
-    """A tail at the last eigenvalue: other coordinates of the field, with the same distribution."""
+def test_a_tail_at_the_last_eigenvalue_changes_nothing():
+    """A tail at the last eigenvalue changes the coordinates, not the distribution of the field."""
     full = build(2.0, 0.8, n_eigenpairs=9)
     tail = build(2.0, 0.8, n_eigenpairs=8, tail=float(full.spectrum.eigenvalues[-1]))
     assert (full.dimension, tail.dimension) == (8, 9)
@@ -120,7 +120,7 @@ def test_a_tail_that_leaves_the_spectrum_alone_changes_nothing():
 
 @pytest.mark.slow
 def test_only_tempering_reaches_all_modes():
-    """Deep wells: a plain chain stays where it started, and R-hat says so."""
+    """A plain chain stays in one mode of deep wells, and its R-hat exceeds 1.5."""
     label_mean, _, _ = by_quadrature(WEIGHTS, 3, 0.05, 2.0, n_points=161)
     posterior = build(0.05, 2.0)
     with pytest.warns(NotConvergedWarning):
@@ -140,7 +140,7 @@ def test_only_tempering_reaches_all_modes():
 
 @pytest.mark.slow
 def test_small_noise_limit():
-    """Probit and level set of γ → 0, atomic noise of p = q → 1: all noise-free in the limit."""
+    """Probit and level set as γ → 0, and atomic noise as p = q → 1, become noise-free."""
     spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=6)
 
     def label_mean(likelihood):
@@ -162,7 +162,7 @@ def test_small_noise_limit():
     assert min(distances) > 0.05
 
 
-def test_the_papers_stop_rule_sees_every_node():
+def test_the_papers_stop_rule_uses_every_node():
     posterior = build(10.0, 1.0)
     stop = gq.CumulativeMean(tolerance=0.2, every=500)
     with pytest.warns(NotConvergedWarning):

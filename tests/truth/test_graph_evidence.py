@@ -1,4 +1,4 @@
-"""Evidence as a function of graph, prior and likelihood: every gradient by central differences."""
+"""Gradients of the evidence in graph, prior and likelihood, against central differences."""
 
 import dataclasses
 
@@ -28,13 +28,13 @@ CRITERIA = ["laplace", "expectation-propagation", "alignment"]
 
 
 def model(pairs, weight, prior, likelihood, criterion, laplacian="unnormalized", n_pairs=None):
-    """Solved to rounding, which central differences of a small step see."""
+    """Return a model solved to rounding error, as central differences of a small step need."""
     parts = (weight, laplacian, n_pairs, False, prior, likelihood)
     return GraphEvidence(pairs, *parts, LABELLED, LABELS, criterion, tolerance=1e-14)
 
 
 def agree(model, values, step=1e-5):
-    """Largest difference between the gradient and central differences in logarithms."""
+    """Return the largest difference between the gradient and central differences in logarithms."""
     _, gradient = model.value_and_gradient(values)
     worst = 0.0
     for name, value in values.items():
@@ -54,7 +54,7 @@ def agree(model, values, step=1e-5):
 @pytest.mark.parametrize("laplacian", ["unnormalized", "symmetric"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_gradients_where_the_prior_is_solved_for(criterion, laplacian):
-    """Among them that of σ, and one of a length scale for each feature."""
+    """Gradients include that of σ, and of one length scale for each feature."""
     tanh = model(ALL, TanhWeights(2.0, 1.5), SOLVED, Logistic(1.0), criterion, laplacian)
     values = {
         "weights__steepness": 2.0,
@@ -76,7 +76,7 @@ def test_gradients_where_the_prior_is_solved_for(criterion, laplacian):
 @pytest.mark.parametrize("laplacian", ["unnormalized", "symmetric"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_gradients_of_any_spectral_prior(criterion, laplacian):
-    """Gradient by all eigenvectors: normalisation of the prior, and a truncated series."""
+    """Gradients are exact with the normalisation of the prior and with a truncated series."""
     full = model(ALL, TanhWeights(2.0, 1.5), Matern(0.3, 2.0), Probit(0.3), criterion, laplacian)
     values = {
         "weights__steepness": 2.0,
@@ -91,7 +91,7 @@ def test_gradients_of_any_spectral_prior(criterion, laplacian):
         assert agree(short, {"weights__sharpness": 1.0}) < 1e-7
 
 
-def test_several_classes_are_each_against_the_rest():
+def test_multiclass_evidence_compares_each_class_with_the_rest():
     labels = np.array([0.0, 0, 1, 1, 2, 2, 1, 0])
     softmax = Softmax(0.5, 3)
     together = dataclasses.replace(
@@ -111,7 +111,7 @@ def test_several_classes_are_each_against_the_rest():
 
 @pytest.mark.parametrize("likelihood", [Logistic(1.3), Probit(0.4), GaussianNoise(0.3)], ids=repr)
 def test_evidence_is_that_of_the_method(likelihood):
-    """Criterion equals the log evidence of a fit by Laplace's method or expectation propagation."""
+    """The criterion equals the log evidence by Laplace's method or expectation propagation."""
     graph = gq.graphs.knn_graph(X, 6)
     posterior = gq.Posterior(
         gq.Laplacian(graph, "unnormalized"), SOLVED, likelihood, LABELLED, LABELS
@@ -124,7 +124,7 @@ def test_evidence_is_that_of_the_method(likelihood):
 
 
 def test_evidence_of_one_label_is_a_half():
-    """For any covariance; and of two Gaussian values a density."""
+    """The evidence of one label is 1/2 for any covariance."""
     for criterion in CRITERIA[1:2]:
         found = evaluate(np.array([[3.7]]), Logistic(2.0), np.ones(1), criterion)
         assert found.value == pytest.approx(np.log(0.5), abs=1e-10)
@@ -132,7 +132,7 @@ def test_evidence_of_one_label_is_a_half():
 
 
 def test_alignment_of_a_perfect_kernel():
-    """`[[1, −1], [−1, 1]]` aligns better with labels 1, −1 than one of unequal deviations."""
+    """`[[1, −1], [−1, 1]]` aligns better with labels 1, −1 than a kernel of unequal deviations."""
     labels = np.array([1.0, -1.0, 1.0, -1.0])
     perfect = evaluate(np.multiply.outer(labels, labels) + 5.0, Logistic(), labels, "alignment")
     assert perfect.value == pytest.approx(1)
@@ -140,7 +140,7 @@ def test_alignment_of_a_perfect_kernel():
     assert evaluate(np.multiply.outer(uneven, uneven), Logistic(), labels, "alignment").value < 0.99
 
 
-def test_what_has_no_evidence():
+def test_unsupported_criteria_are_refused():
     with pytest.raises(InvalidInput, match="criterion: 'bic'"):
         evaluate(np.eye(2), Logistic(), np.array([1.0, -1.0]), "bic")
     with pytest.raises(IncompatibleParts, match="needs a gradient"):

@@ -1,7 +1,6 @@
 """Learnt hyperparameters against quadrature over them, with orthant probabilities for the labels.
 
-Three labels, whose orthant probabilities are known in closed form, so that nothing but the chains
-is random.
+Orthant probabilities of three labels are known in closed form, so only the chains are random.
 """
 
 import functools
@@ -30,7 +29,7 @@ from graphuq.utils.arrays import with_dtype
 
 N_NODES, N_PAIRS = 14, 9
 WEIGHTS = random_adjacency(N_NODES, seed=4)
-LABELLED, LABELS = [6, 8, 11], [1, -1, 1]  # informative one of all triples
+LABELLED, LABELS = [6, 8, 11], [1, -1, 1]  # an informative triple
 TAU = gq.LogUniform(0.05, 2.0)
 ALPHA = gq.Gamma(2.0, 0.5)
 TRUNCATION = gq.DiscreteUniform(2, N_PAIRS)
@@ -38,7 +37,10 @@ NOISE = gq.Uniform(0.05, 2.0)
 
 
 def orthant(covariance, signs):
-    """P(signs * x > 0) of three normals, 1/8 + Σ asin ρ / 4π; covariances of shape (..., 3, 3)."""
+    """Return P(signs * x > 0) of three normals, 1/8 + Σ asin ρ / 4π.
+
+    Covariances have the shape (..., 3, 3).
+    """
     deviations = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
     rho = covariance / (deviations[..., :, None] * deviations[..., None, :])
     rho = np.clip(rho * np.outer(signs, signs), -1, 1)
@@ -55,7 +57,7 @@ def eigenpairs():
 
 
 def evidence(prior, gamma, likelihood):
-    """P(labels | τ, α, M, γ), for prior covariances at the labelled nodes."""
+    """Return P(labels | τ, α, M, γ) for prior covariances at the labelled nodes."""
     if likelihood == "probit":
         return orthant(prior + gamma[..., None, None] ** 2 * np.eye(3), LABELS)
     wrong = expit(-2 / gamma**2)
@@ -67,14 +69,14 @@ def evidence(prior, gamma, likelihood):
 
 
 def grid(law, n):
-    """Nodes and weights of a distribution: Gauss-Legendre in its normal scores."""
+    """Return nodes and weights of a distribution: Gauss-Legendre in its normal scores."""
     z, weights = np.polynomial.legendre.leggauss(n)
     return law.law.ppf(stats.norm.cdf(5 * z)), weights * stats.norm.pdf(5 * z)
 
 
 @functools.cache
 def truth(likelihood):
-    """E τ, E α, E γ, P(M ≤ 4), given the labels."""
+    """Return E τ, E α, E γ and P(M ≤ 4), given the labels."""
     values, q = eigenpairs()
     (tau, a), (alpha, b), (gamma, c) = grid(TAU, 24), grid(ALPHA, 24), grid(NOISE, 16)
     tau, alpha, gamma = tau[:, None, None], alpha[None, :, None], gamma[None, None, :]
@@ -99,7 +101,7 @@ def posterior(likelihood):
 
 
 def estimate(posterior, kernel):
-    """Sampling agrees with quadrature, with Monte-Carlo errors from 64 independent chains."""
+    """Return estimates by sampling, and their errors from 64 independent chains."""
     result = gq.infer(posterior, kernel, n_samples=200, n_chains=64, n_warmup=500, thin=8, seed=2)
     found = result.hyperparameters
     functionals = [found["tau"], found["alpha"], found["noise_std"], found["truncation"] <= 4]
@@ -141,19 +143,19 @@ def test_hyperparameters_against_quadrature(likelihood, kernel):
 
 
 @pytest.mark.slow
-def test_that_a_wrong_kernel_is_found_out():
+def test_a_wrong_kernel_is_detected():
     found, error = estimate(posterior("probit"), SkipsThePrior(PCN()))
     assert np.any(np.abs(found - truth("probit")) > 6 * error)
 
 
-def test_labels_say_something_of_hyperparameters():
-    """Else agreement above would be with the prior."""
+def test_labels_inform_hyperparameters():
+    """Posterior and prior means differ; otherwise the tests above would only check the prior."""
     law = [TAU.law.mean(), ALPHA.law.mean(), NOISE.law.mean(), 3 / 8]
     assert np.all(np.abs(truth("probit") - law) > [0.05, 0.4, 0.05, 0.09])
 
 
 def simulated_spectrum(prior, n, rng):
-    """Relative variances of the modes from q_1 on, drawn from the prior, shape (n, 8)."""
+    """Return relative variances of the modes from q_1 on, drawn from the prior, shape (n, 8)."""
     values = eigenpairs()[0][1:]
     if isinstance(prior, gq.priors.EigenScales):
         return rng.uniform(0.2, 1.8, (n, len(values))) ** 2 * (values + 0.25) ** -2.0
@@ -173,7 +175,7 @@ def simulated_spectrum(prior, n, rng):
     ids=repr,
 )
 def test_label_means_under_learnt_spectra(prior):
-    """Against draws of spectrum and field from the prior, weighed by the likelihood."""
+    """Label means agree with prior draws of spectrum and field, weighted by the likelihood."""
     n, gamma, node = 200_000, 0.7, 3
     rng = np.random.default_rng(1)
     variances = simulated_spectrum(prior, n, rng)
@@ -196,7 +198,7 @@ def test_label_means_under_learnt_spectra(prior):
 
 @functools.cache
 def with_tail(n_classes):
-    """A posterior whose spectrum has a tail; several classes have a prior each."""
+    """Return a posterior whose spectrum has a tail; of three classes, each has its own prior."""
     spectrum = gq.laplacian_spectrum(
         gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS, tail_eigenvalue=True
     )
@@ -208,7 +210,7 @@ def with_tail(n_classes):
 
 
 def simulated_with_tail(n, rng):
-    """Fields at all nodes from the prior: τ and α, and u."""
+    """Return draws of τ, and of u at all nodes, from the prior."""
     values, q = eigenpairs()
     tau, alpha = (law.law.rvs(size=n, random_state=rng) for law in (TAU, ALPHA))
     spectrum = with_tail(2).spectrum
@@ -222,14 +224,14 @@ def simulated_with_tail(n, rng):
 
 
 def expectation(weights, values):
-    """Weighted mean of each column, and its simulation error."""
+    """Return the weighted mean of each column, and its simulation error."""
     mean = weights @ values / weights.sum()
     residuals = weights[:, None] * (values - mean)
     return mean, np.sqrt((residuals**2).sum(axis=0)) / weights.sum()
 
 
 def test_a_tail_whose_prior_is_learnt():
-    """Against draws of hyperparameters and field from the prior, weighed by the likelihood."""
+    """Means agree with prior draws of hyperparameters and field, weighted by the likelihood."""
     n, rng = 400_000, np.random.default_rng(1)
     tau, u = simulated_with_tail(n, rng)
     gamma = NOISE.law.rvs(size=n, random_state=rng)
@@ -275,7 +277,7 @@ def test_a_tail_of_each_class_whose_prior_is_learnt():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
-    """What a step leaves as the log likelihood, not recomputed, is that of where it ends."""
+    """The log likelihood that a step returns, without recomputing it, is that of its end."""
     with jax.enable_x64(True):
         target = with_dtype(with_tail(n_classes).target, jnp.float64)
         kernel = MetropolisWithinGibbs(PCN(), repeats=3).bind(target)
@@ -295,8 +297,8 @@ def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
-def test_a_tail_that_vanishes_leaves_signs(monkeypatch):
-    """It is zero in single precision, in which averages of many nodes are taken."""
+def test_label_means_of_a_tail_that_underflows(monkeypatch):
+    """The tail is zero in single precision, in which means over many nodes are computed."""
     monkeypatch.setattr("graphuq.results.summaries.binary.MANY_ELEMENTS", 0)
     prior = gq.priors.Matern(tau=0.05, alpha=gq.Uniform(150.0, 200.0))
     spectrum = with_tail(2).spectrum
@@ -307,8 +309,8 @@ def test_a_tail_that_vanishes_leaves_signs(monkeypatch):
     np.testing.assert_allclose(result.label_mean, signs.mean(axis=1), atol=1e-6)
 
 
-def test_a_learnt_tail_under_labels_that_are_drawn():
-    """Their means given each draw are what completing it would give, but for the noise of that."""
+def test_label_means_of_a_learnt_tail():
+    """Label means given each draw agree with means over completed draws, within their noise."""
     spectrum = with_tail(2).spectrum
     prior, likelihood = gq.priors.Matern(tau=TAU), gq.likelihoods.Logistic()
     model = gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
@@ -331,7 +333,7 @@ def test_a_learnt_tail_is_stored(n_classes, tmp_path):
 
 
 @pytest.mark.parametrize("n_labels", [3, 12])  # fewer than eigenpairs, and more
-def test_the_tail_given_a_draw_has_the_law_of_the_prior(n_labels):
+def test_the_tail_given_a_draw_has_the_prior_covariance(n_labels):
     """A draw u from the prior has covariance ``Q s² Qᵀ + s̄² (I − Q Qᵀ)``."""
     spectrum = with_tail(2).spectrum
     q, scale = spectrum.eigenvectors, spectrum.node_scale
@@ -348,7 +350,7 @@ def test_the_tail_given_a_draw_has_the_law_of_the_prior(n_labels):
     expected = (q * s**2) @ q.T + s_tail**2 * (np.eye(N_NODES) - q @ q.T)
     expected *= np.outer(scale, scale)
     np.testing.assert_allclose(np.diag(found) + (scale * rest) ** 2, np.diag(expected), atol=1e-12)
-    # Between labelled nodes and all others the mean given the draw says all there is to say.
+    # Covariances with labelled nodes follow from the mean given the draw alone.
     np.testing.assert_allclose(found[nodes], expected[nodes], atol=1e-12)
 
 

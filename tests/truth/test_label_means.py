@@ -12,7 +12,7 @@ from graphuq.errors import IncompatibleParts
 
 LABELLED, LABELS = [0, 3, 7, 12], [1, -1, 1, -1]
 N_NODES, N_EIGENPAIRS = 24, 12
-NODES = [1, 5, 7, 12, 20, 23]  # two labelled ones among them
+NODES = [1, 5, 7, 12, 20, 23]  # two of them are labelled
 
 
 def run(likelihood, *, tail, labelled=LABELLED, labels=LABELS, laplacian="symmetric", **options):
@@ -25,7 +25,7 @@ def run(likelihood, *, tail, labelled=LABELLED, labels=LABELS, laplacian="symmet
 
 
 def assert_label_means(result, truth, nodes):
-    """Within 4 standard errors, of runs precise enough for a test."""
+    """Check label means within 4 standard errors, which must be below 0.01."""
     error = result.label_mcse[nodes]
     assert error.max() < 0.01
     assert np.all(np.abs(result.label_mean[nodes] - truth) < 4 * error + 2e-5)
@@ -52,7 +52,7 @@ def test_level_set(tail):
 
 
 def test_more_labels_than_modes_with_tail():
-    """J = 6 > ℓ = 4 takes the structured square root."""
+    """The covariance has a structured square root with J = 6 > ℓ = 4."""
     labelled, labels = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]
     graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=4, tail_eigenvalue=0.9)
@@ -74,8 +74,8 @@ def test_float32_chain():
     assert_label_means(result, truth, NODES)
 
 
-def test_wrong_noise_is_noticed():
-    """Negative control: the truth of another γ is far outside the bounds."""
+def test_wrong_noise_is_detected():
+    """Negative control: label means for another γ are outside the bounds."""
     result = run(gq.likelihoods.Probit(0.4), tail=False)
     prior = covariance(random_adjacency(N_NODES, seed=3), N_EIGENPAIRS, None)
     truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
@@ -104,7 +104,7 @@ def test_wrong_noise_is_noticed():
     ],
 )
 def test_exact_hamiltonian(monkeypatch, likelihood, right, wrong, n_eigenpairs, tail, gram_labels):
-    """Every field; with walls' scalar products at hand, and computed on the way."""
+    """Every kind of field agrees, with scalar products of walls stored or computed on demand."""
     monkeypatch.setattr("graphuq.inference.exact_hamiltonian.trajectories.GRAM_LABELS", gram_labels)
     graph = gq.graphs.from_adjacency(random_adjacency(N_NODES, seed=3))
     spectrum = gq.laplacian_spectrum(
@@ -121,7 +121,7 @@ def test_exact_hamiltonian(monkeypatch, likelihood, right, wrong, n_eigenpairs, 
     assert_label_means(result, truth, NODES)
 
 
-def test_steps_are_demanded(posterior):
+def test_exact_hamiltonian_needs_two_levels(posterior):
     wells = dataclasses.replace(posterior, likelihood=gq.likelihoods.GinzburgLandau())
     with pytest.raises(IncompatibleParts, match="needs a likelihood of two levels"):
         gq.infer(wells, gq.inference.ExactHamiltonian())

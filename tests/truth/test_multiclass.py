@@ -1,7 +1,7 @@
-"""Several classes against brute force: the model as it stands, simulated, and kept where it agrees.
+"""Multiclass posteriors against rejection sampling from the prior.
 
-Eight nodes, three classes. Fields from the prior, labels from fields and noise; those draws whose
-labels are the given ones are the posterior, for every formula of a likelihood.
+Eight nodes have three classes. Fields are drawn from the prior, labels from fields and noise.
+Draws whose labels equal the given ones are draws of the posterior, for every likelihood.
 """
 
 import dataclasses
@@ -57,7 +57,7 @@ def posterior(likelihood, *, prior=None, labels=LABELS, n_eigenpairs=N_PAIRS, **
 
 
 def deviations(tau):
-    """s_j of each draw, straight from the formula."""
+    """Return s_j of each draw, by the formula."""
     values, _ = eigenpairs()
     variances = (values[1:] + np.asarray(tau)[..., None] ** 2) ** -ALPHA
     return np.sqrt(N_NODES * variances / variances.sum(axis=-1, keepdims=True))
@@ -65,7 +65,7 @@ def deviations(tau):
 
 @functools.cache
 def truth(law, gamma=0.5, tau="fixed", n_classes=(3,), labels=tuple(LABELS)):
-    """Class probabilities of all nodes, E τ and E K, and how many draws they rest on."""
+    """Return class probabilities of all nodes, E τ, E K and the effective number of draws."""
     rng = np.random.default_rng(0)
     most = max(n_classes)
     present = rng.choice(n_classes, size=N_DRAWS)
@@ -81,7 +81,7 @@ def truth(law, gamma=0.5, tau="fixed", n_classes=(3,), labels=tuple(LABELS)):
         seen = seen + gamma * rng.normal(size=seen.shape)
     agrees = seen.argmax(axis=1) == np.array(labels)
     weights = agrees.all(axis=1).astype(float)
-    if law == "level set":  # each wrong label of n costs 1/γ²
+    if law == "level set":  # each wrong label costs 1/γ²
         cost = np.exp(-1 / gamma**2)
         normalizer = 1 + (present - 1) * cost
         weights = np.where(agrees, 1.0, cost).prod(axis=1) / normalizer ** len(labels)
@@ -94,7 +94,7 @@ def truth(law, gamma=0.5, tau="fixed", n_classes=(3,), labels=tuple(LABELS)):
 
 
 def check(result, expected, effective):
-    """Within four standard errors, of both."""
+    """Check agreement within four standard errors of the run and the simulation."""
     error = np.sqrt(result.label_mcse**2 + expected * (1 - expected) / effective)
     assert result.diagnostics.rhat < 1.02
     assert (np.abs(result.label_mean - expected) < 4 * error + 1e-4).all()
@@ -131,8 +131,8 @@ def test_class_probabilities(law, kernel, n_samples):
 
 
 @pytest.mark.slow
-def test_brute_force_has_power():
-    """Negative control: another noise, or another likelihood's truth, is not accepted."""
+def test_rejection_sampling_detects_other_noise():
+    """Negative control: probabilities of a posterior with other noise are rejected."""
     result = gq.infer(posterior(gq.likelihoods.Softmax(2.0, n_classes=3)), n_samples=1500, seed=1)
     expected, _, _, effective = truth("softmax", 0.5)
     with pytest.raises(AssertionError):
@@ -141,7 +141,7 @@ def test_brute_force_has_power():
 
 @pytest.mark.slow
 def test_level_set_against_orthants():
-    """One node without any simulation: a sum over all patterns of largest fields."""
+    """Probabilities of one node agree with an exact sum over all patterns of largest fields."""
     node = 5
     _, q = eigenpairs()
     covariance = (q[:, 1:] * deviations(np.asarray(TAU)) ** 2) @ q[:, 1:].T
@@ -149,7 +149,7 @@ def test_level_set_against_orthants():
     block, labels = covariance[np.ix_(index, index)], LABELS[:2]
     total = np.zeros(3)
     for pattern in np.ndindex(3, 3, 3):
-        # Leads of the largest field over the others, at each of the three nodes.
+        # Differences between the largest field and the others, at each of the three nodes.
         leads = np.zeros((6, 9))
         for row, (place, other) in enumerate(np.ndindex(3, 2)):
             k = pattern[place]
@@ -169,7 +169,7 @@ def test_level_set_against_orthants():
 
 @pytest.mark.parametrize("tail", [slow(True), slow("mean")])
 def test_tail(tail):
-    """Labelled-node chain with a tail against the papers' N-dimensional form."""
+    """The labelled-node chain with a tail agrees with the papers' N-dimensional form."""
     target = posterior(LIKELIHOODS["softmax"], n_eigenpairs=2, tail=tail)
     assert isinstance(target.field.field, TailField)
     result = gq.infer(target, n_samples=2000, seed=1)
@@ -203,13 +203,13 @@ def test_two_classes_are_the_binary_model():
     soft = dataclasses.replace(binary, likelihood=gq.likelihoods.Softmax(0.5, 2), labels=[0, 1, 1])
     ours = gq.infer(soft, n_samples=2000, seed=0)
     theirs = gq.infer(binary, n_samples=2000, seed=0)
-    # Logistic and normal noise of one deviation differ by a few per cent of probability.
+    # Logistic and normal noise of equal deviation differ by a few per cent of probability.
     assert np.abs(ours.label_mean[:, 1] - theirs.class_probabilities[:, 1]).max() < 0.03
 
 
 @pytest.mark.parametrize("law", [slow("softmax"), slow("level set")])
 def test_learnt_scale(law):
-    """τ learnt, shared by the classes."""
+    """One τ is learnt and shared by the classes."""
     prior = gq.priors.Matern(tau=LEARNT_TAU, alpha=ALPHA)
     result = gq.infer(posterior(LIKELIHOODS[law], prior=prior), n_samples=2000, seed=3)
     expected, tau, _, effective = truth(law, GAMMA[law], "shared")
@@ -224,7 +224,7 @@ def test_learnt_scale(law):
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["softmax", "level set"])
 def test_learnt_per_class(law):
-    """τ learnt by each class for itself."""
+    """Each class learns a τ of its own."""
     prior = gq.priors.Matern(tau=LEARNT_TAU, alpha=ALPHA)
     target = posterior(LIKELIHOODS[law], prior=prior, per_class=True)
     result = gq.infer(target, n_samples=2000, seed=3)
@@ -241,7 +241,7 @@ def test_learnt_per_class(law):
 
 @pytest.mark.parametrize("law", [slow("softmax"), slow("level set"), slow("probit")])
 def test_unseen_classes(law):
-    """Two classes have labels; whether there are two, three or four is learnt."""
+    """Two classes have labels; the number of classes, two to four, is learnt."""
     likelihood = dataclasses.replace(LIKELIHOODS[law], n_classes=gq.DiscreteUniform(2, 4))
     target = posterior(likelihood, labels=[0, 1, 1])
     result = gq.infer(target, n_samples=2000, seed=4)
@@ -254,8 +254,8 @@ def test_unseen_classes(law):
     assert unseen[LABELLED].max() < unseen[[1, 2, 4, 5, 7]].max()
 
 
-def test_probit_of_several_classes():
-    """The quadrature against an adaptive one, near and far out in the tail."""
+def test_multiclass_probit_by_quadrature():
+    """The quadrature agrees with an adaptive one, also far in the tail."""
     likelihood = gq.likelihoods.Probit(0.5, n_classes=3)
     for u in ([0.1, -0.2, 0.3], [3.0, 0.0, -1.0], [-4.0, 1.0, 1.1], [-9.0, 0.0, -8.0]):
         for y in range(3):
@@ -276,7 +276,7 @@ def test_probit_of_several_classes():
 
 
 def test_laplace_is_the_mode():
-    """Gradient zero by finite differences; evidence of a nearly Gaussian posterior exact."""
+    """The gradient is zero by finite differences; the evidence of a near-Gaussian is exact."""
     target = posterior(gq.likelihoods.Softmax(3.0, n_classes=3))
     gaussian = Laplace().fit(target.plain_target)
     rng = np.random.default_rng(0)
@@ -304,7 +304,7 @@ def test_refusals():
         posterior(LIKELIHOODS["softmax"], labels=[0, 1, 3])
     with pytest.raises(InvalidInput, match="only the class"):
         posterior(LIKELIHOODS["softmax"], labels=[1, 1, 1])
-    with pytest.raises(InvalidInput, match="0 to 1"):  # a third class is not certain to be there
+    with pytest.raises(InvalidInput, match="0 to 1"):  # a third class may be absent
         posterior(gq.likelihoods.Softmax(0.5, gq.DiscreteUniform(2, 4)), labels=[0, 1, 2])
     with pytest.raises(IncompatibleParts, match="per_class"):
         posterior(LIKELIHOODS["softmax"], per_class=True)

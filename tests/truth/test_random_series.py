@@ -29,7 +29,7 @@ def series(noise_std=1.0, scale=SCALE, labelled=LABELLED, labels=LABELS):
 
 
 def quadrature():
-    """Nodes and weights for c, and p(k)."""
+    """Return nodes and weights for c, and p(k)."""
     z, weights = np.polynomial.legendre.leggauss(12)
     c = SCALE.law.ppf(stats.norm.cdf(5 * z))
     k = np.exp(-RATE * np.arange(1, N + 1))
@@ -37,7 +37,10 @@ def quadrature():
 
 
 def covariance(k, c):
-    """Covariance of f on the path in closed form (Hartog & van Zanten 2018, (4), corrected)."""
+    """Return the covariance of f on the path, in closed form.
+
+    Hartog & van Zanten 2018, (4), corrected.
+    """
     i, j = np.arange(N)[:, None], np.arange(k)[None, :]
     q = np.sqrt(2 / N) * np.cos(np.pi * (i + 0.5) * j / N)
     q[:, 0] = 1 / np.sqrt(N)
@@ -46,7 +49,7 @@ def covariance(k, c):
 
 
 def probability(matrix, limits):
-    """P(x < limits), x ~ N(0, matrix)."""
+    """Return P(x < limits) for x ~ N(0, matrix)."""
     law = stats.multivariate_normal(
         np.zeros(len(limits)), matrix, abseps=1e-5, releps=1e-5, seed=0, allow_singular=True
     )
@@ -54,14 +57,14 @@ def probability(matrix, limits):
 
 
 def over_models(event):
-    """Prior expectation, over k and c, of the probability of labels and an event."""
+    """Return the prior expectation, over k and c, of the probability of labels and an event."""
     c, weights, p_k = quadrature()
     return np.array([[w * p * event(k + 1, x) for x, w in zip(c, weights, strict=True)]
                      for k, p in enumerate(p_k)])  # fmt: skip
 
 
 def with_labels(k, c, node=None, noise=0.0, limit=0.0):
-    """P(labels, and f_node + noise below a limit)."""
+    """Return P(labels, and f_node + noise below a limit)."""
     index = list(LABELLED) if node is None else [*LABELLED, node]
     signs = np.append(-LABELS, 1.0)[: len(index)]
     matrix = covariance(k, c)[np.ix_(index, index)]
@@ -72,7 +75,7 @@ def with_labels(k, c, node=None, noise=0.0, limit=0.0):
 
 @functools.cache
 def truth():
-    """E c, P(k ≤ 2), P(k ≤ 6), and E ℓ at two nodes."""
+    """Return E c, P(k ≤ 2), P(k ≤ 6) and E ℓ at two nodes; and the evidence."""
     c, _, _ = quadrature()
     joint = over_models(with_labels)
     evidence = joint.sum()
@@ -85,8 +88,8 @@ def truth():
 
 
 def estimate(posterior, method):
-    """Sampling agrees with quadrature, with Monte-Carlo errors from 64 independent chains."""
-    with warnings.catch_warnings():  # errors are those between chains
+    """Return estimates by sampling, their errors from 64 independent chains, and the result."""
+    with warnings.catch_warnings():  # errors are estimated between chains
         warnings.simplefilter("ignore", NotConvergedWarning)
         result = gq.infer(
             posterior, method, n_samples=500, n_chains=64, n_warmup=200, thin=4, seed=3
@@ -123,8 +126,8 @@ def test_scale_length_and_soft_labels(method):
 
 
 @pytest.mark.slow
-def test_another_noise_is_another_unit():
-    """u = γ f and c = c' / γ²: the same posterior of labels."""
+def test_noise_std_is_the_unit_of_the_field():
+    """The posterior of labels does not depend on γ with u = γ f and c = c' / γ²."""
     expected, _ = truth()
     scale = gq.Gamma(2.0, 0.3**2)  # c γ² ~ Gamma(2, 1)
     found, error, _ = estimate(series(0.3, scale), ReversibleJump())
@@ -132,12 +135,12 @@ def test_another_noise_is_another_unit():
 
 
 def printed(statistics, prior):
-    """Statistics that enter unsquared, as §3.2 and Algorithm 1 have it."""
+    """Return the log ratio as §3.2 and Algorithm 1 print it, with statistics not squared."""
     return 0.5 * (np.log(prior) - np.log1p(prior) + statistics / (1 + prior))
 
 
 def test_the_printed_ratio_fails(monkeypatch):
-    """Negative control."""
+    """Negative control: the ratio as printed gives another posterior."""
     monkeypatch.setattr(gibbs, "log_gain", printed)
     expected, _ = truth()
     found, error, _ = estimate(series(), ReversibleJump("binomial", form="reduced", jump=False))
@@ -145,8 +148,8 @@ def test_the_printed_ratio_fails(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_jump_that_forgets_its_jacobian_fails(monkeypatch):
-    """Negative control."""
+def test_a_jump_without_its_jacobian_fails(monkeypatch):
+    """Negative control: without its Jacobian, a jump leads to another posterior."""
     monkeypatch.setattr(hmc.Factor, "log_diagonal", np.zeros((1, 1)))
     expected, _ = truth()
     found, error, _ = estimate(series(), ReversibleJump(whitened=True))
@@ -154,8 +157,8 @@ def test_a_jump_that_forgets_its_jacobian_fails(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_diagonal_metric_does_too(monkeypatch):
-    """Agreement, as with many eigenpairs."""
+def test_a_diagonal_metric_agrees(monkeypatch):
+    """A diagonal metric, used with many eigenpairs, leads to the same posterior."""
     monkeypatch.setattr(hmc, "MAX_DENSE_FACTOR", 1)
     expected, _ = truth()
     found, error, _ = estimate(series(), ReversibleJump(whitened=True))
@@ -163,8 +166,8 @@ def test_a_diagonal_metric_does_too(monkeypatch):
 
 
 @pytest.mark.slow
-def test_intervals_hold_what_they_say():
-    """P(f_i below either end of its 95 % interval), by orthant probabilities."""
+def test_credible_intervals_have_their_coverage():
+    """P(f_i below either end of its 95 % interval) agrees with orthant probabilities."""
     _, evidence = truth()
     posterior = series()
     _, _, result = estimate(posterior, ReversibleJump())
@@ -185,13 +188,13 @@ def test_intervals_hold_what_they_say():
         pytest.param(ReversibleJump(form="plain", whitened=True), marks=pytest.mark.slow),
     ],
 )
-def test_labels_drawn_in_turn_leave_the_prior(method):
-    """Geweke's joint test, on independent chains: what starts in equilibrium stays there."""
+def test_joint_draws_keep_the_prior(method):
+    """Geweke's joint test on independent chains: joint draws keep their distribution."""
     assert prior_is_left(method)
 
 
-def test_labels_drawn_in_turn_find_the_printed_ratio(monkeypatch):
-    """Its negative control."""
+def test_joint_draws_reject_the_printed_ratio(monkeypatch):
+    """Negative control: the joint test rejects the ratio as printed."""
     monkeypatch.setattr(gibbs, "log_gain", printed)
     assert not prior_is_left(ReversibleJump("binomial", form="plain", jump=False))
 

@@ -1,4 +1,4 @@
-"""Reflections about expectation propagation, where many labels leave a thin cone of few modes."""
+"""Reflections about expectation propagation: many labels restrict few modes to a thin cone."""
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ NODES = np.arange(400)
 
 
 def build(likelihood):
-    """300 labels of a field of three modes."""
+    """Return a posterior of three modes with 300 labels."""
     graph = gq.graphs.path_graph(len(NODES))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=MODES + 1)
     rng = np.random.default_rng(3)
@@ -32,7 +32,7 @@ def build(likelihood):
 
 
 def truth(posterior):
-    """Label means of a million draws about the cone, weighed; and their error at most."""
+    """Return label means by importance sampling about the cone, and a bound on their error."""
     rng, field = np.random.default_rng(0), posterior.field
     fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
     root = 2 * np.linalg.cholesky(fitted.white_covariance)
@@ -63,13 +63,13 @@ def test_label_means(likelihood):
     result = gq.infer(posterior, SAMPLER, **lengths)
     assert result.diagnostics.rhat < 1.01
     assert result.diagnostics.label_mcse < 0.03
-    assert result.diagnostics.acceptance > 0.6  # a wall that is not paid in full costs these
+    assert result.diagnostics.acceptance > 0.6  # lower if a wall takes too little energy
     means, error = truth(posterior)
     off = np.abs(result.label_mean - means)
     assert np.all(off <= 4 * np.hypot(result.label_mcse, error) + 1e-4)
 
 
-def test_it_is_chosen_where_the_priors_ellipses_meet_many_walls():
+def test_reflections_are_chosen_if_many_walls_are_expected():
     posterior = build(gq.likelihoods.LevelSet(0.1))
     fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
     assert type(choose_sampler.choose_sampler(posterior, fitted)) is ReflectiveHamiltonian
@@ -85,7 +85,7 @@ def test_it_is_chosen_where_the_priors_ellipses_meet_many_walls():
 
 
 def walls_met(white, seed, posterior):
-    """Number of walls in a quarter turn of `ExactHamiltonian`."""
+    """Return the number of walls met in a quarter turn of `ExactHamiltonian`."""
     with jax.enable_x64(True):
         return _walls_met(jnp.asarray(white), seed, posterior)
 
@@ -105,7 +105,7 @@ def _walls_met(white, seed, posterior):
 
 
 def test_chains_start_where_labels_fit():
-    """Nearer to the mean than draws of the Gaussian, of which most break a label."""
+    """Starts are nearer to the mean than draws of the Gaussian, most of which break a label."""
     posterior = build(gq.likelihoods.NoiseFree())
     fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
     referred, _ = refer(posterior.target, fitted.white_mean, fitted.white_covariance)
@@ -134,7 +134,7 @@ def test_a_chain_that_starts_where_labels_are_impossible_finds_the_cone():
     assert np.isfinite(found.log_likelihood[:, -1]).all()
 
 
-def test_what_it_cannot_sample():
+def test_unsupported_likelihoods_are_refused():
     smooth = build(gq.likelihoods.Logistic())
     with pytest.raises(IncompatibleParts, match="levels"):
         gq.infer(smooth, SAMPLER)

@@ -1,4 +1,4 @@
-"""Tempered trajectories against weighed draws of the prior."""
+"""Tempered trajectories against weighted draws of the prior."""
 
 import dataclasses
 from functools import cache
@@ -29,7 +29,7 @@ def build(likelihood, tail=False, n_eigenpairs=7):
 
 
 def off(likelihood, truth, sampler):
-    """How many standard errors label means are off at most."""
+    """Return the largest error of a label mean, in standard errors."""
     result = gq.infer(build(likelihood), sampler, **LENGTHS)
     signs = np.where(result.draws.white @ build(likelihood).field.coefficient_map.T
                      @ result.posterior.spectrum.eigenvectors[NODES].T >= 0, 1.0, -1.0)  # fmt: skip
@@ -41,7 +41,7 @@ def off(likelihood, truth, sampler):
 
 @cache
 def truth_of(likelihood):
-    """Moments of two million draws from the prior, weighted by the likelihood."""
+    """Return label means of two million prior draws, weighted by the likelihood."""
     root = np.linalg.cholesky(covariance(WEIGHTS, 7, None) + 1e-12 * np.eye(10))
     u = np.random.default_rng(7).normal(size=(2_000_000, 10)) @ root.T
     right = (u[:, LABELLED] >= 0) == (np.array(LABELS) > 0)
@@ -66,16 +66,16 @@ def test_label_means(likelihood, settings):
     assert off(likelihood, truth_of(likelihood), TemperedHamiltonian(**settings)) < 4
 
 
-def test_who_swaps_whatever_it_is_worth_is_caught(monkeypatch):
-    """Negative control: neighbours always change places."""
+def test_unconditional_swaps_are_detected(monkeypatch):
+    """Negative control: neighbouring replicas are always swapped."""
     honest = tempered._swap
     monkeypatch.setattr(tempered, "_swap", lambda noise, *rest: honest(0 * noise, *rest))
     likelihood = gq.likelihoods.LevelSet(0.7)
     assert off(likelihood, truth_of(likelihood), TemperedHamiltonian(**FLAT)) > 10
 
 
-def test_powers_are_swapped_alike():
-    """Powers are dense where rejections are frequent."""
+def test_powers_equalize_rejections():
+    """Powers are closer where rejections are frequent."""
     powers = tempered._equalize_rejections(
         np.array([0.1, 0.2, 0.6, 1.0]), np.array([0.2, 0.2, 0.8])
     )
@@ -83,12 +83,12 @@ def test_powers_are_swapped_alike():
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-def test_chains_that_stick_are_freed():
-    """Three bundles of labels in a plane, of which two can be right: three modes, 40 nats apart."""
+def test_tempering_reaches_all_modes():
+    """At most two of three bundles of labels can be right: three modes, 40 nats apart."""
     rng = np.random.default_rng(2)
     bundles = np.repeat([np.pi / 3, -np.pi / 3, np.pi], 10) + 0.1 * rng.normal(size=30)
-    bundles[-1] += np.pi  # one label −1, that says the same
-    angles = np.append(bundles, [0.2, 1.3, 2.5])  # and three nodes without label
+    bundles[-1] += np.pi  # one label is −1, with the same information
+    angles = np.append(bundles, [0.2, 1.3, 2.5])  # three nodes are unlabelled
     labels = np.append(np.ones(29), -1.0)
     spectrum = gq.Spectrum(
         eigenvalues=np.array([0.0, 1.0, 1.0]),
@@ -103,7 +103,7 @@ def test_chains_that_stick_are_freed():
     posterior = gq.Posterior(
         spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.LevelSet(0.7), np.arange(30), labels
     )
-    assert posterior.dimension == 2  # no constant
+    assert posterior.dimension == 2  # without the constant
     turn = np.linspace(0, 2 * np.pi, 100_001)[:-1]
     signs = np.sign(np.cos(turn[:, None] - angles))
     weights = np.exp(-2 / 0.7**2 * (signs[:, :30] != labels).sum(axis=1))
@@ -118,7 +118,7 @@ def test_chains_that_stick_are_freed():
     assert np.all(np.abs(means.mean(axis=0) - truth) < 4 * error)
 
 
-@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # short
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # the run is short
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_log_likelihoods_are_the_targets(precision):
     posterior = build(gq.likelihoods.AtomicNoise(0.9, 0.8))
@@ -129,7 +129,7 @@ def test_log_likelihoods_are_the_targets(precision):
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path):
+def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path):
     posterior, calls, path = build(gq.likelihoods.LevelSet(0.7)), [], tmp_path / "run.npz"
     lengths = LENGTHS | {"n_samples": 150, "n_warmup": 200, "thin": 2, "seed": -3}
     sampler = TemperedHamiltonian(**FLAT)
@@ -157,6 +157,6 @@ def test_an_interrupted_run_goes_on_to_the_same_numbers(tmp_path):
     ],
     ids=["noise-free", "probit"],
 )
-def test_what_it_refuses(posterior, words):
+def test_unsupported_likelihoods_are_refused(posterior, words):
     with pytest.raises(IncompatibleParts, match=words):
         gq.infer(posterior, TemperedHamiltonian())
