@@ -1,4 +1,4 @@
-"""The driver: adaptation, seeds, blocks, interruption, stop rules."""
+"""The driver of chains: adaptation, seeds, blocks, interruption and stop rules."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ def test_warm_up_reaches_the_target_and_freezes(posterior):
         assert draws.step_size != 0.3
 
 
-def test_without_warm_up_nothing_is_adapted(posterior):
+def test_without_warm_up_the_step_size_is_fixed(posterior):
     draws = run_chains(posterior.target, gq.inference.PCN(0.17), **{**OPTIONS, "n_warmup": 0})
     assert draws.step_size == pytest.approx(0.17, rel=1e-12)
 
@@ -50,12 +50,12 @@ def test_chains_differ_and_a_shorter_run_is_a_beginning(posterior):
 
 @pytest.mark.parametrize("kernel", [gq.inference.PCN(), gq.inference.ExactHamiltonian()])
 def test_interrupted_run_resumes_to_the_same_numbers(posterior, tmp_path, kernel):
-    """Of a kernel that JAX compiles, and of one that compiles its steps itself."""
+    """Runs resume for a kernel that JAX compiles and for one that compiles its own steps."""
     path, target = tmp_path / "run.npz", posterior.target
     if kernel.requires_step:
         target = with_noise_sampled(target)
     whole = run_chains(target, kernel, **OPTIONS)
-    for stop_at in (1, 3, 5):  # within warm-up, and within sampling
+    for stop_at in (1, 3, 5):  # during warm-up, and during sampling
         path.unlink(missing_ok=True)
         calls = []
 
@@ -81,7 +81,7 @@ def test_interrupted_run_resumes_to_the_same_numbers(posterior, tmp_path, kernel
 
 
 def test_interruption_while_a_block_is_awaited_loses_no_draws(posterior, tmp_path, monkeypatch):
-    """The step is dispatched, its draws are not yet here: position and draws must stay in step."""
+    """Position and draws remain consistent if a block is dispatched but its draws are awaited."""
     path = tmp_path / "run.npz"
     whole = run_chains(posterior.target, gq.inference.PCN(), **OPTIONS)
     kept, count = chains._Kept, []
@@ -147,14 +147,14 @@ def test_stops_once_converged(posterior):
     assert "R-hat below 1.01" in result.diagnostics.stopped_by
 
 
-def test_too_short_a_run_says_so_in_words(posterior):
+def test_too_short_a_run_warns(posterior):
     with pytest.warns(NotConvergedWarning, match=r"NOT converged .* Do not rely"):
         result = gq.infer(posterior, gq.inference.PCN(), n_samples=10, n_chains=2, thin=1)
     assert not result.diagnostics.converged
 
 
 def test_equation_17_against_the_n_dimensional_running_mean(posterior):
-    """The rule works on ℓ coefficients; here it is computed on all nodes."""
+    """The rule, which uses ℓ coefficients, agrees with its computation on all nodes."""
     draws = run_chains(posterior.target, gq.inference.PCN(), **{**OPTIONS, "n_samples": 400})
     one = {n: getattr(draws, n)[:1] for n in ("white", "log_likelihood", "acceptance")}
     draws = dataclasses.replace(draws, **one)
@@ -203,18 +203,18 @@ def test_bad_step_size(options):
         gq.inference.PCN(**options)
 
 
-def test_global_settings_of_jax_are_left_alone(posterior):
+def test_global_settings_of_jax_are_unchanged(posterior):
     run_chains(posterior.target, gq.inference.PCN(), **OPTIONS)
     assert jax.numpy.ones(1).dtype == np.float32
 
 
-def test_memory_of_a_run_does_not_hold_draws_times_nodes(posterior):
+def test_memory_of_a_run_is_below_draws_times_nodes(posterior):
     draws = run_chains(posterior.target, gq.inference.PCN(), **OPTIONS)
     assert draws.white.shape == (4, 200, posterior.dimension)
     assert posterior.dimension <= len(posterior.labelled)
 
 
-def test_checks_are_asked_at_fixed_counts():
+def test_stop_rules_are_checked_at_fixed_counts():
     asked = [done for done in range(50, 2001, 50) if is_check(done)]
     assert asked[0] == 100
     assert len(asked) < 15

@@ -26,7 +26,7 @@ CASES = [(12, None, 4), (12, 0.8, 4), (4, 0.9, 6), (4, None, 6)]  # (ℓ, λ̄, 
 
 
 def level_set(sign, y, noise_std):
-    """The paper's exp(−|y − sign|² / 2γ²), normalised over the two labels there are."""
+    """Return the paper's exp(−|y − sign|² / 2γ²), normalised over the two labels."""
     cost = {label: np.exp(-((label - sign) ** 2) / (2 * noise_std**2)) for label in (-1, 1)}
     return cost[y] / sum(cost.values())
 
@@ -55,13 +55,13 @@ def build(likelihood, n_eigenpairs, tail, n_labelled, laplacian="symmetric"):
 @pytest.mark.parametrize(("n_eigenpairs", "tail", "n_labelled"), CASES)
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk"])
 def test_conditioning_on_sites_is_gaussian_conditioning(n_eigenpairs, tail, n_labelled, laplacian):
-    """The field given Gaussian observations, by the textbook formula on all N nodes."""
+    """The field given Gaussian observations agrees with the textbook formula on all N nodes."""
     likelihood = gq.likelihoods.Probit(0.4)
     posterior = build(likelihood, n_eigenpairs, tail, n_labelled, laplacian)
     rng = np.random.default_rng(0)
     tau, nu = rng.uniform(0.5, 2, n_labelled), rng.normal(size=n_labelled)
     found = posterior.field.condition(tau, nu)
-    with jax.enable_x64(True):  # as `MAP` asks for it
+    with jax.enable_x64(True):  # the form that `MAP` uses
         compiled = posterior.field.condition(jnp.asarray(tau), jnp.asarray(nu))
     for in_numpy, in_jax in zip(found, compiled, strict=True):
         np.testing.assert_allclose(in_numpy, in_jax, atol=1e-10)
@@ -105,7 +105,7 @@ def test_conditioning_on_sites_is_gaussian_conditioning(n_eigenpairs, tail, n_la
     ids=repr,
 )
 def test_label_means_and_evidence(likelihood, n_eigenpairs, tail, n_labelled):
-    """Within 0.01 of the exact label means, and 0.003 of the exact log evidence."""
+    """Label means are exact within 0.01, and the log evidence within 0.003."""
     posterior = build(likelihood, n_eigenpairs, tail, n_labelled)
     result = gq.infer(posterior, gq.inference.ExpectationPropagation())
     prior = covariance(WEIGHTS, n_eigenpairs, tail)
@@ -129,8 +129,8 @@ def test_label_means_and_evidence(likelihood, n_eigenpairs, tail, n_labelled):
 
 
 @pytest.mark.slow
-def test_against_a_long_chain_where_labels_are_many():
-    """Two moons, 60 labels: the error of expectation propagation, measured."""
+def test_against_a_long_chain_with_many_labels():
+    """The error of expectation propagation on two moons with 60 labels, measured by chains."""
     moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, seed=0)
     graph = gq.graphs.knn_graph(moons.features, 10)
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=40)
@@ -181,7 +181,7 @@ def test_log_partition_against_quadrature(likelihood):
             for j in range(3)
         ]
     np.testing.assert_allclose(closed, truth, rtol=1e-6)
-    # Gauss-Hermite is exact for smooth likelihoods only: it sees a step to about 5 %.
+    # Gauss-Hermite quadrature is exact for smooth likelihoods; its error at a step is about 5 %.
     np.testing.assert_allclose(default, truth, atol=1e-4 if likelihood.has_gradient else 0.1)
 
 
@@ -197,8 +197,8 @@ def test_log_partition_against_quadrature(likelihood):
     ],
     ids=repr,
 )
-def test_a_belief_that_saw_a_label(likelihood):
-    """Closed forms against automatic differentiation, and label means against a fine grid."""
+def test_tilted_moments_and_label_means(likelihood):
+    """Closed forms agree with automatic differentiation, and label means with a fine grid."""
     mean = np.array([0.3, -1.2, 2.0, 0.9, -4.0, 0.0])
     variance = np.array([0.5, 2.0, 0.1, 1.0, 0.2, 1.0])
     y = np.array([1.0, 1.0, -1.0, -1.0, 1.0, 1.0])
@@ -209,7 +209,7 @@ def test_a_belief_that_saw_a_label(likelihood):
     slopes = likelihood.tilted_slopes(mean, variance, y)
     automatic = gq.likelihoods.Likelihood.tilted_slopes(likelihood, mean, variance, y)
     assert slopes == pytest.approx(automatic, rel=1e-8)
-    z = (np.arange(-200_000, 200_000) + 0.5) / 20_000  # zero is not among them
+    z = (np.arange(-200_000, 200_000) + 0.5) / 20_000  # zero is not on the grid
     for j in range(len(y)):
         u = np.sort(np.append(mean[j] + np.sqrt(variance[j]) * z, 0.0))
         middle, width = (u[1:] + u[:-1]) / 2, np.diff(u)
@@ -230,7 +230,7 @@ class JaxNoise(gq.likelihoods.StepLikelihood):
         return jnp.full_like(y, jnp.log(self.p)), jnp.full_like(y, jnp.log(1 - self.p))
 
 
-def test_levels_that_are_of_jax_keep_their_digits():
+def test_levels_from_jax_keep_double_precision():
     own, same = JaxNoise(0.9), gq.likelihoods.AtomicNoise(0.9, 0.9)
     fits = [
         gq.inference.ExpectationPropagation(tolerance=1e-9).fit(
@@ -243,7 +243,7 @@ def test_levels_that_are_of_jax_keep_their_digits():
 
 
 def test_gradient_of_the_evidence():
-    """Sites held fixed, against finite differences of the whole fixed point."""
+    """The gradient at fixed sites agrees with finite differences of the whole fixed point."""
     posterior = build(gq.likelihoods.Probit(0.4), 12, None, 4)
 
     def at(noise_std):
@@ -298,8 +298,8 @@ def test_gradient_of_the_evidence_in_the_field(likelihood, tail, n_labelled):
     assert (by_covariance * change).sum() == pytest.approx((sides[0] - sides[1]) / 2e-5, rel=1e-5)
 
 
-def test_what_past_sweeps_say_saves_sweeps_and_moves_nothing(monkeypatch):
-    """Anderson's steps, and damped ones alone: one fixed point, in half as many sweeps."""
+def test_anderson_steps_save_sweeps(monkeypatch):
+    """Anderson's steps reach the fixed point of damped ones in at most half as many sweeps."""
     rng = np.random.default_rng(1)
     graph = gq.graphs.knn_graph(rng.normal(size=(200, 2)), 8)
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=80)
@@ -344,14 +344,14 @@ def test_survives_a_file_and_has_no_draws(tmp_path):
     ],
     ids=["close", "off", "tail"],
 )
-def test_the_verdict_says_how_like_the_posterior_it_is(
+def test_the_verdict_reports_the_distance_from_the_posterior(
     likelihood, n_eigenpairs, tail, n_labelled, words
 ):
     posterior = build(likelihood, n_eigenpairs, tail, n_labelled)
     found = gq.infer(posterior, gq.inference.ExpectationPropagation()).diagnostics
     assert words in found.verdict
     assert (found.acceptance is None) == (tail is not None)
-    if found.acceptance is not None:  # what a chain of such proposals then finds
+    if found.acceptance is not None:  # the acceptance of a chain with these proposals
         sampler = gq.inference.Independence(reference=gq.inference.ExpectationPropagation())
         chains = gq.infer(posterior, sampler, n_samples=500, n_chains=32, thin=30)
         by_chain = chains.draws.acceptance.mean(axis=1)
@@ -359,19 +359,19 @@ def test_the_verdict_says_how_like_the_posterior_it_is(
         assert abs(found.acceptance - by_chain.mean()) < 4 * error
 
 
-def test_unsettled_iteration_is_an_error_in_words():
+def test_an_iteration_that_does_not_converge_is_an_error():
     posterior = build(gq.likelihoods.Probit(0.01), 12, None, 4)
     with pytest.raises(InvalidInput, match="did not converge within 1 sweeps"):
         gq.infer(posterior, gq.inference.ExpectationPropagation(max_sweeps=1))
 
 
-def test_sites_that_make_no_gaussian_are_not_settled():
-    """Sites of another target, from which a search starts, may be such."""
+def test_improper_sites_do_not_converge():
+    """Sites of another target, with which a search may start, can be improper."""
     target = build(gq.likelihoods.LevelSet(0.8), 4, None, 6).plain_target
     found = ep.iterate_sites(target, 1.0, 500, 1e-5, initial_sites=np.full((2, 6), -1e3))
     assert found.n_sweeps == 0
     assert found.change == np.inf
-    shaky = np.stack([np.full(6, -0.1), np.zeros(6)])  # makes one, and precisions are negative
+    shaky = np.stack([np.full(6, -0.1), np.zeros(6)])  # proper, with negative precisions
     found, settled = (ep.iterate_sites(target, 0.2, 500, 1e-8, near) for near in (shaky, None))
     np.testing.assert_allclose(found.sites, settled.sites, atol=1e-4)
 
@@ -404,8 +404,8 @@ def test_components_without_labels_keep_the_prior():
     ],
     ids=repr,
 )
-def test_few_points_need_no_program(likelihood):
-    """NumPy's log likelihoods are those of the compiled program."""
+def test_few_points_are_computed_by_numpy(likelihood):
+    """NumPy's log likelihoods equal those of the compiled program."""
     target = build(likelihood, 12, None, 6).plain_target
     white = np.random.default_rng(0).normal(size=(3, 7, target.dimension))
     compiled = log_likelihoods(target, white, few=0)

@@ -1,4 +1,4 @@
-"""Maximum a posteriori: against a general optimiser, and against itself."""
+"""Maximum a posteriori against a general optimiser, and its two solvers against each other."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def build(likelihood, n_eigenpairs=7, tail=False):
 
 
 def series(n_eigenpairs):
-    """Matrix of ξ → u, from the formulas."""
+    """Return the matrix of ξ → u, by the formulas."""
     degrees = WEIGHTS.sum(axis=1)
     operator = np.eye(14) - WEIGHTS / np.sqrt(np.outer(degrees, degrees))
     eigenvalues, q = np.linalg.eigh(operator)
@@ -51,7 +51,7 @@ def test_probit_solvers_agree_with_a_general_optimiser(noise_std):
 
 
 def test_tail_and_full_spectrum():
-    """A tail that replaces one eigenvalue by itself changes nothing."""
+    """A tail with the value of the eigenvalue it replaces changes nothing."""
     full = gq.infer(build(gq.likelihoods.Probit(0.3), 14), MAP())
     top = float(full.posterior.spectrum.eigenvalues[-1])
     tail = gq.infer(build(gq.likelihoods.Probit(0.3), 13, tail=top), MAP())
@@ -87,7 +87,7 @@ def test_ginzburg_landau_starts():
         misfit = ((u[LABELLED] - LABELS) ** 2).sum() / (2 * 0.5**2)
         return xi @ xi / 2 + ((u**2 - 1) ** 2).sum() / (4 * 0.1) + misfit
 
-    # The field's coordinates are the series' own, up to the signs of eigenvectors.
+    # Coordinates of the field are those of the series, up to signs of eigenvectors.
     turn = np.linalg.pinv(series(14)) @ target.field.factor
     objectives = []
     for start in (None, "zero", "random", gq.likelihoods.Probit(0.1)):
@@ -100,7 +100,7 @@ def test_ginzburg_landau_starts():
     assert max(objectives) > min(objectives) + 0.1, "several minima, found from different starts"
 
 
-def test_no_maximum():
+def test_a_model_without_a_maximum_is_refused():
     for likelihood in (gq.likelihoods.LevelSet(), gq.likelihoods.AtomicNoise(0.9, 0.8)):
         with pytest.raises(IncompatibleParts, match="shrinking the field"):
             gq.infer(build(likelihood), MAP())

@@ -1,4 +1,4 @@
-"""Samplers about a reference Gaussian: the same posterior, in fewer steps."""
+"""Samplers about a reference Gaussian have the same posterior, in fewer steps."""
 
 import dataclasses
 
@@ -45,7 +45,7 @@ def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABE
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
 
 
-# Those that move about the prior are under this law elsewhere as well.
+# Other tests compare samplers about the prior with orthant probabilities; those here are slow.
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -56,7 +56,7 @@ def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABE
 )
 @pytest.mark.parametrize("tail", [pytest.param(None, marks=pytest.mark.slow), 0.8])
 def test_label_means(kernel, tail):
-    """Against orthant probabilities, with noise small enough for the posterior to be skew."""
+    """Label means agree with orthant probabilities where noise is small and the posterior skew."""
     posterior = build(gq.likelihoods.Probit(0.15), tail=tail)
     result = gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=3, seed=1)
     prior = covariance(WEIGHTS, 12, tail)
@@ -67,7 +67,7 @@ def test_label_means(kernel, tail):
 
 
 def test_step_likelihood_about_a_reference():
-    """pCN needs no gradient; both ways of whitening agree."""
+    """pCN needs no gradient; chains about the prior and about the reference agree."""
     posterior = build(gq.likelihoods.LevelSet(0.7))
     results = [
         gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=10, seed=2)
@@ -78,10 +78,10 @@ def test_step_likelihood_about_a_reference():
     assert np.all(np.abs(results[0].label_mean - results[1].label_mean) < 4.5 * error)
 
 
-@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # short on purpose
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # the runs are short
 @pytest.mark.parametrize("tail", [None, pytest.param(0.8, marks=pytest.mark.slow)])
 def test_the_reference_is_a_control_variate(tail):
-    """Much less error at the same draws, honestly stated: 60 short runs against the truth."""
+    """The error of 60 short runs is less than half of that without it, and reported correctly."""
     posterior = build(gq.likelihoods.Probit(0.6), tail=tail)
     prior = covariance(WEIGHTS, 12, tail)
     truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
@@ -100,7 +100,7 @@ def test_the_reference_is_a_control_variate(tail):
         stated.append(with_reference.label_mcse)
     controlled, plain, stated = map(np.array, (controlled, plain, stated))
     assert (controlled.std(axis=0) < 0.5 * plain.std(axis=0)).all()
-    # Bias within 4 standard errors of 60 runs; errors stated as they are, to a third.
+    # The bias is within 4 standard errors of 60 runs; reported errors are correct within a third.
     assert (np.abs(controlled.mean(axis=0)) < 4 * controlled.std(axis=0) / np.sqrt(60)).all()
     ratio = np.sqrt((controlled**2).mean(axis=0)) / stated.mean(axis=0)
     assert (ratio < 1.33).all()
@@ -108,8 +108,8 @@ def test_the_reference_is_a_control_variate(tail):
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-def test_a_wrong_reference_is_noticed():
-    """Negative control: the means of another Gaussian than was sampled about."""
+def test_a_wrong_reference_is_detected():
+    """Negative control: the means of a shifted Gaussian lead to wrong label means."""
     posterior = build(gq.likelihoods.Probit(0.6))
     prior = covariance(WEIGHTS, 12, None)
     truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
@@ -136,13 +136,13 @@ def test_the_reference_survives_a_file(tmp_path):
 
 
 class Uncorrected(ReferredTarget):
-    """Negative control: forgets to divide by the reference."""
+    """Negative control: the likelihood is not divided by the reference."""
 
     def log_likelihood(self, z):
         return self.target.log_likelihood(self.to_target(z))
 
 
-def test_wrong_reference_density_is_noticed():
+def test_a_wrong_reference_density_is_detected():
     posterior = build(gq.likelihoods.Probit(0.15))
     gaussian = EP.fit(posterior.target)
     right, rotation = refer(posterior.target, gaussian.white_mean, gaussian.white_covariance)
@@ -203,7 +203,7 @@ def test_interrupted_run_about_a_reference_resumes(tmp_path):
 
 @pytest.mark.parametrize("noise_std", [1e-3, 0.1])
 def test_a_reference_beyond_walls_is_no_control_variate(noise_std):
-    """Where the Gaussian has mass that chains never see, what it weights has another mean."""
+    """The reference is dropped if it has mass where the posterior has none."""
     posterior = build(gq.likelihoods.Probit(noise_std))
     method = gq.inference.Independence(reference=EP)
     result = gq.infer(posterior, method, n_samples=1000, n_chains=32, seed=0)
@@ -215,7 +215,7 @@ def test_a_reference_beyond_walls_is_no_control_variate(noise_std):
     assert np.all(np.abs(result.label_mean[NODES] - truth) < 4.5 * result.label_mcse[NODES] + 1e-3)
 
 
-def test_a_close_reference_stays():
+def test_a_close_reference_is_kept():
     posterior = build(gq.likelihoods.Probit(1.0))
     gaussian = EP.fit(posterior.target)
     assert not has_uncovered_mass(posterior, gaussian)

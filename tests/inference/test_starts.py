@@ -1,4 +1,4 @@
-"""Where chains begin: by JAX and by NumPy, against exact Gaussian conditioning."""
+"""Starting points of chains, by JAX and NumPy, against exact Gaussian conditioning."""
 
 import jax
 import jax.numpy as jnp
@@ -39,14 +39,14 @@ def build(likelihood, tail, n_labels=12):
 
 @pytest.mark.parametrize("made", [by_jax, by_numpy])
 @pytest.mark.parametrize("tail", [None, 0.9])
-def test_starts_have_the_law_of_labels_seen_through_noise(made, tail):
+def test_starts_are_conditioned_on_labels_with_noise(made, tail):
     target = build(gq.likelihoods.LevelSet(1.0), tail).target
     white, value = made(target)
     factor = target.field.matrix()
     precision = np.eye(target.dimension) + factor.T @ factor / START_NOISE**2
     covariance = np.linalg.inv(precision)
     mean = covariance @ factor.T @ target.labels / START_NOISE**2
-    # Standardised by the exact law: mean 0 and variance 1, within 4.5 standard errors.
+    # Standardised by the exact distribution: mean 0 and variance 1, within 4.5 standard errors.
     z = (white - mean) @ np.linalg.cholesky(precision)
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=4.5 / np.sqrt(N_STARTS))
     np.testing.assert_allclose(
@@ -66,9 +66,9 @@ def test_starts_are_possible(made):
     assert (target.labels * (white @ target.field.matrix().T) > 0).all()
 
 
-def test_labels_that_nothing_fits_are_left_wrong(monkeypatch):
+def test_labels_that_no_field_fits_stay_wrong(monkeypatch):
     monkeypatch.setattr("graphuq.inference.exact_hamiltonian.trajectories.MAX_REFLECTIONS", 50)
-    target = build(gq.likelihoods.NoiseFree(), None, n_labels=20).target  # of 8 modes
+    target = build(gq.likelihoods.NoiseFree(), None, n_labels=20).target  # for 8 modes
     rngs = [np.random.default_rng(c) for c in range(3)]
     white, value = starts(walls_of(target, np.float64), rngs)
     assert np.isfinite(white).all()

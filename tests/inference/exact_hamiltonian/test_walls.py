@@ -1,4 +1,4 @@
-"""Crossing a wall: the JAX and the Numba text agree, and conserve energy."""
+"""Crossing a wall: the JAX and Numba functions agree and conserve energy."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Proposals made label by label: their weights, their law, and what they refuse."""
+"""Proposals made label by label: weights, distribution and unsupported models."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def proposed(posterior, n, lookahead=True, seed=0, sites=None):
 
 
 def evidence(name, law):
-    """By enumeration of all signs at the labels, each an orthant probability."""
+    """Return the evidence, a sum of orthant probabilities over all signs at the labels."""
     if name == "probit":
         return orthant(law + 0.5**2 * np.eye(4), LABELS)
     _, right, wrong = LEVELS[name]
@@ -65,7 +65,7 @@ def evidence(name, law):
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), [(12, None), (3, 0.8)])
 @pytest.mark.parametrize("name", ["probit", *LEVELS])
 def test_the_mean_weight_is_the_evidence(name, n_eigenpairs, tail, lookahead):
-    """Posterior over proposal, constant included: whatever is looked ahead to."""
+    """The mean ratio of posterior to proposal is the evidence, with and without lookahead."""
     likelihood = gq.likelihoods.Probit(0.5) if name == "probit" else LEVELS[name][0]
     law = covariance(WEIGHTS, n_eigenpairs, tail)[np.ix_(LABELLED, LABELLED)]
     weights = np.exp(proposed(build(likelihood, n_eigenpairs, tail), 40_000, lookahead).log_weight)
@@ -75,8 +75,8 @@ def test_the_mean_weight_is_the_evidence(name, n_eigenpairs, tail, lookahead):
     assert abs(weights.mean() - truth) < 4 * error + 1e-5 * truth
 
 
-def test_one_label_has_one_weight():
-    """Its value is drawn from the posterior itself."""
+def test_weights_of_one_label_are_equal():
+    """The value at one label is drawn from the posterior itself, so weights are equal."""
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     for likelihood in (gq.likelihoods.Probit(0.5), gq.likelihoods.AtomicNoise(0.9, 0.7)):
         target = Target(field, likelihood, np.ones(1))
@@ -87,7 +87,7 @@ def test_one_label_has_one_weight():
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), [(12, None), (12, 0.8), (3, 0.8)])
 @pytest.mark.parametrize("name", LEVELS)
 def test_step_label_means(name, n_eigenpairs, tail):
-    """Against sums over orthants; a field of every kind."""
+    """Label means agree with sums over orthants, for every kind of field."""
     likelihood, right, wrong = LEVELS[name]
     posterior = build(likelihood, n_eigenpairs, tail)
     result = gq.infer(posterior, SAMPLER, n_samples=2000, n_chains=8, seed=1)
@@ -102,7 +102,7 @@ def test_step_label_means(name, n_eigenpairs, tail):
 
 @pytest.mark.parametrize("n_eigenpairs", [3, 12])
 def test_probit_of_fewer_modes_than_labels(n_eigenpairs):
-    """The noise makes values of full rank, however few modes there are."""
+    """Noise gives the labelled values full rank, even with few modes."""
     posterior = build(gq.likelihoods.Probit(0.15), n_eigenpairs)
     result = gq.infer(posterior, SAMPLER, n_samples=2000, n_chains=8, seed=1)
     law = covariance(WEIGHTS, n_eigenpairs, None)
@@ -112,7 +112,7 @@ def test_probit_of_fewer_modes_than_labels(n_eigenpairs):
     assert np.all(np.abs(result.label_mean[NODES] - truth) < 4 * error + 2e-5)
 
 
-def test_wrong_sites_cost_acceptance_and_no_more():
+def test_wrong_sites_lower_acceptance_without_bias():
     posterior = build(LEVELS["level set"][0])
     weights = np.exp(
         proposed(posterior, 40_000, sites=lambda s: s * [[1.7], [-0.5]] + 0.05).log_weight
@@ -124,8 +124,8 @@ def test_wrong_sites_cost_acceptance_and_no_more():
 
 
 @pytest.mark.parametrize("name", ["probit", *LEVELS])
-def test_without_looking_ahead_weights_are_bounded(name):
-    """By 1, the largest likelihood; the reference is a control variate, and does not move them."""
+def test_without_lookahead_weights_are_bounded(name):
+    """Weights are at most 1, the largest likelihood; a control variate does not change them."""
     likelihood = gq.likelihoods.Probit(0.5) if name == "probit" else LEVELS[name][0]
     target, few = build(likelihood).target, 10_000
     bounded = gq.inference.SequentialIndependence(lookahead=False, reference=EP)
@@ -146,7 +146,7 @@ def test_without_looking_ahead_weights_are_bounded(name):
 @pytest.mark.parametrize("lookahead", [True, False])
 @pytest.mark.parametrize("name", ["probit", "atomic"])
 def test_the_ratio_to_the_reference(name, lookahead):
-    """Of the posterior's density, which a control variate needs, by formula at the draws."""
+    """The ratio of posterior to reference density agrees with its formula at the draws."""
     likelihood = gq.likelihoods.Probit(0.5) if name == "probit" else LEVELS[name][0]
     target = build(likelihood).target
     gaussian, n = EP.fit(target), target.dimension
@@ -161,7 +161,7 @@ def test_the_ratio_to_the_reference(name, lookahead):
 
 
 class Unweighted(gq.inference.SequentialIndependence):
-    """Negative control: takes proposals as they come."""
+    """Negative control: all proposals have equal weight."""
 
     def proposals(self, *arguments):
         propose = super().proposals(*arguments)
@@ -194,7 +194,7 @@ def test_normals_above_a_bound(least):
     law = truncnorm(least, np.inf) if least < 30 else None
     if law is not None:
         assert kstest(x, law.cdf).pvalue > 0.001
-    else:  # exponential of rate 40, to a thousandth
+    else:  # nearly exponential with rate 40
         assert kstest((x - least) * least, "expon").pvalue > 0.001
 
 
@@ -203,8 +203,8 @@ def test_log_tail():
         assert np.isclose(ghk._log_tail(x), log_ndtr(x), rtol=1e-8)
 
 
-def test_far_labels_have_weights():
-    """Labels that prior and neighbours all but rule out."""
+def test_unlikely_labels_have_finite_weights():
+    """Weights are finite for labels that are very unlikely given their neighbours."""
     spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=2)
     posterior = gq.Posterior(
         spectrum,
@@ -228,7 +228,7 @@ def test_draws_do_not_depend_on_the_number_of_cores(monkeypatch):
     np.testing.assert_array_equal(*found)
 
 
-def test_what_it_refuses():
+def test_unsupported_models_are_refused():
     steps, smooth = gq.likelihoods.LevelSet(1.0), gq.likelihoods.Logistic()
     with pytest.raises(IncompatibleParts, match="needs 4 eigenpairs"):
         gq.infer(build(steps, 3), SAMPLER)
@@ -240,7 +240,7 @@ def test_what_it_refuses():
 
 
 def test_labels_that_determine_each_other():
-    """All but equal rows have all but one value; the automatic sampler is then another."""
+    """Nearly equal rows have nearly equal values; the automatic choice is another sampler."""
     twin = random_adjacency(12, seed=1)
     twin[0, 1] = twin[1, 0] = 0.0
     twin[1] = twin[0] * (1 + 1e-11 * np.arange(12))

@@ -1,4 +1,4 @@
-"""What whitened moves are made of: forces, the metric, and trajectories that run away."""
+"""Parts of whitened moves: forces, the metric, and divergent trajectories."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def test_functions_of_margins(order):
     np.testing.assert_allclose(log_cdf.label_slope(values), slope, atol=1e-17)
     quick = log_cdf.quick_slope(values)
     np.testing.assert_allclose(quick[values > -40], slope[values > -40], atol=2e-5)
-    np.testing.assert_allclose(quick, slope, rtol=1e-3, atol=1e-5)  # its last line goes on
+    np.testing.assert_allclose(quick, slope, rtol=1e-3, atol=1e-5)  # linear extrapolation below −40
 
 
 def positive(seed, n=6):
@@ -37,7 +37,7 @@ def test_the_metric_is_the_geometric_mean():
     np.testing.assert_allclose(precision @ covariance @ precision, curvature, rtol=1e-6)
 
 
-def test_no_draws_or_a_gaussian_leave_the_curvature():
+def test_the_metric_is_the_curvature_without_draws_or_for_a_gaussian():
     curvature = positive(0)
     for covariance, n_draws in ((positive(1), 0.0), (np.linalg.inv(curvature), 50.0)):
         root = geometric_mean_root(curvature, covariance, n_draws)
@@ -50,7 +50,7 @@ def test_a_diagonal_metric_is_the_same():
     np.testing.assert_allclose(np.diag(geometric_mean_root(curvature, covariance, 7.0)), dense)
 
 
-def test_leading_blocks_serve_shorter_series():
+def test_leading_blocks_are_factors_of_shorter_series():
     root = np.linalg.cholesky(positive(2))
     mean, g = np.arange(6.0), np.random.default_rng(3).normal(size=(6, 2))
     factor = Factor.of(root, mean).first(4)
@@ -61,8 +61,8 @@ def test_leading_blocks_serve_shorter_series():
     np.testing.assert_allclose(Factor.of(root, mean).centre[:, 0], root.T @ mean)
 
 
-def test_runaway_trajectories_are_refused(monkeypatch):
-    """Without overflow on their way."""
+def test_divergent_trajectories_are_refused(monkeypatch):
+    """Divergent trajectories are refused without overflow."""
     monkeypatch.setattr(hmc, "MAX_LENGTH", 3_000.0)
     path = gq.laplacian_spectrum(gq.graphs.path_graph(N), "unnormalized")
     labelled = np.arange(0, N, 2)

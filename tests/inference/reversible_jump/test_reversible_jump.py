@@ -1,4 +1,4 @@
-"""Reversible jump: its parts, its limits, and that it goes on where it was stopped."""
+"""Reversible jump: its parts, unsupported models, and interrupted runs."""
 
 import warnings
 
@@ -33,18 +33,18 @@ def posterior(prior=None, likelihood=None, of=None):
 
 
 def short(*arguments, **options):
-    """A run too short to converge, which it says."""
+    """Run chains too short to converge, and ignore the warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         return gq.infer(*arguments, **options)
 
 
 @pytest.mark.parametrize("mean", [5.0, 0.0, -3.0, -40.0])
-def test_cut_normals_far_in_the_tail(mean):
-    """Against the exact distribution function, in its logarithm."""
+def test_truncated_normals_far_in_the_tail(mean):
+    """Truncated normals agree with the exact distribution function, also far in the tail."""
     w = truncated_normal(np.random.default_rng(0), np.full(20_000, mean))
     assert (mean + w > 0).all()
-    share = np.exp(stats.norm.logsf(w) - stats.norm.logsf(-mean))  # uniform
+    share = np.exp(stats.norm.logsf(w) - stats.norm.logsf(-mean))  # uniform if correct
     assert stats.kstest(share, "uniform").pvalue > 0.01
 
 
@@ -58,14 +58,14 @@ def test_leading_blocks_of_the_root_are_roots(rank):
         np.testing.assert_allclose(root[:m, :m] @ root[:m, :m].T, matrix[:m, :m], atol=1e-12)
 
 
-def test_it_is_the_default_of_its_model():
+def test_reversible_jump_is_the_default_for_random_series():
     result = short(posterior(), n_samples=50, n_chains=2)
     assert result.settings["inference"].startswith("ReversibleJump(")
     assert set(result.hyperparameters) == {"scale", "truncation"}
     assert set(np.unique(result.hyperparameters["truncation"])) <= set(range(1, N + 1))
 
 
-def test_a_scale_that_is_not_gamma_is_learnt_by_another():
+def test_a_scale_that_is_not_gamma_has_another_sampler():
     prior = gq.priors.RandomSeries(scale=gq.LogNormal(1.0, 1.0))
     with pytest.raises(IncompatibleParts, match="MetropolisWithinGibbs"):
         gq.infer(posterior(prior), ReversibleJump())
@@ -96,7 +96,7 @@ def test_unknown_options_are_refused(arguments):
         ReversibleJump(**arguments)
 
 
-def test_the_improper_scale_is_offered_with_a_warning():
+def test_the_improper_scale_warns():
     with pytest.warns(ImproperPriorWarning, match="infinite mass"):
         prior = gq.priors.RandomSeries(scale=gq.Gamma(0, 0))
     result = short(posterior(prior), ReversibleJump(), n_samples=50, n_chains=2, n_warmup=100)
@@ -106,7 +106,7 @@ def test_the_improper_scale_is_offered_with_a_warning():
 
 
 @pytest.mark.parametrize(
-    ("form", "whitened", "stopped_at"),  # in warm-up, and after it
+    ("form", "whitened", "stopped_at"),  # during warm-up, and after it
     [
         pytest.param("marginal", True, 2, marks=pytest.mark.slow),
         pytest.param("marginal", True, 4, marks=pytest.mark.slow),
@@ -114,7 +114,7 @@ def test_the_improper_scale_is_offered_with_a_warning():
         ("reduced", False, 4),
     ],
 )
-def test_an_interrupted_run_goes_on_to_the_same_result(form, whitened, stopped_at, tmp_path):
+def test_an_interrupted_run_resumes_to_the_same_result(form, whitened, stopped_at, tmp_path):
     file, calls = tmp_path / "run.npz", []
 
     def stops(phase, done, total, acceptance):
@@ -133,7 +133,7 @@ def test_an_interrupted_run_goes_on_to_the_same_result(form, whitened, stopped_a
 
 
 def test_soft_labels_are_saved_and_exact(tmp_path):
-    """E Φ(f), draw by draw; and again from the file."""
+    """Soft labels are means of Φ(f) over draws, also after loading a file."""
     result = short(posterior(), n_samples=50, n_chains=2)
     field = result.draws.white.reshape(100, -1) @ result.posterior.spectrum.eigenvectors.T
     np.testing.assert_allclose(result.soft_label_mean, stats.norm.cdf(field).mean(axis=0))
@@ -154,34 +154,34 @@ def test_soft_labels_are_saved_and_exact(tmp_path):
     ],
 )
 def test_soft_labels_of_step_likelihoods(likelihood, low, high):
-    """Between the likelihood's two levels, as often as u is above zero."""
+    """Soft labels are means of the two levels, weighted by the probability that u > 0."""
     of = posterior(gq.priors.InverseLaplacian(), likelihood)
     result = gq.infer(of, gq.inference.ExpectationPropagation())
-    unlabelled = np.arange(1, N, 2)  # at labelled nodes u is not Gaussian, and its label mean exact
+    unlabelled = np.arange(1, N, 2)  # u is not Gaussian at labelled nodes
     plus = result.class_probabilities[unlabelled, 1]
     found = result.soft_label_mean[unlabelled]
     np.testing.assert_allclose(found, low + (high - low) * plus, atol=1e-12)
 
 
 def wavy():
-    """Noise-free labels on a path that change a dozen times: so many modes, and more."""
+    """Return a model of a path whose labels change a dozen times, which needs many modes."""
     labelled = np.arange(0, 300, 2)
     labels = np.where(np.sin(labelled / 8) > 0, 1, -1)
     return gq.graphs.path_graph(300), (gq.likelihoods.Probit(1.0), labelled, labels)
 
 
 @pytest.mark.slow
-def test_eigenpairs_come_on_demand():
-    """As many as k uses, and no more than allowed."""
+def test_eigenpairs_are_added_on_demand():
+    """The number of eigenpairs follows k, up to the given maximum."""
     graph, model = wavy()
     prior = gq.priors.RandomSeries(truncation_rate=0.3)
     found = gq.adapt_truncation(graph, prior, *model, n_eigenpairs=20)
-    assert found.spectrum.n_eigenpairs == 40  # k is often above 16, hardly ever above 32
+    assert found.spectrum.n_eigenpairs == 40  # k often exceeds 16, rarely 32
     found = gq.adapt_truncation(graph, prior, *model, n_eigenpairs=20, max_eigenpairs=25)
     assert found.spectrum.n_eigenpairs == 25
 
 
-def test_eigenpairs_come_on_demand_of_a_series_only():
+def test_eigenpairs_are_added_for_a_random_truncation_only():
     graph, model = wavy()
     with pytest.raises(IncompatibleParts, match="no random truncation"):
         gq.adapt_truncation(graph, gq.priors.Matern(truncation=9), *model)
