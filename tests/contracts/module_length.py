@@ -1,4 +1,4 @@
-"""No module over 400 lines without an excuse."""
+"""Check that no module of the package has more than 400 lines."""
 
 import sys
 from pathlib import Path

@@ -43,7 +43,7 @@ NUMBERS = [
 @pytest.mark.parametrize(
     ("part", "name"), NUMBERS, ids=[f"{part.__name__}.{name}" for part, name in NUMBERS]
 )
-def test_what_is_no_number_is_refused(part, name, value):
+def test_values_that_are_not_numbers_are_refused(part, name, value):
     with pytest.raises(InvalidInput, match=f"^{name}: .*; (use|give) "):
         part(**{name: value})
 
@@ -55,7 +55,7 @@ def test_include_constant_is_a_boolean_or_none(prior, value):
         prior(include_constant=value)
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_numpy_numbers_are_accepted():
     assert gq.priors.Matern(np.float64(0.5), np.int64(3)).alpha == 3
     assert gq.likelihoods.Probit(np.array(0.5)).noise_std == 0.5
     assert gq.likelihoods.Probit(n_classes=np.int64(4)).n_fields == 4

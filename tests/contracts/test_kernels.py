@@ -1,4 +1,4 @@
-"""Laws of every sampler, and samplers made wrong on purpose that must break them."""
+"""Exact moments for every sampler, and negative controls: wrong samplers that must fail."""
 
 import dataclasses
 from typing import ClassVar
@@ -35,7 +35,7 @@ ALL_KERNELS = [
 
 
 def by_length(kernels):
-    """Parameters of tests; replicas take long to compile."""
+    """Return parameters of tests; kernels with replicas are slow, as they take long to compile."""
     long = gq.inference.ParallelTempering
     return [pytest.param(k, marks=pytest.mark.slow) if isinstance(k, long) else k for k in kernels]
 
@@ -53,7 +53,7 @@ ABSTRACT = Sampler, Kernel, gq.inference.IndependenceSampler
 
 
 class LogLinear(Likelihood):
-    """log p = a·u: the posterior is N(a, 1) exactly."""
+    """Likelihood log p = a·u, for which the posterior is exactly N(a, 1)."""
 
     slope: float = 1.5
     has_gradient: ClassVar[bool] = True
@@ -63,7 +63,7 @@ class LogLinear(Likelihood):
 
 
 class Undefined(Likelihood):
-    """NaN left of zero."""
+    """Likelihood that is NaN for u < 0."""
 
     has_gradient: ClassVar[bool] = False
 
@@ -72,14 +72,14 @@ class Undefined(Likelihood):
 
 
 class InJax(gq.inference.ExactHamiltonian):
-    """As `MetropolisWithinGibbs` and several classes have it."""
+    """Exact trajectories in JAX, as in `MetropolisWithinGibbs` and for multiclass models."""
 
     def moves(self, target, dtype):
         return None
 
 
 class FreeInJax(InJax):
-    """Negative control: crosses every wall without paying for it."""
+    """Negative control: crosses every wall without a loss of energy, in JAX."""
 
     def prepare(self, target):
         walls = super().prepare(target)
@@ -87,7 +87,7 @@ class FreeInJax(InJax):
 
 
 class FreeOfCharge(gq.inference.ExactHamiltonian):
-    """Negative control: crosses every wall without paying for it."""
+    """Negative control: crosses every wall without a loss of energy."""
 
     def walls(self, target, dtype):
         walls = super().walls(target, dtype)
@@ -95,7 +95,7 @@ class FreeOfCharge(gq.inference.ExactHamiltonian):
 
 
 class PullsTwice(gq.inference.ReflectiveHamiltonian):
-    """Negative control: takes the density between walls for another."""
+    """Negative control: uses a wrong density between walls."""
 
     def prepare(self, target):
         walls = super().prepare(target)
@@ -103,14 +103,14 @@ class PullsTwice(gq.inference.ReflectiveHamiltonian):
 
 
 class NoBracket(gq.inference.EllipticalSlice):
-    """Negative control: takes the first angle, whatever the likelihood says."""
+    """Negative control: accepts the first angle for any likelihood."""
 
     def step(self, key, state, target):
         return super().step(key, state._replace(log_likelihood=-jnp.inf), target)
 
 
 class NoContraction(gq.inference.PCN):
-    """Negative control: forgets the factor √(1 − β²)."""
+    """Negative control: omits the factor √(1 − β²)."""
 
     def step(self, key, state, target):
         key_move, key_accept = jax.random.split(key)
@@ -121,7 +121,7 @@ class NoContraction(gq.inference.PCN):
 
 
 class SwapsFreely(gq.inference.ParallelTempering):
-    """Negative control: the two replicas of most power change places whatever they are worth."""
+    """Negative control: always swaps the two replicas of highest power."""
 
     def step(self, key, state, target):
         state, info = super().step(key, state, target)
@@ -140,7 +140,7 @@ class AlwaysAccepts(gq.inference.PCN):
 
 
 class CountsNoPrior(gq.inference.Independence):
-    """Negative control: weighs proposals as if all came from the Gaussian."""
+    """Negative control: weights proposals as if all came from the Gaussian."""
 
     def proposals(self, *arguments):
         propose = super().proposals(*arguments)
@@ -153,18 +153,18 @@ class CountsNoPrior(gq.inference.Independence):
 
 
 def gaussian(mean, covariance):
-    """A reference of our own making."""
+    """Return a reference Gaussian with the given moments."""
     unused = dict.fromkeys(GaussianApproximation._fields)
     seen = {"white_mean": np.array(mean), "white_covariance": np.array(covariance)}
     return GaussianApproximation(**(unused | seen))
 
 
-# Near the half-plane that labels favour, and narrower than any posterior there.
+# In the half-plane that the label favours, and narrower than any posterior of these tests.
 NARROW = gaussian([0.4, 0.3], [[0.4, 0.1], [0.1, 0.3]])
 
 
 def moments(kernel, likelihood, reference=None):
-    """Mean and mean square of u over 64 chains, and their standard errors."""
+    """Return mean and mean square of u over 64 chains, and their standard errors."""
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, likelihood, np.ones(1))
     lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 500, "thin": 10, "seed": 11}
@@ -213,8 +213,8 @@ def test_step(kernel):
 @pytest.mark.parametrize(
     "kernel", [gq.inference.ExactHamiltonian(max_events=51), InJax(max_events=51)]
 )
-def test_step_without_scalar_products_at_hand(kernel, monkeypatch):
-    """Rows of F Fᵀ are computed on the way; 51, so that it is compiled anew."""
+def test_step_without_stored_scalar_products(kernel, monkeypatch):
+    """Rows of F Fᵀ are computed on demand; max_events=51 forces a new compilation."""
     monkeypatch.setattr("graphuq.inference.exact_hamiltonian.trajectories.GRAM_LABELS", 0)
     monkeypatch.setattr("graphuq.inference.exact_hamiltonian.sampler.GRAM_LABELS", 0)
     assert holds_for_step(kernel)
@@ -235,18 +235,18 @@ def test_half_normal(kernel):
     ],
     ids=repr,
 )
-def test_wrong_kernels_are_caught(kernel):
+def test_wrong_kernels_are_detected(kernel):
     assert not holds_for_tilt(kernel)
 
 
 @pytest.mark.parametrize("share", [0.05, pytest.param(0.5, marks=pytest.mark.slow)])
-def test_independence_about_a_gaussian_that_is_off(share):
-    """Too narrow by far: without the prior's share its tails would hardly be seen."""
+def test_independence_about_a_narrow_gaussian(share):
+    """A reference far too narrow needs proposals from the prior to reach the tails."""
     assert holds_for_step(gq.inference.Independence(share), NARROW)
     assert not holds_for_step(CountsNoPrior(share), NARROW)
 
 
-def test_expected_acceptance_is_what_chains_find():
+def test_expected_acceptance_is_that_of_chains():
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, gq.likelihoods.AtomicNoise(p=0.8, q=0.7), np.ones(1))
     sampler = gq.inference.Independence()
@@ -256,8 +256,8 @@ def test_expected_acceptance_is_what_chains_find():
     assert abs(expected - found.mean()) < 4 * np.hypot(found.std(ddof=1) / 8, 0.5 / 20_000**0.5)
 
 
-def test_none_of_the_proposals_fits():
-    """All lie far on the wrong side of the label."""
+def test_expected_acceptance_without_a_valid_proposal():
+    """The expected acceptance is zero if all proposals contradict the label."""
     field = LowRankField(np.array([[1.0, 0.0]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, gq.likelihoods.NoiseFree(), np.ones(1))
     far = gaussian([-40.0, 0.0], 0.01 * np.eye(2))
@@ -279,17 +279,17 @@ def test_a_longer_independence_run_begins_like_a_shorter_one():
 
 
 @pytest.mark.parametrize("kernel", [FreeOfCharge(), FreeInJax()], ids=repr)
-def test_a_wall_that_costs_nothing_is_caught(kernel):
+def test_walls_without_loss_of_energy_are_detected(kernel):
     assert not holds_for_step(kernel)
 
 
-def test_reflections_about_a_gaussian_that_is_off():
+def test_reflections_about_a_narrow_gaussian():
     assert holds_for_step(gq.inference.ReflectiveHamiltonian(), NARROW)
     assert not holds_for_step(PullsTwice(), NARROW)
 
 
-def test_trajectories_that_meet_too_many_walls_are_given_up():
-    """Of a cone: flights between its two walls end after one event."""
+def test_trajectories_that_meet_too_many_walls_are_rejected():
+    """Trajectories between the two walls of a cone end after one event and are rejected."""
     field = LowRankField(np.array([[1.0, 0.0], [-1.0, 0.1]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, gq.likelihoods.NoiseFree(), np.ones(2))
     lengths = {"n_samples": 50, "n_chains": 2, "n_warmup": 0, "thin": 1}
@@ -307,7 +307,7 @@ def test_undefined_likelihood_is_never_entered(kernel):
 @pytest.mark.parametrize(
     "sampler", [gq.inference.ExactHamiltonian, gq.inference.TemperedHamiltonian]
 )
-def test_these_take_no_reference(sampler):
+def test_kernels_without_reference(sampler):
     with pytest.raises(InvalidInput, match="reference: ExpectationPropagation"):
         sampler(reference=gq.inference.ExpectationPropagation())
 
@@ -316,7 +316,7 @@ def tempering(kernel=None, **settings):
     return gq.inference.ParallelTempering(kernel or gq.inference.EllipticalSlice(), **settings)
 
 
-def test_what_cannot_be_tempered():
+def test_unsupported_tempering_is_refused():
     approximation = gq.inference.ExpectationPropagation()
     for kernel in (
         gq.inference.ExactHamiltonian(),
@@ -353,21 +353,21 @@ def test_bad_settings(make, message):
         make()
 
 
-def test_every_exported_kernel_is_under_the_law():
+def test_every_exported_sampler_is_tested():
     exported = {
         value
         for name in gq.inference.__all__
         for value in [getattr(gq.inference, name)]
         if isinstance(value, type) and issubclass(value, Sampler) and value not in ABSTRACT
     }
-    # Theirs is the law of fields and hyperparameters: tests/truth/test_hierarchical.py and
+    # Samplers of fields and hyperparameters: tests/truth/test_hierarchical.py and
     # test_random_series.py.
     apart = {gq.inference.MetropolisWithinGibbs, gq.inference.ReversibleJump}
     assert exported - apart == {type(k) for k in ALL_KERNELS}
 
 
 def test_a_new_step_size_compiles_nothing_new(posterior):
-    """Counting traces: speed without a clock."""
+    """A kernel is traced once for all step sizes."""
     traces = []
 
     class Counted(gq.inference.PCN):
@@ -384,8 +384,8 @@ def test_a_new_step_size_compiles_nothing_new(posterior):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_chain_on_a_wall_does_not_fall_through(n_classes):
-    """Where rounding puts it beyond a wall that cannot be crossed, it stays on its side."""
+def test_a_chain_on_a_wall_stays_on_its_side(n_classes):
+    """A chain that rounding puts beyond an impassable wall stays on the right side."""
     rng = np.random.default_rng(0)
     graph = gq.graphs.knn_graph(rng.normal(size=(40, 2)), 6)
     labels = np.arange(6) % 3 if n_classes == 3 else np.array([1, -1, 1, -1, 1, 1])
@@ -404,7 +404,7 @@ def test_a_chain_on_a_wall_does_not_fall_through(n_classes):
 
     white = walls.target.start(jax.random.key(1))
     assert walls.log_likelihood(white) == 0
-    # Onto the wall where that margin is zero, if no other is passed, and a little further.
+    # Move onto the wall, where the margin is zero, and slightly beyond it.
     normal = jax.grad(margin)(white)
     white = white - (1 + 1e-6) * margin(white) / (normal @ normal) * normal
     assert walls.log_likelihood(white) == -np.inf

@@ -1,6 +1,6 @@
-"""A likelihood, prior, graph or sampler of the user's own is one class or function.
+"""A user's own likelihood, prior, graph or sampler is one class or function.
 
-Each is defined here, in the test, and then runs, is saved, loaded and reported like the library's.
+Each is defined in this test, and then runs, is saved, loaded and reported like the library's.
 """
 
 from typing import ClassVar
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarn
 
 
 class Cauchit(gq.likelihoods.Likelihood):
-    """P(y = 1) = 1/2 + arctan(u / γ) / π: labels that may be badly wrong."""
+    """Likelihood P(y = 1) = 1/2 + arctan(u / γ) / π, whose heavy tails allow wrong labels."""
 
     noise_std: float = 0.3
 
@@ -29,7 +29,7 @@ class Cauchit(gq.likelihoods.Likelihood):
 
 
 class Heat(gq.priors.Prior):
-    """Variances exp(−t λ): the heat kernel."""
+    """Prior with variances exp(−t λ), the heat kernel."""
 
     time: float = 3.0
 
@@ -38,7 +38,7 @@ class Heat(gq.priors.Prior):
 
 
 def star_graph(features):
-    """Every row is joined to the row nearest to the mean, and to its neighbour in the order."""
+    """Join every row to the row nearest to the mean, and to the next row."""
     n = len(features)
     weights = np.zeros((n, n))
     hub = np.argmin(((features - features.mean(axis=0)) ** 2).sum(axis=1))
@@ -49,7 +49,7 @@ def star_graph(features):
 
 
 class ProbitGibbs(gq.inference.Sampler):
-    """Albert and Chib's Gibbs sampler (1993): no kernel, no step size, no acceptance."""
+    """Albert and Chib's Gibbs sampler (1993), without kernel, step size or acceptance."""
 
     reference: gq.inference.Approximation | None = None
     default_warmup: ClassVar[int] = 100
@@ -69,7 +69,7 @@ class ProbitGibbs(gq.inference.Sampler):
         for chain in range(settings.n_chains):
             x = rng.normal(size=factor.shape[1])
             for step in range(-settings.n_warmup, settings.n_samples):
-                # y (u + γ ε) > 0: a normal above a bound, by inversion
+                # y (u + γ ε) > 0: a truncated normal, by inversion
                 mean = posterior.labels * (factor @ x) / noise
                 uniform = rng.uniform(size=len(mean))
                 above = -norm.ppf(uniform * ndtr(mean))
@@ -124,7 +124,7 @@ def test_own_parts_run_and_are_saved_loaded_and_reported(case, tmp_path):
     np.testing.assert_array_equal(loaded.label_mean, result.label_mean)
     assert loaded.posterior.prior == posterior.prior
     assert loaded.posterior.likelihood == posterior.likelihood
-    # What is loaded is a whole posterior: it can be sampled again.
+    # The loaded posterior is complete and can be sampled again.
     again = gq.infer(loaded.posterior, method, n_samples=300, seed=0)
     np.testing.assert_allclose(again.label_mean, result.label_mean, atol=1e-6)
     gq.write_report(loaded, tmp_path / "report.html")
@@ -144,7 +144,7 @@ def test_the_sampler_of_a_new_shape_agrees_with_the_librarys():
         gq.infer(build(likelihood=gq.likelihoods.Logistic()), ProbitGibbs())
 
 
-def test_own_parts_take_part_in_the_classifier(tmp_path):
+def test_own_parts_work_in_the_classifier(tmp_path):
     y = np.full(len(FEATURES), -1)
     y[LABELLED] = (np.array(LABELS) + 1) // 2
     classifier = gq.GraphClassifier(prior=Heat(), likelihood=Cauchit(), n_samples=300)
@@ -164,7 +164,7 @@ def test_a_part_that_cannot_be_found_again_is_refused_before_writing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_jax_gradients_reach_an_own_likelihood():
+def test_own_likelihoods_are_differentiated_by_jax():
     target = build(likelihood=Cauchit()).target
     gradient = jax.grad(lambda x: target.log_likelihood(x))(jnp.zeros(target.dimension))
     assert np.isfinite(np.asarray(gradient)).all()

@@ -1,4 +1,4 @@
-"""Contract of every prior: E|u|² = N on any graph, and finite deviations."""
+"""Contract of every prior: E|u|² = N on any graph, and finite standard deviations."""
 
 import dataclasses
 import warnings
@@ -38,7 +38,7 @@ def graphs():
 @pytest.mark.parametrize("laplacian", ["symmetric", "unnormalized", "random-walk"])
 @pytest.mark.parametrize("tail", [False, True, "mean", 0.5])
 @pytest.mark.parametrize("n_eigenpairs", [6, 20])
-def test_one_a_node(prior, laplacian, tail, n_eigenpairs):
+def test_mean_square_is_one_per_node(prior, laplacian, tail, n_eigenpairs):
     if isinstance(prior, gq.priors.EigenScales):
         prior = dataclasses.replace(prior, scales=prior.scales[:n_eigenpairs])
     for graph in graphs():
@@ -54,7 +54,7 @@ def test_one_a_node(prior, laplacian, tail, n_eigenpairs):
 
 
 def test_gradients_stay_finite_where_deviations_underflow():
-    """With large α deviations underflow in single precision; a NaN there once froze chains."""
+    """Gradients stay finite for large α, where deviations underflow in single precision."""
     graph = gq.graphs.from_adjacency(random_adjacency(20))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=12)
     prior = gq.priors.Matern(tau=gq.LogUniform(0.001, 3.0), alpha=gq.LogUniform(0.5, 300.0))
@@ -62,7 +62,7 @@ def test_gradients_stay_finite_where_deviations_underflow():
     posterior = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(0.1), np.arange(2), labels)
     target = with_dtype(posterior.target, jnp.float32)
     white = jnp.ones(target.dimension, jnp.float32).at[-2:].set(jnp.asarray([-2.0, 2.5]))
-    assert float(target.std(white)[1:].min()) == 0.0  # the constant, which takes no part, aside
+    assert float(target.std(white)[1:].min()) == 0.0  # without the constant, not in the prior
     assert np.isfinite(jax.grad(target.log_likelihood)(white)).all()
 
 
@@ -124,13 +124,13 @@ def test_learned_spectrum_decreases_and_holds_power_laws():
     np.testing.assert_allclose(power.modes, matern.modes, rtol=1e-9)
 
 
-def test_every_exported_prior_is_under_the_law():
+def test_every_exported_prior_is_tested():
     exported = {
         value
         for name in gq.priors.__all__
         for value in [getattr(gq.priors, name)]
         if issubclass(value, Prior) and value is not Prior
     }
-    # Not normalised, their scale being a parameter; they have tests of their own.
+    # These are not normalised, as their scale is a parameter; other tests check them.
     apart = {gq.priors.RandomSeries, gq.priors.RegularizedLaplacian}
     assert exported == {type(prior) for prior in ALL_PRIORS} | apart

@@ -1,6 +1,6 @@
 """Parts of the wrong kind are refused by name.
 
-Tests check types at run time and would refuse them first, so a process of its own runs the cases.
+Tests check types at run time and would refuse them first, so a separate process runs the cases.
 """
 
 import json
