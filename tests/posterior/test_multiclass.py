@@ -1,4 +1,4 @@
-"""Several classes from labels to files: what a user of the classifier sees."""
+"""Multiclass models from labels to files, as a user of the classifier sees them."""
 
 import numpy as np
 import pytest
@@ -112,7 +112,7 @@ def test_likelihoods(digits, likelihood):
 
 
 def test_first_answer_is_close_to_the_chains(fitted, digits):
-    """Expectation propagation over pairs, and Laplace's method, which is not."""
+    """Expectation propagation over pairs is close to the chains; Laplace's method is not."""
     posterior = fitted.result_.posterior
     ours = fitted.result_.label_mean
     ep = gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean
@@ -139,7 +139,7 @@ def test_evidence_is_that_of_each_class_against_the_rest(fitted):
 
 @pytest.mark.slow
 def test_a_class_without_labels(digits):
-    """Two of three classes have labels: the third is novel, where its nodes are."""
+    """Two of three classes have labels; novelty is high at nodes of the third."""
     features, codes, labelled = digits
     y = np.full(len(codes), -1)
     y[labelled] = codes[labelled]
@@ -156,7 +156,7 @@ def test_a_class_without_labels(digits):
     assert set(np.unique(learnt)) == {2, 3}
 
 
-def test_scores_of_several_classes():
+def test_scores_of_multiclass_results():
     p = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [1 / 3, 1 / 3, 1 / 3]])
     truth = np.array([0, 2, 1])
     assert scores.accuracy(p, truth) == pytest.approx((1 + 0 + 1 / 3) / 3)
@@ -167,7 +167,7 @@ def test_scores_of_several_classes():
     assert curve.confidence[0] == pytest.approx((0.7 + 0.5 + 1 / 3) / 3)
     with pytest.raises(InvalidInput, match="truth"):
         scores.accuracy(p, np.array([0, 3, 1]))
-    binary = np.array([0.4, -0.9, 0.1])  # two classes by either form
+    binary = np.array([0.4, -0.9, 0.1])  # two classes in both forms
     both = np.stack([1 - binary, 1 + binary], axis=1) / 2
     signs, codes = np.array([1.0, 1.0, -1.0]), np.array([1, 1, 0])
     for score in (scores.accuracy, scores.brier_score, scores.log_score):
@@ -205,8 +205,8 @@ def test_two_classes_only(digits):
             gq.GraphClassifier(likelihood=word).fit(features, y)
 
 
-def test_of_many_nodes_the_unsure_ones_get_more_draws(fitted, monkeypatch):
-    """As if all had got all: within Monte-Carlo error, and far fewer numbers are looked at."""
+def test_uncertain_nodes_use_more_draws(fitted, monkeypatch):
+    """Summaries of thinned draws agree with those of all draws, within Monte-Carlo error."""
     result = fitted.result_
     rows, field = node_rows(result.posterior), result.posterior.field
     every = multiclass.summarize(result.answer, field, rows)

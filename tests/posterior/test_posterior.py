@@ -1,4 +1,4 @@
-"""The posterior's checks, and what it says of components without labels."""
+"""Checks of the posterior, and its probabilities in components without labels."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_noise_must_be_positive(likelihood, noise_std):
 
 @pytest.fixture
 def in_three_parts():
-    """Two components of 12 nodes and an isolated node."""
+    """Return a graph of two components of 12 nodes and an isolated node."""
     blocks = [random_adjacency(12, seed=s) for s in range(2)] + [np.zeros((1, 1))]
     with pytest.warns(DisconnectedGraphWarning):
         return gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
@@ -46,7 +46,7 @@ def in_three_parts():
 
 @pytest.mark.parametrize("tail", [False, True])
 def test_component_without_labels_keeps_the_prior(in_three_parts, tail):
-    """Probability 1/2 and the prior's whole variance; never NaN (scikit-learn 9292, 18029)."""
+    """Probability is 1/2 and variance that of the prior, never NaN (scikit-learn 9292, 18029)."""
     spectrum = gq.laplacian_spectrum(in_three_parts, n_eigenpairs=10, tail_eigenvalue=tail)
     posterior = gq.Posterior(spectrum, PRIOR, PROBIT, [0, 5], [1, -1])
     result = gq.infer(posterior, gq.inference.PCN(), n_samples=500, seed=0)
@@ -62,7 +62,7 @@ def test_component_without_labels_keeps_the_prior(in_three_parts, tail):
 
 @pytest.mark.parametrize(("include_constant", "forced"), [(None, False), (False, True)])
 def test_component_of_one_class_is_not_forced_to_change_sign(include_constant, forced):
-    """Labels of one class only pull all of a component there, but for u ⟂ its null vector."""
+    """Labels of one class attract a whole component, unless u ⟂ its null vector is forced."""
     blocks = [random_adjacency(12, seed=s) for s in range(2)]
     with pytest.warns(DisconnectedGraphWarning):
         graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
@@ -78,7 +78,7 @@ def test_component_of_one_class_is_not_forced_to_change_sign(include_constant, f
     assert (mean[12:].max() > 0) == forced
 
 
-def test_null_vectors_left_out_on_demand(graph, in_three_parts):
+def test_null_vectors_can_be_left_out(graph, in_three_parts):
     std = PRIOR.spectral_std(gq.laplacian_spectrum(graph))
     assert std.modes[0] == 0
     constant = gq.priors.InverseLaplacian(include_constant=True).spectral_std(
@@ -107,7 +107,7 @@ def test_labels_that_no_field_fits_are_refused():
         gq.infer(posterior, gq.inference.ExactHamiltonian(), n_samples=50, thin=1, n_warmup=50)
 
 
-def test_what_is_learnt_is_in_the_order_of_its_blocks(graph):
+def test_learnt_hyperparameters_have_the_order_of_blocks(graph):
     """Draws name hyperparameters alphabetically; acceptance by block does not."""
     prior = gq.priors.Matern(tau=gq.LogUniform(0.1, 1.0), alpha=gq.Uniform(1.0, 4.0))
     likelihood = gq.likelihoods.Probit(gq.LogUniform(0.1, 1.0))
