@@ -14,7 +14,12 @@ from graphuq.evidence.maximize import _Search, _with_values
 
 WEIGHTS = random_adjacency(24, seed=3)
 LABELLED, LABELS = [0, 3, 7, 12, 15, 18], [1, -1, 1, 1, 1, -1]
-FORMS = [(12, False), (4, 0.9), (12, 0.9), (4, False)]  # (ℓ, λ̄): J and ℓ dimensions, both kinds
+FORMS = [
+    (12, False),
+    (4, 0.9),
+    (12, 0.9),
+    (4, False),
+]  # (ℓ, λ̄) of J or ℓ dimensions
 
 
 def build(likelihood, n_eigenpairs=12, tail=False, laplacian="symmetric", **matern):
@@ -24,7 +29,7 @@ def build(likelihood, n_eigenpairs=12, tail=False, laplacian="symmetric", **mate
 
 
 def exact_log_evidence(posterior):
-    """Evidence of probit: an orthant probability of u_L + γε under the series' covariance."""
+    """Return the log evidence of probit, from an orthant probability of u_L + γε."""
     spectrum, std = posterior.spectrum, posterior.std
     q, scale = spectrum.eigenvectors, spectrum.node_scale
     covariance = (q * std.modes**2) @ q.T + std.tail**2 * (np.eye(24) - q @ q.T)
@@ -60,7 +65,7 @@ def test_the_gradient_is_that_of_the_evidence(likelihood, n_eigenpairs, tail, la
 
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), FORMS[:3])
 def test_the_maximum_is_that_of_the_exact_evidence(n_eigenpairs, tail):
-    """Maximum in γ, where a scalar search over orthant probabilities finds it."""
+    """The maximum in γ agrees with a scalar search over orthant probabilities."""
     posterior = build(gq.likelihoods.Probit(0.1), n_eigenpairs, tail, tau=0.8, alpha=3.0)
     found = gq.maximize_evidence(posterior, ["noise_std"], hyperprior=False)
 
@@ -73,7 +78,7 @@ def test_the_maximum_is_that_of_the_exact_evidence(n_eigenpairs, tail):
     assert exact_log_evidence(found.posterior) == pytest.approx(-truth.fun, abs=0.005)
 
 
-def test_all_hyperparameters_together_beat_the_start():
+def test_all_hyperparameters_together_improve_the_evidence():
     posterior = build(gq.likelihoods.Probit(0.1))
     found = gq.maximize_evidence(posterior, hyperprior=False)
     assert set(found.values) == {"tau", "alpha", "noise_std", "truncation", "include_constant"}
@@ -83,7 +88,7 @@ def test_all_hyperparameters_together_beat_the_start():
     assert found.posterior.likelihood.noise_std == found.values["noise_std"]
 
 
-def test_hyperpriors_hold_back():
+def test_hyperpriors_shrink_to_their_medians():
     posterior = build(gq.likelihoods.Probit(0.1))
     free = gq.maximize_evidence(posterior, ["tau", "alpha"], hyperprior=False)
     held = gq.maximize_evidence(posterior, ["tau", "alpha"])
@@ -107,8 +112,8 @@ def test_unknown_names_are_refused():
         gq.maximize_evidence(with_tail, ["truncation"])
 
 
-def test_the_median_of_tau_follows_the_spectrum_down():
-    """Never up: on a small graph it is the usual one, on a long path the eighth eigenvalue."""
+def test_the_median_of_tau_is_bounded_by_the_spectrum():
+    """The median is the usual one on a small graph, and the eighth eigenvalue on a long path."""
     path = sparse.diags_array([np.ones(399), np.ones(399)], offsets=[-1, 1]).tocsr()
     small, large = (
         gq.laplacian_spectrum(gq.graphs.from_adjacency(weights), n_eigenpairs=12)
@@ -121,8 +126,8 @@ def test_the_median_of_tau_follows_the_spectrum_down():
 
 @pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(), gq.likelihoods.Softmax(2)])
 @pytest.mark.parametrize("share", [pytest.param(0.5, marks=pytest.mark.slow), 0.06])
-def test_unequal_classes_want_the_constant(share, likelihood):
-    """A rare class beside a common one: without it, a field of mean zero calls half of all rare."""
+def test_unequal_classes_choose_the_constant(share, likelihood):
+    """A field of mean zero, without the constant, assigns half of all nodes to a rare class."""
     rng = np.random.default_rng(0)
     rare = np.arange(600) < share * 600
     points = rng.normal(size=(600, 2)) + np.where(rare, 2.5, 0.0)[:, None]
@@ -148,7 +153,7 @@ def test_unequal_classes_want_the_constant(share, likelihood):
         assert scores[1] < scores[0] + 0.02
 
 
-def test_of_a_disconnected_graph_the_constant_stays_as_it_is():
+def test_the_constant_is_kept_on_a_disconnected_graph():
     with pytest.warns(DisconnectedGraphWarning):
         graph = gq.graphs.from_adjacency(sparse.block_diag([WEIGHTS, WEIGHTS]).tocsr())
     prior = gq.priors.Matern(tau=0.25, alpha=4.0)
@@ -160,8 +165,8 @@ def test_of_a_disconnected_graph_the_constant_stays_as_it_is():
     assert found.posterior.prior.include_constant is None
 
 
-def test_evidence_where_the_covariance_is_solved_for():
-    """Covariance columns and all eigenpairs are one prior, and have one best noise."""
+def test_evidence_of_covariance_columns():
+    """Covariance columns and all eigenpairs are the same prior, and have the same maximum."""
     features = np.random.default_rng(0).normal(size=(40, 2))
     graph = gq.graphs.knn_graph(features, n_neighbors=6)
     nodes, labels = np.arange(8), np.where(features[:8, 0] > 0, 1, -1)

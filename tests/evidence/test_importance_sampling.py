@@ -22,8 +22,8 @@ def build(likelihood, n_eigenpairs=12, tail=None, prior=None):
 
 
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), [(12, None), (3, 0.8)])
-def test_of_a_probit(n_eigenpairs, tail):
-    """Noise and field together fall into one orthant."""
+def test_evidence_of_probit(n_eigenpairs, tail):
+    """Evidence of probit agrees with the orthant probability of field plus noise."""
     found = gq.estimate_evidence(build(gq.likelihoods.Probit(0.05), n_eigenpairs, tail))
     law = covariance(WEIGHTS, n_eigenpairs, tail)[np.ix_(LABELLED, LABELLED)]
     truth = np.log(orthant(law + 0.05**2 * np.eye(4), LABELS))
@@ -36,7 +36,7 @@ def test_of_a_probit(n_eigenpairs, tail):
         assert gap > 8 * found.std_error, "else this would not tell the two apart"
 
 
-def test_of_a_likelihood_without_levels():
+def test_evidence_of_logistic():
     likelihood = gq.likelihoods.Logistic()
     found = gq.estimate_evidence(build(likelihood), n_draws=20_500, seed=3)
     law = covariance(WEIGHTS, 12, None)[np.ix_(LABELLED, LABELLED)]
@@ -48,7 +48,7 @@ def test_of_a_likelihood_without_levels():
     assert abs(found.log_evidence - np.log(plain.mean())) < 4 * error
 
 
-def test_what_it_refuses():
+def test_unsupported_models_are_refused():
     with pytest.raises(InvalidInput, match="n_draws: 1"):
         gq.estimate_evidence(build(gq.likelihoods.Probit()), n_draws=1)
     learnt = gq.priors.Matern(tau=gq.LogUniform(0.1, 1.0))
