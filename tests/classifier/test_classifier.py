@@ -25,7 +25,7 @@ def expected_failures(_):
     }
 
 
-# Its own first answer, without a search: what is checked is the estimator.
+# The first result without a search suffices, as the estimator is checked.
 @parametrize_with_checks(
     [gq.GraphClassifier(prior="matern", likelihood="probit", inference="expectation-propagation")],
     expected_failed_checks=expected_failures,
@@ -118,7 +118,7 @@ def test_file_predicts_the_same(fitted, tmp_path):
     fitted.save(tmp_path / "c.nc")
     again = gq.GraphClassifier.load(tmp_path / "c.nc")
     new = gq.datasets.two_moons(50, n_features=2, noise_std=0.05, seed=3).features
-    # Products of arrays that lie elsewhere in memory may be summed in another order.
+    # Products of arrays at other memory addresses may be summed in another order.
     np.testing.assert_allclose(again.predict_proba(new), fitted.predict_proba(new), rtol=1e-8)
     np.testing.assert_array_equal(again.transduction_, fitted.transduction_)
     fitted.result_.save(tmp_path / "r.nc")
@@ -214,7 +214,7 @@ def test_hyperparameters_are_learnt_with_the_labels(tmp_path):
 
 
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_labels_added_later_are_labels(n_classes):
+def test_added_labels_are_equal_to_fitted_labels(n_classes):
     """The result is that of a fit with all labels and the hyperparameters of the first fit."""
     rng = np.random.default_rng(0)
     truth = np.repeat(np.arange(n_classes), 60)
@@ -233,7 +233,7 @@ def test_labels_added_later_are_labels(n_classes):
     expected = gq.GraphClassifier(
         prior=posterior.prior, likelihood=posterior.likelihood, **options
     ).fit(features, y)
-    # With three classes, 2,000 draws are taken in other coordinates: four standard errors.
+    # Three classes use 2,000 draws in other coordinates; the bound is four standard errors.
     bound = 1e-4 if n_classes == 2 else 4 * np.sqrt(2 * 0.25 / 2000)
     np.testing.assert_allclose(
         classifier.label_distributions_, expected.label_distributions_, atol=bound

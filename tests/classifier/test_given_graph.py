@@ -1,4 +1,4 @@
-"""A `Graph` in place of a word, and features of very different scales."""
+"""A `Graph` in place of a name, and features of very different scales."""
 
 import warnings
 
@@ -64,7 +64,7 @@ def test_graph_of_weights(X, tmp_path):
         (WEIGHTS, None, {"scale": 0.5}, r"scale: 0.5 beside Graph\("),
     ],
 )
-def test_what_does_not_fit_the_graph(graph, X, options, words):
+def test_rows_that_do_not_fit_the_graph(graph, X, options, words):
     with pytest.raises(InvalidInput, match=words):
         gq.GraphClassifier(graph, **options, **MODEL).fit(X, Y)
 
@@ -101,7 +101,7 @@ def test_features_of_different_scales():
 
 
 def units(X):
-    """Whether a fit warns of scales."""
+    """Return whether a fit warns about the scales of features."""
     y = np.where(np.arange(X.shape[0]) < 8, np.arange(X.shape[0]) % 2, -1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
@@ -141,11 +141,11 @@ RNG = np.random.default_rng(0)
         "sparse",
     ],
 )
-def test_alarm_of_scales(X, expected):
+def test_warning_about_scales(X, expected):
     assert units(X) == expected
 
 
-def test_distances_and_scaled_weights_give_no_alarm():
+def test_distances_and_scaled_weights_do_not_warn():
     X = RNG.normal(size=(60, 2)) * [1, 1000]
     y = np.where(np.arange(60) < 8, np.arange(60) % 2, -1)
     distances = np.linalg.norm(X[:, None] - X[None], axis=2)

@@ -1,4 +1,4 @@
-"""Rows that come after the fit."""
+"""Rows that are added after the fit."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def fitted(features, classes, n_old, **options):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_rows_added_are_rows(n_classes):
+def test_added_rows_are_equal_to_fitted_rows(n_classes):
     """The result is that of a fit with all rows and the hyperparameters of the first fit."""
     features, classes = clouds(n_classes)
     n_old = len(features) - 50
@@ -46,7 +46,7 @@ def test_rows_added_are_rows(n_classes):
     np.testing.assert_allclose(proba, classifier.label_distributions_)
 
 
-def test_extended_rows_have_what_was_predicted_for_them():
+def test_extended_rows_keep_their_predictions():
     features, classes = clouds(2)
     classifier = fitted(features, classes, 120)
     predicted = classifier.predict_proba(features[120:])
@@ -54,7 +54,7 @@ def test_extended_rows_have_what_was_predicted_for_them():
     classifier.add_rows(features[120:], eigenpairs="extend")
     np.testing.assert_allclose(classifier.label_distributions_[:120], before, atol=1e-5)
     np.testing.assert_allclose(classifier.label_distributions_[120:], predicted, atol=1e-5)
-    # A label there is one like any other, and so are further rows.
+    # Added rows accept labels, and further rows can be added.
     classifier.add_labels([130], [1 - classifier.transduction_[130]])
     assert abs(classifier.label_distributions_[130] - predicted[10]).max() > 0.05
     more = clouds(2, 10, seed=1)[0]
@@ -63,7 +63,7 @@ def test_extended_rows_have_what_was_predicted_for_them():
     assert classifier.result_.posterior.spectrum.residuals.max() < 1e-6
 
 
-def test_prior_that_is_solved_for_takes_in_rows():
+def test_rows_are_added_to_covariance_columns():
     features, classes = clouds(2)
     options = {"prior": "regularized-laplacian", "likelihood": "probit"}
     classifier = fitted(features, classes, 120, **options)
@@ -84,7 +84,7 @@ def test_class_proportions_hold_after_rows_were_added():
     assert abs((classifier.transduction_[12:] == 1).mean() - 0.7) <= 1 / 148
 
 
-def test_rows_that_cannot_be_added_leave_it_as_it_was(tmp_path):
+def test_rows_that_cannot_be_added_change_nothing(tmp_path):
     features, classes = clouds(2)
     classifier = fitted(features, classes, 120)
     before = classifier.label_distributions_

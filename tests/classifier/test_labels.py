@@ -1,4 +1,4 @@
-"""Missing labels in every spelling, and classes that look like one."""
+"""Missing labels in every spelling, and classes that look like a missing label."""
 
 import warnings
 
@@ -68,5 +68,5 @@ def test_class_that_looks_like_no_label(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error", MissingLabelWarning)
         gq.GraphClassifier(missing_label=name, **QUICK).fit(MOONS.features, y)
-        y[60:] = NAMES[60:].astype(str)  # no longer most rows
+        y[60:] = NAMES[60:].astype(str)  # no longer the majority of rows
         classifier.fit(MOONS.features, y)

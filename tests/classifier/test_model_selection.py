@@ -23,7 +23,7 @@ QUICK = gq.GraphClassifier(
 
 
 def partly(truth, n_each, seed=0):
-    """Labels of n rows of each class; all others are −1."""
+    """Return labels of n rows of each class, and −1 for all others."""
     rng, y = np.random.default_rng(seed), np.full(len(truth), -1)
     for name in np.unique(truth):
         rows = rng.choice(np.flatnonzero(truth == name), n_each, replace=False)
@@ -114,7 +114,7 @@ def test_too_few_labels():
 
 
 def test_score_leaves_unlabelled_rows_out():
-    """Counting them as a class of their own, accuracy would be about 0.1."""
+    """Accuracy would be about 0.1 if unlabelled rows counted as a class."""
     y = partly(MOONS.classes, 10)
     fitted = clone(QUICK).fit(MOONS.features, y)
     with pytest.warns(UnlabelledScoreWarning, match=r"180 of 200 rows .*cv=graphuq.LabelledKFold"):
@@ -131,8 +131,8 @@ def test_score_leaves_unlabelled_rows_out():
         assert np.isnan(gq.LabelledScorer()(fitted, MOONS.features, np.full(200, -1)))
 
 
-def test_plain_splitter_is_named():
-    """Its test folds hold unlabelled rows, on which nothing can be scored."""
+def test_plain_splitter_warns():
+    """A warning names the splitter, whose test folds contain unlabelled rows."""
     y = partly(MOONS.classes, 20)
     with pytest.warns(UnlabelledScoreWarning, match=r"left out of the score; .*LabelledKFold"):
         scores = cross_val_score(QUICK, MOONS.features, y, cv=3)
@@ -169,7 +169,7 @@ def test_evidence_search_scores_labelled_rows():
 
 
 def assert_near_the_best(estimator, grid, X, truth, n_each, scores, seed=0):
-    """Chosen by labelled rows alone, the parameters are nearly the best by hidden truth."""
+    """Check that parameters chosen by labelled rows are nearly the best for hidden labels."""
     y = partly(truth, n_each, seed)
     hidden, name = y == -1, "graphclassifier__n_neighbors"
     pipeline = make_pipeline(StandardScaler(with_std=X.max() > 16), estimator)

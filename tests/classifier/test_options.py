@@ -1,4 +1,4 @@
-"""What "auto" means, and which sampler it takes."""
+"""The meaning of "auto", and the samplers that it chooses."""
 
 import numpy as np
 import pytest
@@ -43,23 +43,23 @@ def build(likelihood, n_eigenpairs=12, tail=False, n_labelled=4):
     ],
     ids=["steps", "atomic", "few modes", "close", "near", "off", "tail", "far", "logistic"],
 )
-def test_the_sampler_follows_the_posterior(posterior, kernel, about):
+def test_the_sampler_depends_on_the_posterior(posterior, kernel, about):
     gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
     found = choose_sampler(posterior, gaussian)
     assert type(found).__name__ == kernel
     assert (found.reference is not None) == about
 
 
-def test_a_handful_of_labels_needs_no_looking_ahead():
-    """Proposals of bounded weight, where enough of them pass."""
+def test_few_labels_need_no_lookahead():
+    """Proposals without lookahead have bounded weights; they suffice if acceptance is high."""
     for n_labelled, ahead in ((4, False), (8, True)):
         posterior = build(gq.likelihoods.LevelSet(0.5), n_labelled=n_labelled)
         gaussian = gq.inference.ExpectationPropagation().fit(posterior.target)
         assert choose_sampler(posterior, gaussian).lookahead == ahead
 
 
-def test_probit_of_many_labels_is_moved_about_the_gaussian(monkeypatch):
-    """With many noisy labels, exact trajectories hit walls too often."""
+def test_probit_of_many_labels_is_sampled_about_the_gaussian(monkeypatch):
+    """Exact trajectories of many noisy labels hit walls too often."""
     posterior = build(gq.likelihoods.Probit(0.02), 6, n_labelled=8)
     monkeypatch.setattr(rules, "MAX_NOISY_LABELS", 7)
     found = choose_sampler(posterior, gq.inference.ExpectationPropagation().fit(posterior.target))
@@ -73,7 +73,7 @@ def test_many_modes_are_tempered():
     assert type(found.kernel).__name__ == "Hamiltonian"
 
 
-def test_without_expectation_propagation_no_reference_is_taken():
+def test_without_expectation_propagation_there_is_no_reference():
     for likelihood, kernel in (
         (gq.likelihoods.Logistic(), gq.inference.Hamiltonian),
         (gq.likelihoods.Probit(0.1), gq.inference.ExactHamiltonian),
@@ -84,7 +84,7 @@ def test_without_expectation_propagation_no_reference_is_taken():
         assert found.reference is None
 
 
-def test_infer_without_a_method_shows_the_first_answer():
+def test_infer_without_a_method_reports_the_first_result():
     posterior, seen = build(gq.likelihoods.Probit(0.5)), []
     result = gq.infer(posterior, on_first_result=seen.append, stop=gq.Converged(label_mcse=0.02))
     (first,) = seen
@@ -97,7 +97,7 @@ def test_infer_without_a_method_shows_the_first_answer():
 
 
 def test_a_stop_rule_serves_many_runs(monkeypatch):
-    """It keeps the node that it watches for one run, and no longer."""
+    """A rule stores the node that it watches for one run only."""
     monkeypatch.setattr(stopping, "WORST_NODES", 1)
     kept, watched = gq.Converged(label_mcse=0.01), []
     for noise_std, seed in ((0.5, 0), (0.5, 1), (4.0, 0)):
@@ -110,7 +110,7 @@ def test_a_stop_rule_serves_many_runs(monkeypatch):
     assert len(set(watched)) > 1, "else one that is never sought again would do"
 
 
-def test_stop_rule_refuses_nonsense():
+def test_stop_rule_refuses_a_negative_error():
     with pytest.raises(InvalidInput, match="label_mcse: -1"):
         gq.Converged(label_mcse=-1.0)
 
@@ -123,13 +123,13 @@ def test_many_labels_have_fewer_chains():
     assert pcn.n_chains(posterior) == 4
 
 
-def test_samplers_of_many_chains_inside_run_few():
+def test_samplers_with_inner_chains_run_few():
     posterior = build(gq.likelihoods.LevelSet())
     assert gq.inference.TemperedHamiltonian().n_chains(posterior) == 4
     assert gq.inference.ReversibleJump().n_chains(posterior) == 8
 
 
-def test_words():
+def test_options_by_name():
     assert chosen_by_evidence("auto", "probit", None) == ["tau", "alpha", "include_constant"]
     assert chosen_by_evidence(gq.priors.Matern(), "auto", "auto") == ["noise_std", "truncation"]
     assert prior_of("matern") == gq.priors.Matern()
@@ -149,8 +149,8 @@ def test_sharper_weights_favour_the_nearest():
         gq.graphs.SelfTuning(0.0)
 
 
-def test_a_point_and_wells_by_name():
-    """MAP classifies without a probability; Ginzburg-Landau has no evidence and says so."""
+def test_map_and_ginzburg_landau_by_name():
+    """MAP classifies without probabilities; Ginzburg-Landau warns that it has no evidence."""
     moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=0)
     y = np.full(200, -1)
     y[:20] = moons.classes[:20]
@@ -174,11 +174,11 @@ def test_a_point_and_wells_by_name():
     ],
     ids=repr,
 )
-def test_a_part_is_read_from_what_it_prints(part):
+def test_a_part_is_read_from_its_repr(part):
     assert repr(prior_of(repr(part))) == repr(part)
 
 
-def test_samplers_and_likelihoods_are_read_too():
+def test_samplers_and_likelihoods_are_read():
     assert method_of("gq.inference.MetropolisWithinGibbs(PCN(step_size=0.2))").kernel == PCN(0.2)
     found = likelihood_of("LevelSet(noise_std=Uniform(0.1, 1))", n_classes=3)
     assert (found.noise_std, found.n_classes) == (gq.Uniform(0.1, 1), 3)
@@ -198,6 +198,6 @@ def test_samplers_and_likelihoods_are_read_too():
         ("Matern(tau=-1)", "tau: -1 is out of range"),
     ],
 )
-def test_expressions_refuse(text, words):
+def test_bad_expressions_are_refused(text, words):
     with pytest.raises(InvalidInput, match=words):
         prior_of(text)

@@ -1,4 +1,4 @@
-"""Searching by evidence: what is found, where it is kept, and what cannot be searched."""
+"""Search by evidence: what it finds, where it stores that, and what it refuses."""
 
 import warnings
 
@@ -39,8 +39,8 @@ def evidence_of(estimator):
     return estimator.fit(X, Y).result_.log_evidence
 
 
-def test_a_list_is_tried_value_by_value():
-    """Each number the evidence of a fit, the best of them fitted."""
+def test_a_list_is_tried_one_value_at_a_time():
+    """Each score is the evidence of a fit, and the best value is fitted."""
     search = gq.EvidenceSearch(classifier(), {"n_neighbors": [3, 6, 12]}).fit(X, Y)
     for row in search.results_:
         own = evidence_of(classifier(n_neighbors=row["n_neighbors"]))
@@ -90,13 +90,13 @@ def test_climbing_reaches_the_top_of_a_grid(graph, weights, parameters):
         assert values.max() <= search.best_score_ + 1e-6
         ax = gq.plots.panels()[1][0]
         gq.plots.plot_evidence(grids, values, search.best_params_, ax=ax)
-        assert len(ax.figure.axes) == 2  # the surface, and its colours
+        assert len(ax.figure.axes) == 2  # the surface and its colour bar
     fitted = search.best_estimator_.result_.log_evidence
     assert fitted == pytest.approx(search.best_score_, abs=1e-4)
 
 
-def test_a_distribution_weighs_the_evidence():
-    """A narrow one decides by itself; the score stays the evidence."""
+def test_a_distribution_weights_the_evidence():
+    """A narrow distribution decides the value; the score is still the evidence alone."""
     law = gq.LogNormal(0.7, 0.01)
     estimator = classifier("complete", weights=GaussianWeights(0.3))
     search = gq.EvidenceSearch(estimator, {"weights__scale": law}, n_starts=1).fit(X, Y)
@@ -107,7 +107,7 @@ def test_a_distribution_weighs_the_evidence():
 
 
 def test_other_priors_other_likelihoods_and_a_ready_made_graph():
-    """Matérn on a series, by expectation propagation; probabilities of a level set."""
+    """Matérn series and a level set are searched by expectation propagation."""
     estimator = gq.GraphClassifier(
         prior="matern", likelihood="probit", inference="expectation-propagation", n_eigenpairs=40
     )
@@ -132,7 +132,7 @@ def test_other_priors_other_likelihoods_and_a_ready_made_graph():
     assert fitted == pytest.approx(found.best_score_, abs=1e-5)
 
 
-def test_a_curve_and_what_no_picture_shows():
+def test_a_curve_and_refused_plots():
     search = gq.EvidenceSearch(classifier(), {"n_neighbors": [3, 6, 12]}, refit=False).fit(X, Y)
     grids = {"n_neighbors": [3, 6, 12]}
     values = search.surface(grids)
@@ -156,7 +156,7 @@ def test_three_classes_and_alignment():
         assert np.isfinite([row["score"] for row in search.results_]).all()
 
 
-def test_an_interrupted_search_goes_on(tmp_path, monkeypatch):
+def test_an_interrupted_search_resumes(tmp_path, monkeypatch):
     path = tmp_path / "search.json"
     parameters = {"n_neighbors": [3, 5, 9, 14], "prior__sigma": (1.0, 1e3)}
     whole = gq.EvidenceSearch(classifier(), parameters, n_starts=2, refit=False).fit(X, Y)
@@ -193,8 +193,8 @@ def test_an_interrupted_search_goes_on(tmp_path, monkeypatch):
         search.fit(X, Y)
 
 
-def test_what_fails_is_a_row_of_its_own():
-    """A radius within which there is nothing."""
+def test_a_failed_combination_has_its_own_row():
+    """A radius without any neighbour is reported as an error in its row."""
     estimator = classifier("epsilon")
     search = gq.EvidenceSearch(estimator, {"radius": [1e-9, 0.3]}, refit=False).fit(X, Y)
     assert "no pair within" in search.results_[0]["error"]
@@ -222,7 +222,7 @@ def test_bad_parameters(parameters, message):
         gq.EvidenceSearch(classifier(), parameters).fit(X, Y)
 
 
-def test_what_has_no_evidence_says_so():
+def test_models_without_evidence_are_refused():
     learnt = gq.GraphClassifier(prior=gq.priors.Matern(tau=gq.LogUniform(0.1, 1)))
     with pytest.raises(InvalidInput, match="learnt by sampling"):
         gq.EvidenceSearch(learnt, {"n_neighbors": [5]}).fit(X, Y)
@@ -257,7 +257,7 @@ def test_classifier_on_any_graph_predicts_other_rows(graph, outside, tmp_path):
 
 
 def test_sparse_features_by_the_cosine(tmp_path):
-    """A sparse matrix, as for text, is fitted, saved, and used to predict new rows."""
+    """A sparse matrix, as for text, is fitted, saved and used to predict new rows."""
     rng = np.random.default_rng(0)
     words = rng.poisson(0.3 + 0.8 * ((np.arange(30) < 15) == (np.arange(80) < 40)[:, None]))
     x = sparse.csr_array(words.astype(float))
@@ -282,7 +282,7 @@ def test_given_distances_have_no_other_rows():
 
 
 def test_exact_prior_and_its_likelihood_by_evidence():
-    """`RegularizedLaplacian` is solved for, and "auto" noise chosen on it without a warning."""
+    """Noise "auto" is chosen for `RegularizedLaplacian` without a warning."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", DisconnectedGraphWarning)
