@@ -1,4 +1,4 @@
-"""Class proportions: the threshold moved so that they hold, for labels and for probabilities."""
+"""Class proportions: the threshold is moved so that labels and probabilities have them."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_two_classes(share, link):
         np.testing.assert_allclose(probability[:, 1], moved, atol=1e-12)
 
 
-def test_a_threshold_that_is_right_already_stays():
+def test_a_correct_threshold_is_kept():
     mean = RNG.normal(size=1000)
     mean = np.r_[mean, -mean]
     tuning = tuning_of_two(mean, np.ones(2000), None, 0.5)
@@ -42,7 +42,7 @@ def test_a_threshold_that_is_right_already_stays():
     assert abs(tuning.for_probabilities[0]) < 1e-9
 
 
-def test_several_classes():
+def test_multiclass():
     """Counts and means are as given, and the most certain labels are kept."""
     probability = RNG.dirichlet([0.6, 0.3, 1.5, 0.8], size=400)
     shares = np.array([0.4, 0.3, 0.2, 0.1])
@@ -78,7 +78,7 @@ def test_estimated_from_labels():
 
 @pytest.fixture(scope="module")
 def biased():
-    """Moons of which one is labelled four times as often, so that the field's level is off."""
+    """Return two moons, one labelled four times as often, which biases the level of the field."""
     moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, seed=3)
     truth = moons.classes
     rng = np.random.default_rng(1)
@@ -102,7 +102,7 @@ def classifier(**changes):
     )
 
 
-def test_classifier_holds_them_and_is_the_better_for_it(biased, tmp_path):
+def test_proportions_improve_the_classifier(biased, tmp_path):
     x, y, truth = biased
     plain = classifier().fit(x, y)
     known = classifier(class_proportions={0: 0.5, 1: 0.5}).fit(x, y)
@@ -124,7 +124,7 @@ def test_classifier_holds_them_and_is_the_better_for_it(biased, tmp_path):
     assert share == pytest.approx(17 / 22, abs=1e-6)
 
 
-def test_several_classes_of_a_classifier():
+def test_multiclass_classifier():
     x = RNG.normal(size=(120, 2)) + 3 * np.eye(3)[np.arange(120) % 3][:, :2]
     y = np.where(np.arange(120) < 15, np.arange(120) % 3, -1)
     shares = [0.2, 0.3, 0.5]
@@ -139,8 +139,8 @@ def test_several_classes_of_a_classifier():
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_given_labels_are_never_turned(n_classes, seed):
-    """The threshold is far from where few labels put it, and rows overlap."""
+def test_given_labels_never_change(n_classes, seed):
+    """Given labels are kept if the threshold is moved far and classes overlap."""
     rng = np.random.default_rng(seed)
     truth = np.arange(150) % n_classes
     x = rng.normal(size=(150, 2)) + 1.5 * np.eye(3)[truth][:, :2]
@@ -181,7 +181,7 @@ def test_bad_proportions(biased, proportions):
         classifier(class_proportions=proportions).fit(x, y)
 
 
-def test_not_beside_unseen_classes(biased):
+def test_proportions_with_unseen_classes_are_refused(biased):
     x, y, _ = biased
     with pytest.raises(InvalidInput, match="beside max_classes"):
         gq.GraphClassifier(class_proportions="labels", max_classes=3, n_samples=50).fit(x, y)

@@ -1,4 +1,4 @@
-"""R-hat and effective sample sizes are ArviZ's, value by value."""
+"""R-hat and effective sample sizes are equal to those of ArviZ."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from graphuq.results.diagnostics import convergence_table, worst_case
 
 
 def _autoregressive(n_functionals, n_chains, n_samples):
-    """Chains from strongly alternating to hardly moving; some with few or tied values."""
+    """Return chains from alternating to nearly constant, some with few or tied values."""
     noise = np.random.default_rng(0).normal(size=(n_functionals, n_chains, n_samples))
     values, phi = np.empty_like(noise), np.linspace(-0.9, 0.99, n_functionals)[:, None]
     values[..., 0] = noise[..., 0]
@@ -44,7 +44,7 @@ def test_blocks_change_nothing(monkeypatch):
     np.testing.assert_array_equal(convergence(values), whole)
 
 
-def test_a_missing_value_is_seen():
+def test_a_missing_value_gives_nan():
     values = _autoregressive(7, 4, 60)
     values[2, 1, 3] = np.nan
     table = convergence(values)
@@ -52,7 +52,7 @@ def test_a_missing_value_is_seen():
     assert np.isfinite(np.delete(table, 2, axis=0)).all()
 
 
-def test_a_functional_that_is_undefined_is_not_taken_for_a_constant():
+def test_an_undefined_functional_is_not_a_constant():
     values = _autoregressive(7, 4, 60)
     values[2, 1, 3] = np.nan
     names = {str(k): v for k, v in enumerate(values)} | {"include_constant": np.ones((4, 60))}

@@ -1,4 +1,4 @@
-"""The result: what it reports, and that it survives a file."""
+"""The numbers of a result, and their storage in a file."""
 
 import json
 
@@ -26,7 +26,7 @@ def result():
     return gq.infer(posterior, gq.inference.PCN(), n_samples=500, n_chains=4, seed=0)
 
 
-def test_numbers_hang_together(result):
+def test_numbers_are_consistent(result):
     np.testing.assert_allclose(result.label_variance, 1 - result.label_mean**2)
     np.testing.assert_allclose(result.class_probabilities.sum(axis=1), 1)
     np.testing.assert_allclose(result.class_probabilities[:, 1], (1 + result.label_mean) / 2)
@@ -55,7 +55,7 @@ def test_ties_are_not_broken_by_order():
 @pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 1000])
 @pytest.mark.parametrize("size", [0, 64, 300])
 def test_parts_cover_all_nodes_once(n, size):
-    """Threads that wrote the same node would make the answer depend on which came last."""
+    """Parts are disjoint; otherwise the result would depend on the order of threads."""
     parts = [np.arange(n)[part] for part in slices(n, size)]
     np.testing.assert_array_equal(np.concatenate([np.arange(0), *parts]), np.arange(n))
     assert all(0 < len(part) <= max(64, size) for part in parts)
@@ -63,20 +63,20 @@ def test_parts_cover_all_nodes_once(n, size):
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_monte_carlo_error_is_that_of_repeated_runs(result):
-    """Spread of 24 independent runs against the error that each reports."""
+    """The spread of 24 independent runs agrees with the error that each reports."""
     runs = [
         gq.infer(result.posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=seed)
         for seed in range(24)
     ]
     spread = np.std([run.label_mean for run in runs], axis=0, ddof=1)
     reported = np.sqrt(np.mean([run.label_mcse**2 for run in runs], axis=0))
-    # A deviation from 24 runs is good to 15 %; the report is the larger of two estimates.
+    # A deviation of 24 runs is accurate to 15 %; the report is the larger of two estimates.
     ratio = np.median(reported / spread)
     assert 0.75 < ratio < 1.6
 
 
-def test_rao_blackwell_estimates_what_signs_estimate(result):
-    """Counting signs of completed draws gives the same number; ignoring the deviation does not."""
+def test_rao_blackwell_means_agree_with_means_of_signs(result):
+    """Signs of completed draws have the same mean; ignoring the deviation changes it."""
     rng = np.random.default_rng(0)
     from graphuq.results.diagnostics import node_rows
     from graphuq.results.summaries import conditional_moments

@@ -1,4 +1,4 @@
-"""Files: what was saved comes back, a user's own parts included, or saving is refused."""
+"""Files return what was saved, also a user's own parts; otherwise saving is refused."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from graphuq.utils.serialization import from_json, from_plain, to_json, to_plain
 
 
 class Cauchy(gq.likelihoods.Likelihood):
-    """A likelihood of a user, with fields of every kind that can be stored."""
+    """Likelihood of a user, with fields of every kind that can be stored."""
 
     noise_std: Any = 0.5
     levels: tuple = (0.0, 1.0)
@@ -30,7 +30,7 @@ class Cauchy(gq.likelihoods.Likelihood):
 
 
 class Steep(gq.priors.Prior):
-    """A prior of a user, with a hyperparameter to learn."""
+    """Prior of a user, with a hyperparameter to learn."""
 
     alpha: Any = 2.0
     include_constant: bool | None = None
@@ -125,7 +125,7 @@ def test_weights_of_a_user_come_back(tmp_path):
 
 
 def test_another_process_finds_the_class(tmp_path):
-    """Saved by one process, read by another that can import the module, and by one that cannot."""
+    """A file is read by a process that can import the module, and refused by one that cannot."""
     (tmp_path / "my_parts.py").write_text(
         "import jax.numpy as jnp\nfrom typing import ClassVar\nimport graphuq as gq\n"
         "class Cauchy(gq.likelihoods.Likelihood):\n"
@@ -182,7 +182,7 @@ def renamed_class():
         (renamed_class, "'Moved' of module .*: not found"),
     ],
 )
-def test_what_cannot_come_back_is_refused_before_writing(tmp_path, make, words):
+def test_parts_that_cannot_be_loaded_are_refused_before_writing(tmp_path, make, words):
     result = sampled(posterior_of(likelihood=make()))
     with pytest.raises(StorageError, match=words):
         result.save(tmp_path / "fit.nc")
@@ -197,7 +197,7 @@ class Changeable(Inverse):
         object.__setattr__(self, "power", self.power + 1)
 
 
-def test_part_that_changes_when_made_again_is_refused():
+def test_part_that_changes_when_rebuilt_is_refused():
     with pytest.raises(StorageError, match="differs from the original"):
         to_json(Changeable(), "weights")
 
@@ -251,7 +251,7 @@ def test_own_classes_are_stored_by_the_package_that_exports_them():
 
 
 def old_file(result, path):
-    """Rewrite a file of today as version 0.1 wrote it: no modules, old names of arguments."""
+    """Rewrite a file as version 0.1 wrote it, without modules and with old argument names."""
     tree = read_tree(path)
     tree.attrs["prior"] = json.dumps(
         {
@@ -329,7 +329,7 @@ def test_classes_keep_their_type(tmp_path, classes):
     np.testing.assert_array_equal(again.transduction_, classifier.transduction_)
 
 
-def test_features_that_the_command_line_transformed_are_warned_of(tmp_path):
+def test_features_transformed_by_the_command_line_warn(tmp_path):
     from graphuq.cli.preprocessing import fit_preprocessing
 
     extra = fit_preprocessing(FEATURES.data, "standard", None).to_dataset()

@@ -1,4 +1,4 @@
-"""What a result shows: class names, summary, table, hyperparameters, evidence, ArviZ data."""
+"""Output of a result: class names, summary, table, hyperparameters, evidence, ArviZ data."""
 
 import sys
 import time
@@ -75,7 +75,7 @@ def test_table_has_a_row_for_each_node(fitted, several):
     assert named["node"].iloc[3] == "row 3"
 
 
-def test_summary_says_what_was_found(fitted):
+def test_summary_reports_the_result(fitted):
     result, text = fitted.result_, fitted.result_.summary()
     assert repr(text) == str(text)
     assert text.startswith("120 nodes, 12 labelled, 2 classes")
@@ -90,7 +90,7 @@ def test_summary_says_what_was_found(fitted):
     assert f"Log evidence: {result.log_evidence:.2f}" in text
 
 
-def test_hyperparameters_tell_what_the_evidence_chose(fitted, tmp_path):
+def test_hyperparameters_report_what_the_evidence_chose(fitted, tmp_path):
     found = fitted.result_.hyperparameters
     posterior = fitted.result_.posterior
     assert found["tau"] == posterior.prior.tau
@@ -167,8 +167,8 @@ def test_arviz_has_learnt_hyperparameters_by_their_names(fitted):
     assert not any(row.startswith("white") for row in rows)
 
 
-def test_summary_and_table_are_lean_at_scale(several):
-    """At 70,000 nodes a summary takes little time, and the table little more than its numbers."""
+def test_summary_and_table_of_many_nodes_are_efficient(several):
+    """A summary of 70,000 nodes is fast, and the table needs little more than its numbers."""
     from dataclasses import replace
 
     result, n = several.result_, 70_000
