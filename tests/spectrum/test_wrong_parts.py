@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.errors import InvalidInput
+from graphuq.errors import IncompatibleParts, InvalidInput
 
 X = np.abs(np.random.default_rng(0).normal(size=(12, 3)))
 GRAPH = gq.graphs.knn_graph(X, 6)
@@ -63,3 +63,19 @@ CASES = {
 def test_wrong_parts_and_options_are_refused(expression):
     with pytest.raises(InvalidInput, match=f"^{CASES[expression]}"):
         eval(expression, PARTS)
+
+
+def test_covariance_columns_are_no_series():
+    graph = gq.graphs.from_adjacency(np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1))
+    posterior = gq.Posterior(
+        gq.Laplacian(graph),
+        gq.priors.RegularizedLaplacian(),
+        gq.likelihoods.Probit(),
+        [0, 5],
+        [1, -1],
+    )
+    with pytest.raises(IncompatibleParts, match="have no eigenvalues"):
+        _ = posterior.std
+    result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    with pytest.raises(IncompatibleParts, match="no eigenvectors to plot"):
+        gq.plots.plot_embedding(result)

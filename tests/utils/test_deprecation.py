@@ -59,3 +59,34 @@ def test_old_words():
     classifier.fit(features, y)
     with pytest.warns(FutureWarning, match=r"eigenpairs='extend'"):
         classifier.add_rows(features[:2] + 0.01, eigenpairs="extended")
+
+
+def test_old_names_of_attributes_and_fields():
+    spectrum = gq.laplacian_spectrum(GRAPH, n_eigenpairs=8, tail_eigenvalue=0.7)
+    with pytest.warns(FutureWarning, match=r"use Spectrum\.tail_eigenvalue") as caught:
+        assert spectrum.tail == 0.7
+    assert caught[0].filename == __file__
+    with pytest.warns(FutureWarning, match="use lookahead=") as caught:
+        sampler = gq.inference.SequentialIndependence(looks_ahead=False)
+    assert sampler.lookahead is False
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("old", ["smooth", "step", "everywhere", "several"])
+def test_own_likelihoods_of_version_0_1_are_refused(old):
+    """A flag under its old name would be ignored, and another sampler chosen."""
+    body = {old: False, "log_prob": lambda self, u, y: -((y - u) ** 2)}
+    Own = type("Own", (gq.likelihoods.Likelihood,), body)
+    with pytest.raises(InvalidInput, match=f"sets {old}, which has no effect; rename it to"):
+        Own()
+
+
+def test_own_priors_of_version_0_1_are_refused():
+    class Own(gq.priors.Prior):
+        constant: bool | None = True
+
+        def log_variances(self, eigenvalues):
+            return -eigenvalues
+
+    with pytest.raises(InvalidInput, match="rename it to include_constant"):
+        Own()

@@ -1,6 +1,5 @@
 """Immutable weighted graph; every construction ends here and every check of weights is here."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -12,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from graphuq.errors import DisconnectedGraphWarning, GraphRepairWarning, InvalidInput, require
 from graphuq.graphs.feature_space import FeatureSpace
+from graphuq.utils.user_warnings import warn_user
 
 Weights: TypeAlias = "sparse.csr_array | np.ndarray"
 
@@ -139,13 +139,12 @@ def make_graph(
     n_components, components = connected_components(weights, directed=False)
     if n_components > 1:
         sizes = np.bincount(components)
-        warnings.warn(
+        warn_user(
             f"the graph has {n_components} connected components (largest {sizes.max()} of "
             f"{n_nodes} nodes, {int((sizes == 1).sum())} isolated): labels inform only their own "
             "component, and in a component without labels the posterior is the prior; "
             "use a larger n_neighbors or scale to join components",
             DisconnectedGraphWarning,
-            stacklevel=3,
         )
     return Graph(
         weights=weights,
@@ -161,10 +160,9 @@ def _without_loops(weights: Weights, argument: str) -> Weights:
     n_loops = int(np.count_nonzero(weights.diagonal()))
     if n_loops == 0:
         return weights
-    warnings.warn(
+    warn_user(
         f"{argument}: {n_loops} self-loop(s) removed, because the models need a zero diagonal",
         GraphRepairWarning,
-        stacklevel=4,
     )
     if isinstance(weights, np.ndarray):
         weights = weights.copy()
@@ -200,11 +198,10 @@ def _symmetric(weights: Weights, argument: str) -> Weights:
             "pass (W + W.T) / 2 or W.maximum(W.T)",
         )
     if asymmetry > ROUNDING_ASYMMETRY:
-        warnings.warn(
+        warn_user(
             f"{argument}: weights differ from their transpose by {asymmetry:.2g} of the "
             "largest weight; (W + W.T) / 2 is used",
             GraphRepairWarning,
-            stacklevel=4,
         )
     if isinstance(weights, np.ndarray):
         return (weights + weights.T) / 2

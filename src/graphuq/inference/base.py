@@ -1,6 +1,5 @@
 """What a sampler and an approximation are, and the acceptance rules that several share."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
@@ -16,6 +15,7 @@ from graphuq.inference.answers import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.user_warnings import warn_user
 
 FACTOR_NUMBERS = 2**26  # largest size of F, u = F x at the labels, that samplers form: 537 MB
 MAX_CHAINS = 32  # more chains cost time and improve R-hat little
@@ -289,12 +289,11 @@ def _warn_of_limit(posterior: Posterior, draws: Draws) -> None:
         return
     share = float((lengths > NEAR_LIMIT * n_pairs).mean())
     if share > LIMIT_SHARE:
-        warnings.warn(
+        warn_user(
             f"in {share:.0%} of the draws the series has nearly all of the {n_pairs} computed "
             "eigenvectors, so the posterior is that of a series cut at this number; compute "
             "more with n_eigenpairs, or set truncation",
             TruncationWarning,
-            stacklevel=4,
         )
 
 

@@ -23,6 +23,12 @@ from graphuq.utils.arrays import Array, array_namespace, with_dtype
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
 QUADRATURE_NODES = 64  # nodes of each one-dimensional quadrature rule
+RENAMED = {  # attributes of version 0.1, which would be ignored
+    "smooth": "has_gradient",
+    "step": "is_step",
+    "everywhere": "uses_all_nodes",
+    "several": "is_multiclass",
+}
 WIDTH = 9.0  # half the range of the quadrature over a Gaussian, in standard deviations
 
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
@@ -114,7 +120,7 @@ class Likelihood(eqx.Module):
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """Refuse a subclass that lacks a required method."""
-        check_defined(cls)
+        check_defined(cls, RENAMED)
         return super().__new__(cls)
 
     def __check_init__(self) -> None:

@@ -8,6 +8,7 @@ from jaxtyping import Int
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from graphuq.errors import IncompatibleParts
 from graphuq.plots.panels import (
     BLUE,
     GREY,
@@ -48,6 +49,11 @@ def plot_embedding(
     ax = new_or_given(ax, (6.0, 4.6))
     names = names_of_classes(result, class_names)
     spectrum = result.posterior.spectrum
+    if not spectrum.has_eigenpairs:
+        raise IncompatibleParts(
+            "covariance columns have no eigenvectors to plot; make the posterior from "
+            "laplacian_spectrum(graph), or n_eigenpairs=150 in GraphClassifier"
+        )
     first = min(spectrum.n_components, spectrum.n_eigenpairs - 1)
     second = min(first + 1, spectrum.n_eigenpairs - 1)
     x, y = spectrum.eigenvectors[:, first], spectrum.eigenvectors[:, second]

@@ -168,7 +168,18 @@ class Posterior:
 
     @cached_property
     def std(self) -> SpectralStd:
-        """Spectral standard deviations of the prior."""
+        """Spectral standard deviations of the prior.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the posterior was made from a Laplacian, without eigenpairs.
+        """
+        if not self.spectrum.has_eigenpairs:
+            raise IncompatibleParts(
+                "the columns of a covariance have no eigenvalues; make the posterior from "
+                "laplacian_spectrum(graph)"
+            )
         return self.prior.spectral_std(self.spectrum)
 
     @cached_property

@@ -132,7 +132,7 @@ class Prior(eqx.Module):
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """Refuse a subclass that lacks a required method."""
-        check_defined(cls)
+        check_defined(cls, {"constant": "include_constant", "suited_to": "bind"})
         return super().__new__(cls)
 
     def __check_init__(self) -> None:

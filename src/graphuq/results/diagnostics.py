@@ -1,7 +1,6 @@
 """Convergence of chains and accuracy of approximations, with a verdict in words."""
 
 import dataclasses
-import warnings
 from functools import singledispatch
 from typing import Any, ClassVar
 
@@ -16,6 +15,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import can_be_referred
 from graphuq.results.convergence import convergence
 from graphuq.results.summaries import Rows, conditional_moments
+from graphuq.utils.user_warnings import warn_user
 
 RHAT_BOUND = 1.01  # Vehtari, Gelman, Simpson, Carpenter & Bürkner 2021
 ESS_BOUND = (
@@ -310,4 +310,4 @@ def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
 def warn_unless_converged(diagnostics: Diagnostics | ApproximationDiagnostics) -> None:
     """Warn with the verdict if the chains have not converged."""
     if not diagnostics.converged:
-        warnings.warn(diagnostics.verdict, NotConvergedWarning, stacklevel=3)
+        warn_user(diagnostics.verdict, NotConvergedWarning)

@@ -3,14 +3,13 @@
 The null space is removed before and restored after each solution, so that a small c costs nothing.
 """
 
-import warnings
-
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import linalg
 
 from graphuq.errors import NotConvergedWarning
 from graphuq.spectrum.laplacian import Laplacian
+from graphuq.utils.user_warnings import warn_user
 
 DENSE_UP_TO = 3_000  # nodes; a sparse graph with more is not factorised, a dense one always is
 MAX_ITERATIONS = 5_000  # steps of conjugate gradients
@@ -205,11 +204,10 @@ class Precision:
             direction *= _ratio(slope, before)
             direction += preconditioned
         else:
-            warnings.warn(
+            warn_user(
                 f"conjugate gradients left residuals up to {(missing / bound).max():.1g} times the "
                 f"tolerance after {MAX_ITERATIONS} steps; use a larger tolerance or a denser graph",
                 NotConvergedWarning,
-                stacklevel=4,
             )
         return x
 

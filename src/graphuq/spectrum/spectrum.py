@@ -70,6 +70,12 @@ class Spectrum(NodeBasis):
         return self.eigenvectors.shape[1]
 
     @property
+    def tail(self) -> float | None:
+        """Deprecated name of `tail_eigenvalue`."""
+        warn_renamed("Spectrum.tail", "Spectrum.tail_eigenvalue")
+        return self.tail_eigenvalue
+
+    @property
     def is_series(self) -> bool:
         """Deprecated name of `has_eigenpairs`."""
         warn_renamed("Spectrum.is_series", "Spectrum.has_eigenpairs")

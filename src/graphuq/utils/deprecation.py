@@ -1,31 +1,25 @@
 """Old public names keep working for one release, with a `FutureWarning`."""
 
 import functools
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from graphuq.errors import InvalidInput
+from graphuq.utils.user_warnings import warn_user
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Class = TypeVar("Class", bound=type)
 
 
-def warn_renamed(old: str, new: str, stacklevel: int = 3) -> None:
+def warn_renamed(old: str, new: str) -> None:
     """Emit the `FutureWarning` for one renamed name.
 
     Parameters
     ----------
     old, new : str
         Old and new name.
-    stacklevel : int, default 3
-        Frames between the user's line and this function, as in `warnings.warn`.
     """
-    warnings.warn(
-        f"{old} is deprecated and will be removed in graphuq 0.3; use {new}",
-        FutureWarning,
-        stacklevel=stacklevel,
-    )
+    warn_user(f"{old} is deprecated and will be removed in graphuq 0.3; use {new}", FutureWarning)
 
 
 def renamed_arguments(**new_names: str) -> Callable[[Function], Function]:
@@ -97,5 +91,5 @@ def renamed_attribute(module: str, name: str, new_names: Mapping[str, str]) -> s
     """
     if name not in new_names:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warn_renamed(f"{module}.{name}", f"{module}.{new_names[name]}", stacklevel=4)
+    warn_renamed(f"{module}.{name}", f"{module}.{new_names[name]}")
     return new_names[name]
