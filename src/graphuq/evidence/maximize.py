@@ -110,25 +110,7 @@ def maximize_evidence(
     >>> sorted(best.values)
     ['alpha', 'include_constant', 'noise_std', 'tau', 'truncation']
     """
-    if posterior.likelihood.uses_all_nodes:
-        raise IncompatibleParts(
-            f"{posterior.likelihood} has no evidence by expectation propagation: its double well "
-            "at every node makes many modes; choose hyperparameters with Probit()"
-        )
-    if posterior.learnt:
-        raise IncompatibleParts(
-            f"{', '.join(posterior.learnt)} is learnt by sampling; give a number to choose "
-            "hyperparameters by the evidence"
-        )
-    offered = _hyperparameters(posterior)
-    names = offered if names is None else list(names)
-    for name in names:
-        require(
-            name in offered,
-            "names",
-            f"{name!r} is not a hyperparameter of {posterior.prior} and {posterior.likelihood}",
-            f"use some of {', '.join(offered) or '(there are none)'}",
-        )
+    names = _checked_names(posterior, names)
     search = _Search(posterior, [n for n in names if n not in DISCRETE], hyperprior)
     either = "include_constant" in names and posterior.spectrum.n_components == 1
     several = posterior.likelihood.is_multiclass
@@ -143,12 +125,7 @@ def maximize_evidence(
             "start from a larger noise_std",
         )
     if "truncation" in names:
-        # log p(labels) < 0, so a hyperprior that costs more than the best loss cannot win.
-        candidates = [k for k in _truncations(posterior) if search.cost_of(k) < best]
-        losses = [search.loss(at, kept)[0] for kept in candidates]
-        if losses and min(losses) < best - 1e-6:
-            search.truncation = candidates[int(np.argmin(losses))]
-            at, best = search.maximize(at)
+        at, best = search.maximize_with_truncation(at, best, _truncations(posterior))
     values = search.values(at)
     if "truncation" in names:
         values["truncation"] = search.truncation
@@ -165,6 +142,30 @@ def maximize_evidence(
         log_evidence=search.penalty(at) + search.cost_of(search.truncation) - best,
         n_evaluations=search.n_evaluations,
     )
+
+
+def _checked_names(posterior: Posterior, names: Sequence[str] | None) -> list[str]:
+    """Return the hyperparameters to choose, after checks of posterior and names."""
+    if posterior.likelihood.uses_all_nodes:
+        raise IncompatibleParts(
+            f"{posterior.likelihood} has no evidence by expectation propagation: its double well "
+            "at every node makes many modes; choose hyperparameters with Probit()"
+        )
+    if posterior.learnt:
+        raise IncompatibleParts(
+            f"{', '.join(posterior.learnt)} is learnt by sampling; give a number to choose "
+            "hyperparameters by the evidence"
+        )
+    offered = _hyperparameters(posterior)
+    chosen = offered if names is None else list(names)
+    for name in chosen:
+        require(
+            name in offered,
+            "names",
+            f"{name!r} is not a hyperparameter of {posterior.prior} and {posterior.likelihood}",
+            f"use some of {', '.join(offered) or '(there are none)'}",
+        )
+    return chosen
 
 
 def _hyperparameters(posterior: Posterior) -> list[str]:
@@ -343,6 +344,18 @@ class _Search:
             if found < best:
                 return other, found
         self.include_constant = not self.include_constant
+        return at, best
+
+    def maximize_with_truncation(
+        self, at: np.ndarray, best: float, truncations: Sequence[int]
+    ) -> tuple[np.ndarray, float]:
+        """Take the best of some truncations, and go on from there if it improves the evidence."""
+        # log p(labels) < 0, so a hyperprior that costs more than the best loss cannot win.
+        candidates = [k for k in truncations if self.cost_of(k) < best]
+        losses = [self.loss(at, kept)[0] for kept in candidates]
+        if losses and min(losses) < best - 1e-6:
+            self.truncation = candidates[int(np.argmin(losses))]
+            return self.maximize(at)
         return at, best
 
     def _spectral_std(

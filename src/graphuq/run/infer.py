@@ -130,13 +130,9 @@ def infer(
             "give gq.Posterior(spectrum, prior, likelihood, labelled, labels)",
         )
     use_compilation_cache()
-    chosen = method_from(method)
-    first = None
+    chosen, first = method_from(method), None
     if chosen is None:
-        first = first_approximation(posterior)
-        if first is not None and on_first_result is not None:
-            on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
-        chosen = choose_sampler(posterior, first)
+        chosen, first = _default_method(posterior, on_first_result, seed)
     elif on_first_result is not None:
         raise InvalidInput("on_first_result", f"given beside method={method!r}", "leave one out")
     given = {
@@ -178,6 +174,18 @@ def infer(
     result = _result(posterior, chosen, answer, seed, settings.precision)
     warn_unless_converged(result.diagnostics)
     return result
+
+
+def _default_method(
+    posterior: Posterior,
+    on_first_result: Callable[[Result], None] | None,
+    seed: int | np.random.Generator,
+) -> tuple[Sampler, GaussianApproximation | None]:
+    """Return the sampler that the rules choose, and the first approximation, which is reported."""
+    first = first_approximation(posterior)
+    if first is not None and on_first_result is not None:
+        on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
+    return choose_sampler(posterior, first), first
 
 
 def _result(

@@ -101,7 +101,7 @@ def to_plain(value: Any, where: str = "value") -> Plain:
         return value
     if isinstance(value, float):
         return float(value)
-    if isinstance(value, np.generic) or (hasattr(value, "__array__") and hasattr(value, "dtype")):
+    if _is_array(value):
         return _plain_array(np.asarray(value), where)
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
@@ -138,6 +138,13 @@ def from_plain(plain: Plain) -> Any:
         return _class_named(DISTRIBUTION)(plain["distribution"], tuple(plain["parameters"]))
     fields = dict(plain)
     return _make(_class_named(str(fields.pop("class"))), fields)
+
+
+def _is_array(value: Any) -> bool:
+    """Return whether a value is an array or a scalar of NumPy or JAX."""
+    return isinstance(value, np.generic) or (
+        hasattr(value, "__array__") and hasattr(value, "dtype")
+    )
 
 
 def _plain_array(array: np.ndarray, where: str) -> Plain:
