@@ -28,8 +28,8 @@ MAX_ITERATIONS = 40
 DISCRETE = ("include_constant", "truncation")  # chosen among a few values, without derivatives
 TRUNCATION_RATIO = 2**0.5  # between successive candidates
 TRUNCATION_LOG_STD = 0.5  # in the hyperprior of the truncation, around ℓ
-MAX_LABELS = 100  # in the multiclass evidence that decides about the constant
-ROUGH_TOLERANCE = 0.03  # for that evidence, whose error is the square of it
+# The multiclass evidence that decides about the constant; its error is the tolerance squared.
+MAX_LABELS, ROUGH_TOLERANCE = 100, 0.03
 CLOSE = 3.0  # difference of log evidence that a further search might reverse
 CONSTANT_COST = 2.0  # prior log odds against the constant
 LOG_STEP = 1e-5  # in central differences of the spectral deviations, whose formulas are smooth
@@ -134,10 +134,9 @@ def maximize_evidence(
         values["include_constant"] = (
             _prefer_constant(chosen, hyperprior) if several else search.include_constant
         )
+    found = _with_values(posterior, values)
     return EvidenceMaximum(
-        posterior=dataclasses.replace(
-            _with_values(posterior, values), chosen_by_evidence=tuple(values)
-        ),
+        posterior=dataclasses.replace(found, chosen_by_evidence=tuple(values)),
         values=values,
         log_evidence=search.penalty(at) + search.cost_of(search.truncation) - best,
         n_evaluations=search.n_evaluations,

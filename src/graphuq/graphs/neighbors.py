@@ -82,15 +82,34 @@ def nearest_neighbors(
     n_rows, width = features.shape
     few = n_rows < FEW_ROWS and search != "approximate"
     if few or sparse.issparse(features) or metric == "precomputed":
-        index = NearestNeighbors(
-            n_neighbors=n_neighbors, metric=metric, algorithm=_algorithm(features, metric)
-        )
-        asked = None if queries is None else queries.astype(np.float64)
-        distances, indices = index.fit(features.astype(np.float64)).kneighbors(asked)
-        return Neighbors(distances, indices.astype(np.int64))
-    exact = search == "exact" or (search == "auto" and n_rows <= EXACT_ROWS)
+        return _by_scikit_learn(features, n_neighbors, metric, queries)
     if metric == "euclidean" and width <= TREE_COLUMNS and search != "approximate":
         return _by_tree(features, n_neighbors, queries)
+    exact = search == "exact" or (search == "auto" and n_rows <= EXACT_ROWS)
+    return _in_single_precision(features, n_neighbors, metric, queries, exact, progress)
+
+
+def _by_scikit_learn(
+    features: Features, n_neighbors: int, metric: str, queries: Features | None
+) -> Neighbors:
+    """Find exact neighbours in double precision."""
+    index = NearestNeighbors(
+        n_neighbors=n_neighbors, metric=metric, algorithm=_algorithm(features, metric)
+    )
+    asked = None if queries is None else queries.astype(np.float64)
+    distances, indices = index.fit(features.astype(np.float64)).kneighbors(asked)
+    return Neighbors(distances, indices.astype(np.int64))
+
+
+def _in_single_precision(
+    features: Features,
+    n_neighbors: int,
+    metric: str,
+    queries: Features | None,
+    exact: bool,
+    progress: Progress | None,
+) -> Neighbors:
+    """Search by faiss or on an accelerator, then recompute the distances in double precision."""
     space = _to_single(features, metric)
     alike = None if queries is None else _to_single(queries, metric)
     n_asked = n_neighbors + (queries is None)  # a row finds itself, too

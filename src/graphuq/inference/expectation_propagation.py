@@ -219,8 +219,7 @@ def iterate_sites(
             n_sweeps, last, change = n_sweeps + 1, change, np.inf
             if given is None:
                 break
-            share = given.variance * sites[0]  # the label's own contribution to the precision
-            if usable.all() and (given.variance > 0).all() and (share < 1).all():
+            if usable.all() and _is_proper(given, sites):
                 moved = np.abs(given.mean - before.mean) / np.sqrt(before.variance)
                 change = float(moved.max()) / damping
             # Oscillation increases the damping and clears the history; progress reduces it.
@@ -238,6 +237,12 @@ def _field_given(target: EPTarget, sites: Sites) -> FieldMoments | None:
     except np.linalg.LinAlgError:
         return None
     return given if np.isfinite(given.mean).all() else None
+
+
+def _is_proper(given: FieldMoments, sites: Sites) -> bool:
+    """Return whether variances are positive, and all cavities Gaussian."""
+    share = given.variance * sites[0]  # the label's own contribution to the precision
+    return bool((given.variance > 0).all() and (share < 1).all())
 
 
 def _cavity(given: FieldMoments, precision: PerLabel, shift: PerLabel) -> tuple[PerLabel, PerLabel]:

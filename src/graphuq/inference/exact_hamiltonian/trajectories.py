@@ -175,11 +175,11 @@ def _simulate_chains(
     momenta: np.ndarray,
     angles: np.ndarray,
     powers: np.ndarray,
-    max_walls: HalfSpaces,
+    max_walls: int,
     bits: np.ndarray,
 ) -> Any:
     n_chains, n_steps, dimension = momenta.shape
-    n_labels, labels = len(walls.labels), walls.labels
+    n_labels = len(walls.labels)
     real = white.dtype.type
     ends, values = np.empty_like(momenta), np.empty((n_chains, n_steps), white.dtype)
     arrived = np.empty((n_chains, n_steps), np.bool_)
@@ -193,24 +193,16 @@ def _simulate_chains(
                 both[n_chains + c, i] = momenta[c, s, i]
         fields = np.dot(both, walls.factor.T)
         for c in range(n_chains):
-            before = values[c, s - 1] if s else value[c]
+            possible = (values[c, s - 1] if s else value[c]) > -np.inf
             height, rate, side = fields[c], fields[n_chains + c], sides[c]
-            for j in range(n_labels):
-                side[j] = 1 if height[j] >= 0 else -1
-                if before > -np.inf and walls.rise[j] == np.inf:
-                    side[j] = labels[j]  # on a wall, rounding may give the wrong sign
-                height[j] = max(side[j] * height[j], real(0))
-                rate[j] *= side[j]
-                kicks[c, j] = 0
+            _set_sides(walls, height, rate, side, possible)
+            kicks[c, :] = 0
             arrived[c, s] = _trajectory(
                 walls, height, rate, side, kicks[c], angles[c, s], powers[c], max_walls, bits
             )
         moved = np.dot(kicks, walls.factor)
         for c in range(n_chains):
-            total = 0.0
-            for j in range(n_labels):
-                total += walls.right[j] if sides[c, j] == labels[j] else walls.wrong[j]
-            values[c, s] = total
+            values[c, s] = _log_likelihood_of(walls, sides[c])
             cos, sin = real(math.cos(angles[c, s])), real(math.sin(angles[c, s]))
             if not arrived[c, s]:
                 values[c, s] = values[c, s - 1] if s else value[c]
@@ -224,6 +216,31 @@ def _simulate_chains(
 
 @njit_cached
 @no_type_check
+def _set_sides(
+    walls: HalfSpaces, height: np.ndarray, rate: np.ndarray, side: np.ndarray, possible: bool
+) -> None:
+    """Set the side of each wall, and make heights and rates relative to it."""
+    real = height.dtype.type
+    for j in range(len(side)):
+        side[j] = 1 if height[j] >= 0 else -1
+        if possible and walls.rise[j] == np.inf:
+            side[j] = walls.labels[j]  # on a wall, rounding may give the wrong sign
+        height[j] = max(side[j] * height[j], real(0))
+        rate[j] *= side[j]
+
+
+@njit_cached
+@no_type_check
+def _log_likelihood_of(walls: HalfSpaces, side: np.ndarray) -> float:
+    """Return the log likelihood of the sides of all walls."""
+    total = 0.0
+    for j in range(len(side)):
+        total += walls.right[j] if side[j] == walls.labels[j] else walls.wrong[j]
+    return total
+
+
+@njit_cached
+@no_type_check
 def _trajectory(
     walls: HalfSpaces,
     height: np.ndarray,
@@ -232,7 +249,7 @@ def _trajectory(
     kicks: np.ndarray,
     angle: float,
     power: float,
-    max_walls: HalfSpaces,
+    max_walls: int,
     bits: np.ndarray,
 ) -> bool:
     """Follow the heights ``side · u``, ``h cos t + r sin t``, from wall to wall; return arrival.
