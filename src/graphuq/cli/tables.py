@@ -84,22 +84,7 @@ def read_table(
     require(
         len(set(special)) == len(special), "columns", f"{special} repeat", "name each column once"
     )
-    kind = path.suffix.lower()
-    if kind == ".npz":
-        columns, features, names = _read_npz(path, special)
-    elif kind == ".npy":
-        columns, features, names = _read_npy(path, special)
-    elif kind == ".parquet":
-        columns, features, names = _read_parquet(path, special, dropped)
-    else:
-        frame = _read_frame(path, special)
-        for column in special:
-            _check_column(column, list(frame.columns))
-        columns = {column: _as_text(frame[column]) for column in special}
-        for column in dropped:
-            _check_column(column, list(frame.columns))
-        rest = frame.drop(columns=[*special, *dropped])
-        features, names = _numeric(rest), [str(name) for name in rest.columns]
+    columns, features, names = _read_contents(path, special, dropped)
     n_rows = features.shape[0]
     require(n_rows > 0, "file", f"'{path}' has no rows", "give at least 2 rows")
     ids = columns[id_column] if id_column else np.arange(n_rows).astype(f"U{len(str(n_rows))}")
@@ -112,6 +97,18 @@ def read_table(
         truth=columns[truth_column] if truth_column else None,
         feature_names=names,
     )
+
+
+def _read_contents(path: Path, special: list[str], dropped: Sequence[str]) -> _Contents:
+    """Return special columns, features and their names from a file of any known format."""
+    kind = path.suffix.lower()
+    if kind == ".npz":
+        return _read_npz(path, special)
+    if kind == ".npy":
+        return _read_npy(path, special)
+    if kind == ".parquet":
+        return _read_parquet(path, special, dropped)
+    return _read_csv(path, special, dropped)
 
 
 def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
@@ -172,6 +169,18 @@ def _last_line_is_short(path: Path, n_columns: int) -> bool:
     return '"' not in last and last.count(",") + 1 < n_columns
 
 
+def _read_csv(path: Path, special: list[str], dropped: Sequence[str]) -> _Contents:
+    """Return special columns, features and their names from a CSV file."""
+    frame = _read_frame(path, special)
+    for column in special:
+        _check_column(column, list(frame.columns))
+    columns = {column: _as_text(frame[column]) for column in special}
+    for column in dropped:
+        _check_column(column, list(frame.columns))
+    rest = frame.drop(columns=[*special, *dropped])
+    return columns, _numeric(rest), [str(name) for name in rest.columns]
+
+
 def _read_npz(path: Path, special: list[str]) -> _Contents:
     """Return special columns, features and their names from an NPZ file."""
     try:
@@ -226,18 +235,10 @@ def _read_parquet(path: Path, special: list[str], dropped: Sequence[str]) -> _Co
         names = [name for name in schema.names if name not in (*special, *dropped)]
         frame = file.read(columns=special).to_pandas()
         columns = {column: _as_text(frame[column]) for column in special}
-        types = [schema.field(name).type for name in names]
-        numeric = all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types)
-        if not numeric or not names:
+        dtype = _number_type([schema.field(name).type for name in names])
+        if dtype is None:
             return columns, _numeric(file.read(columns=names).to_pandas()), names
-        single = all(t.bit_width <= (32 if pa.types.is_floating(t) else 16) for t in types)
-        shape, dtype = (file.metadata.num_rows, len(names)), np.float32 if single else np.float64
-        features, begin = _allocate(shape, dtype), 0
-        for batch in file.iter_batches(BATCH_ROWS, columns=names):
-            rows = features[begin : begin + batch.num_rows]
-            for place, column in enumerate(batch.columns):
-                rows[:, place] = column.to_numpy(zero_copy_only=False)
-            begin += batch.num_rows
+        features = _read_batches(file, names, dtype)
     except InvalidInput:
         raise
     except (OSError, EOFError, ValueError) as error:  # errors of Arrow are among these
@@ -246,6 +247,28 @@ def _read_parquet(path: Path, special: list[str], dropped: Sequence[str]) -> _Co
             "empty, truncated or of another type"
         ) from None
     return columns, check_features(features, "features"), names
+
+
+def _number_type(types: list[pa.DataType]) -> type[np.floating] | None:
+    """Return the precision that holds all columns, or None if a column is not of numbers.
+
+    The result is None for no columns too.
+    """
+    if not types or not all(pa.types.is_integer(t) or pa.types.is_floating(t) for t in types):
+        return None
+    single = all(t.bit_width <= (32 if pa.types.is_floating(t) else 16) for t in types)
+    return np.float32 if single else np.float64
+
+
+def _read_batches(file: ParquetFile, names: list[str], dtype: type[np.floating]) -> np.ndarray:
+    """Return columns of numbers, read some rows at a time."""
+    features, begin = _allocate((file.metadata.num_rows, len(names)), dtype), 0
+    for batch in file.iter_batches(BATCH_ROWS, columns=names):
+        rows = features[begin : begin + batch.num_rows]
+        for place, column in enumerate(batch.columns):
+            rows[:, place] = column.to_numpy(zero_copy_only=False)
+        begin += batch.num_rows
+    return features
 
 
 def _allocate(shape: tuple[int, int], dtype: type[np.floating]) -> np.ndarray:

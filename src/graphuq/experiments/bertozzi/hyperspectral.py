@@ -143,59 +143,19 @@ def figure11(context: Context) -> Outcome:
 
 
 def _maps(context: Context, tail: float | None) -> Outcome:
+    """Compare the level set and probit, with and without q_0, and map the label means."""
     data, clock = plume(context), _Clock()
+    edge = _edge(data)
     rows: list[Row] = []
-    edge, level_set = _edge(data), None
     for constant in (False, True):
-        posterior = _posterior(context, LevelSet(0.1), tail, constant)
-        chain = protocol(posterior, context.pick(STEPS // 4, STEPS), STEP_SIZE, context.seed)
-        how = f"{PROTOCOL}{chain.acceptance:.4f} of proposals accepted"
-        rows.append(_row(data, edge, posterior, chain, constant, how))
-        clock.lap(f"level set, the paper's chain, {'with' if constant else 'without'} q_0")
-        try:
-            level_set = infer(posterior, ExpectationPropagation())
-            how = "expectation propagation"
-            rows.append(_row(data, edge, posterior, level_set, constant, how))
-        except InvalidInput:  # no fixed point: the kept eigenvectors cannot fit the labels
-            level_set = None
-        clock.lap(f"level set, expectation propagation, {'with' if constant else 'without'} q_0")
-        if level_set is not None:
-            level_set = _sampled(context, LevelSet(0.1), tail, constant)
-            how = f"sampled, R-hat {rhat(level_set):.3f}"
-            rows.append(_row(data, edge, posterior, level_set, constant, how))
-            clock.lap(f"level set, sampled, {'with' if constant else 'without'} q_0")
+        level_set_rows, level_set = _level_set(context, tail, constant, edge, clock)
         sampled = _sampled(context, Probit(0.1), tail, constant)
         how = f"sampled, R-hat {rhat(sampled):.3f}"
-        rows.append(_row(data, edge, sampled.posterior, sampled, constant, how))
-        clock.lap(f"probit, sampled, {'with' if constant else 'without'} q_0")
-    best = rows[-1]
-    without = next(r for r in rows if not r["q_0"] and "Probit" in r["model"])
-    name = "projection" if tail is None else "approximation"
-    text = (
-        f"Spectral {name}, {len(data.signs):,} pixels. The maps show probit, sampled to R-hat "
-        f"{rhat(sampled):.3f}. Accuracy is the share of pixels that agree with spectral "
-        "clustering, the source of the labels. With the constant eigenvector q_0, accuracy is "
-        f"{best[ACCURACY]:.4f}, and a share of {best[SHARE]:.4f} of the pixels is uncertain "
-        f"(|s| < {UNCERTAIN}). Of the uncertain pixels, a share of {best[ON_EDGE]:.2f} lies within "
-        f"{EDGE} pixels of the plume's outline; the share of all pixels there is "
-        f"{edge.mean():.3f}. The prior of the paper leaves q_0 out. Then u must average to zero, "
-        f"which a small plume contradicts, and accuracy is {without[ACCURACY]:.4f}. "
-    )
-    chains = [row for row in rows if row["how"].startswith(PROTOCOL)]
-    text += (
-        f"The paper's chain for the level set ({context.pick(STEPS // 4, STEPS):,} steps, "
-        f"β = {STEP_SIZE}): {chains[0]['how'].removeprefix(PROTOCOL)} without q_0; accuracy "
-        f"{chains[0][ACCURACY]:.4f} without q_0 and {chains[1][ACCURACY]:.4f} with it. "
-    )
+        rows += [*level_set_rows, _row(data, edge, sampled.posterior, sampled, constant, how)]
+        clock.lap(f"probit, sampled, {_constant_name(constant)}")
+    text = _probit_sentences(data, rows, edge, tail, rhat(sampled)) + _chain_sentence(context, rows)
     if level_set is not None:
-        gap = float(np.abs(sampled.label_mean - level_set.label_mean).mean())
-        text += (
-            f"The level set of the paper, γ = 0.1 with q_0, {rows[-2]['how']}: accuracy "
-            f"{rows[-2][ACCURACY]:.4f}, share of uncertain pixels {rows[-2][SHARE]:.4f}, mean "
-            f"absolute difference from the label means of probit {gap:.4f}. A wrong label costs "
-            "200 nats there, so the posterior has all its mass on fields with the fewest wrong "
-            "labels. "
-        )
+        text += _level_set_sentences(rows[-2], level_set, sampled)
     if tail is None:
         rows.append(_noisy_level_set(context, data, edge))
         clock.lap("level set with γ = 1, sampled, with q_0")
@@ -204,7 +164,7 @@ def _maps(context: Context, tail: float | None) -> Outcome:
             f"{rows[-1][ACCURACY]:.4f}, share of uncertain pixels {rows[-1][SHARE]:.4f}, of which "
             f"a share of {rows[-1][ON_EDGE]:.2f} lies near the outline. "
         )
-    if tail is not None:
+    else:
         text += (
             "With λ̄ = 1, and kept eigenvalues that are nearly 1 too, the "
             f"{len(data.signs) - N_PAIRS:,} modes of the tail hold nearly all of the prior "
@@ -213,6 +173,94 @@ def _maps(context: Context, tail: float | None) -> Outcome:
         )
     stages = [*data.stages, *clock.laps]
     return Outcome([*rows, *stages], text + _stage_summary(stages), _draw(data, sampled.label_mean))
+
+
+def _constant_name(constant: bool) -> str:
+    """Return the words that name a prior with or without the constant eigenvector."""
+    return "with q_0" if constant else "without q_0"
+
+
+def _level_set(
+    context: Context,
+    tail: float | None,
+    constant: bool,
+    edge: Bool[np.ndarray, " N"],
+    clock: _Clock,
+) -> tuple[list[Row], Result | None]:
+    """Run the paper's chain, expectation propagation and a sampler on the level set.
+
+    The sampler runs only if expectation propagation has a fixed point.
+
+    Returns
+    -------
+    rows : list of dict
+        A row for each method that gave a result.
+    result : Result or None
+        The result of the sampler, if it ran.
+    """
+    data, name = plume(context), _constant_name(constant)
+    posterior = _posterior(context, LevelSet(0.1), tail, constant)
+    chain = protocol(posterior, context.pick(STEPS // 4, STEPS), STEP_SIZE, context.seed)
+    how = f"{PROTOCOL}{chain.acceptance:.4f} of proposals accepted"
+    rows = [_row(data, edge, posterior, chain, constant, how)]
+    clock.lap(f"level set, the paper's chain, {name}")
+    try:
+        result = infer(posterior, ExpectationPropagation())
+    except InvalidInput:  # no fixed point: the kept eigenvectors cannot fit the labels
+        clock.lap(f"level set, expectation propagation, {name}")
+        return rows, None
+    rows.append(_row(data, edge, posterior, result, constant, "expectation propagation"))
+    clock.lap(f"level set, expectation propagation, {name}")
+    result = _sampled(context, LevelSet(0.1), tail, constant)
+    how = f"sampled, R-hat {rhat(result):.3f}"
+    rows.append(_row(data, edge, posterior, result, constant, how))
+    clock.lap(f"level set, sampled, {name}")
+    return rows, result
+
+
+def _probit_sentences(
+    data: Plume,
+    rows: list[Row],
+    edge: Bool[np.ndarray, " N"],
+    tail: float | None,
+    largest_rhat: float,
+) -> str:
+    """Describe the maps of probit with q_0, and the accuracy of probit without q_0."""
+    best = rows[-1]
+    without = next(r for r in rows if not r["q_0"] and "Probit" in r["model"])
+    name = "projection" if tail is None else "approximation"
+    return (
+        f"Spectral {name}, {len(data.signs):,} pixels. The maps show probit, sampled to R-hat "
+        f"{largest_rhat:.3f}. Accuracy is the share of pixels that agree with spectral "
+        "clustering, the source of the labels. With the constant eigenvector q_0, accuracy is "
+        f"{best[ACCURACY]:.4f}, and a share of {best[SHARE]:.4f} of the pixels is uncertain "
+        f"(|s| < {UNCERTAIN}). Of the uncertain pixels, a share of {best[ON_EDGE]:.2f} lies within "
+        f"{EDGE} pixels of the plume's outline; the share of all pixels there is "
+        f"{edge.mean():.3f}. The prior of the paper leaves q_0 out. Then u must average to zero, "
+        f"which a small plume contradicts, and accuracy is {without[ACCURACY]:.4f}. "
+    )
+
+
+def _chain_sentence(context: Context, rows: list[Row]) -> str:
+    """State the acceptance rate and accuracy of the paper's chain, without and with q_0."""
+    chains = [row for row in rows if row["how"].startswith(PROTOCOL)]
+    return (
+        f"The paper's chain for the level set ({context.pick(STEPS // 4, STEPS):,} steps, "
+        f"β = {STEP_SIZE}): {chains[0]['how'].removeprefix(PROTOCOL)} without q_0; accuracy "
+        f"{chains[0][ACCURACY]:.4f} without q_0 and {chains[1][ACCURACY]:.4f} with it. "
+    )
+
+
+def _level_set_sentences(row: Row, level_set: Result, probit: Result) -> str:
+    """Describe the sampled level set with q_0, and its difference from probit."""
+    gap = float(np.abs(probit.label_mean - level_set.label_mean).mean())
+    return (
+        f"The level set of the paper, γ = 0.1 with q_0, {row['how']}: accuracy "
+        f"{row[ACCURACY]:.4f}, share of uncertain pixels {row[SHARE]:.4f}, mean "
+        f"absolute difference from the label means of probit {gap:.4f}. A wrong label costs "
+        "200 nats there, so the posterior has all its mass on fields with the fewest wrong "
+        "labels. "
+    )
 
 
 def _noisy_level_set(context: Context, data: Plume, edge: np.ndarray) -> Row:
@@ -260,44 +308,58 @@ def figure12(context: Context) -> Outcome:
     data, clock = plume(context), _Clock()
     rows: list[Row] = []
     shown: dict[str, np.ndarray] = {}
-    wells = (("γ = 2.2", GinzburgLandau(1.0, 2.2)), ("γ = 0.1", GinzburgLandau(1.0, 0.1)))
     for constant in (False, True):
-        name = "with q_0" if constant else "without q_0"
-        trials: list[tuple[str, Likelihood, MAP]] = [("probit", Probit(0.1), MAP(tolerance=1e-6))]
-        for noise, likelihood in wells:
-            for word, start in (("probit", Probit(0.1)), ("random", "random")):
-                method = MAP(solver="flow", start=start, tolerance=1e-4)
-                trials.append((f"Ginzburg-Landau, {noise}, {word} start", likelihood, method))
-        for model, chosen, method in trials:
-            result = infer(_posterior(context, chosen, None, constant), method)
-            point = cast(Point, result.answer)
-            clock.lap(f"{model}, {name}")
-            rows.append(
-                {
-                    "model": model,
-                    "q_0": constant,
-                    "objective": point.objective,
-                    "iterations": point.n_iterations,
-                    ACCURACY: float((result.label_mean == data.signs).mean()),
-                    RECALL: float((result.label_mean == 1)[data.signs > 0].mean()),
-                }
-            )
+        for model, likelihood, method in _estimators():
+            result = infer(_posterior(context, likelihood, None, constant), method)
+            clock.lap(f"{model}, {_constant_name(constant)}")
+            rows.append(_estimate_row(data, result, model, constant))
             if constant:
                 shown[model] = result.label_mean
     stages = [*data.stages, *clock.laps]
-    best = max((r for r in rows if "Ginzburg" in r["model"]), key=lambda r: r[ACCURACY])
     first = next(r for r in rows if r["q_0"] and "γ = 2.2, probit start" in r["model"])
-    probit = next(r for r in rows if r["q_0"] and r["model"] == "probit")
     return Outcome(
         [*rows, *stages],
+        _estimate_sentences(rows, first) + _stage_summary(stages),
+        _draw_points(data, {name: shown[name] for name in (first["model"], "probit")}),
+    )
+
+
+def _estimators() -> list[tuple[str, Likelihood, MAP]]:
+    """Return the name, likelihood and method of each maximum a posteriori estimate."""
+    wells = (("γ = 2.2", GinzburgLandau(1.0, 2.2)), ("γ = 0.1", GinzburgLandau(1.0, 0.1)))
+    found: list[tuple[str, Likelihood, MAP]] = [("probit", Probit(0.1), MAP(tolerance=1e-6))]
+    for noise, likelihood in wells:
+        for word, start in (("probit", Probit(0.1)), ("random", "random")):
+            method = MAP(solver="flow", start=start, tolerance=1e-4)
+            found.append((f"Ginzburg-Landau, {noise}, {word} start", likelihood, method))
+    return found
+
+
+def _estimate_row(data: Plume, result: Result, model: str, constant: bool) -> Row:
+    """Return the objective, iterations, accuracy and recall of one estimate."""
+    point = cast(Point, result.answer)
+    return {
+        "model": model,
+        "q_0": constant,
+        "objective": point.objective,
+        "iterations": point.n_iterations,
+        ACCURACY: float((result.label_mean == data.signs).mean()),
+        RECALL: float((result.label_mean == 1)[data.signs > 0].mean()),
+    }
+
+
+def _estimate_sentences(rows: list[Row], first: Row) -> str:
+    """Compare the paper's Ginzburg-Landau estimate, the best variant and probit."""
+    best = max((r for r in rows if "Ginzburg" in r["model"]), key=lambda r: r[ACCURACY])
+    probit = next(r for r in rows if r["q_0"] and r["model"] == "probit")
+    return (
         "Maximum a posteriori estimates by Algorithm 4, with q_0. Ginzburg-Landau with the γ of "
         f"the paper, started at the estimate of probit, has accuracy {first[ACCURACY]:.4f} and "
         f"finds a share of {first[RECALL]:.2f} of the plume. With kept eigenvalues near 1, the "
         "prior couples pixels too weakly to move the field from one well to the other. Best "
-        f"Ginzburg-Landau variant: {best['model']}, {'with' if best['q_0'] else 'without'} q_0, "
+        f"Ginzburg-Landau variant: {best['model']}, {_constant_name(best['q_0'])}, "
         f"{best[ACCURACY]:.4f} ({best[RECALL]:.2f}). Probit: {probit[ACCURACY]:.4f} "
-        f"({probit[RECALL]:.2f}). " + _stage_summary(stages),
-        _draw_points(data, {name: shown[name] for name in (first["model"], "probit")}),
+        f"({probit[RECALL]:.2f}). "
     )
 
 

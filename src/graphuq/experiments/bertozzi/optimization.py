@@ -1,6 +1,7 @@
 """Figures 13 and 14: the maximum a posteriori estimate as a classifier."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from graphuq.errors import InvalidInput
@@ -91,37 +92,7 @@ def _row(x: float, fraction: float, method: str, values: list[float]) -> Row:
 
 
 def _outcome(rows: list[Row], axis: str, data: str) -> Outcome:
-    by_share = axis.startswith("standard")
-    panels = SHARES if by_share else (None,)
-    figure = Figure(figsize=(4.2 * len(panels) + 1.5, 3.4), layout="constrained")
-    grid = np.atleast_1d(figure.subplots(1, len(panels), sharey=True))
-    for axes, fraction in zip(grid, panels, strict=True):
-        for method in METHODS:
-            chosen = [
-                r for r in rows if r["method"] == method and fraction in (None, r["share labelled"])
-            ]
-            middle = np.array([r["median"] for r in chosen])
-            spread = [
-                middle - [r["25 %"] for r in chosen],
-                np.array([r["75 %"] for r in chosen]) - middle,
-            ]
-            axes.errorbar(
-                [r["horizontal axis"] for r in chosen],
-                middle,
-                spread,
-                fmt="o-",
-                capsize=2,
-                label=method,
-                color=COLORS[method],
-                markersize=4,
-                linewidth=1,
-            )
-        axes.set_xlabel(axis)
-        axes.set_title(data if fraction is None else f"{100 * fraction:g} % labelled")
-        axes.spines[["top", "right"]].set_visible(False)
-    grid[0].set_ylabel("accuracy (median and quartiles)")
-    handles = grid[-1].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside right upper", frameon=False, fontsize=8)
+    """Summarize the accuracy of each method, and draw them."""
     medians = {
         method: float(np.mean([r["median"] for r in rows if r["method"] == method]))
         for method in METHODS
@@ -136,5 +107,43 @@ def _outcome(rows: list[Row], axis: str, data: str) -> Outcome:
         "range: "
         + ", ".join(f"{m} {medians[m]:.3f} ({widths[m]:.3f})" for m in METHODS)
         + ". GL stands for Ginzburg-Landau.",
-        figure,
+        _draw(rows, axis, data),
+    )
+
+
+def _draw(rows: list[Row], axis: str, data: str) -> Figure:
+    """Draw accuracy against the axis, in one panel for each share if the axis is not the share."""
+    panels = SHARES if axis.startswith("standard") else (None,)
+    figure = Figure(figsize=(4.2 * len(panels) + 1.5, 3.4), layout="constrained")
+    grid = np.atleast_1d(figure.subplots(1, len(panels), sharey=True))
+    for axes, fraction in zip(grid, panels, strict=True):
+        for method in METHODS:
+            _draw_method(axes, rows, method, fraction)
+        axes.set_xlabel(axis)
+        axes.set_title(data if fraction is None else f"{100 * fraction:g} % labelled")
+        axes.spines[["top", "right"]].set_visible(False)
+    grid[0].set_ylabel("accuracy (median and quartiles)")
+    handles = grid[-1].get_legend_handles_labels()
+    figure.legend(*handles, loc="outside right upper", frameon=False, fontsize=8)
+    return figure
+
+
+def _draw_method(axes: Axes, rows: list[Row], method: str, fraction: float | None) -> None:
+    """Draw the median and quartiles of one method, for one share of labelled nodes or for all."""
+    chosen = [r for r in rows if r["method"] == method and fraction in (None, r["share labelled"])]
+    middle = np.array([r["median"] for r in chosen])
+    spread = [
+        middle - [r["25 %"] for r in chosen],
+        np.array([r["75 %"] for r in chosen]) - middle,
+    ]
+    axes.errorbar(
+        [r["horizontal axis"] for r in chosen],
+        middle,
+        spread,
+        fmt="o-",
+        capsize=2,
+        label=method,
+        color=COLORS[method],
+        markersize=4,
+        linewidth=1,
     )

@@ -152,57 +152,82 @@ def _study(
     """Compute the mean label variance of each case, by the paper's protocol and converged."""
     rows: list[Row] = []
     n_trials = context.pick(2, 20)
-    for data, position, fraction, noise, problem_of in cases:
-        for model, likelihood in MODELS.items():
-            values = []
-            for trial in range(n_trials):
-                problem = problem_of(trial)
-                posterior = problem.posterior(
-                    likelihood(noise), share(problem.truth, fraction, trial)
-                )
-                result = converged(posterior, trial)
-                values.append(
-                    (
-                        protocol(posterior, STEPS, step_size, trial).mean_label_variance,
-                        result.mean_label_variance,
-                        rhat(result),
-                    )
-                )
-            chain, converged_mean, _ = np.mean(values, axis=0)
-            rows.append(
-                {
-                    "data": data,
-                    axis: position,
-                    "model": model,
-                    "protocol": float(chain),
-                    "converged": float(converged_mean),
-                    "standard error": float(
-                        np.std([v[1] for v in values], ddof=1) / np.sqrt(n_trials)
-                    ),
-                    "largest R-hat": max(v[2] for v in values),
-                    "trials": n_trials,
-                }
+    for case in cases:
+        for model in MODELS:
+            means = _case_means(case, model, step_size, n_trials)
+            rows.append({"data": case.data, axis: case.position, "model": model} | means)
+    text = "; ".join(_trend_sentences(rows, rises))
+    return Outcome(
+        rows,
+        f"Mean label variance of converged chains along the axis. {text}.",
+        _draw_study(rows, axis),
+    )
+
+
+def _case_means(case: Case, model: str, step_size: float, n_trials: int) -> Row:
+    """Return means over trials of the label variance of one case and model."""
+    values = []
+    for trial in range(n_trials):
+        problem = case.problem(trial)
+        labelled = share(problem.truth, case.fraction, trial)
+        posterior = problem.posterior(MODELS[model](case.noise), labelled)
+        result = converged(posterior, trial)
+        values.append(
+            (
+                protocol(posterior, STEPS, step_size, trial).mean_label_variance,
+                result.mean_label_variance,
+                rhat(result),
             )
+        )
+    chain, converged_mean, _ = np.mean(values, axis=0)
+    return {
+        "protocol": float(chain),
+        "converged": float(converged_mean),
+        "standard error": float(np.std([v[1] for v in values], ddof=1) / np.sqrt(n_trials)),
+        "largest R-hat": max(v[2] for v in values),
+        "trials": n_trials,
+    }
+
+
+def _curves(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return the rows of each data set and model, in the order of the figure."""
+    names = dict.fromkeys(row["data"] for row in rows)
+    return {
+        (data, model): [r for r in rows if r["data"] == data and r["model"] == model]
+        for data in names
+        for model in MODELS
+    }
+
+
+def _trend_sentences(rows: list[Row], rises: bool) -> list[str]:
+    """State for each data set and model whether the label variance is monotone along the axis."""
+    sentences = []
+    for (data, model), chosen in _curves(rows).items():
+        y = [r["converged"] for r in chosen]
+        follows = _falls(y[::-1]) if rises else _falls(y)
+        sentences.append(
+            f"{data}, {model}: {'rises' if rises else 'falls'} from {y[0]:.3f} to {y[-1]:.3f}"
+            if follows
+            else f"{data}, {model}: not monotone ({', '.join(f'{v:.3f}' for v in y)})"
+        )
+    return sentences
+
+
+def _draw_study(rows: list[Row], axis: str) -> Figure:
+    """Draw the label variance against the axis, in one panel for each data set."""
     names = list(dict.fromkeys(row["data"] for row in rows))
     figure = Figure(figsize=(5 * len(names), 3.6), layout="constrained")
-    sentences = []
-    for axes, data in zip(np.atleast_1d(figure.subplots(1, len(names))), names, strict=True):
-        for model, color in COLORS.items():
-            chosen = [r for r in rows if r["data"] == data and r["model"] == model]
-            x = [r[axis] for r in chosen]
-            y = [r["converged"] for r in chosen]
-            error = [r["standard error"] for r in chosen]
-            axes.errorbar(x, y, error, fmt="o-", color=color, label=model, capsize=2)
-            chain_means = [r["protocol"] for r in chosen]
-            axes.plot(x, chain_means, "x:", color=color, label=f"{model}, the paper's chain")
-            follows = _falls(y[::-1]) if rises else _falls(y)
-            sentences.append(
-                f"{data}, {model}: {'rises' if rises else 'falls'} from {y[0]:.3f} to {y[-1]:.3f}"
-                if follows
-                else f"{data}, {model}: not monotone ({', '.join(f'{v:.3f}' for v in y)})"
-            )
+    panels = dict(zip(names, np.atleast_1d(figure.subplots(1, len(names))), strict=True))
+    for (data, model), chosen in _curves(rows).items():
+        axes, color = panels[data], COLORS[model]
+        x = [r[axis] for r in chosen]
+        y = [r["converged"] for r in chosen]
+        error = [r["standard error"] for r in chosen]
+        axes.errorbar(x, y, error, fmt="o-", color=color, label=model, capsize=2)
+        chain_means = [r["protocol"] for r in chosen]
+        axes.plot(x, chain_means, "x:", color=color, label=f"{model}, the paper's chain")
+    for data, axes in panels.items():
         axes.set(title=data, xlabel=axis, ylabel="mean label variance, Var(l)", ylim=(0, None))
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)
-    text = "Mean label variance of converged chains along the axis. " + "; ".join(sentences) + "."
-    return Outcome(rows, text, figure)
+    return figure

@@ -25,37 +25,42 @@ METHODS: dict[str, Approximation | None] = {  # the value None stands for the de
 
 def approximations(context: Context) -> Outcome:
     """Accuracy, log score and calibration of Laplace, expectation propagation and sampling."""
-    rows: list[Row] = []
-    for task in tasks(context):
-        found: dict[str, list[dict[str, float]]] = {name: [] for name in METHODS}
-        for draw in range(context.pick(1, 3)):
-            labelled = task.draw(1000 * context.seed + draw)
-            search = evidence_search("knn", task, labelled, context.seed)
-            posterior = search.best_estimator_.result_.posterior
-            for name, row in _compare(posterior, task, labelled).items():
-                found[name].append(row)
-        rows += [
-            {"task": task.name, "method": name, "draws": len(draws)}
-            | {key: float(np.mean([one[key] for one in draws])) for key in draws[0]}
-            for name, draws in found.items()
-        ]
-    means = {
-        name: {
-            key: np.mean([r[key] for r in rows if r["method"] == name])
-            for key in ("tuned accuracy", "log score", "calibration error", "seconds")
-        }
-        for name in METHODS
-    }
-    text = "; ".join(
-        f"{name}: tuned accuracy {m['tuned accuracy']:.3f}, log score {m['log score']:.3f}, "
-        f"calibration error {m['calibration error']:.3f}, {m['seconds']:.2g} s"
-        for name, m in means.items()
-    )
+    rows = [row for task in tasks(context) for row in _task_rows(context, task)]
     worst = np.max([r["R-hat"] for r in rows if r["method"] == "sampling"])
     return Outcome(
         rows,
-        f"Means over six tasks. {text} (largest R-hat {worst:.3f}). Tuned accuracy uses the true "
+        f"Means over six tasks. {'; '.join(_method_summary(rows, name) for name in METHODS)} "
+        f"(largest R-hat {worst:.3f}). Tuned accuracy uses the true "
         "class proportions; for both scores, smaller is better.",
+    )
+
+
+def _task_rows(context: Context, task: Task) -> list[Row]:
+    """Return the scores of each method on one task, averaged over draws of labelled nodes."""
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in METHODS}
+    for draw in range(context.pick(1, 3)):
+        labelled = task.draw(1000 * context.seed + draw)
+        search = evidence_search("knn", task, labelled, context.seed)
+        posterior = search.best_estimator_.result_.posterior
+        for name, row in _compare(posterior, task, labelled).items():
+            found[name].append(row)
+    return [
+        {"task": task.name, "method": name, "draws": len(draws)}
+        | {key: float(np.mean([one[key] for one in draws])) for key in draws[0]}
+        for name, draws in found.items()
+    ]
+
+
+def _method_summary(rows: list[Row], name: str) -> str:
+    """Return the name of a method with its mean scores over all tasks."""
+    means = {
+        key: np.mean([r[key] for r in rows if r["method"] == name])
+        for key in ("tuned accuracy", "log score", "calibration error", "seconds")
+    }
+    return (
+        f"{name}: tuned accuracy {means['tuned accuracy']:.3f}, log score "
+        f"{means['log score']:.3f}, calibration error {means['calibration error']:.3f}, "
+        f"{means['seconds']:.2g} s"
     )
 
 

@@ -181,31 +181,37 @@ def _search_results(context: Context) -> dict[str, dict[str, float]]:
 
 
 def _surfaces(context: Context, quantity: str) -> Outcome:
+    """Draw a quantity on the grid of each task, and compare the search with the grid."""
     rows, searches = _grid(context), _search_results(context)
     figure = Figure(figsize=(10, 5.6), layout="constrained")
-    names = list(searches)
-    for name, axes in zip(names, figure.subplots(2, COLUMNS).ravel(), strict=True):
+    found = []
+    for name, axes in zip(searches, figure.subplots(2, COLUMNS).ravel(), strict=True):
         chosen = [r for r in rows if r["task"] == name]
-        x, y = (np.unique([r[k] for r in chosen]) for k in ("cutoff", "steepness"))
-        values = np.array([r[quantity] for r in chosen]).reshape(len(x), len(y))
-        mesh = axes.pcolormesh(x, y, values.T, cmap="viridis", shading="nearest")
         top = searches[name]
-        inside = x[0] <= top["weights__cutoff"] <= x[-1] and (
-            y[0] <= top["weights__steepness"] <= y[-1]
+        _draw_surface(axes, chosen, top, name, quantity)
+        best = max(chosen, key=lambda r: r[EVIDENCE])
+        found.append(
+            f"{name}: {top[EVIDENCE]:.2f} (largest on the grid {best[EVIDENCE]:.2f}), tuned "
+            f"accuracy {top[TUNED]:.3f}"
         )
-        if inside:
-            axes.plot(top["weights__cutoff"], top["weights__steepness"], "o", color="#ffffff",
-                      markeredgecolor="#c2410c", markeredgewidth=2)  # fmt: skip
-        axes.set(xscale="log", yscale="log", xlabel="cutoff", ylabel="steepness")
-        _plain_ticks(axes.xaxis, x)
-        _plain_ticks(axes.yaxis, y)
-        axes.set_title(name + ("" if inside else " (maximum off the grid)"), fontsize=10)
-        figure.colorbar(mesh, ax=axes, label=quantity)
-    best = {n: max((r for r in rows if r["task"] == n), key=lambda r: r[EVIDENCE])
-            for n in names}  # fmt: skip
-    text = "; ".join(
-        f"{n}: {searches[n][EVIDENCE]:.2f} (largest on the grid {best[n][EVIDENCE]:.2f}), tuned "
-        f"accuracy {searches[n][TUNED]:.3f}"
-        for n in names
-    )
+    text = "; ".join(found)
     return Outcome(rows, f"Log evidence of the maximum that the search finds. {text}.", figure)
+
+
+def _draw_surface(
+    axes: Axes, rows: list[Row], top: dict[str, float], title: str, quantity: str
+) -> None:
+    """Draw a quantity on the grid of one task, and the point `top` that the search finds."""
+    x, y = (np.unique([r[k] for r in rows]) for k in ("cutoff", "steepness"))
+    values = np.array([r[quantity] for r in rows]).reshape(len(x), len(y))
+    mesh = axes.pcolormesh(x, y, values.T, cmap="viridis", shading="nearest")
+    cutoff, steepness = top["weights__cutoff"], top["weights__steepness"]
+    inside = x[0] <= cutoff <= x[-1] and y[0] <= steepness <= y[-1]
+    if inside:
+        axes.plot(cutoff, steepness, "o", color="#ffffff", markeredgecolor="#c2410c",
+                  markeredgewidth=2)  # fmt: skip
+    axes.set(xscale="log", yscale="log", xlabel="cutoff", ylabel="steepness")
+    _plain_ticks(axes.xaxis, x)
+    _plain_ticks(axes.yaxis, y)
+    axes.set_title(title + ("" if inside else " (maximum off the grid)"), fontsize=10)
+    axes.figure.colorbar(mesh, ax=axes, label=quantity)

@@ -33,30 +33,20 @@ MODELS: dict[str, dict[str, Any]] = {  # settings of `GraphClassifier`
 }
 
 
+_KEYS = ("pair", "model", "rule", "draw")  # columns that are not averaged
+
+
 def outside(context: Context) -> Outcome:
     """Predictions for rows outside the graph: three rules, and a new fit that includes them."""
+    n_each = context.pick(500, 2200)
     rows = []
     for digits in ((1, 2), (2, 3), (4, 9)):
-        n_each = context.pick(500, 2200)
         data = load_mnist(digits, n_each, folder=context.folder, seed=context.seed)
         for draw in range(context.pick(1, 3)):
             rng = np.random.default_rng(1000 * context.seed + draw)
-            order = rng.permutation(len(data.classes))
-            inside, held = np.sort(order[:n_each]), np.sort(order[n_each:])
-            for model, settings in MODELS.items():
-                rows += [
-                    {"pair": f"{digits[0]}/{digits[1]}", "model": model, "draw": draw, **row}
-                    for row in _compare(data, inside, held, settings, rng)
-                ]
-    table = []
-    for pair in dict.fromkeys(r["pair"] for r in rows):
-        for model in MODELS:
-            for rule in (*RULES.values(), REFIT):
-                key = pair, model, rule
-                draws = [r for r in rows if (r["pair"], r["model"], r["rule"]) == key]
-                columns = [name for name in draws[0] if name not in _KEYS]
-                means = {name: float(np.mean([r[name] for r in draws])) for name in columns}
-                table.append({"pair": pair, "model": model, "rule": rule} | means)
+            key = {"pair": f"{digits[0]}/{digits[1]}", "draw": draw}
+            rows += [key | row for row in _draw_rows(data, n_each, rng)]
+    table = _means_over_draws(rows)
     text = "; ".join(
         f"{rule}: accuracy {_mean(table, rule, 'accuracy'):.4f}, log score "
         f"{_mean(table, rule, 'log score'):.3f}, {_mean(table, rule, 'seconds'):.2f} s"
@@ -67,10 +57,33 @@ def outside(context: Context) -> Outcome:
     )
 
 
-_KEYS = ("pair", "model", "rule", "draw")  # columns that are not averaged
+def _draw_rows(data: Dataset, n_inside: int, rng: np.random.Generator) -> list[Row]:
+    """Return the scores of each model and rule for one random choice of rows in the graph."""
+    order = rng.permutation(len(data.classes))
+    inside, held = np.sort(order[:n_inside]), np.sort(order[n_inside:])
+    return [
+        {"model": model, **row}
+        for model, settings in MODELS.items()
+        for row in _compare(data, inside, held, settings, rng)
+    ]
+
+
+def _means_over_draws(rows: list[Row]) -> list[Row]:
+    """Return the mean scores of each pair of digits, model and rule."""
+    table = []
+    for pair in dict.fromkeys(r["pair"] for r in rows):
+        for model in MODELS:
+            for rule in (*RULES.values(), REFIT):
+                key = pair, model, rule
+                draws = [r for r in rows if (r["pair"], r["model"], r["rule"]) == key]
+                columns = [name for name in draws[0] if name not in _KEYS]
+                means = {name: float(np.mean([r[name] for r in draws])) for name in columns}
+                table.append({"pair": pair, "model": model, "rule": rule} | means)
+    return table
 
 
 def _mean(table: list[Row], rule: str, key: str) -> float:
+    """Return the mean of a column over the rows of one rule."""
     return float(np.mean([row[key] for row in table if row["rule"] == rule]))
 
 
