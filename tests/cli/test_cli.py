@@ -308,8 +308,25 @@ def test_predict_wants_the_same_columns(csv, tmp_path, capsys):
     assert classify(csv, tmp_path / "out") == 0
     other = tmp_path / "other.csv"
     other.write_text("a,b,c\n1,2,3\n")
-    code = run(["predict", str(tmp_path / "out" / "posterior.nc"), str(other)])
-    assert "3 feature columns" in one_line(capsys, code)
+    code = run(["predict", str(tmp_path / "out" / "posterior.nc"), str(other), "--drop", "b"])
+    assert "it lacks ['b'] of the 2 feature columns" in one_line(capsys, code)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_predict_finds_the_columns_by_name(kind, csv, tmp_path):
+    assert classify(csv, tmp_path / "out", "--scaling", "standard") == 0
+    table = frame().drop(columns="label").rename(columns={"name": "id"})
+    files = {"same": table, "reversed": table[["truth", "b", "a", "id"]]}
+    for name, rows in files.items():
+        path = tmp_path / f"{name}.{kind}"
+        rows.to_csv(path, index=False) if kind == "csv" else rows.to_parquet(path)
+        output = str(tmp_path / f"{name}_new.csv")
+        assert (
+            run(["predict", str(tmp_path / "out" / "posterior.nc"), str(path), "-o", output]) == 0
+        )
+    found = [pd.read_csv(tmp_path / f"{name}_new.csv") for name in files]
+    pd.testing.assert_frame_equal(*found)
+    assert (found[0]["label"] == table["truth"]).mean() > 0.9
 
 
 def test_datasets(tmp_path, capsys):

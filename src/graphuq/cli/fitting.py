@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from jaxtyping import Float
 from scipy.special import entr
 
@@ -102,7 +103,6 @@ def fit_and_write(
     ).fit(features, codes)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
     classifier.result_ = classifier.result_.with_classes(names)
-    classifier.result_ = classifier.result_.with_classes(names)
     from graphuq.report import write_report  # imports matplotlib: after the first result
 
     images = None if image_shape is None else table.features.reshape(-1, *image_shape)
@@ -110,7 +110,9 @@ def fit_and_write(
         if tried is not None:
             tried.to_csv(folder / "search.csv", index=False, float_format="%.6g")
         write_csv(_predictions(classifier, table.ids, given), folder / "predictions.csv")
-        extra = {} if preprocessing is None else {"preprocessing": preprocessing.to_dataset()}
+        extra = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
+        if preprocessing is not None:
+            extra["preprocessing"] = preprocessing.to_dataset()
         classifier.save(folder / "posterior.nc", extra)
         write_report(
             classifier.result_,

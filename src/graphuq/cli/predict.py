@@ -36,8 +36,8 @@ def predict(
 ) -> None:
     """Classify new rows, which are not in the graph, with a stored posterior.
 
-    FILE needs the feature columns of the fit, in the same order. Name the other columns with
-    --id-column and --drop.
+    A CSV or Parquet FILE needs the feature columns of the fit, by name; their order does not
+    matter, and other columns are ignored. An NPY or NPZ file needs them in the same order.
     """
     check_writable(output.parent)
     from graphuq.classifier.classifier import GraphClassifier
@@ -47,9 +47,10 @@ def predict(
     from graphuq.results.storage import read_tree
 
     classifier = GraphClassifier.load(posterior)
-    table = read_table(file, id_column=id_column, dropped=drop or [])
-    features = table.features
     tree = read_tree(posterior)
+    columns = tree["columns"]["name"].to_numpy().tolist() if "columns" in tree.children else []
+    table = read_table(file, id_column=id_column, dropped=drop or [], feature_columns=columns)
+    features = table.features
     if "preprocessing" in tree.children:
         features = Preprocessing.from_dataset(tree["preprocessing"].to_dataset())(features)
     require(

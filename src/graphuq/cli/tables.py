@@ -53,6 +53,7 @@ def read_table(
     id_column: str | None = None,
     truth_column: str | None = None,
     dropped: Sequence[str] = (),
+    feature_columns: Sequence[str] = (),
 ) -> Table:
     """Read features, ids and labels from a CSV, Parquet, NPY or NPZ file.
 
@@ -68,6 +69,9 @@ def read_table(
         Columns that hold labels, names of the rows, and true classes.
     dropped : sequence of str
         Columns to ignore.
+    feature_columns : sequence of str
+        Columns of the features, in this order; the file may have others. By default all columns
+        that have no other use. Ignored for NPY and NPZ files, whose columns have no names.
 
     Raises
     ------
@@ -84,7 +88,7 @@ def read_table(
     require(
         len(set(special)) == len(special), "columns", f"{special} repeat", "name each column once"
     )
-    columns, features, names = _read_contents(path, special, dropped)
+    columns, features, names = _read_contents(path, special, dropped, feature_columns)
     n_rows = features.shape[0]
     require(n_rows > 0, "file", f"'{path}' has no rows", "give at least 2 rows")
     ids = columns[id_column] if id_column else np.arange(n_rows).astype(f"U{len(str(n_rows))}")
@@ -99,7 +103,9 @@ def read_table(
     )
 
 
-def _read_contents(path: Path, special: list[str], dropped: Sequence[str]) -> _Contents:
+def _read_contents(
+    path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
+) -> _Contents:
     """Return special columns, features and their names from a file of any known format."""
     kind = path.suffix.lower()
     if kind == ".npz":
@@ -107,8 +113,8 @@ def _read_contents(path: Path, special: list[str], dropped: Sequence[str]) -> _C
     if kind == ".npy":
         return _read_npy(path, special)
     if kind == ".parquet":
-        return _read_parquet(path, special, dropped)
-    return _read_csv(path, special, dropped)
+        return _read_parquet(path, special, dropped, required)
+    return _read_csv(path, special, dropped, required)
 
 
 def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
@@ -169,7 +175,9 @@ def _last_line_is_short(path: Path, n_columns: int) -> bool:
     return '"' not in last and last.count(",") + 1 < n_columns
 
 
-def _read_csv(path: Path, special: list[str], dropped: Sequence[str]) -> _Contents:
+def _read_csv(
+    path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
+) -> _Contents:
     """Return special columns, features and their names from a CSV file."""
     frame = _read_frame(path, special)
     for column in special:
@@ -178,7 +186,8 @@ def _read_csv(path: Path, special: list[str], dropped: Sequence[str]) -> _Conten
     for column in dropped:
         _check_column(column, list(frame.columns))
     rest = frame.drop(columns=[*special, *dropped])
-    return columns, _numeric(rest), [str(name) for name in rest.columns]
+    names = _feature_columns([str(name) for name in rest.columns], required)
+    return columns, _numeric(rest[names]), names
 
 
 def _read_npz(path: Path, special: list[str]) -> _Contents:
@@ -206,7 +215,7 @@ def _read_npz(path: Path, special: list[str]) -> _Contents:
             f"{len(values)} values for {len(features)} rows",
             "save one value for each row",
         )
-    return columns, features, [f"x{i}" for i in range(features.shape[1])]
+    return columns, features, _generated_names(features.shape[1])
 
 
 def _read_npy(path: Path, special: list[str]) -> _Contents:
@@ -222,17 +231,40 @@ def _read_npy(path: Path, special: list[str]) -> _Contents:
     except (OSError, EOFError, ValueError) as error:
         raise StorageError(f"'{path}' is not a readable npy file ({error})") from None
     features = check_features(features, "features")
-    return {}, features, [f"x{i}" for i in range(features.shape[1])]
+    return {}, features, _generated_names(features.shape[1])
 
 
-def _read_parquet(path: Path, special: list[str], dropped: Sequence[str]) -> _Contents:
+def _generated_names(n_columns: int) -> list[str]:
+    """Return names of columns for a file that has none."""
+    return [f"x{i}" for i in range(n_columns)]
+
+
+def _feature_columns(present: list[str], required: Sequence[str]) -> list[str]:
+    """Return the columns to use: those that are required, or else all that are present."""
+    missing = [name for name in required if name not in present]
+    if not required or (missing and list(required) == _generated_names(len(required))):
+        return present
+    require(
+        not missing,
+        "file",
+        f"it lacks {missing[:5]}{' …' if len(missing) > 5 else ''} of the "
+        f"{len(required)} feature columns",
+        "give all feature columns of the fit, under the same names",
+    )
+    return list(required)
+
+
+def _read_parquet(
+    path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
+) -> _Contents:
     """Return special columns, features and their names from a Parquet file."""
     try:
         file = ParquetFile(path)
         schema = file.schema_arrow
         for column in (*special, *dropped):
             _check_column(column, schema.names)
-        names = [name for name in schema.names if name not in (*special, *dropped)]
+        rest = [name for name in schema.names if name not in (*special, *dropped)]
+        names = _feature_columns(rest, required)
         frame = file.read(columns=special).to_pandas()
         columns = {column: _as_text(frame[column]) for column in special}
         dtype = _number_type([schema.field(name).type for name in names])
