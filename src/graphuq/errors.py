@@ -71,6 +71,10 @@ class FeatureScaleWarning(GraphuqWarning):
     """Features have such different scales that a few of them decide all distances."""
 
 
+class FarRowsWarning(GraphuqWarning):
+    """New rows are so far from the graph that nothing is known about them."""
+
+
 def require(condition: object, argument: str, problem: str, remedy: str) -> None:
     """Raise `InvalidInput` unless ``condition`` is true."""
     if not condition:

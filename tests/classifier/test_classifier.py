@@ -12,7 +12,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import graphuq as gq
-from graphuq.errors import GraphuqWarning, InvalidInput, NotConvergedWarning, StorageError
+from graphuq.errors import (
+    FarRowsWarning,
+    GraphuqWarning,
+    InvalidInput,
+    NotConvergedWarning,
+    StorageError,
+)
 
 SHORT = {"n_samples": 40, "n_chains": 2, "n_warmup": 200, "thin": 2, "until_converged": False}
 MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, seed=1)
@@ -88,7 +94,8 @@ def test_new_rows(fitted):
     probability = fitted.predict_proba(new.features)
     np.testing.assert_allclose(probability.sum(axis=1), 1)
     assert (fitted.predict(new.features) == new.classes).mean() > 0.95
-    far = fitted.predict_proba([[1e6, 1e6]])
+    with pytest.warns(FarRowsWarning, match="1 of 1 rows, such as row 0, are too far"):
+        far = fitted.predict_proba([[1e6, 1e6]])
     np.testing.assert_array_equal(far, [[0.5, 0.5]])
     assert fitted.predict_interval(new.features[:3]).shape == (3, 2)
 

@@ -183,6 +183,8 @@ def test_extension_is_the_mean_over_neighbours(kind):
         spectrum.extend_scale(sparse.csr_array(weights[[3, 8]])), spectrum.node_scale[[3, 8]]
     )
     assert not spectrum.extend(sparse.csr_array((1, 25))).any()
+    tiny = spectrum.extend(sparse.csr_array(np.full((1, 25), 1e-310)))  # its inverse overflows
+    assert np.isfinite(tiny).all()
 
 
 def torus(n_a, n_b):

@@ -1,5 +1,6 @@
 """What a fitted classifier predicts, for rows in the graph and for other rows."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifier.model_selection import labelled_accuracy
 from graphuq.classifier.types import Labels, Table
-from graphuq.errors import require
+from graphuq.errors import FarRowsWarning, require
 from graphuq.graphs import FeatureSpace, Graph
 from graphuq.results.class_proportions import ClassThreshold, keep_given
 from graphuq.results.result import Result
 from graphuq.results.summaries import NodeSummaries
 from graphuq.results.uncertainty import class_probabilities
+from graphuq.spectrum.basis import SMALLEST_DEGREE
 
 
 class Prediction:
@@ -50,7 +52,7 @@ class Prediction:
 
         A row of the graph has the posterior of its node. Any other row has the posterior of the
         weighted mean of its neighbours, or of what ``out_of_sample`` names. A row without
-        neighbours has the prior's 1/K.
+        neighbours has the prior's 1/K, with a `FarRowsWarning`.
 
         Parameters
         ----------
@@ -173,6 +175,21 @@ class Prediction:
             )
         else:
             weights, nodes = space.connect(X, self.out_of_sample), space.find(X)
+            _warn_of_far_rows(weights, nodes)
             if self.out_of_sample != "mean":
                 return *spectrum.combine(weights), nodes
         return spectrum.extend(weights), spectrum.extend_scale(weights), nodes
+
+
+def _warn_of_far_rows(weights: sparse.csr_array, nodes: Int[np.ndarray, " M"]) -> None:
+    """Warn if new rows are so far from all nodes that every weight is zero."""
+    degree = np.asarray(abs(weights).sum(axis=1)).ravel()
+    far = np.flatnonzero((nodes < 0) & (degree < SMALLEST_DEGREE))
+    if len(far):
+        warnings.warn(
+            f"X: {len(far)} of {len(nodes)} rows, such as row {far[0]}, are too far from the graph "
+            "to have neighbours, so each class has the same probability; transform new rows as "
+            "those of the fit, or use out_of_sample='nearest'",
+            FarRowsWarning,
+            stacklevel=5,
+        )

@@ -11,6 +11,8 @@ from scipy import sparse
 from graphuq.errors import IncompatibleParts
 from graphuq.spectrum.closed_form import ProductBasis
 
+SMALLEST_DEGREE = np.finfo(np.float64).tiny  # its inverse is finite; a smaller degree counts as 0
+
 
 class NodeBasis(ABC):
     """Basis in which the field is linear: ``u = node_scale * (basis @ coefficients)``.
@@ -64,14 +66,15 @@ class NodeBasis(ABC):
         Parameters
         ----------
         weights : scipy.sparse.csr_array, shape (M, N)
-            Weights from new rows to nodes; a row of zeros is given a row of zeros.
+            Weights from new rows to nodes; a row of zeros, up to underflow, is given zeros.
 
         Returns
         -------
         numpy.ndarray, shape (M, L)
         """
         degree = np.asarray(weights.sum(axis=1)).ravel()
-        inverse = np.where(degree > 0, 1 / np.where(degree > 0, degree, 1.0), 0.0)
+        near = degree >= SMALLEST_DEGREE
+        inverse = np.where(near, 1 / np.where(near, degree, 1.0), 0.0)
         if self.settings["laplacian"] == "unnormalized":
             return inverse[:, None] * (weights @ np.asarray(self.basis))
         node_degree = np.where(self.degrees > 0, self.degrees, 1.0)
