@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -14,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import graphuq as gq
 from graphuq.errors import (
     FarRowsWarning,
+    FeatureScaleWarning,
     GraphuqWarning,
     InvalidInput,
     NotConvergedWarning,
@@ -261,3 +263,16 @@ def test_class_proportions_hold_after_labels_were_added():
     classifier.fit(features, y).add_labels(np.arange(10, 30), (features[10:30, 0] > 0).astype(int))
     rest = ~np.isin(np.arange(200), np.r_[:4, 10:30])
     assert abs((classifier.transduction_[rest] == 1).mean() - 0.7) <= 1 / rest.sum()
+
+
+def test_names_of_columns_are_kept_and_named(tmp_path):
+    rows = pd.DataFrame(MOONS.features * [1, 1000], columns=["small", "large"])
+    y = np.where(np.arange(120) < 12, MOONS.classes, -1)
+    with pytest.warns(FeatureScaleWarning, match=r"\(column 'large': .*; column 'small': "):
+        classifier = gq.GraphClassifier(inference="expectation-propagation").fit(rows, y)
+    classifier.save(tmp_path / "saved.nc")
+    loaded = gq.load(tmp_path / "saved.nc")
+    assert loaded.feature_names_in_.tolist() == ["small", "large"]
+    np.testing.assert_array_equal(loaded.predict(rows), classifier.predict(rows))
+    with pytest.raises(ValueError, match="same order"):
+        loaded.predict(rows[["large", "small"]])

@@ -159,3 +159,8 @@ def test_distances_and_scaled_weights_do_not_warn():
 def test_scales_of_columns():
     X = np.c_[np.arange(100.0), np.arange(100) % 4 == 0, np.arange(100) == 0, np.ones(100)]
     np.testing.assert_allclose(column_scales(X), [np.arange(100).std(), 1, 0, 0])
+
+
+def test_another_graph_object_is_refused_with_the_remedy():
+    with pytest.raises(InvalidInput, match=r"graph: a csr_array; .*graphs.from_adjacency\(your"):
+        gq.GraphClassifier(graph=sparse.eye_array(4, format="csr")).fit(None, [0, 1, -1, -1])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 
 import graphuq as gq
 from graphuq.errors import (
@@ -303,3 +304,8 @@ def test_exact_prior_and_its_likelihood_by_evidence():
             [0, 1],
             [1, -1],
         )
+
+
+def test_a_pipeline_is_refused():
+    with pytest.raises(InvalidInput, match="estimator: a Pipeline; give a GraphClassifier"):
+        gq.EvidenceSearch(make_pipeline(gq.GraphClassifier()), {}).fit(np.eye(4), [0, 1, -1, -1])

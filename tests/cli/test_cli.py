@@ -178,7 +178,8 @@ def changed(column=None, value=None, **options):
         (changed(), ["--thin", "0"], "thin: 0"),
         (changed(), ["--n-chains", "two"], "--n-chains"),
         (changed(), ["--frobnicate"], "--frobnicate"),
-        (changed(), ["--labels", "x.csv"], "labels come from one place"),
+        (changed(), ["--labels", "x.csv"], "--label-column: given beside --labels"),
+        (changed(), ["--drop", "nme"], "did you mean 'name'?"),
         (lambda p: p.write_text(""), [], "is not a readable csv file"),
         (lambda p: p.write_bytes(b"PAR1" + bytes(range(256))), [], "is not a readable csv file"),
         (lambda p: p.write_text("name,a,b,truth,label\n"), [], "empty (shape (0, 2))"),
@@ -469,6 +470,11 @@ def test_demo(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "The chains have converged" in printed
     assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+def test_version(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"graphuq {gq.__version__}\n"
 
 
 def test_starting_is_quick_because_little_is_imported():

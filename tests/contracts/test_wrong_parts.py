@@ -36,6 +36,9 @@ CASES = {
         "prior: the class Matern; make an instance: Matern()"
     ),
     "gq.Posterior(X, prior, likelihood, [0, 5], [1, -1])": "spectrum: a ndarray; give gq.lapl",
+    "gq.write_report(gq.GraphClassifier(), 'report.html')": (
+        "result: a GraphClassifier; give a Result, such as classifier.result_"
+    ),
     "gq.infer(spectrum)": "posterior: a Spectrum; give gq.Posterior(",
     "gq.infer(posterior, 'gibbs')": "method: 'gibbs' is unknown; use one of auto, pcn",
     "gq.infer(posterior, gq.inference.PCN)": "method: the class PCN; make an instance: PCN()",

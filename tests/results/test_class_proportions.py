@@ -10,6 +10,7 @@ from graphuq.results.class_proportions import (
     estimated_proportions,
     keep_given,
     reweighted,
+    shares_of,
     tuning_of_several,
     tuning_of_two,
 )
@@ -185,3 +186,9 @@ def test_proportions_with_unseen_classes_are_refused(biased):
     x, y, _ = biased
     with pytest.raises(InvalidInput, match="beside max_classes"):
         gq.GraphClassifier(class_proportions="labels", max_classes=3, n_samples=50).fit(x, y)
+
+
+def test_messages_name_the_argument_of_the_user():
+    shares = {"a": 30, "b": 70}
+    with pytest.raises(InvalidInput, match=r"class_proportions: .* add to 100"):
+        shares_of(shares, np.array(["a", "b"]), np.array([0, 1]), None)

@@ -1,5 +1,8 @@
 """Old public names keep working for one release."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -37,6 +40,13 @@ def test_old_arguments():
     )
     with pytest.warns(FutureWarning, match=r"use on_first_result="):
         gq.infer(posterior, gq.inference.ExpectationPropagation(), preview=None)
+
+
+def test_the_warning_names_the_line_of_the_user():
+    """A process of its own, since tests wrap functions to check types."""
+    code = "import graphuq as gq; gq.priors.Matern(tau=0.2, constant=True)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert shown.stderr.startswith("<string>:1: FutureWarning: constant= is deprecated")
 
 
 def test_old_arguments_of_the_classifier():

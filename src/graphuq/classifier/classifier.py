@@ -269,6 +269,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
                 self.metric,
                 self.radius,
                 report,
+                getattr(self, "feature_names_in_", None),
             )
             spectrum = basis_of(
                 self.graph_, self.laplacian, self.n_eigenpairs, self.tail_eigenvalue, prior, report

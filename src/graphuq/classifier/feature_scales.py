@@ -1,6 +1,7 @@
 """Warning for features of very different scales."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ NEARLY_CONSTANT = 0.99  # share of rows with one value: such a column changes fe
 MIN_COMPONENTS = 5  # columns whose decreasing order is no accident: principal components
 
 
-def warn_of_unequal_scales(X: np.ndarray | sparse.sparray | sparse.spmatrix, weight: Any) -> None:
+def warn_of_unequal_scales(
+    X: np.ndarray | sparse.sparray | sparse.spmatrix,
+    weight: Any,
+    names: Sequence[str] | np.ndarray | None = None,
+) -> None:
     """Warn if Euclidean distances are decided by the units of a few features.
 
     There is no warning for sparse matrices, other metrics, and weights with a scale for each
@@ -25,6 +30,8 @@ def warn_of_unequal_scales(X: np.ndarray | sparse.sparray | sparse.spmatrix, wei
     ----------
     X : numpy.ndarray or sparse matrix, shape (N, d)
     weight : WeightFunction
+    names : sequence of str, shape (d,), optional
+        Names of the columns; by default their numbers.
     """
     exempt = weight.metric != "euclidean" or getattr(weight, "feature_scales", None) is not None
     if exempt or sparse.issparse(X):
@@ -35,10 +42,11 @@ def warn_of_unequal_scales(X: np.ndarray | sparse.sparray | sparse.spmatrix, wei
         return
     if len(used) >= MIN_COMPONENTS and bool((np.diff(scales[used]) <= 0).all()):
         return
-    large, small = (used[pick(scales[used])] for pick in (np.argmax, np.argmin))
+    large, small = (int(used[pick(scales[used])]) for pick in (np.argmax, np.argmin))
+    shown = [column if names is None else repr(str(names[column])) for column in (large, small)]
     warnings.warn(
         f"X: the scales of features differ by a factor of {scales[large] / scales[small]:.3g} "
-        f"(column {large}: {scales[large]:.3g}; column {small}: {scales[small]:.3g}), so the "
+        f"(column {shown[0]}: {scales[large]:.3g}; column {shown[1]}: {scales[small]:.3g}), so the "
         "largest decide which rows are neighbours; use "
         "make_pipeline(StandardScaler(), GraphClassifier()), or --scaling standard at the "
         "command line",

@@ -1,7 +1,7 @@
 """Model parts from the words that users type, and the rules behind "auto"."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -121,8 +121,9 @@ def check_words(
     require(
         isinstance(graph, Graph) or (isinstance(graph, str) and graph in GRAPHS),
         "graph",
-        f"{graph!r} is unknown",
-        f"use one of {', '.join(GRAPHS)}, or a Graph",
+        f"{graph!r} is unknown" if isinstance(graph, str) else f"a {type(graph).__name__}",
+        f"use one of {', '.join(GRAPHS)}, or a Graph"
+        + ("" if isinstance(graph, str) else ", such as gq.graphs.from_adjacency(your_graph)"),
     )
     for name, value in (("n_neighbors", n_neighbors), ("n_eigenpairs", n_eigenpairs)):
         require(
@@ -156,14 +157,15 @@ def build_graph(
     metric: str | None = None,
     radius: Any = None,
     progress: Progress | None = None,
+    names: Sequence[str] | np.ndarray | None = None,
 ) -> Graph:
-    """Return the graph of a word, or the given graph."""
+    """Return the graph of a word, or the given graph; ``names`` of features are for a warning."""
     if isinstance(graph, Graph):
         return graph
     if graph == "precomputed":
         return from_adjacency(X)
     weight = weights_of(graph, weights, scale, metric)
-    warn_of_unequal_scales(X, weight)
+    warn_of_unequal_scales(X, weight, names)
     if graph == "epsilon":
         require(radius is not None, "radius", "missing", "graph='epsilon' needs a distance")
         return epsilon_graph(X, radius, weight)

@@ -50,6 +50,8 @@ def save_classifier(
         "params": json.dumps(_stored_params(classifier)),
         "tuning": json.dumps(None if threshold is None else [part.tolist() for part in threshold]),
     }
+    if hasattr(classifier, "feature_names_in_"):
+        stored["feature_names"] = ("feature", classifier.feature_names_in_.astype(str))
     tree["classifier"] = xr.DataTree(stored)
     write_tree(tree, path)
 
@@ -124,6 +126,8 @@ def _classifier_from(
     classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
     classifier.result_ = Result.from_tree(tree, path).with_classes(classifier.classes_)
     classifier.n_features_in_ = int(stored.attrs["n_features"])
+    if "feature_names" in stored:
+        classifier.feature_names_in_ = stored["feature_names"].to_numpy().astype(object)
     classifier._feature_space = space
     threshold = json.loads(stored.attrs.get("tuning", "null"))
     classifier._tuning = None if threshold is None else ClassThreshold(*map(np.array, threshold))

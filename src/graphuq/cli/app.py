@@ -35,6 +35,25 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
+
+
+def _print_version(asked: bool | None) -> None:
+    if asked:
+        from graphuq import __version__
+
+        print(f"graphuq {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool | None = typer.Option(
+        None, "--version", callback=_print_version, is_eager=True, help="Show the version."
+    ),
+) -> None:
+    """Take the options that stand before a command."""
+
+
 app.command()(demo)
 app.command()(classify)
 app.command()(predict)

@@ -71,10 +71,16 @@ def classify(
     from graphuq.cli.tables import read_labels, read_table
 
     require(
-        (label_column is None) != (labels is None),
+        label_column is not None or labels is not None,
         "--label-column",
-        "labels come from one place",
-        "give either --label-column COLUMN or --labels FILE",
+        "not given",
+        "name the column with the known classes, or give --labels FILE",
+    )
+    require(
+        label_column is None or labels is None,
+        "--label-column",
+        "given beside --labels",
+        "give one of the two",
     )
     check_writable(output)
     options: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import difflib
 import tempfile
 import zipfile
 from collections.abc import Sequence
@@ -350,11 +351,12 @@ def _printable(values: np.ndarray) -> np.ndarray:
 
 def _check_column(column: str, columns: list[str]) -> None:
     """Require that a column is in the file."""
+    near = difflib.get_close_matches(column, columns, n=1)
     require(
         column in columns,
         "column",
         f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
-        "name a column of the file",
+        f"did you mean '{near[0]}'?" if near else "name a column of the file",
     )
 
 

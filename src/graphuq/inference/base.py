@@ -83,8 +83,8 @@ class Approximation(eqx.Module):
         if posterior.learnt:
             return (
                 f"{self} learns no hyperparameter, and {', '.join(posterior.learnt)} is a "
-                "distribution; use MetropolisWithinGibbs, or a number that maximize_evidence "
-                "chooses"
+                "distribution; leave the method out, so that it is sampled, or use a number that "
+                "maximize_evidence chooses"
             )
         return gradient_refusal(self, posterior)
 

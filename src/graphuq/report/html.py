@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 
 from graphuq import plots, scores
+from graphuq.errors import require
 from graphuq.plots.panels import names_of_classes
 from graphuq.plots.pictures import IMAGE_COLUMNS, IMAGE_SIZE
 from graphuq.results.result import Result
@@ -47,9 +48,17 @@ def write_report(
 
     Raises
     ------
+    InvalidInput
+        If ``result`` is something else, such as a classifier.
     StorageError
         If the file cannot be written.
     """
+    require(
+        isinstance(result, Result),
+        "result",
+        f"a {type(result).__name__}",
+        "give a Result, such as classifier.result_",
+    )
     multiclass = result.label_mean.ndim == 2
     codes = list(range(result.posterior.n_classes)) if multiclass else [-1, 1]
     names = names_of_classes(result, class_names)

@@ -68,7 +68,9 @@ def estimated_proportions(
     return np.asarray(counts / counts.sum())
 
 
-def checked_proportions(proportions: Any, n_classes: int) -> Float[np.ndarray, " K"]:
+def checked_proportions(
+    proportions: Any, n_classes: int, argument: str = "proportions"
+) -> Float[np.ndarray, " K"]:
     """Return positive shares that add to one, in the order of the classes.
 
     Raises
@@ -79,13 +81,13 @@ def checked_proportions(proportions: Any, n_classes: int) -> Float[np.ndarray, "
     shares = np.asarray(proportions, dtype=float)
     require(
         shares.shape == (n_classes,) and bool((shares > 0).all()),
-        "proportions",
+        argument,
         f"{proportions!r} for {n_classes} classes",
         "give one positive share for each class",
     )
     require(
         abs(shares.sum() - 1) < 1e-6,
-        "proportions",
+        argument,
         f"{proportions!r} add to {shares.sum():.6g}",
         "give shares that add to 1",
     )
@@ -120,7 +122,7 @@ def shares_of(
         own = sorted(map(str, proportions))
         require(known, "class_proportions", f"{own} are named", f"name {names.tolist()}")
         proportions = [proportions[name] for name in names.tolist()]
-    return checked_proportions(proportions, len(names))
+    return checked_proportions(proportions, len(names), "class_proportions")
 
 
 def tuning_of_two(

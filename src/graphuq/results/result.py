@@ -279,8 +279,10 @@ class Result(LabelNumbers):
         """Return a table with one row for each node.
 
         Columns: ``node``; ``label``, the name of the most probable class; ``probability`` of that
-        class; ``probability_NAME`` of each class; ``margin`` and ``entropy``; ``latent_mean`` and
-        ``latent_std`` for two classes; ``has_evidence``; ``labelled``.
+        class; ``probability_NAME`` of each class; ``margin`` and ``entropy``; for two classes
+        ``latent_mean`` and ``latent_std`` of u, and the ends ``latent_lower`` and
+        ``latent_upper`` of its 95 % credible interval; ``uncertainty_rank``, which is 1 at the
+        least certain node; ``has_evidence``; ``labelled``.
 
         Parameters
         ----------

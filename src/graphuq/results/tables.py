@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 CERTAIN = 0.95  # probability of the most probable class from which a node counts as certain
 
+INTERVAL = 0.95  # probability of the credible interval of the latent field
+
 
 class Summary(str):
     """Text that an interactive session shows as it is printed."""
@@ -60,7 +62,12 @@ def table_of_nodes(result: "Result", ids: Sequence[Any] | np.ndarray | None = No
         "entropy": result.entropy,
     }
     if result.label_mean.ndim == 1:
+        lower, upper = result.credible_interval(INTERVAL).T
         columns |= {"latent_mean": result.latent_mean, "latent_std": result.latent_std}
+        columns |= {"latent_lower": lower, "latent_upper": upper}
+    rank = np.empty(result.n_nodes, dtype=int)
+    rank[result.rank_by_uncertainty()] = np.arange(1, result.n_nodes + 1)
+    columns |= {"uncertainty_rank": rank}
     columns |= {"has_evidence": result.has_evidence, "labelled": is_labelled(result)}
     return pd.DataFrame(columns)
 

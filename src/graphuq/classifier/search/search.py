@@ -116,9 +116,17 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If a parameter is unknown or has no values, or no combination has an evidence.
+            If ``estimator`` is no `GraphClassifier`, such as a pipeline; if a parameter is
+            unknown or has no values, or no combination has an evidence.
         """
-        self._problem = SearchProblem(self.estimator or GraphClassifier(), self.criterion, X, y)
+        estimator = GraphClassifier() if self.estimator is None else self.estimator
+        require(
+            isinstance(estimator, GraphClassifier),
+            "estimator",
+            f"a {type(estimator).__name__}",
+            "give a GraphClassifier, and transform X before",
+        )
+        self._problem = SearchProblem(estimator, self.criterion, X, y)
         lists, stepped, optimized = _split_by_kind(self.parameters, self._problem.estimator)
         require(self.n_starts >= 1, "n_starts", f"{self.n_starts}", "use 1 or more")
         self.results_: list[dict[str, Any]] = []
