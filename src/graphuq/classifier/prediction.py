@@ -1,6 +1,5 @@
 """What a fitted classifier predicts, for rows in the graph and for other rows."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from graphuq.results.result import Result
 from graphuq.results.summaries import NodeSummaries
 from graphuq.results.uncertainty import class_probabilities
 from graphuq.spectrum.basis import SMALLEST_DEGREE
+from graphuq.utils.user_warnings import warn_user
 
 
 class Prediction:
@@ -186,10 +186,9 @@ def _warn_of_far_rows(weights: sparse.csr_array, nodes: Int[np.ndarray, " M"]) -
     degree = np.asarray(abs(weights).sum(axis=1)).ravel()
     far = np.flatnonzero((nodes < 0) & (degree < SMALLEST_DEGREE))
     if len(far):
-        warnings.warn(
+        warn_user(
             f"X: {len(far)} of {len(nodes)} rows, such as row {far[0]}, are too far from the graph "
             "to have neighbours, so each class has the same probability; transform new rows as "
             "those of the fit, or use out_of_sample='nearest'",
             FarRowsWarning,
-            stacklevel=5,
         )
