@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import difflib
 import tempfile
 import zipfile
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ import pyarrow.csv as pa_csv
 from pyarrow.parquet import ParquetFile
 from scipy import sparse
 
+from graphuq.cli.columns import check_column, feature_columns_of, generated_names
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import Features
@@ -132,7 +132,7 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
         raise StorageError(f"there is no file '{path}'")
     frame = _read_frame(path, ["id", "label"])
     for column in ("id", "label"):
-        _check_column(column, list(frame.columns))
+        check_column(column, list(frame.columns))
     named, values = _as_text(frame["id"]), _as_text(frame["label"])
     _check_ids(named, "id")
     unknown = np.setdiff1d(named, ids)
@@ -182,12 +182,12 @@ def _read_csv(
     """Return special columns, features and their names from a CSV file."""
     frame = _read_frame(path, special)
     for column in special:
-        _check_column(column, list(frame.columns))
+        check_column(column, list(frame.columns))
     columns = {column: _as_text(frame[column]) for column in special}
     for column in dropped:
-        _check_column(column, list(frame.columns))
+        check_column(column, list(frame.columns))
     rest = frame.drop(columns=[*special, *dropped])
-    names = _feature_columns([str(name) for name in rest.columns], required)
+    names = feature_columns_of([str(name) for name in rest.columns], required)
     return columns, _numeric(rest[names]), names
 
 
@@ -199,7 +199,7 @@ def _read_npz(path: Path, special: list[str]) -> _Contents:
             if {"indices", "indptr", "data", "shape"} <= keys:
                 return {}, sparse.csr_array(sparse.load_npz(path)), []
             for column in special:
-                _check_column(column, sorted(keys))
+                check_column(column, sorted(keys))
             name = next((n for n in ("X", "features") if n in keys), None)
             if name is None:
                 raise InvalidInput("file", f"'{path}' has no array X", "save features as X")
@@ -216,7 +216,7 @@ def _read_npz(path: Path, special: list[str]) -> _Contents:
             f"{len(values)} values for {len(features)} rows",
             "save one value for each row",
         )
-    return columns, features, _generated_names(features.shape[1])
+    return columns, features, generated_names(features.shape[1])
 
 
 def _read_npy(path: Path, special: list[str]) -> _Contents:
@@ -232,27 +232,7 @@ def _read_npy(path: Path, special: list[str]) -> _Contents:
     except (OSError, EOFError, ValueError) as error:
         raise StorageError(f"'{path}' is not a readable npy file ({error})") from None
     features = check_features(features, "features")
-    return {}, features, _generated_names(features.shape[1])
-
-
-def _generated_names(n_columns: int) -> list[str]:
-    """Return names of columns for a file that has none."""
-    return [f"x{i}" for i in range(n_columns)]
-
-
-def _feature_columns(present: list[str], required: Sequence[str]) -> list[str]:
-    """Return the columns to use: those that are required, or else all that are present."""
-    missing = [name for name in required if name not in present]
-    if not required or (missing and list(required) == _generated_names(len(required))):
-        return present
-    require(
-        not missing,
-        "file",
-        f"it lacks {missing[:5]}{' …' if len(missing) > 5 else ''} of the "
-        f"{len(required)} feature columns",
-        "give all feature columns of the fit, under the same names",
-    )
-    return list(required)
+    return {}, features, generated_names(features.shape[1])
 
 
 def _read_parquet(
@@ -263,9 +243,9 @@ def _read_parquet(
         file = ParquetFile(path)
         schema = file.schema_arrow
         for column in (*special, *dropped):
-            _check_column(column, schema.names)
+            check_column(column, schema.names)
         rest = [name for name in schema.names if name not in (*special, *dropped)]
-        names = _feature_columns(rest, required)
+        names = feature_columns_of(rest, required)
         frame = file.read(columns=special).to_pandas()
         columns = {column: _as_text(frame[column]) for column in special}
         dtype = _number_type([schema.field(name).type for name in names])
@@ -347,17 +327,6 @@ def _printable(values: np.ndarray) -> np.ndarray:
         return np.where(
             places >= 0, np.round(values * factor) / factor, np.round(values / factor) * factor
         )
-
-
-def _check_column(column: str, columns: list[str]) -> None:
-    """Require that a column is in the file."""
-    near = difflib.get_close_matches(column, columns, n=1)
-    require(
-        column in columns,
-        "column",
-        f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
-        f"did you mean '{near[0]}'?" if near else "name a column of the file",
-    )
 
 
 def _as_text(column: pd.Series) -> np.ndarray:

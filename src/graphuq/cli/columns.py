@@ -1,0 +1,37 @@
+"""Names of the columns of a table."""
+
+import difflib
+from collections.abc import Sequence
+
+from graphuq.errors import require
+
+
+def generated_names(n_columns: int) -> list[str]:
+    """Return names of columns for a file that has none."""
+    return [f"x{i}" for i in range(n_columns)]
+
+
+def feature_columns_of(present: list[str], required: Sequence[str]) -> list[str]:
+    """Return the columns to use: those that are required, or else all that are present."""
+    missing = [name for name in required if name not in present]
+    if not required or (missing and list(required) == generated_names(len(required))):
+        return present
+    require(
+        not missing,
+        "file",
+        f"it lacks {missing[:5]}{' …' if len(missing) > 5 else ''} of the "
+        f"{len(required)} feature columns",
+        "give all feature columns of the fit, under the same names",
+    )
+    return list(required)
+
+
+def check_column(column: str, columns: list[str]) -> None:
+    """Require that a column is in the file."""
+    near = difflib.get_close_matches(column, columns, n=1)
+    require(
+        column in columns,
+        "column",
+        f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
+        f"did you mean '{near[0]}'?" if near else "name a column of the file",
+    )
