@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Sequence
 
-from graphuq.errors import require
+from graphuq.errors import InvalidInput, require
 
 
 def generated_names(n_columns: int) -> list[str]:
@@ -28,9 +28,10 @@ def feature_columns_of(present: list[str], required: Sequence[str]) -> list[str]
 
 def check_column(column: str, columns: list[str]) -> None:
     """Require that a column is in the file."""
+    if column in columns:
+        return
     near = difflib.get_close_matches(column, columns, n=1)
-    require(
-        column in columns,
+    raise InvalidInput(
         "column",
         f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
         f"did you mean '{near[0]}'?" if near else "name a column of the file",
