@@ -70,3 +70,16 @@ def test_class_that_looks_like_no_label(name):
         gq.GraphClassifier(missing_label=name, **QUICK).fit(MOONS.features, y)
         y[60:] = NAMES[60:].astype(str)  # no longer the majority of rows
         classifier.fit(MOONS.features, y)
+
+
+def test_zero_beside_both_signs_is_asked_about():
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    y = np.zeros(40, dtype=int)
+    y[:6] = [-1, 1, -1, 1, -1, 1]
+    model = gq.GraphClassifier(inference="expectation-propagation")
+    with pytest.warns(MissingLabelWarning, match=r"class 0 holds 34 of 40 .* missing_label=0"):
+        model.fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MissingLabelWarning)
+        assert model.set_params(missing_label=0).fit(X, y).classes_.tolist() == [-1, 1]
+        model.set_params(missing_label=-1).fit(X, np.where(np.arange(40) < 30, y, -1))

@@ -134,7 +134,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     novelty_ : numpy.ndarray, shape (N,)
         Probability of a class without any label; 0 without ``max_classes``.
     result_ : Result
-        Posterior of all rows, with diagnostics.
+        Posterior of all rows, with diagnostics; as it is without ``class_proportions``, which
+        the other attributes and the predictions follow.
     graph_ : Graph
     n_features_in_ : int
     n_iter_ : int

@@ -17,6 +17,8 @@ PLACEHOLDERS = frozenset(
     | {"unlabelled", "unlabeled", "no label", "not available", "tbd", "todo"}
 )
 
+MOSTLY = 0.8  # share of rows; five-fold cross-validation of labels 0 and 1 stays below
+
 
 def label_array(y: Labels) -> np.ndarray:
     """Return labels as an array; missing values of pandas and of mixed lists stay missing."""
@@ -117,7 +119,10 @@ def check_classes(classes: np.ndarray, missing_label: object) -> None:
 
 
 def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> None:
-    """Warn if a class that holds most rows has a name that often means "no label"."""
+    """Warn if a class that holds most rows has a name that often means "no label".
+
+    0 is such a name beside -1 and +1.
+    """
     names, counts = np.unique(values[given], return_counts=True)
     largest = names[counts.argmax()]
     if 2 * counts.max() > len(values) and str(largest).strip().casefold() in PLACEHOLDERS:
@@ -127,6 +132,17 @@ def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> No
             MissingLabelWarning,
             stacklevel=3,
         )
+    if names.tolist() == [0, 1] and counts[0] > MOSTLY * len(values) and _has_minus_one(values):
+        warnings.warn(
+            f"y: the class 0 holds {counts[0]} of {len(values)} rows, and -1 means unlabelled. "
+            "Are the classes -1 and +1? Then pass missing_label=0.",
+            MissingLabelWarning,
+            stacklevel=3,
+        )
+
+
+def _has_minus_one(values: np.ndarray) -> bool:
+    return values.dtype.kind in "if" and bool((values == -1).any())
 
 
 def codes_among(labels: Labels, classes: np.ndarray) -> Int[np.ndarray, " M"]:
