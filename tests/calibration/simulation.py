@@ -101,14 +101,15 @@ def simulate_labels(likelihood, u, rng):
 
 def suits(method, likelihood):
     """Whether a method of `METHODS` can sample a likelihood of `LIKELIHOODS`."""
-    noise_free = likelihood is LIKELIHOODS["noise-free"]
-    if method is METHODS["independence"][0] and noise_free:
+    noise_free = isinstance(likelihood, gq.likelihoods.NoiseFree)
+    from_prior = isinstance(method, gq.inference.Independence) and method.reference is None
+    if from_prior and noise_free:
         return False  # a proposal from the prior may fit five labels once in thousands of times
-    if method is METHODS["tempered Hamiltonian"][0]:
+    if isinstance(method, gq.inference.TemperedHamiltonian):
         return likelihood.is_step and not noise_free
     needs_gradient = method.requires_gradient and not likelihood.has_gradient
-    half_spaces = likelihood.is_step or likelihood is LIKELIHOODS["probit"]
-    return not needs_gradient and (half_spaces or not getattr(method, "requires_step", False))
+    needs_step = getattr(method, "requires_step", False) and not likelihood.is_step_given_noise
+    return not needs_gradient and not needs_step
 
 
 def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):

@@ -164,3 +164,10 @@ def test_scales_of_columns():
 def test_another_graph_object_is_refused_with_the_remedy():
     with pytest.raises(InvalidInput, match=r"graph: a csr_array; .*graphs.from_adjacency\(your"):
         gq.GraphClassifier(graph=sparse.eye_array(4, format="csr")).fit(None, [0, 1, -1, -1])
+
+
+def test_no_features_without_a_graph():
+    with pytest.raises(InvalidInput, match=r"X: None beside graph='knn'; .* pass a Graph"):
+        gq.GraphClassifier().fit(None, [0, 1, -1])
+    with pytest.raises(InvalidInput, match="X: None beside graph='complete'"):
+        gq.EvidenceSearch(gq.GraphClassifier("complete"), {"n_neighbors": [3]}).fit(None, [0, 1])

@@ -83,3 +83,33 @@ def test_zero_beside_both_signs_is_asked_about():
         warnings.simplefilter("error", MissingLabelWarning)
         assert model.set_params(missing_label=0).fit(X, y).classes_.tolist() == [-1, 1]
         model.set_params(missing_label=-1).fit(X, np.where(np.arange(40) < 30, y, -1))
+
+
+@pytest.mark.parametrize("wrap", [list, lambda y: np.array(y, dtype=object), pd.Series])
+def test_texts_among_numbers_are_refused(wrap):
+    y = wrap(["a", "b", 3, None, None])
+    with pytest.raises(InvalidInput, match=r"y: labels of types str and int, such as 'a' and 3;"):
+        split_labels(y, -1)
+
+
+def test_the_missing_label_may_be_a_number_among_texts():
+    values, given = split_labels(["a", "b", -1, -1], -1)
+    assert values[given].tolist() == ["a", "b"]
+    assert given.tolist() == [True, True, False, False]
+
+
+def test_the_text_of_minus_one_is_asked_about():
+    """A file turns -1 into text; the number -1 may be a class if the user says so."""
+    classifier = gq.GraphClassifier(**QUICK)
+    with pytest.warns(MissingLabelWarning, match=r"class '-1' holds 108.*missing_label='-1'"):
+        classifier.set_params(likelihood="softmax").fit(MOONS.features, few(NAMES, "-1"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", MissingLabelWarning)
+        classifier.set_params(missing_label=None, likelihood="probit")
+        classifier.fit(MOONS.features, np.where(np.arange(120) < 100, -1, 1))
+
+
+def test_warnings_name_the_line_of_the_user():
+    with pytest.warns(UserWarning, match="column-vector") as caught:
+        gq.GraphClassifier(**QUICK).fit(MOONS.features, few(MOONS.classes, -1)[:, None].astype(int))
+    assert caught[0].filename == __file__

@@ -201,3 +201,15 @@ def test_samplers_and_likelihoods_are_read():
 def test_bad_expressions_are_refused(text, words):
     with pytest.raises(InvalidInput, match=words):
         prior_of(text)
+
+
+@pytest.mark.parametrize("inference", ["expectation-propagation", "laplace", "map"])
+@pytest.mark.parametrize("name", ["n_chains", "n_warmup", "thin", "checkpoint"])
+def test_arguments_of_samplers_are_refused_beside_approximations(inference, name):
+    classifier = gq.GraphClassifier(inference=inference, **{name: 4})
+    X, y = np.random.default_rng(0).normal(size=(20, 2)), np.r_[0, 1, np.full(18, -1)]
+    words = f"{name}: given beside inference='{inference}', .* leave it out, or name a sampler"
+    with pytest.raises(InvalidInput, match=words):
+        classifier.fit(X, y)
+    with pytest.raises(InvalidInput, match=words):
+        gq.EvidenceSearch(classifier, {"n_neighbors": [3, 4]}).fit(X, y)

@@ -192,3 +192,24 @@ def test_messages_name_the_argument_of_the_user():
     shares = {"a": 30, "b": 70}
     with pytest.raises(InvalidInput, match=r"class_proportions: .* add to 100"):
         shares_of(shares, np.array(["a", "b"]), np.array([0, 1]), None)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_without_unlabelled_rows_there_is_no_threshold(n_classes):
+    X = RNG.normal(size=(40, 2))
+    y = np.arange(40) % n_classes
+    quick = {"prior": "matern", "likelihood": "probit", "inference": "expectation-propagation"}
+    plain = gq.GraphClassifier(**quick).fit(X, y)
+    shares = np.full(n_classes, 1 / n_classes)
+    assert plain.result_.tuning(shares) is None
+    tuned = gq.GraphClassifier(class_proportions=shares, **quick).fit(X, y)
+    np.testing.assert_array_equal(tuned.transduction_, plain.transduction_)
+    np.testing.assert_array_equal(tuned.predict(X + 0.01), plain.predict(X + 0.01))
+
+
+@pytest.mark.parametrize("shares", [[0.5, 0.6], [1.0, 0.0], [0.2, 0.3, 0.5]])
+def test_wrong_shares_are_refused_by_the_name_of_the_argument(shares):
+    y = np.r_[0, 1, np.full(18, -1)]
+    classifier = gq.GraphClassifier(class_proportions=shares)
+    with pytest.raises(InvalidInput, match=r"^class_proportions: "):
+        classifier.fit(RNG.normal(size=(20, 2)), y)

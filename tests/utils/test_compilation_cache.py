@@ -53,3 +53,10 @@ def test_a_folder_that_cannot_be_written_is_no_error(tmp_path):
     (tmp_path / "file").write_text("")
     code = BEFORE_JAX + "print(use_compilation_cache())"
     assert run(code, XDG_CACHE_HOME=str(tmp_path / "file")) == "False"
+
+
+def test_the_cache_can_be_turned_off(tmp_path):
+    code = BEFORE_JAX + "print(use_compilation_cache())"
+    off = {"GRAPHUQ_COMPILATION_CACHE": "off", "XDG_CACHE_HOME": str(tmp_path)}
+    assert run(code, **off) == "False"
+    assert not list(tmp_path.iterdir())

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import Pipeline
 
 import graphuq as gq
 from conftest import random_adjacency
@@ -100,3 +101,28 @@ def test_own_priors_of_version_0_1_are_refused():
 
     with pytest.raises(InvalidInput, match="rename it to include_constant"):
         Own()
+
+
+def test_old_parameters_are_set():
+    classifier = gq.GraphClassifier()
+    with pytest.warns(FutureWarning, match=r"use out_of_sample=") as caught:
+        assert classifier.set_params(outside="nearest", max_classes=4) is classifier
+    assert caught[0].filename == __file__
+    assert (classifier.out_of_sample, classifier.max_classes) == ("nearest", 4)
+    with pytest.warns(FutureWarning, match=r"use tail_eigenvalue="):
+        Pipeline([("c", classifier)]).set_params(c__tail=0.5)
+    assert classifier.tail_eigenvalue == 0.5
+    with pytest.raises(InvalidInput, match="most_classes: given beside max_classes"):
+        classifier.set_params(most_classes=3, max_classes=4)
+
+
+def test_old_parameters_are_searched():
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.r_[0, 1, 0, 1, np.full(26, -1)]
+    quick = gq.GraphClassifier(
+        n_eigenpairs=10, likelihood="probit", inference="expectation-propagation"
+    )
+    search = gq.EvidenceSearch(quick, {"tail": [False, "mean"]}, refit=False)
+    with pytest.warns(FutureWarning, match=r"use tail_eigenvalue="):
+        search.fit(X, y)
+    assert list(search.best_params_) == ["tail_eigenvalue"]

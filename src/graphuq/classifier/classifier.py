@@ -1,7 +1,6 @@
 """Scikit-learn estimator that composes graph, spectrum, posterior and inference."""
 
 import dataclasses
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphuq.classifier.given_graph import check_given_graph
+from graphuq.classifier.given_graph import check_given_graph, require_rows
 from graphuq.classifier.incremental import Incremental
 from graphuq.classifier.labels import check_classes, split_labels, warn_of_placeholder
 from graphuq.classifier.options import (
     basis_of,
     build_graph,
+    check_unused,
     check_words,
     chosen_by_evidence,
     likelihood_of,
@@ -42,7 +42,14 @@ from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import reporting
+from graphuq.utils.user_warnings import warn_user
 
+RENAMED_PARAMETERS = {
+    "most_classes": "max_classes",
+    "outside": "out_of_sample",
+    "preview": "on_first_result",
+    "tail": "tail_eigenvalue",
+}
 LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
 
 
@@ -154,12 +161,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     (1, 2)
     """
 
-    @renamed_arguments(
-        most_classes="max_classes",
-        outside="out_of_sample",
-        preview="on_first_result",
-        tail="tail_eigenvalue",
-    )
+    @renamed_arguments(**RENAMED_PARAMETERS)
     def __init__(
         self,  # scikit-learn requires that any value is accepted here and checked by fit
         graph: Any = "knn",
@@ -217,6 +219,12 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self.on_first_result = on_first_result
         self.checkpoint = checkpoint
 
+    @renamed_arguments(**RENAMED_PARAMETERS)
+    def set_params(self, **parameters: Any) -> "GraphClassifier":
+        """Set parameters by name, as every scikit-learn estimator does."""
+        super().set_params(**parameters)
+        return self
+
     def fit(self, X: Table | None, y: Labels) -> "GraphClassifier":
         """Infer the class of every row.
 
@@ -250,6 +258,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         prior = prior_of(self.prior)
         likelihood_of(self.likelihood)  # raise for an unknown word before any work
         method = method_of(self.inference)
+        check_unused(self, method)
         X, n_rows = self._checked_rows(X)
         values, given = split_labels(y, self.missing_label)
         require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
@@ -283,11 +292,10 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
             try:
                 posterior = maximize_evidence(posterior, auto).posterior
             except (InvalidInput, IncompatibleParts) as error:
-                warnings.warn(
+                warn_user(
                     f"the evidence could not choose {', '.join(auto)} ({error}); "
                     f"{posterior.prior} and {posterior.likelihood} are kept",
                     NotConvergedWarning,
-                    stacklevel=2,
                 )
         if self.max_classes is not None:
             likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.max_classes)
@@ -304,6 +312,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
             construction = {name: getattr(self, name) for name in names}
             self.n_features_in_ = check_given_graph(self.graph, X, construction)
             return X, self.graph.n_nodes
+        require_rows(X, self.graph)
         rows: Any = validate_data(
             self,
             X,

@@ -1,6 +1,5 @@
 """Warning for features of very different scales."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ from jaxtyping import Float
 from scipy import sparse
 
 from graphuq.errors import FeatureScaleWarning
+from graphuq.utils.user_warnings import warn_user
 
 MAX_RATIO = 100.0  # ratio of scales; wine data have 2,500: accuracy 0.70 unscaled, 0.94 scaled
 MAX_ROWS = 10_000  # rows from which scales are estimated
@@ -44,14 +44,13 @@ def warn_of_unequal_scales(
         return
     large, small = (int(used[pick(scales[used])]) for pick in (np.argmax, np.argmin))
     shown = [column if names is None else repr(str(names[column])) for column in (large, small)]
-    warnings.warn(
+    warn_user(
         f"X: the scales of features differ by a factor of {scales[large] / scales[small]:.3g} "
         f"(column {shown[0]}: {scales[large]:.3g}; column {shown[1]}: {scales[small]:.3g}), so the "
         "largest decide which rows are neighbours; use "
         "make_pipeline(StandardScaler(), GraphClassifier()), or --scaling standard at the "
         "command line",
         FeatureScaleWarning,
-        stacklevel=4,
     )
 
 

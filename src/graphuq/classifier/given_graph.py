@@ -65,6 +65,16 @@ def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any
     return int(space.features.shape[1])
 
 
+def require_rows(X: Table | None, graph: str) -> None:
+    """Raise `InvalidInput` if there is no X beside the name of a graph."""
+    require(
+        X is not None,
+        "X",
+        f"None beside graph={graph!r}",
+        "give one row of features a node, or pass a Graph as graph",
+    )
+
+
 def _same_features(space: FeatureSpace, X: Table) -> bool:
     """Return whether rows of the user are those of the graph, after its scaling."""
     rows = space.in_space(X if sparse.issparse(X) else np.asarray(X))

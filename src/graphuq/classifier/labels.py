@@ -1,7 +1,5 @@
 """Class labels of any type, some of which are missing."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Int
@@ -9,12 +7,14 @@ from sklearn.exceptions import DataConversionWarning
 
 from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, MissingLabelWarning, require
+from graphuq.utils.user_warnings import warn_user
 
-# Class names, in lower case, that data files often use for "no label".
+# Class names, in lower case, that data files often use for "no label". A file turns the number
+# −1, which means unlabelled in scikit-learn, into text.
 PLACEHOLDERS = frozenset(
     {"?", "??", "-", "--", ".", "na", "n/a", "#n/a", "nan", "<na>", "none", "null", "nil"}
     | {"missing", "unknown", "unk", "undefined", "unspecified", "unassigned", "not assigned"}
-    | {"unlabelled", "unlabeled", "no label", "not available", "tbd", "todo"}
+    | {"unlabelled", "unlabeled", "no label", "not available", "tbd", "todo", "-1", "-1.0"}
 )
 
 MOSTLY = 0.8  # share of rows; five-fold cross-validation of labels 0 and 1 stays below
@@ -26,13 +26,12 @@ def label_array(y: Labels) -> np.ndarray:
     if isinstance(dtype, pd.api.extensions.ExtensionDtype):
         return np.asarray(y.astype(object))  # type: ignore[union-attr]
     values = np.asarray(y)
-    if values.dtype.kind == "U" and isinstance(y, list | tuple):
-        # NumPy writes NaN among texts as the text "nan".
+    is_plain = isinstance(y, list | tuple) and values.ndim == 1
+    if is_plain and values.dtype.kind == "U" and not all(isinstance(v, str) for v in y):
+        # NumPy writes NaN among texts as the text "nan", and -1 as "-1".
         mixed = np.empty(len(y), dtype=object)
         mixed[:] = y
-        rest = [value for value in mixed if not isinstance(value, str)]
-        if rest and bool(np.all(pd.isna(np.array(rest, dtype=object)))):
-            return mixed
+        return mixed
     return values
 
 
@@ -83,10 +82,8 @@ def split_labels(
         )
     values = label_array(y)
     if values.ndim == 2 and values.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected",
-            DataConversionWarning,
-            stacklevel=3,
+        warn_user(
+            "A column-vector y was passed when a 1d array was expected", DataConversionWarning
         )
         values = values.ravel()
     require(values.ndim == 1, argument, f"shape {values.shape}", "give one label a row")
@@ -100,11 +97,26 @@ def split_labels(
         "label at least one row of each class",
     )
     given = values[~missing]
-    if len(given) and values.dtype == object and len({isinstance(v, str) for v in given}) == 1:
+    if len(given) and values.dtype == object:
+        _require_one_kind(given, argument)
         values = values.copy()
         values[missing] = given[0]  # a placeholder of the right type, never read
         values = np.array(values.tolist())
     return values, ~missing
+
+
+def _require_one_kind(given: np.ndarray, argument: str) -> None:
+    """Refuse texts among other labels, which have no common order."""
+    texts = [value for value in given if isinstance(value, str)]
+    others = [value for value in given if not isinstance(value, str)]
+    if texts and others:
+        raise InvalidInput(
+            argument,
+            f"labels of types str and {type(others[0]).__name__}, such as {texts[0]!r} and "
+            f"{others[0]!r}",
+            "give all as text, for instance [str(label) for label in labels], or all as numbers; "
+            "mark unlabelled rows by None",
+        )
 
 
 def check_classes(classes: np.ndarray, missing_label: object) -> None:
@@ -125,19 +137,18 @@ def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> No
     """
     names, counts = np.unique(values[given], return_counts=True)
     largest = names[counts.argmax()]
-    if 2 * counts.max() > len(values) and str(largest).strip().casefold() in PLACEHOLDERS:
-        warnings.warn(
+    is_placeholder = isinstance(largest, str) and largest.strip().casefold() in PLACEHOLDERS
+    if is_placeholder and 2 * counts.max() > len(values):
+        warn_user(
             f"y: the class {str(largest)!r} holds {counts.max()} of {len(values)} rows. Does it "
             f"mean unlabelled? Then pass missing_label={str(largest)!r}.",
             MissingLabelWarning,
-            stacklevel=3,
         )
     if names.tolist() == [0, 1] and counts[0] > MOSTLY * len(values) and _has_minus_one(values):
-        warnings.warn(
+        warn_user(
             f"y: the class 0 holds {counts[0]} of {len(values)} rows, and -1 means unlabelled. "
             "Are the classes -1 and +1? Then pass missing_label=0.",
             MissingLabelWarning,
-            stacklevel=3,
         )
 
 

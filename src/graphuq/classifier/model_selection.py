@@ -1,6 +1,5 @@
 """Cross-validation and scores for partly labelled data: only labelled rows are held out."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from graphuq.classifier.labels import label_array, split_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
+from graphuq.utils.user_warnings import warn_user
 
 PROBABILITY_FLOOR = 1e-6  # as in `graphuq.scores.log_score`: one sure mistake costs at most 13.8
 REMEDY = (
@@ -173,11 +173,10 @@ class LabelledKFold(BaseCrossValidator):
             + "or choose hyperparameters by graphuq.EvidenceSearch, which holds out no label",
         )
         if (counts == 1).any():
-            warnings.warn(
+            warn_user(
                 f"y: one label only of the classes {names[counts == 1].tolist()}; these labels "
                 "are never held out, so the classes are not tested",
                 UnlabelledScoreWarning,
-                stacklevel=4,
             )
         for k in range(self.n_splits):
             yield np.sort(order[k :: self.n_splits])
@@ -235,10 +234,9 @@ def labelled_rows(
     values, given = split_labels(y, missing_label, needed=False)
     rows = np.flatnonzero(given)
     if len(rows) == 0:
-        warnings.warn(
+        warn_user(
             f"y: none of the {len(values)} rows has a label, so the score is NaN; {REMEDY}",
             UnlabelledScoreWarning,
-            stacklevel=3,
         )
         return X, None, rows
     return (X if given.all() else _safe_indexing(X, rows)), values[given], rows
@@ -253,11 +251,10 @@ def labelled_accuracy(
         return float("nan")
     n_rows = len(np.asarray(y, dtype=object))
     if len(rows) < n_rows:
-        warnings.warn(
+        warn_user(
             f"y: {n_rows - len(rows)} of {n_rows} rows have no label and are left out of the "
             f"score; {REMEDY}",
             UnlabelledScoreWarning,
-            stacklevel=3,
         )
     if sample_weight is not None:
         sample_weight = np.asarray(sample_weight)[rows]

@@ -134,6 +134,21 @@ def check_words(
         )
 
 
+def check_unused(classifier: Any, method: Sampler | Approximation | None) -> None:
+    """Raise `InvalidInput` for parameters of a classifier that its method would ignore."""
+    if method is None:
+        return
+    names = ("n_chains", "n_warmup", "thin", "checkpoint")
+    given = [name for name in names if getattr(classifier, name) is not None]
+    unused = method.unused_arguments(given)
+    require(
+        not unused,
+        ", ".join(unused),
+        f"given beside inference={classifier.inference!r}, which draws no samples",
+        "leave it out, or name a sampler",
+    )
+
+
 def weights_of(graph: str, weights: Any, scale: Any, metric: str | None) -> Any:
     """Return the weight function of a name; "auto" depends on the kind of graph."""
     if is_word(weights, "auto"):

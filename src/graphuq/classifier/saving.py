@@ -1,7 +1,6 @@
 """A fitted classifier as one NetCDF file, and `load`, which returns what was saved."""
 
 import json
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from graphuq.results.class_proportions import ClassThreshold
 from graphuq.results.result import Result
 from graphuq.results.storage import read_tree, write_tree
 from graphuq.utils.serialization import from_plain, to_plain
+from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
@@ -99,12 +99,11 @@ def load(path: str | Path) -> "GraphClassifier | Result":
     if "classifier" not in tree.children:
         return Result.from_tree(tree, path)
     if "preprocessing" in tree.children:
-        warnings.warn(
+        warn_user(
             f"'{path}' was written by the command line, which transformed the features; transform "
             "new rows in the same way, or use the command `graphuq predict`; Result.load reads the "
             "result alone",
             GraphuqWarning,
-            stacklevel=2,
         )
     from graphuq.classifier.classifier import GraphClassifier
 

@@ -11,13 +11,14 @@ from scipy.special import entr
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import warn_of_placeholder
-from graphuq.classifier.options import LIKELIHOODS
+from graphuq.classifier.options import LIKELIHOODS, method_of
 from graphuq.cli.preprocessing import Preprocessing, fit_preprocessing
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
 from graphuq.cli.tables import Table, write_csv
 from graphuq.errors import require
 from graphuq.graphs.inputs import Features
+from graphuq.inference import Approximation
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import margin, rank_by_uncertainty, with_unseen
@@ -96,10 +97,11 @@ def fit_and_write(
         classifier, tried = select_by_evidence(
             classifier, search, criterion, features, codes, checkpoint=checkpoints[1], quiet=quiet
         )
+    draws_nothing = isinstance(method_of(classifier.inference), Approximation)
     classifier.set_params(
         progress=not quiet,
         on_first_result=None if quiet else lambda result: print_preview(result, names, truth),
-        checkpoint=checkpoints[0],
+        checkpoint=None if draws_nothing else checkpoints[0],
     ).fit(features, codes)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
     classifier.result_ = classifier.result_.with_classes(names)

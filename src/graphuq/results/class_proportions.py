@@ -73,6 +73,8 @@ def checked_proportions(
 ) -> Float[np.ndarray, " K"]:
     """Return positive shares that add to one, in the order of the classes.
 
+    Errors name ``argument``.
+
     Raises
     ------
     InvalidInput

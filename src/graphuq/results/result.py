@@ -212,7 +212,7 @@ class Result(LabelNumbers):
         likelihood, ends = self._link, self.credible_interval(probability)
         return soft_labels(likelihood, ends)
 
-    def tuning(self, proportions: Any) -> ClassThreshold:
+    def tuning(self, proportions: Any) -> ClassThreshold | None:
         """Return thresholds that give the classes these shares among the unlabelled nodes.
 
         See Zhu, Lafferty & Ghahramani 2003, §4, and
@@ -222,9 +222,16 @@ class Result(LabelNumbers):
         ----------
         proportions : array_like, shape (K,)
             Positive shares that add up to 1; for two classes those of −1 and of +1.
+
+        Returns
+        -------
+        ClassThreshold or None
+            None if every node is labelled, so that no node can move.
         """
         free = np.setdiff1d(np.arange(self.n_nodes), self.posterior.labelled)
         shares = checked_proportions(proportions, self.posterior.n_classes)
+        if len(free) == 0:
+            return None
         if self.label_mean.ndim == 2:
             return tuning_of_several(self.label_mean[free], shares)
         link = self.posterior.likelihood.link

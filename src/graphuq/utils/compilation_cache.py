@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+SWITCH = "GRAPHUQ_COMPILATION_CACHE"  # environment variable that turns the cache off
 MIN_COMPILE_SECONDS = 0.1  # programs that compile faster are not kept
 
 
@@ -20,15 +21,17 @@ def use_compilation_cache() -> bool:
     """Let JAX keep what it compiles, so that later processes start faster.
 
     Called when a computation starts, never on import. Nothing changes if the user has chosen a
-    folder (``JAX_COMPILATION_CACHE_DIR`` or `jax.config`), or if the cache folder cannot be
-    written. Before JAX is imported, environment variables are set, so that commands that do not
-    need JAX do not import it.
+    folder (``JAX_COMPILATION_CACHE_DIR`` or `jax.config`), if the environment variable
+    ``GRAPHUQ_COMPILATION_CACHE`` is "off", or if the cache folder cannot be written. Before JAX is
+    imported, environment variables are set, so that commands that do not need JAX do not import it.
 
     Returns
     -------
     bool
         Whether the library's folder is used.
     """
+    if os.environ.get(SWITCH, "").strip().lower() == "off":
+        return False
     folder = cache_folder()
     if os.environ.get("JAX_COMPILATION_CACHE_DIR", str(folder)) != str(folder):
         return False

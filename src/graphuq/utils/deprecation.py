@@ -22,6 +22,32 @@ def warn_renamed(old: str, new: str) -> None:
     warn_user(f"{old} is deprecated and will be removed in graphuq 0.3; use {new}", FutureWarning)
 
 
+def with_new_keys(values: Mapping[str, Any], new_names: Mapping[str, str]) -> dict[str, Any]:
+    """Return named values with old names replaced, and warn of each.
+
+    Parameters
+    ----------
+    values : mapping
+        Value of each argument or parameter, by name.
+    new_names : mapping of str to str
+        New name of each renamed one.
+
+    Raises
+    ------
+    InvalidInput
+        If both the old and the new name are there.
+    """
+    renamed = dict(values)
+    for old, new in new_names.items():
+        if old not in renamed:
+            continue
+        if new in renamed:
+            raise InvalidInput(old, f"given beside {new}", f"give {new} alone")
+        warn_renamed(f"{old}=", f"{new}=")
+        renamed[new] = renamed.pop(old)
+    return renamed
+
+
 def renamed_arguments(**new_names: str) -> Callable[[Function], Function]:
     """Decorate a function so that old keyword arguments are passed on under new names.
 
@@ -50,14 +76,7 @@ def renamed_arguments(**new_names: str) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
         @functools.wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
-            for old, new in new_names.items():
-                if old not in kwargs:
-                    continue
-                if new in kwargs:
-                    raise InvalidInput(old, f"given beside {new}", f"give {new} alone")
-                warn_renamed(f"{old}=", f"{new}=")
-                kwargs[new] = kwargs.pop(old)
-            return function(*args, **kwargs)
+            return function(*args, **with_new_keys(kwargs, new_names))
 
         return wrapper  # type: ignore[return-value]
 

@@ -10,8 +10,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 from graphuq.classifier.classifier import GraphClassifier
+from graphuq.classifier.given_graph import require_rows
 from graphuq.classifier.labels import check_classes, split_labels
 from graphuq.classifier.options import (
+    check_unused,
     check_words,
     likelihood_of,
     method_of,
@@ -48,6 +50,8 @@ class SearchProblem:
     ) -> None:
         self.estimator = estimator
         ready = isinstance(estimator.graph, Graph)  # searched like a matrix of weights
+        if not ready:
+            require_rows(X, estimator.graph)
         rows: Any = estimator.graph.weights if ready else X
         self.X: Any = rows if sparse.issparse(rows) else np.asarray(rows)
         values, given = split_labels(y, estimator.missing_label)
@@ -61,6 +65,7 @@ class SearchProblem:
         check_classes(self.classes, estimator.missing_label)
         self.labelled = np.flatnonzero(given)
         method = method_of(estimator.inference)
+        check_unused(estimator, method)
         if criterion == "auto":
             laplace = isinstance(method, Laplace)
             criterion = "laplace" if laplace else "expectation-propagation"
