@@ -1,5 +1,7 @@
 """Hyperparameters by evidence, against orthant probabilities and finite differences."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from reference import orthant
@@ -177,3 +179,41 @@ def test_evidence_of_covariance_columns():
     ]
     assert found[0].values == pytest.approx(found[1].values, rel=1e-3)
     assert found[0].log_evidence == pytest.approx(found[1].log_evidence, abs=1e-5)
+
+
+def test_a_value_that_the_user_sets_is_no_longer_chosen_by_the_evidence():
+    graph = gq.graphs.knn_graph(np.arange(30.0)[:, None], n_neighbors=4)
+    chosen = gq.maximize_evidence(
+        gq.Posterior(
+            gq.laplacian_spectrum(graph, n_eigenpairs=12),
+            gq.priors.Matern(),
+            gq.likelihoods.Probit(),
+            [0, 5, 20, 29],
+            [-1, -1, 1, 1],
+        ),
+        ["tau", "noise_std"],
+    )
+    posterior = chosen.posterior
+    assert posterior.chosen_by_evidence == chosen.values
+    assert posterior.relabelled([3], [-1]).chosen_by_evidence == chosen.values
+    own = dataclasses.replace(posterior, prior=gq.priors.Matern(tau=0.7))
+    assert own.chosen_by_evidence == {"noise_std": chosen.values["noise_std"]}
+    learnt = dataclasses.replace(posterior, prior=gq.priors.Matern(tau=gq.LogUniform(0.02, 3)))
+    assert list(learnt.chosen_by_evidence) == ["noise_std"]
+    result = gq.infer(own, "expectation-propagation")
+    assert result.hyperparameters == {"noise_std": chosen.values["noise_std"]}
+
+
+class Sparse(gq.priors.RegularizedLaplacian):
+    """A prior of a user that is solved exactly and has further hyperparameters."""
+
+    tau: float = 0.3
+    truncation: int | None = None
+
+
+def test_without_eigenpairs_only_the_likelihood_has_choices():
+    laplacian = gq.Laplacian(gq.graphs.knn_graph(np.arange(30.0)[:, None], n_neighbors=4))
+    posterior = gq.Posterior(
+        laplacian, Sparse(), gq.likelihoods.Probit(), [0, 5, 20, 29], [-1, -1, 1, 1]
+    )
+    assert list(gq.maximize_evidence(posterior).values) == ["noise_std"]

@@ -1,5 +1,6 @@
 """Old public names keep working for one release."""
 
+import importlib
 import subprocess
 import sys
 
@@ -126,3 +127,67 @@ def test_old_parameters_are_searched():
     with pytest.warns(FutureWarning, match=r"use tail_eigenvalue="):
         search.fit(X, y)
     assert list(search.best_params_) == ["tail_eigenvalue"]
+
+
+POSTERIOR = gq.Posterior(
+    gq.laplacian_spectrum(GRAPH, n_eigenpairs=8),
+    gq.priors.Matern(0.3, 2.0),
+    gq.likelihoods.Probit(),
+    [0, 5, 9],
+    [1, -1, 1],
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (lambda: POSTERIOR.seen_nodes, lambda: POSTERIOR.observed_nodes),
+        (lambda: POSTERIOR.seen_labels, lambda: POSTERIOR.observed_labels),
+        (
+            lambda: gq.priors.Matern(include_constant=True).constant,
+            lambda: gq.priors.Matern(include_constant=True).include_constant,
+        ),
+        (
+            lambda: gq.inference.Hamiltonian.usual_warmup,
+            lambda: gq.inference.Hamiltonian.default_warmup,
+        ),
+        (
+            lambda: gq.inference.TemperedHamiltonian().usual_chains,
+            lambda: gq.inference.TemperedHamiltonian.default_chains,
+        ),
+        (
+            lambda: gq.inference.EllipticalSlice.usual_thin,
+            lambda: gq.inference.EllipticalSlice.default_thin,
+        ),
+    ],
+)
+def test_old_attributes_of_instances_and_classes(old, new):
+    with pytest.warns(FutureWarning, match="deprecated and will be removed") as caught:
+        assert old() is new()
+    assert caught[0].filename == __file__
+
+
+def test_old_methods_and_words():
+    result = gq.infer(POSTERIOR, "expectation-propagation")
+    with pytest.warns(FutureWarning, match=r"use Result\.rank_by_uncertainty"):
+        np.testing.assert_array_equal(result.certainty_order(), result.rank_by_uncertainty())
+    with pytest.warns(FutureWarning, match="use 'include_constant'"):
+        values = gq.maximize_evidence(POSTERIOR, names=["constant"]).values
+    assert list(values) == ["include_constant"]
+
+
+@pytest.mark.filterwarnings("error::FutureWarning")
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("classifier", "GraphClassifier"),
+        ("posterior", "Posterior"),
+        ("evidence", "maximize_evidence"),
+        ("evidence", "EvidenceMaximum"),
+        ("results", "Result"),
+    ],
+)
+def test_names_are_found_where_version_0_1_had_them(module, name):
+    package = importlib.import_module(f"graphuq.{module}")
+    assert getattr(package, name) is getattr(gq, name)
+    assert not hasattr(package, "unknown")

@@ -26,9 +26,10 @@ def label_array(y: Labels) -> np.ndarray:
     if isinstance(dtype, pd.api.extensions.ExtensionDtype):
         return np.asarray(y.astype(object))  # type: ignore[union-attr]
     values = np.asarray(y)
-    is_plain = isinstance(y, list | tuple) and values.ndim == 1
-    if is_plain and values.dtype.kind == "U" and not all(isinstance(v, str) for v in y):
-        # NumPy writes NaN among texts as the text "nan", and -1 as "-1".
+    if isinstance(y, list | tuple) and values.ndim == 1 and values.dtype.kind == "U":
+        if all(isinstance(value, str) for value in y):
+            return values
+        # NumPy has written NaN among texts as the text "nan", and -1 as "-1".
         mixed = np.empty(len(y), dtype=object)
         mixed[:] = y
         return mixed

@@ -17,11 +17,11 @@ from graphuq.inference.expectation_propagation import (
     likelihood_slopes,
     log_evidence,
 )
-from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import SeriesField
 from graphuq.posterior.posterior import Posterior
-from graphuq.priors import Prior, SpectralStd
+from graphuq.priors import SpectralStd
 from graphuq.utils.arrays import parallel_map
+from graphuq.utils.deprecation import with_new_words
 
 TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence error is its square
 MAX_ITERATIONS = 40
@@ -136,7 +136,7 @@ def maximize_evidence(
         )
     found = _with_values(posterior, values)
     return EvidenceMaximum(
-        posterior=dataclasses.replace(found, chosen_by_evidence=tuple(values)),
+        posterior=dataclasses.replace(found, chosen_by_evidence=values),
         values=values,
         log_evidence=search.penalty(at) + search.cost_of(search.truncation) - best,
         n_evaluations=search.n_evaluations,
@@ -156,7 +156,7 @@ def _checked_names(posterior: Posterior, names: Sequence[str] | None) -> list[st
             "hyperparameters by the evidence"
         )
     offered = _hyperparameters(posterior)
-    chosen = offered if names is None else list(names)
+    chosen = offered if names is None else with_new_words(names, {"constant": "include_constant"})
     for name in chosen:
         require(
             name in offered,
@@ -173,6 +173,8 @@ def _hyperparameters(posterior: Posterior) -> list[str]:
     if posterior.likelihood.is_step and "noise_std" in names:
         # γ is in units of the label, and the hyperprior in units of u.
         names.remove("noise_std")
+    if not posterior.spectrum.has_eigenpairs:  # the covariance at the labels was solved for
+        return [n for n in names if _owner(posterior, n) == "likelihood"]
     if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail_eigenvalue is None:
         names.append("truncation")
     if posterior.prior.can_choose_constant:
@@ -195,9 +197,7 @@ def _with_values(posterior: Posterior, values: dict[str, Any]) -> Posterior:
         own = {n: v for n, v in values.items() if (_owner(posterior, n) or "prior") == part}
         return dataclasses.replace(getattr(posterior, part), **own)
 
-    prior: Prior = updated("prior")
-    likelihood: Likelihood = updated("likelihood")
-    return dataclasses.replace(posterior, prior=prior, likelihood=likelihood)
+    return dataclasses.replace(posterior, prior=updated("prior"), likelihood=updated("likelihood"))
 
 
 def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
@@ -249,8 +249,7 @@ class _Search:
         initial = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
         bounds = [(HYPERPRIORS[n].lower, HYPERPRIORS[n].upper) for n in names]
         self.bounds = np.log(bounds).reshape(-1, 2)
-        clipped = np.clip(initial, *np.exp(self.bounds).T) if names else np.zeros(0)
-        self.start = np.log(clipped)
+        self.start = np.log(np.clip(initial, *np.exp(self.bounds).T) if names else np.zeros(0))
 
     def values(self, at: np.ndarray) -> dict[str, float | int]:
         """Return the hyperparameters at a point of the search."""

@@ -10,6 +10,7 @@ from graphuq.inference.coordinates import sampling_coordinates
 from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.deprecation import RenamedAttribute
 
 
 class Kernel(TransitionKernel, Sampler):
@@ -26,6 +27,7 @@ class Kernel(TransitionKernel, Sampler):
     """
 
     default_thin: ClassVar[int] = 20
+    usual_thin = RenamedAttribute("default_thin", of_class=True)
 
     def run(
         self,

@@ -1,6 +1,7 @@
 """The posterior: prior times likelihood at the labelled nodes."""
 
 import dataclasses
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +28,7 @@ from graphuq.posterior.target import Target
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import CovarianceColumns, Laplacian, Spectrum
 from graphuq.spectrum.basis import NodeBasis
+from graphuq.utils.deprecation import RenamedAttribute
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -51,8 +53,9 @@ class Posterior:
     per_class : bool, default False
         Whether each class of a multiclass likelihood learns the prior's hyperparameters for
         itself.
-    chosen_by_evidence : tuple of str
-        Names of hyperparameters whose values `maximize_evidence` chose, for reports.
+    chosen_by_evidence : dict
+        Values of hyperparameters that `maximize_evidence` chose, by name, for reports. A value
+        that prior and likelihood no longer have is left out.
 
     Attributes
     ----------
@@ -90,7 +93,9 @@ class Posterior:
     labelled: Any
     labels: Any
     per_class: bool = False
-    chosen_by_evidence: tuple[str, ...] = ()
+    chosen_by_evidence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    seen_nodes = RenamedAttribute("observed_nodes")
+    seen_labels = RenamedAttribute("observed_labels")
 
     def __post_init__(self) -> None:
         _check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
@@ -104,11 +109,19 @@ class Posterior:
         object.__setattr__(self, "spectrum", self._basis())
         if self.spectrum.has_eigenpairs:
             object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
+        chosen = {n: v for n, v in self.chosen_by_evidence.items() if self._has_value(n, v)}
+        object.__setattr__(self, "chosen_by_evidence", chosen)
         if self.per_class and not (self.likelihood.is_multiclass and self.prior.learnt):
             raise IncompatibleParts(
                 "per_class=True needs a multiclass likelihood and a prior with learnt "
                 f"hyperparameters, and not {self.likelihood} and {self.prior}; leave it out"
             )
+
+    def _has_value(self, name: str, value: object) -> bool:
+        """Return whether prior or likelihood has a hyperparameter of this value."""
+        owner = self.prior if hasattr(self.prior, name) else self.likelihood
+        found = getattr(owner, name, None)
+        return isinstance(found, int | float | np.generic) and bool(found == value)
 
     def relabelled(self, nodes: Any, labels: Any) -> "Posterior":
         """Return the posterior with labels of more nodes, or with other labels of some.

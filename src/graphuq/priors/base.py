@@ -21,6 +21,7 @@ from graphuq.errors import IncompatibleParts, require
 from graphuq.spectrum import Spectrum
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import describe
+from graphuq.utils.deprecation import RenamedAttribute
 
 
 class SpectralStd(eqx.Module):
@@ -129,6 +130,7 @@ class Prior(eqx.Module):
     include_constant = cast("bool | None", None)  # no annotation: subclasses may make it a field
     has_sparse_precision: ClassVar[bool] = False
     is_random_series: ClassVar[bool] = False
+    constant = RenamedAttribute("include_constant")
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """Refuse a subclass that lacks a required method."""

@@ -153,12 +153,7 @@ class Result(LabelNumbers):
         Draws of shape (C, S) or (C, S, m) for each one that was learnt by sampling; a number for
         each one that `maximize_evidence` chose, as `GraphClassifier` does by default.
         """
-        parts = (self.posterior.prior, self.posterior.likelihood)
-        chosen = {
-            name: next(getattr(part, name) for part in parts if hasattr(part, name))
-            for name in self.posterior.chosen_by_evidence
-        }
-        return {**chosen, **self.answer.hyperparameters}
+        return {**self.posterior.chosen_by_evidence, **self.answer.hyperparameters}
 
     @property
     def log_evidence(self) -> float | None:

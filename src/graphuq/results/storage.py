@@ -110,7 +110,7 @@ def posterior_attributes(posterior: Posterior) -> dict[str, Any]:
         "prior": to_json(posterior.prior, "prior"),
         "likelihood": to_json(posterior.likelihood, "likelihood"),
         "per_class": int(posterior.per_class),
-        "chosen_by_evidence": json.dumps(list(posterior.chosen_by_evidence)),
+        "chosen_by_evidence": json.dumps(dict(posterior.chosen_by_evidence)),
     }
 
 
@@ -124,7 +124,7 @@ def posterior_from(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, An
         groups["constant_data"]["labelled"].to_numpy(),
         groups["observed_data"]["label"].to_numpy(),
         per_class=bool(attributes.get("per_class", False)),
-        chosen_by_evidence=tuple(json.loads(attributes.get("chosen_by_evidence", "[]"))),
+        chosen_by_evidence=json.loads(attributes.get("chosen_by_evidence", "{}")),
     )
     stored = groups["field"]
     field: Any = FIELDS[stored.attrs["class"]].from_dataset(stored)

@@ -1,7 +1,7 @@
 """Old public names keep working for one release, with a `FutureWarning`."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from graphuq.errors import InvalidInput
@@ -48,6 +48,22 @@ def with_new_keys(values: Mapping[str, Any], new_names: Mapping[str, str]) -> di
     return renamed
 
 
+def with_new_words(words: Iterable[str], new_words: Mapping[str, str]) -> list[str]:
+    """Return words with old ones replaced, and warn of each.
+
+    Parameters
+    ----------
+    words : iterable of str
+    new_words : mapping of str to str
+        New spelling of each renamed word.
+    """
+    words = list(words)
+    for word in words:
+        if word in new_words:
+            warn_renamed(repr(word), repr(new_words[word]))
+    return [new_words.get(word, word) for word in words]
+
+
 def renamed_arguments(**new_names: str) -> Callable[[Function], Function]:
     """Decorate a function so that old keyword arguments are passed on under new names.
 
@@ -91,6 +107,41 @@ def renamed_fields(**new_names: str) -> Callable[[Class], Class]:
         return cls
 
     return decorate
+
+
+class RenamedAttribute:
+    """Old name of an attribute, which a class offers beside the new one.
+
+    Parameters
+    ----------
+    new : str
+        New name of the attribute.
+    of_class : bool, default False
+        Whether the class itself has the attribute, and not only its instances.
+
+    Examples
+    --------
+    >>> class Chain:
+    ...     default_length = 10
+    ...     usual_length = RenamedAttribute("default_length", of_class=True)
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     Chain.usual_length
+    10
+    """
+
+    def __init__(self, new: str, *, of_class: bool = False) -> None:
+        self.new, self.of_class, self.old = new, of_class, ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.old = name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        if instance is None and not self.of_class:
+            raise AttributeError(f"{owner.__name__}.{self.old}")
+        warn_renamed(f"{owner.__name__}.{self.old}", f"{owner.__name__}.{self.new}")
+        return getattr(owner if self.of_class else instance, self.new)
 
 
 def renamed_attribute(module: str, name: str, new_names: Mapping[str, str]) -> str:
