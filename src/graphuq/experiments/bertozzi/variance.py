@@ -169,7 +169,7 @@ def _study(
     )
 
 
-def _case_means(case: Case, model: str, step_size: float, n_trials: int) -> Row:
+def _case_means(case: FigurePoint, model: str, step_size: float, n_trials: int) -> Row:
     """Return means over trials of the label variance of one case and model."""
     values = []
     for trial in range(n_trials):
