@@ -31,6 +31,15 @@ PAIRS = [
 ALARM = 1e-3 / (4 * len(PAIRS))
 
 
+def test_no_pair_is_left_out_by_accident():
+    """A second likelihood of a kind has the methods of the first."""
+    assert len(PAIRS) == 51
+    again = {"probit": gq.likelihoods.Probit(2.0), "noise-free": gq.likelihoods.NoiseFree()}
+    for kind, likelihood in again.items():
+        methods = {name for name, (method, _, _) in METHODS.items() if suits(method, likelihood)}
+        assert methods == {name for pair, name in PAIRS if pair == kind}
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # one short chain
 @pytest.mark.parametrize("tail", [False, True])

@@ -435,14 +435,18 @@ def test_a_text_can_mean_unlabelled(csv, tmp_path):
 
 
 @pytest.mark.filterwarnings("default::graphuq.errors.MissingLabelWarning")
-def test_a_class_that_may_mean_unlabelled_is_asked_about(csv, tmp_path, capsys):
+@pytest.mark.parametrize("mark", ["?", "-1"])
+def test_a_class_that_may_mean_unlabelled_is_asked_about(mark, csv, tmp_path, capsys):
     table = frame()
-    table["label"] = table["label"].replace("", "?")
+    table["label"] = table["label"].replace("", mark)
     table.to_csv(csv, index=False)
     assert classify(csv, tmp_path / "out", "--inference", "laplace") == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("graphuq: warning: y: the class '?' holds 52 of 60 rows.")
-    assert line.endswith("add --missing-label '?'.")
+    assert line.startswith(f"graphuq: warning: y: the class '{mark}' holds 52 of 60 rows.")
+    assert line.endswith(f"add --missing-label '{mark}'.")
+    options = ["--inference", "laplace", "--missing-label", mark]
+    assert classify(csv, tmp_path / "again", *options) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.filterwarnings("default::graphuq.errors.FeatureScaleWarning")
