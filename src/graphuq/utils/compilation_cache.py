@@ -20,9 +20,9 @@ def cache_folder() -> Path:
 def use_compilation_cache() -> bool:
     """Let JAX keep what it compiles, so that later processes start faster.
 
-    Called when a computation starts, never on import. Nothing changes if the user has chosen a
-    folder (``JAX_COMPILATION_CACHE_DIR`` or `jax.config`), if the environment variable
-    ``GRAPHUQ_COMPILATION_CACHE`` is "off", or if the cache folder cannot be written. Before JAX is
+    Called when a computation starts, never on import. Nothing changes in three cases: the user has
+    chosen a folder (``JAX_COMPILATION_CACHE_DIR`` or `jax.config`); the environment variable
+    ``GRAPHUQ_COMPILATION_CACHE`` is "off"; the cache folder cannot be written. Before JAX is
     imported, environment variables are set, so that commands that do not need JAX do not import it.
 
     Returns
