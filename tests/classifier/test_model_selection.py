@@ -202,6 +202,7 @@ def test_grid_search_on_wine():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")  # of 3 neighbours
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("load", [load_wine, load_digits])
 def test_grid_search(load, seed):
