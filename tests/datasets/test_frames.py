@@ -75,7 +75,7 @@ def test_a_folder_is_tracked_from_the_command_line(tmp_path, capsys, monkeypatch
     arguments += ["--n-eigenpairs", "30", "--n-samples", "100", "--n-chains", "2"]
     arguments += ["--n-warmup", "200"]
     with monkeypatch.context() as stopped:
-        stopped.setattr("graphuq.inference.reversible_jump.gibbs.Moves.kept", _interrupt)
+        stopped.setattr("graphuq.inference.reversible_jump.gibbs.GibbsUpdates.kept", _interrupt)
         assert run(arguments) == 130
     assert [path.name for path in (tmp_path / "out").iterdir()] == [".track.npz"]
     assert run([*arguments, "--resume"]) == 0
