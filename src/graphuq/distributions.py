@@ -23,12 +23,12 @@ from scipy.special import ndtr
 from graphuq.errors import ImproperPriorWarning, IncompatibleParts, InvalidInput, require
 from graphuq.utils.arrays import Array
 from graphuq.utils.checks import check_integer, check_number, describe, is_number
+from graphuq.utils.deprecation import RenamedAttribute
 
 REACH = 8.0  # standard deviations; the mass beyond is 1e-15
 ANY_DISTRIBUTION = "a distribution such as gq.Uniform(low, high)"  # remedy in error messages
 HYPERPARAMETER = "hyperparameter"  # key in the metadata of a field that `parameter` made
-KNOTS = 2049  # points in the table of a quantile function
-MAX_VALUES = 100_000  # largest number of values of a discrete distribution
+KNOTS, MAX_VALUES = 2049, 100_000  # points of a quantile table; values of a discrete distribution
 
 
 class Distribution:
@@ -77,8 +77,10 @@ class Distribution:
             "check the parameters, or give a number",
         )
 
+    law = RenamedAttribute("frozen")
+
     @property
-    def law(self) -> Any:
+    def frozen(self) -> Any:
         """Frozen distribution of SciPy."""
         return getattr(stats, self.name)(*self.parameters)
 
@@ -97,13 +99,13 @@ class Distribution:
         """Smallest and largest value."""
         if self.improper:
             return 0.0, np.inf
-        low, high = self.law.support()
+        low, high = self.frozen.support()
         return float(low), float(high)
 
     @property
     def median(self) -> float:
         """Median of the distribution."""
-        return float(self.law.median())
+        return float(self.frozen.median())
 
     def stored_fields(self) -> dict[str, Any]:
         """Return the arguments of the constructor, for `graphuq.utils.serialization`."""
@@ -322,9 +324,9 @@ class ContinuousQuantile(eqx.Module):
                 f"{distribution!r} is improper and has no quantiles; sample with ReversibleJump(), "
                 "or use a proper distribution"
             )
-        w = np.linspace(-REACH, REACH, KNOTS)
-        law = distribution.law
-        values = np.where(w < 0, law.ppf(ndtr(w)), law.isf(ndtr(-w)))
+        w, frozen = np.linspace(-REACH, REACH, KNOTS), distribution.frozen
+        frozen = distribution.frozen
+        values = np.where(w < 0, frozen.ppf(ndtr(w)), frozen.isf(ndtr(-w)))
         if not np.isfinite(values).all():
             raise InvalidInput(
                 "distribution", f"{distribution!r} has infinite quantiles", "use lighter tails"
@@ -361,15 +363,15 @@ class DiscreteQuantile(eqx.Module):
     def of(distribution: Distribution) -> "DiscreteQuantile":
         """Tabulate a distribution; an infinite support is cut where 1e-12 of the mass is left."""
         low, high = distribution.support
-        law = distribution.law
-        high = min(high, float(law.isf(1e-12)))
+        frozen = distribution.frozen
+        high = min(high, float(frozen.isf(1e-12)))
         require(
             np.isfinite(low) and high - low < MAX_VALUES,
             "distribution",
             f"{distribution!r} has more than {MAX_VALUES} values",
             "use a narrower distribution",
         )
-        cumulative = law.cdf(np.arange(low, high + 1))
+        cumulative = frozen.cdf(np.arange(low, high + 1))
         return DiscreteQuantile(low, cumulative / cumulative[-1])
 
     def index(self, w: Float[Array, ""]) -> Array:

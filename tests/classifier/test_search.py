@@ -103,7 +103,7 @@ def test_a_distribution_weights_the_evidence():
     search = gq.EvidenceSearch(estimator, {"weights__scale": law}, n_starts=1).fit(X, Y)
     assert search.best_params_["weights__scale"] == pytest.approx(0.7, rel=0.03)
     (row,) = search.results_
-    density = law.law.logpdf(row["weights__scale"]) + np.log(row["weights__scale"])
+    density = law.frozen.logpdf(row["weights__scale"]) + np.log(row["weights__scale"])
     assert row["objective"] - row["score"] == pytest.approx(density, abs=1e-6)
 
 

@@ -71,7 +71,7 @@ def evidence(prior, gamma, likelihood):
 def grid(law, n):
     """Return nodes and weights of a distribution: Gauss-Legendre in its normal scores."""
     z, weights = np.polynomial.legendre.leggauss(n)
-    return law.law.ppf(stats.norm.cdf(5 * z)), weights * stats.norm.pdf(5 * z)
+    return law.frozen.ppf(stats.norm.cdf(5 * z)), weights * stats.norm.pdf(5 * z)
 
 
 @functools.cache
@@ -150,7 +150,7 @@ def test_a_wrong_kernel_is_detected():
 
 def test_labels_inform_hyperparameters():
     """Posterior and prior means differ; otherwise the tests above would only check the prior."""
-    law = [TAU.law.mean(), ALPHA.law.mean(), NOISE.law.mean(), 3 / 8]
+    law = [TAU.frozen.mean(), ALPHA.frozen.mean(), NOISE.frozen.mean(), 3 / 8]
     assert np.all(np.abs(truth("probit") - law) > [0.05, 0.4, 0.05, 0.09])
 
 
@@ -212,7 +212,7 @@ def with_tail(n_classes):
 def simulated_with_tail(n, rng):
     """Return draws of τ, and of u at all nodes, from the prior."""
     values, q = eigenpairs()
-    tau, alpha = (law.law.rvs(size=n, random_state=rng) for law in (TAU, ALPHA))
+    tau, alpha = (law.frozen.rvs(size=n, random_state=rng) for law in (TAU, ALPHA))
     spectrum = with_tail(2).spectrum
     eigenvalues = np.append(values[1:], spectrum.tail_eigenvalue)
     variances = (eigenvalues + tau[:, None] ** 2) ** -alpha[:, None]
@@ -234,7 +234,7 @@ def test_a_tail_whose_prior_is_learnt():
     """Means agree with prior draws of hyperparameters and field, weighted by the likelihood."""
     n, rng = 400_000, np.random.default_rng(1)
     tau, u = simulated_with_tail(n, rng)
-    gamma = NOISE.law.rvs(size=n, random_state=rng)
+    gamma = NOISE.frozen.rvs(size=n, random_state=rng)
     margins = LABELS * u[:, LABELLED] / gamma[:, None]
     weights = stats.norm.cdf(margins).prod(axis=1)
     result = gq.infer(with_tail(2), n_samples=800, n_chains=32, thin=5, seed=3)

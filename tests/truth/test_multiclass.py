@@ -70,7 +70,7 @@ def truth(law, gamma=0.5, tau="fixed", n_classes=(3,), labels=tuple(LABELS)):
     most = max(n_classes)
     present = rng.choice(n_classes, size=N_DRAWS)
     shape = {"fixed": (), "shared": (N_DRAWS, 1), "per class": (N_DRAWS, most)}[tau]
-    value = LEARNT_TAU.law.rvs(shape, random_state=rng) if shape else np.asarray(TAU)
+    value = LEARNT_TAU.frozen.rvs(shape, random_state=rng) if shape else np.asarray(TAU)
     xi = rng.standard_normal((N_DRAWS, most, N_PAIRS - 1), dtype=np.float32)
     u = (xi * deviations(value)) @ eigenpairs()[1][:, 1:].T  # (S, K, N)
     u[np.arange(most)[None, :] >= present[:, None]] = -np.inf
@@ -216,7 +216,7 @@ def test_learnt_scale(law):
     check(result, expected, effective)
     draws = result.hyperparameters["tau"]
     assert draws.shape == (result.draws.n_chains, 2000)
-    spread = LEARNT_TAU.law.std()
+    spread = LEARNT_TAU.frozen.std()
     ess = result.convergence_table()["tau"]["ess_bulk"]
     assert abs(draws.mean() - tau[0]) < 4 * spread * np.sqrt(1 / ess + 1 / effective)
 
@@ -235,7 +235,7 @@ def test_learnt_per_class(law):
     table = result.convergence_table()
     for k in range(3):
         ess = table[f"tau[{k}]"]["ess_bulk"]
-        bound = 4 * LEARNT_TAU.law.std() * np.sqrt(1 / ess + 1 / effective)
+        bound = 4 * LEARNT_TAU.frozen.std() * np.sqrt(1 / ess + 1 / effective)
         assert abs(draws[..., k].mean() - tau[k]) < bound
 
 

@@ -31,7 +31,7 @@ def series(noise_std=1.0, scale=SCALE, labelled=LABELLED, labels=LABELS):
 def quadrature():
     """Return nodes and weights for c, and p(k)."""
     z, weights = np.polynomial.legendre.leggauss(12)
-    c = SCALE.law.ppf(stats.norm.cdf(5 * z))
+    c = SCALE.frozen.ppf(stats.norm.cdf(5 * z))
     k = np.exp(-RATE * np.arange(1, N + 1))
     return c, weights * stats.norm.pdf(5 * z), k / k.sum()
 
@@ -209,7 +209,7 @@ def prior_is_left(method, n_chains=2000, n_steps=40):
     tuning = whitened.start()._replace(scale=np.asarray(1.5), centre=rng.normal(size=N))
     _, _, p_k = quadrature()
     k = 1 + rng.choice(N, size=n_chains, p=p_k)
-    c = SCALE.law.rvs(n_chains, random_state=rng)
+    c = SCALE.frozen.rvs(n_chains, random_state=rng)
     g = rng.normal(size=(N, n_chains)) / np.sqrt(c * target.precisions[:, None])
     g = np.where(np.arange(N)[:, None] < k, g, 0.0)
     state = gibbs.SeriesState(g, k, c, chains.rows @ g)
@@ -226,7 +226,7 @@ def prior_is_left(method, n_chains=2000, n_steps=40):
     expected = n_chains * np.append(p_k[:12], p_k[12:].sum())
     p_values = [
         stats.chisquare(merged, expected).pvalue,
-        stats.kstest(state.scale, SCALE.law.cdf).pvalue,
+        stats.kstest(state.scale, SCALE.frozen.cdf).pvalue,
         stats.kstest(np.sqrt(state.scale * target.precisions[0]) * state.coefficients[0],
                      stats.norm.cdf).pvalue,
     ]  # fmt: skip

@@ -139,9 +139,10 @@ class HierarchicalTarget(eqx.Module):
         n_fields = likelihood.n_fields
         learnt, begin = [], rows.shape[1] * n_fields
         for part in (prior, likelihood):
-            for name, law in part.learnt.items():
+            for name, distribution in part.learnt.items():
                 size = prior.n_values(name, n_kept) if part is prior else None
-                quantile = DiscreteQuantile.of(law) if law.discrete else ContinuousQuantile.of(law)
+                kind = DiscreteQuantile if distribution.discrete else ContinuousQuantile
+                quantile = kind.of(distribution)
                 classes = range(n_fields) if per_class and part is prior else [None]
                 for k in classes:
                     learnt.append(Learnt(name, part is prior, begin, size, k, quantile))

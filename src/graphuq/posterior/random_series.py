@@ -107,7 +107,7 @@ class ProbitSeries(eqx.Module):
         return len(self.precisions)
 
     @property
-    def scale_law(self) -> tuple[float, float] | None:
+    def scale_prior(self) -> tuple[float, float] | None:
         """Shape and rate of the gamma distribution of c, in units of the noise, or None."""
         if not is_learnt(self.scale):
             return None
@@ -117,7 +117,7 @@ class ProbitSeries(eqx.Module):
     def log_prior_truncation(self) -> Float[np.ndarray, " L"]:
         """Return ``log p(k)`` for k = 1, …, ℓ."""
         if is_learnt(self.truncation):
-            result: Float[np.ndarray, " L"] = self.truncation.law.logpmf(
+            result: Float[np.ndarray, " L"] = self.truncation.frozen.logpmf(
                 1 + np.arange(self.n_modes)
             )
             return result

@@ -66,7 +66,9 @@ def read_tree(path: str | Path) -> xr.DataTree:
         raise StorageError(f"there is no file '{path}'")
     try:
         with open(path, "rb") as handle, xr.open_datatree(handle, engine="h5netcdf") as file:
-            tree = file.load()
+            # `DataTree.load` leaves a variable unread that has the name of another group.
+            groups = {group.path: group.to_dataset(inherit=False).load() for group in file.subtree}
+            tree = xr.DataTree.from_dict(groups)
     except Exception as error:  # HDF5 raises errors of many types on a damaged file
         raise StorageError(
             f"'{path}' is not a readable result ({type(error).__name__}); it may be truncated"

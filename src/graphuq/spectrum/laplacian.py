@@ -18,13 +18,13 @@ LAPLACIANS = ("symmetric", "unnormalized", "random-walk")
 
 @dataclass(frozen=True, eq=False)
 class Laplacian:
-    """A graph Laplacian L = Qᵀ-diagonalisable in an orthonormal basis (MATH §1).
+    """A graph Laplacian, diagonal in an orthonormal basis Q (docs/theory.md, "The posterior").
 
     ``"symmetric"``: ``I − D^{-1/2} W D^{-1/2}``, zero on isolated nodes.
     ``"unnormalized"``: ``D − W``.
     ``"random-walk"``: ``I − D^{-1} W``, which shares its eigenvalues with the symmetric one
-    and has the right eigenvectors ``D^{-1/2} q_j``: it is the symmetric operator here, with
-    `node_scale` turning its eigenvectors into the random walk's.
+    and has the right eigenvectors ``D^{-1/2} q_j``. It is represented by the symmetric operator;
+    `node_scale` turns the eigenvectors of that into its own.
     """
 
     graph: Graph

@@ -24,8 +24,8 @@ class ContinuousParameter:
         if isinstance(spec, Distribution):
             self.distribution = spec
             low, high = spec.support
-            low = max(low, float(spec.law.ppf(TAIL_PROBABILITY)))
-            high = min(high, float(spec.law.ppf(1 - TAIL_PROBABILITY)))
+            low = max(low, float(spec.frozen.ppf(TAIL_PROBABILITY)))
+            high = min(high, float(spec.frozen.ppf(1 - TAIL_PROBABILITY)))
         else:
             low, high = spec
         require(
@@ -47,7 +47,7 @@ class ContinuousParameter:
     def _log_densities(self, x: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
         if self.distribution is None:
             return np.zeros_like(x)
-        result: np.ndarray = self.distribution.law.logpdf(np.exp(x)) + x
+        result: np.ndarray = self.distribution.frozen.logpdf(np.exp(x)) + x
         return result
 
 

@@ -55,32 +55,35 @@ def ghk_draws(conditionals: Conditionals, rng: np.random.Generator, n: int) -> t
 
 @njit_cached
 @no_type_check
-def _draw(law: Any, rng: Any, z: Any, values: Any, weights: Any) -> None:
+def _draw(given: Any, rng: Any, z: Any, values: Any, weights: Any) -> None:
     n_draws, n_labels = z.shape
     for i in range(n_draws):
         value = weight = 0.0
         for j in range(n_labels):
-            mean = law.center[j]
+            mean = given.center[j]
             for k in range(j):
-                mean += law.root[j, k] * z[i, k]
-            center, own = law.slope[j] * mean + law.shift[j], law.labels[j]
-            lead = own * center / law.std[j]
-            floor = math.exp(law.wrong[j])
-            rise = math.exp(law.right[j]) - floor
+                mean += given.root[j, k] * z[i, k]
+            center, own = (
+                given.slope[j] * mean + given.shift[j],
+                given.labels[j],
+            )
+            lead = own * center / given.std[j]
+            floor = math.exp(given.wrong[j])
+            rise = math.exp(given.right[j]) - floor
             share = _normal_cdf(lead)
             total = floor + rise * share
             if total > 0:
                 weight += math.log(total)
             else:
                 weight += math.log(rise) + _log_tail(lead)
-            weight -= law.constant[j] + center * (law.linear[j] - law.square[j] * center)
+            weight -= given.constant[j] + center * (given.linear[j] - given.square[j] * center)
             if floor > 0 and rng.random() * total < floor:
                 x = rng.standard_normal()  # from the prior, as if there were no label
-                value += law.right[j] if x > -lead else law.wrong[j]
+                value += given.right[j] if x > -lead else given.wrong[j]
             else:
                 x = _normal_above(rng, -lead)
-                value += law.right[j]
-            z[i, j] = (center + law.std[j] * own * x - mean) / law.root[j, j]
+                value += given.right[j]
+            z[i, j] = (center + given.std[j] * own * x - mean) / given.root[j, j]
         values[i], weights[i] = value, weight
 
 

@@ -48,7 +48,7 @@ class GibbsUpdates:
         self.target = target
         self.labels = target.labels[:, None]
         self.precisions = target.precisions[:, None]
-        self.log_prior, self.scale_law = target.log_prior_truncation(), target.scale_law
+        self.log_prior, self.scale_prior = target.log_prior_truncation(), target.scale_prior
         self.moves_length = np.isfinite(self.log_prior).sum() > 1
         self.walk = proposal in WALKS
         self.reach = REACH[proposal] if reach is None else reach
@@ -80,7 +80,7 @@ class GibbsUpdates:
         target = self.target
         weights = np.exp(self.log_prior - self.log_prior.max())
         length = 1 + rng.choice(len(weights), size=n_chains, p=weights / weights.sum())
-        if self.scale_law is None:
+        if self.scale_prior is None:
             scale = np.full(n_chains, float(target.scale) * target.noise_std**2)
         else:
             present = np.cumsum(weights[::-1])[::-1] / weights.sum()
@@ -109,9 +109,9 @@ class GibbsUpdates:
         coefficients = np.zeros_like(state.coefficients)
         coefficients[:n_active] = drawn
         field, scale = self.rows[:, : length.max()] @ coefficients[: length.max()], state.scale
-        if (law := self.scale_law) is not None and not holds_scale:
+        if (scale_prior := self.scale_prior) is not None and not holds_scale:
             squares = (self.precisions * coefficients**2).sum(axis=0)
-            scale = rng.gamma(law[0] + length / 2) / (law[1] + squares / 2)
+            scale = rng.gamma(scale_prior[0] + length / 2) / (scale_prior[1] + squares / 2)
             if self.interweave:
                 factor = self._rescaling(rng, field, scale)
                 coefficients, field, scale = (
@@ -175,7 +175,7 @@ class GibbsUpdates:
 
         It is drawn by slice sampling of log c (Neal 2003), with the noise integrated out.
         """
-        (shape, rate), margins = self.scale_law, self.margins(field)
+        (shape, rate), margins = self.scale_prior, self.margins(field)
 
         def log_density(change: Any) -> Any:  # density of log c, which has one more factor c
             c = scale * np.exp(change)

@@ -136,15 +136,15 @@ class HMCUpdates:
         n_chains, m = len(state.length), int(state.length.max())
         active = np.arange(m)[:, None] < state.length
         factor, rows, precisions = self._factor(tuning).first(m), self.rows[:, :m], self.precisions
-        law = None if holds_scale else self.target.scale_law
-        spread = float(tuning.scale_spread) if law else 0.0
-        shape, rate = law or (0.0, 0.0)
+        scale_prior = None if holds_scale else self.target.scale_prior
+        spread = float(tuning.scale_spread) if scale_prior else 0.0
+        shape, rate = scale_prior or (0.0, 0.0)
 
         def energy(at: _Point) -> Any:
             squares = 0.5 * (precisions[:m] * at.g**2).sum(axis=0)
             of_scale = (shape + 0.5 * state.length) * at.log_scale - rate * at.scale
             of_labels = log_cdf(self.signs * at.field).sum(axis=0)
-            return at.scale * squares - (of_scale if law else 0.0) - of_labels
+            return at.scale * squares - (of_scale if scale_prior else 0.0) - of_labels
 
         def forces(at: _Point) -> tuple[Any, Any]:
             pull = self.signs * quick_slope(self.signs * at.field)
@@ -176,7 +176,7 @@ class HMCUpdates:
         probability = np.exp(-np.maximum(lost, 0.0))
         accepted = rng.uniform(size=n_chains) < probability
         moved = _moved(state, accepted, at.g, at.field, state.length)
-        if law:
+        if scale_prior:
             moved = moved._replace(scale=np.where(accepted, at.scale, state.scale))
         return moved, probability
 
