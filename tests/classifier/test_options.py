@@ -213,3 +213,11 @@ def test_arguments_of_samplers_are_refused_beside_approximations(inference, name
         classifier.fit(X, y)
     with pytest.raises(InvalidInput, match=words):
         gq.EvidenceSearch(classifier, {"n_neighbors": [3, 4]}).fit(X, y)
+
+
+def test_a_first_result_needs_the_automatic_method():
+    features = np.random.default_rng(0).normal(size=(20, 2))
+    y = np.r_[0, 1, np.full(18, -1)]
+    classifier = gq.GraphClassifier(inference="pcn", on_first_result=print)
+    with pytest.raises(InvalidInput, match="on_first_result: given beside inference='pcn'"):
+        classifier.fit(features, y)

@@ -127,7 +127,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     progress : bool or callable, default False
         See `graphuq.infer`.
     on_first_result : callable, optional
-        Called with the first, approximate `Result` before sampling starts; see `graphuq.infer`.
+        Called with the first, approximate `Result` before sampling starts; only with
+        ``inference="auto"``. See `graphuq.infer`.
     checkpoint : path, optional
         See `graphuq.infer`.
 

@@ -138,6 +138,12 @@ def check_unused(classifier: Any, method: Sampler | Approximation | None) -> Non
     """Raise `InvalidInput` for parameters of a classifier that its method would ignore."""
     if method is None:
         return
+    require(
+        classifier.on_first_result is None,
+        "on_first_result",
+        f"given beside inference={classifier.inference!r}",
+        "leave one out: only inference='auto' has a first result",
+    )
     names = ("n_chains", "n_warmup", "thin", "checkpoint")
     given = [name for name in names if getattr(classifier, name) is not None]
     unused = method.unused_arguments(given)

@@ -97,11 +97,12 @@ def fit_and_write(
         classifier, tried = select_by_evidence(
             classifier, search, criterion, features, codes, checkpoint=checkpoints[1], quiet=quiet
         )
-    draws_nothing = isinstance(method_of(classifier.inference), Approximation)
+    method = method_of(classifier.inference)
+    shown = method is None and not quiet
     classifier.set_params(
         progress=not quiet,
-        on_first_result=None if quiet else lambda result: print_preview(result, names, truth),
-        checkpoint=None if draws_nothing else checkpoints[0],
+        on_first_result=(lambda first: print_preview(first, names, truth)) if shown else None,
+        checkpoint=None if isinstance(method, Approximation) else checkpoints[0],
     ).fit(features, codes)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
     classifier.result_ = classifier.result_.with_classes(names)
