@@ -147,3 +147,18 @@ def test_unsupported_likelihoods_are_refused():
     )
     with pytest.raises(IncompatibleParts, match="use ExactHamiltonian"):
         gq.infer(several, SAMPLER)
+
+
+def test_probit_is_sampled_with_its_noise():
+    """Label means are those of `ExactHamiltonian`, which is tested against closed forms."""
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(np.array([[0.0, 1.0], [1.0, 0.0]])), n_eigenpairs=2
+    )
+    posterior = gq.Posterior(
+        spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.5), [0, 1], [1, -1]
+    )
+    expected = gq.infer(posterior, gq.inference.ExactHamiltonian(), n_samples=2000, seed=1)
+    found = gq.infer(posterior, ReflectiveHamiltonian(), n_samples=1000, seed=2)
+    error = np.hypot(found.label_mcse, expected.label_mcse)
+    assert error.max() < 0.02
+    assert (np.abs(found.label_mean - expected.label_mean) < 4 * error).all()

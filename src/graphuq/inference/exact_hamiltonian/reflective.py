@@ -65,10 +65,11 @@ class ReflectiveHamiltonian(Kernel):
         if reason is not None:
             return reason
         likelihood, n_labels = posterior.likelihood, len(posterior.observed_labels)
-        if not likelihood.is_step or likelihood.is_multiclass:
+        dimension = posterior.dimension if likelihood.is_step else posterior.dimension + n_labels
+        if likelihood.is_multiclass:
             reason = "a likelihood of two levels for two classes, such as LevelSet"
-        elif posterior.dimension * n_labels > FACTOR_NUMBERS:
-            reason = f"fewer than {n_labels} labels in {posterior.dimension} dimensions"
+        elif dimension * n_labels > FACTOR_NUMBERS:
+            reason = f"fewer than {n_labels} labels in {dimension} dimensions"
         return reason and f"ReflectiveHamiltonian needs {reason}; use ExactHamiltonian()"
 
     def prepare(self, target: Any) -> Any:
