@@ -40,6 +40,17 @@ def test_no_pair_is_left_out_by_accident():
         assert methods == {name for pair, name in PAIRS if pair == kind}
 
 
+@pytest.mark.parametrize("tail", [False, True])
+def test_no_pair_is_refused(tail):
+    """Every method accepts the likelihoods that suit it."""
+    graph = gq.graphs.path_graph(12)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=8, tail_eigenvalue=tail)
+    for kind, name in PAIRS:
+        prior, nodes = gq.priors.InverseLaplacian(), [0, 5, 9]
+        posterior = gq.Posterior(spectrum, prior, LIKELIHOODS[kind], nodes, [1, -1, 1])
+        assert METHODS[name][0].refusal(posterior) is None
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # one short chain
 @pytest.mark.parametrize("tail", [False, True])
