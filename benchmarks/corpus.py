@@ -19,8 +19,7 @@ import graphuq as gq
 
 MAX_ROWS = 1_500  # rows of a set, drawn at random from larger ones
 KEPT_FOR_JUDGING = (
-    "texture vowel phoneme satimage penbased vehicle movement_libras pima spambase "
-    "ItalyPowerDemand"
+    "texture vowel phoneme satimage penbased vehicle movement_libras pima spambase ItalyPowerDemand"
 ).split()
 
 KEEL = (
@@ -29,7 +28,14 @@ KEEL = (
     "sonar splice tae tic-tac-toe titanic twonorm wisconsin ecoli2 glass0 new-thyroid1 "
     "page-blocks0 yeast1 yeast3"
 ).split()
-AEON = ["ArrowHead", "GunPoint", "JapaneseVowels", "BasicMotions", "OSULeaf", "PickupGestureWiimoteZ"]
+AEON = [
+    "ArrowHead",
+    "GunPoint",
+    "JapaneseVowels",
+    "BasicMotions",
+    "OSULeaf",
+    "PickupGestureWiimoteZ",
+]
 
 
 def _table(frame):
@@ -122,8 +128,10 @@ def _unequal(data, shares, rng):
     names = np.unique(classes)
     counts = np.array([(classes == name).sum() for name in names])
     total = int((counts / np.array(shares)).min())
-    rows = [rng.choice(np.flatnonzero(classes == n), int(total * s), replace=False)
-            for n, s in zip(names, shares, strict=True)]
+    rows = [
+        rng.choice(np.flatnonzero(classes == n), int(total * s), replace=False)
+        for n, s in zip(names, shares, strict=True)
+    ]
     rows = np.concatenate(rows)
     return X[rows], classes[rows]
 
@@ -149,9 +157,7 @@ GENERATED = {
     "gaussians, close": lambda rng: _gaussians(rng, 1.5),
     "gaussians, five": lambda rng: _gaussians(rng, 3.0, n_features=5, shares=[0.2] * 5),
     "gaussians, 90:10": lambda rng: _gaussians(rng, 3.0, shares=(0.9, 0.1)),
-    "gaussians, 70:20:10": lambda rng: _gaussians(
-        rng, 3.5, n_features=3, shares=(0.7, 0.2, 0.1)
-    ),
+    "gaussians, 70:20:10": lambda rng: _gaussians(rng, 3.5, n_features=3, shares=(0.7, 0.2, 0.1)),
     "no signal": lambda rng: (rng.normal(size=(600, 5)), rng.integers(3, size=600)),
     "moons, clean": lambda rng: _moons(rng, 0.08),
     "moons, noisy": lambda rng: _moons(rng, 0.25),
@@ -159,9 +165,7 @@ GENERATED = {
     "blocks, four": lambda rng: _block_model(rng, 4, 0.05, 0.015),
     "blocks, two": lambda rng: _block_model(rng, 2, 0.04, 0.02),
     "moons, flipped": lambda rng: _flipped(_moons(rng, 0.1), 0.2, rng),
-    "digits, unequal": lambda rng: _unequal(
-        _digits((0, 3, 8)), (0.8, 0.1, 0.1), rng
-    ),
+    "digits, unequal": lambda rng: _unequal(_digits((0, 3, 8)), (0.8, 0.1, 0.1), rng),
     "digits, flipped": lambda rng: _flipped(_digits(), 0.1, rng),
 }
 READ = {
