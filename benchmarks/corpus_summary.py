@@ -1,0 +1,228 @@
+"""Tables and the figure of `bench_corpus.py`, from its stored rows.
+
+This module is not a benchmark.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+
+from corpus_peers import BOUND
+from corpus_scores import compare, pooled_curve
+
+COLUMNS = {
+    "log": "log score",
+    "ece": "ECE",
+    "pooled": "ECE, pooled",
+    "brier": "Brier",
+    "accuracy": "accuracy",
+    "coverage": "coverage of 90 %",
+    "set size": "set size",
+    "auc": "AUC",
+    "seconds": "seconds",
+}
+COMPARED = {"log": "log score", "ece": "ECE", "accuracy": "accuracy"}
+MIN_COUNT = 20  # rows of a bin below which a point of the figure is noise
+VERDICTS = {1: "ahead", 0: "level", -1: "behind"}
+
+
+def grouped(rows):
+    """Return the rows that did not fail, by rate, then set, then method."""
+    groups = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for row in rows:
+        if "failed" not in row:
+            groups[row["rate"]][row["set"]][row["method"]].append(row)
+    return {rate: groups[rate] for rate in sorted(groups)}
+
+
+def is_ours(method):
+    return method.startswith("graphuq")
+
+
+def set_scores(rows):
+    """Return the mean over draws of each score, and the calibration error of all draws pooled."""
+    scores = {}
+    for key in COLUMNS:
+        values = [row[key] for row in rows if row.get(key) is not None]
+        scores[key] = np.mean(values) if values else np.nan
+    scores["pooled"] = pooled_curve(rows).expected_calibration_error
+    return scores
+
+
+def best_peer(methods, ours, score):
+    """Return the name of the best peer, its values and ours on the same draws, or None.
+
+    The best peer is chosen afterwards, among those with the most draws in common with ours.
+    """
+    mine = {row["draw"]: row[score] for row in methods[ours]}
+    found = {}
+    for name, rows in methods.items():
+        if not is_ours(name) and name != BOUND:
+            theirs = {row["draw"]: row[score] for row in rows if row["draw"] in mine}
+            if theirs:
+                found[name] = theirs
+    if not found:
+        return None
+    most = max(len(theirs) for theirs in found.values())
+    found = {name: theirs for name, theirs in found.items() if len(theirs) == most}
+    sign = -1 if score == "accuracy" else 1
+    best = min(found, key=lambda name: sign * np.mean(list(found[name].values())))
+    draws = sorted(found[best])
+    return best, [found[best][draw] for draw in draws], [mine[draw] for draw in draws]
+
+
+def comparisons(sets, ours, score):
+    """Return set, verdict, our mean, best peer and its mean, for each set that has both."""
+    found = []
+    for name, methods in sets.items():
+        best = best_peer(methods, ours, score) if ours in methods else None
+        if best is not None:
+            peer, theirs, mine = best
+            verdict = compare(mine, theirs, larger_is_better=score == "accuracy")
+            found.append((name, verdict, np.mean(mine), peer, np.mean(theirs)))
+    return found
+
+
+def table(header, lines):
+    print("| " + " | ".join(header) + " |")
+    print("|" + "---|" * len(header))
+    for line in lines:
+        print("| " + " | ".join(line) + " |")
+    print()
+
+
+def _number(value):
+    return "" if np.isnan(value) else f"{value:.3f}"
+
+
+def show_means(sets):
+    """Print the mean over sets of each score; "shared" is over sets that all methods have."""
+    scores = {
+        method: {name: set_scores(sets[name][method]) for name in sets if method in sets[name]}
+        for method in {method for methods in sets.values() for method in methods}
+    }
+    half = [own for own in scores.values() if len(own) >= len(sets) / 2]
+    shared = set.intersection(*[set(own) for own in half]) if half else set()
+    lines = []
+    for method in sorted(scores, key=lambda m: (not is_ours(m), m == BOUND, m)):
+        own = scores[method]
+        n_draws = sum(len(sets[name][method]) for name in own)
+        common = [own[name]["log"] for name in shared if name in own]
+        everywhere = len(common) == len(shared) > 0
+        means = [np.nanmean([s[key] for s in own.values()] or [np.nan]) for key in COLUMNS]
+        lines.append(
+            [
+                method,
+                f"{len(own)}, {n_draws / len(own):.1f}",
+                _number(np.mean(common)) if everywhere else "",
+                *map(_number, means),
+            ]
+        )
+    header = ["method", "sets, draws", f"log score, {len(shared)} shared sets", *COLUMNS.values()]
+    table(header, lines)
+
+
+def show(rows, by_set=None):
+    """Print the tables of all rates, and those of all sets for one score if ``by_set`` names it."""
+    total = defaultdict(list)
+    groups = grouped(rows)
+    for rate, sets in groups.items():
+        print(f"### {rate} labels a class, mean over sets\n")
+        show_means(sets)
+    lines = []
+    ours = sorted({row["method"] for row in rows if is_ours(row["method"])})
+    for method in ours:
+        for rate, sets in groups.items():
+            cells = []
+            for score in COMPARED:
+                verdicts = [found[1] for found in comparisons(sets, method, score)]
+                total[method, score] += verdicts
+                cells.append(", ".join(str(verdicts.count(v)) for v in VERDICTS))
+            lines.append([method, str(rate), *cells])
+        shares = [np.mean(np.array(total[method, score] or [np.nan]) >= 0) for score in COMPARED]
+        lines.append([method, "ahead or level", *[f"{share:.0%}" for share in shares]])
+    print("### Sets where graphuq is ahead of, level with and behind the best peer\n")
+    table(["method", "labels a class", *COMPARED.values()], lines)
+    if by_set:
+        for method in ours:
+            show_sets(groups, method, by_set)
+    commits = defaultdict(set)
+    for row in rows:
+        commits[row["method"]].add(row.get("commit", "unknown"))
+    for method in ours:
+        print(f"{method}: commit {', '.join(sorted(commits[method]))}")
+    failed = [f"{row['method']}, {row['set']}" for row in rows if "failed" in row]
+    for text in sorted(set(failed)):
+        print(f"failed {failed.count(text)} times: {text}")
+
+
+def show_sets(groups, method, score):
+    """Print our score and that of the best peer for each set, from the worst difference."""
+    for rate, sets in groups.items():
+        print(f"### {method}, {score}, {rate} labels a class\n")
+        sign = -1 if score == "accuracy" else 1
+        found = comparisons(sets, method, score)
+        found.sort(key=lambda one: sign * (one[4] - one[2]))
+        lines = [
+            [name, f"{mine:.3f}", f"{theirs:.3f}", peer, VERDICTS[verdict]]
+            for name, verdict, mine, peer, theirs in found
+        ]
+        table(["set", "graphuq", "best peer", "its name", "graphuq is"], lines)
+
+
+def draw(rows, method, path):
+    """Draw the reliability curves of all sets, one panel for each number of labels."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    groups = {
+        rate: {name: methods[method] for name, methods in sets.items() if method in methods}
+        for rate, sets in grouped(rows).items()
+    }
+    groups = {rate: sets for rate, sets in groups.items() if sets}
+    if not groups:
+        raise SystemExit(f"{path}: no rows of {method!r}; compute them first")
+    figure, axes = plt.subplots(
+        1, len(groups), figsize=(3.1 * len(groups), 3.4), sharey=True, squeeze=False
+    )
+    for axis, (rate, sets) in zip(axes[0], groups.items(), strict=True):
+        points = []
+        axis.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle=":")
+        for own in sets.values():
+            curve = pooled_curve(own)
+            points.append(
+                np.array([curve.confidence, curve.accuracy, curve.count / curve.count.sum()])
+            )
+            kept = curve.count >= MIN_COUNT
+            axis.plot(
+                curve.confidence[kept], curve.accuracy[kept], color="C0", alpha=0.3, linewidth=0.8
+            )
+        confidence, accuracy = mean_curve(np.concatenate(points, axis=1))
+        axis.plot(confidence, accuracy, color="C3", linewidth=2.5)
+        axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="confidence")
+        axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        axis.set_title(
+            f"{rate} label{'s' if rate > 1 else ''} a class, {len(sets)} sets", fontsize=10
+        )
+    axes[0, 0].set_ylabel("share of right answers")
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def mean_curve(points, n_bins=10):
+    """Return confidence and accuracy of all sets together, with equal weight for each set.
+
+    ``points`` has rows of confidence, accuracy and weight. Bins with less than half a percent of
+    the weight are left out.
+    """
+    confidence, accuracy, weight = points
+    bins = np.clip((confidence * n_bins).astype(int), 0, n_bins - 1)
+    total = np.bincount(bins, weight, n_bins)
+    kept = total >= 0.005 * total.sum()
+    return tuple(
+        np.bincount(bins, weight * values, n_bins)[kept] / total[kept]
+        for values in (confidence, accuracy)
+    )
