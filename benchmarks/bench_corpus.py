@@ -1,7 +1,7 @@
 """How sure, and how often right: `GraphClassifier()` and its peers on a corpus of data sets.
 
-Question: with 1 to 50 labels a class, on data sets of many kinds, how accurate are the class
-probabilities of each method, and how well calibrated? `corpus.py` has the data sets.
+Question: with 1 to 50 labels a class, how accurate are the class probabilities of each method, and
+how well calibrated? `corpus.py` has the data sets.
 
 How to run:
 
@@ -21,10 +21,10 @@ true class of an unlabelled row. Where labels allow (two of each class), three m
 temperature, fitted by leave-one-out on the labels. Probabilities of all methods are at least 1e-5.
 Seconds include the graph, and for the first fits of a process the compilation.
 
-Prints: for each rate the mean over sets of accuracy, log score, Brier score, expected calibration
-error (ECE) of each draw and of all draws together (15 bins), coverage and size of 90 % prediction
-sets, area under the ROC curve of certainty against error, and seconds. Then each method of graphuq
-beside the best peer of each set and rate, which is chosen afterwards for each score.
+Prints: a table of means over sets for each rate. ECE is the expected calibration error (15 bins) of
+one draw; "pooled" is that of all draws together. Coverage and size are those of 90 % prediction
+sets. AUC is the area under the ROC curve of certainty against error. The last table compares
+graphuq with the best peer of each set and rate, which is chosen afterwards for each score.
 """
 
 import argparse

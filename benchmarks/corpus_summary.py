@@ -22,7 +22,7 @@ COLUMNS = {
     "seconds": "seconds",
 }
 COMPARED = {"log": "log score", "ece": "ECE", "accuracy": "accuracy"}
-MIN_COUNT = 20  # rows of a bin below which a point of the figure is noise
+MIN_SHARE = 0.03  # share of the rows of a set below which a point of the figure is noise
 VERDICTS = {1: "ahead", 0: "level", -1: "behind"}
 
 
@@ -189,23 +189,24 @@ def draw(rows, method, path):
     )
     for axis, (rate, sets) in zip(axes[0], groups.items(), strict=True):
         points = []
-        axis.plot([0, 1], [0, 1], color="0.6", linewidth=1, linestyle=":")
+        axis.plot([0, 1], [0, 1], color="0.3", linewidth=1, linestyle=":")
         for own in sets.values():
             curve = pooled_curve(own)
-            points.append(
-                np.array([curve.confidence, curve.accuracy, curve.count / curve.count.sum()])
-            )
-            kept = curve.count >= MIN_COUNT
+            share = curve.count / curve.count.sum()
+            points.append(np.array([curve.confidence, curve.accuracy, share]))
+            kept = share >= MIN_SHARE
             axis.plot(
                 curve.confidence[kept], curve.accuracy[kept], color="C0", alpha=0.3, linewidth=0.8
             )
         confidence, accuracy = mean_curve(np.concatenate(points, axis=1))
-        axis.plot(confidence, accuracy, color="C3", linewidth=2.5)
+        axis.plot(confidence, accuracy, color="C3", linewidth=2.5, label="all sets")
         axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="confidence")
         axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         axis.set_title(
             f"{rate} label{'s' if rate > 1 else ''} a class, {len(sets)} sets", fontsize=10
         )
+    axes[0, -1].plot([], [], color="C0", alpha=0.5, linewidth=0.8, label="one set")
+    axes[0, -1].legend(loc="lower right", fontsize=8, frameon=False)
     axes[0, 0].set_ylabel("share of right answers")
     figure.tight_layout()
     figure.savefig(path, dpi=150)
