@@ -3,14 +3,15 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+import pandas as pd
+from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifier.model_selection import labelled_accuracy
 from graphuq.classifier.types import Labels, Table
-from graphuq.errors import FarRowsWarning, require
+from graphuq.errors import FarRowsWarning, IncompatibleParts, require
 from graphuq.graphs import FeatureSpace, Graph
 from graphuq.results.class_proportions import ClassThreshold, keep_given
 from graphuq.results.result import Result
@@ -69,6 +70,76 @@ class Prediction:
     def predict_novelty(self, X: Table) -> Float[np.ndarray, " M"]:
         """Predict the probability of a class without any label; see ``max_classes``."""
         return self._known_and_novel(*self._summaries(X))[1]
+
+    def predict_set(
+        self, X: Table, coverage: float = 0.9, method: str = "posterior"
+    ) -> Bool[np.ndarray, "M K"]:
+        """Predict a set of classes for each row that should contain its class.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `predict`.
+        coverage : float, default 0.9
+            Probability with which the set should contain the class, in (0, 1).
+        method : {"posterior", "conformal"}, default "posterior"
+            "posterior": the smallest set whose probabilities by `predict_proba` add up to
+            ``coverage``. "conformal": classes at least as probable as most given labels were, each
+            given all others; see `graphuq.results.prediction_sets.conformal_sets`.
+
+        Returns
+        -------
+        numpy.ndarray of bool, shape (M, K)
+            Columns in the order of ``classes_``.
+
+        Raises
+        ------
+        InvalidInput
+            If an argument is out of range, or there are too few labels for "conformal".
+        IncompatibleParts
+            With "conformal" and ``class_proportions``, or without leave-one-out probabilities; see
+            `Result.leave_one_out`.
+
+        Examples
+        --------
+        >>> import numpy as np, graphuq as gq
+        >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+        >>> y = np.full(200, -1)
+        >>> y[:20] = moons.classes[:20]
+        >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
+        >>> sets = classifier.fit(moons.features, y).predict_set(moons.features, coverage=0.9)
+        >>> sets.shape
+        (200, 2)
+        """
+        probabilities = self.predict_proba(X)
+        if method == "conformal" and self._tuning is not None:
+            raise IncompatibleParts(
+                "conformal sets need probabilities without class_proportions, since leave-one-out "
+                "probabilities do not have them; use method='posterior'"
+            )
+        return self.result_.sets_of(probabilities, coverage, method)
+
+    def suspect_labels(self, n: int | None = None) -> pd.DataFrame:
+        """Return the given labels from the least to the most probable given all others.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of labels; all by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns ``node`` (the row of X), ``given``, ``probability``, ``other``,
+            ``other_probability`` and ``pareto_shape``; see `Result.suspect_labels`.
+
+        Raises
+        ------
+        IncompatibleParts
+            See `Result.leave_one_out`.
+        """
+        check_is_fitted(self)
+        return self.result_.suspect_labels(n)
 
     def predict_summaries(self, X: Table) -> NodeSummaries:
         """Predict label mean, Monte-Carlo error, latent mean and deviation; see `Result`."""

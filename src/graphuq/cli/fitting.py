@@ -128,7 +128,7 @@ def fit_and_write(
         )
     _remove(checkpoints)
     if not quiet:
-        print_summary(classifier.result_, names, truth, output)
+        print_summary(classifier.result_, names, truth, output, table.ids)
         if shares is not None:
             print_tuned(classifier.transduction_, names, table.truth, given)
     return classifier

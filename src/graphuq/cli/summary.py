@@ -43,9 +43,16 @@ def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None
 
 
 def print_summary(
-    result: Result, names: Sequence[str], truth: np.ndarray | None, output: Path
+    result: Result,
+    names: Sequence[str],
+    truth: np.ndarray | None,
+    output: Path,
+    ids: np.ndarray | None = None,
 ) -> None:
-    """Print a table of the result, the convergence verdict, and the paths of the files."""
+    """Print a table of the result, the convergence verdict, and the paths of the files.
+
+    Labels that are probably wrong are named by their ``ids``, or by the index of their node.
+    """
     console = Console()
     table = Table(title=f"{result.n_nodes} nodes, {len(result.posterior.labels)} labelled")
     for column in ("class", "given", "inferred", "mean probability", "above 0.95"):
@@ -74,9 +81,22 @@ def print_summary(
             f"{missing} nodes have no labelled node in their component of the graph: their "
             "probabilities come from the prior alone."
         )
+    if suspect := suspect_line(result, ids):
+        console.print(suspect, soft_wrap=True, highlight=False, markup=False)
     console.print(result.diagnostics.verdict, soft_wrap=True)
     for name in ("predictions.csv", "posterior.nc", "report.html"):
         console.print(f"  {output / name}", soft_wrap=True, highlight=False)
+
+
+def suspect_line(result: Result, ids: np.ndarray | None = None) -> str:
+    """Return the line that names the labels to check, or "" if there are none."""
+    names = np.arange(result.n_nodes) if ids is None else ids
+    found = [
+        f"{names[row['node']]} (given {row['given']}; {row['other']} has probability "
+        f"{row['other_probability']:.2f})"
+        for row in result.labels_to_check().to_dict(orient="records")
+    ]
+    return f"labels to check: {', '.join(found)}" if found else ""
 
 
 def print_tuned(

@@ -32,6 +32,8 @@ class GaussianApproximation(NamedTuple):
         Name of the method and number of iterations, in words.
     sites : numpy.ndarray, shape (2, J), or None
         Precisions and shifts of the Gaussian site of each label, if the method has sites.
+    class_precision, class_shift : numpy.ndarray, shape (J, K, K) and (J, K), or None
+        The same for multiclass likelihoods, whose sites are Gaussians in the K fields of a label.
     """
 
     white_mean: Any
@@ -44,6 +46,8 @@ class GaussianApproximation(NamedTuple):
     seconds: float
     description: str
     sites: Any = None
+    class_precision: Any = None
+    class_shift: Any = None
 
     @property
     def hyperparameters(self) -> dict[str, np.ndarray]:
@@ -66,6 +70,9 @@ class GaussianApproximation(NamedTuple):
         }
         if self.sites is not None:
             arrays["sites"] = (("site_parameter", "labelled_node"), np.stack(self.sites))
+        if self.class_precision is not None:
+            arrays["class_precision"] = ((*axes, "class_again"), self.class_precision)
+            arrays["class_shift"] = (axes, self.class_shift)
         numbers = ("log_evidence", "n_iterations", "seconds", "description")
         attributes = {name: getattr(self, name) for name in numbers}
         return {"gaussian": xr.Dataset(arrays, attrs=attributes)}

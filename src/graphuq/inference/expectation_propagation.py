@@ -4,7 +4,7 @@ import math
 import time
 from contextlib import nullcontext
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
 import jax
 import numpy as np
@@ -92,8 +92,12 @@ class ExpectationPropagation(Approximation):
                 "raise max_sweeps, use a larger noise_std, or sample with PCN()",
             )
         given = found.given
+        class_precision = class_shift = None
         if several:
             with jax.enable_x64(True):
+                differences = cast(ClassDifferenceField, target.field)
+                class_sites = differences.label_sites(*found.sites)
+                class_precision, class_shift = map(np.asarray, class_sites)
                 mean = np.asarray(fields.at_labelled(given.white_mean))
                 spread = covariances_at(fields.field.factor, given.white_covariance)
             variance = np.diagonal(np.asarray(spread), axis1=1, axis2=2)
@@ -113,6 +117,8 @@ class ExpectationPropagation(Approximation):
             seconds=time.perf_counter() - began,
             description=f"expectation propagation, {found.n_sweeps} sweeps",
             sites=None if several else found.sites,
+            class_precision=class_precision,
+            class_shift=class_shift,
         )
 
 

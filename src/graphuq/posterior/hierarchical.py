@@ -151,8 +151,8 @@ class HierarchicalTarget(eqx.Module):
             rows=rows,
             scale=spectrum.node_scale[nodes],
             modes=modes,
-            prior=_with_values(prior, dict.fromkeys(prior.learnt, np.nan)),
-            likelihood=_with_values(likelihood, dict.fromkeys(likelihood.learnt, np.nan)),
+            prior=with_values(prior, dict.fromkeys(prior.learnt, np.nan)),
+            likelihood=with_values(likelihood, dict.fromkeys(likelihood.learnt, np.nan)),
             labels=labels,
             learnt=tuple(learnt),
             n_fields=n_fields,
@@ -189,12 +189,12 @@ class HierarchicalTarget(eqx.Module):
     def prior_of(self, white: Float[Array, " n"], of_class: int | None = None) -> Prior:
         """Return the prior with the hyperparameters of a point, shared or of one class."""
         learnt = [p for p in self.learnt if p.of_prior and p.of_class == of_class]
-        return _with_values(self.prior, {p.name: p.value(white) for p in learnt})
+        return with_values(self.prior, {p.name: p.value(white) for p in learnt})
 
     def likelihood_of(self, white: Float[Array, " n"]) -> Likelihood:
         """Return the likelihood with the hyperparameters of a point."""
         learnt = [p for p in self.learnt if not p.of_prior]
-        return _with_values(self.likelihood, {p.name: p.value(white) for p in learnt})
+        return with_values(self.likelihood, {p.name: p.value(white) for p in learnt})
 
     def std(self, white: Float[Array, " n"]) -> Float[Array, "*K L"]:
         """Return the standard deviations of the series at a point, per class if they differ."""
@@ -280,7 +280,7 @@ class SeriesAtLabelled(Field):
         return self.scale[:, None] * fields
 
 
-def _with_values(part: Part, values: dict[str, Any]) -> Part:
+def with_values(part: Part, values: dict[str, Any]) -> Part:
     """Return a part with other hyperparameters, unchecked because values may be traced."""
     if not values:
         return part

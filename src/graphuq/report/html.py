@@ -16,6 +16,7 @@ from graphuq.results.result import Result
 from graphuq.utils.html import embedded, write_page
 
 N_LISTED = 20  # nodes in each list of the most and least certain ones
+N_SUSPECT = 5  # given labels in the list of those that are probably wrong
 
 
 def write_report(
@@ -92,6 +93,7 @@ def write_report(
             ),
             ("Most certain nodes", "", _rows(result, identifiers, names, most)),
         ],
+        suspect=_suspect(result, identifiers, names),
         learnt=_learnt(result),
         worst=_worst_functionals(result) if sampled else [],
         sampled=sampled,
@@ -168,6 +170,16 @@ def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) 
             }
         )
     return listed
+
+
+def _suspect(result: Result, ids: np.ndarray, names: list[str]) -> list[dict]:
+    """Return a table row for each label that should be checked; see `Result.labels_to_check`."""
+    name_of = dict(zip(result.classes.tolist(), names, strict=True))
+    return [
+        row
+        | {"id": ids[row["node"]], "given": name_of[row["given"]], "other": name_of[row["other"]]}
+        for row in result.labels_to_check(N_SUSPECT).to_dict(orient="records")
+    ]
 
 
 def _learnt(result: Result) -> list[dict[str, Any]]:

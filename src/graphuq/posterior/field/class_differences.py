@@ -56,21 +56,29 @@ class ClassDifferenceField(Field):
         others = jnp.arange(self.n_classes - 1)[None, :]
         return others + (others >= self.codes[:, None])
 
+    def label_sites(
+        self, precision: Float[Array, " m"], shift: Float[Array, " m"]
+    ) -> tuple[Float[Array, "J K K"], Float[Array, "J K"]]:
+        """Return the sites of each label together, as a site of its K fields.
+
+        Precision ``Σ_k τ_k (e_y − e_k)(e_y − e_k)ᵀ`` and shift ``Σ_k ν_k (e_y − e_k)``.
+        """
+        own = jax.nn.one_hot(self.codes, self.n_classes, dtype=jnp.asarray(precision).dtype)
+        rows = jnp.arange(len(own))[:, None]
+        zero = jnp.zeros_like(own)
+        tau = zero.at[rows, self._others()].set(precision.reshape(len(own), -1))
+        nu = zero.at[rows, self._others()].set(shift.reshape(len(own), -1))
+        weights = -(own[:, :, None] * tau[:, None, :] + tau[:, :, None] * own[:, None, :])
+        diagonal = tau + own * tau.sum(axis=1)[:, None]
+        weights = weights + jnp.eye(self.n_classes)[None] * diagonal[:, :, None]
+        return weights, own * nu.sum(axis=1)[:, None] - nu
+
     @eqx.filter_jit
     def condition(self, precision: Float[Array, " m"], shift: Float[Array, " m"]) -> FieldMoments:
         """Return the field given sites at the differences, by a Cholesky factor of order K r."""
         factor = jnp.asarray(self.field.factor)
         n_classes, r = self.n_classes, factor.shape[1]
-        own = jax.nn.one_hot(self.codes, n_classes, dtype=factor.dtype)
-        rows = jnp.arange(len(factor))[:, None]
-        zero = jnp.zeros_like(own)
-        tau = zero.at[rows, self._others()].set(precision.reshape(len(factor), -1))
-        nu = zero.at[rows, self._others()].set(shift.reshape(len(factor), -1))
-        # Σ_k τ_k (e_y − e_k)(e_y − e_k)ᵀ, and Σ_k ν_k (e_y − e_k)
-        weights = -(own[:, :, None] * tau[:, None, :] + tau[:, :, None] * own[:, None, :])
-        diagonal = tau + own * tau.sum(axis=1)[:, None]
-        weights = weights + jnp.eye(n_classes)[None] * diagonal[:, :, None]
-        pull = own * nu.sum(axis=1)[:, None] - nu
+        weights, pull = self.label_sites(precision, shift)
         lower = jnp.linalg.cholesky(precision_of(factor, weights))
         covariance = cho_solve((lower, True), jnp.eye(n_classes * r))
         white_mean = covariance @ (pull.T @ factor).ravel()

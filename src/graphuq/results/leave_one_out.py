@@ -1,0 +1,343 @@
+"""Class probabilities of each labelled node given all other labels, without refitting.
+
+From draws, by importance sampling with weights ``1/p(y_j | u_j)`` (Gelfand, Dey & Chang 1992):
+
+    p(y_j = c | y_−j) = E[p(c | u_j) / p(y_j | u_j)] / E[1 / p(y_j | u_j)],
+
+with expectations under the posterior, and with Pareto-smoothed weights (`graphuq.utils.pareto`).
+From a Gaussian approximation, by its cavity: the distribution of u_j without the Gaussian site of
+label j (Vehtari, Mononen, Tolvanen, Sivula & Winther 2016). Expectation propagation stores sites.
+For other Gaussians the site is the second-order expansion of ``log p(y_j | u)`` at the mean.
+For two classes, cavities also replace weights that are unreliable.
+"""
+
+import dataclasses
+import math
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from scipy.special import logsumexp
+
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.inference import ExpectationPropagation, GaussianApproximation, Point
+from graphuq.inference.draws import Draws
+from graphuq.likelihoods import Likelihood
+from graphuq.posterior.field import covariances_at
+from graphuq.posterior.hierarchical import with_values
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.diagnostics import node_rows
+from graphuq.results.summaries import latent_draws
+from graphuq.results.summaries.base import slices
+from graphuq.results.summaries.binary import expected_label
+from graphuq.utils.arrays import with_dtype
+from graphuq.utils.pareto import smooth_weights
+
+MAX_SHAPE = 0.7  # k̂ above which importance weights are unreliable (Vehtari et al. 2024)
+MAX_DRAWS = 4_000  # evenly spaced draws that are used
+CAVITY_DRAWS = 4_000  # draws of a multiclass cavity
+BLOCK_ELEMENTS = 2_000_000  # draws × labels × classes of one block
+MAX_LOG_RATIO = math.log(100.0)  # of a step likelihood's two values, which draws can still tell
+
+
+class LeaveOneOut(NamedTuple):
+    """Probabilities of each labelled node given all other labels.
+
+    Attributes
+    ----------
+    of_label : numpy.ndarray, shape (J, K)
+        Probability that a label of each class would be given, the noise of a label included.
+    of_class : numpy.ndarray, shape (J, K)
+        Probability of each class as `Result.class_probabilities` defines it.
+    pareto_shape : numpy.ndarray, shape (J,)
+        k̂ of the importance weights; NaN for a cavity. Above 0.7 the row is unreliable.
+    """
+
+    of_label: Float[np.ndarray, "J K"]
+    of_class: Float[np.ndarray, "J K"]
+    pareto_shape: Float[np.ndarray, " J"]
+
+
+@singledispatch
+def leave_one_out(
+    answer: Draws | GaussianApproximation | Point, posterior: Posterior
+) -> LeaveOneOut:
+    """Return the class probabilities of each labelled node given all other labels.
+
+    Raises
+    ------
+    IncompatibleParts
+        If the answer is a point, or the labels of a step likelihood are so certain given u that
+        its draws say nothing about other labels.
+    """
+    raise IncompatibleParts(
+        "leave-one-out probabilities need the uncertainty of u, and a point has none; use "
+        "ExpectationPropagation() or a sampler"
+    )
+
+
+@leave_one_out.register
+def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
+    _demand_overlap(posterior)
+    draws = thinned(answer, MAX_DRAWS)
+    rows = node_rows(posterior)[posterior.labelled]
+    n_draws = draws.n_chains * draws.n_samples
+    values = _own_values(posterior.likelihood, draws)
+    parts = []
+    for part in slices(len(posterior.labels), BLOCK_ELEMENTS // (n_draws * posterior.n_classes)):
+        u = latent_draws(draws, posterior.field, rows[part])
+        parts.append(_by_weights(posterior, u, posterior.labels[part], values))
+    found = LeaveOneOut(*map(np.concatenate, zip(*parts, strict=True)))
+    poor = found.pareto_shape > MAX_SHAPE
+    gaussian = _expectation_propagation(draws, posterior) if poor.any() else None
+    if gaussian is not None:
+        for numbers, better in zip(found, leave_one_out(gaussian, posterior), strict=True):
+            numbers[poor] = better[poor]
+    return found
+
+
+@leave_one_out.register
+def _(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
+    if posterior.likelihood.is_multiclass:
+        return _of_class_cavities(answer, posterior)
+    mean, variance = answer.labelled_mean, answer.labelled_variance
+    if answer.sites is None:
+        first, second = _slopes_at(posterior, mean)
+        variance = 1 / np.maximum(1 / variance + second, 1 / _prior_variance(posterior))
+        mean = mean - variance * first
+    else:
+        precision, shift = answer.sites
+        before = mean / variance - shift
+        variance = 1 / (1 / variance - precision)
+        mean = variance * before
+    logs = _log_partitions(posterior.likelihood, mean, variance)
+    label = expected_label(mean[:, None], np.sqrt(variance), posterior.likelihood.link)[:, 0]
+    return LeaveOneOut(
+        of_label=np.exp(logs - logsumexp(logs, axis=1, keepdims=True)),
+        of_class=np.stack([1 - label, 1 + label], axis=1) / 2,
+        pareto_shape=np.full(len(mean), np.nan),
+    )
+
+
+def _expectation_propagation(draws: Draws, posterior: Posterior) -> GaussianApproximation | None:
+    """Return the Gaussian whose cavities are more reliable than poor weights, or None.
+
+    Cavities of two classes are almost exact. Those of more classes are less accurate than weights.
+    """
+    likelihood = posterior.likelihood
+    if likelihood.is_multiclass or likelihood.uses_all_nodes or draws.hyperparameters:
+        return None
+    if draws.reference is not None and draws.reference.sites is not None:
+        return draws.reference
+    try:
+        return ExpectationPropagation().fit(posterior.plain_target)
+    except (InvalidInput, IncompatibleParts):
+        return None
+
+
+def thinned(draws: Draws, max_draws: int) -> Draws:
+    """Return evenly spaced draws of each chain, at most ``max_draws`` in all."""
+    stride = -(-draws.n_chains * draws.n_samples // max_draws)
+    if stride <= 1:
+        return draws
+    return dataclasses.replace(
+        draws,
+        white=draws.white[:, ::stride],
+        log_likelihood=draws.log_likelihood[:, ::stride],
+        acceptance=draws.acceptance[:, ::stride],
+        log_ratio=None,
+        block_acceptance=None,
+        hyperparameters={k: v[:, ::stride] for k, v in draws.hyperparameters.items()},
+        tail_std=None if draws.tail_std is None else draws.tail_std[:, ::stride],
+    )
+
+
+def _demand_overlap(posterior: Posterior) -> None:
+    """Refuse a step likelihood whose draws are all, or almost all, on the label's side."""
+    likelihood = posterior.likelihood
+    if not likelihood.is_step:
+        return
+    ratio = np.inf
+    if not likelihood.learnt:
+        with jax.enable_x64(True):
+            right, wrong = map(np.asarray, likelihood.log_levels(posterior.labels))
+        ratio = float((right - wrong).max())
+    if ratio > MAX_LOG_RATIO:
+        other = "Softmax() or Probit()" if likelihood.is_multiclass else "Probit()"
+        remedy = "" if likelihood.is_multiclass else ", or infer with ExpectationPropagation()"
+        raise IncompatibleParts(
+            f"leave-one-out probabilities cannot be computed from draws with {likelihood}: u is "
+            "almost never on the other side of a given label, so draws do not show what the other "
+            f"labels say; use {other} as likelihood{remedy}"
+        )
+
+
+def _own_values(likelihood: Likelihood, draws: Draws) -> dict[str, np.ndarray]:
+    """Return the likelihood's hyperparameters in each draw, shape (S,) each."""
+    n_draws = draws.n_chains * draws.n_samples
+    names = {field.name for field in dataclasses.fields(likelihood)}
+    found = {name: v for name, v in draws.hyperparameters.items() if name in names}
+    return {name: v.reshape(n_draws, *v.shape[2:]) for name, v in found.items()}
+
+
+def class_codes(posterior: Posterior) -> Float[np.ndarray, " K"]:
+    """Return the label of each class: −1 and +1, or 0 to K − 1."""
+    if posterior.likelihood.is_multiclass:
+        return np.arange(posterior.n_classes, dtype=np.float64)
+    return np.array([-1.0, 1.0])
+
+
+def given_classes(posterior: Posterior) -> np.ndarray:
+    """Return the class of each given label, as an index from 0, shape (J,)."""
+    return np.searchsorted(class_codes(posterior), posterior.labels)
+
+
+def _by_weights(
+    posterior: Posterior,
+    u: Float[np.ndarray, "B S *K"],
+    labels: Float[np.ndarray, " B"],
+    values: dict[str, np.ndarray],
+) -> LeaveOneOut:
+    """Return the probabilities of some labels, from draws of u at their nodes."""
+    codes = class_codes(posterior)
+    log_probs = class_log_probs(posterior.likelihood, u, codes, values)  # (K, B, S)
+    given = log_probs[np.searchsorted(codes, labels), np.arange(len(labels))]
+    weights, shape = smooth_weights(-given)
+    logs = logsumexp(log_probs + weights, axis=2).T
+    return LeaveOneOut(
+        of_label=np.exp(logs - logsumexp(logs, axis=1, keepdims=True)),
+        of_class=np.einsum("bs,bsk->bk", np.exp(weights), _classes_of(posterior, u, values)),
+        pareto_shape=shape,
+    )
+
+
+def _classes_of(
+    posterior: Posterior, u: Float[np.ndarray, "B S *K"], values: dict[str, np.ndarray]
+) -> Float[np.ndarray, "B S K"]:
+    """Return the probability of each class given u, as `Result.class_probabilities` defines it."""
+    if u.ndim == 2:
+        label = expected_label(u.copy(), np.zeros(len(u)), posterior.likelihood.link)
+        return np.stack([1 - label, 1 + label], axis=2) / 2
+    if "n_classes" in values:
+        absent = np.arange(u.shape[2]) >= values["n_classes"][:, None]
+        u = np.where(absent, -np.inf, u)
+    largest = (u == u.max(axis=2, keepdims=True)).astype(np.float64)
+    return largest / largest.sum(axis=2, keepdims=True)
+
+
+def class_log_probs(
+    likelihood: Likelihood,
+    u: Float[np.ndarray, "B S *K"],
+    codes: Float[np.ndarray, " K"],
+    values: dict[str, np.ndarray],
+) -> Float[np.ndarray, "K B S"]:
+    """Return the log probability of each class as a label, given u and a draw's hyperparameters.
+
+    A likelihood on all nodes has a term of its own at each node. It is divided by that term
+    without a label, so that only the factor of the label is left.
+    """
+    with jax.enable_x64(True):
+        part = with_dtype(likelihood, jnp.float64)
+        labels = np.repeat(codes, len(u)).reshape(len(codes), len(u))
+        found = np.asarray(_log_probs(part, np.swapaxes(u, 0, 1), labels, values))
+        if likelihood.uses_all_nodes:
+            none = np.zeros((1, len(u)))
+            found = found - np.asarray(_log_probs(part, np.swapaxes(u, 0, 1), none, values))
+    return np.moveaxis(found, 0, 2)
+
+
+@eqx.filter_jit
+def _log_probs(likelihood: Likelihood, u: Any, labels: Any, values: dict[str, Any]) -> Any:
+    """Return log probabilities of shape (S, K, B), for labels of shape (K, B)."""
+
+    def given(u: Any, values: dict[str, Any]) -> Any:
+        part = with_values(likelihood, values)
+        return jax.lax.map(lambda y: part.log_prob(u, y), labels)
+
+    return jax.vmap(given)(u, values)
+
+
+def _log_partitions(
+    likelihood: Likelihood, mean: Float[np.ndarray, " J"], variance: Float[np.ndarray, " J"]
+) -> Float[np.ndarray, "J 2"]:
+    """Return the log probabilities of −1 and of +1 given a Gaussian u at each label."""
+    ones = np.ones_like(mean)
+    logs = [likelihood.tilt(mean, variance, y).log_partition for y in (-ones, ones)]
+    return np.stack(logs, axis=1)
+
+
+def _slopes_at(
+    posterior: Posterior, u: Float[np.ndarray, "J *K"]
+) -> tuple[Float[np.ndarray, "J *K"], Float[np.ndarray, "J *K K"]]:
+    """Return gradient and Hessian of the log probability of each given label in its u."""
+    likelihood, labels = posterior.likelihood, posterior.labels
+    with jax.enable_x64(True):
+        found = _derivatives(with_dtype(likelihood, jnp.float64), u, labels)
+        first, second = map(np.asarray, found)
+    return first, second
+
+
+@eqx.filter_jit
+def _derivatives(likelihood: Likelihood, u: Any, labels: Any) -> Any:
+    def log_prob(u: Any, y: Any) -> Any:
+        return likelihood.log_prob(u[None], y[None])[0]
+
+    return jax.vmap(jax.grad(log_prob))(u, labels), jax.vmap(jax.hessian(log_prob))(u, labels)
+
+
+def _of_class_cavities(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
+    """Return probabilities from draws of each K-dimensional cavity."""
+    factor = np.asarray(posterior.field.one_class.factor)
+    with jax.enable_x64(True):
+        covariance = np.asarray(covariances_at(factor, answer.white_covariance))
+    mean = answer.labelled_mean
+    if answer.class_precision is None:
+        first, second = _slopes_at(posterior, mean)
+    else:
+        second = -answer.class_precision
+        first = answer.class_shift + np.einsum("jkl,jl->jk", second, mean)
+    mean, root = _cavities(mean, covariance, first, second, _prior_variance(posterior))
+    n_classes = mean.shape[1]
+    z = np.random.default_rng(0).normal(size=(CAVITY_DRAWS // 2, n_classes))
+    z = np.concatenate([z, -z])
+    codes, parts = class_codes(posterior), []
+    for part in slices(len(mean), BLOCK_ELEMENTS // (CAVITY_DRAWS * n_classes)):
+        u = mean[part, None] + np.einsum("bij,sj->bsi", root[part], z)
+        labels = np.exp(class_log_probs(posterior.likelihood, u, codes, {})).mean(axis=2).T
+        classes = _classes_of(posterior, u, {}).mean(axis=1)
+        parts.append((labels / labels.sum(axis=1, keepdims=True), classes))
+    of_label, of_class = map(np.concatenate, zip(*parts, strict=True))
+    return LeaveOneOut(of_label, of_class, np.full(len(mean), np.nan))
+
+
+def _prior_variance(posterior: Posterior) -> Float[np.ndarray, " J"]:
+    """Return the prior variance of u at each labelled node."""
+    variance: np.ndarray = (np.asarray(posterior.field.one_class.factor) ** 2).sum(axis=1)
+    return variance
+
+
+def _cavities(
+    mean: Float[np.ndarray, "J K"],
+    covariance: Float[np.ndarray, "J K K"],
+    first: Float[np.ndarray, "J K"],
+    second: Float[np.ndarray, "J K K"],
+    prior_variance: Float[np.ndarray, " J"],
+) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]]:
+    """Return mean and a root of the covariance of each cavity.
+
+    With the covariance Σ and the Hessian −T the cavity has precision ``Σ⁻¹ − T``. With a root R of
+    Σ its covariance is ``R (I − Rᵀ T R)⁻¹ Rᵀ``, which needs no inverse of Σ. No variance may exceed
+    that of the prior, which bounds the eigenvalues of the matrix in the middle.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    smallest = values[:, -1:] / prior_variance[:, None]
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    inner = np.swapaxes(root, 1, 2) @ second @ root + np.eye(mean.shape[1])
+    values, vectors = np.linalg.eigh(inner)
+    root = root @ (vectors / np.sqrt(np.maximum(values, smallest))[:, None, :])
+    step = root @ (np.swapaxes(root, 1, 2) @ first[:, :, None])
+    return mean - step[:, :, 0], root

@@ -1,0 +1,128 @@
+"""Sets of classes that contain the true class with a given probability."""
+
+import math
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from graphuq.errors import InvalidInput, require
+
+METHODS = ("posterior", "conformal")
+ROUNDING = 1e-9  # by which a sum of probabilities may miss the coverage
+
+
+def posterior_sets(
+    probabilities: Float[np.ndarray, "N K"], coverage: float = 0.9
+) -> Bool[np.ndarray, "N K"]:
+    """Return the smallest set of classes of each row with probability at least ``coverage``.
+
+    Classes enter from the most probable to the least probable one.
+
+    Parameters
+    ----------
+    probabilities : numpy.ndarray, shape (N, K)
+        Each row adds up to 1.
+    coverage : float, default 0.9
+        In (0, 1).
+
+    Returns
+    -------
+    numpy.ndarray of bool, shape (N, K)
+        At least one class a row.
+
+    Raises
+    ------
+    InvalidInput
+        If ``coverage`` is not in (0, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphuq.results.prediction_sets import posterior_sets
+    >>> posterior_sets(np.array([[0.7, 0.25, 0.05], [0.97, 0.02, 0.01]]), 0.9)
+    array([[ True,  True, False],
+           [ True, False, False]])
+    """
+    check_coverage(coverage)
+    order = np.argsort(-probabilities, axis=1, kind="stable")
+    total = np.cumsum(np.take_along_axis(probabilities, order, axis=1), axis=1)
+    before = np.hstack([np.zeros((len(total), 1)), total[:, :-1]])
+    sets = np.empty(probabilities.shape, dtype=bool)
+    np.put_along_axis(sets, order, before < coverage - ROUNDING, axis=1)
+    return sets
+
+
+def conformal_sets(
+    probabilities: Float[np.ndarray, "N K"],
+    of_given: Float[np.ndarray, " J"],
+    coverage: float = 0.9,
+) -> Bool[np.ndarray, "N K"]:
+    """Return the classes of each row that are at least as probable as most given labels were.
+
+    The score of a label is 1 minus its leave-one-out probability. A class belongs to the set of a
+    row if 1 minus its probability is at most the ``⌈(J + 1) coverage⌉``-th smallest of the J
+    scores (Vovk, Gammerman & Shafer 2005, in leave-one-out form). The most probable class always
+    belongs to it.
+
+    Parameters
+    ----------
+    probabilities : numpy.ndarray, shape (N, K)
+    of_given : numpy.ndarray, shape (J,)
+        Leave-one-out probability of each given label.
+    coverage : float, default 0.9
+        In (0, 1).
+
+    Returns
+    -------
+    numpy.ndarray of bool, shape (N, K)
+
+    Raises
+    ------
+    InvalidInput
+        If ``coverage`` is not in (0, 1), or J is less than ``coverage / (1 − coverage)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from graphuq.results.prediction_sets import conformal_sets
+    >>> of_given = np.array([0.9, 0.8, 0.95, 0.3])
+    >>> conformal_sets(np.array([[0.6, 0.4], [0.75, 0.25]]), of_given, coverage=0.8)
+    array([[ True,  True],
+           [ True, False]])
+    """
+    threshold = conformal_threshold(of_given, coverage)
+    sets = 1 - probabilities <= threshold + ROUNDING
+    sets[np.arange(len(sets)), probabilities.argmax(axis=1)] = True
+    return np.asarray(sets)
+
+
+def conformal_threshold(of_given: Float[np.ndarray, " J"], coverage: float) -> float:
+    """Return the largest score ``1 − p`` of a class that belongs to a conformal set.
+
+    Raises
+    ------
+    InvalidInput
+        See `conformal_sets`.
+    """
+    check_coverage(coverage)
+    n_labels = len(of_given)
+    position = math.ceil((n_labels + 1) * coverage - ROUNDING)
+    if position > n_labels:
+        needed = math.ceil(coverage / (1 - coverage) - ROUNDING)
+        raise InvalidInput(
+            "coverage",
+            f"{coverage:g} with {n_labels} labels",
+            f"conformal sets of this coverage need at least {needed} labels: label more rows, "
+            "lower the coverage, or use method='posterior'",
+        )
+    return float(np.sort(1 - of_given)[position - 1])
+
+
+def check_coverage(coverage: float) -> None:
+    """Raise `InvalidInput` unless the coverage is in (0, 1)."""
+    require(0 < coverage < 1, "coverage", f"{coverage!r}", "use a number in (0, 1)")
+
+
+def check_method(method: str) -> None:
+    """Raise `InvalidInput` unless the method is known."""
+    require(method in METHODS, "method", f"{method!r}", f"use one of {', '.join(METHODS)}")

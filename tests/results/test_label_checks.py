@@ -1,0 +1,279 @@
+"""Leave-one-out probabilities against refits without the label; prediction sets."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import graphuq as gq
+from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
+from graphuq.results.leave_one_out import class_codes, class_log_probs, given_classes
+from graphuq.results.prediction_sets import conformal_sets, conformal_threshold, posterior_sets
+
+EP = gq.inference.ExpectationPropagation()
+LIKELIHOODS = gq.likelihoods
+
+
+def small_problem(likelihood, n_labels=9, n_eigenpairs=8, wrong=True, seed=0):
+    """Return a posterior on 60 points of the plane, whose first label is wrong."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(60, 2))
+    n_classes = likelihood.n_fields if likelihood.is_multiclass else 2
+    angle = (np.arctan2(features[:, 1], features[:, 0]) + np.pi) / (2 * np.pi + 1e-9)
+    classes = (angle * n_classes).astype(int)
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(features, 6), n_eigenpairs=n_eigenpairs)
+    labelled = rng.choice(60, n_labels, replace=False)
+    codes = classes[labelled]
+    if wrong:
+        codes[0] = (codes[0] + 1) % n_classes
+    labels = codes if likelihood.is_multiclass else 2 * codes - 1
+    prior = gq.priors.Matern(tau=0.5, alpha=2.0)
+    return gq.Posterior(spectrum, prior, likelihood, labelled, labels)
+
+
+def without(posterior, j):
+    """Return the posterior without one label."""
+    keep = np.arange(len(posterior.labels)) != j
+    return dataclasses.replace(
+        posterior, labelled=posterior.labelled[keep], labels=posterior.labels[keep]
+    )
+
+
+def refitted(posterior, method=None, **options):
+    """Return the probabilities of labels and classes, each from a fit without the label."""
+    of_label, of_class = [], []
+    for j, node in enumerate(posterior.labelled):
+        result = gq.infer(without(posterior, j), method, seed=j, **options)
+        u = result.latent_draws([node])
+        likelihood = result.posterior.likelihood
+        values = {n: v.ravel() for n, v in result.draws.hyperparameters.items()}
+        logs = class_log_probs(likelihood, u, class_codes(posterior), values)
+        of_label.append(np.exp(logs).mean(axis=(1, 2)))
+        of_class.append(result.class_probabilities[node])
+    of_label = np.array(of_label)
+    return of_label / of_label.sum(axis=1, keepdims=True), np.array(of_class)
+
+
+def test_binary_cavities_equal_refits():
+    """The stated tolerance of expectation propagation is 0.02 for labels and 0.03 for classes."""
+    posterior = small_problem(LIKELIHOODS.Probit(0.5))
+    result = gq.infer(posterior, EP)
+    refits = [gq.infer(without(posterior, j), EP) for j in range(9)]
+    nodes = posterior.labelled
+    mean = np.array([r.latent_mean[n] for r, n in zip(refits, nodes, strict=True)])
+    std = np.array([r.latent_std[n] for r, n in zip(refits, nodes, strict=True)])
+    plus = norm.cdf(mean / np.sqrt(std**2 + 0.25))
+    found = result.leave_one_out()
+    np.testing.assert_allclose(found[:, 1], plus, atol=0.02)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    without_noise = result.leave_one_out(with_noise=False)
+    np.testing.assert_allclose(without_noise[:, 1], norm.cdf(mean / std), atol=0.03)
+
+
+def test_gaussian_noise_is_exact():
+    """The posterior is Gaussian, so that the cavity is the posterior without the label."""
+    posterior = small_problem(LIKELIHOODS.GaussianNoise(0.4))
+    result = gq.infer(posterior, EP)
+    for j, node in enumerate(posterior.labelled):
+        refit = gq.infer(without(posterior, j), EP)
+        spread = np.hypot(refit.latent_std[node], 0.4)
+        density = norm.pdf([-1, 1], refit.latent_mean[node], spread)
+        np.testing.assert_allclose(result.leave_one_out()[j], density / density.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "likelihood",
+    [LIKELIHOODS.Logistic(2.0), LIKELIHOODS.Softmax(0.7, 3), LIKELIHOODS.AtomicNoise(0.9, 0.8)],
+    ids=repr,
+)
+def test_reweighted_draws_equal_refits(likelihood):
+    """Refits and weights have independent errors, below 0.02 each with 8,000 draws."""
+    posterior = small_problem(likelihood)
+    of_label, of_class = refitted(posterior, n_samples=2000, n_chains=4)
+    result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
+    shape = result.suspect_labels()["pareto_shape"]
+    assert shape.max() < 0.7 or not likelihood.is_multiclass
+    np.testing.assert_allclose(result.leave_one_out(), of_label, atol=0.06)
+    np.testing.assert_allclose(result.leave_one_out(with_noise=False), of_class, atol=0.06)
+    error = np.abs(result.leave_one_out() - of_label)[shape.argsort()].mean()
+    assert error < 0.02
+
+
+def test_weights_use_the_hyperparameters_of_each_draw():
+    likelihood = LIKELIHOODS.Probit(gq.Uniform(0.3, 1.5))
+    posterior = small_problem(likelihood)
+    of_label, _ = refitted(posterior, n_samples=2000, n_chains=4)
+    result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
+    np.testing.assert_allclose(result.leave_one_out(), of_label, atol=0.05)
+
+
+def test_likelihood_on_all_nodes_loses_only_the_label():
+    """What is left of its term is the Gaussian density of the label, without the well."""
+    u = np.random.default_rng(0).normal(size=(3, 50))
+    logs = class_log_probs(LIKELIHOODS.GinzburgLandau(0.3, 0.7), u, np.array([-1.0, 1.0]), {})
+    density = norm.logpdf(np.array([-1, 1])[:, None, None], u, 0.7)
+    np.testing.assert_allclose(logs[1] - logs[0], density[1] - density[0])
+    np.testing.assert_allclose(np.ptp(logs - density), 0, atol=1e-9)
+
+
+def test_weights_of_a_likelihood_on_all_nodes():
+    posterior = small_problem(LIKELIHOODS.GinzburgLandau(1.0, 1.5), n_labels=5, wrong=False)
+    result = gq.infer(posterior, n_samples=1000, n_chains=2)
+    found = result.leave_one_out()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    given = found[np.arange(5), given_classes(posterior)]
+    assert (given < result.class_probabilities[posterior.labelled].max(axis=1)).all()
+
+
+@pytest.mark.parametrize("method", [EP, gq.inference.Laplace()], ids=["EP", "Laplace"])
+def test_multiclass_cavities_are_near_refits_and_find_the_wrong_label(method):
+    """The stated tolerance is 0.05 at labels that agree with their neighbours."""
+    posterior = small_problem(LIKELIHOODS.Softmax(0.5, 3), n_labels=12)
+    of_label, _ = refitted(posterior, n_samples=3000, n_chains=4)
+    result = gq.infer(posterior, method)
+    given = given_classes(posterior)
+    rows = np.arange(12)
+    found, true = result.leave_one_out()[rows, given], of_label[rows, given]
+    assert np.corrcoef(found, true)[0, 1] > 0.9
+    assert found.argmin() == true.argmin() == 0
+    if method is EP:
+        np.testing.assert_allclose(found[true > 0.8], true[true > 0.8], atol=0.05)
+
+
+def test_step_likelihoods_are_refused_from_draws_and_answered_from_cavities():
+    posterior = small_problem(LIKELIHOODS.NoiseFree(), wrong=False)
+    sampled = gq.infer(posterior, n_samples=500, n_chains=2)
+    with pytest.raises(IncompatibleParts, match=r"ExpectationPropagation\(\)"):
+        sampled.leave_one_out()
+    assert len(sampled.labels_to_check()) == 0
+    found = gq.infer(posterior, EP).leave_one_out()
+    refits = [gq.infer(without(posterior, j), EP) for j in range(9)]
+    plus = [r.class_probabilities[n, 1] for r, n in zip(refits, posterior.labelled, strict=True)]
+    np.testing.assert_allclose(found[:, 1], plus, atol=0.03)
+    multiclass = small_problem(LIKELIHOODS.LevelSet(0.1, 3), wrong=False)
+    with pytest.raises(IncompatibleParts, match="Softmax"):
+        gq.infer(multiclass, n_samples=500, n_chains=2).leave_one_out()
+    point = gq.infer(small_problem(LIKELIHOODS.Probit(0.5)), gq.inference.MAP())
+    with pytest.raises(IncompatibleParts, match="point"):
+        point.suspect_labels()
+
+
+def test_suspect_labels_are_listed_by_probability():
+    posterior = small_problem(LIKELIHOODS.Softmax(0.5, 3), n_labels=15)
+    result = gq.infer(posterior, EP).with_classes(["a", "b", "c"])
+    table = result.suspect_labels()
+    assert table.columns.tolist() == [
+        "node",
+        "given",
+        "probability",
+        "other",
+        "other_probability",
+        "pareto_shape",
+    ]
+    assert table["probability"].is_monotonic_increasing
+    assert table["node"][0] == posterior.labelled[0]
+    assert table["given"][0] == "abc"[int(posterior.labels[0])]
+    assert (table["given"] != table["other"]).all()
+    assert len(result.suspect_labels(3)) == 3
+
+
+def test_labels_that_are_alone_in_their_class_are_not_reported():
+    """Given the others, a class without any other label is always improbable."""
+    posterior = small_problem(LIKELIHOODS.Softmax(0.1, 3), n_labels=12, wrong=False)
+    labels = posterior.labels.copy()
+    labels[labels == 2] = 1
+    labels[0] = 2
+    result = gq.infer(dataclasses.replace(posterior, labels=labels), EP)
+    assert posterior.labelled[0] not in result.labels_to_check()["node"].to_numpy()
+
+
+def test_unreliable_weights_are_announced(monkeypatch):
+    posterior = small_problem(LIKELIHOODS.Softmax(0.5, 3))
+    result = gq.infer(posterior, n_samples=1000, n_chains=4)
+    poor = result._withheld._replace(pareto_shape=np.full(9, 0.9))
+    monkeypatch.setitem(vars(result), "_withheld", poor)
+    with pytest.warns(NotConvergedWarning, match="9 of 9 labels"):
+        result.leave_one_out()
+    result.labels_to_check()  # without a warning
+
+
+def test_cavities_of_a_stored_result(tmp_path):
+    result = gq.infer(small_problem(LIKELIHOODS.Softmax(0.5, 3)), EP)
+    result.save(tmp_path / "r.nc")
+    again = gq.load(tmp_path / "r.nc")
+    np.testing.assert_allclose(again.leave_one_out(), result.leave_one_out(), atol=1e-6)
+
+
+def brute_force_set(row, coverage):
+    """Return the smallest set of classes with enough probability, by trying all."""
+    masks = ((np.arange(2 ** len(row))[:, None] >> np.arange(len(row))) & 1).astype(bool)
+    total = masks @ row
+    enough = np.flatnonzero(total >= coverage - 1e-9)
+    size = masks[enough].sum(axis=1)
+    best = enough[size == size.min()]
+    return masks[best[total[best].argmax()]]
+
+
+def test_posterior_sets_are_the_smallest():
+    probabilities = np.random.default_rng(0).dirichlet(np.full(5, 0.5), size=200)
+    for coverage in (0.5, 0.9, 0.99):
+        found = posterior_sets(probabilities, coverage)
+        expected = [brute_force_set(row, coverage) for row in probabilities]
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(InvalidInput, match="coverage"):
+        posterior_sets(probabilities, 1.0)
+
+
+def test_conformal_threshold_is_an_order_statistic():
+    of_given = np.linspace(0.05, 0.95, 19)
+    scores = np.sort(1 - of_given)
+    assert conformal_threshold(of_given, 0.9) == pytest.approx(scores[17])  # 18th of 20 × 0.9
+    assert conformal_threshold(of_given, 0.91) == pytest.approx(scores[18])
+    with pytest.raises(InvalidInput, match="at least 9 labels"):
+        conformal_threshold(of_given[:8], 0.9)
+    conformal_threshold(of_given[:9], 0.9)
+    with pytest.raises(InvalidInput, match="at least 99 labels"):
+        conformal_threshold(of_given, 0.99)
+
+
+def test_conformal_sets_of_exchangeable_scores_have_the_coverage():
+    """Without a model: scores of labels and of the test row are exchangeable."""
+    rng, n = np.random.default_rng(0), 4_000
+    true = rng.beta(3, 1, size=(n, 20))  # probability of the true class
+    inside = [
+        conformal_sets(np.array([[p[0] * 0.999, 1.0]]), p[1:], 0.8)[0, 0] for p in true
+    ]  # the second class takes the place that is never empty
+    # P = ⌈20 · 0.8⌉ / 20 = 0.8 exactly, to the binomial error of 4,000 trials
+    assert abs(np.mean(inside) - 0.8) < 4 * np.sqrt(0.8 * 0.2 / n)
+
+
+@pytest.mark.slow
+def test_sets_of_data_from_the_model_have_their_coverage():
+    """Fields and labels are drawn from the prior and likelihood of the fit."""
+    rng = np.random.default_rng(1)
+    likelihood = LIKELIHOODS.Probit(0.3)
+    base = small_problem(likelihood)
+    std = base.std.modes
+    eigenvectors = base.spectrum.eigenvectors
+    nominal = {"posterior": [], "conformal": []}
+    sums = []
+    for _ in range(400):
+        u = eigenvectors @ (std * rng.normal(size=len(std)))
+        labelled = rng.choice(60, 12, replace=False)
+        labels = np.where(u[labelled] + 0.3 * rng.normal(size=12) >= 0, 1, -1)
+        if len(set(labels)) < 2:
+            continue
+        posterior = dataclasses.replace(base, labelled=labelled, labels=labels)
+        result = gq.infer(posterior, EP)
+        rest = rng.choice(np.setdiff1d(np.arange(60), labelled))
+        code = int(u[rest] >= 0)
+        for method, hits in nominal.items():
+            hits.append(result.prediction_sets(0.9, method)[rest, code])
+        chosen = result.prediction_sets(0.9)[rest]
+        sums.append(result.class_probabilities[rest][chosen].sum())
+    # The posterior probability of its sets is their coverage, and exceeds 0.9 because sets are
+    # discrete. Four binomial errors; conformal sets must reach 0.9 at least.
+    n = len(sums)
+    assert abs(np.mean(nominal["posterior"]) - np.mean(sums)) < 4 * np.sqrt(0.1 * 0.9 / n)
+    assert np.mean(nominal["conformal"]) > 0.9 - 4 * np.sqrt(0.1 * 0.9 / n)
