@@ -17,6 +17,7 @@ from graphuq.errors import (
     FarRowsWarning,
     FeatureScaleWarning,
     GraphuqWarning,
+    IncompatibleParts,
     InvalidInput,
     NotConvergedWarning,
     StorageError,
@@ -276,3 +277,32 @@ def test_names_of_columns_are_kept_and_named(tmp_path):
     np.testing.assert_array_equal(loaded.predict(rows), classifier.predict(rows))
     with pytest.raises(ValueError, match="same order"):
         loaded.predict(rows[["large", "small"]])
+
+
+def test_sets_of_classes_in_and_out_of_the_graph():
+    data = gq.datasets.two_moons(200, n_features=2, noise_std=0.15)
+    names = np.array(["low", "high"])[data.classes]
+    y = np.where(np.arange(200) < 30, names, "")
+    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(data.features, y)
+    rows = np.vstack([data.features[:50], data.features[:50] + 1e-3])
+    probabilities = classifier.predict_proba(rows)
+    sets = classifier.predict_set(rows, coverage=0.9)
+    assert ((probabilities * sets).sum(axis=1) >= 0.9 - 1e-9).all()
+    one_less = np.where(sets, probabilities, np.inf).min(axis=1)  # without its least probable class
+    assert ((probabilities * sets).sum(axis=1) - one_less < 0.9).all()
+    conformal = classifier.predict_set(rows, coverage=0.9, method="conformal")
+    assert conformal.shape == (100, 2)
+    assert conformal.any(axis=1).all()
+    np.testing.assert_array_equal(
+        conformal[:50], classifier.result_.prediction_sets(0.9, "conformal")[:50]
+    )
+    with pytest.raises(InvalidInput, match="at least 99 labels"):
+        classifier.predict_set(rows, coverage=0.99, method="conformal")
+    with pytest.raises(InvalidInput, match="method"):
+        classifier.predict_set(rows, method="other")
+    assert set(classifier.suspect_labels(3)["given"]) <= {"low", "high"}
+    moved = gq.GraphClassifier(
+        inference="expectation-propagation", class_proportions={"low": 0.5, "high": 0.5}
+    ).fit(data.features, y)
+    with pytest.raises(IncompatibleParts, match="class_proportions"):
+        moved.predict_set(rows, method="conformal")

@@ -591,3 +591,15 @@ def test_other_graphs_by_the_command_line(csv, tmp_path):
 def test_bad_searches(csv, tmp_path, capsys, options, message):
     assert run(["classify", str(csv), *COLUMNS, "-o", str(tmp_path / "o"), *ZHU, *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_wrong_labels_are_named(tmp_path, capsys):
+    table = frame(40)
+    table.loc[4, "label"] = {"left": "right", "right": "left"}[table["label"][4]]
+    table.to_csv(tmp_path / "wrong.csv", index=False)
+    arguments = [*COLUMNS, "--inference", "expectation-propagation"]
+    output = ["--output", str(tmp_path / "out")]
+    assert run(["classify", str(tmp_path / "wrong.csv"), *arguments, *output]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("labels to check: ") == 1
+    assert f"labels to check: row4 (given {table['label'][4]}; " in printed

@@ -189,3 +189,21 @@ def test_files_are_checked(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(StorageError, match="could not be downloaded"):
         locate(file, tmp_path)
+
+
+def test_report_lists_wrong_labels(fitted, tmp_path):
+    """One of 60 labels is flipped; its class by the report is the true one."""
+    _, moons = fitted
+    names = np.array(["low", "high"])
+    y = np.where(np.arange(150) < 60, names[moons.classes], "")
+    classifier = gq.GraphClassifier(n_neighbors=8, inference="expectation-propagation")
+    gq.write_report(classifier.fit(moons.features, y).result_, tmp_path / "right.html")
+    assert "Labels to check" not in (tmp_path / "right.html").read_text()
+    y[4] = names[1 - moons.classes[4]]
+    ids = [f"row {i}" for i in range(150)]
+    result = classifier.fit(moons.features, y).result_
+    gq.write_report(result, tmp_path / "wrong.html", ids=ids, class_names=["A", "B"])
+    listed = (tmp_path / "wrong.html").read_text().split("Labels to check")[1].split("</table>")[0]
+    assert listed.count("<td>row ") == 1
+    assert "<td>row 4<" in listed
+    assert listed.index(f">{'AB'[list(classifier.classes_).index(y[4])]}<") > 0
