@@ -248,11 +248,12 @@ def test_sets_of_data_from_the_model_have_their_coverage():
     std = base.std.modes
     eigenvectors = base.spectrum.eigenvectors
     nominal = {"posterior": [], "conformal": []}
-    sums = []
+    sums, below = [], []
     for _ in range(400):
         u = eigenvectors @ (std * rng.normal(size=len(std)))
         labelled = rng.choice(60, 12, replace=False)
-        labels = np.where(u[labelled] + 0.3 * rng.normal(size=12) >= 0, 1, -1)
+        noisy = u + 0.3 * rng.normal(size=60)
+        labels = np.where(noisy[labelled] >= 0, 1, -1)
         if len(set(labels)) < 2:
             continue
         posterior = dataclasses.replace(base, labelled=labelled, labels=labels)
@@ -261,10 +262,16 @@ def test_sets_of_data_from_the_model_have_their_coverage():
         code = int(u[rest] >= 0)
         for method, hits in nominal.items():
             hits.append(result.prediction_sets(0.9, method)[rest, code])
+        withheld = result.leave_one_out(with_noise=False)
+        of_given = withheld[np.arange(12), given_classes(posterior)]
+        score = 1 - result.class_probabilities[rest, int(noisy[rest] >= 0)]
+        below.append(score <= conformal_threshold(of_given, 0.9))
         chosen = result.prediction_sets(0.9)[rest]
         sums.append(result.class_probabilities[rest][chosen].sum())
     # The posterior probability of its sets is their coverage, and exceeds 0.9 because sets are
-    # discrete. Four binomial errors; conformal sets must reach 0.9 at least.
+    # discrete. Scores of labels and of a noisy test label are nearly exchangeable, so that 12 of
+    # 13 are below the threshold. Bounds are four binomial errors.
     n = len(sums)
     assert abs(np.mean(nominal["posterior"]) - np.mean(sums)) < 4 * np.sqrt(0.1 * 0.9 / n)
+    assert abs(np.mean(below) - 12 / 13) < 4 * np.sqrt(0.9 * 0.1 / n)
     assert np.mean(nominal["conformal"]) > 0.9 - 4 * np.sqrt(0.1 * 0.9 / n)

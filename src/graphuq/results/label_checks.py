@@ -17,6 +17,7 @@ from graphuq.utils.user_warnings import warn_user
 
 MANY = 0.1  # share of unreliable rows from which there is a warning
 SUSPECT = 0.1  # leave-one-out probability of a given label below which it should be checked
+TINY = 1e-300  # in place of a sum of probabilities that is 0
 CONFIDENT = 0.5  # probability of another class from which such a label should be checked
 
 
@@ -194,4 +195,5 @@ class LabelChecks:
         n_known = probabilities.shape[1]
         withheld = self.leave_one_out(with_noise=False)[:, :n_known]
         given = withheld[np.arange(len(withheld)), given_classes(self.posterior)]
-        return conformal_sets(probabilities, given / withheld.sum(axis=1), coverage)
+        total = withheld.sum(axis=1)  # below 1 if some classes have no label
+        return conformal_sets(probabilities, given / np.maximum(total, TINY), coverage)

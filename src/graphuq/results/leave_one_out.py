@@ -38,10 +38,11 @@ from graphuq.utils.arrays import with_dtype
 from graphuq.utils.pareto import smooth_weights
 
 MAX_SHAPE = 0.7  # k̂ above which importance weights are unreliable (Vehtari et al. 2024)
-MAX_DRAWS = 4_000  # evenly spaced draws that are used
+MIN_DRAWS, MAX_DRAWS = 1_000, 4_000  # evenly spaced draws that are used
+MAX_NUMBERS = 20_000_000  # draws × labels × classes, above which fewer draws are used
 CAVITY_DRAWS = 4_000  # draws of a multiclass cavity
 BLOCK_ELEMENTS = 2_000_000  # draws × labels × classes of one block
-MAX_LOG_RATIO = math.log(100.0)  # of a step likelihood's two values, which draws can still tell
+MAX_LOG_RATIO = math.log(100.0)  # largest log ratio of a step likelihood's two values
 
 
 class LeaveOneOut(NamedTuple):
@@ -54,7 +55,8 @@ class LeaveOneOut(NamedTuple):
     of_class : numpy.ndarray, shape (J, K)
         Probability of each class as `Result.class_probabilities` defines it.
     pareto_shape : numpy.ndarray, shape (J,)
-        k̂ of the importance weights; NaN for a cavity. Above 0.7 the row is unreliable.
+        k̂ of the importance weights; NaN for a cavity, and 0 for the bounded weights of a step
+        likelihood. Above 0.7 the row is unreliable.
     """
 
     of_label: Float[np.ndarray, "J K"]
@@ -83,7 +85,8 @@ def leave_one_out(
 @leave_one_out.register
 def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
     _demand_overlap(posterior)
-    draws = thinned(answer, MAX_DRAWS)
+    n_numbers = len(posterior.labels) * posterior.n_classes
+    draws = thinned(answer, int(np.clip(MAX_NUMBERS // n_numbers, MIN_DRAWS, MAX_DRAWS)))
     rows = node_rows(posterior)[posterior.labelled]
     n_draws = draws.n_chains * draws.n_samples
     values = _own_values(posterior.likelihood, draws)
@@ -102,6 +105,11 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
 
 @leave_one_out.register
 def _(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
+    if posterior.likelihood.uses_all_nodes:
+        raise IncompatibleParts(
+            f"leave-one-out probabilities with {posterior.likelihood}, which uses all nodes, need "
+            "draws; use a sampler"
+        )
     if posterior.likelihood.is_multiclass:
         return _of_class_cavities(answer, posterior)
     mean, variance = answer.labelled_mean, answer.labelled_variance
@@ -206,7 +214,10 @@ def _by_weights(
     codes = class_codes(posterior)
     log_probs = class_log_probs(posterior.likelihood, u, codes, values)  # (K, B, S)
     given = log_probs[np.searchsorted(codes, labels), np.arange(len(labels))]
-    weights, shape = smooth_weights(-given)
+    if posterior.likelihood.is_step:  # two weights, whose ratio is bounded
+        weights, shape = -given - logsumexp(-given, axis=1, keepdims=True), np.zeros(len(given))
+    else:
+        weights, shape = smooth_weights(-given)
     logs = logsumexp(log_probs + weights, axis=2).T
     return LeaveOneOut(
         of_label=np.exp(logs - logsumexp(logs, axis=1, keepdims=True)),

@@ -59,10 +59,10 @@ def conformal_sets(
 ) -> Bool[np.ndarray, "N K"]:
     """Return the classes of each row that are at least as probable as most given labels were.
 
-    The score of a label is 1 minus its leave-one-out probability. A class belongs to the set of a
-    row if 1 minus its probability is at most the ``⌈(J + 1) coverage⌉``-th smallest of the J
-    scores (Vovk, Gammerman & Shafer 2005, in leave-one-out form). The most probable class always
-    belongs to it.
+    The score of a label is 1 minus its leave-one-out probability. The threshold is the
+    ``⌈(J + 1) coverage⌉``-th smallest of the J scores. The set of a row holds the classes with 1
+    minus probability at most this threshold, and always the most probable class (Vovk, Gammerman
+    & Shafer 2005, in leave-one-out form).
 
     Parameters
     ----------

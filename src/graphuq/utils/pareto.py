@@ -1,7 +1,7 @@
 """Pareto-smoothed importance sampling of many sets of weights in one call.
 
-The algorithm is that of Vehtari, Simpson, Gelman, Yao & Gabry (2024), and the numbers equal those
-of `arviz.psislw`, which smooths one set at a time.
+The algorithm is that of Vehtari, Simpson, Gelman, Yao & Gabry (2024). The numbers equal those of
+`arviz.psislw`, which smooths one set at a time.
 """
 
 from typing import NamedTuple
