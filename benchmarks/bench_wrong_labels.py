@@ -5,7 +5,7 @@ under the ROC curve of finding these, if labels are ranked by their leave-one-ou
 
 How to run (GRAPHUQ_DATA names the folder of MNIST; ``pip install cleanlab`` adds its scores):
 
-    python benchmarks/bench_wrong_labels.py [--draws 5] [--inference auto]
+    python benchmarks/bench_wrong_labels.py [--draws 5] [--inference auto] [--data digits …]
 
 Data: scikit-learn's digits with 20 labels for each of ten classes, two moons (500 rows of 2
 features, σ = 0.15) and 2,000 rows of MNIST (4, 9), with 20 labels for each of two classes. Labels
@@ -99,12 +99,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--inference", default="auto")
+    parser.add_argument("--data", nargs="+", help="names of data sets; by default all")
     options = parser.parse_args()
     warnings.simplefilter("ignore", gq.GraphuqWarning)
     if get_label_quality_scores is None:
         print("cleanlab is not installed: its scores are left out")
     rows = []
     for name, features, truth in data_sets():
+        if options.data and name not in options.data:
+            continue
         areas, seconds = {}, []
         for seed in range(options.draws):
             nodes, labels, wrong = draw(truth, np.random.default_rng(seed))

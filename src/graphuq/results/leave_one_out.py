@@ -39,7 +39,7 @@ from graphuq.utils.pareto import smooth_weights
 
 MAX_SHAPE = 0.7  # k̂ above which importance weights are unreliable (Vehtari et al. 2024)
 MIN_DRAWS, MAX_DRAWS = 1_000, 4_000  # evenly spaced draws that are used
-MAX_NUMBERS = 20_000_000  # draws × labels × classes, above which fewer draws are used
+MAX_NUMBERS = 10_000_000  # draws × labels × classes, above which fewer draws are used
 CAVITY_DRAWS = 4_000  # draws of a multiclass cavity
 BLOCK_ELEMENTS = 2_000_000  # draws × labels × classes of one block
 MAX_LOG_RATIO = math.log(100.0)  # largest log ratio of a step likelihood's two values
