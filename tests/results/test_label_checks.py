@@ -71,6 +71,16 @@ def test_binary_cavities_equal_refits():
     np.testing.assert_allclose(without_noise[:, 1], norm.cdf(mean / std), atol=0.03)
 
 
+def test_binary_cavities_of_laplace_are_near_refits():
+    """The site at the mode of all labels is not quite that of a fit without one of them."""
+    posterior = small_problem(LIKELIHOODS.Logistic(1.0))
+    laplace = gq.inference.Laplace()
+    found = gq.infer(posterior, laplace).leave_one_out()
+    for j, node in enumerate(posterior.labelled):
+        expected = gq.infer(without(posterior, j), laplace).soft_label_mean[node]
+        assert abs(found[j, 1] - expected) < 0.02
+
+
 def test_gaussian_noise_is_exact():
     """The posterior is Gaussian, so that the cavity is the posterior without the label."""
     posterior = small_problem(LIKELIHOODS.GaussianNoise(0.4))

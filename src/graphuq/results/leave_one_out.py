@@ -283,7 +283,7 @@ def _log_partitions(
 
 def _slopes_at(
     posterior: Posterior, u: Float[np.ndarray, "J *K"]
-) -> tuple[Float[np.ndarray, "J *K"], Float[np.ndarray, "J *K K"]]:
+) -> tuple[Float[np.ndarray, "J *K"], Float[np.ndarray, "J *KK"]]:
     """Return gradient and Hessian of the log probability of each given label in its u."""
     likelihood, labels = posterior.likelihood, posterior.labels
     with jax.enable_x64(True):
