@@ -192,8 +192,8 @@ def test_labels_that_are_alone_in_their_class_are_not_reported():
 def test_unreliable_weights_are_announced(monkeypatch):
     posterior = small_problem(LIKELIHOODS.Softmax(0.5, 3))
     result = gq.infer(posterior, n_samples=1000, n_chains=4)
-    poor = result._withheld._replace(pareto_shape=np.full(9, 0.9))
-    monkeypatch.setitem(vars(result), "_withheld", poor)
+    poor = result.withheld._replace(pareto_shape=np.full(9, 0.9))
+    monkeypatch.setitem(vars(result), "withheld", poor)
     with pytest.warns(NotConvergedWarning, match="9 of 9 labels"):
         result.leave_one_out()
     result.labels_to_check()  # without a warning

@@ -30,8 +30,8 @@ class LabelChecks:
     classes: np.ndarray
 
     @cached_property
-    def _withheld(self) -> LeaveOneOut:
-        """Both leave-one-out probabilities, and the diagnostics of their weights."""
+    def withheld(self) -> LeaveOneOut:
+        """Leave-one-out probabilities with and without noise, and k̂ of their weights."""
         return leave_one_out(self.answer, self.posterior)
 
     def leave_one_out(self, with_noise: bool = True) -> Float[np.ndarray, "J K"]:
@@ -66,7 +66,7 @@ class LabelChecks:
         NotConvergedWarning
             If the importance weights of more than a tenth of the labels are unreliable (k̂ > 0.7).
         """
-        found = self._withheld
+        found = self.withheld
         poor = int((found.pareto_shape > MAX_SHAPE).sum())
         if poor > MANY * len(found.pareto_shape):
             warn_user(
@@ -114,7 +114,7 @@ class LabelChecks:
         >>> int(result.suspect_labels(1)["node"][0])
         7
         """
-        table = self._label_table(self.leave_one_out(), self._withheld.pareto_shape)
+        table = self._label_table(self.leave_one_out(), self.withheld.pareto_shape)
         return table if n is None else table.head(n)
 
     def labels_to_check(self, n: int = 5) -> pd.DataFrame:
@@ -125,7 +125,7 @@ class LabelChecks:
         error; there is no warning.
         """
         try:
-            probabilities, _, shape = self._withheld
+            probabilities, _, shape = self.withheld
         except IncompatibleParts:
             n_labels = len(self.posterior.labels)
             return self._label_table(np.ones((n_labels, len(self.classes))), np.ones(n_labels))[:0]

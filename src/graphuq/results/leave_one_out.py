@@ -89,7 +89,7 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
     draws = thinned(answer, int(np.clip(MAX_NUMBERS // n_numbers, MIN_DRAWS, MAX_DRAWS)))
     rows = node_rows(posterior)[posterior.labelled]
     n_draws = draws.n_chains * draws.n_samples
-    values = _own_values(posterior.likelihood, draws)
+    values = own_values(posterior.likelihood, draws)
     parts = []
     for part in slices(len(posterior.labels), BLOCK_ELEMENTS // (n_draws * posterior.n_classes)):
         u = latent_draws(draws, posterior.field, rows[part])
@@ -184,7 +184,7 @@ def _demand_overlap(posterior: Posterior) -> None:
         )
 
 
-def _own_values(likelihood: Likelihood, draws: Draws) -> dict[str, np.ndarray]:
+def own_values(likelihood: Likelihood, draws: Draws) -> dict[str, np.ndarray]:
     """Return the likelihood's hyperparameters in each draw, shape (S,) each."""
     n_draws = draws.n_chains * draws.n_samples
     names = {field.name for field in dataclasses.fields(likelihood)}

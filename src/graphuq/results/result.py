@@ -53,9 +53,8 @@ from graphuq.results.summaries import (
     summarize,
 )
 from graphuq.results.tables import Summary, summary_of, table_of_nodes
-from graphuq.results.uncertainty import (
-    with_unseen,
-)
+from graphuq.results.trust.verdict import TrustVerdict
+from graphuq.results.uncertainty import with_unseen
 from graphuq.utils.serialization import from_plain, to_plain
 
 MAX_NAMES = 5  # classes that the representation names
@@ -63,7 +62,7 @@ STORED = ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Result(LabelChecks, LabelNumbers):
+class Result(TrustVerdict, LabelChecks, LabelNumbers):
     """Posterior of every label, returned by `graphuq.infer`; `graphuq.load` reads it from a file.
 
     Attributes
@@ -275,7 +274,7 @@ class Result(LabelChecks, LabelNumbers):
         return credible_interval(self.answer, self.posterior.field, rows, probability)
 
     def summary(self) -> Summary:
-        """Return a short text: counts by class, uncertain nodes, hyperparameters, verdict."""
+        """Return a short text: verdict, counts by class, uncertain nodes, hyperparameters."""
         return summary_of(self)
 
     def to_dataframe(self, ids: Sequence[Any] | np.ndarray | None = None) -> pd.DataFrame:

@@ -1,0 +1,7 @@
+"""When to trust a result: checks of convergence and of trustworthiness, and their verdict."""
+
+from graphuq.results.trust.base import Check, Trust
+from graphuq.results.trust.truncation import TruncationEffect, truncation_effect
+from graphuq.results.trust.verdict import TrustVerdict
+
+__all__ = ["Check", "TruncationEffect", "Trust", "TrustVerdict", "truncation_effect"]

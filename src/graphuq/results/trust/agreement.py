@@ -1,0 +1,99 @@
+"""Check that graph and labels agree: leave-one-out probabilities of the given labels."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import ndtr
+
+from graphuq.errors import IncompatibleParts
+from graphuq.results.leave_one_out import MAX_SHAPE, given_classes
+from graphuq.results.trust.base import Check, not_computed
+from graphuq.results.trust.labels import counts_of_classes
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
+
+# Probability of a false alarm of a true model; the usual level of a warning that asks for action.
+MIN_P_VALUE = 0.01
+MIN_LABELS = 4  # two labels of each of two classes, so that each has a companion
+MANY_UNRELIABLE = 0.1  # share of unreliable importance weights from which the check says nothing
+SIMULATIONS = 4_000  # the standard error of a p-value of 0.01 is then 0.0016
+MANY_LABELS = 1_000  # above it, the central limit theorem replaces simulation
+QUESTION = "Whether graph and labels agree"
+
+
+def check_agreement(result: "Result") -> Check:
+    """Check that given labels are as probable, given all other labels, as the model expects.
+
+    The statistic is ``Σ_j log p(y_j | y_−j)``. Its p-value is the probability of a smaller value if
+    labels follow these distributions. Labels that are the only one of their class are left out,
+    because no other label could predict them.
+
+    The distributions of the labels are treated as independent; `Result.leave_one_out` computes
+    them.
+    """
+    try:
+        found = result.withheld
+    except IncompatibleParts as error:
+        return not_computed(QUESTION, error)
+    given = given_classes(result.posterior)
+    kept = counts_of_classes(result)[given] > 1
+    if kept.sum() < MIN_LABELS:
+        return not_computed(
+            QUESTION,
+            f"only {kept.sum()} labels have another label of their class, and {MIN_LABELS} are "
+            "needed; add labels",
+        )
+    unreliable = float((found.pareto_shape[kept] > MAX_SHAPE).mean())
+    if unreliable > MANY_UNRELIABLE:
+        return not_computed(
+            QUESTION,
+            f"the importance weights of {unreliable:.0%} of the labels are unreliable; use a "
+            "larger noise_std or ExpectationPropagation()",
+        )
+    probabilities, given = found.of_label[kept], given[kept]
+    p_value = p_value_of(probabilities, given)
+    wrong = int((probabilities.argmax(axis=1) != given).sum())
+    expected = float((1 - probabilities.max(axis=1)).sum())
+    numbers = (
+        f"left out one at a time, {wrong} of {len(given)} labels are predicted wrongly, and "
+        f"{expected:.1f} are expected (p-value {p_value:.2g})"
+    )
+    if p_value >= MIN_P_VALUE:
+        return Check(p_value, MIN_P_VALUE, "green", f"Graph and labels agree: {numbers}.")
+    return Check(
+        p_value,
+        MIN_P_VALUE,
+        "red",
+        f"Graph and labels disagree: {numbers}. Check the labels (`Result.suspect_labels`), the "
+        "features and the graph.",
+    )
+
+
+def p_value_of(probabilities: Float[np.ndarray, "J K"], given: Int[np.ndarray, " J"]) -> float:
+    """Return the probability of a log score at most that of the given labels.
+
+    Parameters
+    ----------
+    probabilities : numpy.ndarray, shape (J, K)
+        Distribution of each label under the model.
+    given : numpy.ndarray of int, shape (J,)
+        Class of each label.
+    """
+    logs = np.log(np.maximum(probabilities, np.finfo(float).tiny))
+    n_labels = len(given)
+    observed = logs[np.arange(n_labels), given].sum()
+    if n_labels > MANY_LABELS:
+        mean = (probabilities * logs).sum(axis=1)
+        variance = (probabilities * logs**2).sum(axis=1) - mean**2
+        total = max(float(variance.sum()), np.finfo(float).tiny)
+        return float(ndtr((observed - mean.sum()) / np.sqrt(total)))
+    rng = np.random.default_rng(0)
+    simulated = np.zeros(SIMULATIONS)
+    for row, log in zip(probabilities, logs, strict=True):
+        bounds = np.cumsum(row / row.sum())[:-1]
+        simulated += log[np.searchsorted(bounds, rng.random(SIMULATIONS))]
+    # The observed value counts as one simulation, so that no p-value is 0.
+    as_small = (simulated <= observed + 1e-9 * n_labels).sum()
+    return float((1 + as_small) / (1 + SIMULATIONS))

@@ -1,0 +1,156 @@
+"""Checks that there are enough labels, and that they say something about the other nodes."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Int
+from scipy.special import gammaln, logsumexp
+
+from graphuq.errors import IncompatibleParts
+from graphuq.inference.draws import Draws
+from graphuq.results.leave_one_out import (
+    class_codes,
+    class_log_probs,
+    given_classes,
+    own_values,
+    thinned,
+)
+from graphuq.results.tables import is_labelled
+from graphuq.results.trust.base import Check, not_computed
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
+
+MIN_PER_CLASS = 2  # with one label of a class, none is left that could predict it
+# A gain of two nats is a Bayes factor of 7.4. "Positive" evidence begins at a factor of 3 and
+# "strong" evidence at 20 (Kass & Raftery 1995, §3.2); the evidence often chose hyperparameters,
+# which by itself gains about half a nat for each.
+MIN_GAIN = 2.0
+# Mean certainty on a scale from 0 (all probabilities are 1/K) to 1. At 0.25 the mean probability of
+# the best of two classes is 0.625: more than every third label is then expected to be wrong.
+MIN_CERTAINTY = 0.25
+
+
+def counts_of_classes(result: "Result") -> Int[np.ndarray, " K"]:
+    """Return the number of given labels of each class."""
+    counts: np.ndarray = np.bincount(given_classes(result.posterior), minlength=len(result.classes))
+    return counts
+
+
+def check_labels_per_class(result: "Result") -> Check:
+    """Check that each class with labels has at least two.
+
+    The only label of a class cannot be predicted from the others, so nothing can contradict it.
+    """
+    counts = counts_of_classes(result)
+    smallest = int(counts[counts > 0].min())
+    single = int((counts == 1).sum())
+    if smallest >= MIN_PER_CLASS:
+        sentence = f"Every labelled class has at least {smallest} labels."
+        return Check(smallest, MIN_PER_CLASS, "green", sentence)
+    classes = "class has" if single == 1 else "classes have"
+    return Check(
+        smallest,
+        MIN_PER_CLASS,
+        "amber",
+        f"{single} {classes} only one label, which no other label can confirm; label at least "
+        f"{MIN_PER_CLASS} nodes of each class.",
+    )
+
+
+def check_evidence(result: "Result") -> Check:
+    """Check that the graph explains the given labels better than chance does.
+
+    The log evidence ``log p(labels)`` is compared with that of a model without a graph, by
+    `log_chance`. Without an estimate of the evidence, the sum of the log leave-one-out
+    probabilities of the given labels takes its place.
+    """
+    try:
+        explained = _log_probability_of_labels(result)
+    except IncompatibleParts as error:
+        return not_computed("Whether the graph explains the labels", error)
+    gain = explained - log_chance(counts_of_classes(result))
+    if gain >= MIN_GAIN:
+        sentence = f"The graph explains the labels better than chance, by {gain:.1f} nats."
+        return Check(gain, MIN_GAIN, "green", sentence)
+    return Check(
+        gain,
+        MIN_GAIN,
+        "amber",
+        "The labels are too few to tell, or the graph says little about them: it explains them "
+        f"better than chance by {gain:.1f} nats, below {MIN_GAIN:g}. Add labels, or change the "
+        "features or the graph.",
+    )
+
+
+def log_chance(counts: Int[np.ndarray, " K"]) -> float:
+    """Return the log probability of the labels under a model in which no node knows another.
+
+    It is the larger of two: ``J log(1/K)``, and the probability with unknown class shares that are
+    uniform on the simplex, ``log Γ(K) + Σ log Γ(n_k + 1) − log Γ(J + K)``.
+    """
+    n_labels, n_classes = int(counts.sum()), len(counts)
+    shares = gammaln(n_classes) + gammaln(counts + 1).sum() - gammaln(n_labels + n_classes)
+    return float(max(-n_labels * np.log(n_classes), shares))
+
+
+def check_certainty(result: "Result") -> Check:
+    """Check that the probabilities of unlabelled nodes differ from 1/K.
+
+    The certainty is ``(mean of the largest probability − 1/K) / (1 − 1/K)``, over the unlabelled
+    nodes whose component has a label.
+    """
+    free = ~is_labelled(result) & result.has_evidence
+    if not free.any():
+        return Check(1.0, MIN_CERTAINTY, "green", "No unlabelled node depends on the labels.")
+    n_classes = len(result.classes)
+    mean = float(result.class_probabilities[free].max(axis=1).mean())
+    certainty = (mean - 1 / n_classes) / (1 - 1 / n_classes)
+    numbers = f"the most probable class has probability {mean:.2f} on average"
+    if certainty >= MIN_CERTAINTY:
+        return Check(certainty, MIN_CERTAINTY, "green", f"At unlabelled nodes, {numbers}.")
+    return Check(
+        certainty,
+        MIN_CERTAINTY,
+        "amber",
+        f"The labels decide little: at unlabelled nodes, {numbers}, near 1/K = "
+        f"{1 / n_classes:.2f}. Add labels; `Result.most_uncertain` lists where.",
+    )
+
+
+def _log_probability_of_labels(result: "Result") -> float:
+    """Return the log evidence, normalised over labels, or the leave-one-out score.
+
+    Raises
+    ------
+    IncompatibleParts
+        If there is neither.
+    """
+    constant = _log_normalizer(result)
+    if result.log_evidence is not None and constant is not None:
+        return float(result.log_evidence) - len(result.posterior.labels) * constant
+    probabilities = result.withheld.of_label
+    given = probabilities[np.arange(len(probabilities)), given_classes(result.posterior)]
+    return float(np.log(np.maximum(given, np.finfo(float).tiny)).sum())
+
+
+def _log_normalizer(result: "Result") -> float | None:
+    """Return ``log Σ_y p(y | u)``, or None if it depends on u.
+
+    A likelihood may leave out a constant. If the sum depends on u, as with Gaussian noise, it is
+    not a distribution of class labels.
+    """
+    likelihood = result.posterior.likelihood
+    if likelihood.uses_all_nodes:
+        return None
+    values = {}
+    if isinstance(result.answer, Draws):
+        values = own_values(likelihood, thinned(result.answer, 1).first(1))
+    elif likelihood.learnt:
+        return None
+    n_draws = len(next(iter(values.values()), [0]))
+    fields = (likelihood.n_fields,) if likelihood.is_multiclass else ()
+    u = np.random.default_rng(0).normal(size=(3, n_draws, *fields))
+    codes = class_codes(result.posterior)
+    totals = logsumexp(class_log_probs(likelihood, u, codes, values), axis=0)
+    return float(totals.flat[0]) if np.ptp(totals) < 1e-6 else None

@@ -1,0 +1,280 @@
+"""Truncation certificate: how far label means move if the eigenpairs left out are added.
+
+A spectrum of ℓ of N eigenpairs without a tail leaves the directions beyond ℓ without variance. If
+their eigenvalues were all λ, each would have the prior variance s̄², on the scale of the variances
+s_j² of the kept eigenpairs. The field at node i would gain the variance
+
+    t_i = scale_i² s̄² (1 − |q_i|²),    q_i the row of kept eigenvectors.
+
+To first order, labels elsewhere do not inform this part of an unlabelled node. Its label mean
+becomes that of a Gaussian with variance ``v_i + t_i`` in place of v_i. For more than two classes,
+each class's field gains t_i.
+
+- The estimate takes ``λ = λ̄``, the mean of the eigenvalues left out; the trace of the Laplacian
+  gives it (Bertozzi et al. 2018, Algorithm 3, with ``tail_eigenvalue="mean"``).
+- The bound takes ``λ = λ_ℓ``, the smallest value that they can have. For a decreasing variance
+  function no larger variance is possible.
+"""
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import log_ndtr
+
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.inference.draws import Draws
+from graphuq.posterior.hierarchical import with_values
+from graphuq.posterior.posterior import Posterior
+from graphuq.priors import Prior
+from graphuq.results.summaries.base import Link, slices
+from graphuq.results.summaries.binary import expected_label
+from graphuq.results.trust.base import Check, Level, not_computed
+from graphuq.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
+
+# A move of 0.05 of a label mean is five times the Monte-Carlo error at which sampling stops.
+MAX_MOVE = 0.05
+# The certificate is right within a factor of about two; from three times the bound on, label means
+# move although it is too large.
+LARGE_MOVE = 0.15
+CHECKED_NODES = (
+    4_000  # unlabelled nodes of the verdict; the error of their mean move is below 0.005
+)
+PRIOR_DRAWS = 50  # draws of learnt hyperparameters over which the tail variance is averaged
+QUADRATURE_NODES = 32  # Gauss-Hermite nodes of the probability that a class's field is the largest
+BLOCK_ELEMENTS = 2_000_000  # nodes × classes² × quadrature nodes of one block
+TINY_STD = 1e-12  # replaces a standard deviation of 0, so that a field can be divided by it
+QUESTION = "What the eigenpairs left out would change"
+
+
+@dataclasses.dataclass(frozen=True)
+class TruncationEffect:
+    """Moves of label means if the eigenpairs left out had their share of the prior.
+
+    A move is ``|change of label_mean|`` for two classes. For more, it is the largest change of a
+    class probability.
+
+    Attributes
+    ----------
+    nodes : numpy.ndarray of int, shape (M,)
+        Unlabelled nodes.
+    estimate : numpy.ndarray, shape (M,)
+        Move of each if the eigenvalues left out all have their mean λ̄.
+    bound : numpy.ndarray, shape (M,)
+        Move of each if they all equal λ_ℓ, the largest one computed.
+    mean_eigenvalue, last_eigenvalue : float
+        λ̄ and λ_ℓ.
+    """
+
+    nodes: Int[np.ndarray, " M"]
+    estimate: Float[np.ndarray, " M"]
+    bound: Float[np.ndarray, " M"]
+    mean_eigenvalue: float
+    last_eigenvalue: float
+
+    def __repr__(self) -> str:
+        return (
+            f"TruncationEffect({len(self.nodes)} nodes; estimate: mean {_mean(self.estimate):.3f}, "
+            f"largest {_largest(self.estimate):.3f}; bound: mean {_mean(self.bound):.3f}, "
+            f"largest {_largest(self.bound):.3f})"
+        )
+
+
+def check_truncation(result: "Result") -> Check:
+    """Check that more eigenpairs would move label means by at most 0.05 on average.
+
+    The mean is over unlabelled nodes whose component has a label, up to 4,000 random ones.
+    """
+    if reason := _reason_for_no_tail(result.posterior):
+        return Check(0.0, MAX_MOVE, "green", reason)
+    free = unlabelled_nodes(result)
+    free = free[result.has_evidence[free]]
+    if len(free) > CHECKED_NODES:
+        free = np.sort(np.random.default_rng(0).choice(free, CHECKED_NODES, replace=False))
+    try:
+        found = truncation_effect(result, free)
+    except (IncompatibleParts, InvalidInput) as error:
+        return not_computed(QUESTION, error)
+    move, spectrum = _mean(found.estimate), result.posterior.spectrum
+    level: Level = "green" if move <= MAX_MOVE else "amber" if move <= LARGE_MOVE else "red"
+    numbers = (
+        f"the eigenpairs beyond the first {spectrum.n_eigenpairs} of {spectrum.n_nodes} would move "
+        f"label means by {move:.3f} on average (largest {_largest(found.estimate):.2f}; at most "
+        f"{_mean(found.bound):.2f} on average)"
+    )
+    if level == "green":
+        return Check(move, MAX_MOVE, level, f"The spectrum is long enough: {numbers}.")
+    return Check(
+        move,
+        MAX_MOVE,
+        level,
+        f"The spectrum is cut off where it matters: {numbers}. Use more eigenpairs (n_eigenpairs), "
+        "or tail_eigenvalue='mean'.",
+    )
+
+
+def truncation_effect(
+    result: "Result", nodes: Int[np.ndarray, " M"] | None = None
+) -> TruncationEffect:
+    """Return how far label means move if the eigenpairs left out are added.
+
+    See `Result.truncation_effect`.
+    """
+    posterior = result.posterior
+    chosen = unlabelled_nodes(result) if nodes is None else np.asarray(nodes)
+    if _reason_for_no_tail(posterior):
+        last = posterior.spectrum.eigenvalues[-1] if posterior.spectrum.has_eigenpairs else np.nan
+        nothing = np.zeros(len(chosen))
+        return TruncationEffect(chosen, nothing, nothing, float("nan"), float(last))
+    if "n_classes" in result.answer.hyperparameters:
+        raise IncompatibleParts("it is not defined with a learnt number of classes")
+    spectrum = posterior.spectrum
+    eigenvalues = mean_omitted_eigenvalue(spectrum), float(spectrum.eigenvalues[-1])
+    share = spectrum.node_scale[chosen] ** 2 * _omitted_share(spectrum, chosen)
+    mean, std = result.latent_mean[chosen], result.latent_std[chosen]
+    link = posterior.likelihood.link
+    before = _label_means(mean, std, link)
+    moves = []
+    for eigenvalue in eigenvalues:
+        tail = _tail_variance(result, eigenvalue)  # () or (K,)
+        added = np.multiply.outer(share, tail).reshape(len(share), *[-1] * (std.ndim - 1))
+        after = _label_means(mean, np.sqrt(std**2 + added), link)
+        moves.append(np.abs(after - before).reshape(len(chosen), -1).max(axis=1, initial=0.0))
+    estimate, bound = moves
+    return TruncationEffect(chosen, estimate, bound, *eigenvalues)
+
+
+def unlabelled_nodes(result: "Result") -> Int[np.ndarray, " M"]:
+    """Return the nodes without a label."""
+    return np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
+
+
+def mean_omitted_eigenvalue(spectrum: Spectrum) -> float:
+    """Return λ̄, the mean of the eigenvalues that were not computed, from the trace.
+
+    The trace is the sum of the degrees for the unnormalised Laplacian, and the number of nodes with
+    an edge for the others. It is at least λ_ℓ.
+    """
+    degrees = spectrum.degrees
+    unnormalized = spectrum.settings["laplacian"] == "unnormalized"
+    trace = degrees.sum() if unnormalized else (degrees > 0).sum()
+    n_omitted = spectrum.n_nodes - spectrum.n_eigenpairs
+    mean = (float(trace) - float(spectrum.eigenvalues.sum())) / n_omitted
+    return max(mean, float(spectrum.eigenvalues[-1]))
+
+
+def _reason_for_no_tail(posterior: Posterior) -> str:
+    """Return why nothing of the prior is cut off, or "" if something may be."""
+    spectrum = posterior.spectrum
+    if not spectrum.has_eigenpairs:
+        return "The prior is exact: it needs no eigenpairs."
+    if spectrum.n_eigenpairs >= spectrum.n_nodes:
+        return "All eigenpairs are used."
+    if spectrum.tail_eigenvalue is not None:
+        return "The prior has a tail, which stands for the eigenpairs left out."
+    if getattr(posterior.prior, "truncation", None) is not None:
+        return "The prior itself chooses how many eigenpairs it has."
+    return ""
+
+
+def _omitted_share(spectrum: Spectrum, nodes: Int[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
+    """Return ``1 − |q_i|²``, the share of a node's unit vector outside the kept eigenvectors."""
+    inside = np.empty(len(nodes))
+    for part in slices(len(nodes), BLOCK_ELEMENTS // spectrum.n_eigenpairs):
+        rows = np.asarray(spectrum.eigenvectors[nodes[part]], dtype=np.float64)
+        inside[part] = np.einsum("nl,nl->n", rows, rows)
+    return np.maximum(1 - inside, 0.0)
+
+
+def _tail_variance(result: "Result", eigenvalue: float) -> Float[np.ndarray, "*K"]:
+    """Return s̄² of eigenvectors left out, at a common eigenvalue.
+
+    With learnt hyperparameters it is the posterior mean over draws; with hyperparameters of each
+    class there is one for each class.
+
+    Raises
+    ------
+    IncompatibleParts
+        If hyperparameters of the prior are learnt and the answer has no draws of them.
+    """
+    posterior = result.posterior
+    spectrum = dataclasses.replace(posterior.spectrum, tail_eigenvalue=eigenvalue)
+    variances = [
+        [_variance_at(prior, posterior.spectrum, spectrum) for prior in of_classes]
+        for of_classes in _priors(posterior, result.answer)
+    ]
+    mean: np.ndarray = np.mean(variances, axis=0)
+    return mean if len(mean) > 1 else mean[0]
+
+
+def _variance_at(prior: Prior, spectrum: Spectrum, with_tail: Spectrum) -> float:
+    """Return s̄² of a prior, on the scale of the variances that it has without a tail."""
+    kept = prior.std_of(prior.modes(spectrum))
+    full = prior.std_of(prior.modes(with_tail))
+    largest = int(np.argmax(kept.modes))
+    return float(full.tail * kept.modes[largest] / full.modes[largest]) ** 2
+
+
+def _priors(posterior: Posterior, answer: object) -> Iterator[list[Prior]]:
+    """Yield the priors of some draws: one for all classes, or one for each class."""
+    prior = posterior.prior
+    drawn = answer.hyperparameters if isinstance(answer, Draws) else {}
+    names = [name for name in drawn if hasattr(prior, name)]
+    if missing := set(prior.learnt) - set(names):
+        raise IncompatibleParts(f"{', '.join(sorted(missing))} of the prior has no draws")
+    if not names:
+        yield [prior]
+        return
+    flat = {name: drawn[name].reshape(-1, *drawn[name].shape[2:]) for name in names}
+    n_draws = len(flat[names[0]])
+    for draw in np.unique(np.linspace(0, n_draws - 1, PRIOR_DRAWS).astype(int)):
+        values = {name: flat[name][draw].astype(np.float64) for name in names}
+        if posterior.per_class:
+            classes = range(posterior.n_classes)
+            yield [with_values(prior, {n: v[k] for n, v in values.items()}) for k in classes]
+        else:
+            yield [with_values(prior, values)]
+
+
+def _label_means(
+    mean: Float[np.ndarray, "M *K"], std: Float[np.ndarray, "M *K"], link: Link
+) -> Float[np.ndarray, "M *K"]:
+    """Return label means of Gaussian fields with these means and standard deviations."""
+    if mean.ndim == 1:
+        return expected_label(mean[:, None].copy(), std.reshape(-1), link)[:, 0]
+    return largest_probabilities(mean, np.broadcast_to(std, mean.shape))
+
+
+def largest_probabilities(
+    mean: Float[np.ndarray, "M K"], std: Float[np.ndarray, "M K"]
+) -> Float[np.ndarray, "M K"]:
+    """Return the probability of each of K independent Gaussians that it is the largest.
+
+    ``∫ φ(z) Π_{j≠k} Φ((m_k + s_k z − m_j) / s_j) dz`` by Gauss-Hermite quadrature, normalised.
+    """
+    z, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
+    weights = weights / weights.sum()
+    n_classes = mean.shape[1]
+    out = np.empty(mean.shape)
+    std = np.maximum(std, TINY_STD)
+    for part in slices(len(mean), BLOCK_ELEMENTS // (n_classes**2 * len(z))):
+        m, s = mean[part], std[part]
+        for k in range(n_classes):
+            u = m[:, k, None] + s[:, k, None] * z
+            logs = log_ndtr((u[:, :, None] - m[:, None, :]) / s[:, None, :])
+            logs[:, :, k] = 0.0
+            out[part, k] = np.exp(logs.sum(axis=2)) @ weights
+    return out / out.sum(axis=1, keepdims=True)
+
+
+def _mean(moves: Float[np.ndarray, " M"]) -> float:
+    return float(moves.mean()) if len(moves) else 0.0
+
+
+def _largest(moves: Float[np.ndarray, " M"]) -> float:
+    return float(moves.max(initial=0.0))
