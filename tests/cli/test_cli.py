@@ -475,6 +475,8 @@ def test_demo(tmp_path, capsys):
     assert run(["demo", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "The chains have converged" in printed
+    trust = gq.load(tmp_path / "posterior.nc").result_.trust
+    assert str(trust) in printed
     assert (tmp_path / "report.html").stat().st_size > 100_000
 
 

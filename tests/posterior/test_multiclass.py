@@ -43,7 +43,7 @@ def test_default(fitted, digits):
     assert fitted.result_.diagnostics.converged
     assert fitted.result_.diagnostics.label_mcse < 0.015
     assert (fitted.transduction_[labelled] == NAMES[codes[labelled]]).all()
-    assert (fitted.novelty_ == 0).all()
+    assert (fitted.unseen_class_probability_ == 0).all()
 
 
 def test_result(fitted):
@@ -138,7 +138,7 @@ def test_evidence_is_that_of_each_class_against_the_rest(fitted):
 
 @pytest.mark.slow
 def test_a_class_without_labels(digits):
-    """Two of three classes have labels; novelty is high at nodes of the third."""
+    """Two of three classes have labels; its probability is high at nodes of the third."""
     features, codes, labelled = digits
     y = np.full(len(codes), -1)
     y[labelled] = codes[labelled]
@@ -148,9 +148,9 @@ def test_a_class_without_labels(digits):
     assert classifier.classes_.tolist() == [0, 1]
     assert classifier.label_distributions_.shape == (len(codes), 2)
     assert (classifier.transduction_[codes < 2] == codes[codes < 2]).mean() > 0.9
-    seen, unseen = classifier.novelty_[codes < 2].mean(), classifier.novelty_[codes == 2].mean()
-    assert unseen > 3 * seen
-    np.testing.assert_array_equal(classifier.predict_novelty(features), classifier.novelty_)
+    probability = classifier.unseen_class_probability_
+    assert probability[codes == 2].mean() > 3 * probability[codes < 2].mean()
+    np.testing.assert_array_equal(classifier.predict_unseen_class(features), probability)
     learnt = classifier.result_.hyperparameters["n_classes"]
     assert set(np.unique(learnt)) == {2, 3}
 

@@ -43,6 +43,8 @@ def test_report_stands_alone(fitted, tmp_path):
     html = (tmp_path / "report.html").read_text()
     assert "&lt;moons &amp; co&gt;" in html
     assert classifier.result_.diagnostics.verdict in html
+    trust = classifier.result_.trust
+    assert f'<div class="verdict {trust.level}"><b>{trust.headline}</b>' in html
     assert html.count("data:image/png;base64,") == 8
     assert not re.search(r'(src|href)="(?!data:)', html)
     assert "accuracy" in html

@@ -41,7 +41,8 @@ def test_classes_have_names(fitted, several):
     assert "lower, upper" in repr(fitted.result_)
     plain = gq.infer(fitted.result_.posterior, gq.inference.ExpectationPropagation())
     assert plain.classes.tolist() == [-1, 1]
-    assert plain.with_classes(["a", "b"]).summary().splitlines()[3].startswith("a ")
+    lines = plain.with_classes(["a", "b"]).summary().splitlines()
+    assert any(line.startswith("a ") for line in lines)
     with pytest.raises(InvalidInput, match="3 names of 2 classes"):
         plain.with_classes(["a", "b", "c"])
 
@@ -84,7 +85,7 @@ def test_table_has_a_row_for_each_node(fitted, several):
 def test_summary_reports_the_result(fitted):
     result, text = fitted.result_, fitted.result_.summary()
     assert repr(text) == str(text)
-    assert text.startswith("120 nodes, 12 labelled, 2 classes")
+    assert text.startswith(f"{result.trust}\n\n120 nodes, 12 labelled, 2 classes")
     upper = next(line.split() for line in text.splitlines() if line.startswith("upper"))
     assert upper[1] == str((MOONS.target[:12] == 1).sum())
     assert upper[2] == str((fitted.transduction_ == "upper").sum())
@@ -181,6 +182,7 @@ def test_summary_and_table_of_many_nodes_are_efficient(several):
     names = ("label_mean", "label_mcse", "latent_mean", "latent_std")
     arrays = {name: np.resize(getattr(result, name), (n, 3)) for name in names}
     grown = replace(result, has_evidence=np.ones(n, dtype=bool), **arrays)
+    vars(grown)["trust"] = result.trust  # its own checks would need a graph of as many nodes
     began = time.perf_counter()
     table, text = grown.to_dataframe(), grown.summary()
     assert time.perf_counter() - began < 3.0

@@ -191,3 +191,14 @@ def test_names_are_found_where_version_0_1_had_them(module, name):
     package = importlib.import_module(f"graphuq.{module}")
     assert getattr(package, name) is getattr(gq, name)
     assert not hasattr(package, "unknown")
+
+
+def test_old_names_of_the_probability_of_an_unseen_class():
+    features = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.where(np.arange(30) < 6, np.arange(30) % 2, -1)
+    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(features, y)
+    with pytest.warns(FutureWarning, match="use GraphClassifier.unseen_class_probability_"):
+        old = classifier.novelty_
+    np.testing.assert_array_equal(old, classifier.unseen_class_probability_)
+    with pytest.warns(FutureWarning, match="use GraphClassifier.predict_unseen_class"):
+        np.testing.assert_array_equal(classifier.predict_novelty(features), old)

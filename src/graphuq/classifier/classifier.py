@@ -96,7 +96,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         defaults of its class. The number of classes is that of ``y``.
     max_classes : int, optional
         Largest possible number of classes, including classes without a label. The number is
-        learnt, and `novelty_` is the probability of a class without a label.
+        learnt; `unseen_class_probability_` is the probability of a class without a label.
     inference : str, Sampler or Approximation, default "auto"
         "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
         "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
@@ -139,8 +139,9 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         Class of each row of ``X``.
     label_distributions_ : numpy.ndarray, shape (N, K)
         Probabilities of the classes, given that the class is one of ``classes_``.
-    novelty_ : numpy.ndarray, shape (N,)
-        Probability of a class without any label; 0 without ``max_classes``.
+    unseen_class_probability_ : numpy.ndarray, shape (N,)
+        Posterior probability of a class without any label, see `predict_unseen_class`; 0 without
+        ``max_classes``.
     result_ : Result
         Posterior of all rows, with diagnostics; as it is without ``class_proportions``, which
         the other attributes and the predictions follow.
@@ -375,7 +376,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
 
     def _describe(self) -> None:
         nodes = np.arange(self.result_.n_nodes)
-        known, self.novelty_ = self._known_and_novel(self.result_, nodes)
+        known, self.unseen_class_probability_ = self._known_and_novel(self.result_, nodes)
         self.label_distributions_ = known
         self.transduction_ = self._labels(self.result_, nodes, known)
         self.n_iter_ = self.result_.answer.n_iterations

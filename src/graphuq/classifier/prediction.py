@@ -18,6 +18,7 @@ from graphuq.results.result import Result
 from graphuq.results.summaries import NodeSummaries
 from graphuq.results.uncertainty import class_probabilities
 from graphuq.spectrum.basis import SMALLEST_DEGREE
+from graphuq.utils.deprecation import RenamedAttribute
 from graphuq.utils.user_warnings import warn_user
 
 
@@ -31,6 +32,8 @@ class Prediction:
     result_: Result
     _feature_space: FeatureSpace | None
     _tuning: ClassThreshold | None
+    novelty_ = RenamedAttribute("unseen_class_probability_")
+    predict_novelty = RenamedAttribute("predict_unseen_class")
 
     def predict(self, X: Table) -> np.ndarray:
         """Predict the most probable class of each row, in the graph or not.
@@ -67,8 +70,23 @@ class Prediction:
         """
         return self._known_and_novel(*self._summaries(X))[0]
 
-    def predict_novelty(self, X: Table) -> Float[np.ndarray, " M"]:
-        """Predict the probability of a class without any label; see ``max_classes``."""
+    def predict_unseen_class(self, X: Table) -> Float[np.ndarray, " M"]:
+        """Predict the probability that the class of each row is one without any label.
+
+        It is a posterior probability under the prior on the number of classes, and no test of
+        whether a row is new: the number hardly moves from its prior, and where no label reaches,
+        all classes are equally probable. It is 0 without ``max_classes``.
+        ``result_.has_evidence`` is False for rows that no label informs.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `predict`.
+
+        Returns
+        -------
+        numpy.ndarray, shape (M,)
+        """
         return self._known_and_novel(*self._summaries(X))[1]
 
     def predict_set(

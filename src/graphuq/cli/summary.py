@@ -7,11 +7,14 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from graphuq import scores
 from graphuq.cli.clock import STARTED
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import with_unseen
+
+COLOURS = {"green": "bold green", "amber": "bold yellow", "red": "bold red"}
 
 
 def codes_of(result: Result) -> list[int]:
@@ -49,7 +52,7 @@ def print_summary(
     output: Path,
     ids: np.ndarray | None = None,
 ) -> None:
-    """Print a table of the result, the convergence verdict, and the paths of the files.
+    """Print a table of the result, the verdict with its reasons, and the paths of the files.
 
     Labels that are probably wrong are named by their ``ids``, or by the index of their node.
     """
@@ -76,16 +79,21 @@ def print_summary(
             f"expected calibration error {scores.expected_calibration_error(*scored):.4f}"
         )
     console.print(f"Mean label variance: {result.mean_label_variance:.4f}  (0: all labels certain)")
-    if (missing := int((~result.has_evidence).sum())) > 0:
-        console.print(
-            f"{missing} nodes have no labelled node in their component of the graph: their "
-            "probabilities come from the prior alone."
-        )
     if suspect := suspect_line(result, ids):
         console.print(suspect, soft_wrap=True, highlight=False, markup=False)
-    console.print(result.diagnostics.verdict, soft_wrap=True)
+    print_trust(result, console)
     for name in ("predictions.csv", "posterior.nc", "report.html"):
         console.print(f"  {output / name}", soft_wrap=True, highlight=False)
+
+
+def print_trust(result: Result, console: Console) -> None:
+    """Print how far to rely on the result, with its level in colour, and the reasons."""
+    trust = result.trust
+    if trust.checks["convergence"].ok:  # otherwise it is among the reasons
+        console.print(result.diagnostics.verdict, soft_wrap=True)
+    console.print(Text(trust.headline, style=COLOURS[trust.level]), soft_wrap=True)
+    for reason in trust.reasons:
+        console.print(Text(f"- {reason}"), soft_wrap=True)
 
 
 def suspect_line(result: Result, ids: np.ndarray | None = None) -> str:

@@ -80,11 +80,11 @@ def write_report(
         title=title,
         result=result,
         diagnostics=result.diagnostics,
+        trust=result.trust,
         names=names,
         multiclass=multiclass,
         counts=[int((result.labels == code).sum()) for code in codes],
         given=[int((result.posterior.labels == code).sum()) for code in codes],
-        no_evidence=int((~result.has_evidence).sum()),
         listed=[
             (
                 "Least certain nodes",

@@ -32,8 +32,10 @@ def summary_of(result: "Result") -> Summary:
     rows = zip(map(str, result.classes), map(str, given), map(str, inferred), mean, strict=True)
     header = ("class", "given", "inferred", "mean probability")
     uncertain = int((probability[~is_labelled(result)] < CERTAIN).sum())
-    missing = int((~result.has_evidence).sum())
+    trust = result.trust
     lines = [
+        *str(trust).splitlines(),
+        "",
         f"{result.n_nodes} nodes, {len(result.posterior.labels)} labelled, "
         f"{len(result.classes)} classes",
         "",
@@ -41,12 +43,12 @@ def summary_of(result: "Result") -> Summary:
         "",
         f"Uncertain: {uncertain} unlabelled nodes have a probability below {CERTAIN}.",
     ]
-    if missing:
-        lines.append(f"Without evidence: {missing} nodes, with no label in their component.")
     lines += [f"Hyperparameter {line}." for line in _hyperparameter_lines(result)]
     if result.log_evidence is not None:
         lines.append(f"Log evidence: {result.log_evidence:.2f}.")
-    return Summary("\n".join([*lines, result.diagnostics.verdict]))
+    if trust.checks["convergence"].ok:  # otherwise it is among the reasons
+        lines.append(result.diagnostics.verdict)
+    return Summary("\n".join(lines))
 
 
 def table_of_nodes(result: "Result", ids: Sequence[Any] | np.ndarray | None = None) -> pd.DataFrame:

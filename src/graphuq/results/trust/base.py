@@ -21,7 +21,8 @@ class Check:
     Attributes
     ----------
     value, bound : float or None
-        The number that was compared, and what it was compared with. None if nothing was computed.
+        The number that was compared, and what it was compared with. A number is None if it was
+        not computed.
     level : {"green", "amber", "red"}
         "green" if the check holds. A check that cannot be computed is "amber".
     sentence : str

@@ -21,11 +21,14 @@ from graphuq.results.trust.base import Check, not_computed
 if TYPE_CHECKING:
     from graphuq.results.result import Result
 
-MIN_PER_CLASS = 2  # with one label of a class, none is left that could predict it
+MIN_PER_CLASS = 2.0  # with one label of a class, none is left that could predict it
 # A gain of two nats is a Bayes factor of 7.4. "Positive" evidence begins at a factor of 3 and
 # "strong" evidence at 20 (Kass & Raftery 1995, §3.2); the evidence often chose hyperparameters,
 # which by itself gains about half a nat for each.
 MIN_GAIN = 2.0
+# If labels follow the model, chance explains them 100 times better in at most one of 100 data sets
+# (Markov's inequality for the ratio of the two probabilities).
+MAX_LOSS = float(np.log(100.0))
 # Mean certainty on a scale from 0 (all probabilities are 1/K) to 1. At 0.25 the mean probability of
 # the best of two classes is 0.625: more than every third label is then expected to be wrong.
 MIN_CERTAINTY = 0.25
@@ -47,14 +50,14 @@ def check_labels_per_class(result: "Result") -> Check:
     single = int((counts == 1).sum())
     if smallest >= MIN_PER_CLASS:
         sentence = f"Every labelled class has at least {smallest} labels."
-        return Check(smallest, MIN_PER_CLASS, "green", sentence)
+        return Check(float(smallest), MIN_PER_CLASS, "green", sentence)
     classes = "class has" if single == 1 else "classes have"
     return Check(
-        smallest,
+        float(smallest),
         MIN_PER_CLASS,
         "amber",
         f"{single} {classes} only one label, which no other label can confirm; label at least "
-        f"{MIN_PER_CLASS} nodes of each class.",
+        f"{MIN_PER_CLASS:g} nodes of each class.",
     )
 
 
@@ -63,7 +66,8 @@ def check_evidence(result: "Result") -> Check:
 
     The log evidence ``log p(labels)`` is compared with that of a model without a graph, by
     `log_chance`. Without an estimate of the evidence, the sum of the log leave-one-out
-    probabilities of the given labels takes its place.
+    probabilities of the given labels takes its place. The check holds from 2 nats on, and is red
+    where chance explains the labels 100 times better.
     """
     try:
         explained = _log_probability_of_labels(result)
@@ -73,18 +77,26 @@ def check_evidence(result: "Result") -> Check:
     if gain >= MIN_GAIN:
         sentence = f"The graph explains the labels better than chance, by {gain:.1f} nats."
         return Check(gain, MIN_GAIN, "green", sentence)
+    if gain <= -MAX_LOSS:
+        return Check(
+            gain,
+            MIN_GAIN,
+            "red",
+            f"Chance explains the labels better than the graph, by {-gain:.1f} nats. Check the "
+            "labels (see suspect_labels), the features and the graph.",
+        )
     return Check(
         gain,
         MIN_GAIN,
         "amber",
-        "The labels are too few to tell, or the graph says little about them: it explains them "
-        f"better than chance by {gain:.1f} nats, below {MIN_GAIN:g}. Add labels, or change the "
-        "features or the graph.",
+        "The labels are too few to tell, or the graph says little about them: their log evidence "
+        f"exceeds that of chance by {gain:.1f}, and {MIN_GAIN:g} are needed. Add labels, or change "
+        "the features or the graph.",
     )
 
 
 def log_chance(counts: Int[np.ndarray, " K"]) -> float:
-    """Return the log probability of the labels under a model in which no node knows another.
+    """Return the log probability of the labels under a model without a graph.
 
     It is the larger of two: ``J log(1/K)``, and the probability with unknown class shares that are
     uniform on the simplex, ``log Γ(K) + Σ log Γ(n_k + 1) − log Γ(J + K)``.
@@ -114,7 +126,7 @@ def check_certainty(result: "Result") -> Check:
         MIN_CERTAINTY,
         "amber",
         f"The labels decide little: at unlabelled nodes, {numbers}, near 1/K = "
-        f"{1 / n_classes:.2f}. Add labels; `Result.most_uncertain` lists where.",
+        f"{1 / n_classes:.2f}. Add labels; most_uncertain lists where.",
     )
 
 

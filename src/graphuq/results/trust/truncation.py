@@ -208,8 +208,8 @@ def _tail_variance(result: "Result", eigenvalue: float) -> Float[np.ndarray, "*K
         [_variance_at(prior, posterior.spectrum, spectrum) for prior in of_classes]
         for of_classes in _priors(posterior, result.answer)
     ]
-    mean: np.ndarray = np.mean(variances, axis=0)
-    return mean if len(mean) > 1 else mean[0]
+    mean = np.mean(variances, axis=0)
+    return np.asarray(mean if len(mean) > 1 else mean[0])
 
 
 def _variance_at(prior: Prior, spectrum: Spectrum, with_tail: Spectrum) -> float:

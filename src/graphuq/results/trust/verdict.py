@@ -59,8 +59,15 @@ class TrustVerdict:
         >>> y[:20] = moons.classes[:20]
         >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
         >>> trust = classifier.fit(moons.features, y).result_.trust
-        >>> trust.checks["agreement"].level
-        'green'
+        >>> trust.checks["agreement"].ok
+        True
+
+        Labels that say nothing about the graph:
+
+        >>> y[:20] = np.random.default_rng(0).permutation(y[:20])
+        >>> trust = classifier.fit(moons.features, y).result_.trust
+        >>> trust.level, trust.checks["agreement"].ok
+        ('red', False)
         """
         result = cast("Result", self)
         return Trust({name: check(result) for name, check in CHECKS.items()})

@@ -1,0 +1,266 @@
+"""Every check of the verdict, with a case that passes and one that fails."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import graphuq as gq
+from graphuq.inference import Point
+from graphuq.results.trust import Check, Trust
+from graphuq.results.trust.agreement import MANY_LABELS, SIMULATIONS, p_value_of
+from graphuq.results.trust.labels import log_chance
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+EP = gq.inference.ExpectationPropagation()
+PROBIT = gq.likelihoods.Probit(0.5)
+
+
+def clusters(n_labels=10, n_classes=2, separation=3.0, method=EP, likelihood=None, **options):
+    """Return the result of Gaussian clusters on a line, with labels of random nodes of each."""
+    rng = np.random.default_rng(1)
+    classes = np.repeat(np.arange(n_classes), 40)
+    features = rng.normal(size=(len(classes), 2)) + separation * classes[:, None]
+    graph = gq.graphs.knn_graph(features, options.pop("n_neighbors", 8))
+    labelled = np.concatenate(
+        [
+            rng.choice(np.flatnonzero(classes == k), n_labels // n_classes, replace=False)
+            for k in range(n_classes)
+        ]
+    )
+    codes = classes[labelled]
+    if options.pop("shuffled", False):
+        codes = rng.permutation(codes)
+    posterior = gq.Posterior(
+        gq.laplacian_spectrum(graph, n_eigenpairs=options.pop("n_eigenpairs", 20)),
+        options.pop("prior", gq.priors.Matern()),
+        likelihood or (PROBIT if n_classes == 2 else gq.likelihoods.Softmax(n_classes=n_classes)),
+        labelled,
+        2 * codes - 1 if n_classes == 2 else codes,
+    )
+    return gq.infer(posterior, method, **options)
+
+
+@pytest.fixture(scope="module")
+def clear():
+    """Return a result of two clusters with many labels, on which every check holds."""
+    return clusters(20)
+
+
+def test_all_checks_hold_on_clear_clusters(clear):
+    assert clear.trust.level == "green", str(clear.trust)
+    assert clear.trust.reasons == []
+    assert str(clear.trust) == "Verdict: GREEN (every check of the answer holds)."
+    assert clear.summary().startswith(str(clear.trust))
+
+
+def test_the_worst_level_counts_and_comes_first():
+    checks = {
+        "a": Check(1.0, 0.0, "green", "fine"),
+        "b": Check(1.0, 2.0, "amber", "care"),
+        "c": Check(1.0, 2.0, "red", "wrong"),
+    }
+    trust = Trust(checks)
+    assert (trust.level, trust.reasons) == ("red", ["wrong", "care"])
+    assert [check.ok for check in checks.values()] == [True, False, False]
+    assert str(trust).splitlines()[1:] == ["- wrong", "- care"]
+
+
+@pytest.mark.parametrize(("acceptance", "level"), [(0.9, "green"), (0.1, "amber"), (None, "amber")])
+def test_convergence_of_an_approximation(clear, acceptance, level):
+    diagnostics = dataclasses.replace(clear.diagnostics, acceptance=acceptance)
+    check = dataclasses.replace(clear, diagnostics=diagnostics).trust.checks["convergence"]
+    assert (check.level, check.value) == (level, acceptance)
+
+
+def test_convergence_of_chains():
+    result = clusters(20, method=None, n_samples=1000, n_chains=4, seed=0)
+    diagnostics = dataclasses.replace(result.diagnostics, rhat=1.0, ess_bulk=900.0, ess_tail=900.0)
+    for rhat, level in ((1.001, "green"), (1.2, "red")):
+        changed = dataclasses.replace(diagnostics, rhat=rhat)
+        found = dataclasses.replace(result, diagnostics=changed).trust
+        assert found.checks["convergence"].level == level
+        assert (changed.verdict in found.reasons) == (level == "red")
+
+
+def test_a_point_is_red():
+    result = clusters(10, method=gq.inference.MAP())
+    assert isinstance(result.answer, Point)
+    assert result.trust.level == "red"
+    assert result.trust.checks["agreement"].value is None
+
+
+def test_one_label_of_a_class_cannot_be_confirmed(clear):
+    assert clear.trust.checks["labels_per_class"].value == 10
+    check = clusters(2).trust.checks["labels_per_class"]
+    assert (check.value, check.level) == (1, "amber")
+    assert "2 classes have only one label" in check.sentence
+    assert clusters(2).trust.checks["agreement"].value is None
+
+
+def test_evidence_of_labels_that_the_graph_does_not_explain(clear):
+    good = clear.trust.checks["evidence"]
+    assert good.ok
+    assert good.value == pytest.approx(clear.log_evidence - 20 * np.log(0.5))
+    doubtful = clusters(20, shuffled=True).trust.checks["evidence"]
+    assert -np.log(100) < doubtful.value < 2
+    assert doubtful.level == "amber"
+    sure = gq.likelihoods.Probit(0.1)
+    bad = clusters(20, shuffled=True, likelihood=sure).trust.checks["evidence"]
+    assert bad.value < -np.log(100)
+    assert bad.level == "red"
+
+
+def test_few_labels_cannot_tell():
+    """With one label each of two classes, the gain is at most log 2."""
+    check = clusters(2).trust.checks["evidence"]
+    assert check.value <= np.log(2)
+    assert not check.ok
+
+
+def test_evidence_is_normalised_over_labels():
+    """A likelihood times a constant gives the same gain."""
+
+    class Tripled(gq.likelihoods.Probit):
+        def log_prob(self, u, y):
+            return super().log_prob(u, y) + np.log(3.0)
+
+        def tilt(self, mean, variance, y):
+            tilted = super().tilt(mean, variance, y)
+            return tilted._replace(log_partition=tilted.log_partition + np.log(3.0))
+
+    plain, tripled = clusters(20), clusters(20, likelihood=Tripled(0.5))
+    assert tripled.log_evidence == pytest.approx(plain.log_evidence + 20 * np.log(3.0))
+    expected = plain.trust.checks["evidence"].value
+    assert tripled.trust.checks["evidence"].value == pytest.approx(expected)
+
+
+def test_evidence_without_an_estimate_is_the_leave_one_out_score(clear):
+    answer = clear.answer._replace(log_evidence=None)
+    changed = dataclasses.replace(clear, answer=answer)
+    given = (clear.posterior.labels > 0).astype(int)
+    scores = np.log(clear.leave_one_out()[np.arange(20), given])
+    expected = scores.sum() + 20 * np.log(2)
+    assert changed.trust.checks["evidence"].value == pytest.approx(expected)
+
+
+def test_chance_models_are_distributions_of_labels():
+    """The probabilities of all label sequences under the model of class shares add up to 1."""
+    counts = [np.bincount(y, minlength=3) for y in itertools.product(range(3), repeat=4)]
+    orders = {tuple(c): 0 for c in counts}
+    for c in counts:
+        orders[tuple(c)] += 1
+    shares = {c: 1 / 15 / n for c, n in orders.items()}  # 15 counts, equally probable
+    assert len(orders) == 15
+    for c in counts:
+        expected = max(shares[tuple(c)], 3.0**-4)
+        assert log_chance(c) == pytest.approx(np.log(expected))
+
+
+def test_certainty(clear):
+    check = clear.trust.checks["certainty"]
+    free = np.setdiff1d(np.arange(80), clear.posterior.labelled)
+    mean = clear.class_probabilities[free].max(axis=1).mean()
+    assert check.ok
+    assert check.value == pytest.approx(2 * mean - 1)
+    vague = dataclasses.replace(clear, label_mean=0.2 * clear.label_mean)
+    assert vague.trust.checks["certainty"].level == "amber"
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_agreement(n_classes):
+    options = {"likelihood": PROBIT}
+    if n_classes > 2:
+        options = {"likelihood": gq.likelihoods.Softmax(0.3, 3), "method": None, "n_samples": 1000}
+    good = clusters(24, n_classes, **options).trust.checks["agreement"]
+    bad = clusters(24, n_classes, shuffled=True, **options).trust.checks["agreement"]
+    assert good.ok
+    assert bad.level == "red"
+    assert "disagree" in bad.sentence
+
+
+@pytest.mark.parametrize("is_learnt", [False, True])
+def test_agreement_where_importance_weights_are_unreliable(is_learnt):
+    """A Gaussian takes the place of the draws; the p-value is that of expectation propagation."""
+    tau = gq.LogUniform(0.29, 0.31) if is_learnt else 0.3
+    options = {"n_samples": 500, "n_chains": 8, "method": None}
+    result = clusters(24, prior=gq.priors.Matern(tau=tau), **options)
+    unreliable = result.withheld._replace(pareto_shape=np.full(24, 0.9))
+    vars(result)["withheld"] = unreliable
+    expected = clusters(24, prior=gq.priors.Matern(tau=0.3)).trust.checks["agreement"]
+    found = result.trust.checks["agreement"]
+    assert found.ok
+    assert found.value == pytest.approx(expected.value, abs=0.05)
+    words = found.sentence.split("left out")[1].split("and")[0]
+    assert words == expected.sentence.split("left out")[1].split("and")[0]
+
+
+def test_the_p_value_equals_enumeration():
+    """The bound is four standard errors of the simulation."""
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet(np.ones(3), size=5)
+    given = np.array([0, 2, 1, 1, 0])
+    rows = np.arange(5)
+    observed = np.log(probabilities[rows, given]).sum()
+    exact = 0.0
+    for y in itertools.product(range(3), repeat=5):
+        log = np.log(probabilities[rows, list(y)]).sum()
+        exact += np.exp(log) * (log <= observed + 1e-9)
+    error = np.sqrt(exact * (1 - exact) / SIMULATIONS)
+    assert p_value_of(probabilities, given) == pytest.approx(exact, abs=4 * error)
+
+
+def test_the_p_value_of_many_labels_is_uniform():
+    """Labels from the model are rejected as often as the level says, within four errors."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.1, 0.9, MANY_LABELS + 1)
+    probabilities = np.stack([1 - p, p], axis=1)
+    values = [p_value_of(probabilities, (rng.random(len(p)) < p).astype(int)) for _ in range(400)]
+    assert np.mean(np.array(values) < 0.1) == pytest.approx(0.1, abs=4 * 0.015)
+    assert p_value_of(probabilities, (p < 0.5).astype(int)) < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_agreement_of_a_true_model_is_rarely_rejected(n_classes):
+    """Labels drawn from the model are called contradictory in about 1 % of 100 problems.
+
+    Six or more of 100 have probability 0.0005 if the level holds.
+    """
+    spectrum = clusters(4, n_classes, separation=2.0).posterior.spectrum
+    prior, rng = gq.priors.Matern(), np.random.default_rng(0)
+    std = prior.spectral_std(spectrum).modes
+    likelihood = PROBIT if n_classes == 2 else gq.likelihoods.Softmax(0.5, n_classes)
+    rejected = 0
+    for _ in range(100):
+        u = spectrum.eigenvectors @ (std[:, None] * rng.normal(size=(len(std), n_classes)))
+        nodes = rng.choice(len(u), 20, replace=False)
+        if n_classes == 2:
+            labels = np.where(u[nodes, 0] + 0.5 * rng.normal(size=20) > 0, 1, -1)
+        else:
+            noise = 0.5 * np.sqrt(6) / np.pi * rng.gumbel(size=(20, n_classes))
+            labels = (u[nodes] + noise).argmax(axis=1)
+        if len(np.unique(labels)) < n_classes:
+            continue
+        result = gq.infer(gq.Posterior(spectrum, prior, likelihood, nodes, labels), EP)
+        rejected += result.trust.checks["agreement"].level == "red"
+    assert rejected < 6
+
+
+def test_components_without_labels(clear):
+    assert clear.trust.checks["components"].value == 0
+    block = np.ones((10, 10)) - np.eye(10)
+    graph = gq.graphs.from_adjacency(sparse.block_diag([block, block, block]).tocsr())
+    posterior = gq.Posterior(
+        gq.laplacian_spectrum(graph), gq.priors.Matern(), PROBIT, [0, 1, 10, 11], [-1, -1, 1, 1]
+    )
+    check = gq.infer(posterior, EP).trust.checks["components"]
+    assert (check.value, check.level) == (1 / 3, "amber")
+    assert "10 of 30 nodes" in check.sentence
+
+
+def test_a_saved_result_has_the_same_verdict(clear, tmp_path):
+    clear.save(tmp_path / "result.nc")
+    assert gq.load(tmp_path / "result.nc").trust == clear.trust

@@ -1,0 +1,227 @@
+"""The truncation certificate against closed forms, Monte Carlo, and really adding eigenpairs."""
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import graphuq as gq
+from graphuq.errors import IncompatibleParts
+from graphuq.results.trust.truncation import (
+    _tail_variance,
+    largest_probabilities,
+    mean_omitted_eigenvalue,
+)
+
+EP = gq.inference.ExpectationPropagation()
+
+
+def cut(spectrum, n_eigenpairs, tail_eigenvalue=None):
+    """Return the first eigenpairs of a spectrum."""
+    return dataclasses.replace(
+        spectrum,
+        eigenvalues=spectrum.eigenvalues[:n_eigenpairs],
+        eigenvectors=spectrum.eigenvectors[:, :n_eigenpairs],
+        residuals=spectrum.residuals[:n_eigenpairs],
+        tail_eigenvalue=tail_eigenvalue,
+    )
+
+
+def moons(laplacian="symmetric"):
+    """Return all eigenpairs of two noisy moons of 200 nodes, labelled nodes and labels."""
+    data = gq.datasets.two_moons(200, n_features=20, noise_std=0.25)
+    rng = np.random.default_rng(0)
+    nodes = np.concatenate(
+        [rng.choice(np.flatnonzero(data.classes == k), 5, replace=False) for k in (0, 1)]
+    )
+    graph = gq.graphs.knn_graph(data.features, 10)
+    spectrum = gq.laplacian_spectrum(graph, laplacian, n_eigenpairs=200)
+    return spectrum, nodes, data.classes[nodes]
+
+
+def inferred(spectrum, prior, nodes, codes, n_classes=2, **options):
+    """Return the result of expectation propagation."""
+    if n_classes == 2:
+        likelihood, labels = gq.likelihoods.Probit(), 2 * codes - 1
+    else:
+        likelihood, labels = gq.likelihoods.Softmax(n_classes=n_classes), codes
+    posterior = gq.Posterior(spectrum, prior, likelihood, nodes, labels, **options)
+    return gq.infer(posterior, EP)
+
+
+@pytest.mark.parametrize("laplacian", ["symmetric", "unnormalized", "random-walk"])
+def test_the_mean_eigenvalue_is_that_of_the_spectrum(laplacian):
+    spectrum, _, _ = moons(laplacian)
+    found = mean_omitted_eigenvalue(cut(spectrum, 30))
+    assert found == pytest.approx(spectrum.eigenvalues[30:].mean(), rel=1e-6)
+
+
+def test_the_tail_variance_has_the_scale_of_the_kept_variances():
+    """For a Matérn prior it is ``s_ℓ² ((λ_ℓ + τ²)/(λ + τ²))^α``."""
+    spectrum, nodes, codes = moons()
+    prior = gq.priors.Matern(0.4, 3.0)
+    result = inferred(cut(spectrum, 30), prior, nodes, codes)
+    last, std = spectrum.eigenvalues[29], prior.spectral_std(cut(spectrum, 30)).modes
+    expected = std[29] ** 2 * ((last + 0.16) / (1.1 + 0.16)) ** 3
+    assert _tail_variance(result, 1.1) == pytest.approx(expected)
+    assert _tail_variance(result, last) == pytest.approx(std[29] ** 2)
+
+
+@pytest.mark.parametrize("n_eigenpairs", [20, 50, 100])
+@pytest.mark.parametrize(
+    "prior", [gq.priors.Matern(), gq.priors.Matern(1.0, 2.0), gq.priors.InverseLaplacian()]
+)
+def test_the_certificate_agrees_with_really_adding_eigenpairs(prior, n_eigenpairs):
+    """Stated accuracy: a factor of about two of the mean move, up to 0.02, and below the bound."""
+    spectrum, nodes, codes = moons()
+    result = inferred(cut(spectrum, n_eigenpairs), prior, nodes, codes)
+    effect = result.truncation_effect()
+    assert (effect.estimate <= effect.bound + 1e-12).all()
+    tail = cut(spectrum, n_eigenpairs, effect.mean_eigenvalue)
+    for longer in (spectrum, tail):
+        other = inferred(longer, prior, nodes, codes)
+        move = np.abs(other.label_mean - result.label_mean)[effect.nodes].mean()
+        assert effect.estimate.mean() > move / 2.2 - 0.02
+        assert effect.estimate.mean() < 2.2 * move + 0.02
+    check = result.trust.checks["truncation"]
+    assert check.value == pytest.approx(effect.estimate.mean())
+    assert check.ok == (effect.estimate.mean() <= 0.05)
+
+
+def test_the_certificate_of_three_classes():
+    """The tolerance is that of two classes."""
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(3), 60)
+    features = rng.normal(size=(180, 3)) + 3 * np.eye(3)[classes]
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(features, 10), n_eigenpairs=180)
+    nodes = np.concatenate(
+        [rng.choice(np.flatnonzero(classes == k), 4, replace=False) for k in range(3)]
+    )
+    prior = gq.priors.Matern(0.5, 2.0)
+    result = inferred(cut(spectrum, 20), prior, nodes, classes[nodes], 3)
+    full = inferred(spectrum, prior, nodes, classes[nodes], 3)
+    effect = result.truncation_effect()
+    move = np.abs(full.label_mean - result.label_mean).max(axis=1)[effect.nodes].mean()
+    assert move > 0.05
+    assert move / 2.2 - 0.02 < effect.estimate.mean() < 2.2 * move + 0.02
+
+
+def test_the_probability_of_the_largest_equals_monte_carlo():
+    """The bound is five Monte-Carlo errors."""
+    rng = np.random.default_rng(0)
+    mean, std = rng.normal(size=(6, 4)), rng.uniform(0.3, 3.0, (6, 4))
+    found = largest_probabilities(mean, std)
+    draws = mean + std * rng.normal(size=(100_000, 6, 4))
+    shares = (draws.argmax(axis=2)[:, :, None] == np.arange(4)).mean(axis=0)
+    assert np.abs(found - shares).max() < 5 * 0.5 / np.sqrt(100_000)
+    # Two Gaussians of equal variance v: Φ((m_1 − m_2) / √(2 v)); with v = 0, the larger mean.
+    two = largest_probabilities(np.array([[0.3, -0.5]]), np.array([[0.7, 0.7]]))
+    assert two[0, 0] == pytest.approx(norm.cdf(0.8 / (0.7 * np.sqrt(2))), abs=1e-6)
+    certain = largest_probabilities(np.array([[0.3, -0.5]]), np.zeros((1, 2)))
+    np.testing.assert_allclose(certain, [[1.0, 0.0]])
+
+
+def test_nothing_is_left_out():
+    spectrum, nodes, codes = moons()
+    priors = gq.priors
+    cases = [
+        (spectrum, priors.Matern(), "All eigenpairs"),
+        (cut(spectrum, 30, 1.0), priors.Matern(), "has a tail"),
+        (cut(spectrum, 30), priors.Matern(truncation=20), "chooses how many"),
+    ]
+    for basis, prior, words in cases:
+        result = inferred(basis, prior, nodes, codes)
+        assert (result.truncation_effect().estimate == 0).all()
+        check = result.trust.checks["truncation"]
+        assert check.ok
+        assert words in check.sentence
+    graph = gq.graphs.knn_graph(np.random.default_rng(0).normal(size=(200, 2)), 10)
+    exact = inferred(gq.Laplacian(graph), priors.RegularizedLaplacian(), nodes, codes)
+    assert "exact" in exact.trust.checks["truncation"].sentence
+
+
+def test_a_spectrum_that_is_cut_off_too_early_is_not_green():
+    spectrum, nodes, codes = moons()
+    short = inferred(cut(spectrum, 5), gq.priors.Matern(), nodes, codes)
+    assert short.trust.checks["truncation"].level == "red"
+    assert "n_eigenpairs" in short.trust.checks["truncation"].sentence
+
+
+def learnt(result, prior, **values):
+    """Return a result with a learnt prior, whose draws have these hyperparameters."""
+    posterior = dataclasses.replace(result.posterior, prior=prior)
+    shape = 2, 3
+    draws = gq.inference.draws.Draws(
+        white=np.zeros((*shape, 1)),
+        log_likelihood=np.zeros(shape),
+        acceptance=np.ones(shape),
+        step_size=1.0,
+        n_warmup=0,
+        thin=1,
+        hyperparameters={n: np.asarray(v).reshape(2, 3) for n, v in values.items()},
+    )
+    return dataclasses.replace(result, posterior=posterior, answer=draws)
+
+
+def test_learnt_hyperparameters_give_the_mean_over_draws():
+    spectrum, nodes, codes = moons()
+    result = inferred(cut(spectrum, 30), gq.priors.Matern(), nodes, codes)
+    taus = np.linspace(0.2, 0.7, 6)
+    found = learnt(result, gq.priors.Matern(tau=gq.LogUniform(0.02, 3)), tau=taus)
+    each = [
+        _tail_variance(inferred(cut(spectrum, 30), gq.priors.Matern(t), nodes, codes), 1.0)
+        for t in taus.tolist()
+    ]
+    assert _tail_variance(found, 1.0) == pytest.approx(np.mean(each))
+    assert found.truncation_effect().estimate.shape == (190,)
+    missing = learnt(result, gq.priors.Matern(tau=gq.LogUniform(0.02, 3)))
+    with pytest.raises(IncompatibleParts, match="tau"):
+        missing.truncation_effect()
+
+
+def test_checks_of_many_nodes_are_quick():
+    """70,000 nodes and ten classes: seconds of all checks, without the leave-one-out draws."""
+    rng, n = np.random.default_rng(0), 70_000
+    data = gq.datasets.load_digits()
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(data.features), n_eigenpairs=30)
+    nodes = np.concatenate([np.flatnonzero(data.classes == k)[:5] for k in range(10)])
+    result = inferred(spectrum, gq.priors.Matern(), nodes, data.classes[nodes], 10)
+    rows = np.concatenate([np.arange(spectrum.n_nodes), rng.integers(0, spectrum.n_nodes, n)])[:n]
+    large = dataclasses.replace(
+        spectrum,
+        eigenvectors=spectrum.eigenvectors[rows] * np.sqrt(spectrum.n_nodes / n),
+        **{name: getattr(spectrum, name)[rows] for name in ("components", "degrees", "node_scale")},
+    )
+    names = ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence")
+    grown = dataclasses.replace(
+        result,
+        posterior=dataclasses.replace(result.posterior, spectrum=large),
+        **{name: getattr(result, name)[rows] for name in names},
+    )
+    vars(grown)["withheld"] = result.withheld
+    began = time.perf_counter()
+    assert set(grown.trust.checks) == set(result.trust.checks)
+    assert time.perf_counter() - began < 3.0
+
+
+@pytest.mark.slow
+def test_fifty_pairs_of_mnist_are_too_few(data_folder):
+    """50 labels a class: label variance .17 with 50 pairs and .27 with 300."""
+    data = gq.datasets.load_mnist((4, 9), n_components=50, folder=data_folder)
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(data.features, 10), n_eigenpairs=300)
+    rng, codes = np.random.default_rng(0), (data.classes == 9).astype(int)
+    nodes = np.concatenate(
+        [rng.choice(np.flatnonzero(codes == k), 50, replace=False) for k in (0, 1)]
+    )
+    prior = gq.priors.Matern()
+    short = inferred(cut(spectrum, 50), prior, nodes, codes[nodes])
+    longer = inferred(spectrum, prior, nodes, codes[nodes])
+    assert longer.mean_label_variance > 1.4 * short.mean_label_variance
+    check = short.trust.checks["truncation"]
+    assert not check.ok
+    effect = short.truncation_effect()
+    move = np.abs(longer.label_mean - short.label_mean)[effect.nodes].mean()
+    assert move / 2.2 < effect.estimate.mean() < 2.2 * move
+    assert check.value == pytest.approx(effect.estimate.mean(), abs=0.01)
