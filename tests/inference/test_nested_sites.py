@@ -1,0 +1,139 @@
+"""Nested expectation propagation against simulation, binary sites and exact Gaussians."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from graphuq.evidence.criteria import ObservedPrior
+from graphuq.inference import expectation_propagation as ep
+from graphuq.inference.nested_sites import draw_shifts, fit_sites
+from graphuq.likelihoods import Probit
+from graphuq.posterior.field import CovarianceField
+
+N_DRAWS = 1_000_000
+
+
+def random_covariance(n, seed=0, rank=None):
+    """Return a covariance of n values, of unit variance on average."""
+    factor = np.random.default_rng(seed).normal(size=(n, rank or n)) / np.sqrt(rank or n)
+    return factor @ factor.T
+
+
+def label_weights(u, z, labels, noise_std):
+    """Return unbiased estimates ``∏_j ∏_{k ≠ y} Φ(z_j + (u_y − u_k)/γ)`` of p(labels | u)."""
+    weights = np.ones(len(u))
+    for j, y in enumerate(labels):
+        for k in range(u.shape[2]):
+            if k != y:
+                weights *= ndtr(z[:, j] + (u[:, j, y] - u[:, j, k]) / noise_std)
+    return weights
+
+
+def gaussian_given(sites, covariance_of_all):
+    """Return mean (N, K) and covariance (N K, N K) at all nodes by a dense inverse.
+
+    The first J nodes are labelled. Sites are written as precisions W_j of the K fields.
+    """
+    n_labels, n_classes = sites.weights.shape
+    n = len(covariance_of_all)
+    prior = np.kron(covariance_of_all, np.eye(n_classes))
+    precision, shift = np.zeros((n, n_classes, n, n_classes)), np.zeros((n, n_classes))
+    for j, w in enumerate(sites.weights):
+        precision[j, :, j] = np.diag(w) - np.outer(w, w) / w.sum()
+    shift[:n_labels] = sites.pull
+    system = np.eye(n * n_classes) + prior @ precision.reshape(n * n_classes, -1)
+    posterior = np.linalg.solve(system, prior)
+    return (posterior @ shift.ravel()).reshape(n, n_classes), posterior
+
+
+def test_factors_and_pull():
+    """The factors of the result are those of its own sites."""
+    prior = random_covariance(6)
+    sites = fit_sites(prior, np.array([0, 1, 2, 2, 1, 0]), 3, 0.3)
+    assert sites.converged
+    for w, gain in zip(sites.weights.T, sites.gains, strict=True):
+        np.testing.assert_allclose(gain, np.linalg.inv(np.diag(1 / w) + prior), atol=1e-8)
+    inverse = sites.inner_root.T @ sites.inner_root
+    np.testing.assert_allclose(inverse @ sites.gains.sum(axis=0), np.eye(6), atol=1e-8)
+    np.testing.assert_allclose(sites.pull.sum(axis=1), 0, atol=1e-10)
+    np.testing.assert_allclose(sites.weights[[0, 5], 0], 0.3**-2)
+    assert (sites.shifts[[0, 5], 0] == 0).all()
+
+
+@pytest.mark.parametrize("noise_std", [0.2, 1.0])
+@pytest.mark.parametrize("labels", [[1], [0, 2], [1, 1]])
+def test_against_simulation(labels, noise_std):
+    """Evidence, moments and class probabilities agree with weighted draws of the prior.
+
+    The bounds add four Monte-Carlo errors to the error of the approximation, measured here. With
+    little noise the posterior is skewed, and probabilities of a Gaussian are off by up to 0.015.
+    """
+    rng, n_labels = np.random.default_rng(5), len(labels)
+    prior = random_covariance(n_labels + 1, seed=3) + 0.5  # the last node has no label
+    root = np.linalg.cholesky(prior)
+    u = np.einsum("ij,sjk->sik", root, rng.standard_normal((N_DRAWS, n_labels + 1, 3)))
+    weights = label_weights(u, rng.standard_normal((N_DRAWS, n_labels)), labels, noise_std)
+
+    sites = fit_sites(prior[:n_labels, :n_labels], np.array(labels), 3, noise_std, tolerance=1e-8)
+    mean, covariance = gaussian_given(sites, prior)
+    error = weights.std() / weights.mean() / np.sqrt(N_DRAWS)
+    assert sites.log_evidence == pytest.approx(np.log(weights.mean()), abs=0.004 + 4 * error)
+
+    shares = weights / weights.sum()
+    truth = np.einsum("s,sik->ik", shares, u)
+    mcse = np.sqrt(np.einsum("s,sik->ik", shares**2, (u - truth) ** 2))
+    assert (np.abs(mean - truth) < 0.01 + 4 * mcse).all()
+
+    k = 3 * n_labels + np.arange(3)
+    at_node = rng.multivariate_normal(mean[-1], covariance[np.ix_(k, k)], size=N_DRAWS)
+    found = np.bincount(at_node.argmax(axis=1), minlength=3) / N_DRAWS
+    exact = np.bincount(u[:, -1].argmax(axis=1), shares, minlength=3)
+    error = np.sqrt((shares**2).sum()) + 1 / np.sqrt(N_DRAWS)  # at most twice the exact one
+    np.testing.assert_allclose(found, exact, atol=0.015 + 4 * 0.5 * error)
+
+
+@pytest.mark.parametrize("noise_std", [0.1, 0.7])
+def test_two_classes_are_one_field(noise_std):
+    """Two fields give the evidence and the difference of one field with the same numbers."""
+    prior, codes = random_covariance(7, seed=1), np.array([0, 1, 1, 0, 1, 0, 0])
+    sites = fit_sites(prior, codes, 2, noise_std, max_sweeps=300, tolerance=1e-9)
+    target = ObservedPrior(CovarianceField(prior), Probit(noise_std), 2.0 * codes - 1)
+    found = ep.iterate_sites(target, 1.0, 500, 1e-10)
+    assert sites.log_evidence == pytest.approx(ep.log_evidence(target, found), abs=1e-7)
+    mean, _ = gaussian_given(sites, prior)
+    np.testing.assert_allclose((mean[:, 1] - mean[:, 0]) / np.sqrt(2), found.given.mean, atol=1e-6)
+
+
+@pytest.mark.parametrize("rank", [2, None])
+def test_draws_have_the_moments_of_the_gaussian(rank):
+    """Matheron's rule gives the mean and covariance of a dense inverse, at all nodes."""
+    rng, n_draws, n_labels = np.random.default_rng(8), 200_000, 4
+    prior = random_covariance(6, seed=4, rank=rank)
+    block = prior[:n_labels, :n_labels]
+    sites = fit_sites(block, np.array([0, 1, 2, 1]), 3, 0.4)
+    values, vectors = np.linalg.eigh(prior)
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    u = np.einsum("ij,sjk->sik", root, rng.standard_normal((n_draws, 6, 3)))
+    alpha = draw_shifts(sites, rng, u[:, :n_labels])
+    assert alpha.shape == (n_draws, n_labels, 3)
+    draws = (u + np.einsum("ij,sjk->sik", prior[:, :n_labels], alpha)).reshape(n_draws, -1)
+    mean, covariance = gaussian_given(sites, prior)
+    std = np.sqrt(np.diag(covariance))
+    np.testing.assert_array_less(
+        np.abs(draws.mean(axis=0) - mean.ravel()), 5 * std / np.sqrt(n_draws)
+    )
+    error = np.outer(std, std) * np.sqrt(2 / n_draws)
+    np.testing.assert_array_less(np.abs(np.cov(draws.T) - covariance), 5 * error)
+
+
+def test_little_noise_and_many_classes_converge():
+    prior = random_covariance(40, seed=2, rank=12)
+    codes = np.random.default_rng(0).integers(0, 10, 40)
+    sites = fit_sites(prior, codes, 10, 0.05)
+    assert sites.converged
+    assert sites.n_sweeps < 60
+    once = fit_sites(prior, codes, 10, 0.05, max_sweeps=1)
+    assert not once.converged
+    assert once.n_sweeps == 1
+    with pytest.raises(np.linalg.LinAlgError):
+        fit_sites(-prior * 1e3, codes, 10, 0.05)
