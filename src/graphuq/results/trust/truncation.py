@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import log_ndtr
+from scipy.special import ndtr
 
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference.draws import Draws
@@ -42,12 +42,12 @@ MAX_MOVE = 0.05
 # The certificate is right within a factor of about two; from three times the bound on, label means
 # move although it is too large.
 LARGE_MOVE = 0.15
-CHECKED_NODES = (
-    4_000  # unlabelled nodes of the verdict; the error of their mean move is below 0.005
-)
+# Unlabelled nodes of the verdict; the standard error of their mean move is below 0.005.
+CHECKED_NODES = 4_000
+CHECKED_NUMBERS = 100_000  # nodes × classes of the verdict, which take some tenths of a second
 PRIOR_DRAWS = 50  # draws of learnt hyperparameters over which the tail variance is averaged
-QUADRATURE_NODES = 32  # Gauss-Hermite nodes of the probability that a class's field is the largest
-BLOCK_ELEMENTS = 2_000_000  # nodes × classes² × quadrature nodes of one block
+GRID_CELLS, GRID_WIDTH = 64, 5.0  # cells of an integral over u, and standard deviations around it
+BLOCK_ELEMENTS = 500_000  # nodes × classes × cells of one block, which fits the CPU cache
 TINY_STD = 1e-12  # replaces a standard deviation of 0, so that a field can be divided by it
 QUESTION = "What the eigenpairs left out would change"
 
@@ -88,19 +88,22 @@ class TruncationEffect:
 def check_truncation(result: "Result") -> Check:
     """Check that more eigenpairs would move label means by at most 0.05 on average.
 
-    The mean is over unlabelled nodes whose component has a label, up to 4,000 random ones.
+    The mean is over unlabelled nodes whose component has a label, up to 4,000 random ones;
+    fewer from 25 classes on.
     """
-    if reason := _reason_for_no_tail(result.posterior):
+    posterior = result.posterior
+    if reason := _reason_for_no_tail(posterior):
         return Check(0.0, MAX_MOVE, "green", reason)
     free = unlabelled_nodes(result)
     free = free[result.has_evidence[free]]
-    if len(free) > CHECKED_NODES:
-        free = np.sort(np.random.default_rng(0).choice(free, CHECKED_NODES, replace=False))
+    n_checked = max(100, min(CHECKED_NODES, CHECKED_NUMBERS // posterior.n_classes))
+    if len(free) > n_checked:
+        free = np.sort(np.random.default_rng(0).choice(free, n_checked, replace=False))
     try:
         found = truncation_effect(result, free)
     except (IncompatibleParts, InvalidInput) as error:
         return not_computed(QUESTION, error)
-    move, spectrum = _mean(found.estimate), result.posterior.spectrum
+    move, spectrum = _mean(found.estimate), posterior.spectrum
     level: Level = "green" if move <= MAX_MOVE else "amber" if move <= LARGE_MOVE else "red"
     numbers = (
         f"the eigenpairs beyond the first {spectrum.n_eigenpairs} of {spectrum.n_nodes} would move "
@@ -255,20 +258,22 @@ def largest_probabilities(
 ) -> Float[np.ndarray, "M K"]:
     """Return the probability of each of K independent Gaussians that it is the largest.
 
-    ``∫ φ(z) Π_{j≠k} Φ((m_k + s_k z − m_j) / s_j) dz`` by Gauss-Hermite quadrature, normalised.
+    ``∫ Π_{j≠k} F_j dF_k`` with the distribution functions F, by the midpoint rule on a grid of each
+    row; the largest is outside the grid with a probability below 1e-6. Rows add up to 1. The
+    error is below 0.004 where standard deviations of a row differ by a factor of ten at most.
     """
-    z, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
-    weights = weights / weights.sum()
-    n_classes = mean.shape[1]
-    out = np.empty(mean.shape)
     std = np.maximum(std, TINY_STD)
-    for part in slices(len(mean), BLOCK_ELEMENTS // (n_classes**2 * len(z))):
-        m, s = mean[part], std[part]
-        for k in range(n_classes):
-            u = m[:, k, None] + s[:, k, None] * z
-            logs = log_ndtr((u[:, :, None] - m[:, None, :]) / s[:, None, :])
-            logs[:, :, k] = 0.0
-            out[part, k] = np.exp(logs.sum(axis=2)) @ weights
+    low = (mean - GRID_WIDTH * std).max(axis=1)[:, None]
+    high = (mean + GRID_WIDTH * std).max(axis=1)[:, None]
+    steps = np.linspace(0.0, 1.0, GRID_CELLS + 1)
+    out = np.empty(mean.shape)
+    for part in slices(len(mean), BLOCK_ELEMENTS // (mean.shape[1] * len(steps))):
+        grid = low[part] + (high[part] - low[part]) * steps
+        below = ndtr((grid[:, None, :] - mean[part, :, None]) / std[part, :, None])
+        middle = np.maximum((below[:, :, 1:] + below[:, :, :-1]) / 2, np.finfo(float).tiny)
+        logs = np.log(middle)
+        others = np.exp(logs.sum(axis=1, keepdims=True) - logs)
+        out[part] = (np.diff(below, axis=2) * others).sum(axis=2)
     return out / out.sum(axis=1, keepdims=True)
 
 
