@@ -181,6 +181,15 @@ def test_agreement(n_classes):
     assert "disagree" in bad.sentence
 
 
+def test_what_cannot_be_computed_is_amber():
+    """Draws of noise-free labels do not show what the other labels say."""
+    options = {"likelihood": gq.likelihoods.NoiseFree(), "method": None}
+    result = clusters(20, n_samples=1000, n_chains=4, **options)
+    check = result.trust.checks["agreement"]
+    assert (check.value, check.level) == (None, "amber")
+    assert "was not computed: leave-one-out probabilities" in check.sentence
+
+
 @pytest.mark.parametrize("is_learnt", [False, True])
 def test_agreement_where_importance_weights_are_unreliable(is_learnt):
     """A Gaussian takes the place of the draws; the p-value is that of expectation propagation."""

@@ -181,6 +181,26 @@ def test_learnt_hyperparameters_give_the_mean_over_draws():
         missing.truncation_effect()
 
 
+def test_hyperparameters_of_each_class_give_one_variance_each():
+    spectrum, nodes, codes = moons()
+    codes = np.append(codes[:-1], 2)
+    short, tau = cut(spectrum, 30), gq.LogUniform(0.02, 3)
+    result = inferred(short, gq.priors.Matern(), nodes, codes, 3)
+    found = learnt(result, gq.priors.Matern(tau=tau), tau=np.full(6, 0.3))
+    draws = found.answer
+    taus = np.array([0.2, 0.3, 0.5])
+    draws.hyperparameters["tau"] = np.broadcast_to(taus, (2, 3, 3))
+    found = dataclasses.replace(
+        found, posterior=dataclasses.replace(found.posterior, per_class=True)
+    )
+    each = [
+        _tail_variance(inferred(short, gq.priors.Matern(t), nodes, codes, 3), 1.0)
+        for t in taus.tolist()
+    ]
+    np.testing.assert_allclose(_tail_variance(found, 1.0), each)
+    assert found.truncation_effect().bound.shape == (190,)
+
+
 def test_checks_of_many_nodes_are_quick():
     """70,000 nodes and ten classes: seconds of all checks, without the leave-one-out draws."""
     rng, n = np.random.default_rng(0), 70_000
