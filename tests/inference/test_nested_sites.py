@@ -1,5 +1,6 @@
 """Nested expectation propagation against simulation, binary sites and exact Gaussians."""
 
+import jax
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -8,7 +9,9 @@ from graphuq.evidence.criteria import ObservedPrior
 from graphuq.inference import expectation_propagation as ep
 from graphuq.inference.nested_sites import draw_shifts, fit_sites
 from graphuq.likelihoods import Probit
-from graphuq.posterior.field import CovarianceField
+from graphuq.posterior.field import ClassDifferenceField, ClassField, CovarianceField
+from graphuq.posterior.field.labelled import LowRankField
+from graphuq.posterior.target import Target
 
 N_DRAWS = 1_000_000
 
@@ -137,3 +140,86 @@ def test_little_noise_and_many_classes_converge():
     assert once.n_sweeps == 1
     with pytest.raises(np.linalg.LinAlgError):
         fit_sites(-prior * 1e3, codes, 10, 0.05)
+
+
+def leads(factor, labels, n_classes, noise_std, shared_std=None):
+    """Return the target of class differences, with another standard deviation of shared noise."""
+    n_labels, r = factor.shape
+    field = LowRankField(factor, np.eye(r), np.ones(r), 0.0)
+    noise = noise_std if shared_std is None else shared_std
+    differences = ClassDifferenceField.of(
+        ClassField(field, n_classes), np.array(labels, float), noise
+    )
+    return Target(differences, Probit(noise_std), np.ones(n_labels * (n_classes - 1)))
+
+
+@pytest.mark.parametrize("noise_std", [1e-4, 0.05, 0.5])
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+def test_both_forms_agree(n_classes, noise_std):
+    """Sites, evidence, means and covariances equal those in white coordinates of all classes."""
+    rng = np.random.default_rng(n_classes)
+    factor = rng.normal(size=(15, 8)) / np.sqrt(8)
+    u = factor @ rng.normal(size=(8, n_classes))
+    labels = (u + noise_std * rng.normal(size=u.shape)).argmax(axis=1)
+    sites = fit_sites(factor @ factor.T, labels, n_classes, noise_std, 500, 1e-7)
+    target = leads(factor, labels, n_classes, noise_std)
+    found = ep.iterate_sites(target, 1.0, 500, 1e-8)
+    assert sites.converged
+    assert found.change <= 1e-8
+    others = np.arange(n_classes) != labels[:, None]
+    scale = np.maximum(found.sites[0], 1.0)
+    np.testing.assert_allclose(sites.weights[others] / scale, found.sites[0] / scale, atol=1e-4)
+    np.testing.assert_allclose(sites.shifts[others] / scale, found.sites[1] / scale, atol=1e-4)
+    assert sites.log_evidence == pytest.approx(ep.log_evidence(target, found), abs=1e-6)
+    mean, covariance = gaussian_given(sites, factor @ factor.T)
+    white = found.given.white_mean.reshape(n_classes, -1)
+    np.testing.assert_allclose(factor @ white.T, mean, atol=1e-4)
+    root = np.kron(np.eye(n_classes), factor)
+    by_class = (root @ found.given.white_covariance @ root.T).reshape(n_classes, 15, n_classes, 15)
+    by_label = covariance.reshape(15, n_classes, 15, n_classes).transpose(1, 0, 3, 2)
+    np.testing.assert_allclose(by_class, by_label, atol=1e-4)
+
+
+def test_moments_of_leads_and_normalizer():
+    """Means, variances and the normaliser agree with a dense Gaussian of fields and noise."""
+    rng, n_classes, noise_std, labels = np.random.default_rng(3), 4, 0.6, np.array([2, 0, 3])
+    factor = rng.normal(size=(3, 2))
+    tau, nu = rng.uniform(0.1, 3, 9), rng.normal(size=9)
+    with jax.enable_x64(True):
+        found = leads(factor, labels, n_classes, noise_std).field.condition(tau, nu)
+    design = np.zeros((9, n_classes * 2 + 3))  # of white coordinates, then noises
+    for row, (j, k) in enumerate((j, k) for j in range(3) for k in range(4) if k != labels[j]):
+        design[row, 2 * labels[j] : 2 * labels[j] + 2] = factor[j]
+        design[row, 2 * k : 2 * k + 2] = -factor[j]
+        design[row, 8 + j] = noise_std
+    posterior = np.linalg.inv(np.eye(11) + design.T @ (tau[:, None] * design))
+    mean = posterior @ design.T @ nu
+    np.testing.assert_allclose(found.mean, design @ mean, atol=1e-10)
+    np.testing.assert_allclose(found.variance, np.diag(design @ posterior @ design.T), atol=1e-10)
+    np.testing.assert_allclose(found.white_mean, mean[:8], atol=1e-10)
+    np.testing.assert_allclose(found.white_covariance, posterior[:8, :8], atol=1e-10)
+    normalizer = 0.5 * nu @ design @ mean + 0.5 * np.linalg.slogdet(posterior)[1]
+    assert float(found.log_normalizer) == pytest.approx(normalizer, abs=1e-10)
+
+
+@pytest.mark.parametrize("noise_std", [0.5, 2.0])
+def test_closer_to_the_truth_than_independent_pairs(noise_std):
+    """Sharing the noise makes evidence and means better than pairs of variance 2γ²."""
+    rng, labels, n_classes = np.random.default_rng(6), [0, 1, 0], 4
+    factor = np.linalg.cholesky(random_covariance(3, seed=7) + 0.5)
+    u = np.einsum("ij,sjk->sik", factor, rng.standard_normal((N_DRAWS, 3, n_classes)))
+    weights = label_weights(u, rng.standard_normal((N_DRAWS, 3)), labels, noise_std)
+    truth = np.einsum("s,sik->ik", weights / weights.sum(), u)
+    errors = []
+    for target in (
+        leads(factor, labels, n_classes, noise_std),
+        leads(factor, labels, n_classes, np.sqrt(2) * noise_std, shared_std=1e-5),
+    ):
+        found = ep.iterate_sites(target, 1.0, 500, 1e-6)
+        mean = factor @ found.given.white_mean.reshape(n_classes, -1).T
+        evidence = ep.log_evidence(target, found) - np.log(weights.mean())
+        errors.append([np.abs(mean - truth).max(), abs(evidence)])
+    assert errors[0][0] < 0.02
+    assert errors[0][1] < 0.02
+    assert errors[1][0] > 3 * errors[0][0]
+    assert errors[1][1] > 3 * errors[0][1]

@@ -111,7 +111,7 @@ def test_likelihoods(digits, likelihood):
 
 
 def test_first_answer_is_close_to_the_chains(fitted, digits):
-    """Expectation propagation over pairs is close to the chains; Laplace's method is not."""
+    """Nested expectation propagation is close to the chains; Laplace's method is not."""
     posterior = fitted.result_.posterior
     ours = fitted.result_.label_mean
     ep = gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean

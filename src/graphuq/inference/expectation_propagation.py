@@ -1,6 +1,5 @@
 """Expectation propagation: a Gaussian that matches the moments of each label's likelihood term."""
 
-import math
 import time
 from contextlib import nullcontext
 from itertools import pairwise
@@ -41,9 +40,10 @@ class ExpectationPropagation(Approximation):
     For smooth likelihoods the step extrapolates the last three sweeps to their linear fixed point
     (Anderson 1965).
 
-    For multiclass likelihoods, each label is replaced by binary probits of variance 2γ². These say
-    that the field of the label's class exceeds that of each other class, as if with independent
-    noise; the correlation of the noises is neglected.
+    For multiclass likelihoods this is nested expectation propagation (Riihimäki, Jylänki & Vehtari
+    2013). Given the noise of the field of its class, a label is a product of K − 1 binary
+    probits, one for each other class. Each has a scalar site. The noise, which they share, is
+    integrated in closed form. `Softmax` is replaced by the probit with noise of the same variance.
 
     The method is an approximation; `result.diagnostics` reports the share of its draws that would
     be accepted as draws from the posterior.
@@ -123,7 +123,7 @@ class ExpectationPropagation(Approximation):
 
 
 def _binary_target(target: SiteTarget) -> Target:
-    """Return each multiclass label as K − 1 binary labels of class differences."""
+    """Return each multiclass label as K − 1 binary labels of leads with shared noise."""
     likelihood = target.likelihood
     noise_std = likelihood.probit_noise_std
     if noise_std is None or likelihood.learnt:
@@ -136,9 +136,9 @@ def _binary_target(target: SiteTarget) -> Target:
             "expectation propagation of several classes needs a field without a tail, or with "
             "fewer labels than eigenpairs; compute the spectrum with tail_eigenvalue=False"
         )
-    differences = ClassDifferenceField.of(target.field, target.labels)
-    pairs = Probit(float(noise_std) * math.sqrt(2.0))
-    return Target(differences, pairs, np.ones(len(target.labels) * (differences.n_classes - 1)))
+    leads = ClassDifferenceField.of(target.field, target.labels, float(noise_std))
+    n_sites = len(target.labels) * (leads.n_classes - 1)
+    return Target(leads, Probit(float(noise_std)), np.ones(n_sites))
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""Differences between the field of each label's class and the fields of the other classes."""
+"""Leads of the noisy field of each label's class over the fields of the other classes."""
 
 import equinox as eqx
 import jax
@@ -14,9 +14,11 @@ from graphuq.utils.arrays import Array
 
 
 class ClassDifferenceField(Field):
-    """Class differences ``h_jk = u_jy − u_jk`` for each label j of class y and other class k.
+    """Leads ``h_jk = u_jy + γ z_j − u_jk`` of each label j of class y over each other class k.
 
-    These J (K − 1) numbers depend on the white coordinates of all classes, concatenated.
+    z_j ~ N(0, 1) is the noise of the field of the label's class, which its K − 1 leads share. It
+    is integrated in closed form. Without noise the J (K − 1) leads depend on the white
+    coordinates of all classes, concatenated.
 
     Attributes
     ----------
@@ -25,26 +27,31 @@ class ClassDifferenceField(Field):
     codes : array of int, shape (J,)
         Class of each label.
     n_classes : int
+    noise_std : float
+        γ > 0, in units of u.
     """
 
     field: LowRankField
     codes: Int[Array, " J"]
     n_classes: int
+    noise_std: Float[Array, ""] | float
 
     @staticmethod
-    def of(field: ClassField, labels: Float[Array, " J"]) -> "ClassDifferenceField":
-        """Make the class differences of some labels."""
-        return ClassDifferenceField(
-            field.field, jnp.asarray(labels).astype(jnp.int32), field.n_classes
-        )
+    def of(
+        field: ClassField, labels: Float[Array, " J"], noise_std: float
+    ) -> "ClassDifferenceField":
+        """Make the leads of some labels."""
+        codes = jnp.asarray(labels).astype(jnp.int32)
+        gamma = np.asarray(noise_std, dtype=np.float64)  # an array, so that no γ is compiled alone
+        return ClassDifferenceField(field.field, codes, field.n_classes, gamma)
 
     @property
     def dimension(self) -> int:
-        """Number of white coordinates of all classes."""
+        """Number of white coordinates of all classes, without the noise."""
         return self.n_classes * self.field.dimension
 
     def at_labelled(self, white: Float[Array, " n"]) -> Float[Array, " m"]:
-        """Return the class differences at the labelled nodes."""
+        """Return the leads at the labelled nodes, without the noise."""
         u = ClassField(self.field, self.n_classes).at_labelled(white)
         return self.other_classes(jnp.take_along_axis(u, self.codes[:, None], axis=1) - u)
 
@@ -56,26 +63,52 @@ class ClassDifferenceField(Field):
         others = jnp.arange(self.n_classes - 1)[None, :]
         return others + (others >= self.codes[:, None])
 
+    def _star(
+        self, precision: Float[Array, " m"], shift: Float[Array, " m"]
+    ) -> tuple[Float[Array, "J K"], Float[Array, "J K"]]:
+        """Return w and ν of each label and class: τ, ν of another class, 1/γ² and 0 of its own."""
+        own = jax.nn.one_hot(self.codes, self.n_classes, dtype=jnp.asarray(precision).dtype)
+        rows = jnp.arange(len(own))[:, None]
+        w = own / self.noise_std**2
+        w = w.at[rows, self._others()].set(precision.reshape(len(own), -1))
+        nu = jnp.zeros_like(own).at[rows, self._others()].set(shift.reshape(len(own), -1))
+        return w, nu
+
     def label_sites(
         self, precision: Float[Array, " m"], shift: Float[Array, " m"]
     ) -> tuple[Float[Array, "J K K"], Float[Array, "J K"]]:
         """Return the sites of each label together, as a site of its K fields.
 
-        Precision ``Σ_k τ_k (e_y − e_k)(e_y − e_k)ᵀ`` and shift ``Σ_k ν_k (e_y − e_k)``.
+        The noise is integrated. The precision is ``W = diag(w) − w wᵀ / Σ w`` and the shift
+        ``w_k Σν / Σw − ν_k``, with w and ν of `condition`.
         """
-        own = jax.nn.one_hot(self.codes, self.n_classes, dtype=jnp.asarray(precision).dtype)
-        rows = jnp.arange(len(own))[:, None]
-        zero = jnp.zeros_like(own)
-        tau = zero.at[rows, self._others()].set(precision.reshape(len(own), -1))
-        nu = zero.at[rows, self._others()].set(shift.reshape(len(own), -1))
-        weights = -(own[:, :, None] * tau[:, None, :] + tau[:, :, None] * own[:, None, :])
-        diagonal = tau + own * tau.sum(axis=1)[:, None]
-        weights = weights + jnp.eye(self.n_classes)[None] * diagonal[:, :, None]
-        return weights, own * nu.sum(axis=1)[:, None] - nu
+        w, nu = self._star(precision, shift)
+        total = w.sum(axis=1, keepdims=True)
+        share = w / total
+        identity = jnp.eye(self.n_classes, dtype=w.dtype)[None]
+        between = (1 - identity) * share[:, :, None] * w[:, None, :]
+        # Rows of W sum to 0. ``w_y − w_y² / Σ w`` would cancel for small γ; this sum does not.
+        pull = share * nu.sum(axis=1, keepdims=True) - nu
+        return identity * between.sum(axis=2)[:, :, None] - between, pull
 
     @eqx.filter_jit
     def condition(self, precision: Float[Array, " m"], shift: Float[Array, " m"]) -> FieldMoments:
-        """Return the field given sites at the differences, by a Cholesky factor of order K r."""
+        """Return the field given sites at the leads, by a Cholesky factor of order K r.
+
+        With ``w_y = 1/γ²`` and the precisions ``w_k = τ_k`` of a label, the noisy value
+        ``v = u_y + γ z`` is the centre of a star of K Gaussian factors. Given u it has the mean
+        ``(Σ w_k u_k + Σ ν_k) / Σ w`` and the variance ``1 / Σ w``.
+
+        Parameters
+        ----------
+        precision, shift : array, shape (J (K − 1),)
+            τ ≥ 0 and ν of each lead.
+
+        Returns
+        -------
+        FieldMoments
+            Mean and variance are those of the leads; white coordinates are those of all classes.
+        """
         factor = jnp.asarray(self.field.factor)
         n_classes, r = self.n_classes, factor.shape[1]
         weights, pull = self.label_sites(precision, shift)
@@ -83,17 +116,21 @@ class ClassDifferenceField(Field):
         covariance = cho_solve((lower, True), jnp.eye(n_classes * r))
         white_mean = covariance @ (pull.T @ factor).ravel()
         u = factor @ white_mean.reshape(n_classes, r).T
+        w, nu = self._star(precision, shift)
+        total = w.sum(axis=1, keepdims=True)
+        share, offset = w / total, nu.sum(axis=1, keepdims=True) / total
         spread = covariances_at(factor, covariance)
-        cross = jnp.take_along_axis(spread, self.codes[:, None, None], axis=1)[:, 0]  # (J, K)
+        with_center = (spread * share[:, None, :]).sum(axis=2)  # Cov(u_k, Σ w u / Σ w)
+        center_variance = (share * with_center).sum(axis=1, keepdims=True) + 1 / total
         variances = jnp.diagonal(spread, axis1=1, axis2=2)
-        own_variance = jnp.take_along_axis(variances, self.codes[:, None], axis=1)
-        mean = jnp.take_along_axis(u, self.codes[:, None], axis=1) - u
+        noise_normalizer = 0.5 * (offset**2 * total - jnp.log(self.noise_std**2 * total)).sum()
+        normalizer = 0.5 * (pull * u).sum() - jnp.log(jnp.diagonal(lower)).sum()
         return FieldMoments(
-            mean=self.other_classes(mean),
-            variance=self.other_classes(own_variance + variances - 2 * cross),
+            mean=self.other_classes((share * u).sum(axis=1, keepdims=True) + offset - u),
+            variance=self.other_classes(center_variance + variances - 2 * with_center),
             white_mean=white_mean,
             white_covariance=covariance,
-            log_normalizer=0.5 * (pull * u).sum() - jnp.log(jnp.diagonal(lower)).sum(),
+            log_normalizer=normalizer + noise_normalizer,
         )
 
 
