@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from graphuq.classifier.saving import load
     from graphuq.classifier.search import EvidenceSearch
     from graphuq.distributions import (
+        Categorical,
         DiscreteUniform,
         Distribution,
         Gamma,
@@ -57,6 +58,7 @@ _MODULE_OF = {
     "EvidenceMaximum": "evidence.maximize",
     "maximize_evidence": "evidence.maximize",
     "adapt_truncation": "run.adapt_truncation",
+    "Categorical": "distributions",
     "DiscreteUniform": "distributions",
     "Distribution": "distributions",
     "Gamma": "distributions",
@@ -94,6 +96,7 @@ _MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors",
 __all__ = [
     "Converged",
     "CumulativeMean",
+    "Categorical",
     "DiscreteUniform",
     "Distribution",
     "EvidenceEstimate",

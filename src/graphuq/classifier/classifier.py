@@ -14,6 +14,7 @@ from graphuq.classifier.given_graph import check_given_graph, require_rows
 from graphuq.classifier.incremental import Incremental
 from graphuq.classifier.labels import check_classes, split_labels, warn_of_placeholder
 from graphuq.classifier.options import (
+    averaged_posterior,
     basis_of,
     build_graph,
     check_unused,
@@ -101,7 +102,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
         "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
         (about expectation propagation), "exact-hamiltonian", "reflective-hamiltonian",
-        "tempered-hamiltonian" and "elliptical-slice" are samplers.
+        "tempered-hamiltonian" and "elliptical-slice" are samplers. "model-average", with prior and
+        likelihood "auto", averages over hyperparameters; see `graphuq.inference.ModelAverage`.
     n_samples : int, default 4000
         Maximum number of kept draws per chain. Sampling stops once R-hat < 1.01, effective
         samples exceed 400 and the Monte-Carlo error of every label mean is at most 0.01.
@@ -287,6 +289,21 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
                 self.graph_, self.laplacian, self.n_eigenpairs, self.tail_eigenvalue, prior, report
             )
         labelled = np.flatnonzero(given)
+        posterior = averaged_posterior(self, method, spectrum, labelled, codes)
+        if posterior is None:
+            posterior = self._chosen_by_evidence(spectrum, prior, likelihood, labelled, codes)
+        if self.max_classes is not None:
+            likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.max_classes)
+            labels = codes if likelihood.is_multiclass else posterior.labels
+            posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
+        self._feature_space = self.graph_.feature_space
+        self._explore(posterior, method, shares, self.checkpoint)
+        return self
+
+    def _chosen_by_evidence(
+        self, spectrum: Any, prior: Any, likelihood: Any, labelled: Any, codes: Any
+    ) -> Posterior:
+        """Return the posterior whose hyperparameters "auto" are those of largest evidence."""
         labels = codes if likelihood.is_multiclass else 2 * codes - 1
         posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
         auto = chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs)
@@ -299,13 +316,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
                     f"{posterior.prior} and {posterior.likelihood} are kept",
                     NotConvergedWarning,
                 )
-        if self.max_classes is not None:
-            likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.max_classes)
-            labels = codes if likelihood.is_multiclass else posterior.labels
-            posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
-        self._feature_space = self.graph_.feature_space
-        self._explore(posterior, method, shares, self.checkpoint)
-        return self
+        return posterior
 
     def _checked_rows(self, X: Table | None) -> tuple[Any, int]:
         """Return X, checked, and the number of nodes."""

@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from graphuq.classifier.feature_scales import warn_of_unequal_scales
 from graphuq.distributions import DiscreteUniform
-from graphuq.errors import require
+from graphuq.errors import IncompatibleParts, require
+from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.graphs import (
     Graph,
     SelfTuning,
@@ -21,6 +23,7 @@ from graphuq.graphs.feature_space import RULES
 from graphuq.graphs.weights import weight_function
 from graphuq.inference import (
     Approximation,
+    ModelAverage,
     Sampler,
 )
 from graphuq.likelihoods import (
@@ -34,6 +37,7 @@ from graphuq.likelihoods import (
     Probit,
     Softmax,
 )
+from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian, Matern, Prior, RegularizedLaplacian
 from graphuq.run.words import method_from, part_from
 from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
@@ -106,6 +110,37 @@ def chosen_by_evidence(prior: object, likelihood: object, n_eigenpairs: object) 
         "truncation": n_eigenpairs,
     }
     return [name for name, word in names.items() if is_word(word, "auto")]
+
+
+def averaged_posterior(
+    classifier: Any,
+    method: Sampler | Approximation | None,
+    spectrum: Spectrum | Laplacian,
+    labelled: Int[np.ndarray, " J"],
+    codes: Int[np.ndarray, " J"],
+) -> Posterior | None:
+    """Return the posterior that averages over models, or None unless that is asked for.
+
+    It is asked for by ``inference="model-average"`` with prior and likelihood "auto".
+
+    Raises
+    ------
+    IncompatibleParts
+        If another parameter excludes it.
+    """
+    auto = is_word(classifier.prior, "auto") and is_word(classifier.likelihood, "auto")
+    if not isinstance(method, ModelAverage) or not auto:
+        return None
+    if classifier.max_classes is not None or not isinstance(spectrum, Spectrum):
+        raise IncompatibleParts(
+            "inference='model-average' needs eigenpairs and a known number of classes; leave "
+            "max_classes out"
+        )
+    n_classes = int(codes.max()) + 1
+    likelihood = Probit(1.0, n_classes, random_labels=True)
+    labels = codes if n_classes > 2 else 2 * codes - 1
+    prior = learnt_mixture(spectrum, n_classes, len(codes))
+    return Posterior(spectrum, prior, likelihood, labelled, labels)
 
 
 def check_words(

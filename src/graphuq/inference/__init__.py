@@ -17,6 +17,7 @@ from graphuq.inference.kernel import Kernel
 from graphuq.inference.laplace import Laplace
 from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
+from graphuq.inference.model_average import ModelAverage
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
 from graphuq.inference.reversible_jump import ReversibleJump
@@ -37,6 +38,7 @@ __all__ = [
     "Kernel",
     "Laplace",
     "MetropolisWithinGibbs",
+    "ModelAverage",
     "ParallelTempering",
     "Point",
     "ReflectiveHamiltonian",

@@ -56,6 +56,10 @@ class Draws:
     log_evidence : float or None
         Estimate of ``log p(y)`` by the Gaussian that was computed before sampling: by default the
         reference, if there is one.
+    is_approximate : bool
+        Whether these are draws of an approximation of the posterior, so that convergence does not
+        mean that they have its distribution. ``acceptance`` is then the probability with which
+        each would be accepted as the next draw of the posterior.
     """
 
     white: Float[np.ndarray, "C S n"]
@@ -73,6 +77,7 @@ class Draws:
     block_acceptance: Float[np.ndarray, "C S b"] | None = None
     block_step_sizes: Float[np.ndarray, " b"] | None = None
     log_evidence: float | None = None
+    is_approximate: bool = False
 
     def __post_init__(self) -> None:
         if self.log_evidence is None and self.reference is not None:
@@ -113,6 +118,7 @@ class Draws:
             },
             attrs={name: getattr(self, name) for name in STORED_NUMBERS},
         )
+        stats.attrs["is_approximate"] = int(self.is_approximate)
         if self.log_evidence is not None:
             stats.attrs["log_evidence"] = self.log_evidence
         if self.tail_std is not None:
@@ -143,6 +149,7 @@ class Draws:
             acceptance=stats["acceptance_rate"].to_numpy(),
             reference=reference,
             log_evidence=stats.attrs.get("log_evidence"),
+            is_approximate=bool(stats.attrs.get("is_approximate", False)),
             hyperparameters={
                 str(name).removeprefix(HYPERPARAMETER): values.to_numpy()
                 for name, values in kept.items()

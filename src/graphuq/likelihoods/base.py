@@ -135,7 +135,8 @@ class Likelihood(eqx.Module):
     def link(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Weights w and scales s of a random label's mean ``Σ_k w_k erf(u / (s_k √2))``.
 
-        It is None if the label is the sign of u and therefore not random given u.
+        For several classes Gaussian noise of deviation s_k is added to each field before the
+        largest is taken. It is None if the label is S(u) and therefore not random given u.
         """
         return None
 

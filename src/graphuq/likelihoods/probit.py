@@ -2,13 +2,14 @@
 
 from typing import ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr
 
-from graphuq.distributions import Hyperparameter, check_range, parameter
+from graphuq.distributions import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.multiclass import (
     check_n_classes,
@@ -38,10 +39,15 @@ class Probit(Likelihood):
         γ > 0, in units of u. The prior variance of u is 1 on average over the nodes.
     n_classes : int or Distribution, default 2
         K. With a distribution the number of classes is learnt; the labelled classes come first.
+    random_labels : bool, default False
+        What is reported of a node. False: S(u), its class without noise. True: a label with noise
+        of its own, like those that were given, so that γ may stand for all that the field does
+        not explain.
     """
 
     noise_std: Hyperparameter = parameter(0.1)
     n_classes: Hyperparameter = class_count(2)
+    random_labels: bool = eqx.field(default=False, static=True)
     has_gaussian_tails: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
@@ -52,6 +58,13 @@ class Probit(Likelihood):
     def latent_noise_std(self) -> Hyperparameter:
         """Standard deviation γ of the noise that is added to u before the threshold."""
         return self.noise_std
+
+    @property
+    def link(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Weight 1 and scale γ with ``random_labels``, if γ is a number."""
+        if not self.random_labels or is_learnt(self.noise_std):
+            return None
+        return np.ones(1), np.array([float(self.noise_std)])
 
     @property
     def probit_noise_std(self) -> Hyperparameter:

@@ -5,6 +5,7 @@ from graphuq.priors.eigen_scales import EigenScales
 from graphuq.priors.inverse_laplacian import InverseLaplacian
 from graphuq.priors.learned_spectrum import LearnedSpectrum
 from graphuq.priors.matern import Matern
+from graphuq.priors.matern_mixture import MaternMixture
 from graphuq.priors.random_series import RandomSeries
 from graphuq.priors.regularized_laplacian import RegularizedLaplacian
 
@@ -13,6 +14,7 @@ __all__ = [
     "InverseLaplacian",
     "LearnedSpectrum",
     "Matern",
+    "MaternMixture",
     "Modes",
     "Prior",
     "RandomSeries",

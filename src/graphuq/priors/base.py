@@ -98,6 +98,8 @@ class Prior(eqx.Module):
         Whether `sparse_precision` is defined, so that no eigenpairs are needed.
     is_random_series : bool, default False
         Whether the fields ``scale``, ``exponent`` and ``truncation`` are those of `RandomSeries`.
+    is_mixture : bool, default False
+        Whether the prior is one of finitely many components, as `MaternMixture`.
 
     Raises
     ------
@@ -130,6 +132,7 @@ class Prior(eqx.Module):
     include_constant = cast("bool | None", None)  # no annotation: subclasses may make it a field
     has_sparse_precision: ClassVar[bool] = False
     is_random_series: ClassVar[bool] = False
+    is_mixture: ClassVar[bool] = False
     constant = RenamedAttribute("include_constant")
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:

@@ -45,6 +45,9 @@ class Diagnostics:
         Wall time of sampling in seconds, compilation included.
     stopped_by : str
         Why sampling ended.
+    is_approximate : bool
+        Whether the draws are those of an approximation; ``acceptance`` is then the share of them
+        that would be accepted as draws of the posterior.
     """
 
     rhat: float
@@ -59,6 +62,7 @@ class Diagnostics:
     thin: int
     seconds: float
     stopped_by: str
+    is_approximate: bool = False
 
     @property
     def converged(self) -> bool:
@@ -70,7 +74,8 @@ class Diagnostics:
     @property
     def state(self) -> str:
         """The verdict in a word or two."""
-        return "converged" if self.converged else "NOT converged"
+        good = "approximation" if self.is_approximate else "converged"
+        return good if self.converged else "NOT converged"
 
     @property
     def verdict(self) -> str:
@@ -80,6 +85,12 @@ class Diagnostics:
             f"{self.ess_bulk:.0f} (bulk) and {self.ess_tail:.0f} (tail), largest Monte-Carlo "
             f"error of a label mean {self.label_mcse:.3f}"
         )
+        if self.converged and self.is_approximate:
+            return (
+                f"Enough draws of an approximation, of which {self.acceptance:.0%} would be "
+                f"accepted as draws of the posterior: {numbers}. Label means may be wrong by some "
+                "hundredths; name a sampler to be sure."
+            )
         if self.converged:
             return f"The chains have converged: {numbers}."
         failures = []
@@ -304,6 +315,7 @@ def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
         thin=draws.thin,
         seconds=draws.seconds,
         stopped_by=draws.stopped_by,
+        is_approximate=draws.is_approximate,
     )
 
 

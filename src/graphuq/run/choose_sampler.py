@@ -19,6 +19,7 @@ from graphuq.inference import (
     Hamiltonian,
     Independence,
     MetropolisWithinGibbs,
+    ModelAverage,
     ParallelTempering,
     ReflectiveHamiltonian,
     ReversibleJump,
@@ -122,6 +123,11 @@ ABOUT = ExpectationPropagation()
 
 RULES = (
     # Hyperparameters are learnt.
+    Rule(
+        lambda case: ModelAverage().refusal(case.posterior) is None,
+        ModelAverage,
+        "docs/measurements/model_average.md: seconds where chains take minutes",
+    ),
     Rule(
         lambda case: case.learns and case.posterior.has_series,
         ReversibleJump,

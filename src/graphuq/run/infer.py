@@ -12,6 +12,7 @@ from graphuq.inference import (
     Approximation,
     ExpectationPropagation,
     GaussianApproximation,
+    ModelAverage,
     Point,
     Sampler,
 )
@@ -27,6 +28,9 @@ from graphuq.run.words import method_from
 from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress, reporting
+
+
+FIRST_DRAWS = 200  # draws per chain of the first result of an average over models
 
 
 @runtime_checkable
@@ -64,7 +68,7 @@ def infer(
         ``gq.inference.ExpectationPropagation()``, or its name as in `GraphClassifier`: "pcn",
         "hamiltonian", "exact-hamiltonian", "reflective-hamiltonian", "tempered-hamiltonian",
         "elliptical-slice", "independence", "sequential-independence", "expectation-propagation",
-        "laplace", "map". By default, or "auto", the sampler that
+        "laplace", "map", "model-average". By default, or "auto", the sampler that
         `graphuq.run.choose_sampler.RULES` gives. An approximation answers in milliseconds and
         takes ``seed`` alone of the arguments below.
     n_samples : int, default 1000
@@ -183,9 +187,13 @@ def _default_method(
 ) -> tuple[Sampler, GaussianApproximation | None]:
     """Return the sampler that the rules choose, and the first approximation, which is reported."""
     first = first_approximation(posterior)
-    if first is not None and on_first_result is not None:
-        on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
-    return choose_sampler(posterior, first), first
+    chosen = choose_sampler(posterior, first)
+    if on_first_result is not None:
+        if first is not None:
+            on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
+        elif posterior.prior.is_mixture and chosen.refusal(posterior) is None:
+            on_first_result(infer(posterior, ModelAverage(exact=False), n_samples=FIRST_DRAWS))
+    return chosen, first
 
 
 def _result(

@@ -16,6 +16,7 @@ from graphuq.inference import (
     Hamiltonian,
     Independence,
     Laplace,
+    ModelAverage,
     ReflectiveHamiltonian,
     Sampler,
     SequentialIndependence,
@@ -38,6 +39,7 @@ METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "laplace": Laplace,
     "map": MAP,
     "expectation-propagation": ExpectationPropagation,
+    "model-average": ModelAverage,
 }
 
 
@@ -106,7 +108,8 @@ def part_from(
 
 def _callables() -> dict[str, Any]:
     """Return all parts and distributions by name, as expressions call them."""
-    names = ("DiscreteUniform", "Distribution", "Gamma", "LogNormal", "LogUniform", "Uniform")
+    names = ("Categorical", "DiscreteUniform", "Distribution", "Gamma", "LogNormal", "LogUniform")
+    names += ("Uniform",)
     found = {name: getattr(distributions, name) for name in names}
     kinds = (Prior, Likelihood, Sampler, Approximation)
     for module in (priors, likelihoods, inference):

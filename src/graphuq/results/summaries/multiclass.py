@@ -1,6 +1,7 @@
 """Summaries for several classes, in blocks of rows.
 
 S(u) is the unit vector of the largest field, so that its mean is the probability of each class.
+With a `link`, the label is random given u, and each draw gives probabilities instead of one class.
 If a draw does not determine u, noise of the conditional distribution is added, with one random
 number per draw and class for all nodes.
 """
@@ -26,6 +27,7 @@ from graphuq.results.summaries.base import (
     nodes_read_from_draws,
     slices,
 )
+from graphuq.results.summaries.random_label import random_label_shares
 from graphuq.utils.arrays import parallel_map
 
 GAUSSIAN_DRAWS = 2_000  # draws of a Gaussian approximation, whose probabilities have no closed form
@@ -42,14 +44,17 @@ MAX_ERROR = 0.005  # Monte-Carlo error of a class probability with few draws
 def summarize(
     answer: Draws | GaussianApproximation | Point, field: ClassField, rows: Rows, link: Link = None
 ) -> NodeSummaries:
-    """Return means, deviations and Monte-Carlo errors at nodes; ``link`` has no effect."""
+    """Return means, deviations and Monte-Carlo errors at nodes.
+
+    ``link`` is that of a label that is drawn given u; see `Likelihood.link`.
+    """
     raise TypeError(f"no summaries of {type(answer).__name__}")
 
 
 @summarize.register
 def _(answer: Draws, field: ClassField, rows: Rows, link: Link = None) -> NodeSummaries:
     present = answer.hyperparameters.get("n_classes")
-    return _adaptive_summaries(field, answer.white, present, rows, answer.tail_std)
+    return _adaptive_summaries(field, answer.white, present, rows, answer.tail_std, link)
 
 
 @summarize.register
@@ -58,14 +63,15 @@ def _(
 ) -> NodeSummaries:
     root = np.linalg.cholesky(answer.white_covariance)
     z = np.random.default_rng(0).normal(size=(GAUSSIAN_DRAWS, len(root)))
-    return _adaptive_summaries(field, (answer.white_mean + z @ root.T)[None], None, rows)
+    white = (answer.white_mean + z @ root.T)[None]
+    return _adaptive_summaries(field, white, None, rows, link=link)
 
 
 def label_errors(
     draws: Draws, field: ClassField, rows: Rows, link: Link = None
 ) -> Float[np.ndarray, "B K"]:
     """Return the Monte-Carlo errors of class probabilities."""
-    return summarize(draws, field, rows).label_mcse
+    return summarize(draws, field, rows, link).label_mcse
 
 
 def _adaptive_summaries(
@@ -74,15 +80,17 @@ def _adaptive_summaries(
     present: Float[np.ndarray, "C S"] | None,
     rows: Rows,
     units: Float[np.ndarray, "C S *K"] | None = None,
+    link: Link = None,
 ) -> NodeSummaries:
     """Return summaries from few draws at nodes that are nearly certain, and from more elsewhere."""
     n_numbers = len(rows.scale) * white.shape[0] * white.shape[1] * field.n_classes
     if n_numbers <= MANY_NUMBERS:
-        return _summaries(_Averages(field, white, present, units), rows)
-    found = _summaries(_Averages(field, white, present, units, FEW_DRAWS), rows)
+        return _summaries(_Averages(field, white, present, units, None, link), rows)
+    found = _summaries(_Averages(field, white, present, units, FEW_DRAWS, link), rows)
     unsure = np.flatnonzero(found.label_mcse.max(axis=1) > MAX_ERROR)
     if len(unsure):
-        again = _summaries(_Averages(field, white, present, units, MAX_DRAWS), rows[unsure])
+        more = _Averages(field, white, present, units, MAX_DRAWS, link)
+        again = _summaries(more, rows[unsure])
         for name, values in vars(found).items():
             values[unsure] = getattr(again, name)
     return found
@@ -113,8 +121,9 @@ class _Averages:
         present: Float[np.ndarray, "C S"] | None,
         units: Float[np.ndarray, "C S *K"] | None = None,
         max_draws: int | None = None,
+        link: Link = None,
     ) -> None:
-        self.field = field
+        self.field, self.link = field, link
         n_chains, n_samples = white.shape[:2]
         units = np.ones((1, 1, 1)) if units is None else units.reshape(n_chains, n_samples, -1)
         units = np.broadcast_to(units, (n_chains, n_samples, field.n_classes))
@@ -135,6 +144,7 @@ class _Averages:
         self.white = white[:, -n_used:].reshape(n_chains * n_used, -1)
         seen = self._seen(white[:, -n_used:])
         shape = field.n_classes, seen.shape[1]
+        self.unit = np.sqrt((units[:, -n_used:] ** 2).mean(axis=2)).reshape(-1)
         noise = np.random.default_rng(0).normal(size=shape)
         self.noise = (noise * units[:, -n_used:].reshape(-1, shape[0]).T).astype(np.float32)
         self.absent = np.zeros(shape, np.float32)
@@ -173,7 +183,10 @@ class _Averages:
         # If all fields are equal, as at nodes where no mode lives, classes share equally.
         level = (std == 0) & ~u[:, :, :8].any(axis=(1, 2))  # eight draws are not all zero by chance
         n_batches = n_chains * per_chain
-        shares = _shares(u, std, self.noise, self.absent, n_batches).astype(np.float64)
+        if self.link is None:
+            shares = _shares(u, std, self.noise, self.absent, n_batches).astype(np.float64)
+        else:
+            shares = self._random_label_shares(u, std, n_batches)
         if level.any():
             there = np.isfinite(self.absent)
             shares[level] = (there / there.sum(axis=0)).mean(axis=1)
@@ -182,6 +195,16 @@ class _Averages:
             between = shares.reshape(len(shares), n_chains, per_chain, -1).mean(axis=2)
             mcse = np.maximum(mcse, between.std(axis=1, ddof=1) / np.sqrt(n_chains))
         return shares.mean(axis=1), mcse
+
+    def _random_label_shares(self, u: np.ndarray, std: np.ndarray, n_batches: int) -> Any:
+        """Return the mean probabilities of a label with noise of its own, for each batch."""
+        assert self.link is not None
+        u = u + self.absent if self.absent.any() else u
+        variance = (std[:, None] * self.unit) ** 2 if std.any() else np.zeros((len(u), 1))
+        return sum(
+            weight * random_label_shares(u, np.sqrt(variance + scale**2), n_batches)
+            for weight, scale in zip(*self.link, strict=True)
+        )
 
 
 def _shares(

@@ -1,0 +1,217 @@
+"""Fit the default hyperprior: probabilities of Matérn components, learnt from a corpus.
+
+    python benchmarks/fit_hyperprior.py collect       # an hour: one file a data set
+    python benchmarks/fit_hyperprior.py fit           # leave-one-data-set-out scores, and the table
+
+`collect` computes, for each set, number of labels a class and draw of labels, the evidence of each
+component and its probability of the true class at 200 other nodes. `fit` maximises the mean log
+probability that the mixture, weighted by evidence, gives to these. Sets that are kept for judging
+have no part in it (`corpus.KEPT_FOR_JUDGING`).
+"""
+
+import argparse
+import itertools
+import json
+import pickle
+
+import corpus
+import jax
+import jax.numpy as jnp
+import numpy as np
+from peers import RESULTS, ROOT
+from scipy.optimize import minimize
+
+import graphuq as gq
+from graphuq.classifier.options import build_graph
+from graphuq.distributions import Categorical
+from graphuq.evidence.learnt_mixture import eigenvalue_of_rank, features
+from graphuq.inference.model_average import Proposals
+from graphuq.results.summaries.random_label import random_label_shares
+
+RANKS, ALPHAS = (1, 2, 4, 8, 16, 32, 64), (2.0, 5.0)
+NOISES, CONSTANTS = (0.03, 0.1, 0.3, 1.0, 3.0), (0, 1)
+COMPONENTS = np.array(list(itertools.product(RANKS, ALPHAS, NOISES, CONSTANTS)))
+RATES, N_DRAWS, N_TEST, N_SAMPLES = (1, 2, 5, 20), 3, 200, 64
+MAX_LABELS = 100
+FOLDER = RESULTS / "hyperprior"
+TABLE = ROOT / "src" / "graphuq" / "evidence" / "learnt_mixture.json"
+SMALLEST = 1e-5  # probabilities are at least this in the score
+BASE_PENALTY, SLOPE_PENALTY = 4e-4, 2e-3  # ridge penalties of the two parts of the fit
+KEPT_PROBABILITY = 1e-3  # largest prior probability in any run, below which a component is dropped
+
+
+def collect(part, n_parts):
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in corpus.NAMES[part::n_parts]:
+        path = FOLDER / f"{corpus.NAMES.index(name):02d}.pickle"
+        if path.exists():
+            continue
+        X, classes = corpus.load(name)
+        graph = X if isinstance(X, gq.graphs.Graph) else build_graph("knn", X, "auto", "auto", None)
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=min(150, graph.n_nodes))
+        runs = [
+            run(spectrum, classes, rate, draw)
+            for rate in RATES
+            if rate * (classes.max() + 1) <= MAX_LABELS
+            for draw in range(N_DRAWS)
+        ]
+        path.write_bytes(pickle.dumps({"name": name, "runs": runs}))
+        print(name, len(runs), flush=True)
+
+
+def run(spectrum, classes, rate, draw):
+    """Return evidence and predictive probabilities of every component for one draw of labels."""
+    n_classes = int(classes.max()) + 1
+    labelled = corpus.draw_labels(classes, rate, draw)
+    others = np.setdiff1d(np.arange(len(classes)), labelled)
+    test = np.random.default_rng(draw).permutation(others)[:N_TEST]
+    ranks, alphas, noises, constants = COMPONENTS.T
+    prior = gq.priors.MaternMixture(
+        np.sqrt([eigenvalue_of_rank(spectrum, int(rank)) for rank in ranks]),
+        alphas,
+        1 / noises,
+        constants,
+        model=Categorical(np.ones(len(COMPONENTS))),
+    )
+    labels = classes[labelled] if n_classes > 2 else 2 * classes[labelled] - 1
+    likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
+    proposals = Proposals(gq.Posterior(spectrum, prior, likelihood, labelled, labels))
+    rows = np.asarray(spectrum.eigenvectors[test]) * spectrum.node_scale[test, None]
+    rng, evidence, probability = np.random.default_rng(draw), [], []
+    for number, one in enumerate(proposals.components):
+        made = proposals.propose(one, number, rng, N_SAMPLES)
+        evidence.append(one.sites.log_evidence)
+        fields = made.coefficients.reshape(N_SAMPLES, -1, rows.shape[1])
+        u = np.einsum("skl,nl->nks", fields, rows)
+        if n_classes == 2:  # one field: as two of opposite sign, with noise of half the variance
+            u = np.concatenate([-u, u], axis=1) / np.sqrt(2.0)
+        shares = random_label_shares(u, np.ones((len(u), 1)), 1)[:, 0]
+        probability.append(np.maximum(shares, SMALLEST))
+    probability = np.array(probability)
+    probability /= probability.sum(axis=2, keepdims=True)
+    return {
+        "rate": rate,
+        "features": features(spectrum, n_classes, len(labelled)),
+        "evidence": np.array(evidence),
+        "probability": probability.astype(np.float32),
+        "classes": classes[test],
+    }
+
+
+def design():
+    """Return what the log probabilities are linear in: constants, and multiples of features."""
+    rank, alpha, noise, constant = (np.unique(c, return_inverse=True)[1] for c in COMPONENTS.T)
+    r, a, n, c = rank / 3 - 1, alpha - 0.5, noise / 2 - 1, constant - 0.5
+    pairs = [r * n, r * a, n * a, c * r, c * n, c * a]
+    base = [np.eye(len(RANKS))[rank], np.eye(len(NOISES))[noise], np.stack([a, c, *pairs], axis=1)]
+    return np.hstack(base), np.stack([r, r**2, n, n**2, a, c], axis=1)
+
+
+class Fit:
+    """Mixture weights of all runs as a function of the coefficients."""
+
+    def __init__(self):
+        self.base, self.slope = design()
+        rows = []
+        for path in sorted(FOLDER.glob("*.pickle")):
+            stored = pickle.loads(path.read_bytes())
+            rows += [dict(one, name=stored["name"]) for one in stored["runs"]]
+        self.rows = rows
+        x = np.array([row["features"] for row in rows])
+        self.center, self.unit = x.mean(axis=0), x.std(axis=0)
+        self.x = (x - self.center) / self.unit
+        self.evidence = np.array([row["evidence"] for row in rows])
+        self.evidence = np.where(np.isfinite(self.evidence), self.evidence, -1e3)
+        self.true = np.ones((len(rows), len(COMPONENTS), N_TEST // 2))
+        self.weight = np.zeros((len(rows), N_TEST // 2))
+        for i, row in enumerate(rows):
+            at = np.arange(len(row["classes"]))
+            own = row["probability"][:, at, row["classes"]][:, ::2]
+            self.true[i, :, : own.shape[1]] = own
+            self.weight[i, : own.shape[1]] = 1 / own.shape[1]
+        keys = [(row["name"], row["rate"]) for row in rows]
+        self.weight /= np.array([keys.count(key) for key in keys])[:, None]
+        self.names = np.array([row["name"] for row in rows])
+
+    def log_prior(self, theta, x):
+        n_base = self.base.shape[1]
+        slopes = theta[n_base:].reshape(x.shape[1], -1)
+        return self.base @ theta[:n_base] + (x @ slopes) @ self.slope.T
+
+    def fit(self, kept):
+        arrays = [jnp.asarray(a[kept]) for a in (self.x, self.evidence, self.true, self.weight)]
+        n_base, total = self.base.shape[1], self.weight[kept].sum()
+
+        @jax.jit
+        @jax.value_and_grad
+        def loss(theta):
+            x, evidence, true, weight = arrays
+            log_weights = jax.nn.log_softmax(self.log_prior(theta, x) + evidence, axis=1)
+            score = jnp.log(jnp.einsum("rm,rmt->rt", jnp.exp(log_weights), true))
+            penalty = BASE_PENALTY * (theta[:n_base] ** 2).sum()
+            penalty += SLOPE_PENALTY * (theta[n_base:] ** 2).sum()
+            return -(weight * score).sum() / total + penalty
+
+        def value(theta):
+            found, slope = loss(jnp.asarray(theta))
+            return float(found), np.asarray(slope, dtype=float)
+
+        start = np.zeros(n_base + self.x.shape[1] * self.slope.shape[1])
+        return minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
+
+    def probabilities(self, theta, i):
+        logs = np.asarray(self.log_prior(theta, self.x[i : i + 1]))[0] + self.evidence[i]
+        weights = np.exp(logs - logs.max())
+        return np.tensordot(weights / weights.sum(), self.rows[i]["probability"], 1)
+
+
+def fit():  # minutes
+    jax.config.update("jax_enable_x64", True)
+    problem = Fit()
+    names = np.unique(problem.names)
+    fold = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % 8, strict=True))
+    own_fold = np.array([fold[name] for name in problem.names])
+    held_out = [problem.fit(own_fold != k) for k in range(8)]
+    rows = []
+    for i, row in enumerate(problem.rows):
+        p = problem.probabilities(held_out[own_fold[i]], i)
+        own = p[np.arange(len(p)), row["classes"]]
+        right = (p.argmax(axis=1) == row["classes"]).mean()
+        rows.append((row["rate"], -np.log(own).mean(), right, p.max(axis=1).mean()))
+    rows = np.array(rows)
+    print("labels a class | log score | accuracy | mean confidence, leave-sets-out")
+    for rate in RATES:
+        print(rate, *rows[rows[:, 0] == rate, 1:].mean(axis=0).round(3), sep=" | ")
+    write(problem, problem.fit(np.ones(len(problem.names), bool)), len(names))
+
+
+def write(problem, theta, n_sets):
+    """Write the table, in terms of features that are not standardised."""
+    n_base = problem.base.shape[1]
+    slopes = problem.slope @ theta[n_base:].reshape(len(problem.center), -1).T / problem.unit
+    base = problem.base @ theta[:n_base] - slopes @ problem.center
+    logs = base + np.array([row["features"] for row in problem.rows]) @ slopes.T
+    probability = np.exp(logs - logs.max(axis=1, keepdims=True))
+    probability /= probability.sum(axis=1, keepdims=True)
+    kept = probability.max(axis=0) >= KEPT_PROBABILITY
+    rank, alpha, noise, constant = COMPONENTS[kept].T
+    content = {
+        "about": f"written by benchmarks/fit_hyperprior.py from {n_sets} data sets",
+        "rank": rank.astype(int).tolist(),
+        "alpha": alpha.tolist(),
+        "noise": noise.tolist(),
+        "constant": constant.astype(int).tolist(),
+        "base": base[kept].round(4).tolist(),
+        "slopes": slopes[kept].round(4).tolist(),
+    }
+    lines = ",\n".join(f'"{name}": {json.dumps(value)}' for name, value in content.items())
+    TABLE.write_text("{\n" + lines + "\n}\n", encoding="utf-8")
+    print(f"{TABLE.name}: {kept.sum()} components of {len(kept)}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("step", choices=("collect", "fit"))
+    parser.add_argument("--part", type=int, nargs=2, default=(0, 1), help="part, number of parts")
+    arguments = parser.parse_args()
+    fit() if arguments.step == "fit" else collect(*arguments.part)

@@ -1,0 +1,226 @@
+"""Distributions of hyperparameters: those of SciPy, by name and parameters."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from graphuq.errors import ImproperPriorWarning, require
+from graphuq.utils.checks import check_integer, check_number, describe
+from graphuq.utils.deprecation import RenamedAttribute
+
+
+class Distribution:
+    """Distribution of SciPy, given by name and parameters.
+
+    Parameters
+    ----------
+    name : str
+        Name in `scipy.stats`, such as ``"gamma"``.
+    parameters : tuple of float
+        Parameters by position, as in SciPy: shapes, loc, scale.
+
+    Raises
+    ------
+    InvalidInput
+        If SciPy has no such distribution, or the parameters are not valid for it.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> gq.Uniform(0.01, 60.0)
+    Uniform(0.01, 60)
+    >>> gq.DiscreteUniform(1, 70).support
+    (1.0, 70.0)
+    """
+
+    def __init__(self, name: str, parameters: Sequence[float | int]) -> None:
+        require(isinstance(name, str), "name", describe(name), "use a name of scipy.stats")
+        for value in parameters:
+            check_number("parameters", value, "use numbers")
+        self.name, self.parameters = name, tuple(float(x) for x in parameters)
+        family = getattr(stats, self.name, None)
+        require(
+            isinstance(family, stats.rv_continuous | stats.rv_discrete),
+            "distribution",
+            f"scipy.stats has no distribution of name {self.name!r}",
+            "use the name of one of its distributions",
+        )
+        if self.improper:
+            return
+        low, high = self.support
+        require(
+            np.isfinite(self.median) and low < high,
+            "distribution",
+            f"{self.name}{self.parameters} is not a distribution, or has only one value",
+            "check the parameters, or give a number",
+        )
+
+    law = RenamedAttribute("frozen")
+
+    @property
+    def frozen(self) -> Any:
+        """Frozen distribution of SciPy."""
+        return getattr(stats, self.name)(*self.parameters)
+
+    @property
+    def improper(self) -> bool:
+        """Whether it is the improper limit of gamma distributions with shape or rate zero."""
+        return self.name == "gamma" and (self.parameters[0] == 0 or self.parameters[2] == np.inf)
+
+    @property
+    def discrete(self) -> bool:
+        """Whether its values are integers."""
+        return isinstance(getattr(stats, self.name), stats.rv_discrete)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value."""
+        if self.improper:
+            return 0.0, np.inf
+        low, high = self.frozen.support()
+        return float(low), float(high)
+
+    @property
+    def median(self) -> float:
+        """Median of the distribution."""
+        return float(self.frozen.median())
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return the arguments of the constructor, for `graphuq.utils.serialization`."""
+        return {"name": self.name, "parameters": self.parameters}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Distribution):
+            return False
+        return self.name == other.name and self.parameters == other.parameters
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.parameters))
+
+    def __repr__(self) -> str:
+        if self.name not in _SHORT:
+            return f"Distribution({self.name!r}, {self.parameters})"
+        word, arguments = _SHORT[self.name]
+        return f"{word}({', '.join(f'{x:g}' for x in arguments(*self.parameters))})"
+
+
+class Categorical(Distribution):
+    """Distribution of the numbers 0, 1, …, M − 1 with given probabilities.
+
+    Parameters
+    ----------
+    probabilities : sequence of float, length M
+        At least two, none negative; they are divided by their sum.
+
+    Raises
+    ------
+    InvalidInput
+        If there are fewer than two numbers, or one is negative, or all are zero.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> gq.Categorical([1, 2, 1]).support
+    (0.0, 2.0)
+    """
+
+    def __init__(self, probabilities: Sequence[float | int]) -> None:
+        values = np.asarray(probabilities, dtype=float)
+        remedy = "give at least two probabilities, none negative, with a positive sum"
+        proper = values.ndim == 1 and len(values) > 1 and bool((values >= 0).all())
+        require(
+            proper and 0 < values.sum() < np.inf, "probabilities", f"{probabilities!r}", remedy
+        )
+        self.name, self.parameters = "categorical", tuple((values / values.sum()).tolist())
+
+    @property
+    def frozen(self) -> Any:
+        """Frozen distribution of SciPy."""
+        return stats.rv_discrete(values=(np.arange(len(self.parameters)), self.parameters))
+
+    @property
+    def discrete(self) -> bool:
+        """True."""
+        return True
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return the argument of the constructor."""
+        return {"probabilities": list(self.parameters)}
+
+    def __repr__(self) -> str:
+        return f"Categorical({len(self.parameters)} values)"
+
+
+_SHORT: dict[str, tuple[str, Callable[..., tuple[float, ...]]]] = {
+    "uniform": ("Uniform", lambda low, width: (low, low + width)),
+    "loguniform": ("LogUniform", lambda low, high, *_: (low, high)),
+    "lognorm": ("LogNormal", lambda log_std, _, median: (median, log_std)),
+    "gamma": ("Gamma", lambda shape, _, scale: (shape, 1 / scale)),
+    "randint": ("DiscreteUniform", lambda low, end, *_: (low, end - 1)),
+}
+
+Hyperparameter = Any
+"""Number or `Distribution`; an array inside a chain that learns it."""
+
+
+def _check_numbers(**values: object) -> None:
+    for name, value in values.items():
+        check_number(name, value, "use a number")
+
+
+def Uniform(low: float | int, high: float | int) -> Distribution:
+    """Return the uniform distribution on [low, high]."""
+    _check_numbers(low=low, high=high)
+    require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
+    return Distribution("uniform", (float(low), float(high - low)))
+
+
+def LogUniform(low: float | int, high: float | int) -> Distribution:
+    """Return the distribution on [low, high], low > 0, whose logarithm is uniform."""
+    _check_numbers(low=low, high=high)
+    require(0 < low < high, "low", f"{low!r} beside {high!r}", "use 0 < low < high")
+    return Distribution("loguniform", (float(low), float(high)))
+
+
+def LogNormal(median: float | int, log_std: float | int) -> Distribution:
+    """Return the log-normal distribution with this median and this std of the logarithm."""
+    _check_numbers(median=median, log_std=log_std)
+    require(median > 0, "median", f"{median!r} is not positive", "use a median > 0")
+    require(log_std > 0, "log_std", f"{log_std!r} is not positive", "use log_std > 0")
+    return Distribution("lognorm", (float(log_std), 0.0, float(median)))
+
+
+def Gamma(shape: float | int, rate: float | int) -> Distribution:
+    """Return the gamma distribution with this shape and rate; its mean is shape / rate.
+
+    If one of them is zero, it is the improper limit ``p(x) ∝ x^(shape − 1) e^(−rate x)``.
+    `ReversibleJump` accepts it for the scale of `RandomSeries`, as in its paper.
+
+    Warns
+    -----
+    ImproperPriorWarning
+        If shape or rate is zero.
+    """
+    _check_numbers(shape=shape, rate=rate)
+    require(shape >= 0, "shape", f"{shape!r} is negative", "use shape > 0")
+    require(rate >= 0, "rate", f"{rate!r} is negative", "use rate > 0")
+    if shape == 0 or rate == 0:
+        warnings.warn(
+            f"Gamma({shape:g}, {rate:g}) has infinite mass, and so has the posterior of its scale. "
+            "Labels never exclude a zero field (rate 0) or an unbounded field (shape 0). Chains "
+            "may look converged although they are not; use Gamma(1, 0.001), which is proper.",
+            ImproperPriorWarning,
+            stacklevel=2,
+        )
+    return Distribution("gamma", (float(shape), 0.0, 1 / float(rate) if rate else np.inf))
+
+
+def DiscreteUniform(low: int, high: int) -> Distribution:
+    """Return the uniform distribution on the integers low, …, high."""
+    for name, value in (("low", low), ("high", high)):
+        check_integer(name, value, "use an integer")
+    require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
+    return Distribution("randint", (low, high + 1))

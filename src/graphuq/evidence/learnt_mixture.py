@@ -1,0 +1,92 @@
+"""Default prior: a mixture of Matérn priors whose probabilities were learnt from other data sets.
+
+On a new graph nobody knows how smooth the labels are. Experience does: `learnt_mixture.json` holds
+the log probability of each component as a function of what is known beforehand. It was fitted by
+`benchmarks/fit_hyperprior.py` so that held-out labels of a corpus of data sets have the largest
+probability. A component is given by
+
+- its range: τ² is the eigenvalue of a given rank above the null ones, so that about as many modes
+  are smooth, whatever the size of the graph;
+- its power α, its noise γ relative to the field, and whether each class has a constant.
+"""
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.distributions import Categorical
+from graphuq.priors import MaternMixture
+from graphuq.spectrum import Spectrum
+
+TABLE = "learnt_mixture.json"
+MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
+SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
+
+
+def learnt_mixture(spectrum: Spectrum, n_classes: int, n_labels: int) -> MaternMixture:
+    """Return the mixture for a graph, a number of classes and a number of labels.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    n_classes : int
+        K, at least 2.
+    n_labels : int
+        J, the number of labelled nodes.
+
+    Returns
+    -------
+    MaternMixture
+        Its scales are those of a likelihood with noise 1.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> from graphuq.evidence.learnt_mixture import learnt_mixture
+    >>> moons = gq.datasets.two_moons(100)
+    >>> spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(moons.features), n_eigenpairs=50)
+    >>> learnt_mixture(spectrum, n_classes=2, n_labels=4).learnt["model"].discrete
+    True
+    """
+    table = _table()
+    logs = table["base"] + table["slopes"] @ features(spectrum, n_classes, n_labels)
+    probability = np.exp(logs - logs.max())
+    probability /= probability.sum()
+    kept = probability >= MIN_PROBABILITY
+    return MaternMixture(
+        tau=np.sqrt([eigenvalue_of_rank(spectrum, int(rank)) for rank in table["rank"][kept]]),
+        alpha=table["alpha"][kept],
+        scale=1 / table["noise"][kept],
+        with_constant=table["constant"][kept],
+        model=Categorical(probability[kept]),
+    )
+
+
+def features(spectrum: Spectrum, n_classes: int, n_labels: int) -> Float[np.ndarray, " F"]:
+    """Return what the probabilities depend on.
+
+    They are log K, log² K, log(J/K), log²(J/K), and the logarithm of the ratio of the eigenvalues
+    of ranks K and K − 1, the gap that K clusters leave.
+    """
+    log_classes, log_share = np.log(n_classes), np.log(n_labels / n_classes)
+    gap = np.log(
+        eigenvalue_of_rank(spectrum, n_classes) / eigenvalue_of_rank(spectrum, n_classes - 1)
+    )
+    return np.array([log_classes, log_classes**2, log_share, log_share**2, gap])
+
+
+def eigenvalue_of_rank(spectrum: Spectrum, rank: int) -> float:
+    """Return the eigenvalue of a rank; rank 1 is the first above the null ones."""
+    place = min(spectrum.n_components - 1 + rank, spectrum.n_eigenpairs - 1)
+    return max(float(spectrum.eigenvalues[place]), SMALLEST_EIGENVALUE)
+
+
+@cache
+def _table() -> dict[str, Any]:
+    """Return the columns of the table; ``slopes`` has one column for each of `features`."""
+    text = files("graphuq.evidence").joinpath(TABLE).read_text(encoding="utf-8")
+    return {name: np.array(values) for name, values in json.loads(text).items() if name != "about"}

@@ -1,0 +1,278 @@
+"""Draws from a finite mixture of priors: the evidence weighs the components.
+
+Expectation propagation gives each component m a Gaussian q_m and the evidence Z_m. A proposal is a
+component, with probability ``π_m Z_m / Σ π Z``, and a field from its q_m. Metropolis's rule for
+independent proposals accepts or rejects it, so that the chains have the exact posterior of
+component and field. The ratio of densities involves the labelled nodes only.
+"""
+
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.errors import InvalidInput
+from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.base import Approximation, Sampler
+from graphuq.inference.draws import BLOCK, Draws
+from graphuq.inference.driver import Block, drive
+from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.posterior.posterior import Posterior
+from graphuq.utils.arrays import parallel_map
+
+MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
+MIN_ACCEPTANCE = 0.3  # share of accepted proposals, from which exact draws are as quick
+N_PILOT = 400  # proposals from which that share is estimated
+JITTER = 1e-9  # added to the diagonal of the covariance at the labels, relative to its largest entry
+
+
+class ModelAverage(Sampler):
+    """Sample the component of a `MaternMixture` and the field, by independent proposals.
+
+    It needs a `Probit` of fixed noise and a fixed number of classes. Each component costs one
+    expectation propagation, of O(K J³) operations, and is quick for up to some hundred labels.
+
+    Parameters
+    ----------
+    exact : bool, optional
+        Whether proposals are accepted or rejected, so that the draws are exact. False: every
+        proposal is kept, and the answer is that of expectation propagation. By default they are
+        exact if at least 30 % of the proposals would be accepted.
+    """
+
+    exact: bool | None = None
+    reference: Approximation | None = None
+    default_warmup: ClassVar[int] = 0
+    default_chains: ClassVar[int | None] = 4
+    always_float64: ClassVar[bool] = True
+
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why the posterior is no mixture that it can sample, or None."""
+        likelihood = posterior.likelihood
+        if not posterior.prior.is_mixture:
+            return f"{self} averages over the components of MaternMixture, not {posterior.prior}"
+        if likelihood.learnt or likelihood.latent_noise_std is None:
+            return f"{self} needs a Probit of fixed noise and classes, and not {likelihood}"
+        if posterior.spectrum.tail_eigenvalue is not None:
+            return f"{self} needs a spectrum without a tail; leave tail_eigenvalue out"
+        return None
+
+    def unused_arguments(self, given: Any) -> list[str]:
+        """Return arguments without effect: there is no warm-up, and nothing to thin."""
+        unused = ("n_warmup", "thin", "precision")
+        return [name for name in given if name in unused]
+
+    def run(
+        self,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> Draws:
+        """Return draws in the coefficients of the eigenvectors, and the component of each."""
+        check_lengths(settings.n_samples, settings.n_chains or 1, 0, 1, settings.precision)
+        proposals = Proposals(posterior)
+        n_chains, seed = self.n_chains(posterior), seed_number(settings.seed)
+        n_chains = settings.n_chains or n_chains
+        check_memory(n_chains, settings.n_samples, proposals.dimension, np.dtype(np.float64))
+
+        exact = proposals.acceptance() >= MIN_ACCEPTANCE if self.exact is None else self.exact
+
+        def start() -> Made:
+            return proposals.draw(np.random.default_rng([seed, 0]), n_chains)
+
+        def advance(n_steps: int, state: Made) -> Block:
+            rng = np.random.default_rng([seed, 1 + n_steps])
+            made = proposals.draw(rng, n_chains * BLOCK).in_chains(n_chains)
+            uniform = rng.uniform(size=(n_chains, BLOCK)) if exact else np.zeros((n_chains, BLOCK))
+            state, kept = _walk(state, made, uniform)
+            return Block(state, kept, BLOCK, 1)
+
+        def collect(state: Made, kept: Kept) -> Draws:
+            return Draws(
+                white=kept.coefficients,
+                log_likelihood=kept.log_likelihood,
+                acceptance=kept.acceptance,
+                step_size=1.0,
+                n_warmup=0,
+                thin=1,
+                hyperparameters={"model": kept.model},
+                log_evidence=proposals.log_evidence,
+                is_approximate=not exact,
+            )
+
+        return drive(
+            start,
+            advance,
+            collect,
+            Kept,
+            n_samples=settings.n_samples,
+            n_warmup=0,
+            stop=settings.stop,
+            progress=settings.progress,
+            checkpoint=settings.checkpoint,
+            fingerprint=(posterior.target, self, n_chains, seed, BLOCK),
+        )
+
+
+def _walk(
+    state: "Made", made: "Made", uniform: Float[np.ndarray, "C S"]
+) -> tuple["Made", "Kept"]:
+    """Accept or reject proposals in turn, in all chains; uniform numbers of 0 accept all."""
+    n_chains, size = made.log_ratio.shape
+    taken = np.empty((n_chains, size), dtype=np.int64)  # number of the proposal; −1: the state
+    probability = np.empty((n_chains, size))
+    for c in range(n_chains):
+        current, ratio = -1, state.log_ratio[c]
+        for i in range(size):
+            probability[c, i] = np.exp(min(made.log_ratio[c, i] - ratio, 0.0))
+            if uniform[c, i] <= probability[c, i]:
+                current, ratio = i, made.log_ratio[c, i]
+            taken[c, i] = current
+
+    def kept(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        both = np.concatenate([before[:, None], after], axis=1)
+        return np.take_along_axis(both, (taken + 1).reshape(taken.shape + (1,) * (both.ndim - 2)), 1)
+
+    chosen = Made(*(kept(old, new) for old, new in zip(state, made, strict=True)))
+    last = Made(*(array[:, -1] for array in chosen))
+    return last, Kept(chosen.coefficients, chosen.model, chosen.log_likelihood, probability)
+
+
+class Kept(NamedTuple):
+    """What is kept of each step."""
+
+    coefficients: Float[np.ndarray, "C S n"]
+    model: Float[np.ndarray, "C S"]
+    log_likelihood: Float[np.ndarray, "C S"]
+    acceptance: Float[np.ndarray, "C S"]
+
+
+class Component(NamedTuple):
+    """One component of the mixture, given the labels.
+
+    Attributes
+    ----------
+    std : numpy.ndarray, shape (L,)
+        Standard deviations of the coefficients.
+    factor : numpy.ndarray, shape (J, L)
+        Map from white coordinates to one field at the labels.
+    sites : NestedSites
+        What `nested_sites.fit_sites` found.
+    """
+
+    std: Float[np.ndarray, " L"]
+    factor: Float[np.ndarray, "J L"]
+    sites: Any
+
+
+class Made(NamedTuple):
+    """Proposals: coefficients, component, log ratio of densities, log likelihood."""
+
+    coefficients: Float[np.ndarray, "*S n"]
+    model: Float[np.ndarray, "*S"]
+    log_ratio: Float[np.ndarray, "*S"]
+    log_likelihood: Float[np.ndarray, "*S"]
+
+    def in_chains(self, n_chains: int) -> "Made":
+        """Return the proposals with an axis of chains before that of steps."""
+        return Made(*(array.reshape(n_chains, -1, *array.shape[1:]) for array in self))
+
+
+class Proposals:
+    """Expectation propagation for each component of the prior, and independent draws from it."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self.posterior = posterior
+        likelihood = posterior.likelihood
+        self.binary = not likelihood.is_multiclass
+        labels = np.asarray(posterior.labels)
+        self.codes = ((labels > 0) if self.binary else labels).astype(np.int64)
+        self.n_classes = 2 if self.binary else int(likelihood.n_classes)
+        self.noise_std = float(likelihood.latent_noise_std)
+        self.dimension = posterior.field.dimension
+        prior, spectrum = posterior.prior, posterior.spectrum
+        rows = np.asarray(spectrum.eigenvectors[posterior.labelled])
+        self.rows = rows * spectrum.node_scale[posterior.labelled, None]
+        self.modes = prior.modes(spectrum)
+        log_prior = prior.log_probabilities
+        self.numbers = np.flatnonzero(np.isfinite(log_prior))
+        self.components: list[Component] = parallel_map(self._fit, self.numbers.tolist())
+        evidence = np.array([one.sites.log_evidence for one in self.components])
+        usable = np.isfinite(evidence)
+        if not usable.any():
+            raise InvalidInput(
+                "prior",
+                "expectation propagation converged for none of the components",
+                "use larger scales, or another prior",
+            )
+        log_weights = np.where(usable, log_prior[self.numbers] + evidence, -np.inf)
+        largest = log_weights.max()
+        weights = np.exp(log_weights - largest)
+        self.log_evidence = float(largest + np.log(weights.sum()))
+        weights = np.where(weights < MIN_WEIGHT * weights.sum(), 0.0, weights)
+        self.weights = weights / weights.sum()
+
+    def _fit(self, number: int) -> Component:
+        std = np.asarray(self.posterior.prior.component(number).std_of(self.modes).modes)
+        factor = self.rows * std
+        covariance = factor @ factor.T
+        covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()
+        from graphuq.inference.nested_sites import fit_sites
+
+        sites = fit_sites(covariance, self.codes, self.n_classes, self.noise_std)
+        return Component(std, factor, sites)
+
+    def acceptance(self) -> float:
+        """Return the mean probability with which a proposal would replace another."""
+        ratio = self.draw(np.random.default_rng(0), N_PILOT).log_ratio.reshape(2, -1)
+        return float(np.exp(np.minimum(ratio[0] - ratio[1], 0.0)).mean())
+
+    @cached_property
+    def log_prob(self) -> Any:
+        """Log probability of all labels as a function of fields (S, J, K) or (S, J)."""
+        likelihood = self.posterior.likelihood
+        with jax.enable_x64(True):
+            labels = jnp.asarray(self.posterior.labels, jnp.float64)
+        return jax.jit(jax.vmap(lambda u: likelihood.log_prob(u, labels).sum()))
+
+    def draw(self, rng: np.random.Generator, n: int) -> Made:
+        """Return n independent proposals, in random order."""
+        counts = rng.multinomial(n, self.weights)
+        parts = [
+            self.propose(self.components[k], int(self.numbers[k]), rng, count)
+            for k, count in enumerate(counts.tolist())
+            if count
+        ]
+        order = rng.permutation(n)
+        made = Made(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
+        u = self._labelled(made.coefficients)
+        with jax.enable_x64(True):
+            value = np.asarray(self.log_prob(u))
+        return made._replace(log_likelihood=value, log_ratio=made.log_ratio + value)
+
+    def propose(self, one: Component, number: int, rng: np.random.Generator, n: int) -> Made:
+        """Return draws from one component; the log ratio lacks the likelihood."""
+        from graphuq.inference.nested_sites import draw_shifts
+
+        white = rng.normal(size=(n, self.n_classes, one.factor.shape[1]))
+        before = np.swapaxes(white @ one.factor.T, 1, 2)  # (S, J, K)
+        shifts = draw_shifts(one.sites, rng, before)
+        white += np.swapaxes(shifts, 1, 2) @ one.factor
+        coefficients = white * one.std
+        # u of a binary posterior has the distribution of (u₂ − u₁)/√2.
+        if self.binary:
+            coefficients = (coefficients[:, 1] - coefficients[:, 0]) / np.sqrt(2.0)
+        u = np.swapaxes(white @ one.factor.T, 1, 2)
+        log_sites = one.sites.log_sites(u)
+        model = np.full(n, float(number))
+        return Made(coefficients.reshape(n, -1), model, -log_sites, np.zeros(n))
+
+    def _labelled(self, coefficients: Float[np.ndarray, "S n"]) -> Any:
+        """Return the field at the labels of each draw, shape (S, J) or (S, J, K)."""
+        if self.binary:
+            return coefficients @ self.rows.T
+        by_class = coefficients.reshape(len(coefficients), self.n_classes, -1)
+        return np.swapaxes(by_class @ self.rows.T, 1, 2)

@@ -1,0 +1,144 @@
+"""Finite mixture of Matérn priors of different smoothness and scale."""
+
+import dataclasses
+from typing import Any, ClassVar
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Bool, Float
+
+from graphuq.distributions import Hyperparameter, is_learnt, parameter
+from graphuq.errors import require
+from graphuq.priors.base import Modes, Prior, SpectralStd
+from graphuq.utils.arrays import Array, array_namespace
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    return tuple(float(value) for value in np.atleast_1d(np.asarray(values, dtype=float)))
+
+
+class MaternMixture(Prior):
+    r"""Mixture of M priors ``s_j² = σ_m² κ_m (λ_j + τ_m²)^{−α_m}``, one of which is the true one.
+
+    Each component is a `Matern` prior, κ_m as there, whose variance of u is σ_m² on average over
+    the nodes. The number m of the component is a learnt hyperparameter: its posterior says how
+    smooth the labels are and how much the graph tells about them. The likelihood then needs no
+    learnt noise, since only σ_m/γ matters.
+
+    Parameters
+    ----------
+    tau, alpha, scale : sequence of float, length M
+        τ_m > 0, α_m > 0 and σ_m > 0 of each component.
+    with_constant : sequence of bool, length M
+        Whether null vectors are part of the component, with the variance of λ = 0. Without, they
+        are left out; on a disconnected graph they have the variance of the smoothest other mode.
+    model : int or Distribution, default 0
+        Number m of the component, from 0, or its distribution, such as `graphuq.Categorical`.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> graph = gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2)
+    >>> spectrum = gq.laplacian_spectrum(graph)
+    >>> prior = gq.priors.MaternMixture([0.2, 1.0], [4, 2], scale=[3, 1], with_constant=[0, 1],
+    ...                                 model=gq.Categorical([0.5, 0.5]))
+    >>> sorted(prior.learnt)
+    ['model']
+    >>> round(float((prior.component(0).spectral_std(spectrum).modes ** 2).sum()), 4)
+    81.0
+    """
+
+    tau: tuple[float, ...] = eqx.field(converter=_numbers, static=True)
+    alpha: tuple[float, ...] = eqx.field(converter=_numbers, static=True)
+    scale: tuple[float, ...] = eqx.field(converter=_numbers, static=True)
+    with_constant: tuple[float, ...] = eqx.field(converter=_numbers, static=True)
+    model: Hyperparameter = parameter(0)
+    is_mixture: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        names = ("tau", "alpha", "scale", "with_constant")
+        for name in names:
+            values = getattr(self, name)
+            require(
+                len(values) == len(self.tau) > 0,
+                name,
+                f"{len(values)} values beside {len(self.tau)} of tau",
+                "give one value for each component",
+            )
+            require(
+                name == "with_constant" or min(values) > 0,
+                name,
+                f"{min(values)!r} is not positive",
+                "use positive numbers",
+            )
+        super().__check_init__()
+        last = self.model.support[1] if is_learnt(self.model) else self.model
+        require(
+            0 <= last < len(self.tau),
+            "model",
+            f"{self.model!r} beside {len(self.tau)} components",
+            "use one number from 0 for each component",
+        )
+
+    @property
+    def n_components(self) -> int:
+        """Number of components M."""
+        return len(self.tau)
+
+    @property
+    def log_probabilities(self) -> Float[np.ndarray, " M"]:
+        """Log prior probability of each component."""
+        if not is_learnt(self.model):
+            return np.where(np.arange(self.n_components) == self.model, 0.0, -np.inf)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.model.frozen.logpmf(np.arange(self.n_components)))
+
+    def component(self, model: int) -> "MaternMixture":
+        """Return the prior of one component, without anything learnt."""
+        return MaternMixture(self.tau, self.alpha, self.scale, self.with_constant, int(model))
+
+    @property
+    def frees_null_vectors(self) -> bool:
+        """True: a component with the constant gives it the variance of λ = 0."""
+        return True
+
+    def modes(self, spectrum: Any) -> Modes:
+        """Return eigenvalues and energies; null vectors count as present."""
+        modes = super().modes(spectrum)
+        return dataclasses.replace(modes, present=np.ones(len(modes.eigenvalues), bool))
+
+    def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Return ``−α log(λ + τ²)`` of the component ``model``."""
+        xp = array_namespace(eigenvalues)
+        smoothest = xp.min(xp.where(eigenvalues > 0, eigenvalues, xp.inf))
+        null = (eigenvalues == 0) & (self._of_model(xp, self.with_constant) == 0)
+        at = xp.where(null, smoothest, eigenvalues)
+        return -self._of_model(xp, self.alpha) * xp.log(at + self._of_model(xp, self.tau) ** 2)
+
+    def modes_included(self, modes: Modes) -> Bool[Array, " L"]:
+        """Return which modes are part of the component: without the constant, not the null one."""
+        xp = array_namespace(modes.eigenvalues)
+        null = modes.eigenvalues == 0
+        left_out = (xp.sum(null) == 1) & (self._of_model(xp, self.with_constant) == 0)
+        return modes.present & ~(null & left_out)
+
+    def std_of(self, modes: Modes) -> SpectralStd:
+        """Return the standard deviations, scaled so that ``E|u|² = σ² N``."""
+        std = super().std_of(modes)
+        scale = self._of_model(array_namespace(modes.eigenvalues), self.scale)
+        return SpectralStd(scale * std.modes, scale * std.tail)
+
+    def log_std_of(self, modes: Modes) -> SpectralStd:
+        """Return logarithms of the standard deviations; 0 for modes outside the component."""
+        xp = array_namespace(modes.eigenvalues)
+        std, shift = super().log_std_of(modes), xp.log(self._of_model(xp, self.scale))
+        included = self.modes_included(modes)
+        return SpectralStd(xp.where(included, std.modes + shift, 0.0), std.tail + shift)
+
+    def _of_model(self, xp: Any, values: tuple[float, ...]) -> Any:
+        """Return the value of the component ``model``, whose number may be traced."""
+        return xp.asarray(values)[xp.asarray(self.model).astype(int)]
+
+    def __repr__(self) -> str:
+        of = "" if is_learnt(self.model) else f", component {int(self.model)}"
+        return f"MaternMixture({self.n_components} components{of})"

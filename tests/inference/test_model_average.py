@@ -1,0 +1,148 @@
+"""Averages over models: against exact components, and against chains that learn the component."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import graphuq as gq
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.inference import MetropolisWithinGibbs, ModelAverage
+from graphuq.inference.hamiltonian import Hamiltonian
+
+MOONS = gq.datasets.two_moons(80, n_features=2, noise_std=0.08)
+SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
+PRIOR = gq.priors.MaternMixture(
+    tau=[0.1, 0.5, 0.5],
+    alpha=[4, 2, 2],
+    scale=[5, 2, 0.3],
+    with_constant=[0, 1, 0],
+    model=gq.Categorical([0.5, 0.3, 0.2]),
+)
+
+
+def posterior(n_classes=2, prior=PRIOR):
+    labelled = np.array([0, 10, 40, 70, 25, 60])
+    labels = MOONS.classes[labelled]
+    if n_classes == 3:
+        labels = np.array([0, 0, 1, 1, 2, 2])
+    likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
+    return gq.Posterior(
+        SPECTRUM, prior, likelihood, labelled, 2 * labels - 1 if n_classes == 2 else labels
+    )
+
+
+def weighted_prior_draws(target, n=200_000):
+    """Return label means and the probability of each component, from draws of the prior."""
+    rng, likelihood = np.random.default_rng(0), target.likelihood
+    model = rng.choice(3, size=n, p=np.exp(PRIOR.log_probabilities))
+    std = np.stack([PRIOR.component(m).spectral_std(SPECTRUM).modes for m in range(3)])
+    white = rng.normal(size=(n, target.n_fields, 20)) * std[model][:, None]
+    u = np.einsum("nl,skl->snk", SPECTRUM.eigenvectors, white)
+    u = u[:, :, 0] if target.n_fields == 1 else u
+    with jax.enable_x64(True):
+        labels, at = jnp.asarray(target.labels), jnp.asarray(u[:, target.labelled])
+        logs = jax.jit(jax.vmap(lambda one: likelihood.log_prob(one, labels).sum()))(at)
+    weights = np.exp(np.asarray(logs))
+    weights /= weights.sum()
+    if target.n_fields == 1:
+        means = weights @ (2 * norm.cdf(u) - 1)
+    else:
+        noisy = (u + rng.normal(size=u.shape)).argmax(axis=2)
+        means = np.stack([weights @ (noisy == k) for k in range(target.n_fields)], axis=1)
+    shares = np.array([weights[model == m].sum() for m in range(3)])
+    return means, shares, 1 / np.sqrt(1 / (weights**2).sum())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes):
+    result = gq.infer(posterior(n_classes), ModelAverage(exact=True), n_samples=4000)
+    means, shares, error = weighted_prior_draws(posterior(n_classes))
+    assert result.diagnostics.converged
+    assert not result.diagnostics.is_approximate
+    assert np.abs(result.label_mean - means).max() < 5 * (error + result.label_mcse.max())
+    models = result.hyperparameters["model"]
+    found = [(models == m).mean() for m in range(3)]
+    np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_exact_draws_agree_with_chains(n_classes):
+    ours = gq.infer(posterior(n_classes), ModelAverage(exact=True), n_samples=4000)
+    chain = MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True)
+    theirs = gq.infer(posterior(n_classes), chain, n_samples=1000, n_chains=8)
+    assert ours.diagnostics.converged
+    assert not ours.diagnostics.is_approximate
+    bound = 5 * np.hypot(ours.label_mcse, theirs.label_mcse) + 1e-3
+    assert (np.abs(ours.label_mean - theirs.label_mean) < bound).mean() > 0.98
+    for model in range(3):
+        share = [(r.hyperparameters["model"] == model).mean() for r in (ours, theirs)]
+        assert share[0] == pytest.approx(share[1], abs=0.05)
+
+
+def test_evidence_is_the_sum_over_components():
+    mixed = gq.infer(posterior(), ModelAverage(exact=False), n_samples=400)
+    parts = [
+        gq.infer(posterior(prior=PRIOR.component(m)), "expectation-propagation").log_evidence
+        for m in range(3)
+    ]
+    expected = np.log(np.exp(parts) @ np.array([0.5, 0.3, 0.2]))
+    assert mixed.log_evidence == pytest.approx(expected, abs=1e-3)
+    assert mixed.diagnostics.is_approximate
+    assert "approximation" in mixed.diagnostics.verdict
+
+
+def test_approximate_draws_are_near_exact_ones():
+    exact = gq.infer(posterior(3), ModelAverage(exact=True), n_samples=4000)
+    quick = gq.infer(posterior(3), ModelAverage(exact=False), n_samples=4000)
+    assert np.abs(exact.label_mean - quick.label_mean).max() < 0.06
+    assert np.abs(exact.label_mean - quick.label_mean).mean() < 0.02
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_default_is_exact_where_proposals_are_accepted():
+    result = gq.infer(posterior(), n_samples=400)
+    assert "ModelAverage" in result.settings["inference"]
+    assert result.diagnostics.is_approximate == (result.diagnostics.acceptance < 0.3)
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_runs_repeat_and_are_stored(tmp_path):
+    first = gq.infer(posterior(3), ModelAverage(), n_samples=400, seed=3)
+    again = gq.infer(posterior(3), ModelAverage(), n_samples=400, seed=3)
+    np.testing.assert_array_equal(first.label_mean, again.label_mean)
+    first.save(tmp_path / "result.nc")
+    loaded = gq.load(tmp_path / "result.nc")
+    np.testing.assert_array_equal(loaded.label_mean, first.label_mean)
+    assert loaded.diagnostics.is_approximate == first.diagnostics.is_approximate
+    assert loaded.posterior.prior == PRIOR or repr(loaded.posterior.prior) == repr(PRIOR)
+
+
+def test_refusals_name_the_remedy():
+    plain = posterior(prior=gq.priors.Matern())
+    with pytest.raises(IncompatibleParts, match="MaternMixture"):
+        gq.infer(plain, ModelAverage())
+    with pytest.raises(InvalidInput, match="n_warmup"):
+        gq.infer(posterior(), ModelAverage(), n_warmup=5)
+
+
+def test_mixture_refuses_bad_numbers():
+    with pytest.raises(InvalidInput, match="alpha"):
+        gq.priors.MaternMixture([0.1, 0.2], [4], [1, 1], [0, 0])
+    with pytest.raises(InvalidInput, match="scale"):
+        gq.priors.MaternMixture([0.1], [4], [0], [0])
+    with pytest.raises(InvalidInput, match="model"):
+        gq.priors.MaternMixture([0.1], [4], [1], [0], model=1)
+    with pytest.raises(InvalidInput, match="probabilities"):
+        gq.Categorical([0.5])
+
+
+def test_components_are_matern_priors():
+    for m, constant in ((0, None), (1, True), (2, None)):
+        matern = gq.priors.Matern(PRIOR.tau[m], PRIOR.alpha[m], include_constant=constant)
+        expected = PRIOR.scale[m] * matern.spectral_std(SPECTRUM).modes
+        np.testing.assert_allclose(
+            PRIOR.component(m).spectral_std(SPECTRUM).modes, expected, rtol=1e-10, atol=1e-12
+        )
