@@ -18,6 +18,7 @@ from scipy import stats
 
 import graphuq as gq
 from graphuq.inference import Approximation
+from graphuq.inference.settings import RunSettings
 from graphuq.results.summaries import Rows, conditional_moments, latent_draws
 
 N_NODES, N_EIGENPAIRS = 20, 10
@@ -151,6 +152,48 @@ def ranks(simulated, assumed, tail, method, thin, n_warmup, n_runs=300):
         object.__setattr__(posterior, "labels", labels)
         draws = draws_at_nodes(posterior, method, thin, n_warmup, len(found), rng)
         found.append((draws < u[NODES, None]).sum(axis=1))
+    return np.array(found)
+
+
+AVERAGED = gq.priors.MaternMixture(
+    tau=[0.2, 0.7],
+    alpha=[3.0, 1.5],
+    scale=[2.0, 0.8],
+    with_constant=[0, 1],
+    model=gq.Categorical([0.4, 0.6]),
+)
+
+
+def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
+    """Return the ranks of u at two nodes, where the component is drawn from its prior.
+
+    With several classes it is the difference of two fields. ``wrong_scale`` multiplies u.
+    """
+    graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=False)
+    q, rng, found = spectrum.eigenvectors, np.random.default_rng(0), []
+    likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
+    some = [1, 1, 1, 1, -1] if n_classes == 2 else [0, 0, 0, 1, 2]
+    while len(found) < n_runs:
+        m = int(rng.uniform() < prior.model.parameters[1])
+        variances = (spectrum.eigenvalues + prior.tau[m] ** 2) ** -prior.alpha[m]
+        variances[0] *= prior.with_constant[m]
+        std = prior.scale[m] * np.sqrt(N_NODES * variances / variances.sum()) * wrong_scale
+        n_fields = 1 if n_classes == 2 else n_classes
+        u = q @ (std[:, None] * rng.normal(size=(N_EIGENPAIRS, n_fields)))
+        noisy = u[LABELLED] + rng.normal(size=(5, n_fields))
+        labels = np.sign(noisy[:, 0]) if n_classes == 2 else noisy.argmax(axis=1).astype(float)
+        posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, some)
+        object.__setattr__(posterior, "labels", labels)
+        draws = gq.inference.ModelAverage(exact=True).run(
+            posterior, RunSettings(n_samples=1000, n_chains=1, seed=len(found))
+        )
+        kept = draws.white[0, 50::50].reshape(N_RANKS, n_fields, N_EIGENPAIRS)
+        at_nodes = np.einsum("nl,skl->nsk", q[NODES], kept)
+        truth = u[NODES]
+        if n_classes > 2:
+            at_nodes, truth = at_nodes[:, :, 0] - at_nodes[:, :, 1], truth[:, 0] - truth[:, 1]
+        found.append((at_nodes.reshape(2, N_RANKS) < truth.reshape(2, 1)).sum(axis=1))
     return np.array(found)
 
 

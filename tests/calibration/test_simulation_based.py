@@ -3,13 +3,17 @@
 These tests are slow: each makes hundreds of complete runs.
 """
 
+import inspect
+
 import pytest
 from simulation import (
+    AVERAGED,
     HIERARCHICAL,
     LIKELIHOODS,
     METHODS,
     MULTICLASS,
     SERIES,
+    averaged_ranks,
     hierarchical_ranks,
     multiclass_ranks,
     p_values,
@@ -29,6 +33,7 @@ PAIRS = [
 ]
 # Bound on p-values: one false alarm in a thousand suites, with two nodes, with and without tail.
 ALARM = 1e-3 / (4 * len(PAIRS))
+DETECTED = 1e-4  # of a negative control, whose two p-values are not part of that number
 
 
 def test_no_pair_is_left_out_by_accident():
@@ -66,7 +71,7 @@ def test_ranks_are_uniform(kind, name, tail):
 def test_wrong_noise_is_detected(name):
     """Negative control: labels are far noisier than the model assumes."""
     noisy, assumed = gq.likelihoods.Probit(3.0), gq.likelihoods.Probit(0.1)
-    assert min(p_values(ranks(noisy, assumed, False, *METHODS[name]))) < ALARM
+    assert min(p_values(ranks(noisy, assumed, False, *METHODS[name]))) < DETECTED
 
 
 @pytest.mark.slow
@@ -81,11 +86,30 @@ def test_every_method_is_calibrated():
         for value in [getattr(gq.inference, name)]
         if isinstance(value, type)
         and issubclass(value, Sampler | Approximation)
+        and not inspect.isabstract(value)
         and value not in (Sampler, Kernel, Approximation, gq.inference.MAP, gq.inference.Laplace)
     }
     calibrated = {type(method) for method, _, _ in METHODS.values()}
     learning = [*HIERARCHICAL.values(), *SERIES.values()]
-    assert exported == calibrated | {type(sampler) for sampler in learning}
+    learning_too = {type(sampler) for sampler in learning} | {gq.inference.ModelAverage}
+    assert exported == calibrated | learning_too
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_averaged_model_is_calibrated(n_classes):
+    """Component and field are drawn from the prior of the mixture, and found again."""
+    found = averaged_ranks(AVERAGED, n_classes)
+    assert min(p_values(found)) > 1e-3 / 4
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_wrong_scale_of_the_averaged_model_is_detected():
+    """Negative control: the field is twenty times smaller than all components assume."""
+    found = averaged_ranks(AVERAGED, 2, wrong_scale=0.05)
+    assert min(p_values(found)) < DETECTED
 
 
 @pytest.mark.slow

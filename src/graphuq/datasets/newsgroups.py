@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from graphuq.datasets.base import Dataset, RemoteFile, find_local, locate
@@ -99,7 +100,7 @@ def load_newsgroups(
     words = TfidfVectorizer(token_pattern=r"[a-z]{2,}", sublinear_tf=False, smooth_idf=False)
     features = words.fit_transform(texts)
     return Dataset(
-        features=features.astype(np.float64),
+        features=sparse.csr_array(features.astype(np.float64)),
         classes=np.array([post.group for post in kept]),
         name=f"newsgroups: {' and '.join(groups)}",
         source="20 Newsgroups (19,997 posts), collected by Ken Lang",
