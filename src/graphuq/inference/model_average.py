@@ -24,7 +24,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
-MIN_ACCEPTANCE = 0.3  # share of accepted proposals, from which exact draws are as quick
+MIN_ACCEPTANCE = 0.5  # share of accepted proposals, from which exact draws are as quick
 N_PILOT = 400  # proposals from which that share is estimated
 JITTER = 1e-9  # added to the diagonal of the covariance at the labels, relative to its largest entry
 
@@ -40,7 +40,7 @@ class ModelAverage(Sampler):
     exact : bool, optional
         Whether proposals are accepted or rejected, so that the draws are exact. False: every
         proposal is kept, and the answer is that of expectation propagation. By default they are
-        exact if at least 30 % of the proposals would be accepted.
+        exact if at least half of the proposals would be accepted.
     """
 
     exact: bool | None = None
@@ -62,7 +62,7 @@ class ModelAverage(Sampler):
 
     def unused_arguments(self, given: Any) -> list[str]:
         """Return arguments without effect: there is no warm-up, and nothing to thin."""
-        unused = ("n_warmup", "thin", "precision")
+        unused = ("n_warmup", "thin")
         return [name for name in given if name in unused]
 
     def run(

@@ -153,7 +153,7 @@ def infer(
     require(
         not unused,
         ", ".join(unused),
-        f"given beside {chosen}, which draws no samples",
+        f"given beside {chosen}, which draws no samples or does not use it",
         "leave it out, or name a sampler",
     )
     reason = chosen.refusal(posterior)
