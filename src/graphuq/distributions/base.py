@@ -131,9 +131,7 @@ class Categorical(Distribution):
         values = np.asarray(probabilities, dtype=float)
         remedy = "give at least two probabilities, none negative, with a positive sum"
         proper = values.ndim == 1 and len(values) > 1 and bool((values >= 0).all())
-        require(
-            proper and 0 < values.sum() < np.inf, "probabilities", f"{probabilities!r}", remedy
-        )
+        require(proper and 0 < values.sum() < np.inf, "probabilities", f"{probabilities!r}", remedy)
         self.name, self.parameters = "categorical", tuple((values / values.sum()).tolist())
 
     @property

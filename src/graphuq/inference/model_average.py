@@ -26,7 +26,9 @@ from graphuq.utils.arrays import parallel_map
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
 MIN_ACCEPTANCE = 0.5  # share of accepted proposals, from which exact draws are as quick
 N_PILOT = 400  # proposals from which that share is estimated
-JITTER = 1e-9  # added to the diagonal of the covariance at the labels, relative to its largest entry
+JITTER = (
+    1e-9  # added to the diagonal of the covariance at the labels, relative to its largest entry
+)
 
 
 class ModelAverage(Sampler):
@@ -117,9 +119,7 @@ class ModelAverage(Sampler):
         )
 
 
-def _walk(
-    state: "Made", made: "Made", uniform: Float[np.ndarray, "C S"]
-) -> tuple["Made", "Kept"]:
+def _walk(state: "Made", made: "Made", uniform: Float[np.ndarray, "C S"]) -> tuple["Made", "Kept"]:
     """Accept or reject proposals in turn, in all chains; uniform numbers of 0 accept all."""
     n_chains, size = made.log_ratio.shape
     taken = np.empty((n_chains, size), dtype=np.int64)  # number of the proposal; −1: the state
@@ -134,7 +134,9 @@ def _walk(
 
     def kept(before: np.ndarray, after: np.ndarray) -> np.ndarray:
         both = np.concatenate([before[:, None], after], axis=1)
-        return np.take_along_axis(both, (taken + 1).reshape(taken.shape + (1,) * (both.ndim - 2)), 1)
+        return np.take_along_axis(
+            both, (taken + 1).reshape(taken.shape + (1,) * (both.ndim - 2)), 1
+        )
 
     chosen = Made(*(kept(old, new) for old, new in zip(state, made, strict=True)))
     last = Made(*(array[:, -1] for array in chosen))

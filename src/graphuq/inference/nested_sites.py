@@ -92,7 +92,15 @@ def fit_sites(
     try:
         found = _sweep_until(*arrays, int(n_classes), float(noise_std), max_sweeps, tolerance)
     except np.linalg.LinAlgError:
-        found = (-np.inf, 0.0, *np.zeros((2, 1, 1)), *np.zeros((2, 1, 1, 1)), np.zeros((1, 1)), 0, 1e9)
+        found = (
+            -np.inf,
+            0.0,
+            *np.zeros((2, 1, 1)),
+            *np.zeros((2, 1, 1, 1)),
+            np.zeros((1, 1)),
+            0,
+            1e9,
+        )
     return NestedSites(*found)
 
 
