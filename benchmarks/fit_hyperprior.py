@@ -14,19 +14,19 @@ import itertools
 import json
 import pickle
 
-import corpus
 import jax
 import jax.numpy as jnp
 import numpy as np
-from peers import RESULTS, ROOT
 from scipy.optimize import minimize
 
+import corpus
 import graphuq as gq
 from graphuq.classifier.options import build_graph
 from graphuq.distributions import Categorical
 from graphuq.evidence.learnt_mixture import eigenvalue_of_rank, features
 from graphuq.inference.model_average import Proposals
 from graphuq.results.summaries.random_label import random_label_shares
+from peers import RESULTS, ROOT
 
 RANKS, ALPHAS = (1, 2, 4, 8, 16, 32, 64), (2.0, 5.0)
 NOISES, CONSTANTS = (0.03, 0.1, 0.3, 1.0, 3.0), (0, 1)

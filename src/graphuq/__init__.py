@@ -94,9 +94,9 @@ _RENAMED = {
 _MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors", "scores")
 
 __all__ = [
+    "Categorical",
     "Converged",
     "CumulativeMean",
-    "Categorical",
     "DiscreteUniform",
     "Distribution",
     "EvidenceEstimate",

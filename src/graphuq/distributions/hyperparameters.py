@@ -10,7 +10,7 @@ import numpy as np
 from scipy import stats
 
 from graphuq.distributions.base import Distribution, Hyperparameter
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import require
 from graphuq.utils.checks import check_number, describe, is_number
 
 ANY_DISTRIBUTION = "a distribution such as gq.Uniform(low, high)"  # remedy in error messages

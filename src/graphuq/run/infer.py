@@ -29,7 +29,6 @@ from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress, reporting
 
-
 FIRST_DRAWS = 200  # draws per chain of the first result of an average over models
 
 
