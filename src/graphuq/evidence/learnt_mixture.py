@@ -58,7 +58,7 @@ def learnt_mixture(spectrum: Spectrum, n_classes: int, n_labels: int) -> MaternM
     probability /= probability.sum()
     kept = probability >= MIN_PROBABILITY
     return MaternMixture(
-        tau=np.sqrt([eigenvalue_of_rank(spectrum, int(rank)) for rank in table["rank"][kept]]),
+        tau=tuple(eigenvalue_of_rank(spectrum, int(rank)) ** 0.5 for rank in table["rank"][kept]),
         alpha=table["alpha"][kept],
         scale=1 / table["noise"][kept],
         with_constant=table["constant"][kept],

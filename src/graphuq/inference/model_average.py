@@ -192,13 +192,15 @@ class Proposals:
         self.binary = not likelihood.is_multiclass
         labels = np.asarray(posterior.labels)
         self.codes = ((labels > 0) if self.binary else labels).astype(np.int64)
-        self.n_classes = 2 if self.binary else int(likelihood.n_classes)
+        self.n_classes = 2 if self.binary else likelihood.min_classes
         self.noise_std = float(likelihood.latent_noise_std)
         self.dimension = posterior.field.dimension
-        prior, spectrum = posterior.prior, posterior.spectrum
+        prior: Any = posterior.prior
+        spectrum = posterior.spectrum
         rows = np.asarray(spectrum.eigenvectors[posterior.labelled])
         self.rows = rows * spectrum.node_scale[posterior.labelled, None]
         self.modes = prior.modes(spectrum)
+        self.prior = prior
         log_prior = prior.log_probabilities
         self.numbers = np.flatnonzero(np.isfinite(log_prior))
         self.components: list[Component] = parallel_map(self._fit, self.numbers.tolist())
@@ -218,7 +220,7 @@ class Proposals:
         self.weights = weights / weights.sum()
 
     def _fit(self, number: int) -> Component:
-        std = np.asarray(self.posterior.prior.component(number).std_of(self.modes).modes)
+        std = np.asarray(self.prior.component(number).std_of(self.modes).modes)
         factor = self.rows * std
         covariance = factor @ factor.T
         covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()

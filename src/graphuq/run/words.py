@@ -108,8 +108,7 @@ def part_from(
 
 def _callables() -> dict[str, Any]:
     """Return all parts and distributions by name, as expressions call them."""
-    names = ("Categorical", "DiscreteUniform", "Distribution", "Gamma", "LogNormal", "LogUniform")
-    names += ("Uniform",)
+    names = "Categorical DiscreteUniform Distribution Gamma LogNormal LogUniform Uniform".split()
     found = {name: getattr(distributions, name) for name in names}
     kinds = (Prior, Likelihood, Sampler, Approximation)
     for module in (priors, likelihoods, inference):
