@@ -79,8 +79,11 @@ def run(spectrum, classes, rate, draw):
     rows = np.asarray(spectrum.eigenvectors[test]) * spectrum.node_scale[test, None]
     rng, evidence, probability = np.random.default_rng(draw), [], []
     for number, one in enumerate(proposals.components):
+        evidence.append(one.log_evidence)
+        if one.sites is None:
+            probability.append(np.full((len(test), n_classes), 1 / n_classes))
+            continue
         made = proposals.propose(one, number, rng, N_SAMPLES)
-        evidence.append(one.sites.log_evidence)
         fields = made.coefficients.reshape(N_SAMPLES, -1, rows.shape[1])
         u = np.einsum("skl,nl->nks", fields, rows)
         if n_classes == 2:  # one field: as two of opposite sign, with noise of half the variance

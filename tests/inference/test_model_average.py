@@ -10,6 +10,7 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import MetropolisWithinGibbs, ModelAverage
 from graphuq.inference.hamiltonian import Hamiltonian
+from graphuq.inference.model_average import Proposals
 
 MOONS = gq.datasets.two_moons(80, n_features=2, noise_std=0.08)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
@@ -92,6 +93,16 @@ def test_evidence_is_the_sum_over_components():
     assert mixed.log_evidence == pytest.approx(expected, abs=1e-3)
     assert mixed.diagnostics.is_approximate
     assert "approximation" in mixed.diagnostics.verdict
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_sites_of_a_component_integrate_to_its_evidence(n_classes):
+    proposals, rng = Proposals(posterior(n_classes)), np.random.default_rng(5)
+    one = proposals.components[2]
+    white = rng.normal(size=(400_000, n_classes, one.factor.shape[1]))
+    values = np.exp(one.log_sites(np.swapaxes(white @ one.factor.T, 1, 2)))
+    error = values.std() / np.sqrt(len(values))
+    assert abs(values.mean() - np.exp(one.log_evidence)) < 4 * error
 
 
 def test_approximate_draws_are_near_exact_ones():

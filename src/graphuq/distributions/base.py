@@ -141,7 +141,7 @@ class Categorical(Distribution):
 
     @property
     def discrete(self) -> bool:
-        """True."""
+        """Whether its values are integers: yes."""
         return True
 
     def stored_fields(self) -> dict[str, Any]:

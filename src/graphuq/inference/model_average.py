@@ -163,11 +163,37 @@ class Component(NamedTuple):
         Map from white coordinates to one field at the labels.
     sites : NestedSites
         What `nested_sites.fit_sites` found.
+    log_evidence : float
+        −inf if there is no fixed point.
+    log_normalizer : float
+        ``log ∫ N(u; 0, G) exp(bᵀ u − uᵀ W u/2) du`` of the sites.
     """
 
     std: Float[np.ndarray, " L"]
     factor: Float[np.ndarray, "J L"]
     sites: Any
+    log_evidence: float
+    log_normalizer: float
+
+    def log_sites(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
+        """Return the log of all sites, scaled so that their prior mean is the evidence."""
+        w = self.sites.weights
+        quadratic = (w * u**2).sum(axis=2) - (w * u).sum(axis=2) ** 2 / w.sum(axis=1)
+        logs = ((self.sites.pull * u).sum(axis=2) - 0.5 * quadratic).sum(axis=1)
+        return np.asarray(logs + self.log_evidence - self.log_normalizer)
+
+
+def log_normalizer(sites: Any) -> float:
+    """Return ``(bᵀ E[u] − log|I + W G|)/2``, with the factors of `nested_sites`."""
+    b, w, covariance = sites.pull, sites.weights, sites.covariance
+    before = covariance @ b
+    gained = np.einsum("kij,jk->ik", sites.gains, before)
+    shared = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=1))
+    mean = covariance @ (b - gained + np.einsum("kij,j->ik", sites.gains, shared))
+    roots = np.sqrt(w.T)
+    systems = np.eye(len(b)) + roots[:, :, None] * covariance * roots[:, None, :]
+    half = 0.5 * np.linalg.slogdet(systems)[1].sum() - np.log(np.diag(sites.inner_root)).sum()
+    return float(0.5 * (b * mean).sum() - half + 0.5 * np.log(w.sum(axis=1)).sum())
 
 
 class Made(NamedTuple):
@@ -204,7 +230,7 @@ class Proposals:
         log_prior = prior.log_probabilities
         self.numbers = np.flatnonzero(np.isfinite(log_prior))
         self.components: list[Component] = parallel_map(self._fit, self.numbers.tolist())
-        evidence = np.array([one.sites.log_evidence for one in self.components])
+        evidence = np.array([one.log_evidence for one in self.components])
         usable = np.isfinite(evidence)
         if not usable.any():
             raise InvalidInput(
@@ -226,8 +252,12 @@ class Proposals:
         covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()
         from graphuq.inference.nested_sites import fit_sites
 
-        sites = fit_sites(covariance, self.codes, self.n_classes, self.noise_std)
-        return Component(std, factor, sites)
+        try:
+            sites = fit_sites(covariance, self.codes, self.n_classes, self.noise_std)
+        except np.linalg.LinAlgError:
+            return Component(std, factor, None, -np.inf, 0.0)
+        evidence = sites.log_evidence if sites.converged else -np.inf
+        return Component(std, factor, sites, evidence, log_normalizer(sites))
 
     def acceptance(self) -> float:
         """Return the mean probability with which a proposal would replace another."""
@@ -270,7 +300,7 @@ class Proposals:
         if self.binary:
             coefficients = (coefficients[:, 1] - coefficients[:, 0]) / np.sqrt(2.0)
         u = np.swapaxes(white @ one.factor.T, 1, 2)
-        log_sites = one.sites.log_sites(u)
+        log_sites = one.log_sites(u)
         model = np.full(n, float(number))
         return Made(coefficients.reshape(n, -1), model, -log_sites, np.zeros(n))
 

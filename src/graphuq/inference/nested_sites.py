@@ -1,67 +1,69 @@
-r"""Nested expectation propagation for the multinomial probit, at the labels. Compiled by Numba.
+"""Nested expectation propagation of the multinomial probit, in the space of the labels.
 
-The label is the class whose ``u_k + γ ε_k`` is the largest. Given u and the noise z of the label's
-own class y, its probability is ``∏_{k ≠ y} Φ((u_y + γ z − u_k)/γ)``. Each factor has a scalar site
-``exp(ν h − τ h²/2)`` on ``h = u_y + γ z − u_k``, which expectation propagation in (u, z) chooses.
-This is the fixed point of the nested algorithm of Riihimäki, Jylänki & Vehtari (2013).
+The method is that of Riihimäki, Jylänki & Vehtari (2013). A label of class y says that the noisy
+value ``v = u_y + γ z`` of its own field is ahead of every other field plus noise:
+``p(y | u, z) = ∏_{k ≠ y} Φ((v − u_k) / γ)``. A Gaussian site of precision τ_k and shift ν_k
+replaces each factor. Given the K fields, v is Gaussian, so it is integrated in closed form.
 
-With z integrated out, the sites of a label have the precision ``W = diag(w) − w wᵀ/Σw`` in its K
-fields, with ``w_y = 1/γ²`` and ``w_k = τ_k``. The softmax has a Hessian of this form, so that K + 1
-Cholesky factors of order J are enough (Rasmussen & Williams 2006, (3.45) to (3.47)):
+With ``w_y = 1/γ²`` and ``w_k = τ_k`` the sites and the noise form a star with v in its centre:
 
-    (W⁻¹ + G)⁻¹ = E − E R (Rᵀ E R)⁻¹ Rᵀ E,   E_k = √w_k (I + √w_k G √w_k)⁻¹ √w_k.
+- v given u has the mean ``(Σ w_k u_k + Σ ν_k) / Σ w`` and the variance ``1 / Σ w``;
+- the K fields at the label have the precision ``W = diag(w) − w wᵀ / Σ w``;
+- their shift is ``b_k = w_k Σν / Σw − ν_k``, with ``ν_y = 0``.
+
+One sweep costs O(K J³) for J labels. Compiled by Numba; a module that uses it imports it late.
 """
 
 import math
-from typing import Any, NamedTuple, no_type_check
+from typing import NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.utils.arrays import njit_cached
 
-DAMPING, SLOWER, MIN_DAMPING = 0.9, 0.7, 0.1  # share of an update; factor after a worse sweep
-RIDGE = 1e-10  # added to covariances of differences, which are singular if labels coincide
+INITIAL_DAMPING, MIN_DAMPING = 0.9, 0.1  # share of each update, in the first sweep and at least
+DAMPING_LOSS = 0.7  # factor of the damping after a sweep in which the change grew
+TAIL = -37.0  # below it erfc underflows, and the expansion of Φ is accurate to 2e-6
 
 
 class NestedSites(NamedTuple):
-    """Gaussian sites of all labels, and the posterior of the fields given them.
+    """Gaussian sites of one class prior at J labels of K classes, and their factors.
 
     Attributes
     ----------
     log_evidence : float
-        Estimate of ``log p(y)``; −inf if there is no fixed point.
-    log_normalizer : float
-        ``log ∫ N(u; 0, G) exp(bᵀ u − uᵀ W u/2) du``.
-    weights, pull : numpy.ndarray, shape (J, K)
-        w and b of each label.
-    precision : numpy.ndarray, shape (K, J, J)
-        E_k.
-    product : numpy.ndarray, shape (K, J, J)
-        ``E_k G``.
-    root : numpy.ndarray, shape (J, J)
-        Inverse of the lower Cholesky factor of ``Rᵀ E R``, the sum of E_k.
-    n_sweeps : int
+        Approximate log probability of the labels.
+    weights : numpy.ndarray, shape (J, K)
+        w: precision τ of each other class, and 1/γ² in the column of the label's own class.
+    shifts : numpy.ndarray, shape (J, K)
+        ν of each other class, and 0 in the column of the label's own class.
+    pull : numpy.ndarray, shape (J, K)
+        b: shift of the K fields at each label, after the noise is integrated.
     change : float
-        Largest change of a mean in the last sweep, in standard deviations.
+        Largest change that the next sweep would make: of a mean of ``v − u_k`` in standard
+        deviations, or of a variance as a share.
+    n_sweeps : int
+    converged : bool
+        Whether the change is at most the tolerance.
+    covariance : numpy.ndarray, shape (J, J)
+        G, the prior covariance of each class.
+    gains : numpy.ndarray, shape (K, J, J)
+        ``E_k = (W_k⁻¹ + G)⁻¹`` with ``W_k = diag(w_·k)``.
+    inner_root : numpy.ndarray, shape (J, J)
+        Inverse of the lower Cholesky factor of ``Σ_k E_k``.
     """
 
     log_evidence: float
-    log_normalizer: float
-    weights: Any
-    pull: Any
-    precision: Any
-    product: Any
-    root: Any
-    n_sweeps: int
+    weights: Float[np.ndarray, "J K"]
+    shifts: Float[np.ndarray, "J K"]
+    pull: Float[np.ndarray, "J K"]
     change: float
-
-    def log_sites(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
-        """Return the log of all sites, scaled so that their prior mean is the evidence."""
-        w = self.weights
-        quadratic = (w * u**2).sum(axis=2) - (w * u).sum(axis=2) ** 2 / w.sum(axis=1)
-        logs = ((self.pull * u).sum(axis=2) - 0.5 * quadratic).sum(axis=1)
-        return np.asarray(logs + self.log_evidence - self.log_normalizer)
+    n_sweeps: int
+    converged: bool
+    covariance: Float[np.ndarray, "J J"]
+    gains: Float[np.ndarray, "K J J"]
+    inner_root: Float[np.ndarray, "J J"]
 
 
 def fit_sites(
@@ -72,246 +74,309 @@ def fit_sites(
     max_sweeps: int = 100,
     tolerance: float = 1e-3,
 ) -> NestedSites:
-    """Iterate to the fixed point; O(K J³) operations a sweep.
+    """Iterate the sites of all labels to their fixed point.
+
+    The classes have independent fields with the same prior covariance at the labels. Two classes
+    have two fields here. They give the probabilities of one field with the same covariance and
+    the same ``noise_std``.
 
     Parameters
     ----------
     covariance : numpy.ndarray, shape (J, J)
-        Prior covariance G of the field of one class at the labels, positive definite.
+        G, positive semi-definite.
     labels : numpy.ndarray of int, shape (J,)
-        Codes from 0.
+        Classes, from 0 to ``n_classes`` − 1.
     n_classes : int
-        K, at least 2; two classes have two fields here.
+        K, at least 2.
     noise_std : float
-        γ > 0.
+        γ > 0, in units of u.
     max_sweeps : int, default 100
+        Largest number of sweeps over all labels.
     tolerance : float, default 1e-3
-        Largest change of a mean in the last sweep, in standard deviations.
+        Bound of `NestedSites.change`. The evidence is stationary in the sites, so its error is of
+        second order.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If the covariance is not positive semi-definite.
     """
-    arrays = np.ascontiguousarray(covariance, float), np.ascontiguousarray(labels, np.int64)
-    try:
-        found = _sweep_until(*arrays, int(n_classes), float(noise_std), max_sweeps, tolerance)
-    except np.linalg.LinAlgError:
-        found = (
-            -np.inf,
-            0.0,
-            *np.zeros((2, 1, 1)),
-            *np.zeros((2, 1, 1, 1)),
-            np.zeros((1, 1)),
-            0,
-            1e9,
-        )
-    return NestedSites(*found)
+    covariance = np.ascontiguousarray(covariance, dtype=np.float64)
+    codes = np.ascontiguousarray(labels, dtype=np.int64)
+    n_labels = len(codes)
+    weights, shifts = np.zeros((2, n_labels, n_classes))
+    weights[np.arange(n_labels), codes] = noise_std**-2.0
+    gains, inner_root = np.empty((n_classes, n_labels, n_labels)), np.empty((n_labels, n_labels))
+    state = weights, shifts, gains, inner_root
+    log_evidence, change, n_sweeps = _iterate(covariance, codes, *state, max_sweeps, tolerance)
+    return NestedSites(
+        log_evidence=log_evidence,
+        weights=weights,
+        shifts=shifts,
+        pull=_field_shifts(weights, shifts),
+        change=change,
+        n_sweeps=n_sweeps,
+        converged=bool(change <= tolerance and np.isfinite(log_evidence)),
+        covariance=covariance,
+        gains=gains,
+        inner_root=inner_root,
+    )
 
 
 def draw_shifts(
     sites: NestedSites, rng: np.random.Generator, prior_values: Float[np.ndarray, "S J K"]
 ) -> Float[np.ndarray, "S J K"]:
-    """Return α that turns draws of the prior into draws given the sites (Matheron's rule).
+    """Turn prior draws at the labels into shifts that make them posterior draws.
 
-    A linear function of the fields, with value f in the draw of the prior and covariance c with
-    ``u_k`` at the labels, has the value ``f + cᵀ α_k`` given the sites.
-    ``α = (I − Q G)(b + e) − Q u`` with ``Q = (W⁻¹ + G)⁻¹`` and e ~ N(0, W).
+    This is Matheron's rule. For a prior draw f of any linear function of the field of class k,
+    ``f + Cov(f, u_Lk) α_k`` is a draw from the Gaussian posterior.
+
+    Parameters
+    ----------
+    sites : NestedSites
+    rng : numpy.random.Generator
+    prior_values : numpy.ndarray, shape (S, J, K)
+        Prior draws u⁰ of the K fields at the labels.
+
+    Returns
+    -------
+    numpy.ndarray, shape (S, J, K)
+        ``α = (I − Q G)(b + e) − Q u⁰`` with ``e ~ N(0, W)``, where
+        ``Q = (W⁻¹ + G)⁻¹ = E − E R (Rᵀ E R)⁻¹ Rᵀ E`` and R stacks K identity matrices
+        (Rasmussen & Williams 2006, (3.45)–(3.47), with these w).
     """
-    w = sites.weights
-    noise = np.sqrt(w) * rng.normal(size=prior_values.shape)
-    noise -= w * (noise.sum(axis=2) / w.sum(axis=1))[:, :, None]
-    shifts = sites.pull + noise
-    by_class = np.stack(
-        [
-            shifts[:, :, k] @ sites.product[k].T + prior_values[:, :, k] @ sites.precision[k].T
-            for k in range(w.shape[1])
-        ],
-        axis=2,
-    )
-    shared = by_class.sum(axis=2) @ (sites.root.T @ sites.root)
-    for k in range(w.shape[1]):
-        shifts[:, :, k] += shared @ sites.precision[k].T - by_class[:, :, k]
-    return np.asarray(shifts)
+    weights = sites.weights
+    total = weights.sum(axis=1, keepdims=True)
+    noise = np.sqrt(weights) * rng.standard_normal(prior_values.shape)
+    noise -= weights * (noise.sum(axis=2, keepdims=True) / total)  # covariance W
+    shift = np.moveaxis(sites.pull + noise, 0, 2).swapaxes(0, 1)  # (K, J, S)
+    values = np.moveaxis(prior_values, 0, 2).swapaxes(0, 1)
+    gained = sites.gains @ (values + sites.covariance @ shift)
+    common = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=0))
+    alpha = shift - gained + sites.gains @ common
+    return np.ascontiguousarray(np.moveaxis(alpha.swapaxes(0, 1), 2, 0))
 
 
 @njit_cached
 @no_type_check
-def _sweep_until(covariance, labels, n_classes, noise_std, max_sweeps, tolerance):
-    n_labels = len(labels)
-    precision, shift = np.zeros((2, n_labels, n_classes))  # τ and ν; those of the own class stay 0
-    w, b = np.empty((2, n_labels, n_classes))
-    products = np.empty((n_classes, n_labels, n_labels))
-    inner = np.empty((n_classes, n_labels, n_labels))
-    damping, last, change, sweep = DAMPING, np.inf, np.inf, 0
-    log_evidence = log_normalizer = 0.0
-    root = np.zeros((n_labels, n_labels))
-    while change > tolerance and sweep < max_sweeps:
-        sweep += 1
-        noise_terms = _integrate_noise(labels, precision, shift, noise_std, w, b)
-        root, log_normalizer = _factorize(covariance, w, inner, products)
-        u = _posterior_mean(covariance, b, inner, products, root)
-        log_normalizer += 0.5 * (b * u).sum()
-        spread = _posterior_covariances(covariance, products, root)
-        change = site_terms = 0.0
-        for j in range(n_labels):
-            moved, term = _update_label(
-                u[j], spread[j], labels[j], precision[j], shift[j], noise_std, damping
-            )
-            change = max(change, moved)
-            site_terms += term
-        log_evidence = log_normalizer + noise_terms + site_terms
+def _iterate(
+    covariance: np.ndarray,
+    labels: np.ndarray,
+    weights: np.ndarray,
+    shifts: np.ndarray,
+    gains: np.ndarray,
+    inner_root: np.ndarray,
+    max_sweeps: int,
+    tolerance: float,
+) -> tuple[float, float, int]:
+    """Sweep until the sites converge; the last four arrays then belong to the same sites."""
+    damping, last, change, log_evidence = INITIAL_DAMPING, np.inf, np.inf, -np.inf
+    n_sweeps = 0
+    new_weights, new_shifts = weights.copy(), shifts.copy()
+    while n_sweeps < max_sweeps and change > tolerance:
+        n_sweeps += 1
+        weights[:], shifts[:] = new_weights, new_shifts
+        log_determinant = _factorize(covariance, weights, gains, inner_root)
+        pull = _field_shifts(weights, shifts)
+        mean = _field_means(covariance, pull, gains, inner_root)
+        spread, own = _covariance_factors(covariance, gains, inner_root)
+        change, log_sites = _propose(
+            labels, weights, shifts, mean, spread, own, damping, new_weights, new_shifts
+        )
+        log_evidence = log_sites + log_determinant + 0.5 * (pull * mean).sum()
+        for j in range(len(labels)):
+            log_evidence += 0.5 * shifts[j].sum() ** 2 / weights[j].sum()
+            log_evidence += 0.5 * math.log(weights[j, labels[j]])  # −log γ
         if change > last:
-            damping = max(damping * SLOWER, MIN_DAMPING)
+            damping = max(DAMPING_LOSS * damping, MIN_DAMPING)
         last = change
-    if not change <= tolerance:
-        log_evidence = -np.inf
-    return log_evidence, log_normalizer, w, b, inner, products, root, sweep, change
+    return log_evidence, change, n_sweeps
 
 
 @njit_cached
 @no_type_check
-def _integrate_noise(labels, precision, shift, noise_std, w, b):
-    """Write w and b with z integrated out; return the log of what the integrals add."""
-    total = 0.0
-    for j in range(len(labels)):
-        own, together, pulled = labels[j], precision[j].sum(), shift[j].sum()
-        center = 1 / noise_std**2
-        w[j] = precision[j]
-        b[j] = precision[j] * (pulled / (together + center)) - shift[j]
-        w[j, own] = center
-        b[j, own] = 0.0
-        b[j, own] = -b[j].sum()
-        stretch = 1 + noise_std**2 * together
-        total += 0.5 * ((noise_std * pulled) ** 2 / stretch - math.log(stretch))
-    return total
-
-
-@njit_cached
-@no_type_check
-def _factorize(covariance, w, inner, products):
-    """Write E_k and E_k G; return the inverse root of their sum, and ``−log|I + W G|/2``."""
-    n_labels, n_classes = w.shape
-    half_log_det, together = 0.0, np.zeros((n_labels, n_labels))
+def _factorize(
+    covariance: np.ndarray, weights: np.ndarray, gains: np.ndarray, inner_root: np.ndarray
+) -> float:
+    """Fill ``E_k`` and the inner root; return ``−½ log|I + G W| − ½ Σ_j log Σ_k w_jk``."""
+    n_labels, n_classes = weights.shape
+    log_determinant = 0.0
+    total = np.zeros((n_labels, n_labels))
     for k in range(n_classes):
-        scale = np.sqrt(w[:, k]).copy()
-        matrix = covariance * scale * scale.reshape(-1, 1)
-        for j in range(n_labels):
-            matrix[j, j] += 1.0
-        lower = np.linalg.cholesky(matrix)
-        for j in range(n_labels):
-            half_log_det += math.log(lower[j, j])
-        inverse = np.linalg.inv(lower)
-        inner[k] = (inverse.T @ inverse) * scale * scale.reshape(-1, 1)
-        products[k] = inner[k] @ covariance
-        together += inner[k]
-    lower = np.linalg.cholesky(together)
-    for j in range(n_labels):
-        half_log_det += math.log(lower[j, j]) - 0.5 * math.log(w[j].sum())
-    return np.linalg.inv(lower), -half_log_det
+        root = np.sqrt(weights[:, k])
+        system = np.empty((n_labels, n_labels))
+        for i in range(n_labels):
+            for j in range(n_labels):
+                system[i, j] = root[i] * covariance[i, j] * root[j]
+            system[i, i] += 1.0
+        lower = np.linalg.cholesky(system)
+        inverse = np.linalg.inv(system)
+        for i in range(n_labels):
+            log_determinant -= math.log(lower[i, i])
+            for j in range(n_labels):
+                gains[k, i, j] = 0.5 * root[i] * (inverse[i, j] + inverse[j, i]) * root[j]
+        total += gains[k]
+    lower = np.linalg.cholesky(total)
+    for i in range(n_labels):
+        log_determinant -= math.log(lower[i, i])
+    inner_root[:] = np.linalg.inv(lower)
+    return log_determinant
 
 
 @njit_cached
 @no_type_check
-def _posterior_mean(covariance, b, inner, products, root):
-    """Return ``E[u_k] = G (b_k − E_k G b_k + E_k (R ᵀE R)⁻¹ Σ_l E_l G b_l)``, shape (J, K)."""
-    n_labels, n_classes = b.shape
-    by_class, shared = np.empty((n_classes, n_labels)), np.zeros(n_labels)
+def _field_shifts(weights: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+    """Return the shifts ``b_k = w_k Σν / Σw − ν_k`` of the K fields at each label."""
+    pull = np.empty_like(weights)
+    for j in range(len(weights)):
+        share = shifts[j].sum() / weights[j].sum()
+        for k in range(weights.shape[1]):
+            pull[j, k] = weights[j, k] * share - shifts[j, k]
+    return pull
+
+
+@njit_cached
+@no_type_check
+def _field_means(
+    covariance: np.ndarray, pull: np.ndarray, gains: np.ndarray, inner_root: np.ndarray
+) -> np.ndarray:
+    """Return the posterior means ``G (b − Q G b)`` of the K fields at each label."""
+    n_labels, n_classes = pull.shape
+    prior_mean = np.dot(covariance, pull)
+    gained = np.empty((n_classes, n_labels))
+    total = np.zeros(n_labels)
     for k in range(n_classes):
-        by_class[k] = products[k] @ b[:, k].copy()
-        shared += by_class[k]
-    shared = root.T @ (root @ shared)
-    mean = np.empty((n_labels, n_classes))
+        gained[k] = np.dot(gains[k], np.ascontiguousarray(prior_mean[:, k]))
+        total += gained[k]
+    common = np.dot(inner_root.T, np.dot(inner_root, total))
+    rest = np.empty((n_labels, n_classes))
     for k in range(n_classes):
-        mean[:, k] = covariance @ (b[:, k] - by_class[k] + inner[k] @ shared)
-    return mean
+        rest[:, k] = pull[:, k] - gained[k] + np.dot(gains[k], common)
+    return np.dot(covariance, rest)
 
 
 @njit_cached
 @no_type_check
-def _posterior_covariances(covariance, products, root):
-    """Return the covariance of the K fields at each label, shape (J, K, K)."""
-    n_classes, n_labels = products.shape[:2]
-    spread = np.empty((n_labels, n_classes, n_classes))
-    halves = np.empty_like(products)
-    for k in range(n_classes):
-        halves[k] = root @ products[k]
-    for j in range(n_labels):
-        for k in range(n_classes):
-            for other in range(k + 1):
-                value = 0.0
-                for i in range(n_labels):
-                    value += halves[k, i, j] * halves[other, i, j]
-                spread[j, k, other] = spread[j, other, k] = value
-            own = covariance[j, j]
-            for i in range(n_labels):
-                own -= covariance[j, i] * products[k, i, j]
-            spread[j, k, k] += own
-    return spread
+def _covariance_factors(
+    covariance: np.ndarray, gains: np.ndarray, inner_root: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return factors of the posterior covariance ``diag(own) + A Aᵀ`` of the K fields at a label.
 
-
-@njit_cached
-@no_type_check
-def _update_label(u, spread, own, precision, shift, noise_std, damping):
-    """Update the sites of a label in place; return the largest change and the log of its terms."""
-    n = len(u) - 1
-    others, tau, nu = np.empty(n, np.int64), np.empty(n), np.empty(n)
-    for a in range(n):
-        others[a] = a + (a >= own)
-        tau[a], nu[a] = precision[others[a]], shift[others[a]]
-    mean, covariance = _with_noise(u, spread, own, others, tau, nu, noise_std)
-    largest = total = 0.0
-    for a in range(n):
-        variance = covariance[a, a]
-        left = 1 / variance - tau[a]
-        if not left > 0:
-            largest = np.inf
-            continue
-        cavity = 1 / left
-        center = cavity * (mean[a] / variance - nu[a])
-        spread_of = noise_std**2 + cavity
-        z = center / math.sqrt(spread_of)
-        slope, log_partition = _hazard(z)
-        first, second = slope / math.sqrt(spread_of), -slope * (z + slope) / spread_of
-        ratio = 1 + cavity * second
-        total += log_partition + 0.5 * math.log1p(tau[a] * cavity)
-        total -= 0.5 * (nu[a] + center / cavity) ** 2 / (tau[a] + 1 / cavity)
-        total += 0.5 * center**2 / cavity
-        moved = abs(center + cavity * first - mean[a]) / math.sqrt(variance)
-        largest = max(largest, moved, abs(cavity * ratio - variance) / variance)
-        precision[others[a]] += damping * (-second / ratio - tau[a])
-        shift[others[a]] += damping * ((first - center * second) / ratio - nu[a])
-    return largest, total
-
-
-@njit_cached
-@no_type_check
-def _with_noise(u, spread, own, others, tau, nu, noise_std):
-    """Return mean and covariance of ``h = u_y + γ z − u_k`` given all sites.
-
-    Given u, z is Gaussian. With ``c = γ²/(1 + γ² Σ τ)`` and d the differences without noise,
-    ``h = d − c Σ τ d + c Σ ν`` plus noise of variance c, common to all k.
+    A is ``spread[:, j, :]`` and the diagonal is ``own[:, j]``, for label j.
     """
-    n = len(others)
-    difference, matrix = np.empty(n), np.empty((n, n))
-    for a in range(n):
-        k = others[a]
-        difference[a] = u[own] - u[k]
-        for e in range(n):
-            other = others[e]
-            matrix[a, e] = spread[own, own] - spread[own, other] - spread[k, own] + spread[k, other]
-        matrix[a, a] += RIDGE
-    c = noise_std**2 / (1 + noise_std**2 * tau.sum())
-    along = matrix @ tau
-    across = tau @ along
-    mean = difference - c * (tau @ difference) + c * nu.sum()
-    for a in range(n):
-        for e in range(n):
-            matrix[a, e] += c - c * (along[a] + along[e]) + c * c * across
-    return mean, matrix
+    n_classes, n_labels, _ = gains.shape
+    spread = np.empty((n_classes, n_labels, n_labels))
+    own = np.empty((n_classes, n_labels))
+    for k in range(n_classes):
+        product = np.dot(covariance, gains[k])
+        for j in range(n_labels):
+            value = covariance[j, j]
+            for i in range(n_labels):
+                value -= product[j, i] * covariance[j, i]
+            own[k, j] = value
+        spread[k] = np.dot(product, inner_root.T)
+    return spread, own
 
 
 @njit_cached
 @no_type_check
-def _hazard(z):
-    """Return φ(z)/Φ(z) and log Φ(z), without underflow."""
-    if z > -25.0:
-        share = 0.5 * math.erfc(-z * 0.7071067811865476)
-        return math.exp(-0.5 * z * z) * 0.3989422804014327 / share, math.log(share)
-    slope = -z + 1 / (-z)
-    return slope, -0.5 * z * z - 0.9189385332046727 - math.log(slope)
+def _lead_variances(
+    j: int, weights: np.ndarray, spread: np.ndarray, own: np.ndarray, variances: np.ndarray
+) -> None:
+    """Fill the variances of ``v − u_k`` at label j, where v is the noisy value of its class.
+
+    They are ``1/Σw + Var(p·u − u_k)`` with ``p = w / Σw``.
+    """
+    n_classes, n_labels, _ = spread.shape
+    total = weights[j].sum()
+    center = np.zeros(n_labels)
+    common = 1 / total
+    for k in range(n_classes):
+        share = weights[j, k] / total
+        common += share * share * own[k, j]
+        for i in range(n_labels):
+            center[i] += share * spread[k, j, i]
+    for k in range(n_classes):
+        value = common + own[k, j] * (1 - 2 * weights[j, k] / total)
+        for i in range(n_labels):
+            value += (center[i] - spread[k, j, i]) ** 2
+        variances[k] = value
+
+
+@njit_cached
+@no_type_check
+def _propose(
+    labels: np.ndarray,
+    weights: np.ndarray,
+    shifts: np.ndarray,
+    mean: np.ndarray,
+    spread: np.ndarray,
+    own: np.ndarray,
+    damping: float,
+    new_weights: np.ndarray,
+    new_shifts: np.ndarray,
+) -> tuple[float, float]:
+    """Fill the damped new sites; return the largest change and the log norm of all sites."""
+    n_labels, n_classes = weights.shape
+    change = log_sites = 0.0
+    variances = np.empty(n_classes)
+    for j in range(n_labels):
+        _lead_variances(j, weights, spread, own, variances)
+        center = ((weights[j] * mean[j]).sum() + shifts[j].sum()) / weights[j].sum()
+        for k in range(n_classes):
+            if k == labels[j]:
+                continue
+            precision, shift = weights[j, k], shifts[j, k]
+            noise = 1 / weights[j, labels[j]]
+            site = _matching_site(precision, shift, center - mean[j, k], variances[k], noise)
+            new_weights[j, k] = precision + damping * (site[0] - precision)
+            new_shifts[j, k] = shift + damping * (site[1] - shift)
+            change = max(change, site[2])
+            log_sites += site[3]
+    return change, log_sites
+
+
+@njit_cached
+@no_type_check
+def _matching_site(
+    precision: float, shift: float, mean: float, variance: float, noise: float
+) -> tuple[float, float, float, float]:
+    """Return the site that matches the moments of ``Φ(h / γ)`` × cavity, change and log norm.
+
+    Mean and variance are those of h with the present site; ``noise`` is γ².
+    """
+    remainder = 1 / variance - precision
+    if not remainder > 0:
+        return precision, shift, np.inf, 0.0  # rounding error only: the sites are log-concave
+    cavity = 1 / remainder
+    at = cavity * (mean / variance - shift)
+    total = noise + cavity
+    z = at / math.sqrt(total)
+    hazard = _hazard(z)
+    first, second = hazard / math.sqrt(total), -hazard * (z + hazard) / total
+    scale = 1 + cavity * second  # variance of likelihood × cavity over that of the cavity
+    change = max(
+        abs(at + cavity * first - mean) / math.sqrt(variance),
+        abs(cavity * scale - variance) / variance,
+    )
+    log_norm = _log_cdf(z) + 0.5 * math.log1p(precision * cavity)
+    log_norm -= 0.5 * ((shift + at / cavity) ** 2 / (precision + remainder) - at * at / cavity)
+    return max(-second / scale, 0.0), (first - at * second) / scale, change, log_norm
+
+
+@njit_cached
+@no_type_check
+def _log_cdf(x: float) -> float:
+    """Return ``log Φ(x)``."""
+    if x > TAIL:
+        return math.log(0.5 * math.erfc(-x * 0.7071067811865476))
+    return -0.5 * x * x - math.log(-x * 2.5066282746310002) + math.log1p(-1 / (x * x))
+
+
+@njit_cached
+@no_type_check
+def _hazard(x: float) -> float:
+    """Return ``φ(x) / Φ(x)``."""
+    if x > TAIL:
+        return math.exp(-0.5 * x * x) * 0.7978845608028654 / math.erfc(-x * 0.7071067811865476)
+    return -x - 1 / x + 2 / (x * x * x)
