@@ -108,7 +108,15 @@ def part_from(
 
 def _callables() -> dict[str, Any]:
     """Return all parts and distributions by name, as expressions call them."""
-    names = "Categorical DiscreteUniform Distribution Gamma LogNormal LogUniform Uniform".split()
+    names = [
+        "Categorical",
+        "DiscreteUniform",
+        "Distribution",
+        "Gamma",
+        "LogNormal",
+        "LogUniform",
+        "Uniform",
+    ]
     found = {name: getattr(distributions, name) for name in names}
     kinds = (Prior, Likelihood, Sampler, Approximation)
     for module in (priors, likelihoods, inference):
