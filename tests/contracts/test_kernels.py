@@ -361,8 +361,12 @@ def test_every_exported_sampler_is_tested():
         if isinstance(value, type) and issubclass(value, Sampler) and value not in ABSTRACT
     }
     # Samplers of fields and hyperparameters: tests/truth/test_hierarchical.py and
-    # test_random_series.py.
-    apart = {gq.inference.MetropolisWithinGibbs, gq.inference.ReversibleJump}
+    # test_random_series.py; tests/inference/test_model_average.py.
+    apart = {
+        gq.inference.MetropolisWithinGibbs,
+        gq.inference.ModelAverage,
+        gq.inference.ReversibleJump,
+    }
     assert exported - apart == {type(k) for k in ALL_KERNELS}
 
 

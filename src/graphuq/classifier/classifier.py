@@ -15,6 +15,7 @@ from graphuq.classifier.incremental import Incremental
 from graphuq.classifier.labels import check_classes, split_labels, warn_of_placeholder
 from graphuq.classifier.options import (
     averaged_posterior,
+    averaging_method,
     basis_of,
     build_graph,
     check_unused,
@@ -373,9 +374,9 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         }
         if method is None:
             sampling["on_first_result"] = self._named_callback()
-        draws = not isinstance(method, Approximation)
-        seed = seed_of(self.random_state)
-        result = infer(posterior, method, seed=seed, **(sampling if draws else {}))
+        method = averaging_method(method_of(method), posterior)
+        arguments = {} if isinstance(method, Approximation) else sampling
+        result = infer(posterior, method, seed=seed_of(self.random_state), **arguments)
         self.result_ = result.with_classes(self.classes_)
         self._tuning = None if shares is None else self.result_.tuning(shares)
         self._describe()

@@ -23,6 +23,7 @@ from graphuq.graphs.feature_space import RULES
 from graphuq.graphs.weights import weight_function
 from graphuq.inference import (
     Approximation,
+    ExpectationPropagation,
     ModelAverage,
     Sampler,
 )
@@ -141,6 +142,13 @@ def averaged_posterior(
     labels = codes if n_classes > 2 else 2 * codes - 1
     prior = learnt_mixture(spectrum, n_classes, len(codes))
     return Posterior(spectrum, prior, likelihood, labelled, labels)
+
+
+def averaging_method(method: Any, posterior: Posterior) -> Any:
+    """Return the method; for a mixture of priors, expectation propagation of its components."""
+    if posterior.prior.is_mixture and isinstance(method, ExpectationPropagation):
+        return ModelAverage(exact=False)
+    return method
 
 
 def check_words(

@@ -5,11 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from graphuq.errors import ImproperPriorWarning, require
 from graphuq.utils.checks import check_integer, check_number, describe
 from graphuq.utils.deprecation import RenamedAttribute
+
+
+ROUNDING = 1e-12  # of a sum of probabilities
 
 
 class Distribution:
@@ -112,7 +116,7 @@ class Categorical(Distribution):
 
     Parameters
     ----------
-    probabilities : sequence of float, length M
+    probabilities : array_like, shape (M,)
         At least two, none negative; they are divided by their sum.
 
     Raises
@@ -127,12 +131,14 @@ class Categorical(Distribution):
     (0.0, 2.0)
     """
 
-    def __init__(self, probabilities: Sequence[float | int]) -> None:
+    def __init__(self, probabilities: ArrayLike) -> None:
         values = np.asarray(probabilities, dtype=float)
         remedy = "give at least two probabilities, none negative, with a positive sum"
         proper = values.ndim == 1 and len(values) > 1 and bool((values >= 0).all())
         require(proper and 0 < values.sum() < np.inf, "probabilities", f"{probabilities!r}", remedy)
-        self.name, self.parameters = "categorical", tuple((values / values.sum()).tolist())
+        if abs(values.sum() - 1) > ROUNDING:  # so that a stored distribution is made again exactly
+            values = values / values.sum()
+        self.name, self.parameters = "categorical", tuple(values.tolist())
 
     @property
     def frozen(self) -> Any:

@@ -1,0 +1,74 @@
+"""The classifier with `inference="model-average"`: from fit to files."""
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.errors import IncompatibleParts
+
+pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+
+
+def averaged(X, y, **parameters):
+    return gq.GraphClassifier(inference="model-average", n_samples=400, **parameters).fit(X, y)
+
+
+def blobs(shares, seed=0):
+    """Return rows of three overlapping Gaussians, their classes, and two labels of each."""
+    rng = np.random.default_rng(seed)
+    classes = rng.choice(len(shares), size=200, p=shares)
+    X = rng.normal(size=(200, 2)) + 4.0 * np.eye(3, 2)[classes]
+    y = np.full(200, -1)
+    for k in range(len(shares)):
+        y[np.flatnonzero(classes == k)[:2]] = k
+    return X, classes, y
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.4, 0.3, 0.3)])
+def test_probabilities_predictions_and_files(shares, tmp_path):
+    X, classes, y = blobs(shares)
+    classifier = averaged(X, y)
+    probability = classifier.label_distributions_
+    np.testing.assert_allclose(probability.sum(axis=1), 1, atol=1e-6)
+    assert (probability > 0).all()  # smooth, not shares of draws
+    assert (classifier.transduction_ == classes).mean() > 0.9
+    np.testing.assert_allclose(classifier.predict_proba(X[:5]), probability[:5])
+    new = classifier.predict_proba(X[:5] + 0.01)
+    assert np.abs(new - probability[:5]).max() < 0.2
+    classifier.save(tmp_path / "classifier.nc")
+    loaded = gq.load(tmp_path / "classifier.nc")
+    np.testing.assert_allclose(loaded.predict_proba(X), classifier.predict_proba(X))
+    assert len(classifier.suspect_labels()) == (y >= 0).sum()
+    assert classifier.predict_set(X).any(axis=1).all()
+    assert classifier.result_.trust.level in ("green", "amber", "red")
+
+
+def test_labels_are_added():
+    X, classes, y = blobs((0.4, 0.3, 0.3))
+    classifier = averaged(X, y)
+    more = np.flatnonzero(y < 0)[:10]
+    classifier.add_labels(more, classes[more])
+    assert (classifier.transduction_[more] == classes[more]).mean() > 0.8
+
+
+def test_unequal_classes_need_no_equal_halves():
+    """A tenth of the rows has half of the labels, and still a tenth of the answers."""
+    rng = np.random.default_rng(1)
+    classes = (np.arange(400) >= 360).astype(int)
+    X = rng.normal(size=(400, 2)) + [[3.0, 0.0]] * classes[:, None]
+    y = np.full(400, -1)
+    labelled = np.r_[:5, 360:365]
+    y[labelled] = classes[labelled]
+    assert (averaged(X, y).transduction_ == classes).mean() > 0.88
+
+
+def test_unknown_number_of_classes_is_refused():
+    X, _, y = blobs((0.5, 0.5))
+    with pytest.raises(IncompatibleParts, match="max_classes"):
+        averaged(X, y, max_classes=4)
+
+
+def test_a_named_prior_is_not_averaged():
+    X, _, y = blobs((0.5, 0.5))
+    with pytest.raises(IncompatibleParts, match="MaternMixture"):
+        averaged(X, y, prior="matern")
