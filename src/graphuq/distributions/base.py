@@ -12,7 +12,6 @@ from graphuq.errors import ImproperPriorWarning, require
 from graphuq.utils.checks import check_integer, check_number, describe
 from graphuq.utils.deprecation import RenamedAttribute
 
-
 ROUNDING = 1e-12  # of a sum of probabilities
 
 
