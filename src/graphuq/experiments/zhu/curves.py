@@ -25,7 +25,7 @@ from graphuq.experiments.zhu.tasks import (
 from graphuq.graphs import TanhWeights
 
 COLUMNS = 3  # panels per row of a figure; two rows show the six tasks
-Values = Sequence[float] | np.ndarray
+Values = Sequence[float | int] | np.ndarray
 
 
 EVIDENCE, TUNED = "log evidence", "tuned accuracy"  # columns
