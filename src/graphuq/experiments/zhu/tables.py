@@ -55,7 +55,7 @@ def every_search(context: Context) -> list[Row]:
     return rows
 
 
-def _parameter_list(values: dict[str, float]) -> str:
+def _parameter_list(values: dict[str, float | int]) -> str:
     names = {NAMES.get(key, key.partition("__")[2] or key): v for key, v in values.items()}
     return ", ".join(f"{name} = {value:.4g}" for name, value in names.items())
 
