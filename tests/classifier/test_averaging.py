@@ -52,14 +52,17 @@ def test_labels_are_added():
 
 
 def test_unequal_classes_need_no_equal_halves():
-    """A tenth of the rows has half of the labels, and still a tenth of the answers."""
+    """A tenth of the rows has half of the labels, and still about a tenth of the answers."""
     rng = np.random.default_rng(1)
     classes = (np.arange(400) >= 360).astype(int)
     X = rng.normal(size=(400, 2)) + [[3.0, 0.0]] * classes[:, None]
     y = np.full(400, -1)
     labelled = np.r_[:5, 360:365]
     y[labelled] = classes[labelled]
-    assert (averaged(X, y).transduction_ == classes).mean() > 0.88
+    answer = averaged(X, y).transduction_
+    assert (answer[:360] == 0).mean() > 0.9  # without a constant, half of the rows would be rare
+    assert (answer[360:] == 1).mean() > 0.6
+    assert 0.05 < (answer == 1).mean() < 0.2
 
 
 def test_unknown_number_of_classes_is_refused():

@@ -1,5 +1,7 @@
 """Averages over models: against exact components, and against chains that learn the component."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,9 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import MetropolisWithinGibbs, ModelAverage
 from graphuq.inference.hamiltonian import Hamiltonian
 from graphuq.inference.model_average import Proposals
+from graphuq.results.diagnostics import node_rows
+from graphuq.results.summaries import class_probability_draws
+from graphuq.results.uncertainty import class_probabilities
 
 MOONS = gq.datasets.two_moons(80, n_features=2, noise_std=0.08)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
@@ -128,7 +133,57 @@ def test_runs_repeat_and_are_stored(tmp_path):
     loaded = gq.load(tmp_path / "result.nc")
     np.testing.assert_array_equal(loaded.label_mean, first.label_mean)
     assert loaded.diagnostics.is_approximate == first.diagnostics.is_approximate
-    assert loaded.posterior.prior == PRIOR or repr(loaded.posterior.prior) == repr(PRIOR)
+    stored = loaded.posterior.prior
+    assert (stored.tau, stored.alpha, stored.scale) == (PRIOR.tau, PRIOR.alpha, PRIOR.scale)
+    assert (stored.with_constant, stored.model) == (PRIOR.with_constant, PRIOR.model)
+    assert loaded.posterior.likelihood.random_labels
+
+
+def test_first_result_is_that_of_expectation_propagation():
+    first = []
+    final = gq.infer(posterior(), n_samples=1000, on_first_result=first.append)
+    assert first[0].diagnostics.is_approximate
+    bound = 5 * np.hypot(first[0].label_mcse, final.label_mcse) + 0.06  # that of the test above
+    assert (np.abs(first[0].label_mean - final.label_mean) < bound).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_probabilities_of_single_draws_have_the_mean_that_is_reported(n_classes):
+    result = gq.infer(posterior(n_classes), ModelAverage(exact=False), n_samples=1000)
+    rows = node_rows(result.posterior)
+    link = result.posterior.likelihood.link
+    shares = class_probability_draws(result.draws, result.posterior.field, rows, link)
+    np.testing.assert_allclose(
+        shares.mean(axis=1), class_probabilities(result.label_mean), atol=1e-3
+    )
+    if n_classes == 3:
+        assert ((shares > 0.01) & (shares < 0.99)).any()  # noise of the label, not one class a draw
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_leave_one_out_is_a_fit_without_the_label(n_classes):
+    small = gq.priors.MaternMixture(  # with more noise importance weights are reliable
+        [0.1, 0.5], [4, 2], [0.8, 0.4], [0, 1], model=gq.Categorical([0.5, 0.5])
+    )
+    target = posterior(n_classes, small)
+    everything = gq.infer(target, ModelAverage(exact=True), n_samples=4000)
+    both = everything.leave_one_out(), everything.leave_one_out(with_noise=False)
+    np.testing.assert_allclose(*both, atol=1e-6)  # what is reported is a label with noise
+    kept = np.arange(6) != 2
+    without = dataclasses.replace(
+        target, labelled=target.labelled[kept], labels=np.asarray(target.labels)[kept]
+    )
+    refit = gq.infer(without, ModelAverage(exact=True), n_samples=4000)
+    expected = class_probabilities(refit.label_mean)[target.labelled[2]]
+    np.testing.assert_allclose(both[0][2], expected, atol=0.04)
+
+
+def test_verdict_knows_an_approximation_that_is_far_off():
+    result = gq.infer(posterior(), ModelAverage(exact=False), n_samples=1000)
+    assert result.trust.checks["convergence"].level == "green"
+    poor = dataclasses.replace(result.diagnostics, acceptance=0.2)
+    poor = dataclasses.replace(result, diagnostics=poor)
+    assert poor.trust.checks["convergence"].level == "amber"
 
 
 def test_refusals_name_the_remedy():

@@ -26,9 +26,7 @@ from graphuq.utils.arrays import parallel_map
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
 MIN_ACCEPTANCE = 0.5  # share of accepted proposals, from which exact draws are as quick
 N_PILOT = 400  # proposals from which that share is estimated
-JITTER = (
-    1e-9  # added to the diagonal of the covariance at the labels, relative to its largest entry
-)
+JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
 
 
 class ModelAverage(Sampler):
@@ -74,12 +72,10 @@ class ModelAverage(Sampler):
         reference: GaussianApproximation | None = None,
     ) -> Draws:
         """Return draws in the coefficients of the eigenvectors, and the component of each."""
-        check_lengths(settings.n_samples, settings.n_chains or 1, 0, 1, settings.precision)
-        proposals = Proposals(posterior)
-        n_chains, seed = self.n_chains(posterior), seed_number(settings.seed)
-        n_chains = settings.n_chains or n_chains
-        check_memory(n_chains, settings.n_samples, proposals.dimension, np.dtype(np.float64))
-
+        n_chains = self.n_chains(posterior) if settings.n_chains is None else settings.n_chains
+        check_lengths(settings.n_samples, n_chains, 0, 1, settings.precision)
+        check_memory(n_chains, settings.n_samples, posterior.field.dimension, np.dtype(np.float64))
+        proposals, seed = Proposals(posterior), seed_number(settings.seed)
         exact = proposals.acceptance() >= MIN_ACCEPTANCE if self.exact is None else self.exact
 
         def start() -> Made:
@@ -220,13 +216,12 @@ class Proposals:
         self.codes = ((labels > 0) if self.binary else labels).astype(np.int64)
         self.n_classes = 2 if self.binary else likelihood.min_classes
         self.noise_std = float(likelihood.latent_noise_std)
-        self.dimension = posterior.field.dimension
         prior: Any = posterior.prior
+        self.prior = prior
         spectrum = posterior.spectrum
         rows = np.asarray(spectrum.eigenvectors[posterior.labelled])
         self.rows = rows * spectrum.node_scale[posterior.labelled, None]
         self.modes = prior.modes(spectrum)
-        self.prior = prior
         log_prior = prior.log_probabilities
         self.numbers = np.flatnonzero(np.isfinite(log_prior))
         self.components: list[Component] = parallel_map(self._fit, self.numbers.tolist())
@@ -246,12 +241,12 @@ class Proposals:
         self.weights = weights / weights.sum()
 
     def _fit(self, number: int) -> Component:
+        from graphuq.inference.nested_sites import fit_sites
+
         std = np.asarray(self.prior.component(number).std_of(self.modes).modes)
         factor = self.rows * std
         covariance = factor @ factor.T
         covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()
-        from graphuq.inference.nested_sites import fit_sites
-
         try:
             sites = fit_sites(covariance, self.codes, self.n_classes, self.noise_std)
         except np.linalg.LinAlgError:

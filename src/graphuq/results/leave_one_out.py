@@ -34,6 +34,7 @@ from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import latent_draws
 from graphuq.results.summaries.base import slices
 from graphuq.results.summaries.binary import expected_label
+from graphuq.results.summaries.random_label import class_shares
 from graphuq.utils.arrays import with_dtype
 from graphuq.utils.pareto import smooth_weights
 
@@ -236,8 +237,7 @@ def _classes_of(
     if "n_classes" in values:
         absent = np.arange(u.shape[2]) >= values["n_classes"][:, None]
         u = np.where(absent, -np.inf, u)
-    largest = (u == u.max(axis=2, keepdims=True)).astype(np.float64)
-    return largest / largest.sum(axis=2, keepdims=True)
+    return class_shares(u, posterior.likelihood.link)
 
 
 def class_log_probs(

@@ -126,7 +126,7 @@ RULES = (
     Rule(
         lambda case: ModelAverage().refusal(case.posterior) is None,
         ModelAverage,
-        "docs/measurements/model_average.md: seconds where chains take minutes",
+        "docs/measurements/model_average.md: independent draws in place of chains",
     ),
     Rule(
         lambda case: case.learns and case.posterior.has_series,

@@ -191,7 +191,9 @@ def _default_method(
         if first is not None:
             on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
         elif posterior.prior.is_mixture and chosen.refusal(posterior) is None:
-            on_first_result(infer(posterior, ModelAverage(exact=False), n_samples=FIRST_DRAWS))
+            average = ModelAverage(exact=False)
+            draws = average.run(posterior, RunSettings(n_samples=FIRST_DRAWS))
+            on_first_result(_result(posterior, average, draws, 0))
     return chosen, first
 
 

@@ -10,6 +10,7 @@ from scipy.stats import norm
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
 from graphuq.results.trust.truncation import (
+    _label_means,
     _tail_variance,
     largest_probabilities,
     mean_omitted_eigenvalue,
@@ -121,6 +122,18 @@ def test_the_probability_of_the_largest_equals_monte_carlo():
     assert two[0, 0] == pytest.approx(norm.cdf(0.8 / (0.7 * np.sqrt(2))), abs=1e-3)
     certain = largest_probabilities(np.array([[0.3, -0.5]]), np.zeros((1, 2)))
     np.testing.assert_allclose(certain, [[1.0, 0.0]])
+
+
+def test_label_means_with_noise_of_the_label_equal_monte_carlo():
+    """A label is random given u: the noise of `Probit(random_labels=True)` is drawn too."""
+    rng, link = np.random.default_rng(0), gq.likelihoods.Probit(1.0, 4, random_labels=True).link
+    mean, std = rng.normal(size=(6, 4)), rng.uniform(0.1, 2.0, (6, 4))
+    found = _label_means(mean, std, link)
+    scale = np.sqrt(std**2 + link[1][0] ** 2)
+    draws = mean + scale * rng.normal(size=(100_000, 6, 4))
+    shares = (draws.argmax(axis=2)[:, :, None] == np.arange(4)).mean(axis=0)
+    assert np.abs(found - shares).max() < 5 * 0.5 / np.sqrt(100_000)
+    assert np.abs(found - _label_means(mean, std, None)).max() > 0.05
 
 
 def test_nothing_is_left_out():

@@ -17,6 +17,7 @@ from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.summaries import binary, multiclass
 from graphuq.results.summaries.base import BLOCK_ELEMENTS, Link, Rows, conditional_moments, slices
+from graphuq.results.summaries.random_label import class_shares
 
 QUANTILE_DRAWS = 2_000  # largest number of evenly spaced draws for credible intervals
 
@@ -47,7 +48,7 @@ def class_probability_draws(
     """Probability of each class at nodes given each draw; its mean is the class probability.
 
     For two classes in closed form, since u given the draw is Gaussian. For more classes the draw
-    of u is completed by `latent_draws`, and the probability is 1 for the largest field.
+    of u is completed by `latent_draws`; `class_shares` gives the probability.
     """
     if field.n_fields == 1:
         white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
@@ -60,8 +61,7 @@ def class_probability_draws(
     n_classes = draws.hyperparameters.get("n_classes")
     if n_classes is not None:  # classes that a draw does not have
         u[:, np.arange(field.n_fields) >= n_classes.reshape(-1, 1)] = -np.inf
-    largest = (u == u.max(axis=2, keepdims=True)).astype(np.float32)
-    return largest / largest.sum(axis=2, keepdims=True)
+    return class_shares(u, link)
 
 
 def soft_label_mean(

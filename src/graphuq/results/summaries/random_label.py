@@ -1,4 +1,4 @@
-"""Probability that each of K Gaussians with a common deviation is the largest. Compiled by Numba.
+"""Class probabilities given K fields, with noise of the label itself. Compiled by Numba.
 
 With independent noise ε_k the largest of ``a_k + ε_k`` is class k with probability
 ``∫ φ(t − a_k) ∏_{l ≠ k} Φ(t − a_l) dt``: the multinomial probit (Riihimäki, Jylänki & Vehtari 2013,
@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr
 
+from graphuq.results.summaries.base import Link
 from graphuq.utils.arrays import njit_cached
 from graphuq.utils.special_functions import normal_hazard
 
@@ -23,9 +24,31 @@ BEHIND = 8.0  # a class this far behind the largest mean has a probability below
 BELOW, ABOVE, N_POINTS = 4.0, 4.5, 16  # range of the integral around the largest mean
 
 
+def class_shares(u: Float[np.ndarray, "B S K"], link: Link = None) -> Float[np.ndarray, "B S K"]:
+    """Return the probability of each class given u, in every draw.
+
+    Parameters
+    ----------
+    u : numpy.ndarray, shape (B, S, K)
+        Fields; −inf for a class that does not exist.
+    link : tuple of numpy.ndarray, optional
+        See `Likelihood.link`. Without it the class is that of the largest field, and fields that
+        are exactly equal share it.
+    """
+    if link is None:
+        largest = (u == u.max(axis=2, keepdims=True)).astype(np.float64)
+        return largest / largest.sum(axis=2, keepdims=True)
+    by_class = np.swapaxes(u, 1, 2)
+    shares = [
+        weight * random_label_shares(by_class, np.full((1, 1), scale), u.shape[1])
+        for weight, scale in zip(*link, strict=True)
+    ]
+    return np.asarray(sum(shares))
+
+
 def random_label_shares(
     u: Float[np.ndarray, "B K S"],
-    std: Float[np.ndarray, "B S"] | Float[np.ndarray, "B 1"],
+    std: Float[np.ndarray, "#B #S"],
     n_batches: int,
 ) -> Float[np.ndarray, "B n K"]:
     """Return the mean probability of each class over the draws of each batch.
@@ -34,7 +57,7 @@ def random_label_shares(
     ----------
     u : numpy.ndarray, shape (B, K, S)
         Means in each of S draws; −inf for a class that does not exist.
-    std : numpy.ndarray, shape (B, S) or (B, 1)
+    std : numpy.ndarray, shape (B, S), (B, 1) or (1, 1)
         Common deviation of the K Gaussians, positive.
     n_batches : int
         S must be a multiple of it.

@@ -250,7 +250,12 @@ def _label_means(
     """Return label means of Gaussian fields with these means and standard deviations."""
     if mean.ndim == 1:
         return expected_label(mean[:, None].copy(), std.reshape(-1), link)[:, 0]
-    return largest_probabilities(mean, np.broadcast_to(std, mean.shape))
+    weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
+    parts = [
+        weight * largest_probabilities(mean, np.sqrt(np.broadcast_to(std, mean.shape) ** 2 + s**2))
+        for weight, s in zip(weights, scales, strict=True)
+    ]
+    return np.asarray(sum(parts))
 
 
 def largest_probabilities(
