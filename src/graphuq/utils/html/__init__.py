@@ -1,5 +1,6 @@
-"""Self-contained HTML pages with a common layout and embedded figures."""
+"""Self-contained HTML pages with a common layout, embedded figures and scripts."""
 
 from graphuq.utils.html.page import embedded, write_page
+from graphuq.utils.html.scripts import bundled
 
-__all__ = ["embedded", "write_page"]
+__all__ = ["bundled", "embedded", "write_page"]
