@@ -21,6 +21,7 @@ from scipy.optimize import minimize
 
 import corpus
 import graphuq as gq
+from corpus_scores import N_BINS
 from graphuq.classifier.options import build_graph
 from graphuq.distributions import Categorical
 from graphuq.evidence.learnt_mixture import eigenvalue_of_rank, features
@@ -175,16 +176,21 @@ def fit():  # minutes
     fold = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % 8, strict=True))
     own_fold = np.array([fold[name] for name in problem.names])
     held_out = [problem.fit(own_fold != k) for k in range(8)]
-    rows = []
+    scores = {}
     for i, row in enumerate(problem.rows):
-        p = problem.probabilities(held_out[own_fold[i]], i)
-        own = p[np.arange(len(p)), row["classes"]]
-        right = (p.argmax(axis=1) == row["classes"]).mean()
-        rows.append((row["rate"], -np.log(own).mean(), right, p.max(axis=1).mean()))
-    rows = np.array(rows)
-    print("labels a class | log score | accuracy | mean confidence, leave-sets-out")
+        p, codes = problem.probabilities(held_out[own_fold[i]], i), row["classes"]
+        curve = gq.scores.reliability_curve(p, codes, n_bins=N_BINS)
+        found = (
+            gq.scores.log_score(p, codes, floor=0.0),
+            gq.scores.accuracy(p, codes),
+            curve.expected_calibration_error,
+        )
+        scores.setdefault((row["rate"], row["name"]), []).append(found)
+    print("leave-sets-out, mean over sets, of draws' means")
+    print("labels a class | sets | log score | accuracy | calibration error")
     for rate in RATES:
-        print(rate, *rows[rows[:, 0] == rate, 1:].mean(axis=0).round(3), sep=" | ")
+        of_sets = [np.mean(found, axis=0) for key, found in scores.items() if key[0] == rate]
+        print(rate, len(of_sets), *np.mean(of_sets, axis=0).round(3), sep=" | ")
     write(problem, problem.fit(np.ones(len(problem.names), bool)), len(names))
 
 
