@@ -10,6 +10,7 @@ from graphuq.utils.version import __version__
 
 if TYPE_CHECKING:
     from graphuq import (
+        acquisition,
         datasets,
         graphs,
         inference,
@@ -91,7 +92,16 @@ _RENAMED = {
     "growing_posterior": "adapt_truncation",
     "simulate_evidence": "estimate_evidence",
 }
-_MODULES = ("datasets", "graphs", "inference", "likelihoods", "plots", "priors", "scores")
+_MODULES = (
+    "acquisition",
+    "datasets",
+    "graphs",
+    "inference",
+    "likelihoods",
+    "plots",
+    "priors",
+    "scores",
+)
 
 __all__ = [
     "Categorical",
@@ -116,6 +126,7 @@ __all__ = [
     "Spectrum",
     "Uniform",
     "__version__",
+    "acquisition",
     "adapt_truncation",
     "datasets",
     "estimate_evidence",

@@ -29,12 +29,7 @@ from graphuq.classifier.options import (
 from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.saving import load_classifier, save_classifier
 from graphuq.classifier.types import Labels, Table
-from graphuq.errors import (
-    IncompatibleParts,
-    InvalidInput,
-    NotConvergedWarning,
-    require,
-)
+from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning, require
 from graphuq.evidence.maximize import maximize_evidence
 from graphuq.graphs import Graph
 from graphuq.inference import Approximation
@@ -298,6 +293,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
             labels = codes if likelihood.is_multiclass else posterior.labels
             posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
         self._feature_space = self.graph_.feature_space
+        self.withdrawn_ = np.arange(0)
         self._explore(posterior, method, shares, self.checkpoint)
         return self
 

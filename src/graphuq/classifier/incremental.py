@@ -5,10 +5,13 @@ from abc import abstractmethod
 from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Int
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from graphuq.acquisition.query import query, unlabelled
 from graphuq.classifier.labels import codes_among, label_array, split_labels
 from graphuq.classifier.options import method_of
+from graphuq.classifier.relabelling import relabelled
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import FeatureSpace, Graph
@@ -29,6 +32,7 @@ class Incremental:
 
     classes_: np.ndarray
     graph_: Graph
+    withdrawn_: np.ndarray
     result_: Result
     class_proportions: Any
     max_classes: Any
@@ -43,19 +47,19 @@ class Incremental:
     def add_labels(
         self: Own, rows: Labels, labels: Labels, inference: Any = "expectation-propagation"
     ) -> Own:
-        """Add labels of more rows, or change given labels, without a new fit.
+        """Add, correct or withdraw labels without a new fit.
 
-        Graph, spectrum and hyperparameters stay as `fit` found them. Label means of 70,000 nodes
-        and two classes take a quarter of a second (docs/scale.md). Class proportions are applied
-        again.
+        Graph, spectrum and hyperparameters stay as `fit` found them, also with another number of
+        classes. Class proportions are applied again. If the labels cannot be used, nothing
+        changes.
 
         Parameters
         ----------
         rows : array_like of int, shape (M,)
             Row numbers of the ``X`` of `fit`, each once.
         labels : array_like, shape (M,)
-            Their classes, which must be among ``classes_``. Rows with a missing label are left as
-            they are.
+            Their classes. A class that is new is added to ``classes_``; a class that has no label
+            any more is removed. A missing label withdraws the label of its row, if there is one.
         inference : str, Sampler or Approximation, default "expectation-propagation"
             As for the constructor; "auto" samples as `fit` does.
 
@@ -67,7 +71,10 @@ class Incremental:
         Raises
         ------
         InvalidInput
-            If a row does not exist or is given twice, or a class is unknown.
+            If a row does not exist or is given twice, if labels mix text and numbers, or if
+            fewer than two classes are left.
+        IncompatibleParts
+            If the likelihood is for two classes, and there are more.
         """
         check_is_fitted(self)
         method = method_of(inference)
@@ -81,9 +88,57 @@ class Incremental:
             f"{len(values)} values",
             f"give {len(rows)}, as rows",
         )
-        codes = codes_among(values[given], self.classes_)
-        self._take_in(self.result_.posterior, rows[given], codes, method)
+        changed = rows.astype(np.int64) if len(rows) == 0 else rows
+        withdrawn = changed[~given & np.isin(changed, self.result_.posterior.labelled)]
+        self._take_in(self.result_.posterior, changed, values, given, method)
+        self.withdrawn_ = np.union1d(np.setdiff1d(self.withdrawn_, changed), withdrawn)
         return self
+
+    def query(
+        self,
+        n: int = 10,
+        rule: Any = "auto",
+        candidates: Any = None,
+    ) -> Int[np.ndarray, " n"]:
+        """Return rows to label next, the most useful first.
+
+        Parameters
+        ----------
+        n : int, default 10
+            Number of rows. There are fewer if fewer candidates are left.
+        rule : str or Rule, default "auto"
+            See `graphuq.acquisition.query`.
+        candidates : array_like of int, optional
+            Rows to choose from; by default all. Labelled rows, and rows whose label was
+            withdrawn, are left out.
+
+        Returns
+        -------
+        numpy.ndarray of int, shape (n,)
+            The batch is diverse: after each row the posterior is conditioned as if that row were
+            labelled.
+
+        Raises
+        ------
+        InvalidInput
+            If ``n`` is not positive, the rule is unknown, or a candidate does not exist.
+        IncompatibleParts
+            If the result is a point, which has no uncertainty.
+
+        Examples
+        --------
+        >>> import numpy as np, graphuq as gq
+        >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+        >>> y = np.full(200, -1)
+        >>> y[[0, 199]] = moons.classes[[0, 199]]
+        >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
+        >>> rows = classifier.fit(moons.features, y).query(n=5)
+        >>> classifier.add_labels(rows, moons.classes[rows]).result_.posterior.labels.shape
+        (7,)
+        """
+        check_is_fitted(self)
+        rows = unlabelled(self.result_, candidates)
+        return query(self.result_, n, rule, np.setdiff1d(rows, self.withdrawn_))
 
     def add_rows(
         self: Own,
@@ -143,13 +198,14 @@ class Incremental:
             )
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         posterior, n_old = self.result_.posterior, self.result_.n_nodes
-        rows, codes = np.arange(0), np.arange(0)
+        rows, values, given = np.arange(0), self.classes_[:0], np.zeros(0, dtype=bool)
         if y is not None:
             values, given = split_labels(y, self.missing_label, needed=False)
             require(
                 len(values) == X.shape[0], "y", f"{len(values)} values", f"X has {X.shape[0]} rows"
             )
-            rows, codes = np.flatnonzero(given), codes_among(values[given], self.classes_)
+            codes_among(values[given], self.classes_)  # raise for an unknown class
+            rows = np.arange(len(values))
         graph = grown_graph(self.graph_, X)
         if eigenpairs == "extend":
             assert self._feature_space is not None  # or the graph had not grown
@@ -158,21 +214,25 @@ class Incremental:
             with reporting(self.progress) as report:
                 basis = _recomputed(graph, posterior.spectrum, report)
         posterior = dataclasses.replace(posterior, spectrum=basis)
-        self._take_in(posterior, n_old + rows, codes, method)
+        self._take_in(posterior, n_old + rows, values, given, method)
         self.graph_, self._feature_space = graph, graph.feature_space
         return self
 
     def _take_in(
-        self, posterior: Posterior, rows: np.ndarray, codes: np.ndarray, method: Any
+        self, posterior: Posterior, rows: np.ndarray, values: Any, given: Any, method: Any
     ) -> None:
-        """Run inference with more labels, and apply class proportions again."""
+        """Run inference with changed labels, and apply class proportions again."""
+        posterior, classes = relabelled(posterior, self.classes_, rows, values, given)
         several = posterior.likelihood.is_multiclass
-        posterior = posterior.relabelled(rows, codes if several else 2 * codes - 1)
-        given = posterior.labels if several else posterior.labels > 0
-        shares = shares_of(
-            self.class_proportions, self.classes_, given.astype(np.int64), self.max_classes
-        )
-        self._explore(posterior, method, shares)
+        codes = posterior.labels if several else posterior.labels > 0
+        codes = codes.astype(np.int64)
+        shares = shares_of(self.class_proportions, classes, codes, self.max_classes)
+        before, self.classes_ = self.classes_, classes
+        try:
+            self._explore(posterior, method, shares)
+        except BaseException:
+            self.classes_ = before
+            raise
 
 
 def _recomputed(graph: Graph, known: Any, progress: Progress | None) -> Spectrum | Laplacian:

@@ -48,6 +48,7 @@ def save_classifier(
         "classes": json.dumps(to_plain(classifier.classes_, "classes_")),
         "n_features": classifier.n_features_in_,
         "params": json.dumps(_stored_params(classifier)),
+        "withdrawn": json.dumps(classifier.withdrawn_.tolist()),
         "tuning": json.dumps(None if threshold is None else [part.tolist() for part in threshold]),
     }
     if hasattr(classifier, "feature_names_in_"):
@@ -128,6 +129,7 @@ def _classifier_from(
     if "feature_names" in stored:
         classifier.feature_names_in_ = stored["feature_names"].to_numpy().astype(object)
     classifier._feature_space = space
+    classifier.withdrawn_ = np.array(json.loads(stored.attrs.get("withdrawn", "[]")), np.int64)
     threshold = json.loads(stored.attrs.get("tuning", "null"))
     classifier._tuning = None if threshold is None else ClassThreshold(*map(np.array, threshold))
     classifier._describe()

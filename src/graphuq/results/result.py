@@ -32,6 +32,7 @@ from graphuq.results.diagnostics import (
     monitored_functionals,
     node_rows,
 )
+from graphuq.results.errors_left import ErrorsLeft
 from graphuq.results.label_checks import LabelChecks
 from graphuq.results.label_numbers import LabelNumbers
 from graphuq.results.storage import (
@@ -62,7 +63,7 @@ STORED = ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Result(TrustVerdict, LabelChecks, LabelNumbers):
+class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
     """Posterior of every label, returned by `graphuq.infer`; `graphuq.load` reads it from a file.
 
     Attributes

@@ -1,0 +1,173 @@
+r"""Candidates for the next label and their Gaussian posterior, conditioned on picks of a batch.
+
+The formulas are in docs/theory.md, "What a label would tell". With the field's mean m_i and
+variance v_i at row i, class probabilities follow a softmax of sharpness
+``β_i = π / √(6 (v_i + γ²))``. A label of class y at row c then moves the logits of row i by
+
+    β_i C_ic a_y,    a_y = β_c (e_y − p_c),
+
+and its Fisher information in the fields at c is ``β_c² (diag p_c − p_c p_cᵀ)``.
+"""
+
+import dataclasses
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.errors import IncompatibleParts
+from graphuq.inference import GaussianApproximation, Point
+from graphuq.results.joint_draws import seen_draws
+from graphuq.results.result import Result
+
+SHARPNESS = np.pi / np.sqrt(6)  # of a softmax whose noise has unit variance
+MAX_ROWS = 2_000  # candidates and targets that are kept, of each half of them at random
+FLOOR = 1e-12  # least probability whose logarithm is taken
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Pool:
+    """Unlabelled rows, their class probabilities and their joint Gaussian posterior.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray of int, shape (M,)
+        Row numbers of the candidates.
+    probabilities : numpy.ndarray, shape (M, K)
+        Class probabilities of the candidates.
+    target_probabilities : numpy.ndarray, shape (T, K)
+        Those of a random sample of all unlabelled rows, which stand for all of them.
+    sharpness, target_sharpness : numpy.ndarray, shape (M,) and (T,)
+        β.
+    covariance : numpy.ndarray, shape (M, M)
+        Posterior covariance of the field of a class at the candidates, averaged over classes.
+    cross_covariance : numpy.ndarray, shape (M, T)
+        Between candidates and targets.
+    rng : numpy.random.Generator
+    """
+
+    rows: Int[np.ndarray, " M"]
+    probabilities: Float[np.ndarray, "M K"]
+    target_probabilities: Float[np.ndarray, "T K"]
+    sharpness: Float[np.ndarray, " M"]
+    target_sharpness: Float[np.ndarray, " T"]
+    covariance: Float[np.ndarray, "M M"]
+    cross_covariance: Float[np.ndarray, "M T"]
+    rng: np.random.Generator
+
+    @staticmethod
+    def of(result: Result, candidates: Int[np.ndarray, " M"], rng: np.random.Generator) -> "Pool":
+        """Make the pool of a result.
+
+        Parameters
+        ----------
+        result : Result
+        candidates : numpy.ndarray of int, shape (M,)
+            Unlabelled rows. Of many, the least certain and a random sample are kept.
+        rng : numpy.random.Generator
+
+        Raises
+        ------
+        IncompatibleParts
+            If the result is a point, which has no uncertainty.
+        """
+        candidates = _screened(result, candidates, rng)
+        targets = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
+        if len(targets) > MAX_ROWS:
+            targets = rng.choice(targets, MAX_ROWS, replace=False)
+        factor, own = _field_factor(result)
+        basis, scale = result.posterior.spectrum.basis, result.posterior.spectrum.node_scale
+        at = [
+            scale[nodes, None] * (np.asarray(basis[nodes]) @ factor)
+            for nodes in (candidates, targets)
+        ]
+        covariance = at[0] @ at[0].T
+        covariance[np.diag_indices(len(candidates))] += (own * scale[candidates]) ** 2
+        noise = result.posterior.likelihood.probit_noise_std
+        noise = float(noise) if isinstance(noise, float | int) else 0.0
+        probabilities = np.maximum(result.class_probabilities, FLOOR)
+        variance = (at[1] ** 2).sum(axis=1) + (own * scale[targets]) ** 2
+        return Pool(
+            rows=candidates,
+            probabilities=probabilities[candidates],
+            target_probabilities=probabilities[targets],
+            sharpness=SHARPNESS / np.sqrt(np.diagonal(covariance) + noise**2),
+            target_sharpness=SHARPNESS / np.sqrt(variance + noise**2),
+            covariance=covariance,
+            cross_covariance=at[0] @ at[1].T,
+            rng=rng,
+        )
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes K."""
+        return self.probabilities.shape[1]
+
+    def given(self, at: int, label: int | None = None) -> "Pool":
+        """Return the pool as if the candidate at this position were labelled.
+
+        Parameters
+        ----------
+        at : int
+            Position among the candidates.
+        label : int, optional
+            Code of its class; by default the most probable one.
+        """
+        p = self.probabilities[at]
+        label = int(p.argmax()) if label is None else label
+        information = self.sharpness[at] ** 2 * (p * (1 - p)).max()
+        pull = self.sharpness[at] * ((np.arange(len(p)) == label) - p)
+        column, across = self.covariance[:, at], self.cross_covariance[at]
+        gain = information / (1 + information * self.covariance[at, at])
+        kept = np.arange(len(self.rows)) != at
+        return dataclasses.replace(
+            self,
+            rows=self.rows[kept],
+            probabilities=_moved(self.probabilities, self.sharpness * column, pull)[kept],
+            target_probabilities=_moved(
+                self.target_probabilities, self.target_sharpness * across, pull
+            ),
+            sharpness=self.sharpness[kept],
+            covariance=(self.covariance - gain * np.outer(column, column))[np.ix_(kept, kept)],
+            cross_covariance=(self.cross_covariance - gain * np.outer(column, across))[kept],
+        )
+
+
+def _moved(p: np.ndarray, shift: np.ndarray, pull: np.ndarray) -> np.ndarray:
+    """Return probabilities after their logits moved by ``shift × pull``."""
+    logits = np.log(p) + np.outer(shift, pull)
+    new = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.maximum(new / new.sum(axis=1, keepdims=True), FLOOR)
+
+
+def _screened(result: Result, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return at most `MAX_ROWS` rows: the least certain ones, and a random sample of the rest."""
+    if len(rows) <= MAX_ROWS:
+        return rows
+    order = rng.permutation(rows)
+    order = order[np.argsort(result.margin[order], kind="stable")]
+    rest = rng.choice(order[MAX_ROWS // 2 :], MAX_ROWS - MAX_ROWS // 2, replace=False)
+    return np.append(order[: MAX_ROWS // 2], rest)
+
+
+def _field_factor(result: Result) -> tuple[np.ndarray, float]:
+    """Return R with ``C = Q R Rᵀ Qᵀ`` for the mean covariance of a class, and the own deviation."""
+    posterior, answer = result.posterior, result.answer
+    if isinstance(answer, Point):
+        raise IncompatibleParts(
+            f"{answer.description} gives a point without uncertainty; use "
+            'inference="expectation-propagation"'
+        )
+    field, n_fields = posterior.field.one_class, posterior.n_fields
+    if isinstance(answer, GaussianApproximation):
+        r = len(answer.white_covariance) // n_fields
+        inner = np.einsum("kikj->ij", answer.white_covariance.reshape(n_fields, r, n_fields, r))
+    else:
+        seen = seen_draws(answer, posterior)
+        centred = seen - seen.mean(axis=0)
+        inner = np.einsum("ski,skj->ij", centred, centred, optimize=True) / len(seen)
+    back = np.asarray(field.coefficient_map)
+    covariance = back @ (inner / n_fields) @ back.T
+    if not posterior.learnt:
+        covariance += np.diag(np.asarray(field.mode_variance)) - back @ back.T
+    values, vectors = np.linalg.eigh(covariance)
+    return vectors * np.sqrt(np.maximum(values, 0.0)), float(field.tail_std)

@@ -1,0 +1,87 @@
+"""Posterior and classes after labels were added, corrected or withdrawn."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from graphuq.classifier.labels import check_classes
+from graphuq.classifier.options import likelihood_of
+from graphuq.distributions import is_learnt
+from graphuq.errors import InvalidInput, require
+from graphuq.posterior.posterior import Posterior
+
+
+def relabelled(
+    posterior: Posterior,
+    classes: np.ndarray,
+    rows: Int[np.ndarray, " M"],
+    values: np.ndarray,
+    given: Bool[np.ndarray, " M"],
+) -> tuple[Posterior, np.ndarray]:
+    """Return the posterior with changed labels, and the classes that have a label.
+
+    The likelihood keeps its hyperparameters when the number of classes changes.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    classes : numpy.ndarray, shape (K,)
+        Names of the classes of ``posterior``.
+    rows : numpy.ndarray of int, shape (M,)
+    values : numpy.ndarray, shape (M,)
+        Their class names; not read where ``given`` is false.
+    given : numpy.ndarray of bool, shape (M,)
+        Whether a row has a label. The label of other rows is withdrawn.
+
+    Raises
+    ------
+    InvalidInput
+        If a row does not exist or is given twice, if class names mix text and numbers, or if
+        fewer than two classes are left.
+    """
+    _check_rows(rows, posterior.spectrum.n_nodes)
+    _check_kind(classes, values[given])
+    kept = ~np.isin(posterior.labelled, rows)
+    old = posterior.labels if posterior.likelihood.is_multiclass else posterior.labels > 0
+    before = classes[old[kept].astype(np.int64)]
+    names = np.concatenate([before, values[given]]) if given.any() else before
+    left, codes = np.unique(names, return_inverse=True)
+    check_classes(left, None)
+    likelihood = posterior.likelihood
+    if len(left) != len(classes):
+        count = getattr(likelihood, "n_classes", 2)
+        most = int(count.support[1]) if is_learnt(count) else None
+        likelihood = likelihood_of(likelihood, len(left), most)
+    labels = codes if likelihood.is_multiclass else 2 * codes - 1
+    labelled = np.append(posterior.labelled[kept], rows[given])
+    changed = dataclasses.replace(
+        posterior, likelihood=likelihood, labelled=labelled, labels=labels
+    )
+    return changed, left
+
+
+def _check_rows(rows: Any, n_nodes: int) -> None:
+    """Refuse rows that do not exist or are given twice."""
+    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
+        raise InvalidInput("rows", f"{rows.dtype} of shape {rows.shape}", "give row numbers")
+    outside = rows[(rows < 0) | (rows >= n_nodes)]
+    require(
+        len(outside) == 0,
+        "rows",
+        f"row {outside[:1].tolist()} does not exist",
+        f"use rows from 0 to {n_nodes - 1}",
+    )
+    require(len(np.unique(rows)) == len(rows), "rows", "a row is given twice", "give each once")
+
+
+def _check_kind(classes: np.ndarray, values: np.ndarray) -> None:
+    """Refuse text beside numbers, which have no common order."""
+    kinds = [array.dtype.kind in "US" for array in (classes, values)]
+    if len(values) and classes.dtype != object and kinds[0] != kinds[1]:
+        raise InvalidInput(
+            "labels",
+            f"{values[:1].tolist()} beside the classes {classes[:3].tolist()}",
+            "give all classes as text, or all as numbers",
+        )

@@ -1,0 +1,92 @@
+"""Joint draws of the field at many nodes, from draws or from a Gaussian approximation.
+
+Marginals of all nodes come from `summaries`. Here nodes are drawn together. With ``d = s² − s̄²``
+the coefficients of the series given ``c(x)`` have mean ``H c(x)`` and covariance
+``diag(d) − H Hᵀ``; see `graphuq.posterior.field.labelled`.
+"""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference.draws import Draws
+from graphuq.posterior.field import ClassField
+from graphuq.posterior.posterior import Posterior
+
+
+def coefficient_draws(
+    answer: Draws | GaussianApproximation | Point,
+    posterior: Posterior,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "S K L"]:
+    """Return draws of the coefficients of the eigenvectors; K is 1 for two classes.
+
+    Parameters
+    ----------
+    answer : Draws, GaussianApproximation or Point
+    posterior : Posterior
+    n_draws : int
+        Number of draws S. Chains with fewer draws are used more than once.
+    rng : numpy.random.Generator
+    """
+    seen = _seen_draws(answer, posterior, n_draws, rng)
+    back = np.asarray(posterior.field.one_class.coefficient_map)
+    coefficients: np.ndarray = seen @ back.T
+    if not (isinstance(answer, Point) or posterior.learnt):
+        coefficients += rng.normal(size=coefficients.shape) @ residual_root(posterior).T
+    return coefficients
+
+
+def residual_root(posterior: Posterior) -> Float[np.ndarray, "L L"]:
+    """Return a root of ``diag(d) − H Hᵀ``, the covariance of the coefficients given ``c(x)``."""
+    field = posterior.field.one_class
+    back = np.asarray(field.coefficient_map)
+    values, vectors = np.linalg.eigh(np.diag(np.asarray(field.mode_variance)) - back @ back.T)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+
+
+def joint_draws(
+    answer: Draws | GaussianApproximation | Point,
+    posterior: Posterior,
+    nodes: Int[np.ndarray, " n"],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "n S K"]:
+    """Return draws of u at unlabelled nodes together; K is 1 for two classes."""
+    coefficients = coefficient_draws(answer, posterior, n_draws, rng)
+    spectrum, field = posterior.spectrum, posterior.field.one_class
+    rows = spectrum.node_scale[nodes, None] * np.asarray(spectrum.basis[nodes])
+    u: np.ndarray = np.tensordot(rows, coefficients, axes=(1, 2))
+    if field.tail_std > 0 and not isinstance(answer, Point):
+        units = 1.0
+        if isinstance(answer, Draws):
+            units = float(np.sqrt((answer.units**2).mean()))
+        tail = spectrum.node_scale[nodes, None, None] * field.tail_std * units
+        u += tail * rng.normal(size=u.shape)
+    return u
+
+
+def _seen_draws(
+    answer: Any, posterior: Posterior, n_draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "S K r"]:
+    """Return draws of ``c(x)`` of each class."""
+    n_fields = posterior.n_fields
+    if isinstance(answer, Point):
+        return np.repeat(answer.seen.reshape(1, n_fields, -1), n_draws, axis=0)
+    if isinstance(answer, GaussianApproximation):
+        root = np.linalg.cholesky(answer.white_covariance)
+        seen = answer.white_mean + rng.normal(size=(n_draws, len(root))) @ root.T
+        return np.asarray(seen.reshape(n_draws, n_fields, -1))
+    seen = seen_draws(answer, posterior)
+    return seen[rng.choice(len(seen), n_draws, replace=len(seen) < n_draws)]
+
+
+def seen_draws(answer: Draws, posterior: Posterior) -> Float[np.ndarray, "S K r"]:
+    """Return ``c(x)`` of each class in all draws of all chains; K is 1 for two classes."""
+    field = posterior.field
+    white = answer.white.reshape(-1, answer.white.shape[-1]).astype(np.float64)
+    by_class = field.by_class(white) if isinstance(field, ClassField) else white[:, None]
+    return np.asarray(field.one_class.seen(by_class))

@@ -1,0 +1,88 @@
+"""Labels that are added, corrected and withdrawn, and rows to label next."""
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.errors import InvalidInput
+
+OPTIONS = {"inference": "expectation-propagation", "n_neighbors": 8, "missing_label": None}
+
+
+def clouds(n_classes, n_each=60):
+    rng = np.random.default_rng(0)
+    truth = rng.permutation(np.repeat(np.arange(n_classes), n_each))
+    features = rng.normal(size=(len(truth), 2)) + 3.0 * truth[:, None] * [1, -1]
+    return features, np.array(["c", "a", "b", "d"])[truth]
+
+
+def fitted(features, names, rows, like=None):
+    y = np.full(len(names), "", dtype="U1")
+    y[rows] = names[rows]
+    parts = {}
+    if like is not None:
+        posterior = like.result_.posterior
+        parts = {"prior": posterior.prior, "likelihood": posterior.likelihood}
+    return gq.GraphClassifier(**OPTIONS, **parts).fit(features, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_withdrawn_labels_are_equal_to_labels_never_given(n_classes):
+    features, names = clouds(n_classes)
+    classifier = fitted(features, names, np.arange(20))
+    before = classifier.label_distributions_
+    classifier.add_labels(np.arange(20, 25), names[20:25])
+    assert np.abs(classifier.label_distributions_ - before).max() > 0.01
+    classifier.add_labels(np.arange(20, 25), [None] * 5)
+    np.testing.assert_allclose(classifier.label_distributions_, before, atol=1e-3)
+    assert classifier.withdrawn_.tolist() == list(range(20, 25))
+    classifier.add_labels([20, 30], [names[20], None])  # a row without a label stays as it is
+    assert classifier.withdrawn_.tolist() == list(range(21, 25))
+
+
+def test_a_new_class_is_equal_to_fitted_labels():
+    features, names = clouds(3)
+    two = np.flatnonzero(names != "b")
+    classifier = fitted(features, names, two[:12])
+    assert classifier.classes_.tolist() == ["a", "c"]
+    before = classifier.label_distributions_
+    new = np.flatnonzero(names == "b")[:4]
+    classifier.add_labels(new, names[new])
+    assert classifier.classes_.tolist() == ["a", "b", "c"]
+    expected = fitted(features, names, np.append(two[:12], new), classifier)
+    np.testing.assert_allclose(
+        classifier.label_distributions_, expected.label_distributions_, atol=0.06
+    )
+    classifier.add_labels(new, [None] * 4)  # undo: the class is gone as well
+    assert classifier.classes_.tolist() == ["a", "c"]
+    np.testing.assert_allclose(classifier.label_distributions_, before, atol=1e-4)
+
+
+def test_bad_labels_change_nothing():
+    features, names = clouds(2)
+    classifier = fitted(features, names, np.arange(8))
+    before = classifier.result_
+    with pytest.raises(InvalidInput, match="text"):
+        classifier.add_labels([9], [3])
+    withdrawn = np.arange(8)[names[:8] == "a"]
+    with pytest.raises(InvalidInput, match="one class"):
+        classifier.add_labels(withdrawn, [None] * len(withdrawn))
+    with pytest.raises(InvalidInput, match="twice"):
+        classifier.add_labels([9, 9], ["a", "a"])
+    assert classifier.result_ is before
+    assert classifier.classes_.tolist() == ["a", "c"]
+    assert len(classifier.withdrawn_) == 0
+
+
+def test_rows_to_label_next_are_neither_labelled_nor_withdrawn(tmp_path):
+    features, names = clouds(3)
+    classifier = fitted(features, names, np.arange(20)).add_labels([3, 4], [None, None])
+    rows = classifier.query(n=500)
+    assert sorted(rows) == list(range(20, 180))
+    assert classifier.query(n=3, candidates=[2, 3, 50]).tolist() == [50]
+    classifier.save(tmp_path / "fit.nc")
+    assert 3 not in gq.load(tmp_path / "fit.nc").query(n=500)
+    with pytest.raises(InvalidInput, match=r"row .180. does not exist"):
+        classifier.query(candidates=[180])
+    with pytest.raises(InvalidInput, match="unknown"):
+        classifier.query(rule="best")
