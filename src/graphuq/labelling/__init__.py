@@ -1,0 +1,1 @@
+"""Labelling by people: a page in the browser, a file of labels, and the loop between them."""
