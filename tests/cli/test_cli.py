@@ -524,7 +524,7 @@ def test_several_classes(tmp_path, capsys):
     columns = [f"probability_{name}" for name in ("one", "two", "zero")]
     np.testing.assert_allclose(predictions[columns].sum(axis=1), 1, atol=1e-5)
     assert (predictions["label"] == names).mean() > 0.9
-    assert "inferred zero" in (tmp_path / "out" / "report.html").read_text()
+    assert "<tr><td>zero</td>" in (tmp_path / "out" / "report.html").read_text()
     table.drop(columns=["class", "label"]).head(30).to_csv(tmp_path / "new.csv", index=False)
     stored = str(tmp_path / "out" / "posterior.nc")
     assert run(["predict", stored, str(tmp_path / "new.csv"), "-o", str(tmp_path / "p.csv")]) == 0
@@ -556,7 +556,7 @@ def test_search_and_proportions(csv, tmp_path, capsys):
     free = table["given_label"] == ""
     assert (table["label"][free] == "right").sum() == 39  # three quarters of 52
     assert table.loc[free, "label_mean"].mean() == pytest.approx(0.5, abs=1e-5)
-    assert 'alt="Spectrum"' not in (out / "report.html").read_text()
+    assert "Eigenvalues of the Laplacian" not in (out / "report.html").read_text()
     assert not list(out.glob(".*"))
 
 

@@ -187,8 +187,8 @@ def test_report_and_figures(fitted, digits, tmp_path):
     )
     page = (tmp_path / "report.html").read_text()
     for name in fitted.classes_:
-        assert f"inferred {name}" in page
-    assert "Reliability" in page
+        assert f"<tr><td>{name}</td>" in page
+    assert "Accuracy against the probability of the inferred class" in page
     for draw in (plots.plot_order, plots.plot_certainty):
         draw(result, ax=plots.panels()[1][0]).figure.savefig(tmp_path / "figure.png")
     axes = plots.plot_marginals(result, np.array([0, 1]), axes=plots.panels(2)[1])

@@ -10,6 +10,7 @@ import pytest
 import graphuq as gq
 from graphuq.datasets.base import RemoteFile, locate
 from graphuq.errors import InvalidInput, StorageError
+from graphuq.report.calibration import with_calibration
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +44,12 @@ def test_report_stands_alone(fitted, tmp_path):
     html = (tmp_path / "report.html").read_text()
     assert "&lt;moons &amp; co&gt;" in html
     assert classifier.result_.diagnostics.verdict in html
-    trust = classifier.result_.trust
+    scored = gq.scores.where_known(
+        classifier.result_.label_mean, moons.signs(1), classifier.result_.posterior.labelled
+    )
+    trust = with_calibration(classifier.result_.trust, scored)
     assert f'<div class="verdict {trust.level}"><b>{trust.headline}</b>' in html
-    assert html.count("data:image/png;base64,") == 8
+    assert html.count('src="data:image/png;base64,') == 8
     assert not re.search(r'(src|href)="(?!data:)', html)
     assert "accuracy" in html
     assert "expected calibration error" in html
@@ -130,7 +134,10 @@ def test_figures_of_a_report_stay_outside_pyplot(fitted, tmp_path):
 def test_plots_name_the_classes(fitted):
     result, names = fitted[0].result_, ("upper", "lower")
     ax = gq.plots.plot_certainty(result, names, ax=gq.plots.panels()[1][0])
-    assert ax.get_xlabel() == "label mean (−1: upper, +1: lower)"
+    assert [tick.get_text() for tick in ax.get_xticklabels()][::4] == ["−1: upper", "+1: lower"]
+    ax = gq.plots.plot_embedding(result, names, ax=gq.plots.panels()[1][0])
+    bar = ax.collections[0].colorbar.ax
+    assert [tick.get_text() for tick in bar.get_yticklabels()][::4] == ["−1: upper", "+1: lower"]
     node = np.array([int(result.most_certain(1)[0])])
     images = np.zeros((150, 4, 4))
     (ax,) = gq.plots.plot_images(result, images, node, class_names=names, axes=gq.plots.panels()[1])

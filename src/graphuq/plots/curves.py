@@ -1,6 +1,6 @@
 """Figures that consist of curves: spectrum, evidence, reliability and convergence."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from graphuq.plots.panels import (
     ManyAxes,
     add_colorbar,
     check_panels,
+    figure_names,
+    functional_words,
     new_or_given,
     panels,
 )
@@ -150,13 +152,20 @@ def plot_reliability(curve: ReliabilityCurve, *, ax: Axes | None = None) -> Axes
     return ax
 
 
-def plot_trace(result: Result, *, axes: ManyAxes | None = None) -> AxesArray:
+def plot_trace(
+    result: Result,
+    class_names: Sequence[Any] | None = None,
+    *,
+    axes: ManyAxes | None = None,
+) -> AxesArray:
     """Plot traces, by chain, of the functional that mixes worst and of the log likelihood.
 
     Parameters
     ----------
     result : Result
         A result with draws.
+    class_names : sequence, optional
+        Names of the classes in the order of their codes; by default those of the result.
     axes : Axes, sequence or array of Axes, optional
         Two axes to draw into; by default those of a new figure.
 
@@ -165,7 +174,7 @@ def plot_trace(result: Result, *, axes: ManyAxes | None = None) -> AxesArray:
     numpy.ndarray of matplotlib.axes.Axes
         One panel, if the log likelihood itself mixes worst, or two.
     """
-    functionals = result.functionals()
+    functionals, classes = result.functionals(), figure_names(result, class_names)
     table = convergence_table(functionals)
     slowest = min(table, key=lambda name: table[name]["ess_bulk"]) if table else "log_likelihood"
     names = [slowest] + [n for n in ("log_likelihood",) if n != slowest]
@@ -182,7 +191,7 @@ def plot_trace(result: Result, *, axes: ManyAxes | None = None) -> AxesArray:
         row = table.get(name)
         note = "" if row is None else f" (R-hat {row['rhat']:.3f}, ESS {row['ess_bulk']:.0f})"
         slow = "Slowest functional: " if name == slowest else ""
-        ax.set_title(f"{slow}{name.replace('_', ' ')}{note}", fontsize=10)
+        ax.set_title(f"{slow}{functional_words(name, classes)}{note}", fontsize=10)
     grid[-1].set_xlabel("kept draw, one line for each chain")
     return grid
 

@@ -18,12 +18,14 @@ from graphuq.plots.panels import (
     add_colorbar,
     check_panels,
     class_colors,
-    label_mean_words,
-    names_of_classes,
+    figure_names,
+    label_mean_ticks,
     new_or_given,
     panels,
 )
 from graphuq.results.result import Result
+from graphuq.results.tables import class_codes
+from graphuq.spectrum import Spectrum
 
 MANY_NODES = 20_000  # number of nodes from which points are binned
 MARGINAL_SIZE = (2.6, 1.8)  # inches, of one panel
@@ -47,15 +49,14 @@ def plot_embedding(
     matplotlib.axes.Axes
     """
     ax = new_or_given(ax, (6.0, 4.6))
-    names = names_of_classes(result, class_names)
+    names = figure_names(result, class_names)
     spectrum = result.posterior.spectrum
     if not spectrum.has_eigenpairs:
         raise IncompatibleParts(
             "covariance columns have no eigenvectors to plot; make the posterior from "
             "laplacian_spectrum(graph), or n_eigenpairs=150 in GraphClassifier"
         )
-    first = min(spectrum.n_components, spectrum.n_eigenpairs - 1)
-    second = min(first + 1, spectrum.n_eigenpairs - 1)
+    first, second = leading_eigenvectors(spectrum)
     x, y = spectrum.eigenvectors[:, first], spectrum.eigenvectors[:, second]
     multiclass = result.label_mean.ndim == 2
     style: dict[str, Any] = {"cmap": LABEL_COLORS, "vmin": -1, "vmax": 1}
@@ -84,15 +85,24 @@ def plot_embedding(
             **style,
         )
         ax.legend(frameon=False)
-    bar = add_colorbar(drawn, ax, "most probable class" if multiclass else label_mean_words(names))
+    bar = add_colorbar(drawn, ax, "most probable class" if multiclass else "label mean")
     if multiclass:
         bar.set_ticks(range(len(names)), labels=names)
+    else:
+        ticks, words = label_mean_ticks(names)
+        bar.set_ticks(ticks, labels=words)
     ax.set(
         xlabel=f"eigenvector {first}",
         ylabel=f"eigenvector {second}",
         title="Nodes at two eigenvectors of the Laplacian",
     )
     return ax
+
+
+def leading_eigenvectors(spectrum: Spectrum) -> tuple[int, int]:
+    """Return the indices of the first two eigenvectors that are not constant on components."""
+    first = min(spectrum.n_components, spectrum.n_eigenpairs - 1)
+    return first, min(first + 1, spectrum.n_eigenpairs - 1)
 
 
 def _most_frequent(values: ArrayLike) -> float:
@@ -121,7 +131,7 @@ def plot_certainty(
     matplotlib.axes.Axes
     """
     ax = new_or_given(ax)
-    names = names_of_classes(result, class_names)
+    names = figure_names(result, class_names)
     nodes = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
     nodes = nodes if len(nodes) else np.arange(result.n_nodes)
     if result.label_mean.ndim == 2:
@@ -136,7 +146,9 @@ def plot_certainty(
         for left, bar in zip(edges, bars, strict=False):
             bar.set_facecolor(colors((left + 0.025 + 1) / 2))
             bar.set_edgecolor("white")
-        ax.set_xlabel(label_mean_words(names))
+        ax.set_xlabel("label mean")
+        ticks, words = label_mean_ticks(names)
+        ax.set_xticks(ticks, labels=words)
     ax.set(ylabel="number of unlabelled nodes", title="Certainty of the inferred labels")
     return ax
 
@@ -214,7 +226,7 @@ def plot_marginals(
         figure, axes = panels(len(nodes), 3, MARGINAL_SIZE, pyplot=True)
         figure.suptitle(title, fontsize=10)
     grid = check_panels(axes, len(nodes))
-    names = names_of_classes(result, class_names)
+    names = figure_names(result, class_names)
     for ax, node, u in zip(grid, nodes, result.latent_draws(nodes), strict=True):
         if u.ndim == 2:
             colors = class_colors(u.shape[1])
@@ -233,8 +245,6 @@ def plot_marginals(
 
 
 def _label_words(result: Result, node: int, names: Sequence[str]) -> str:
-    """Describe a node: its label mean, or its most probable class with the probability."""
-    if result.label_mean.ndim == 1:
-        return f"label mean {result.label_mean[node]:+.2f}"
-    k = int(result.labels[node])
-    return f"{names[k]} {result.label_mean[node, k]:.2f}"
+    """Describe a node: its most probable class with the probability."""
+    k = int(class_codes(result)[node])
+    return f"{names[k]} {result.class_probabilities[node, k]:.2f}"

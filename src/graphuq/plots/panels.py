@@ -1,5 +1,6 @@
 """Figures, their panels, and the names and colours of classes."""
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ ManyAxes = Axes | Sequence[Axes] | np.ndarray
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
 LABEL_COLORS = "coolwarm"  # −1 blue, 0 pale, +1 red
+MAX_NAME = 30  # characters of a class name in a figure
 FIGURE_SIZE = (6.0, 3.8)  # inches, of a figure with one panel
 
 
@@ -107,12 +109,45 @@ def names_of_classes(result: Result, names: Sequence[Any] | np.ndarray | None = 
     return with_unseen(text, result.posterior.n_classes)
 
 
-def label_mean_words(names: Sequence[str]) -> str:
-    """Name of the axis of label means, with what its ends stand for."""
-    if list(names) == ["−1", "+1"]:
-        return "label mean"
-    ends = [f"class {name}" if name.lstrip("-").isdigit() else name for name in names]
-    return f"label mean (−1: {ends[0]}, +1: {ends[1]})"
+def figure_names(result: Result, names: Sequence[Any] | np.ndarray | None = None) -> list[str]:
+    """Names of all classes for figures: short, without control characters or mathematics."""
+    return [figure_text(name) for name in names_of_classes(result, names)]
+
+
+def figure_text(text: str) -> str:
+    r"""Text that matplotlib draws as it stands, in at most 30 characters.
+
+    Examples
+    --------
+    >>> print(figure_text("a $5 and a $10 note"))
+    a \$5 and a \$10 note
+    """
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    short = plain if len(plain) <= MAX_NAME else plain[: MAX_NAME - 1] + "…"
+    return short.replace("$", r"\$")
+
+
+def label_mean_ticks(names: Sequence[str]) -> tuple[list[float], list[str]]:
+    """Ticks of an axis of label means, and their labels: the ends have names of classes."""
+    ends = names if list(names) == ["−1", "+1"] else [f"−1: {names[0]}", f"+1: {names[1]}"]
+    return [-1.0, -0.5, 0.0, 0.5, 1.0], [ends[0], "−0.5", "0", "+0.5", ends[1]]
+
+
+def functional_words(name: str, names: Sequence[str]) -> str:
+    """Name of a monitored functional, with the name of its class instead of the code.
+
+    Examples
+    --------
+    >>> functional_words("u[7,1]", ["cat", "dog"]), functional_words("tau[0]", ["cat", "dog"])
+    ('u[7] of dog', 'tau of cat')
+    >>> functional_words("log_likelihood", ["cat", "dog"])
+    'log likelihood'
+    """
+    found = re.fullmatch(r"(?P<stem>u\[\d+(?=,)|(?!u\[)\w+)[,\[](?P<code>\d+)\]", name)
+    if found is None:
+        return name.replace("_", " ")
+    stem = found["stem"] + "]" if found["stem"].startswith("u[") else found["stem"]
+    return f"{stem} of {names[int(found['code'])]}"
 
 
 def class_colors(n_classes: int) -> "ListedColormap":

@@ -11,8 +11,8 @@ from graphuq.plots.panels import (
     ManyAxes,
     add_colorbar,
     check_panels,
+    figure_names,
     frame_panels,
-    names_of_classes,
     panels,
 )
 from graphuq.results.result import Result
@@ -52,7 +52,7 @@ def plot_images(
         figure, axes = panels(len(nodes), IMAGE_COLUMNS, IMAGE_SIZE, pyplot=True)
         figure.suptitle(title, fontsize=10)
     grid = check_panels(axes, len(nodes))
-    names, probability = names_of_classes(result, class_names), result.class_probabilities
+    names, probability = figure_names(result, class_names), result.class_probabilities
     for ax, node in zip(grid, nodes, strict=True):
         ax.imshow(images[node], cmap="gray_r", interpolation="nearest")
         label = int(result.labels[node])

@@ -1,22 +1,28 @@
-"""The report of a result: figures, tables and the HTML page."""
+"""The report of a result: tables and numbers, and the HTML page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
-from matplotlib.axes import Axes
+from jaxtyping import Float
 
-from graphuq import plots, scores
+from graphuq import scores
 from graphuq.errors import require
-from graphuq.plots.panels import names_of_classes
-from graphuq.plots.pictures import IMAGE_COLUMNS, IMAGE_SIZE
+from graphuq.plots.panels import functional_words, names_of_classes
+from graphuq.report.calibration import with_calibration
+from graphuq.report.data import expected_errors, node_data
+from graphuq.report.figures import ALTERNATIVES, chain_figures, node_pictures, result_figures
+from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
-from graphuq.utils.html import embedded, write_page
+from graphuq.results.tables import class_codes
+from graphuq.utils.html import write_page
 
 N_LISTED = 20  # nodes in each list of the most and least certain ones
 N_SUSPECT = 5  # given labels in the list of those that are probably wrong
+NEXT = "What to label next"
+MOST = "Most certain nodes"
+MARKS = {"green": "✓", "amber": "!", "red": "✗"}
 
 
 def write_report(
@@ -29,7 +35,11 @@ def write_report(
     truth: Float[np.ndarray, " N"] | None = None,
     images: Float[np.ndarray, "N h w"] | None = None,
 ) -> None:
-    """Write a self-contained HTML report: results, convergence diagnostics, and settings.
+    """Write a self-contained HTML report: verdict, map and table of the nodes, and settings.
+
+    In a browser that runs its script, the report has a map with zoom, hover and lasso, a table to
+    sort, filter and search, and lists to copy or download. Without the script it has the same
+    figures and tables as before. It shows at most 50,000 nodes and stays below 2 MB.
 
     Parameters
     ----------
@@ -43,14 +53,16 @@ def write_report(
     ids : sequence of length N, optional
         Names of the nodes; by default their indices.
     truth : numpy.ndarray, shape (N,), optional
-        True labels, ±1 or codes from 0; NaN where unknown. They add accuracy and calibration.
+        True labels, ±1 or codes from 0; NaN where unknown. They add accuracy and calibration, and
+        the verdict then takes the calibration into account.
     images : numpy.ndarray, shape (N, h, w), optional
-        Pictures of the nodes, shown for the most and the least certain ones.
+        Pictures of the nodes; large numbers are dark.
 
     Raises
     ------
     InvalidInput
-        If ``result`` is something else, such as a classifier.
+        If ``result`` is something else, such as a classifier, or ``ids`` or ``images`` do not
+        have one entry for each node.
     StorageError
         If the file cannot be written.
     """
@@ -60,94 +72,105 @@ def write_report(
         f"a {type(result).__name__}",
         "give a Result, such as classifier.result_",
     )
-    multiclass = result.label_mean.ndim == 2
-    codes = list(range(result.posterior.n_classes)) if multiclass else [-1, 1]
-    names = names_of_classes(result, class_names)
     identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
-    most, least = result.most_certain(N_LISTED), result.most_uncertain(N_LISTED)
+    for name, values in {"ids": identifiers, "images": images}.items():
+        if values is not None:
+            found = f"{len(values)} entries for {result.n_nodes} nodes"
+            require(len(values) == result.n_nodes, name, found, "give one for each node")
+    names = names_of_classes(result, class_names)
+    next_nodes, most = result.most_uncertain(N_LISTED), result.most_certain(N_LISTED)
     scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     sampled = result.is_sampled
     pictures = {}
-    if images is not None and len(least):
+    if images is not None and len(next_nodes):
         pictures = {
-            "Least certain": _pictures(result, images, least, names),
-            "Most certain": _pictures(result, images, most, names),
+            NEXT: node_pictures(result, images, next_nodes, names),
+            MOST: node_pictures(result, images, most, names),
         }
+    nodes = node_data(result, names, identifiers, next_nodes=next_nodes, truth=truth, images=images)
+    trust = with_calibration(result.trust, scored)
+    accuracy = None if scored is None else _accuracy(*scored)
     write_page(
         path,
         "graphuq.report",
         "template.html",
+        script="report.js",
+        styles=("report.css",),
         title=title,
         result=result,
         diagnostics=result.diagnostics,
-        trust=result.trust,
+        trust=trust,
+        marks=MARKS,
         names=names,
-        multiclass=multiclass,
-        counts=[int((result.labels == code).sum()) for code in codes],
-        given=[int((result.posterior.labels == code).sum()) for code in codes],
+        n_labelled=len(result.posterior.labels),
+        multiclass=result.label_mean.ndim == 2,
+        classes=_classes(result, names),
+        cards=_cards(result, scored),
         listed=[
             (
-                "Least certain nodes",
-                "Label these next, or check them.",
-                _rows(result, identifiers, names, least),
+                NEXT,
+                "The least certain unlabelled nodes; label them, or check their classes.",
+                "next",
+                _rows(result, identifiers, names, next_nodes),
             ),
-            ("Most certain nodes", "", _rows(result, identifiers, names, most)),
+            (MOST, "", "still", _rows(result, identifiers, names, most)),
         ],
         suspect=_suspect(result, identifiers, names),
         learnt=_learnt(result),
-        worst=_worst_functionals(result) if sampled else [],
+        worst=_worst_functionals(result, names) if sampled else [],
         sampled=sampled,
-        accuracy=None if scored is None else _accuracy(*scored),
+        accuracy=accuracy,
         calibration=None if scored is None else _calibration(*scored),
-        figures=_figures(result, names, scored),
+        figures=result_figures(result, names, scored),
+        alternatives=ALTERNATIVES,
         pictures=pictures,
-        chains=_chain_figures(result) if sampled else {},
+        chains=chain_figures(result, names) if sampled else {},
+        nodes=nodes,
+        n_shown=nodes["n_shown"],
+        n_thumbnails=0 if images is None else nodes["thumbnails"]["count"],
+        has_map="x" in nodes["columns"],
     )
 
 
-def _figures(
-    result: Result, names: list[str], scored: tuple[np.ndarray, np.ndarray] | None
-) -> dict[str, str]:
-    """Figures of the result, as embedded pictures; which ones there are depends on the result."""
-    found = {"Certainty": _one_panel(lambda ax: plots.plot_certainty(result, names, ax=ax))}
-    if result.posterior.spectrum.has_eigenpairs:
-        found = {
-            "Spectrum": _one_panel(
-                lambda ax: plots.plot_spectrum(result.posterior.spectrum, ax=ax)
-            ),
-            "Embedding": _one_panel(lambda ax: plots.plot_embedding(result, names, ax=ax)),
-        } | found
+def _classes(result: Result, names: list[str]) -> list[dict[str, Any]]:
+    """Return a table row for each class: nodes given and inferred, and their mean probability."""
+    codes, probability = class_codes(result), result.class_probabilities.max(axis=1)
+    inferred = np.bincount(codes, minlength=len(names))
+    total = np.bincount(codes, probability, minlength=len(names))
+    given = np.bincount(given_classes(result.posterior), minlength=len(names))
+    return [
+        {
+            "name": name,
+            "given": int(given[k]),
+            "inferred": int(inferred[k]),
+            "probability": float(total[k] / inferred[k]) if inferred[k] else None,
+        }
+        for k, name in enumerate(names)
+    ]
+
+
+def _cards(result: Result, scored: tuple[np.ndarray, np.ndarray] | None) -> list[tuple[str, str]]:
+    """Return the numbers at the top of the page, each with its words."""
+    free = result.n_nodes - len(result.posterior.labelled)
+    errors = expected_errors(result)
+    cards = [
+        (
+            f"{100 * (1 - errors / free):.1f} %" if free else "–",
+            "expected accuracy: mean probability of the inferred class, unlabelled nodes",
+        ),
+        (f"{errors:,.1f}", f"expected errors among {free:,} unlabelled nodes"),
+    ]
     if scored is not None:
-        curve = scores.reliability_curve(*scored)
-        found["Reliability"] = _one_panel(lambda ax: plots.plot_reliability(curve, ax=ax))
-    return found
-
-
-def _one_panel(draw: Callable[[Axes], Axes]) -> str:
-    """Draw into a figure that pyplot does not manage, and embed it."""
-    figure, axes = plots.panels()
-    draw(axes[0])
-    return embedded(figure)
-
-
-def _pictures(
-    result: Result, images: np.ndarray, nodes: Int[np.ndarray, " M"], names: list[str]
-) -> str:
-    """Images of some nodes, each under its class and the probability of it."""
-    figure, axes = plots.panels(len(nodes), IMAGE_COLUMNS, IMAGE_SIZE)
-    plots.plot_images(result, images, nodes, class_names=names, axes=axes)
-    return embedded(figure)
-
-
-def _chain_figures(result: Result) -> dict[str, str]:
-    """Traces, and effective sample sizes and R-hat against the number of draws."""
-    trace, traces = plots.panels(2, 1, (8.0, 2.3))
-    drawn = plots.plot_trace(result, axes=traces)
-    for unused in traces[len(drawn) :]:
-        unused.remove()
-    ess, both = plots.panels(2, 2, (4.0, 2.8))
-    plots.plot_ess(result, axes=both)
-    return {"Trace": embedded(trace), "Effective sample size": embedded(ess)}
+        cards += [
+            (
+                f"{100 * scores.accuracy(*scored):.1f} %",
+                f"true accuracy at {len(scored[1]):,} unlabelled nodes",
+            ),
+            (f"{scores.expected_calibration_error(*scored):.3f}", "expected calibration error"),
+        ]
+    else:
+        cards += [(f"{result.mean_label_variance:.3f}", "mean label variance (0: all certain)")]
+    return cards
 
 
 def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) -> list[dict]:
@@ -157,7 +180,7 @@ def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) 
     for node in nodes:
         second, first = np.argsort(probability[node], kind="stable")[-2:]
         if result.label_mean.ndim == 1:  # a tie is broken as in `Result.labels`
-            first = int(result.labels[node] > 0)
+            first = int(result.label_mean[node] >= 0)
         listed.append(
             {
                 "id": ids[node],
@@ -183,20 +206,26 @@ def _suspect(result: Result, ids: np.ndarray, names: list[str]) -> list[dict]:
 
 
 def _learnt(result: Result) -> list[dict[str, Any]]:
-    """Return median and 90 % interval of each learnt hyperparameter."""
-    return [
-        dict(zip(("low", "median", "high"), np.quantile(draws, (0.05, 0.5, 0.95)), strict=True))
-        | {"name": name, "prior": repr(result.posterior.learnt[name])}
-        for name, draws in result.hyperparameters.items()
-        if np.ndim(draws) == 2
-    ]
+    """Return median and 90 % interval of each sampled hyperparameter, and all chosen values."""
+    found = []
+    for name, value in result.hyperparameters.items():
+        if np.ndim(value) == 2:
+            low, median, high = np.quantile(value, (0.05, 0.5, 0.95))
+            prior = repr(result.posterior.learnt[name])
+            row = {"prior": prior, "low": low, "median": median, "high": high}
+        elif isinstance(value, float | int):
+            row = {"prior": "chosen by the evidence", "low": None, "median": value, "high": None}
+        else:
+            continue
+        found.append({"name": name, **row})
+    return found
 
 
-def _worst_functionals(result: Result) -> list[dict[str, Any]]:
+def _worst_functionals(result: Result, names: list[str]) -> list[dict[str, Any]]:
     """Return the five functionals with the smallest effective sample sizes."""
     table = result.convergence_table()
-    names = sorted(table, key=lambda name: table[name]["ess_bulk"])[:5]
-    return [{"name": name, **table[name]} for name in names]
+    slowest = sorted(table, key=lambda name: table[name]["ess_bulk"])[:5]
+    return [{"name": functional_words(name, names), **table[name]} for name in slowest]
 
 
 def _accuracy(label_mean: np.ndarray, truth: np.ndarray) -> list[tuple[str, float]]:

@@ -1,0 +1,64 @@
+"""Check of calibration, for results whose true labels are known."""
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq import scores
+from graphuq.results.trust.base import Check, Level, Trust
+
+# Probabilities that are off by 0.05 on average can still be ranked and mostly used; a "0.85" that
+# is really 0.7 or 1.0 misleads.
+MAX_ERROR, MAX_ERROR_AMBER = 0.05, 0.15
+CHANCE = 0.99  # quantile of the error that calibrated probabilities have by chance
+N_SIMULATED = 2000
+
+
+def with_calibration(
+    trust: Trust, scored: tuple[np.ndarray, np.ndarray] | None, n_bins: int = 10
+) -> Trust:
+    """Return the verdict with a check of calibration, if true labels are known.
+
+    Parameters
+    ----------
+    trust : Trust
+    scored : tuple of numpy.ndarray, or None
+        Label means and true labels of unlabelled nodes; see `graphuq.scores.where_known`.
+    n_bins : int, default 10
+        Number of bins of the expected calibration error.
+    """
+    if scored is None:
+        return trust
+    return Trust({**trust.checks, "calibration": check_calibration(*scored, n_bins=n_bins)})
+
+
+def check_calibration(label_mean: np.ndarray, truth: np.ndarray, *, n_bins: int = 10) -> Check:
+    """Check that the expected calibration error is small, or no larger than chance explains.
+
+    The bound is 0.05, and red begins at 0.15. Either is raised to the 99 % quantile of the error
+    of calibrated probabilities at as many nodes, so that ten nodes cannot condemn a result.
+    """
+    curve = scores.reliability_curve(label_mean, truth, n_bins=n_bins)
+    error, chance = curve.expected_calibration_error, _error_by_chance(curve)
+    amber, red = max(MAX_ERROR, chance), max(MAX_ERROR_AMBER, chance)
+    found = (
+        f"At {int(curve.count.sum())} unlabelled nodes of known class, probabilities are off by "
+        f"{error:.3f} on average (expected calibration error; calibrated probabilities stay "
+        f"below {chance:.3f})"
+    )
+    if error <= amber:
+        return Check(error, amber, "green", f"{found}.")
+    too = "sure" if float(curve.count @ (curve.confidence - curve.accuracy)) > 0 else "cautious"
+    level: Level = "amber" if error <= red else "red"
+    sentence = f"{found}. They are too {too}: rank nodes by them, but do not rely on their values."
+    return Check(error, amber, level, sentence)
+
+
+def _error_by_chance(curve: scores.ReliabilityCurve) -> float:
+    """Quantile of the error if labels in each bin are right as often as its confidence says."""
+    rng = np.random.default_rng(0)
+    share = np.clip(curve.confidence, 0, 1)
+    right: Float[np.ndarray, "S B"] = (
+        rng.binomial(curve.count, share, (N_SIMULATED, len(share))) / curve.count
+    )
+    errors = np.abs(right - share) @ (curve.count / curve.count.sum())
+    return float(np.quantile(errors, CHANCE))

@@ -1,0 +1,170 @@
+"""Numbers of the nodes for the script of the report, in few bytes."""
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.report.layout import node_layout
+from graphuq.report.thumbnails import thumbnails
+from graphuq.results.leave_one_out import given_classes
+from graphuq.results.result import Result
+from graphuq.results.tables import class_codes, is_labelled
+
+MAX_SHOWN = 50_000  # nodes on the map and in the table
+MAX_BYTES = 1_400_000  # of all numbers and names of nodes
+MAX_BYTES_WITH_IMAGES = 900_000  # the same, where thumbnails need room
+N_TOP = 3  # classes whose probabilities are shown
+N_UNCERTAIN = 1000  # least certain nodes that are always among those shown
+MAX_LENGTH = 80  # characters of a node's name
+
+
+def node_data(
+    result: Result,
+    names: Sequence[str],
+    ids: Sequence[Any] | np.ndarray,
+    *,
+    next_nodes: Int[np.ndarray, " M"],
+    truth: Float[np.ndarray, " N"] | None = None,
+    images: Float[np.ndarray, "N h w"] | None = None,
+    max_shown: int = MAX_SHOWN,
+) -> dict[str, Any]:
+    """Return what the map and the table show, as a dictionary for JSON.
+
+    A million nodes do not fit in a page that opens quickly. If there are more than ``max_shown``
+    nodes, or their names are long, the page has the nodes to label next, the least certain ones,
+    the labelled ones and a random sample of the others.
+
+    Parameters
+    ----------
+    result : Result
+    names : sequence of str
+        Names of all classes.
+    ids : sequence of length N
+        Names of the nodes.
+    next_nodes : numpy.ndarray of int, shape (M,)
+        Nodes to label next, in order.
+    truth : numpy.ndarray, shape (N,), optional
+        True labels, as in `write_report`.
+    images : numpy.ndarray, shape (N, h, w), optional
+    max_shown : int, default `MAX_SHOWN`
+
+    Returns
+    -------
+    dict
+        ``columns`` holds arrays with one entry for each node that is shown, in base 64; see
+        `packed`. Probabilities are multiples of 1/65535. ``unknown`` is the code of a class that
+        is not known. ``ids`` is None if the names of nodes are their indices.
+    """
+    ids, plain = np.asarray(ids), _are_indices(ids)
+    n_top = min(N_TOP, result.posterior.n_classes)
+    code = np.uint8 if result.posterior.n_classes < 255 else np.uint16
+    cost = 4 / 3 * (9 + 2 * n_top + (2 + n_top) * np.dtype(code).itemsize)
+    cost += 0 if plain else _bytes_of_ids(ids)
+    room = MAX_BYTES if images is None else MAX_BYTES_WITH_IMAGES
+    order = _by_importance(result, next_nodes)[: min(max_shown, int(room / cost))]
+    nodes = np.sort(order)
+    probability = result.class_probabilities[nodes]
+    top = _most_probable(result, nodes, probability, n_top)
+    columns = {
+        "node": nodes.astype(np.uint32),
+        "top": top.astype(code).ravel(),
+        "probability": _quantised(np.take_along_axis(probability, top, axis=1)).ravel(),
+        "evidence": result.has_evidence[nodes].astype(np.uint8),
+        "given": _given(result, code)[nodes],
+    }
+    if truth is not None:
+        columns["truth"] = _codes_of_truth(result, truth, code)[nodes]
+    place = node_layout(result, nodes)
+    if place is not None:
+        columns |= {"x": _quantised(place[:, 0]), "y": _quantised(place[:, 1])}
+    found = {
+        "n_nodes": result.n_nodes,
+        "n_shown": len(nodes),
+        "n_top": n_top,
+        "unknown": int(np.iinfo(code).max),
+        "classes": [_short(name) for name in names],
+        "ids": None if plain else [_short(str(ids[node])) for node in nodes],
+        "next": np.searchsorted(nodes, next_nodes[np.isin(next_nodes, nodes)]).tolist(),
+        "columns": {name: packed(values) for name, values in columns.items()},
+        "thumbnails": None,
+    }
+    if images is not None:
+        sheet = thumbnails(images, order)
+        found["thumbnails"] = sheet
+        place_in_sheet = np.searchsorted(nodes, order[: sheet["count"]])
+        sheet["nodes"] = packed(place_in_sheet.astype(np.uint32))
+    return found
+
+
+def packed(values: np.ndarray) -> dict[str, str]:
+    """Return an array of unsigned integers as its type and its bytes in base 64."""
+    kinds = {1: "Uint8", 2: "Uint16", 4: "Uint32"}
+    little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+    data = base64.b64encode(little.tobytes()).decode()
+    return {"type": kinds[values.dtype.itemsize], "data": data}
+
+
+def _are_indices(ids: Any) -> bool:
+    """Whether the names of nodes are 0, 1, 2 and so on."""
+    array = np.asarray(ids)
+    if array.dtype.kind in "iu":
+        return bool((array == np.arange(len(array))).all())
+    return all(str(value) == str(i) for i, value in enumerate(array))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
+
+
+def _bytes_of_ids(ids: np.ndarray) -> float:
+    """Mean number of bytes of a name in the page, from a thousand of them."""
+    sample = ids[:: max(1, len(ids) // 1000)]
+    return float(np.mean([len(json.dumps(_short(str(name)))) + 1 for name in sample]))
+
+
+def _by_importance(result: Result, next_nodes: Int[np.ndarray, " M"]) -> Int[np.ndarray, " N"]:
+    """All nodes: next ones, some uncertain ones, labelled ones, and the others at random."""
+    others = np.random.default_rng(0).permutation(result.n_nodes)
+    first = [next_nodes, result.most_uncertain(N_UNCERTAIN), result.posterior.labelled, others]
+    every = np.concatenate(first)
+    _, place = np.unique(every, return_index=True)
+    return np.asarray(every[np.sort(place)])
+
+
+def _most_probable(
+    result: Result, nodes: Int[np.ndarray, " n"], probability: Float[np.ndarray, "n K"], n_top: int
+) -> Int[np.ndarray, "n T"]:
+    """Codes of the most probable classes; the first is the label, also where classes tie."""
+    certain = probability.copy()
+    certain[np.arange(len(nodes)), class_codes(result)[nodes]] += 2.0
+    return np.asarray(np.argsort(-certain, axis=1, kind="stable")[:, :n_top])
+
+
+def _given(result: Result, code: Any) -> np.ndarray:
+    """Code of each node's given class; the largest number if it has none."""
+    codes = np.full(result.n_nodes, np.iinfo(code).max, dtype=code)
+    codes[result.posterior.labelled] = given_classes(result.posterior)
+    return codes
+
+
+def _codes_of_truth(result: Result, truth: np.ndarray, code: Any) -> np.ndarray:
+    """Code of each node's true class; the largest number if it is not known."""
+    known = np.isfinite(truth)
+    codes = np.full(len(truth), np.iinfo(code).max, dtype=code)
+    codes[known] = truth[known] > 0 if result.label_mean.ndim == 1 else truth[known]
+    return codes
+
+
+def _quantised(values: np.ndarray) -> np.ndarray:
+    """Numbers in [0, 1] as multiples of 1/65535."""
+    return np.rint(np.clip(values, 0, 1) * 65_535).astype(np.uint16)
+
+
+def expected_errors(result: Result) -> float:
+    """Return the expected number of wrong labels among the unlabelled nodes."""
+    free = ~is_labelled(result)
+    return float((1 - result.class_probabilities[free].max(axis=1)).sum())

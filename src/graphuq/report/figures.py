@@ -1,0 +1,65 @@
+"""Figures of the report, as embedded pictures."""
+
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Int
+from matplotlib.axes import Axes
+
+from graphuq import plots, scores
+from graphuq.plots.pictures import IMAGE_COLUMNS, IMAGE_SIZE
+from graphuq.results.result import Result
+from graphuq.utils.html import embedded
+
+ALTERNATIVES = {
+    "Spectrum": "Eigenvalues of the Laplacian in ascending order",
+    "Embedding": "The nodes at two eigenvectors of the Laplacian, coloured by class",
+    "Certainty": "Histogram of the certainty of the unlabelled nodes, by class",
+    "Reliability": "Accuracy against the probability of the inferred class, with error bars; the "
+    "tables beside it have the scores",
+}
+"""Texts in place of the figures, for readers who cannot see them."""
+
+
+def result_figures(
+    result: Result, names: list[str], scored: tuple[np.ndarray, np.ndarray] | None
+) -> dict[str, str]:
+    """Return the figures that the result has, by the names in `ALTERNATIVES`."""
+    draw: dict[str, Callable[[Axes], Axes]] = {
+        "Certainty": lambda ax: plots.plot_certainty(result, names, ax=ax)
+    }
+    if result.posterior.spectrum.has_eigenpairs:
+        spectrum = result.posterior.spectrum
+        draw["Spectrum"] = lambda ax: plots.plot_spectrum(spectrum, ax=ax)
+        draw["Embedding"] = lambda ax: plots.plot_embedding(result, names, ax=ax)
+    if scored is not None:
+        curve = scores.reliability_curve(*scored)
+        draw["Reliability"] = lambda ax: plots.plot_reliability(curve, ax=ax)
+    return {name: _one_panel(function) for name, function in draw.items()}
+
+
+def _one_panel(draw: Callable[[Axes], Axes]) -> str:
+    """Draw into a figure that pyplot does not manage, and embed it."""
+    figure, axes = plots.panels()
+    draw(axes[0])
+    return embedded(figure)
+
+
+def node_pictures(
+    result: Result, images: np.ndarray, nodes: Int[np.ndarray, " M"], names: list[str]
+) -> str:
+    """Return images of some nodes, each under its class and the probability of it."""
+    figure, axes = plots.panels(len(nodes), IMAGE_COLUMNS, IMAGE_SIZE)
+    plots.plot_images(result, images, nodes, class_names=names, axes=axes)
+    return embedded(figure)
+
+
+def chain_figures(result: Result, names: list[str]) -> dict[str, str]:
+    """Return traces, and effective sample sizes and R-hat against the number of draws."""
+    trace, traces = plots.panels(2, 1, (8.0, 2.3))
+    drawn = plots.plot_trace(result, names, axes=traces)
+    for unused in traces[len(drawn) :]:
+        unused.remove()
+    ess, both = plots.panels(2, 2, (4.0, 2.8))
+    plots.plot_ess(result, axes=both)
+    return {"Trace": embedded(trace), "Effective sample size": embedded(ess)}
