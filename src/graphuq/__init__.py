@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from graphuq.errors import GraphuqError, GraphuqWarning
     from graphuq.evidence.importance_sampling import EvidenceEstimate, estimate_evidence
     from graphuq.evidence.maximize import EvidenceMaximum, maximize_evidence
+    from graphuq.labelling.server import LabellingPage, label
     from graphuq.posterior.posterior import Posterior
     from graphuq.report import write_report
     from graphuq.results.result import Result
@@ -71,6 +72,8 @@ _MODULE_OF = {
     "write_report": "report",
     "Result": "results.result",
     "load": "classifier.saving",
+    "LabellingPage": "labelling.server",
+    "label": "labelling.server",
     "EvidenceSearch": "classifier.search",
     "LabelledKFold": "classifier.model_selection",
     "LabelledScorer": "classifier.model_selection",
@@ -118,6 +121,7 @@ __all__ = [
     "GraphuqWarning",
     "LabelledKFold",
     "LabelledScorer",
+    "LabellingPage",
     "Laplacian",
     "LogNormal",
     "LogUniform",
@@ -135,6 +139,7 @@ __all__ = [
     "harmonic_function",
     "infer",
     "inference",
+    "label",
     "laplacian_spectrum",
     "likelihoods",
     "load",

@@ -100,6 +100,7 @@ class Standing:
     """Labels that hold after some records: for each row and user the latest one."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.classes: dict[str, None] = {}  # in the order in which they were first given
         self._by_row: dict[int, dict[str, str]] = {}
         self._given: dict[str, list[list[tuple[int, str | None]]]] = {}
         self._batch: dict[str, str | None] = {}
@@ -112,6 +113,7 @@ class Standing:
         before = labels.pop(record.user, None)
         if record.label is not None:
             labels[record.user] = record.label  # the latest label is last
+            self.classes.setdefault(record.label)
         acts = self._given.setdefault(record.user, [])
         continues = record.batch is not None and self._batch.get(record.user) == record.batch
         self._batch[record.user] = record.batch

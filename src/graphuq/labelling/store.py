@@ -149,6 +149,11 @@ class LabelStore:
         with self._mutex:
             return self._standing.labels()
 
+    def classes(self) -> list[str]:
+        """Return all classes that were ever given, in the order of their first labels."""
+        with self._mutex:
+            return list(self._standing.classes)
+
     def disagreements(self) -> list[Disagreement]:
         """Return the rows to which users gave different classes."""
         with self._mutex:

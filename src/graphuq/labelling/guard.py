@@ -1,0 +1,127 @@
+"""Checks of every request, and headers of every response, of a page for one machine."""
+
+import hmac
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HOSTS = ("127.0.0.1", "localhost", "[::1]")
+MAX_BODY = 1_000_000  # bytes of a request
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """Middleware that lets through requests of this machine that know the token.
+
+    The Host must be a name of this machine, which defeats DNS rebinding. The token comes in the
+    address once, and then in a cookie that scripts and other sites cannot use. A request that
+    changes something must come from the page itself (Origin), as JSON of limited size.
+
+    Parameters
+    ----------
+    app : ASGI application
+    token : str
+        Secret of the page.
+    cookie : str
+        Name of the cookie, which differs between pages on different ports.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, cookie: str) -> None:
+        self._app, self._token, self._cookie = app, token, cookie
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a refused request, or pass it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+
+        if scope["type"] != "http":
+            return  # a web socket, which the page does not use
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        welcome = refusal is None and self._is_welcome(scope)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                sent = MutableHeaders(scope=message)
+                sent.update(HEADERS)
+                if welcome:
+                    sent.append("Set-Cookie", self._new_cookie)
+            await send(message)
+
+        if refusal is None and not welcome and not self._knows(self._cookie_of(headers)):
+            text = "Open the address that graphuq printed; it holds the token of this page."
+            refusal = PlainTextResponse(text, 403)
+        if refusal is None and scope["method"] not in ("GET", "HEAD"):
+            refusal = _refused_change(headers)
+        await (refusal or self._app)(scope, receive, send_with_headers)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        host = headers.get("host", "").lower()
+        name = host if host.endswith("]") else host.rpartition(":")[0] or host
+        if name not in HOSTS or len(headers.getlist("host")) != 1:
+            return PlainTextResponse("This page is only for its own machine.", 421)
+        site = headers.get("sec-fetch-site", "none")
+        if site not in ("none", "same-origin") and scope["path"] != "/":
+            return PlainTextResponse("Requests of other sites are refused.", 403)
+        return None
+
+    def _is_welcome(self, scope: Scope) -> bool:
+        """Return whether the address of the page has the token, in exchange for a cookie.
+
+        There is no redirection: a browser that comes from another site would not send the cookie.
+        """
+        given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])
+        return scope["path"] == "/" and scope["method"] == "GET" and self._knows(given[0])
+
+    @property
+    def _new_cookie(self) -> str:
+        return f"{self._cookie}={self._token}; HttpOnly; Path=/; SameSite=Strict"
+
+    def _knows(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode("utf-8", "replace"), self._token.encode())
+
+    def _cookie_of(self, headers: Headers) -> str:
+        try:
+            found = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            return ""
+        return found.value if found else ""
+
+
+def _refused_change(headers: Headers) -> Response | None:
+    """Return the answer to a change that does not come from the page, or is no JSON, or None."""
+    if headers.get("origin") != f"http://{headers['host']}":
+        return PlainTextResponse("Changes must come from the page itself.", 403)
+    if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        return PlainTextResponse("Send JSON.", 415)
+    length = headers.get("content-length", "")
+    if not length.isdigit():
+        return PlainTextResponse("Name the length of the content.", 411)
+    if int(length) > MAX_BODY:
+        return PlainTextResponse(f"At most {MAX_BODY} bytes.", 413)
+    return None

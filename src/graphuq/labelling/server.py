@@ -1,0 +1,239 @@
+"""``gq.label``: a labelling page on this machine."""
+
+import getpass
+import secrets
+import socket
+import threading
+import time
+import webbrowser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphuq.classifier.classifier import GraphClassifier
+from graphuq.classifier.labels import split_labels
+from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.labelling.items import items_of
+from graphuq.labelling.model import Model
+from graphuq.labelling.session import Session
+from graphuq.labelling.store import LabelStore, check_name
+
+ADDRESS = "127.0.0.1"  # of this machine only
+START_S = 30.0
+STOP_S = 3.0
+
+
+def label(
+    X: Any,
+    items: Any = None,
+    *,
+    y: Any = None,
+    classes: Sequence[str] = (),
+    ids: Sequence[str] | None = None,
+    labels: str | Path = "labels.jsonl",
+    classifier: GraphClassifier | None = None,
+    user: str | None = None,
+    port: int = 0,
+    open_browser: bool = True,
+    title: str = "graphuq label",
+) -> "LabellingPage":
+    """Label items on a page in the browser, which proposes what to label next.
+
+    The page runs on this machine and needs no network. It is closed with `LabellingPage.close`;
+    a script waits for its end with `LabellingPage.wait`.
+
+    Parameters
+    ----------
+    X : array_like or sparse matrix, shape (N, d)
+        Features from which the graph is built, as for `GraphClassifier.fit`.
+    items : list of str, list of pathlib.Path, numpy.ndarray, pandas.DataFrame, optional
+        What a person sees: texts, files of pictures, pixels of shape (N, H, W) or (N, H, W, 3),
+        or a table. By default the features.
+    y : array_like, shape (N,), optional
+        Classes that are known already; −1, NaN, None or "" where there is none.
+    classes : sequence of str, optional
+        Classes that the page offers from the start; new ones can be added there.
+    ids : sequence of str, optional
+        Names of the items; by default row numbers, or names of files.
+    labels : path, default "labels.jsonl"
+        File of labels. Each label is written to the disk at once; an existing file is continued.
+    classifier : GraphClassifier, optional
+        Settings; by default expectation propagation. Samplers are slow here.
+    user : str, optional
+        Name that is stored with each label; by default the name of the account.
+    port : int, default 0
+        Port of the page; 0 takes a free one.
+    open_browser : bool, default True
+    title : str
+
+    Returns
+    -------
+    LabellingPage
+
+    Raises
+    ------
+    InvalidInput
+        If an argument cannot be used.
+    StorageError
+        If the file of labels cannot be used, or the extra ``graphuq[label]`` is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, graphuq as gq
+    >>> moons = gq.datasets.two_moons(60, n_features=2, noise_std=0.05)
+    >>> file = tempfile.mkdtemp() + "/labels.jsonl"
+    >>> with gq.label(moons.features, labels=file, open_browser=False) as page:
+    ...     page.address[:17], set(page.labels)
+    ('http://127.0.0.1:', {''})
+    """
+    shown = items_of(items, X, ids)
+    require(
+        X is None or len(shown) == _n_rows(X),
+        "items",
+        f"{len(shown)} items for {_n_rows(X)} rows of X",
+        "give one item for each row",
+    )
+    given = known_labels(y, len(shown))
+    names = [check_name(str(name), "classes") for name in classes]
+    store = LabelStore(labels, shown)
+    session = Session(shown, Model(X, classifier), store, given, names)
+    page = LabellingPage(session, user=user, port=port, title=title)
+    page.start()
+    if open_browser:
+        webbrowser.open(page.address)
+    return page
+
+
+class LabellingPage:
+    """A page that is being served; `graphuq.label` makes one.
+
+    Attributes
+    ----------
+    address : str
+        Address with its token. Who knows it, on this machine, can see items and label them.
+    session : Session
+    """
+
+    def __init__(
+        self, session: Session, user: str | None = None, port: int = 0, title: str = "graphuq label"
+    ) -> None:
+        self.session = session
+        name = user if user is not None else _account()
+        self.user = check_name(name, "user")
+        require(0 <= port < 65_536, "port", f"{port}", "use 0 to 65535")
+        self._socket = _listen(port)
+        self.port = int(self._socket.getsockname()[1])
+        token = secrets.token_urlsafe(24)
+        self.address = f"http://{ADDRESS}:{self.port}/?token={token}"
+        self._server = _server(session, token, self.port, self.user, title)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="graphuq-label", daemon=True
+        )
+
+    def start(self) -> None:
+        """Serve the page until `close`."""
+        self.session.start()
+        self._thread.start()
+        until = time.monotonic() + START_S
+        while not self._server.started and self._thread.is_alive() and time.monotonic() < until:
+            time.sleep(0.01)
+        if not self._server.started:
+            self.close()
+            raise StorageError(f"no server could be started on port {self.port}; try another one")
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Class of each item as text, an empty string where there is none, shape (N,)."""
+        found = np.full(len(self.session.items), "", dtype=object)
+        for row, name in {**self.session.given, **self.session.store.labels()}.items():
+            found[row] = name
+        return found
+
+    def wait(self) -> None:
+        """Wait until the page is closed from another thread, or interrupted with Ctrl+C."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
+
+    def close(self) -> None:
+        """Stop the server; all labels are in the file."""
+        self.session.stop()
+        self._server.should_exit = True
+        for patience in (STOP_S, None):
+            if self._thread.is_alive():
+                self._thread.join(patience)
+            self._server.force_exit = True
+        self._socket.close()
+        self.session.close()
+
+    def __enter__(self) -> "LabellingPage":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"LabellingPage({self.address}, {len(self.session.items)} items)"
+
+
+def known_labels(y: Any, n_items: int) -> Mapping[int, str]:
+    """Return the labels that are known already, by row.
+
+    Raises
+    ------
+    InvalidInput
+        If there is not one value for each item.
+    """
+    if y is None:
+        return {}
+    values, given = split_labels(y, -1, needed=False)
+    require(len(values) == n_items, "y", f"{len(values)} values", f"give {n_items}, one an item")
+    rows = np.flatnonzero(given)
+    return {int(row): check_name(str(values[row]), "y") for row in rows}
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _account() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # an account without a name
+        return "me"
+
+
+def _listen(port: int) -> socket.socket:
+    """Return a socket on this machine only."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((ADDRESS, port))
+    except OSError as error:
+        found.close()
+        raise InvalidInput("port", f"{port} ({error.strerror})", "use another port, or 0") from None
+    return found
+
+
+def _server(session: Session, token: str, port: int, user: str, title: str) -> Any:
+    """Return a server of the page, or tell what to install."""
+    try:
+        import uvicorn
+
+        from graphuq.labelling.application import application
+    except ModuleNotFoundError as error:
+        raise StorageError(
+            f"the page needs the package {error.name}; run pip install 'graphuq[label]'"
+        ) from None
+
+    app = application(session, token, port, user, title)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,465 @@
+"""The loop between people and the posterior: labels never wait for it."""
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphuq.errors import GraphuqError, require
+from graphuq.labelling.items import Items
+from graphuq.labelling.model import Model, Snapshot
+from graphuq.labelling.store import LabelStore, check_name
+from graphuq.results.uncertainty import rank_by_uncertainty
+
+CACHED = 8  # latest posteriors that are kept, so that undo restores the same probabilities
+POLL_S = 1.0  # seconds after which labels of other processes are seen
+SHOWN_CLASSES = 60  # likeliest classes of an item
+NEIGHBORS = 4  # labelled items that explain a prediction
+ALIKE = 24  # items of the grid of look-alikes
+MAX_ROWS = 1_000  # labels that are given together
+SNIPPET = 160  # characters of a text in a small view
+
+
+@dataclasses.dataclass
+class _Person:
+    """What one person was shown."""
+
+    offered: list[int] = dataclasses.field(default_factory=list)
+    skipped: list[int] = dataclasses.field(default_factory=list)
+
+
+class Session:
+    """Items, labels and the posterior that a thread renews in the background.
+
+    Parameters
+    ----------
+    items : Items
+    model : Model
+    store : LabelStore
+    given : mapping of int to str, optional
+        Labels that were known before; those in the store replace them.
+    classes : sequence of str, optional
+        Classes that the page offers although they may have no label.
+    """
+
+    def __init__(
+        self,
+        items: Items,
+        model: Model,
+        store: LabelStore,
+        given: Mapping[int, str] | None = None,
+        classes: Sequence[str] = (),
+    ) -> None:
+        self.items, self.store = items, store
+        self.given, self._model = dict(given or {}), model
+        self._offered_classes = tuple(classes)
+        self._changed = threading.Condition()
+        self._people: dict[str, _Person] = {}
+        self._cache: dict[frozenset, Snapshot] = {}
+        self._snapshot = Snapshot()
+        self._order: np.ndarray | None = None  # unlabelled rows, the least certain first
+        self._wish: list[int] = []  # rows that a person asked to see next
+        self._version = max((r.model or 0 for r in store.records), default=0)
+        self._revision, self._ready, self._busy, self._closed = 0, False, False, False
+        self._failure: str | None = None
+        self._labels = self._current_labels()
+        self._history = self._history_of_store()
+        self._thread = threading.Thread(target=self._run, name="graphuq-posterior", daemon=True)
+
+    # ---- life
+
+    def start(self) -> "Session":
+        """Start the thread that renews the posterior."""
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Let the thread and all who wait for news come to an end."""
+        with self._changed:
+            self._closed = True
+            self._touch()
+
+    def close(self, timeout: float | None = 10.0) -> None:
+        """Stop the thread and close the file of labels."""
+        self.stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout)
+        self.store.close()
+
+    def wait_until_current(self, timeout: float = 120.0) -> Snapshot:
+        """Wait until the posterior knows all labels, with its queue and checks."""
+        with self._changed:
+            done = self._changed.wait_for(
+                lambda: self._failure is not None or (self._ready and not self._is_behind()),
+                timeout,
+            )
+            require(done, "timeout", f"{timeout} s were too short", "wait longer")
+            return self._snapshot
+
+    @property
+    def revision(self) -> int:
+        """Number that grows with each change that the page may show."""
+        return self._revision
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the session was stopped."""
+        return self._closed
+
+    # ---- what people do
+
+    def label(
+        self,
+        user: str,
+        rows: Sequence[int],
+        label: str,
+        probabilities: Mapping[int, float] | None = None,
+        version: int | None = None,
+    ) -> None:
+        """Store one class for some items; the labels are on the disk when this returns.
+
+        Parameters
+        ----------
+        user : str
+        rows : sequence of int
+        label : str
+            Name of a class, which may be new.
+        probabilities : mapping of int to float, optional
+            What was shown as the probability of this class, by row.
+        version : int, optional
+            Version of the posterior that was shown.
+
+        Raises
+        ------
+        InvalidInput
+            If a row does not exist or a name cannot be used.
+        StorageError
+            If the disk does not take the labels.
+        """
+        user, label = check_name(user, "user"), check_name(label, "label")
+        self._check_rows(rows)
+        errors = self._snapshot.errors
+        self.store.append(
+            user,
+            dict.fromkeys(map(int, rows), label),
+            probabilities=probabilities,
+            model=version,
+            expected_errors=None if errors is None else errors[0],
+        )
+        self._note_labels()
+
+    def undo(self, user: str) -> list[int]:
+        """Take back the latest act of a user; return its rows."""
+        rows = list(self.store.undo(check_name(user, "user")))
+        self._note_labels()
+        return rows
+
+    def skip(self, user: str, row: int) -> None:
+        """Show an item to this user again only after all others."""
+        self._check_rows([row])
+        with self._changed:
+            skipped = self._person(user).skipped
+            if row not in skipped:
+                skipped.append(row)
+
+    def wish(self, rows: Sequence[int]) -> None:
+        """Put some items at the head of the queue, such as those chosen on the map."""
+        self._check_rows(rows)
+        with self._changed:
+            chosen = list(map(int, rows))
+            self._wish = chosen + [row for row in self._wish if row not in set(chosen)]
+            self._touch()
+
+    # ---- what the page shows
+
+    def queue(self, user: str, n: int = 8, without: Sequence[int] = ()) -> list[dict[str, Any]]:
+        """Return cards of the next n items of a user, without waiting for the posterior."""
+        user = check_name(user, "user")
+        with self._changed:
+            person = self._person(user)
+            others = {r for name, p in self._people.items() if name != user for r in p.offered}
+            hidden = {*self._labels, *without}
+            rows: list[int] = []
+            for row in self._candidates(person, others):
+                if row not in hidden:
+                    hidden.add(row)
+                    rows.append(row)
+                if len(rows) == n:
+                    break
+            person.offered = [*rows, *without]
+            snapshot = self._snapshot
+        return [self._card(row, snapshot) for row in rows]
+
+    def card(self, row: int) -> dict[str, Any]:
+        """Return all that the page shows of an item."""
+        self._check_rows([row])
+        return self._card(int(row), self._snapshot)
+
+    def alike(self, row: int, label: str | None = None) -> list[dict[str, Any]]:
+        """Return unlabelled items that are most similar to one, the closest first.
+
+        Parameters
+        ----------
+        row : int
+        label : str, optional
+            Only items of which this class is the likeliest.
+        """
+        self._check_rows([row])
+        with self._changed:
+            snapshot, labels = self._snapshot, self._labels
+        if not self._ready:
+            return []
+        free = np.ones(len(self.items), dtype=bool)
+        free[list(labels)] = False
+        if label is not None and label in snapshot.classes and snapshot.probabilities is not None:
+            free &= snapshot.probabilities.argmax(axis=1) == snapshot.classes.index(label)
+        rows = self._model.similarity.closest(row, np.flatnonzero(free), ALIKE)
+        return [self._thumb(int(found), snapshot) for found in rows]
+
+    def search(self, query: str) -> list[dict[str, Any]]:
+        """Return small views of the items whose name or text contains a query."""
+        snapshot = self._snapshot
+        return [self._thumb(row, snapshot) for row in self.items.find(query.strip())]
+
+    def state(self, user: str) -> dict[str, Any]:
+        """Return counts, classes, errors left, and what to look at again."""
+        self._see_others()
+        disagreements = self.store.disagreements()
+        with self._changed:
+            snapshot, labels = self._snapshot, self._labels
+            counts: dict[str, int] = {}
+            for label in labels.values():
+                counts[label] = counts.get(label, 0) + 1
+            offered = [*self._offered_classes, *sorted(set(self.given.values()))]
+            later = [name for name in self.store.classes() if name in counts]
+            return {
+                "revision": self._revision,
+                "version": snapshot.version,
+                "ready": self._ready,
+                "busy": self._is_behind(),
+                "failure": self._failure,
+                "notes": list(snapshot.notes),
+                "n_items": len(self.items),
+                "n_labelled": len(labels),
+                "classes": [
+                    {"name": name, "count": counts.get(name, 0)}
+                    for name in dict.fromkeys([*offered, *later, *snapshot.classes])
+                ],
+                "errors": None if snapshot.errors is None else list(snapshot.errors),
+                "history": [[n, *values] for n, values in sorted(self._history.items())],
+                "suspects": [
+                    {**found, **self._thumb(found["row"], snapshot)} for found in snapshot.suspects
+                ],
+                "disagreements": [
+                    {**self._thumb(d.row, snapshot), "labels": dict(d.labels)}
+                    for d in disagreements[:50]
+                ],
+            }
+
+    def map(self) -> dict[str, Any]:
+        """Return a place in the plane and the likeliest class of each item."""
+        with self._changed:
+            snapshot, labels, ready = self._snapshot, self._labels, self._ready
+        if not ready:
+            return {"x": [], "y": [], "color": [], "classes": [], "labelled": []}
+        places = np.round(self._model.similarity.coordinates().astype(np.float64), 5)
+        p = snapshot.probabilities
+        color = np.zeros(len(places), int) if p is None else p.argmax(axis=1)
+        names = list(snapshot.classes) or ["no class yet"]
+        for row, label in labels.items():
+            if label in names:
+                color[row] = names.index(label)
+        return {
+            "x": places[:, 0].tolist(),
+            "y": places[:, 1].tolist(),
+            "color": color.tolist(),
+            "classes": names,
+            "labelled": sorted(labels),
+        }
+
+    # ---- cards
+
+    def _card(self, row: int, snapshot: Snapshot) -> dict[str, Any]:
+        card = self._thumb(row, snapshot)
+        card["content"] = self.items.content(row)
+        card["version"] = snapshot.version
+        card["classes"] = self._ranked(row, snapshot)
+        labelled = [r for r in self._labels if r != row]
+        near: list[dict[str, Any]] = []
+        if labelled and self._ready:
+            for found in self._model.similarity.closest(row, labelled, NEIGHBORS):
+                closeness = float(self._model.similarity.to(row, [found])[0])
+                thumb = self._thumb(int(found), snapshot)
+                near.append({**thumb, "closeness": round(max(closeness, 0.0), 3)})
+        card["neighbours"] = near
+        return card
+
+    def _thumb(self, row: int, snapshot: Snapshot) -> dict[str, Any]:
+        """Return a small view of an item with its label, or else its likeliest class."""
+        content = self.items.content(row)
+        ranked = self._ranked(row, snapshot)
+        return {
+            "row": row,
+            "id": self.items.ids[row],
+            "kind": content["kind"],
+            "pixelated": bool(content.get("pixelated")),
+            "snippet": self.items.words(row)[:SNIPPET],
+            "label": self._labels.get(row),
+            "likeliest": ranked[0] if ranked else None,
+        }
+
+    @staticmethod
+    def _ranked(row: int, snapshot: Snapshot) -> list[dict[str, Any]]:
+        """Return the likeliest classes of an item with their probabilities."""
+        if snapshot.probabilities is None:
+            return []
+        p = snapshot.probabilities[row]
+        order = np.argsort(-p, kind="stable")[:SHOWN_CLASSES]
+        return [{"name": snapshot.classes[k], "probability": round(float(p[k]), 4)} for k in order]
+
+    # ---- queue and labels; the lock is held
+
+    def _candidates(self, person: _Person, others: set[int]) -> Iterator[int]:
+        """Yield rows to show, the best first: wishes, queue, the least certain, skipped ones."""
+        last = [row for row in person.skipped if row not in self._labels]
+        put_off = others | set(last)
+        yield from self._wish
+        yield from (row for row in self._snapshot.queue.tolist() if row not in put_off)
+        if self._order is None:
+            p = self._snapshot.probabilities
+            ties = np.zeros(len(self.items)) if p is None else p
+            self._order = rank_by_uncertainty(ties)
+        yield from (row for row in map(int, self._order) if row not in put_off)
+        yield from last
+        yield from others
+
+    def _person(self, user: str) -> _Person:
+        return self._people.setdefault(user, _Person())
+
+    def _current_labels(self) -> dict[int, str]:
+        return {**self.given, **self.store.labels()}
+
+    def _check_rows(self, rows: Sequence[int]) -> None:
+        n = len(self.items)
+        require(0 < len(rows) <= MAX_ROWS, "rows", f"{len(rows)} rows", f"give 1 to {MAX_ROWS}")
+        for row in rows:
+            require(0 <= row < n, "rows", f"{row}", f"use 0 to {n - 1}")
+
+    def _see_others(self) -> None:
+        """Take in labels that another process wrote."""
+        if self.store.refresh():
+            self._note_labels()
+
+    def _note_labels(self) -> None:
+        """Tell the thread of new labels; restore a posterior that was computed for them."""
+        with self._changed:
+            self._labels = self._current_labels()
+            self._wish = [row for row in self._wish if row not in self._labels]
+            known = self._cache.get(_key(self._labels))
+            if known is not None:
+                self._show(known)
+            self._touch()
+
+    def _touch(self) -> None:
+        self._revision += 1
+        self._changed.notify_all()
+
+    def _show(self, snapshot: Snapshot) -> None:
+        """Make a posterior the current one."""
+        self._snapshot, self._order = snapshot, None
+        key = _key(snapshot.labels)
+        self._cache.pop(key, None)
+        self._cache[key] = snapshot
+        while len(self._cache) > CACHED:
+            del self._cache[next(iter(self._cache))]
+        if snapshot.errors is not None:
+            self._history[len(snapshot.labels)] = list(snapshot.errors)
+        self._touch()
+
+    def _is_behind(self) -> bool:
+        return self._busy or self._snapshot.labels != self._labels
+
+    def _history_of_store(self) -> dict[int, list[float]]:
+        """Return the expected errors that were shown, by the number of labels at that time."""
+        found: dict[int, list[float]] = {}
+        labelled = set(self.given)
+        for record in self.store.records:
+            if record.expected_errors is not None:
+                value = float(record.expected_errors)
+                found[len(labelled)] = [value, value, value]
+            if record.label is None:
+                labelled.discard(record.row)
+            else:
+                labelled.add(record.row)
+        return found
+
+    # ---- the thread
+
+    def _run(self) -> None:
+        """Renew the posterior whenever labels change, and choose hyperparameters when idle."""
+        with self._failures_shown():
+            self._model.prepare()
+            with self._changed:
+                self._ready = True
+            self._renew(self._labels)
+        while self._ready and not self._closed:
+            with self._changed:
+                self._changed.wait_for(self._has_work, POLL_S)
+                labels = self._labels
+            with self._failures_shown():
+                self._see_others()
+                if labels != self._snapshot.labels:
+                    self._renew(labels)
+                elif self._model.wants_refit and self._snapshot.probabilities is not None:
+                    self._renew(labels, refit=True)
+
+    def _has_work(self) -> bool:
+        return self._closed or (self._failure is None and self._labels != self._snapshot.labels)
+
+    def _renew(self, labels: dict[int, str], refit: bool = False) -> None:
+        """Compute and show the posterior of some labels, then its queue, then its checks."""
+        with self._changed:
+            self._busy = True
+            self._version += 1
+            version = self._version
+        try:
+            snapshot = self._model.renew(labels, version, refit)
+            self._publish(snapshot)
+            snapshot = self._model.with_queue(snapshot, self._skipped())
+            self._publish(snapshot)
+            if labels == self._labels:
+                self._publish(self._model.with_checks(snapshot))
+        finally:
+            with self._changed:
+                self._busy = False
+                self._touch()
+
+    def _publish(self, snapshot: Snapshot) -> None:
+        """Show a posterior, unless the one for the present labels is known already."""
+        with self._changed:
+            self._failure = None
+            if snapshot.labels == self._labels or _key(self._labels) not in self._cache:
+                self._show(snapshot)
+
+    def _skipped(self) -> list[int]:
+        with self._changed:
+            return [row for person in self._people.values() for row in person.skipped]
+
+    @contextlib.contextmanager
+    def _failures_shown(self) -> Iterator[None]:
+        """Show an error of the fit on the page; labels go on to be stored."""
+        try:
+            yield
+        except Exception as error:
+            with self._changed:
+                name = "" if isinstance(error, GraphuqError) else f"{type(error).__name__}: "
+                self._failure = f"{name}{error}"
+                self._snapshot = dataclasses.replace(self._snapshot, labels=dict(self._labels))
+                self._touch()
+
+
+def _key(labels: Mapping[int, str]) -> frozenset:
+    return frozenset(labels.items())

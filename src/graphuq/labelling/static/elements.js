@@ -1,0 +1,80 @@
+/** Elements of the page and requests to its server. Text of items is only ever `textContent`. */
+
+export const byId = (id) => document.getElementById(id);
+
+/** Make an element; `properties` are set as they are, `data-` and `aria-` as attributes. */
+export function el(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.includes("-") || name === "role") made.setAttribute(name, value);
+    else made[name] = value;
+  }
+  made.append(...children.filter((child) => child !== null));
+  return made;
+}
+
+export async function get(path, parameters = {}) {
+  return answered(await fetch(`${path}?${new URLSearchParams(parameters)}`));
+}
+
+export async function post(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  return answered(await fetch(path, { method: "POST", headers, body: JSON.stringify(body) }));
+}
+
+async function answered(response) {
+  if (response.ok) return response.json();
+  const text = await response.text();
+  let reason = text;
+  try {
+    reason = JSON.parse(text).error ?? text;
+  } catch { /* the text itself is the reason */ }
+  throw Object.assign(new Error(reason), { status: response.status });
+}
+
+export const pictureOf = (row) => `/item/${row}/picture`;
+
+export function percent(share) {
+  if (share > 0.995 && share < 1) return "> 99 %";
+  if (share < 0.005 && share > 0) return "< 1 %";
+  return `${Math.round(100 * share)} %`;
+}
+
+/** The item in full. */
+export function itemView(card) {
+  const content = card.content;
+  if (content.kind === "text") return el("div", { className: "text", textContent: content.text });
+  if (content.kind === "picture") {
+    const kind = content.pixelated ? "picture pixelated" : "picture";
+    return el("img", { className: kind, src: pictureOf(card.row), alt: `Item ${card.id}` });
+  }
+  const list = el("dl", { className: "fields" });
+  for (const [name, value] of content.fields) {
+    list.append(el("dt", { textContent: name }), el("dd", { textContent: value }));
+  }
+  if (content.more > 0) list.append(el("dt", {}, "…"), el("dd", {}, `${content.more} more columns`));
+  return list;
+}
+
+/** The face of an item in a small view: its picture or the beginning of its text. */
+export function faces(item) {
+  if (item.kind === "picture") {
+    const kind = item.pixelated ? "face pixelated" : "face";
+    return [el("img", { className: kind, src: pictureOf(item.row), alt: `Item ${item.id}`, loading: "lazy" })];
+  }
+  return [el("span", { className: "snippet", textContent: item.snippet || item.id })];
+}
+
+/** A small view that opens its item. `told` is what the page says about it. */
+export function smallView(item, told, open) {
+  const button = el("button", { className: "view" }, ...faces(item),
+    el("span", { className: "told" }, ...told));
+  button.addEventListener("click", () => open(item.row));
+  return el("li", {}, button);
+}
+
+export function dot(color) {
+  const made = el("span", { className: "dot", "aria-hidden": "true" });
+  made.style.setProperty("--class", color);
+  return made;
+}

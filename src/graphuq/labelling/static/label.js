@@ -1,0 +1,373 @@
+/**
+ * The labelling page: shows one item at a time, sends labels, and follows the posterior.
+ *
+ * The next items are fetched in advance, so that the next one appears at once. Labels are sent one
+ * after the other; a label that the server did not store is given back with an alert. A new
+ * posterior replaces the items that come next. The bars of the item that is shown change only while
+ * nobody works, and the class that "Accept" gives never changes in the moment of the key.
+ */
+
+import { byId, dot, el, faces, get, itemView, percent, pictureOf, post, smallView } from "./elements.js";
+import { classPalette } from "./map.js";
+import { mapPanel, showErrors, showNeighbours, showReview } from "./panels.js";
+
+const AHEAD = 8; // items fetched in advance
+const KEYS = [..."1234567890", ..."abcdefhijklmopqrtvwxyz"]; // g, n, s and u are actions
+const IDLE_MS = 1500; // without a key, after which the bars of the shown item are renewed
+const REACTION_MS = 600; // after such a change, in which "Accept" is ignored
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+
+let state = { classes: [], revision: -1, version: -1, n_items: 0, n_labelled: 0 };
+let current = null; // card that is shown
+let queue = []; // cards that come next
+let filling = null, refill = false;
+let sending = Promise.resolve(); // labels go out in their order
+let acted = -Infinity, changed = -Infinity; // times of the latest act, and of the latest change under the eyes
+const unsaved = new Set(); // rows whose labels are on their way
+
+history.replaceState(null, "", "/"); // the token is in a cookie now
+byId("user").value = localStorage.getItem("user") ?? document.body.dataset.user;
+
+const user = () => byId("user").value.trim() || document.body.dataset.user;
+const say = (text) => { byId("said").textContent = text; };
+const classes = () => state.classes.map(({ name }) => name);
+
+function colorOf(name) {
+  const at = classes().indexOf(name), palette = classPalette(Math.max(1, state.classes.length));
+  return (dark.matches ? palette.dark : palette.light)[Math.max(0, at)];
+}
+
+function alarm(text) {
+  byId("alert").hidden = text === "";
+  if (byId("alert").textContent !== text) byId("alert").textContent = text;
+}
+
+// ---- the item
+
+function show(card) {
+  current = card;
+  byId("item-name").textContent = card === null ? "" : card.id;
+  const label = byId("item-label");
+  label.hidden = !card?.label;
+  label.textContent = card?.label ? `labelled ${card.label}` : "";
+  const done = state.n_items > 0 && state.n_labelled >= state.n_items;
+  const empty = done ? "All items have a label." : "The next item is on its way …";
+  byId("item").replaceChildren(
+    card === null ? el("p", { className: "text", textContent: empty }) : itemView(card));
+  byId("item").scrollTop = 0;
+  showClasses();
+  if (card === null) byId("why").replaceChildren();
+  else showNeighbours(card, colorOf, openRow);
+}
+
+function showClasses() {
+  const shares = new Map((current?.classes ?? []).map(({ name, probability }) => [name, probability]));
+  const likeliest = current?.likeliest?.name;
+  byId("classes").replaceChildren(...state.classes.map(({ name, count }, k) => {
+    const share = shares.get(name), key = KEYS[k];
+    const fill = el("i"), bar = el("span", { className: "bar", "aria-hidden": "true" }, fill);
+    fill.style.width = `${100 * (share ?? 0)}%`;
+    const button = el("button", {
+      className: name === likeliest ? "class likeliest" : "class",
+      "aria-pressed": String(current?.label === name),
+      title: `${name}: ${count} labels`,
+    },
+    key === undefined ? el("span") : el("kbd", { textContent: key }),
+    el("span", { className: "name", textContent: name }),
+    el("span", { className: "share", textContent: share === undefined ? "" : percent(share) }),
+    bar);
+    button.style.setProperty("--class", colorOf(name));
+    button.addEventListener("click", (event) => { give(name); release(event); });
+    return button;
+  }));
+  byId("classes-title").textContent = state.classes.length === 0
+    ? "No class yet: press n and name the first one." : "Which class?";
+  byId("accept").disabled = likeliest === undefined;
+  byId("accept").querySelector("b").textContent = likeliest ?? "";
+  for (const id of ["skip", "new-class", "alike"]) byId(id).disabled = current === null;
+}
+
+/** After a click of the pointer, keys act on the item again and not on the button. */
+function release(event) {
+  if (event.detail > 0) byId("item-name").focus({ preventScroll: true });
+}
+
+function next() {
+  acted = performance.now();
+  show(queue.shift() ?? null);
+  fill();
+}
+
+async function fill(renew = false) {
+  refill = refill || renew;
+  if (filling !== null || (!refill && queue.length >= AHEAD / 2)) return;
+  const whole = refill;
+  refill = false;
+  const held = [...unsaved, ...(current === null ? [] : [current.row]),
+    ...(whole ? [] : queue.map(({ row }) => row))];
+  filling = get("/api/queue", { user: user(), n: AHEAD, held: held.join(",") });
+  try {
+    const cards = (await filling).filter(({ row }) => !unsaved.has(row) && row !== current?.row);
+    if (whole) queue = [];
+    const known = new Set(queue.map(({ row }) => row));
+    queue.push(...cards.filter(({ row }) => !known.has(row)));
+    for (const card of queue) if (card.kind === "picture") new Image().src = pictureOf(card.row);
+    if (current === null && queue.length > 0) show(queue.shift());
+  } catch (error) {
+    lost(error);
+  } finally {
+    filling = null;
+  }
+  if (refill) fill();
+}
+
+/** Show the present posterior of an item at which someone looks for a while. */
+async function renewCurrent() {
+  const card = current;
+  if (card === null || card.version === state.version) return;
+  if (performance.now() - acted < IDLE_MS) {
+    setTimeout(renewCurrent, IDLE_MS);
+    return;
+  }
+  const renewed = await get(`/api/card/${card.row}`).catch(() => null);
+  if (renewed === null || current !== card || performance.now() - acted < IDLE_MS) return;
+  if (renewed.likeliest?.name !== card.likeliest?.name) changed = performance.now();
+  Object.assign(card, renewed);
+  showClasses();
+  showNeighbours(card, colorOf, openRow);
+}
+
+async function openRow(row) {
+  acted = performance.now();
+  try {
+    const card = await get(`/api/card/${row}`);
+    if (current !== null && current.row !== row) queue.unshift(current);
+    queue = queue.filter((other) => other.row !== row);
+    show(card);
+    byId("item-name").focus();
+  } catch (error) {
+    lost(error);
+  }
+}
+
+// ---- what a person does
+
+function give(label) {
+  if (current === null) return;
+  const card = current;
+  const share = card.classes.find(({ name }) => name === label)?.probability ?? null;
+  unsaved.add(card.row);
+  next();
+  say(`${card.id}: ${label}`);
+  send([card.row], label, [share], card.version, () => {
+    card.label = null;
+    queue.unshift(card);
+  });
+}
+
+function send(rows, label, probabilities, version, onFailure) {
+  const body = { user: user(), rows, label, probabilities, version };
+  sending = sending.then(async () => {
+    try {
+      await post("/api/label", body);
+      alarm("");
+    } catch (error) {
+      alarm(`Not saved: ${error.message}. Please label the item again.`);
+      onFailure();
+    } finally {
+      for (const row of rows) unsaved.delete(row);
+    }
+  });
+}
+
+function accept() {
+  if (!current?.likeliest) return;
+  if (performance.now() - changed > REACTION_MS) give(current.likeliest.name);
+  else say("The likeliest class has just changed; accept again.");
+}
+
+function skip() {
+  if (current === null) return;
+  const row = current.row;
+  unsaved.add(row);
+  next();
+  say("Skipped; the item comes again later.");
+  sending = sending.then(() => post("/api/skip", { user: user(), rows: [row] }).catch(lost))
+    .finally(() => unsaved.delete(row));
+}
+
+function undo() {
+  sending = sending.then(async () => {
+    try {
+      const { cards, rows } = await post("/api/undo", { user: user() });
+      if (cards.length === 0) {
+        say("There is nothing to undo.");
+        return;
+      }
+      if (current !== null && current.row !== cards[0].row) queue.unshift(current);
+      queue = queue.filter(({ row }) => row !== cards[0].row);
+      show(cards[0]);
+      say(`Taken back: ${rows.length === 1 ? cards[0].id : `${rows.length} items`}.`);
+    } catch (error) {
+      lost(error);
+    }
+  });
+}
+
+function newClass() {
+  if (current === null) return;
+  byId("class-name").value = "";
+  byId("class-dialog").showModal();
+}
+
+byId("class-dialog").querySelector("form").addEventListener("submit", () => {
+  const name = byId("class-name").value.trim();
+  if (name === "") return;
+  if (!classes().includes(name)) state.classes.push({ name, count: 0 });
+  give(name);
+});
+
+// ---- look-alikes and search
+
+async function showAlike() {
+  if (current === null || state.classes.length === 0) return;
+  const label = byId("alike-class").value;
+  const found = await get(`/api/alike/${current.row}`, { label });
+  const box = (item, checked) => {
+    const input = el("input", { type: "checkbox", checked, value: String(item.row) });
+    input.addEventListener("change", countAlike);
+    const share = item.likeliest ? `${item.likeliest.name} ${percent(item.likeliest.probability)}` : "";
+    return el("li", {}, el("label", {}, ...faces(item),
+      el("span", {}, input, ` ${share || item.id}`)));
+  };
+  byId("alikes").replaceChildren(box(current, true), ...found.map((item) => box(item, true)));
+  countAlike();
+}
+
+const marked = () => [...byId("alikes").querySelectorAll(":checked")].map(({ value }) => Number(value));
+
+function countAlike() {
+  const n = marked().length;
+  byId("alike-accept").disabled = n === 0;
+  byId("alike-accept").textContent = `Label ${n} as ${byId("alike-class").value}`;
+}
+
+function openAlike() {
+  if (current === null || state.classes.length === 0) return;
+  byId("alike-class").replaceChildren(...classes().map((name) => el("option", {
+    value: name, textContent: name, selected: name === (current.label ?? current.likeliest?.name),
+  })));
+  byId("alikes").replaceChildren();
+  byId("alike-dialog").showModal();
+  showAlike().catch(lost);
+}
+
+byId("alike-class").addEventListener("change", () => showAlike().catch(lost));
+byId("alike-accept").addEventListener("click", () => {
+  const rows = marked(), label = byId("alike-class").value;
+  byId("alike-dialog").close();
+  for (const row of rows) unsaved.add(row);
+  queue = queue.filter(({ row }) => !unsaved.has(row));
+  send(rows, label, [], current?.version ?? null, () => fill(true));
+  say(`${rows.length} items: ${label}`);
+  if (current !== null && unsaved.has(current.row)) next();
+});
+
+let asked = 0;
+byId("query").addEventListener("input", async () => {
+  const mine = ++asked, q = byId("query").value.trim();
+  try {
+    const hits = q === "" ? [] : await get("/api/search", { q });
+    if (mine !== asked) return;
+    byId("hits").replaceChildren(...hits.map((item) => smallView(item,
+      item.label ? [dot(colorOf(item.label)), item.label] : [item.id],
+      (row) => { byId("search-dialog").close(); openRow(row); })));
+    byId("hits-note").textContent = q === "" ? "" : `${hits.length} found`;
+  } catch (error) {
+    lost(error);
+  }
+});
+
+function openSearch() {
+  byId("search-dialog").showModal();
+  byId("query").select();
+}
+
+// ---- keys and buttons
+
+const actions = { " ": accept, s: skip, u: undo, n: newClass, g: openAlike, "/": openSearch };
+const buttons = { accept, skip, undo, "new-class": newClass, alike: openAlike, search: openSearch };
+for (const [id, act] of Object.entries(buttons)) {
+  byId(id).addEventListener("click", (event) => { act(); release(event); });
+}
+for (const button of document.querySelectorAll("[data-close]")) {
+  button.addEventListener("click", () => button.closest("dialog").close());
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+  if (document.querySelector("dialog[open]")) return;
+  const target = event.target, writes = target.closest("input, textarea, select, canvas");
+  if (writes || (event.key === " " && target.closest("button, a, summary"))) return;
+  const key = event.key.toLowerCase(), at = KEYS.indexOf(key);
+  if (Object.hasOwn(actions, key)) actions[key]();
+  else if (at >= 0 && at < state.classes.length) give(state.classes[at].name);
+  else return;
+  event.preventDefault();
+});
+
+byId("user").addEventListener("change", () => {
+  localStorage.setItem("user", user());
+  fill(true);
+});
+
+// ---- news
+
+const map = mapPanel(() => state, openRow, (text) => { say(text); fill(true); });
+
+function lost(error) {
+  if (error.status === 403) alarm("This page has a new address. Open the one that graphuq printed.");
+  else alarm(error.status ? error.message : "No connection: is graphuq still running?");
+}
+
+function showState() {
+  byId("progress").max = Math.max(1, state.n_items);
+  byId("progress").value = state.n_labelled;
+  byId("counts").textContent = `${state.n_labelled} of ${state.n_items.toLocaleString("en")} labelled`;
+  const renewal = byId("renewal");
+  renewal.className = `chip ${state.failure ? "bad" : state.busy ? "busy" : ""}`;
+  renewal.textContent = state.failure ? "no new posterior"
+    : !state.ready ? "building the graph" : state.busy ? "renewing" : "up to date";
+  renewal.title = state.notes.join("\n");
+  if (state.failure) alarm(`${state.failure} Labels are stored.`);
+  showErrors(state);
+  showReview(state, colorOf, openRow);
+}
+
+async function follow() {
+  for (;;) {
+    try {
+      const news = await get("/api/state", { user: user(), after: String(state.revision) });
+      const renewed = news.version !== state.version || news.ready !== state.ready;
+      const wished = news.revision !== state.revision;
+      const before = classes().join("\n");
+      state = news;
+      showState();
+      if (classes().join("\n") !== before) showClasses();
+      if (current === null && queue.length === 0) show(null);
+      if (renewed) {
+        renewCurrent();
+        await fill(true);
+      }
+      if (!renewed && wished) fill();
+      map.renew();
+    } catch (error) {
+      lost(error);
+      await new Promise((done) => setTimeout(done, 1000));
+    }
+  }
+}
+
+dark.addEventListener("change", () => { showClasses(); showState(); });
+showClasses();
+follow();

@@ -1,0 +1,136 @@
+/** Panels beside the item: neighbours, errors left, what to look at again, the map. */
+
+import { byId, dot, el, get, percent, post, smallView } from "./elements.js";
+import { classPalette, createMap } from "./map.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 300, HEIGHT = 120, LEFT = 34, BOTTOM = 20;
+
+function svg(tag, attributes, text = "") {
+  const made = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.textContent = text;
+  return made;
+}
+
+export function showNeighbours(card, colorOf, open) {
+  const near = card.neighbours;
+  byId("why-note").textContent = near.length === 0
+    ? "No label yet: this item tells most about the others."
+    : "The labelled items most similar to this one:";
+  byId("why").replaceChildren(...near.map((item) => smallView(
+    item, [dot(colorOf(item.label)), `${item.label ?? "no label now"}, similarity ${item.closeness.toFixed(2)}`], open,
+  )));
+}
+
+/** Expected errors against labels, with the interval where it was computed. */
+export function showErrors(state) {
+  const text = byId("errors");
+  if (state.errors === null) {
+    text.textContent = "Label two classes to see how many errors are left.";
+    byId("chart").replaceChildren();
+    return;
+  }
+  const [expected, lower, upper] = state.errors.map((value) => Math.round(value));
+  const range = upper > lower ? ` (90 %: ${lower} to ${upper})` : "";
+  const unlabelled = state.n_items - state.n_labelled;
+  text.textContent = `About ${expected}${range} of ${unlabelled} unlabelled items would be wrong.`;
+  byId("chart").replaceChildren(chart(state.history, text.textContent));
+}
+
+function chart(history, label) {
+  const made = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "chart", role: "img",
+    "aria-label": `Errors left against labels. ${label}` });
+  const first = Math.min(...history.map(([n]) => n)), last = Math.max(...history.map(([n]) => n));
+  const top = Math.max(1, ...history.map(([, , , upper]) => upper));
+  const x = (n) => LEFT + ((n - first) / Math.max(1, last - first)) * (WIDTH - LEFT - 10);
+  const y = (value) => (HEIGHT - BOTTOM) * (1 - value / top) + 6;
+  const floor = y(0);
+  const points = (values) => values.map(([n, v]) => `${x(n).toFixed(1)},${y(v).toFixed(1)}`);
+  const band = [...points(history.map(([n, , , upper]) => [n, upper])),
+    ...points(history.map(([n, , lower]) => [n, lower])).reverse()];
+  made.append(
+    svg("line", { class: "axis", x1: LEFT, x2: WIDTH - 6, y1: floor, y2: floor }),
+    svg("polygon", { class: "band", points: band.join(" ") }),
+    svg("polyline", { class: "line", points: points(history.map(([n, e]) => [n, e])).join(" ") }),
+    svg("circle", { cx: x(history.at(-1)[0]), cy: y(history.at(-1)[1]), r: 3.5 }),
+    svg("text", { x: LEFT - 6, y: 13, "text-anchor": "end" }, String(Math.round(top))),
+    svg("text", { x: LEFT - 6, y: floor, "text-anchor": "end" }, "0"),
+    svg("text", { x: LEFT, y: HEIGHT + 2, "text-anchor": "start" }, String(first)),
+    svg("text", { x: WIDTH - 8, y: HEIGHT + 2, "text-anchor": "end" }, `${last} labels`),
+  );
+  made.setAttribute("viewBox", `0 0 ${WIDTH} ${HEIGHT + 6}`);
+  return made;
+}
+
+export function showReview(state, colorOf, open) {
+  const suspects = state.suspects.map((item) => smallView(item, [
+    dot(colorOf(item.given)), `${item.given} has ${percent(item.probability)}; the others say `,
+    el("b", { textContent: item.other }),
+  ], open));
+  const disagreements = state.disagreements.map((item) => smallView(item,
+    [Object.entries(item.labels).map(([user, label]) => `${user}: ${label}`).join(" · ")], open));
+  byId("suspects").replaceChildren(...disagreements, ...suspects);
+  byId("review").hidden = suspects.length + disagreements.length === 0;
+}
+
+/** The map, which is drawn when its panel is first opened, and again for each new posterior. */
+export function mapPanel(state, open, say) {
+  let map = null, selected = [], version = -1, busy = false;
+  const note = byId("map-note"), lasso = byId("map-lasso"), toQueue = byId("map-queue");
+
+  function choose(rows) {
+    selected = [...rows];
+    toQueue.disabled = selected.length === 0;
+    note.textContent = selected.length ? `${selected.length} items selected.` : "";
+  }
+
+  async function renew() {
+    if (!byId("map-panel").open || busy || version === state().version) return;
+    busy = true;
+    try {
+      const data = await get("/api/map");
+      if (data.x.length === 0) return;
+      version = state().version;
+      const palette = classPalette(data.classes.length);
+      if (map === null) {
+        map = createMap(byId("map"), { ...data, palette, emphasis: data.labelled, wheel: "focus",
+          label: "Map of all items, coloured by their likeliest class" }, {
+          onHover: (row) => hover(row, data.classes),
+          onClick: (row) => row >= 0 && open(row),
+          onLasso: choose,
+        });
+      } else {
+        map.setColor(data.color, palette);
+        map.setEmphasis(data.labelled);
+      }
+    } finally {
+      busy = false;
+    }
+  }
+
+  let hovered = -1;
+  async function hover(row) {
+    hovered = row;
+    if (row < 0) return;
+    const card = await get(`/api/card/${row}`);
+    if (hovered !== row) return;
+    const best = card.label ?? card.likeliest?.name ?? "no class yet";
+    note.textContent = `${card.id}: ${best}. ${card.snippet.slice(0, 90)}`;
+  }
+
+  lasso.addEventListener("click", () => {
+    const on = lasso.getAttribute("aria-pressed") !== "true";
+    lasso.setAttribute("aria-pressed", String(on));
+    map?.setMode(on ? "lasso" : "pan");
+  });
+  byId("map-reset").addEventListener("click", () => map?.reset());
+  toQueue.addEventListener("click", async () => {
+    await post("/api/wish", { rows: selected.slice(0, 1000) });
+    say(`${Math.min(1000, selected.length)} items of the map come next.`);
+    map?.setSelected([]);
+    choose([]);
+  });
+  byId("map-panel").addEventListener("toggle", renew);
+  return { renew };
+}

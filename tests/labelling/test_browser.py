@@ -1,0 +1,373 @@
+"""The labelling page in a real browser, offline; skipped in words without one."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="pip install playwright, to test pages in a browser"
+)
+pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
+
+HOSTILE = '<img src="/x" onerror="document.title=1"><script>document.title=2</script>'
+SERVE = """
+import sys, numpy as np, graphuq as gq
+digits = gq.datasets.load_digits()
+page = gq.label(digits.data[:300], digits.data[:300].reshape(-1, 8, 8), labels=sys.argv[1],
+                open_browser=False, user="ada")
+print(page.address, flush=True)
+page.wait()
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium: the one of the system, or the one that Playwright installed."""
+    with sync_api.sync_playwright() as playwright:
+        found = shutil.which("chromium") or shutil.which("google-chrome")
+        try:
+            opened = playwright.chromium.launch(
+                executable_path=found, args=["--no-sandbox", "--disable-gpu"]
+            )
+        except sync_api.Error as error:
+            pytest.skip(f"no browser: run `playwright install chromium` ({error.message[:80]})")
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def tab(browser):
+    """A tab whose script errors, refused contents and requests of other machines fail the test."""
+    context = browser.new_context(viewport={"width": 1180, "height": 860})
+    opened, problems = context.new_page(), []
+    opened.set_default_timeout(20_000)
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    opened.on("dialog", lambda dialog: problems.append(dialog.message))
+    opened.on(
+        "request",
+        lambda r: None if r.url.startswith("http://127.0.0.1:") else problems.append(r.url),
+    )
+    opened.problems = problems
+    yield opened
+    context.close()
+    assert problems == []
+
+
+def start(tab, page):
+    tab.goto(page.address)
+    tab.wait_for_selector("#item > *")
+    page.session.wait_until_current()
+    tab.wait_for_function("() => document.getElementById('renewal').textContent === 'up to date'")
+
+
+def name(tab):
+    return tab.text_content("#item-name")
+
+
+def keys(tab):
+    """Return the key of each class that the page offers."""
+    script = "all => all.map(b => ['.name', 'kbd'].map(part => b.querySelector(part).textContent))"
+    return dict(tab.eval_on_selector_all("#classes button", script))
+
+
+def press(tab, key):
+    """Press a key and wait for another item."""
+    before = name(tab)
+    tab.keyboard.press(key)
+    tab.wait_for_function("x => document.getElementById('item-name').textContent !== x", arg=before)
+
+
+def label(tab, class_name):
+    """Label the item that is shown by keys, as a person does."""
+    before, key = name(tab), keys(tab).get(class_name)
+    if key is not None:
+        tab.keyboard.press(key)
+    else:
+        tab.keyboard.press("n")
+        tab.keyboard.type(class_name)
+        tab.keyboard.press("Enter")
+    tab.wait_for_function("x => document.getElementById('item-name').textContent !== x", arg=before)
+
+
+def saved(page, n):
+    """Wait until n records are in the file, and return the labels of it."""
+    for _ in range(200):
+        if len(page.session.store.records) >= n:
+            break
+        page_wait()
+    return page.session.store.labels()
+
+
+def page_wait():
+    import time
+
+    time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return gq.datasets.load_digits()
+
+
+@pytest.fixture
+def page(digits, tmp_path):
+    """300 digits, four of which have a label."""
+    rows, y = np.arange(300), np.full(300, "", dtype=object)
+    y[:4] = digits.target[:4].astype(int).astype(str)
+    y[4:] = ""
+    pictures = digits.data[rows].reshape(-1, 8, 8)
+    with gq.label(digits.data[rows], pictures, y=y, labels=tmp_path / "labels.jsonl",
+                  open_browser=False, user="ada", title="Digits") as opened:  # fmt: skip
+        yield opened
+
+
+def test_digits_are_labelled_by_keys(page, tab, digits):
+    """Twenty labels by keys, one of them taken back; the file has what was given."""
+    start(tab, page)
+    assert "token" not in tab.url
+    given, latencies = {}, []
+    watch_paint(tab)
+    for _ in range(20):
+        row = int(name(tab))
+        given[row] = str(int(digits.target[row]))
+        if given[row] in keys(tab):
+            latencies.append(paint_after(tab, keys(tab)[given[row]]))
+        else:
+            label(tab, given[row])
+    assert saved(page, 20) == given
+    assert {record.user for record in page.session.store.records} == {"ada"}
+    print(f"\nkey to next item: {np.percentile(latencies, 95):.1f} ms (95 %)")  # noqa: T201
+    tab.keyboard.press("u")
+    tab.wait_for_function(
+        "() => document.getElementById('said').textContent.startsWith('Taken back')"
+    )
+    row = int(name(tab))
+    assert row == list(given)[-1]
+    del given[row]
+    assert page.session.store.labels() == given
+    tab.wait_for_function("() => document.getElementById('counts').textContent.startsWith('23 of')")
+    label(tab, "9")  # the correction of a person
+    assert saved(page, 22)[row] == "9"
+
+
+def watch_paint(tab):
+    """Let the page note the time from a key to the paint of another item."""
+    tab.evaluate(
+        """() => { const at = document.getElementById("item-name"); let began = 0;
+        document.addEventListener("keydown", () => { began = performance.now(); }, true);
+        new MutationObserver(() => requestAnimationFrame(() => {
+          window.painted = performance.now() - began; })).observe(at, { childList: true }); }"""
+    )
+
+
+def paint_after(tab, key):
+    """Return the milliseconds from a key to the frame that shows the next item."""
+    tab.evaluate("window.painted = null")
+    tab.keyboard.press(key)
+    tab.wait_for_function("() => window.painted !== null")
+    return tab.evaluate("window.painted")
+
+
+def test_undo_gives_back_the_same_bars(page, tab):
+    start(tab, page)
+    tab.wait_for_function("() => document.querySelector('#classes .share').textContent !== ''")
+    shares = "Array.from(document.querySelectorAll('#classes .share'), s => s.textContent)"
+    before, first = tab.evaluate(shares), name(tab)
+    assert len([share for share in before if share]) == 4
+    probabilities = page.session.wait_until_current().probabilities
+    press(tab, "1")
+    saved(page, 1)
+    page.session.wait_until_current()
+    tab.keyboard.press("u")
+    tab.wait_for_function("x => document.getElementById('item-name').textContent === x", arg=first)
+    assert tab.evaluate(shares) == before
+    assert np.array_equal(page.session.wait_until_current().probabilities, probabilities)
+
+
+def test_accept_skip_search_and_look_alikes(page, tab):
+    start(tab, page)
+    tab.wait_for_function("() => document.querySelector('#classes .share').textContent !== ''")
+    tab.wait_for_timeout(700)  # a change of the likeliest class hinders "Accept" for a moment
+    likeliest, first = tab.text_content("#accept b"), int(name(tab))
+    press(tab, " ")
+    assert saved(page, 1) == {first: likeliest}
+    (record,) = page.session.store.records
+    assert record.probability > 0.25
+    assert record.model >= 1
+    skipped = name(tab)
+    press(tab, "s")
+    tab.keyboard.press("/")
+    tab.keyboard.type("299")
+    tab.click("#hits button")
+    tab.wait_for_function("() => document.getElementById('item-name').textContent === '299'")
+    tab.keyboard.press("g")
+    tab.wait_for_selector("#alikes li:nth-child(5)")
+    tab.uncheck("#alikes li:nth-child(2) input")
+    chosen, text = tab.input_value("#alike-class"), tab.text_content("#alike-accept")
+    tab.click("#alike-accept")
+    n = int(text.split()[1])
+    labels = saved(page, n + 1)
+    assert n > 3
+    assert len(labels) == n + 1
+    assert labels[299] == chosen
+    assert int(skipped) not in labels
+    tab.wait_for_function("() => document.getElementById('item-name').textContent !== '299'")
+    tab.focus("#item-name")
+    tab.keyboard.press("u")  # all of them together
+    tab.wait_for_function("() => document.getElementById('said').textContent.endsWith('items.')")
+    assert page.session.store.labels() == {first: likeliest}
+
+
+def test_the_map_opens_items_and_queues_a_selection(page, tab):
+    start(tab, page)
+    tab.click("#map-panel summary")
+    tab.wait_for_function(
+        "() => document.getElementById('map').getAttribute('role') === 'application'"
+    )
+    tab.focus("#map")
+    tab.keyboard.press("s")
+    tab.click("#map-queue:enabled")
+    tab.wait_for_function("() => document.getElementById('said').textContent.includes('come next')")
+    assert page.session._wish
+
+
+def test_hostile_text_is_inert(tab, tmp_path):
+    features = gq.datasets.two_moons(30, n_features=2, noise_std=0.05).features
+    texts = [f"{HOSTILE} {row}" for row in range(30)]
+    y = [HOSTILE, *([""] * 28), "plain"]
+    with gq.label(features, texts, y=y, labels=tmp_path / "labels.jsonl", user=HOSTILE[:90],
+                  title=HOSTILE, open_browser=False) as page:  # fmt: skip
+        start(tab, page)
+        assert tab.text_content("#item").startswith(HOSTILE)
+        assert HOSTILE in keys(tab)
+        press(tab, "1")
+        tab.keyboard.press("g")
+        tab.wait_for_selector("#alikes li")
+        tab.keyboard.press("Escape")
+        tab.keyboard.press("/")
+        tab.keyboard.type("img")
+        tab.wait_for_selector("#hits li")
+        tab.keyboard.press("Escape")
+        assert tab.title() == HOSTILE
+        assert tab.locator("#item img, #item script, #why img, #hits img, #alikes img").count() == 0
+        assert saved(page, 1)
+        tab.goto("about:blank")
+
+
+def test_a_stranger_and_a_lost_server_are_told(browser, page, tab):
+    context = browser.new_context()
+    stranger = context.new_page()
+    assert stranger.goto(page.address.partition("?")[0]).status == 403
+    context.close()
+    start(tab, page)
+    page.close()
+    tab.keyboard.press("1")
+    tab.wait_for_selector("#alert:not([hidden])")
+    assert page.session.store.records == []
+    tab.problems.clear()  # the browser reports refused connections as errors
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_page_is_accessible_and_narrow(page, tab, scheme):
+    """No finding of axe-core that is serious or critical; nothing is wider than 400 pixels."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-core")
+    tab.emulate_media(color_scheme=scheme)
+    start(tab, page)
+    tab.click("#map-panel summary")
+
+    def findings():
+        # The script of axe-core is put in by the debugger, which the policy does not hinder.
+        response = axe.Axe().run(tab).response
+        assert "color-contrast" in [rule["id"] for rule in response["passes"]]
+        found = response["violations"]
+        return [
+            f"{v['id']}: {node['target']}"
+            for v in found
+            if v["impact"] in ("serious", "critical")
+            for node in v["nodes"]
+        ]
+
+    assert findings() == []
+    tab.keyboard.press("g")
+    tab.wait_for_selector("#alikes li:nth-child(3)")
+    assert findings() == []
+    tab.keyboard.press("Escape")
+    tab.set_viewport_size({"width": 400, "height": 800})
+    assert findings() == []
+    assert tab.evaluate("document.documentElement.scrollWidth") == 400
+    box = tab.locator("#accept").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 400
+
+
+@pytest.mark.slow
+def test_kill_and_reopen(tab, tmp_path, digits):
+    """A killed program loses no label; the same command goes on, also with undo."""
+    path = tmp_path / "labels.jsonl"
+
+    def serve():
+        command = [sys.executable, "-c", SERVE, str(path)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        tab.goto(process.stdout.readline().strip())
+        tab.wait_for_selector("#item img")
+        return process
+
+    given = {}
+    for _ in range(3):
+        with serve() as process:
+            for _ in range(5):
+                row = int(name(tab))
+                given[row] = str(int(digits.target[row]))
+                label(tab, given[row])
+            tab.wait_for_function("() => document.getElementById('said').textContent !== ''")
+            tab.wait_for_function(f"() => document.getElementById('counts').textContent"
+                                  f".startsWith('{len(given)} of')")  # fmt: skip
+            process.send_signal(signal.SIGKILL)
+        tab.problems.clear()  # requests that were refused after the end of the server
+        lines = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        assert {line["row"]: line["label"] for line in lines} == given
+    with serve() as process:
+        tab.wait_for_function(
+            "() => document.getElementById('counts').textContent.startsWith('15 of')"
+        )
+        tab.focus("#item-name")
+        tab.keyboard.press("u")
+        tab.wait_for_function(
+            "() => document.getElementById('said').textContent.startsWith('Taken')"
+        )
+        assert int(name(tab)) == list(given)[-1]
+        process.kill()
+    tab.problems.clear()
+
+
+@pytest.mark.slow
+def test_latency_with_five_thousand_items(tab, tmp_path, data_folder):
+    """Measured: see docs/labelling_page.md; bounds are those of the promise."""
+    mnist = gq.datasets.load_mnist(folder=data_folder)
+    rows = np.random.default_rng(0).permutation(len(mnist.features))[:5000]
+    truth = np.array([str(int(v)) for v in mnist.classes[rows]])
+    y = np.full(5000, "", dtype=object)
+    for digit in np.unique(truth):
+        y[np.flatnonzero(truth == digit)[:3]] = digit
+    pixels = np.asarray(mnist.features[rows]).reshape(-1, 28, 28)
+    with gq.label(pixels.reshape(5000, -1), pixels, y=y, labels=tmp_path / "labels.jsonl",
+                  open_browser=False) as page:  # fmt: skip
+        page.session.wait_until_current(300)
+        start(tab, page)
+        watch_paint(tab)
+        latencies = []
+        for _ in range(40):
+            row = int(name(tab))
+            latencies.append(paint_after(tab, keys(tab)[truth[row]]))
+            tab.wait_for_timeout(200)
+        print(f"\nkey to next item: {np.percentile(latencies, 95):.1f} ms (95 %)")  # noqa: T201
+        assert np.percentile(latencies, 95) <= 50
+        tab.goto("about:blank")

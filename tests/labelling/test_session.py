@@ -1,0 +1,265 @@
+"""The loop of labels and posteriors: cold start, undo, new classes, several people."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.errors import InvalidInput
+from graphuq.labelling import session as module
+from graphuq.labelling.items import TableItems, items_of
+from graphuq.labelling.model import Model
+from graphuq.labelling.session import Session
+from graphuq.labelling.similarity import Similarity
+from graphuq.labelling.store import LabelStore
+
+NAMES = np.array(["left", "right"])
+
+
+@pytest.fixture(scope="module")
+def moons():
+    return gq.datasets.two_moons(60, n_features=2, noise_std=0.05)
+
+
+@pytest.fixture
+def open_session(moons, tmp_path):
+    """Return a function that opens the same session again and again."""
+    opened = []
+
+    def open_(**arguments):
+        items = items_of(None, moons.features)
+        assert isinstance(items, TableItems)
+        model = Model(moons.features, arguments.pop("classifier", None))
+        store = LabelStore(tmp_path / "labels.jsonl", items)
+        session = Session(items, model, store, **arguments).start()
+        opened.append(session)
+        session.wait_until_current()
+        return session
+
+    yield open_
+    for session in opened:
+        session.close()
+
+
+def test_first_items_are_central_and_different(moons):
+    similarity = Similarity(gq.graphs.knn_graph(moons.features))
+    rows = similarity.central_rows(6)
+    assert len(set(rows.tolist())) == 6
+    assert set(moons.classes[rows[:2]].tolist()) == {0, 1}  # both moons at once
+    again = similarity.central_rows(5, labelled=rows[:1])
+    assert again.tolist() == rows[1:].tolist()  # a labelled item counts as one that was picked
+    assert rows[2] not in similarity.central_rows(60, without=rows[2:3])
+    closest = similarity.closest(int(rows[0]), np.arange(60), 10)
+    assert (moons.classes[closest] == moons.classes[rows[0]]).all()
+
+
+def test_reduction_of_variance_is_that_of_the_formula(moons):
+    """The first pick has the largest ``Σ_i C_ij² / (C_jj + γ²)``, and so has the second."""
+    similarity = Similarity(gq.graphs.knn_graph(moons.features))
+    covariance = similarity._rows @ similarity._rows.T
+    picks = []
+    for _ in range(3):
+        variance = np.diag(covariance) + module_noise()
+        gain = (covariance**2).sum(axis=1) / variance
+        gain[picks] = -1
+        picks.append(int(gain.argmax()))
+        column = covariance[:, picks[-1]]
+        covariance = covariance - np.outer(column, column) / variance[picks[-1]]
+    assert similarity.central_rows(3).tolist() == picks
+
+
+def module_noise():
+    from graphuq.labelling.similarity import NOISE_VARIANCE
+
+    return NOISE_VARIANCE
+
+
+def test_from_no_label_to_a_posterior(open_session, moons):
+    session = open_session()
+    first = session.queue("ada", 4)
+    assert [card["classes"] for card in first] == [[]] * 4
+    rows = [card["row"] for card in first]
+    assert len(set(moons.classes[rows].tolist())) == 2
+    session.label("ada", rows[:1], NAMES[moons.classes[rows[0]]])
+    assert session.wait_until_current().probabilities is None  # one class only
+    assert rows[0] not in [card["row"] for card in session.queue("ada", 59)]
+    for row in rows[1:]:
+        session.label("ada", [row], NAMES[moons.classes[row]])
+    snapshot = session.wait_until_current()
+    assert snapshot.classes == ("left", "right")
+    guess = np.array(snapshot.classes)[snapshot.probabilities.argmax(axis=1)]
+    assert (guess == NAMES[moons.classes]).mean() > 0.9
+    (card,) = session.queue("ada", 1)
+    assert [c["name"] for c in card["classes"]] in (["left", "right"], ["right", "left"])
+    assert sum(c["probability"] for c in card["classes"]) == pytest.approx(1, abs=2e-4)
+    assert {n["row"] for n in card["neighbours"]} == set(rows)
+    closeness = [n["closeness"] for n in card["neighbours"]]
+    assert closeness == sorted(closeness, reverse=True)
+    state = session.state("ada")
+    assert state["n_labelled"] == 4
+    assert {c["name"]: c["count"] for c in state["classes"]} == {
+        name: int((NAMES[moons.classes[rows]] == name).sum()) for name in NAMES
+    }
+    expected, lower, upper = state["errors"]
+    assert lower <= expected <= upper
+    assert expected == pytest.approx(1e-9 + unlabelled_doubt(snapshot), rel=1e-5)
+
+
+def unlabelled_doubt(snapshot):
+    free = np.setdiff1d(np.arange(len(snapshot.probabilities)), list(snapshot.labels))
+    return (1 - snapshot.probabilities[free].max(axis=1).astype(float)).sum()
+
+
+def test_undo_restores_the_same_probabilities(open_session, moons):
+    session = open_session(given={0: "left", 59: "right"})
+    before = session.wait_until_current()
+    card = session.queue("ada", 1)[0]
+    session.label("ada", [card["row"]], "right")
+    session.label("ada", [card["row"]], "left")
+    changed = session.wait_until_current()
+    assert not np.array_equal(changed.probabilities, before.probabilities)
+    assert session.undo("ada") == [card["row"]]
+    session.undo("ada")
+    after = session.wait_until_current()
+    assert np.array_equal(after.probabilities, before.probabilities)
+    assert after.labels == {0: "left", 59: "right"}
+    assert session.undo("ada") == []
+    assert session.store.labels() == {}
+
+
+def test_undo_without_the_cache_agrees(open_session, monkeypatch):
+    """The posterior after a withdrawal is computed again, and is that of the same labels."""
+    session = open_session(given={0: "left", 59: "right", 20: "left"})
+    before = session.wait_until_current()
+    session.label("ada", [40], "right")
+    session.wait_until_current()
+    session._cache.clear()
+    session.undo("ada")
+    after = session.wait_until_current()
+    assert after.version > before.version
+    assert after.probabilities == pytest.approx(before.probabilities, abs=2e-3)
+
+
+def test_a_new_class_takes_part(open_session):
+    session = open_session(given={0: "left", 59: "right"}, classes=["left", "odd"])
+    assert [c["name"] for c in session.state("ada")["classes"]] == ["left", "odd", "right"]
+    session.label("ada", [30, 31], "middle")
+    session.label("ada", [32], "a class")
+    assert [c["name"] for c in session.state("ada")["classes"]][2:] == [
+        "right",
+        "middle",
+        "a class",
+    ]
+    session.undo("ada")
+    snapshot = session.wait_until_current()
+    assert snapshot.classes == ("left", "middle", "right")
+    assert snapshot.probabilities.shape == (60, 3)
+    session.undo("ada")
+    assert session.wait_until_current().classes == ("left", "right")
+
+
+def test_a_label_never_waits_for_the_posterior(open_session, monkeypatch):
+    session = open_session(given={0: "left", 59: "right"})
+    started, go_on = threading.Event(), threading.Event()
+    renew = session._model.renew
+
+    def slow(*arguments):
+        started.set()
+        assert go_on.wait(30)
+        return renew(*arguments)
+
+    monkeypatch.setattr(session._model, "renew", slow)
+    row = session.queue("ada", 1)[0]["row"]
+    session.label("ada", [row], "left")
+    assert started.wait(30)
+    for card in session.queue("ada", 5):  # the posterior is still at work on the first label
+        session.label("ada", [card["row"]], "left")
+    assert len(session.store.labels()) == 6
+    assert session.state("ada")["busy"]
+    go_on.set()
+    assert len(session.wait_until_current().labels) == 8
+
+
+def test_people_get_different_items_and_both_labels_are_kept(open_session):
+    session = open_session(given={0: "left", 59: "right"})
+    first = [card["row"] for card in session.queue("ada", 5)]
+    second = [card["row"] for card in session.queue("bob", 5)]
+    assert not set(first) & set(second)
+    session.label("ada", [first[0]], "left")
+    session.label("bob", [first[0]], "right")
+    (found,) = session.state("ada")["disagreements"]
+    assert (found["row"], found["labels"]) == (first[0], {"ada": "left", "bob": "right"})
+
+
+def test_labels_of_another_process_are_seen(open_session, monkeypatch):
+    monkeypatch.setattr(module, "POLL_S", 0.05)
+    session = open_session(given={0: "left", 59: "right"})
+    other = LabelStore(session.store.path, session.items)
+    other.append("bob", {12: "left"})
+    other.close()
+    until = time.monotonic() + 30
+    while 12 not in session._snapshot.labels and time.monotonic() < until:
+        time.sleep(0.02)
+    assert session.wait_until_current().labels[12] == "left"
+
+
+def test_labels_and_history_are_there_again(open_session):
+    session = open_session(given={0: "left", 59: "right"})
+    for card in session.queue("ada", 3):
+        session.label("ada", [card["row"]], "left", {card["row"]: 0.5}, card["version"])
+        session.wait_until_current()
+    labels, history = session.store.labels(), session.state("ada")["history"]
+    recorded = max(record.model for record in session.store.records)
+    session.close()
+    again = open_session(given={0: "left", 59: "right"})
+    assert again.store.labels() == labels
+    assert [n for n, *_ in again.state("ada")["history"]] == [n for n, *_ in history]
+    assert again.wait_until_current().version > recorded
+    assert len(again.undo("ada")) == 1
+
+
+def test_skipped_items_come_last_and_wishes_first(open_session):
+    session = open_session(given={0: "left", 59: "right"})
+    rows = [card["row"] for card in session.queue("ada", 58)]
+    assert sorted(rows) == list(range(1, 59))
+    session.skip("ada", rows[0])
+    assert [card["row"] for card in session.queue("ada", 58)][-1] == rows[0]
+    session.wish([rows[30], rows[31]])
+    assert [card["row"] for card in session.queue("ada", 2)] == rows[30:32]
+
+
+def test_look_alikes_have_the_class_that_was_asked_for(open_session, moons):
+    session = open_session(given={0: "left", 59: "right", 10: "left", 45: "right"})
+    found = session.alike(3, "left")
+    assert len(found) > 10
+    assert {item["likeliest"]["name"] for item in found} == {"left"}
+    assert 3 not in [item["row"] for item in found]
+
+
+def test_a_failure_is_shown_and_labels_go_on(open_session, monkeypatch):
+    session = open_session(given={0: "left", 59: "right"})
+    renew = session._model.renew
+    monkeypatch.setattr(session._model, "renew", lambda *_: 1 / 0)
+    session.label("ada", [5], "left")
+    session.wait_until_current()
+    assert "ZeroDivisionError" in session.state("ada")["failure"]
+    monkeypatch.setattr(session._model, "renew", renew)
+    session.label("ada", [6], "left")
+    until = time.monotonic() + 30
+    while session.state("ada")["failure"] and time.monotonic() < until:
+        time.sleep(0.02)
+    assert session.wait_until_current().labels == {0: "left", 59: "right", 5: "left", 6: "left"}
+
+
+def test_arguments_are_checked(open_session):
+    session = open_session()
+    for rows in ([60], [-1], []):
+        with pytest.raises(InvalidInput):
+            session.label("ada", rows, "left")
+    with pytest.raises(InvalidInput):
+        session.label("ada", [1], "a\x00b")
+    with pytest.raises(InvalidInput):
+        session.label("", [1], "left")
+    assert session.store.records == []
