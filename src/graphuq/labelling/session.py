@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.errors import GraphuqError, require
+from graphuq.labelling.cards import card_of, history_of, map_of, thumb_of
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Model, Snapshot
 from graphuq.labelling.store import LabelStore, check_name
@@ -16,11 +17,8 @@ from graphuq.results.uncertainty import rank_by_uncertainty
 
 CACHED = 8  # latest posteriors that are kept, so that undo restores the same probabilities
 POLL_S = 1.0  # seconds after which labels of other processes are seen
-SHOWN_CLASSES = 60  # likeliest classes of an item
-NEIGHBORS = 4  # labelled items that explain a prediction
 ALIKE = 24  # items of the grid of look-alikes
 MAX_ROWS = 1_000  # labels that are given together
-SNIPPET = 160  # characters of a text in a small view
 
 
 @dataclasses.dataclass
@@ -66,10 +64,8 @@ class Session:
         self._revision, self._ready, self._busy, self._closed = 0, False, False, False
         self._failure: str | None = None
         self._labels = self._current_labels()
-        self._history = self._history_of_store()
+        self._history = history_of(store.records, self.given)
         self._thread = threading.Thread(target=self._run, name="graphuq-posterior", daemon=True)
-
-    # ---- life
 
     def start(self) -> "Session":
         """Start the thread that renews the posterior."""
@@ -108,8 +104,6 @@ class Session:
     def is_closed(self) -> bool:
         """Whether the session was stopped."""
         return self._closed
-
-    # ---- what people do
 
     def label(
         self,
@@ -172,8 +166,6 @@ class Session:
             chosen = list(map(int, rows))
             self._wish = chosen + [row for row in self._wish if row not in set(chosen)]
             self._touch()
-
-    # ---- what the page shows
 
     def queue(self, user: str, n: int = 8, without: Sequence[int] = ()) -> list[dict[str, Any]]:
         """Return cards of the next n items of a user, without waiting for the posterior."""
@@ -265,60 +257,14 @@ class Session:
             snapshot, labels, ready = self._snapshot, self._labels, self._ready
         if not ready:
             return {"x": [], "y": [], "color": [], "classes": [], "labelled": []}
-        places = np.round(self._model.similarity.coordinates().astype(np.float64), 5)
-        p = snapshot.probabilities
-        color = np.zeros(len(places), int) if p is None else p.argmax(axis=1)
-        names = list(snapshot.classes) or ["no class yet"]
-        for row, label in labels.items():
-            if label in names:
-                color[row] = names.index(label)
-        return {
-            "x": places[:, 0].tolist(),
-            "y": places[:, 1].tolist(),
-            "color": color.tolist(),
-            "classes": names,
-            "labelled": sorted(labels),
-        }
-
-    # ---- cards
+        return map_of(self._model.similarity.coordinates(), snapshot, labels)
 
     def _card(self, row: int, snapshot: Snapshot) -> dict[str, Any]:
-        card = self._thumb(row, snapshot)
-        card["content"] = self.items.content(row)
-        card["version"] = snapshot.version
-        card["classes"] = self._ranked(row, snapshot)
-        labelled = [r for r in self._labels if r != row]
-        near: list[dict[str, Any]] = []
-        if labelled and self._ready:
-            for found in self._model.similarity.closest(row, labelled, NEIGHBORS):
-                closeness = float(self._model.similarity.to(row, [found])[0])
-                thumb = self._thumb(int(found), snapshot)
-                near.append({**thumb, "closeness": round(max(closeness, 0.0), 3)})
-        card["neighbours"] = near
-        return card
+        similarity = self._model.similarity if self._ready else None
+        return card_of(self.items, row, snapshot, self._labels, similarity)
 
     def _thumb(self, row: int, snapshot: Snapshot) -> dict[str, Any]:
-        """Return a small view of an item with its label, or else its likeliest class."""
-        content = self.items.content(row)
-        ranked = self._ranked(row, snapshot)
-        return {
-            "row": row,
-            "id": self.items.ids[row],
-            "kind": content["kind"],
-            "pixelated": bool(content.get("pixelated")),
-            "snippet": self.items.words(row)[:SNIPPET],
-            "label": self._labels.get(row),
-            "likeliest": ranked[0] if ranked else None,
-        }
-
-    @staticmethod
-    def _ranked(row: int, snapshot: Snapshot) -> list[dict[str, Any]]:
-        """Return the likeliest classes of an item with their probabilities."""
-        if snapshot.probabilities is None:
-            return []
-        p = snapshot.probabilities[row]
-        order = np.argsort(-p, kind="stable")[:SHOWN_CLASSES]
-        return [{"name": snapshot.classes[k], "probability": round(float(p[k]), 4)} for k in order]
+        return thumb_of(self.items, row, snapshot, self._labels)
 
     # ---- queue and labels; the lock is held
 
@@ -381,20 +327,6 @@ class Session:
 
     def _is_behind(self) -> bool:
         return self._busy or self._snapshot.labels != self._labels
-
-    def _history_of_store(self) -> dict[int, list[float]]:
-        """Return the expected errors that were shown, by the number of labels at that time."""
-        found: dict[int, list[float]] = {}
-        labelled = set(self.given)
-        for record in self.store.records:
-            if record.expected_errors is not None:
-                value = float(record.expected_errors)
-                found[len(labelled)] = [value, value, value]
-            if record.label is None:
-                labelled.discard(record.row)
-            else:
-                labelled.add(record.row)
-        return found
 
     # ---- the thread
 
