@@ -252,8 +252,10 @@ def test_hostile_text_is_inert(tab, tmp_path):
         tab.keyboard.press("g")
         tab.wait_for_selector("#alikes li")
         tab.keyboard.press("Escape")
+        tab.wait_for_selector("#alike-dialog", state="hidden")
         tab.keyboard.press("/")
-        tab.keyboard.type("img")
+        tab.wait_for_selector("#query")
+        tab.fill("#query", "img")
         tab.wait_for_selector("#hits li")
         tab.keyboard.press("Escape")
         assert tab.title() == HOSTILE
