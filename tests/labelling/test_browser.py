@@ -17,6 +17,7 @@ sync_api = pytest.importorskip(
 pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
 
 HOSTILE = '<img src="/x" onerror="document.title=1"><script>document.title=2</script>'
+SHOWN = "() => !['', 'Item'].includes(document.getElementById('item-name').textContent)"
 SERVE = """
 import sys, numpy as np, graphuq as gq
 digits = gq.datasets.load_digits()
@@ -63,7 +64,7 @@ def tab(browser):
 
 def start(tab, page):
     tab.goto(page.address)
-    tab.wait_for_selector("#item > *")
+    tab.wait_for_function(SHOWN)
     page.session.wait_until_current()
     tab.wait_for_function("() => document.getElementById('renewal').textContent === 'up to date'")
 
@@ -319,7 +320,7 @@ def test_kill_and_reopen(tab, tmp_path, digits):
         command = [sys.executable, "-c", SERVE, str(path)]
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         tab.goto(process.stdout.readline().strip())
-        tab.wait_for_selector("#item img")
+        tab.wait_for_function(SHOWN)
         return process
 
     given = {}

@@ -304,10 +304,15 @@ for (const button of document.querySelectorAll("[data-close]")) {
   button.addEventListener("click", () => button.closest("dialog").close());
 }
 
+for (const dialog of document.querySelectorAll("dialog")) {
+  dialog.addEventListener("close", () => byId("item-name").focus({ preventScroll: true }));
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (document.querySelector("dialog[open]")) return;
-  const target = event.target, writes = target.closest("input, textarea, select, canvas");
+  const target = event.target, closed = target.closest("dialog:not([open])") !== null;
+  const writes = !closed && target.closest("input, textarea, select, canvas");
   if (writes || (event.key === " " && target.closest("button, a, summary"))) return;
   const key = event.key.toLowerCase(), at = KEYS.indexOf(key);
   if (Object.hasOwn(actions, key)) actions[key]();
