@@ -207,6 +207,7 @@ def test_accept_skip_search_and_look_alikes(page, tab):
     press(tab, "s")
     tab.keyboard.press("/")
     tab.keyboard.type("299")
+    tab.wait_for_function("() => document.getElementById('hits-note').textContent === '1 found'")
     tab.click("#hits button")
     tab.wait_for_function("() => document.getElementById('item-name').textContent === '299'")
     tab.keyboard.press("g")
