@@ -348,7 +348,9 @@ def test_kill_and_reopen(tab, tmp_path, digits):
             "() => document.getElementById('said').textContent.startsWith('Taken')"
         )
         assert int(name(tab)) == list(given)[-1]
+        tab.goto("about:blank")
         process.kill()
+    tab.wait_for_timeout(300)
     tab.problems.clear()
 
 

@@ -85,7 +85,7 @@ class Session:
             self._thread.join(timeout)
         self.store.close()
 
-    def wait_until_current(self, timeout: float = 120.0) -> Snapshot:
+    def wait_until_current(self, timeout: float | int = 120.0) -> Snapshot:
         """Wait until the posterior knows all labels, with its queue and checks."""
         with self._changed:
             done = self._changed.wait_for(
