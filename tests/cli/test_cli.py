@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import sys
 
 import numpy as np
@@ -72,6 +73,25 @@ def test_classify_and_predict(csv, tmp_path, capsys):
     assert code == 0
     new = pd.read_csv(again)
     np.testing.assert_allclose(new["label_mean"], table["label_mean"], rtol=1e-4)
+
+
+def test_printed_verdict_is_that_of_the_report(tmp_path, capsys):
+    """A third of the true classes is flipped: calibration fails, and both verdicts say so."""
+    table, path, out = frame(12), tmp_path / "moons.csv", tmp_path / "out"
+    flipped = np.arange(60) % 3 == 1
+    table.loc[flipped, "truth"] = table["truth"].map({"left": "right", "right": "left"})[flipped]
+    table.to_csv(path, index=False)
+    method = ["--inference", "expectation-propagation", "-o", str(out)]
+    assert run(["classify", str(path), *COLUMNS, *method]) == 0
+    printed = capsys.readouterr().out
+    (headline,) = re.findall(r"^Verdict: .*", printed, re.MULTILINE)
+    page = (out / "report.html").read_text()
+    assert "RED" in headline
+    assert f"<b>{headline}</b>" in page
+    (reason,) = re.findall(r"^- (At 48 unlabelled nodes .*)$", printed, re.MULTILINE)
+    assert f"<li>{reason}</li>" in page
+    (left,) = re.findall(r"about (\d+) of 48 unlabelled nodes", printed)
+    assert f"<b>{left}</b>errors left" in page
 
 
 @pytest.mark.slow

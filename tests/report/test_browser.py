@@ -250,12 +250,13 @@ def test_what_to_label_next_is_copied_and_downloaded(opened, report):
     import pandas as pd
 
     _, result, ids = report
-    expected = [ids[i] for i in result.most_uncertain(20)]
+    nodes = gq.acquisition.query(result, 20)
+    expected = [ids[i] for i in nodes]
     with opened.expect_download() as waiting:
         opened.click("#download-next")
     table = pd.read_csv(waiting.value.path())
     assert table["id"].tolist() == expected
-    probability = result.class_probabilities.max(axis=1)[result.most_uncertain(20)]
+    probability = result.class_probabilities.max(axis=1)[nodes]
     np.testing.assert_allclose(table["probability"], probability, atol=1e-4)
     with opened.expect_download() as waiting:
         opened.click("#download")
@@ -294,7 +295,7 @@ def test_without_script_figures_and_tables_remain(browser, report):
     page.goto(report[0].as_uri())
     assert page.locator("img:visible").count() == 5
     assert page.get_by_role("heading", name="Most certain nodes").is_visible()
-    for node in [*result.most_uncertain(3), *result.most_certain(3)]:
+    for node in [*gq.acquisition.query(result, 3), *result.most_certain(3)]:
         assert page.get_by_role("cell", name=ids[node], exact=True).first.is_visible()
     assert not page.locator("#table").is_visible()
     context.close()

@@ -55,6 +55,38 @@ def test_report_stands_alone(fitted, tmp_path):
     assert "expected calibration error" in html
 
 
+def cards_of(page):
+    found = re.findall(r'<div class="card"><b>(.*?)</b>(.*?)</div>', page, re.DOTALL)
+    return {words.split(":")[0]: (value, words) for value, words in found}
+
+
+def test_errors_left_have_an_interval(fitted, tmp_path):
+    """Σ (1 − max p) over unlabelled nodes, and how many labels are really wrong."""
+    classifier, moons = fitted
+    result = classifier.result_
+    gq.write_report(result, tmp_path / "r.html", truth=moons.signs(1))
+    cards = cards_of((tmp_path / "r.html").read_text())
+    value, words = cards["errors left"]
+    expected = (1 - (1 + np.abs(result.label_mean[10:])) / 2).sum()
+    assert value == f"{expected:.0f}"
+    lower, upper = map(int, re.findall(r"interval (\d+) to (\d+)", words)[0])
+    assert lower < expected < upper
+    wrong = int((result.labels[10:] != moons.signs(1)[10:]).sum())
+    assert f"{wrong} wrong labels among 140" in cards["true accuracy"][1]
+
+
+def test_report_of_a_point_says_what_it_cannot_know(fitted, tmp_path):
+    _, moons = fitted
+    y = np.where(np.arange(150) < 10, moons.classes, -1)
+    result = gq.GraphClassifier(n_neighbors=8, inference="map").fit(moons.features, y).result_
+    with pytest.raises(gq.errors.IncompatibleParts, match="gives a point without uncertainty"):
+        result.expected_errors()
+    gq.write_report(result, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert cards_of(page)["errors left"][0] == "–"
+    assert "A point estimate cannot tell" in page
+
+
 def one_panel(fitted):
     """Every function that draws one panel, as a function of ``ax``."""
     result = fitted[0].result_

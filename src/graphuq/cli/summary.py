@@ -11,7 +11,9 @@ from rich.text import Text
 
 from graphuq import scores
 from graphuq.cli.clock import STARTED
+from graphuq.errors import IncompatibleParts
 from graphuq.results.result import Result
+from graphuq.results.trust.base import Trust
 from graphuq.results.uncertainty import with_unseen
 
 COLOURS = {"green": "bold green", "amber": "bold yellow", "red": "bold red"}
@@ -79,21 +81,37 @@ def print_summary(
             f"expected calibration error {scores.expected_calibration_error(*scored):.4f}"
         )
     console.print(f"Mean label variance: {result.mean_label_variance:.4f}  (0: all labels certain)")
+    if left := errors_line(result):
+        console.print(left, soft_wrap=True, highlight=False)
     if suspect := suspect_line(result, ids):
         console.print(suspect, soft_wrap=True, highlight=False, markup=False)
-    print_trust(result, console)
+    from graphuq.report.calibration import with_calibration  # matplotlib: after the first result
+
+    print_trust(with_calibration(result.trust, scored), result.diagnostics.verdict, console)
     for name in ("predictions.csv", "posterior.nc", "report.html"):
         console.print(f"  {output / name}", soft_wrap=True, highlight=False)
 
 
-def print_trust(result: Result, console: Console) -> None:
+def print_trust(trust: Trust, convergence: str, console: Console) -> None:
     """Print how far to rely on the result, with its level in colour, and the reasons."""
-    trust = result.trust
     if trust.checks["convergence"].ok:  # otherwise it is among the reasons
-        console.print(result.diagnostics.verdict, soft_wrap=True)
+        console.print(convergence, soft_wrap=True)
     console.print(Text(trust.headline, style=COLOURS[trust.level]), soft_wrap=True)
     for reason in trust.reasons:
         console.print(Text(f"- {reason}"), soft_wrap=True)
+
+
+def errors_line(result: Result) -> str:
+    """Return the line on the expected number of wrong labels, or "" if it is not known."""
+    free = result.n_nodes - len(result.posterior.labelled)
+    try:
+        errors = result.expected_errors()
+    except IncompatibleParts:  # a point has no uncertainty
+        return ""
+    return (
+        f"Errors left, by the model: about {errors.expected:.0f} of {free} unlabelled nodes "
+        f"(90 % interval {errors.lower:.0f} to {errors.upper:.0f})"
+    )
 
 
 def suspect_line(result: Result, ids: np.ndarray | None = None) -> str:

@@ -12,7 +12,7 @@ from graphuq.report.layout import node_layout
 from graphuq.report.thumbnails import thumbnails
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
-from graphuq.results.tables import class_codes, is_labelled
+from graphuq.results.tables import class_codes
 
 MAX_SHOWN = 50_000  # nodes on the map and in the table
 MAX_BYTES = 1_400_000  # of all numbers and names of nodes
@@ -162,9 +162,3 @@ def _codes_of_truth(result: Result, truth: np.ndarray, code: Any) -> np.ndarray:
 def _quantised(values: np.ndarray) -> np.ndarray:
     """Numbers in [0, 1] as multiples of 1/65535."""
     return np.rint(np.clip(values, 0, 1) * 65_535).astype(np.uint16)
-
-
-def expected_errors(result: Result) -> float:
-    """Return the expected number of wrong labels among the unlabelled nodes."""
-    free = ~is_labelled(result)
-    return float((1 - result.class_probabilities[free].max(axis=1)).sum())

@@ -5,20 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from graphuq import scores
-from graphuq.errors import require
+from graphuq import acquisition, scores
+from graphuq.errors import IncompatibleParts, require
 from graphuq.plots.panels import functional_words, names_of_classes
 from graphuq.report.calibration import with_calibration
-from graphuq.report.data import expected_errors, node_data
+from graphuq.report.data import node_data
 from graphuq.report.figures import ALTERNATIVES, chain_figures, node_pictures, result_figures
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
 from graphuq.results.tables import class_codes
 from graphuq.utils.html import write_page
 
-N_LISTED = 20  # nodes in each list of the most and least certain ones
+N_LISTED = 20  # nodes in the lists of those to label next and of the most certain ones
 N_SUSPECT = 5  # given labels in the list of those that are probably wrong
 NEXT = "What to label next"
 MOST = "Most certain nodes"
@@ -78,7 +78,7 @@ def write_report(
             found = f"{len(values)} entries for {result.n_nodes} nodes"
             require(len(values) == result.n_nodes, name, found, "give one for each node")
     names = names_of_classes(result, class_names)
-    next_nodes, most = result.most_uncertain(N_LISTED), result.most_certain(N_LISTED)
+    (next_nodes, why_next), most = _to_label_next(result), result.most_certain(N_LISTED)
     scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     sampled = result.is_sampled
     pictures = {}
@@ -107,12 +107,7 @@ def write_report(
         classes=_classes(result, names),
         cards=_cards(result, scored),
         listed=[
-            (
-                NEXT,
-                "The least certain unlabelled nodes; label them, or check their classes.",
-                "next",
-                _rows(result, identifiers, names, next_nodes),
-            ),
+            (NEXT, why_next, "next", _rows(result, identifiers, names, next_nodes)),
             (MOST, "", "still", _rows(result, identifiers, names, most)),
         ],
         suspect=_suspect(result, identifiers, names),
@@ -149,28 +144,55 @@ def _classes(result: Result, names: list[str]) -> list[dict[str, Any]]:
     ]
 
 
+def _to_label_next(result: Result) -> tuple[Int[np.ndarray, " M"], str]:
+    """Return the nodes whose labels would tell most, in order, and how they were chosen."""
+    try:
+        nodes = acquisition.query(result, N_LISTED)
+    except IncompatibleParts:  # a point has no covariances
+        words = "The least certain unlabelled nodes. A point estimate cannot tell which labels say "
+        return result.most_uncertain(N_LISTED), words + "most about other nodes."
+    words = "Labels of these nodes say most about all other nodes, each given those before it. "
+    return (
+        nodes,
+        words + "They are not simply the least certain ones, so that none repeats another.",
+    )
+
+
 def _cards(result: Result, scored: tuple[np.ndarray, np.ndarray] | None) -> list[tuple[str, str]]:
     """Return the numbers at the top of the page, each with its words."""
     free = result.n_nodes - len(result.posterior.labelled)
-    errors = expected_errors(result)
-    cards = [
-        (
-            f"{100 * (1 - errors / free):.1f} %" if free else "–",
-            "expected accuracy: mean probability of the inferred class, unlabelled nodes",
-        ),
-        (f"{errors:,.1f}", f"expected errors among {free:,} unlabelled nodes"),
-    ]
-    if scored is not None:
+    cards = []
+    try:
+        errors = result.expected_errors()
         cards += [
             (
+                f"{100 * (1 - errors.expected / free):.1f} %" if free else "–",
+                "expected accuracy: mean probability of the inferred class, unlabelled nodes",
+            ),
+            (
+                f"{errors.expected:,.0f}",
+                f"errors left: expected wrong labels among {free:,} unlabelled nodes "
+                f"(90 % interval {errors.lower:,.0f} to {errors.upper:,.0f}, by the model)",
+            ),
+        ]
+    except IncompatibleParts:
+        cards += [("–", "errors left: a point estimate has no probabilities of errors")]
+    if scored is not None:
+        return [
+            *cards,
+            (
                 f"{100 * scores.accuracy(*scored):.1f} %",
-                f"true accuracy at {len(scored[1]):,} unlabelled nodes",
+                f"true accuracy: {_n_wrong(*scored):,} wrong labels among {len(scored[1]):,} "
+                "unlabelled nodes of known class",
             ),
             (f"{scores.expected_calibration_error(*scored):.3f}", "expected calibration error"),
         ]
-    else:
-        cards += [(f"{result.mean_label_variance:.3f}", "mean label variance (0: all certain)")]
-    return cards
+    return [*cards, (f"{result.mean_label_variance:.3f}", "mean label variance (0: all certain)")]
+
+
+def _n_wrong(label_mean: np.ndarray, truth: np.ndarray) -> int:
+    """Return the number of wrong labels."""
+    return round(len(truth) * (1 - scores.accuracy(label_mean, truth)))
 
 
 def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) -> list[dict]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.errors import require
+from graphuq.errors import IncompatibleParts, require
 from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
@@ -61,6 +61,8 @@ class ErrorsLeft:
         ------
         InvalidInput
             If ``probability`` is not in (0, 1).
+        IncompatibleParts
+            If the result is a point, whose probabilities are all 0 or 1.
 
         Examples
         --------
@@ -74,6 +76,11 @@ class ErrorsLeft:
         True
         """
         require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
+        if isinstance(self.answer, Point):
+            raise IncompatibleParts(
+                f"{self.answer.description} gives a point without uncertainty; use "
+                'inference="expectation-propagation"'
+            )
         p = class_probabilities(self.label_mean)
         free = np.setdiff1d(np.arange(len(p)), self.posterior.labelled)
         if len(free) == 0:
