@@ -1,8 +1,10 @@
 """The server of the page: who may ask, what is answered, and what no request can reach."""
 
+import io
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphuq as gq
@@ -140,8 +142,13 @@ def test_a_label_is_stored_and_taken_back(page, session):
     state = page.get("/api/state").json()
     assert state["n_labelled"] == 5
     assert [c["name"] for c in state["classes"]] == [HOSTILE, "left", "new class"]
-    lines = page.get("/labels.csv").text.splitlines()
-    assert lines == ["id,label", "5,left", "6,new class", "7,new class"]
+    table = pd.read_csv(io.StringIO(page.get("/labels.csv").text))
+    assert table["id"].tolist() == [0, 5, 6, 7, 39]
+    assert table["label"].tolist() == ["left", "left", "new class", "new class", HOSTILE]
+    table = pd.read_csv(io.StringIO(page.get("/predictions.csv").text)).fillna("")
+    assert table["given_label"].tolist()[4:8] == ["", "left", "new class", "new class"]
+    assert table["label"].tolist()[5:8] == ["left", "new class", "new class"]
+    assert len(table) == 40
     undone = page.post("/api/undo", json={"user": "bob"}).json()
     assert undone["rows"] == [6, 7]
     assert undone["cards"][0]["row"] == 6

@@ -10,6 +10,7 @@ from graphuq.cli import clock as clock  # imported first: the clock starts with 
 from graphuq.cli.classify import OLD_OPTIONS, classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
+from graphuq.cli.label import label
 from graphuq.cli.predict import predict
 from graphuq.cli.reproduce import reproduce
 from graphuq.cli.track import track
@@ -57,6 +58,7 @@ def _options(
 app.command()(demo)
 app.command()(classify)
 app.command()(predict)
+app.command()(label)
 app.command()(datasets)
 app.command()(track)
 app.command()(reproduce)

@@ -94,7 +94,7 @@ def read_table(
     require(n_rows > 0, "file", f"'{path}' has no rows", "give at least 2 rows")
     ids = columns[id_column] if id_column else np.arange(n_rows).astype(f"U{len(str(n_rows))}")
     if id_column:
-        _check_ids(ids, id_column)
+        check_ids(ids, id_column)
     return Table(
         features=features,
         ids=ids,
@@ -130,11 +130,11 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
     """
     if not path.is_file():
         raise StorageError(f"there is no file '{path}'")
-    frame = _read_frame(path, ["id", "label"])
+    frame = read_frame(path, ["id", "label"])
     for column in ("id", "label"):
         check_column(column, list(frame.columns))
-    named, values = _as_text(frame["id"]), _as_text(frame["label"])
-    _check_ids(named, "id")
+    named, values = as_text(frame["id"]), as_text(frame["label"])
+    check_ids(named, "id")
     unknown = np.setdiff1d(named, ids)
     require(
         len(unknown) == 0,
@@ -149,7 +149,7 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
     return labels.astype(str)
 
 
-def _read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
+def read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
     """Read a CSV file, or a Parquet file of labels, with some columns as text."""
     try:
         if path.suffix.lower() == ".parquet":
@@ -180,10 +180,10 @@ def _read_csv(
     path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
 ) -> _Contents:
     """Return special columns, features and their names from a CSV file."""
-    frame = _read_frame(path, special)
+    frame = read_frame(path, special)
     for column in special:
         check_column(column, list(frame.columns))
-    columns = {column: _as_text(frame[column]) for column in special}
+    columns = {column: as_text(frame[column]) for column in special}
     for column in dropped:
         check_column(column, list(frame.columns))
     rest = frame.drop(columns=[*special, *dropped])
@@ -203,7 +203,7 @@ def _read_npz(path: Path, special: list[str]) -> _Contents:
             name = next((n for n in ("X", "features") if n in keys), None)
             if name is None:
                 raise InvalidInput("file", f"'{path}' has no array X", "save features as X")
-            columns = {c: _as_text(pd.Series(file[c].ravel())) for c in special}
+            columns = {c: as_text(pd.Series(file[c].ravel())) for c in special}
             features = check_features(file[name], name)
     except InvalidInput:
         raise
@@ -247,7 +247,7 @@ def _read_parquet(
         rest = [name for name in schema.names if name not in (*special, *dropped)]
         names = feature_columns_of(rest, required)
         frame = file.read(columns=special).to_pandas()
-        columns = {column: _as_text(frame[column]) for column in special}
+        columns = {column: as_text(frame[column]) for column in special}
         dtype = _number_type([schema.field(name).type for name in names])
         if dtype is None:
             return columns, _numeric(file.read(columns=names).to_pandas()), names
@@ -329,7 +329,7 @@ def _printable(values: np.ndarray) -> np.ndarray:
         )
 
 
-def _as_text(column: pd.Series) -> np.ndarray:
+def as_text(column: pd.Series) -> np.ndarray:
     """Return classes or ids as text: empty where missing, and 3.0 as 3."""
     if pd.api.types.is_float_dtype(column):
         whole = column.dropna()
@@ -370,7 +370,7 @@ def _numeric(frame: pd.DataFrame) -> np.ndarray:
     return check_features(frame.to_numpy(dtype=np.float64), "features")
 
 
-def _check_ids(ids: np.ndarray, column: str) -> None:
+def check_ids(ids: np.ndarray, column: str) -> None:
     """Require that every row has an id and that no id repeats."""
     empty = np.flatnonzero(ids == "")
     require(len(empty) == 0, column, f"missing in row {empty[:1].tolist()}", "give every row an id")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from graphuq.errors import GraphuqError, InvalidInput, StorageError, require
+from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.guard import Guard
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import check_name
@@ -54,7 +56,8 @@ def application(session: Session, token: str, port: int, user: str, title: str) 
         Route("/", questions.page),
         Route("/static/{name}", _static),
         Route("/item/{row:int}/picture", questions.picture),
-        Route("/labels.csv", questions.table),
+        Route("/labels.csv", questions.labels),
+        Route("/predictions.csv", questions.predictions),
         Route("/api/state", questions.state),
         Route("/api/queue", questions.queue),
         Route("/api/card/{row:int}", questions.card),
@@ -126,11 +129,16 @@ class Questions:
         """Return the places of all items in the plane."""
         return JSONResponse(self._session.map())
 
-    def table(self, request: Request) -> Response:
-        """Return all labels as a file that ``graphuq classify --labels`` reads."""
-        headers = {"Content-Disposition": 'attachment; filename="labels.csv"'}
-        text = self._session.store.to_dataframe().to_csv(index=False)
-        return Response(text, media_type="text/csv", headers=headers)
+    def labels(self, request: Request) -> Response:
+        """Return all labels, for ``graphuq classify --labels``."""
+        table = predictions_of(self._session.items, *self._session.latest)
+        given = table.loc[table["given_label"] != "", ["id", "label"]]
+        return _table(given, "labels.csv")
+
+    def predictions(self, request: Request) -> Response:
+        """Return label or likeliest class of every item, with the probability of each class."""
+        session = self._session
+        return _table(predictions_of(session.items, *session.latest), "predictions.csv")
 
     def _user_of(self, request: Request) -> str:
         return check_name(request.query_params.get("user") or self._user, "user")
@@ -207,6 +215,13 @@ def _static(request: Request) -> Response:
 def _error(request: Request, error: Exception) -> Response:
     """Answer with the sentence of an error."""
     return JSONResponse({"error": str(error)}, 500 if isinstance(error, StorageError) else 400)
+
+
+def _table(table: pd.DataFrame, name: str) -> Response:
+    """Return a table as a file to be downloaded."""
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    text = table.to_csv(index=False, float_format="%.6g")
+    return Response(text, media_type="text/csv", headers=headers)
 
 
 def _number_of(request: Request, name: str, default: int) -> int:

@@ -1,17 +1,20 @@
-"""What the page shows of items: cards, small views, the map, and the course of the errors."""
+"""What the page shows: cards, small views, the state, the map, and the table of predictions."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Snapshot
-from graphuq.labelling.records import Record
+from graphuq.labelling.records import Disagreement, Record
 
 SHOWN_CLASSES = 60  # likeliest classes of an item
 NEIGHBORS = 4  # labelled items that explain a prediction
+SHOWN_DISAGREEMENTS = 50
 SNIPPET = 160  # characters of a text in a small view
 
 
@@ -49,6 +52,58 @@ def thumb_of(
         "label": labels.get(row),
         "likeliest": ranked[0] if ranked else None,
     }
+
+
+def state_of(
+    items: Items,
+    snapshot: Snapshot,
+    labels: Mapping[int, str],
+    names: Sequence[str],
+    disagreements: Sequence[Disagreement],
+) -> dict[str, Any]:
+    """Return counts, classes, errors left, and what to look at again."""
+    counts = Counter(labels.values())
+    return {
+        "version": snapshot.version,
+        "notes": list(snapshot.notes),
+        "n_items": len(items),
+        "n_labelled": len(labels),
+        "classes": [{"name": name, "count": counts[name]} for name in names],
+        "errors": None if snapshot.errors is None else list(snapshot.errors),
+        "suspects": [
+            {**found, **thumb_of(items, found["row"], snapshot, labels)}
+            for found in snapshot.suspects
+        ],
+        "disagreements": [
+            {**thumb_of(items, d.row, snapshot, labels), "labels": dict(d.labels)}
+            for d in disagreements[:SHOWN_DISAGREEMENTS]
+        ],
+    }
+
+
+def predictions_of(items: Items, snapshot: Snapshot, labels: Mapping[int, str]) -> pd.DataFrame:
+    """Return a table with a row for each item: its label, or else its likeliest class.
+
+    Columns: ``id``; ``label``; ``probability`` of that class; ``given_label``, empty where no
+    person gave one; and ``probability_NAME`` of each class.
+    """
+    given = np.full(len(items), "", dtype=object)
+    for row, name in labels.items():
+        given[row] = name
+    p = snapshot.probabilities
+    if p is None:
+        columns = {"label": given, "probability": np.where(given == "", np.nan, 1.0)}
+        return pd.DataFrame({"id": list(items.ids), **columns, "given_label": given})
+    names = np.array(snapshot.classes, dtype=object)
+    label = np.where(given == "", names[p.argmax(axis=1)], given)
+    at = label[:, None] == names
+    columns = {
+        "label": label,
+        "probability": np.where(at.any(axis=1), (p * at).sum(axis=1), np.nan),
+        "given_label": given,
+        **{f"probability_{name}": p[:, k] for k, name in enumerate(names)},
+    }
+    return pd.DataFrame({"id": list(items.ids), **columns})
 
 
 def map_of(

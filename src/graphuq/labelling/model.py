@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.options import build_graph
 from graphuq.errors import GraphuqError, IncompatibleParts
+from graphuq.labelling.features import default_classifier
 from graphuq.labelling.similarity import Similarity
 
 T = TypeVar("T")
@@ -62,28 +63,33 @@ class Model:
     X : array_like or None
         Features, as `GraphClassifier.fit` takes them.
     classifier : GraphClassifier, optional
-        Settings; by default expectation propagation, and all else by default.
+        Settings; by default those of `default_classifier`.
     """
 
     def __init__(self, X: Any, classifier: GraphClassifier | None = None) -> None:
         if classifier is None:
-            classifier = GraphClassifier(inference="expectation-propagation")
+            classifier = default_classifier()
         self._X = X
         self._settings = GraphClassifier(**{**classifier.get_params(), "missing_label": None})
         self._fitted: GraphClassifier | None = None
         self._labels: dict[int, str] = {}
         self._n_labels_of_fit = 0
+        self._graph_notes: tuple[str, ...] = ()
         self.n_items = 0
 
     def prepare(self) -> None:
         """Build the graph, once, and what follows from it alone."""
         s = self._settings
-        graph = build_graph(s.graph, self._X, s.n_neighbors, s.weights, s.scale, s.metric, s.radius)
+        graph, self._graph_notes = _with_notes(
+            lambda: build_graph(
+                s.graph, self._X, s.n_neighbors, s.weights, s.scale, s.metric, s.radius
+            )
+        )
         s.set_params(
             graph=graph, n_neighbors="auto", weights="auto", scale=None, metric=None, radius=None
         )
         self.n_items = graph.n_nodes
-        self.similarity = Similarity(graph)
+        self.similarity, _ = _with_notes(lambda: Similarity(graph))
 
     @property
     def wants_refit(self) -> bool:
@@ -115,7 +121,7 @@ class Model:
             classes=tuple(str(name) for name in self._fitted.result_.classes),
             probabilities=p.astype(np.float32),
             errors=(expected, expected, expected),
-            notes=notes,
+            notes=(*self._graph_notes, *notes),
         )
 
     def with_queue(self, snapshot: Snapshot, without: Any = ()) -> Snapshot:

@@ -7,14 +7,18 @@ import threading
 import time
 import webbrowser
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import split_labels
 from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.labelling.cards import predictions_of
+from graphuq.labelling.features import check_rows, with_features
 from graphuq.labelling.items import items_of
 from graphuq.labelling.model import Model
 from graphuq.labelling.session import Session
@@ -46,8 +50,10 @@ def label(
 
     Parameters
     ----------
-    X : array_like or sparse matrix, shape (N, d)
-        Features from which the graph is built, as for `GraphClassifier.fit`.
+    X : array_like or sparse matrix, shape (N, d), or None
+        Features from which the graph is built, as for `GraphClassifier.fit`. None computes them
+        from the items: words of texts (tf-idf), or pixels of pictures, which are good for digits
+        and scans but poor for photographs.
     items : list of str, list of pathlib.Path, numpy.ndarray, pandas.DataFrame, optional
         What a person sees: texts, files of pictures, pixels of shape (N, H, W) or (N, H, W, 3),
         or a table. By default the features.
@@ -75,7 +81,7 @@ def label(
     Raises
     ------
     InvalidInput
-        If an argument cannot be used.
+        If an argument cannot be used, or there are no features and none can be computed.
     StorageError
         If the file of labels cannot be used, or the extra ``graphuq[label]`` is not installed.
 
@@ -88,15 +94,13 @@ def label(
     ...     page.address[:17], set(page.labels)
     ('http://127.0.0.1:', {''})
     """
+    check_installed()
     shown = items_of(items, X, ids)
-    require(
-        X is None or len(shown) == _n_rows(X),
-        "items",
-        f"{len(shown)} items for {_n_rows(X)} rows of X",
-        "give one item for each row",
-    )
+    if X is not None:
+        check_rows(X, shown)
     given = known_labels(y, len(shown))
     names = [check_name(str(name), "classes") for name in classes]
+    X, classifier = with_features(X, shown, classifier)
     store = LabelStore(labels, shown)
     session = Session(shown, Model(X, classifier), store, given, names)
     page = LabellingPage(session, user=user, port=port, title=title)
@@ -151,6 +155,14 @@ class LabellingPage:
             found[row] = name
         return found
 
+    def predictions(self) -> pd.DataFrame:
+        """Return a table with a row for each item: its label, or else its likeliest class.
+
+        Columns: ``id``; ``label``; ``probability`` of that class; ``given_label``, empty where no
+        person gave one; and ``probability_NAME`` of each class.
+        """
+        return predictions_of(self.session.items, *self.session.latest)
+
     def wait(self) -> None:
         """Wait until the page is closed from another thread, or interrupted with Ctrl+C."""
         while self._thread.is_alive():
@@ -193,10 +205,6 @@ def known_labels(y: Any, n_items: int) -> Mapping[int, str]:
     return {int(row): check_name(str(values[row]), "y") for row in rows}
 
 
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
 def _account() -> str:
     try:
         return getpass.getuser()
@@ -216,16 +224,26 @@ def _listen(port: int) -> socket.socket:
     return found
 
 
-def _server(session: Session, token: str, port: int, user: str, title: str) -> Any:
-    """Return a server of the page, or tell what to install."""
-    try:
-        import uvicorn
+def check_installed() -> None:
+    """Require the packages of the extra ``graphuq[label]``.
 
-        from graphuq.labelling.application import application
-    except ModuleNotFoundError as error:
-        raise StorageError(
-            f"the page needs the package {error.name}; run pip install 'graphuq[label]'"
-        ) from None
+    Raises
+    ------
+    StorageError
+        If one is missing.
+    """
+    for name in ("starlette", "uvicorn"):
+        if find_spec(name) is None:
+            raise StorageError(
+                f"the page needs the package {name}; run pip install 'graphuq[label]'"
+            )
+
+
+def _server(session: Session, token: str, port: int, user: str, title: str) -> Any:
+    """Return a server of the page."""
+    import uvicorn
+
+    from graphuq.labelling.application import application
 
     app = application(session, token, port, user, title)
     config = uvicorn.Config(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.errors import GraphuqError, require
-from graphuq.labelling.cards import card_of, history_of, map_of, thumb_of
+from graphuq.labelling.cards import card_of, history_of, map_of, state_of, thumb_of
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Model, Snapshot
 from graphuq.labelling.store import LabelStore, check_name
@@ -99,6 +99,12 @@ class Session:
     def revision(self) -> int:
         """Number that grows with each change that the page may show."""
         return self._revision
+
+    @property
+    def latest(self) -> tuple[Snapshot, dict[int, str]]:
+        """The latest posterior, which may not know the latest labels; and all labels."""
+        with self._changed:
+            return self._snapshot, dict(self._labels)
 
     @property
     def is_closed(self) -> bool:
@@ -222,33 +228,16 @@ class Session:
         disagreements = self.store.disagreements()
         with self._changed:
             snapshot, labels = self._snapshot, self._labels
-            counts: dict[str, int] = {}
-            for label in labels.values():
-                counts[label] = counts.get(label, 0) + 1
             offered = [*self._offered_classes, *sorted(set(self.given.values()))]
-            later = [name for name in self.store.classes() if name in counts]
+            later = [name for name in self.store.classes() if name in set(labels.values())]
+            names = dict.fromkeys([*offered, *later, *snapshot.classes])
             return {
                 "revision": self._revision,
-                "version": snapshot.version,
                 "ready": self._ready,
                 "busy": self._is_behind(),
                 "failure": self._failure,
-                "notes": list(snapshot.notes),
-                "n_items": len(self.items),
-                "n_labelled": len(labels),
-                "classes": [
-                    {"name": name, "count": counts.get(name, 0)}
-                    for name in dict.fromkeys([*offered, *later, *snapshot.classes])
-                ],
-                "errors": None if snapshot.errors is None else list(snapshot.errors),
                 "history": [[n, *values] for n, values in sorted(self._history.items())],
-                "suspects": [
-                    {**found, **self._thumb(found["row"], snapshot)} for found in snapshot.suspects
-                ],
-                "disagreements": [
-                    {**self._thumb(d.row, snapshot), "labels": dict(d.labels)}
-                    for d in disagreements[:50]
-                ],
+                **state_of(self.items, snapshot, labels, list(names), disagreements),
             }
 
     def map(self) -> dict[str, Any]:

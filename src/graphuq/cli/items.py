@@ -1,0 +1,224 @@
+"""What ``graphuq label`` shows, and the features of it: tables, pictures, arrays, AnnData."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from graphuq.cli.columns import check_column
+from graphuq.cli.tables import Table, as_text, check_ids, read_frame, read_labels, read_table
+from graphuq.errors import StorageError, require
+from graphuq.graphs.features import check_features
+from graphuq.labelling.items import Items, PictureArrays, PictureFiles, TableItems, TextItems
+
+TEXT_WORDS = "Features: words of the texts (tf-idf). Embeddings, given with --features, are better."
+PIXEL_WORDS = (
+    "Features: pixels, which are good for digits and scans but poor for photographs. For those "
+    "give embeddings of an image model with --features."
+)
+LONG = 200  # characters, above which a column is one of texts
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Names of columns of a table, and files beside it, as they were given."""
+
+    text: str | None = None
+    image: str | None = None
+    label: str | None = None
+    id: str | None = None
+    dropped: Sequence[str] = ()
+    images: Path | None = None
+    features: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Source:
+    """Items with features and known labels.
+
+    Attributes
+    ----------
+    items : Items
+    features : numpy.ndarray, scipy.sparse.csr_array or None
+        None if they are to be computed from the items.
+    labels : numpy.ndarray of str, shape (N,), or None
+        Known classes, empty where unknown.
+    words : str
+        What the features are, if that is not obvious.
+    is_graph : bool
+        Whether the features are edge weights of a graph.
+    """
+
+    items: Items
+    features: Any
+    labels: np.ndarray | None = None
+    words: str = ""
+    is_graph: bool = False
+
+
+def read_source(file: Path | None, columns: Columns, labels: Path | None) -> Source:
+    """Read what is to be labelled.
+
+    Parameters
+    ----------
+    file : path or None
+        Table, array or AnnData; None for the pictures of a folder.
+    columns : Columns
+    labels : path or None
+        Second file with the columns id and label.
+
+    Raises
+    ------
+    InvalidInput, StorageError
+        If a file cannot be read or an option does not fit it.
+    """
+    source = _read(file, columns)
+    if columns.features is not None:
+        features = read_features(columns.features)
+        n_items, n_rows = len(source.items), features.shape[0]
+        require(n_rows == n_items, "--features", f"{n_rows} rows for {n_items} items",
+                "give one row for each item, in the same order")  # fmt: skip
+        source = dataclasses.replace(source, features=features, words="", is_graph=False)
+    if labels is not None:
+        given = read_labels(labels, np.array(source.items.ids, dtype=str))
+        source = dataclasses.replace(source, labels=given)
+    return source
+
+
+def _read(file: Path | None, columns: Columns) -> Source:
+    if file is None:
+        require(columns.images is not None, "FILE", "not given", "give a table, or --images FOLDER")
+        assert columns.images is not None
+        _refuse(columns, "--images without a table", "text", "image", "label", "id")
+        return Source(PictureFiles.in_folder(columns.images), None, words=PIXEL_WORDS)
+    if not file.is_file():
+        raise StorageError(f"there is no file '{file}'")
+    kind = file.suffix.lower()
+    if kind == ".h5ad":
+        return _read_anndata(file, columns)
+    if kind in (".npy", ".npz"):
+        return _read_arrays(file, columns)
+    return _read_table(file, columns)
+
+
+def read_features(path: Path) -> Any:
+    """Return features from a CSV, Parquet, NPY or NPZ file; a sparse matrix stays sparse."""
+    return read_table(path).features
+
+
+def _refuse(columns: Columns, beside: str, *names: str) -> None:
+    """Refuse options that have no meaning beside another one."""
+    for name in names:
+        require(getattr(columns, name) is None, f"--{name}-column", f"given beside {beside}",
+                "leave it out")  # fmt: skip
+
+
+def _read_table(file: Path, columns: Columns) -> Source:
+    """Return items from a CSV or Parquet file: texts, pictures, or its rows."""
+    shown = [name for name in (columns.text, columns.image) if name is not None]
+    require(len(shown) < 2, "--image-column", "given beside --text-column", "give one of the two")
+    special = [name for name in (columns.label, columns.id) if name is not None]
+    if not shown:
+        return _read_rows(file, columns, special)
+    frame = read_frame(file, [*special, *shown])
+    for name in (*special, *shown):
+        check_column(name, [str(column) for column in frame.columns])
+    labels = None if columns.label is None else as_text(frame[columns.label])
+    values = as_text(frame[shown[0]])
+    ids = np.arange(len(frame)).astype(str)
+    if columns.id is not None:
+        ids = as_text(frame[columns.id])
+        check_ids(ids, columns.id)
+    if columns.text is not None:
+        return Source(TextItems(values.tolist(), ids.tolist()), None, labels, TEXT_WORDS)
+    folder = file.parent if columns.images is None else columns.images
+    items = PictureFiles(folder, values.tolist(), ids.tolist())
+    return Source(items, None, labels, PIXEL_WORDS)
+
+
+def _read_rows(file: Path, columns: Columns, special: list[str]) -> Source:
+    """Return the rows of a table as items; its columns of numbers are the features."""
+    require(columns.images is None, "--images", "given beside a table without --image-column",
+            "name the column with the files")  # fmt: skip
+    frame = read_frame(file, special)
+    features: Any = None
+    if columns.features is None:
+        _suggest_text(frame, [*special, *columns.dropped])
+        table = read_table(file, columns.label, columns.id, dropped=columns.dropped)
+        features, labels, ids = table.features, table.labels, table.ids
+    else:
+        for name in special:
+            check_column(name, [str(column) for column in frame.columns])
+        labels = None if columns.label is None else as_text(frame[columns.label])
+        ids = np.arange(len(frame)) if columns.id is None else as_text(frame[columns.id])
+    rows = frame.drop(columns=special)
+    return Source(TableItems(rows, ids.astype(str).tolist()), features, labels)
+
+
+def _suggest_text(frame: pd.DataFrame, used: Sequence[str]) -> None:
+    """Refuse a table with a column of long texts that no option names."""
+    for name in frame.columns:
+        if name in used or pd.api.types.is_numeric_dtype(frame[name]):
+            continue
+        longest = max((len(str(value)) for value in frame[name]), default=0)
+        require(longest <= LONG, "columns", f"'{name}' holds texts",
+                f"add --text-column {name} to label those, or --drop {name}")  # fmt: skip
+
+
+def _read_arrays(file: Path, columns: Columns) -> Source:
+    """Return rows of numbers, or arrays of pixels, from an NPY or NPZ file."""
+    _refuse(columns, f"'{file.name}'", "text", "image")
+    if file.suffix.lower() == ".npy":
+        _refuse(columns, f"'{file.name}'", "label", "id")
+        pixels = _load_array(file)
+        if pixels.ndim > 2:
+            flat = pixels.reshape(len(pixels), -1)
+            features = check_features(flat, "features")
+            return Source(PictureArrays(pixels), features, words=PIXEL_WORDS)
+    table = read_table(file, columns.label, columns.id)
+    require(not sparse.issparse(table.features), "file", f"'{file.name}' holds a sparse matrix",
+            "give it with --features, beside a table of what a person sees")  # fmt: skip
+    return Source(_numbers(table), table.features, table.labels)
+
+
+def _load_array(file: Path) -> np.ndarray:
+    try:
+        return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
+    except (OSError, EOFError, ValueError) as error:
+        raise StorageError(f"'{file}' is not a readable npy file ({error})") from None
+
+
+def _numbers(table: Table) -> TableItems:
+    frame = pd.DataFrame(np.asarray(table.features), columns=table.feature_names)
+    return TableItems(frame, table.ids.tolist())
+
+
+def _read_anndata(file: Path, columns: Columns) -> Source:
+    """Return cells: their graph or components, and their annotations as items."""
+    try:
+        import anndata
+    except ModuleNotFoundError:
+        raise StorageError(
+            f"'{file.name}' needs the package anndata; run pip install anndata"
+        ) from None
+    try:
+        data = anndata.read_h5ad(file)
+    except (OSError, ValueError, KeyError) as error:
+        raise StorageError(f"'{file}' is not a readable h5ad file ({error})") from None
+    _refuse(columns, f"'{file.name}'", "text", "image", "id")
+    annotations = data.obs
+    if columns.label is not None:
+        check_column(columns.label, [str(name) for name in annotations.columns])
+    labels = None if columns.label is None else as_text(annotations[columns.label])
+    rest = annotations.drop(columns=[] if columns.label is None else [columns.label])
+    items = TableItems(rest, [str(name) for name in data.obs_names])
+    if columns.features is None and "connectivities" in data.obsp:
+        words = "Graph: connectivities of the file."
+        return Source(items, sparse.csr_array(data.obsp["connectivities"]), labels, words, True)
+    if "X_pca" in data.obsm:
+        return Source(items, np.asarray(data.obsm["X_pca"]), labels, "Features: X_pca of the file.")
+    return Source(items, data.X, labels, "Features: X of the file, as it is.")

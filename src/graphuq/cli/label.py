@@ -1,0 +1,228 @@
+"""``graphuq label``: a person labels items in the browser; labels and predictions are files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from graphuq.cli import options as opt
+from graphuq.errors import require
+from graphuq.utils.files import atomic_write, check_writable
+
+if TYPE_CHECKING:
+    from graphuq.labelling.server import LabellingPage
+
+PAGE = "Page"
+LABELS_FILE = "labels.jsonl"  # in the output folder, written at each label
+
+
+def label(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, Parquet, NPY, NPZ or H5AD file; each row is an item. Not needed with "
+            "--images.",
+        ),
+    ] = None,
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with the text that a person reads.",
+            rich_help_panel=opt.INPUT,
+        ),
+    ] = None,
+    image_column: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column with files of pictures, in the folder of FILE or in --images.",
+            rich_help_panel=opt.INPUT,
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder of pictures; without FILE, all of them are items.",
+            rich_help_panel=opt.INPUT,
+        ),
+    ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="NPY, NPZ, CSV or Parquet file with features, such as embeddings: a row for "
+            "each item, in the same order.",
+            rich_help_panel=opt.INPUT,
+            show_default="numbers of FILE, words of texts, or pixels",
+        ),
+    ] = None,
+    label_column: opt.LabelColumn = None,
+    labels: opt.Labels = None,
+    missing_label: opt.MissingLabel = None,
+    id_column: opt.IdColumn = None,
+    drop: opt.Drop = None,
+    class_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--class",
+            metavar="NAME",
+            help="Class that the page offers from the start. May be repeated.",
+            rich_help_panel=PAGE,
+            show_default="the known ones; others can be added on the page",
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name that is stored with each label.",
+            rich_help_panel=PAGE,
+            show_default="the name of the account",
+        ),
+    ] = None,
+    port: Annotated[
+        int,
+        typer.Option(
+            metavar="NUMBER",
+            help="Port of the page on this machine.",
+            rich_help_panel=PAGE,
+            show_default="a free one",
+        ),
+    ] = 0,
+    browser: Annotated[
+        bool,
+        typer.Option(
+            "--browser/--no-browser",
+            help="Open the page in the browser, or only print its address.",
+            rich_help_panel=PAGE,
+        ),
+    ] = True,
+    title: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Title of the page.",
+            rich_help_panel=PAGE,
+            show_default="the name of FILE",
+        ),
+    ] = None,
+    output: opt.Output = Path("out"),
+    quiet: opt.Quiet = False,
+    scaling: opt.Scaling = "none",
+    pca: opt.Pca = None,
+    n_neighbors: opt.NNeighbors = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="euclidean or cosine.",
+            rich_help_panel=opt.GRAPH,
+            show_default="cosine for words of texts, else euclidean",
+        ),
+    ] = None,
+) -> None:
+    """Label items on a page in the browser, which proposes what to label next.
+
+    The page runs on this machine, without network, until Ctrl+C. The output folder receives
+    labels.jsonl, which is written at each label and continued by the same command; and at the end
+    labels.csv (for graphuq classify --labels) and predictions.csv (a class for every item).
+
+    Example: graphuq label mails.csv --text-column body -o out
+    """
+    from graphuq.labelling.server import check_installed
+
+    check_installed()
+    require(
+        label_column is None or labels is None,
+        "--label-column",
+        "given beside --labels",
+        "give one of the two",
+    )
+    check_writable(output)
+    from graphuq.cli.items import Columns, read_source
+
+    columns = Columns(text_column, image_column, label_column, id_column, drop or (), images,
+                      features)  # fmt: skip
+    source = read_source(file, columns, labels)
+    if source.words and not quiet:
+        print(source.words)
+    shown = file if file is not None else images
+    assert shown is not None  # required by read_source
+    page = _open(
+        source,
+        {"n_neighbors": n_neighbors, "metric": metric},
+        (scaling, pca),
+        missing=missing_label or [],
+        classes=class_name or [],
+        labels=output / LABELS_FILE,
+        user=user,
+        port=port,
+        open_browser=browser,
+        title=title or f"graphuq label: {shown.name}",
+    )
+    _serve(page, output, quiet)
+
+
+def _open(
+    source: Any,
+    settings: dict[str, Any],
+    preprocessing: tuple[str, int | None],
+    missing: list[str],
+    **options: Any,
+) -> "LabellingPage":
+    """Return the page of what was read, which is served."""
+    import numpy as np
+    from scipy import sparse
+
+    import graphuq
+    from graphuq.cli.preprocessing import fit_preprocessing
+
+    X, (scaling, pca) = source.features, preprocessing
+    used = [name for name, value in settings.items() if value is not None]
+    scaled = scaling != "none" or pca is not None
+    if source.is_graph:
+        _refuse(bool(used) or scaled, "options of a graph", "the graph of the file")
+    elif X is None or sparse.issparse(X):
+        _refuse(scaled, "--scaling or --pca", "words, pixels or a sparse matrix")
+    elif (mapping := fit_preprocessing(X, scaling, pca)) is not None:
+        X = mapping(X)
+    settings = {name: settings[name] for name in used}
+    classifier = graphuq.GraphClassifier(
+        "precomputed" if source.is_graph else "knn",
+        inference="expectation-propagation",
+        **settings,
+    )
+    given = source.labels
+    if given is not None:
+        given = np.where(np.isin(given, missing), "", given).astype(object)
+    return graphuq.label(X, source.items, y=given, classifier=classifier, **options)
+
+
+def _refuse(is_given: bool, what: str, beside: str) -> None:
+    require(not is_given, what, f"given beside {beside}", "leave them out")
+
+
+def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
+    """Wait for Ctrl+C, then write the tables."""
+    from graphuq.cli.tables import write_csv
+
+    print(f"{page.address}\n(of this machine only; Ctrl+C ends it, and no label is lost)")
+    try:
+        page.wait()
+    except KeyboardInterrupt:
+        print()
+    finally:
+        page.close()
+    predictions = page.predictions()
+    labels = predictions.loc[predictions["given_label"] != "", ["id", "label"]]
+    tables = {"labels.csv": labels, "predictions.csv": predictions}
+    for name, table in tables.items():
+        with atomic_write(output / name) as temporary:
+            write_csv(table, temporary)
+    if not quiet:
+        print(f"{len(labels)} of {len(predictions)} items are labelled")
+        for name in (LABELS_FILE, *tables):
+            print(f"  {output / name}")

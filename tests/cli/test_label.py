@@ -1,0 +1,232 @@
+"""``graphuq label``: what it reads, shows and writes; errors as one line."""
+
+import builtins
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from scipy import sparse
+
+import graphuq as gq
+from graphuq.cli.app import run
+
+pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
+DIGITS = gq.datasets.load_digits((0, 1))
+X, NAMES = DIGITS.features[:40], np.array(["zero", "one"])[DIGITS.target[:40].astype(int)]
+
+
+def text_of(row):
+    """Four of six words of the class, and two of six words that both classes use."""
+    rng = np.random.default_rng(row)
+    own = [f"{NAMES[row]}{k}" for k in range(6)]
+    return " ".join([*rng.choice(own, 4), *rng.choice([f"both{k}" for k in range(6)], 2)])
+
+
+ITEMS = [text_of(row) for row in range(40)]
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Pages that were opened; the person gives the classes of the first two and last two rows."""
+    pages = []
+
+    def person(page):
+        pages.append(page)
+        for row in (0, 1, -1, -2):
+            rows = [row % len(page.session.items)]
+            page.session.label("ada", rows, str(NAMES[row]))
+        page.session.wait_until_current()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gq.LabellingPage, "wait", person)
+    return pages
+
+
+@pytest.fixture
+def label(tmp_path, opened):
+    """Run the command; return its page and what it wrote."""
+
+    def act(*arguments, out="out"):
+        arguments = [str(argument) for argument in arguments]
+        folder = tmp_path / out
+        code = run(["label", *arguments, "--no-browser", "--user", "ada", "-o", str(folder)])
+        assert code == 0
+        table = pd.read_csv(folder / "predictions.csv", keep_default_na=False, dtype={"id": str})
+        return opened[-1], table, pd.read_csv(folder / "labels.csv", dtype=str)
+
+    return act
+
+
+@pytest.fixture
+def csv(tmp_path):
+    table = pd.DataFrame(X).add_prefix("pixel")
+    table["body"] = ITEMS
+    table["known"] = np.where(np.arange(40) == 5, NAMES, "?")
+    table["name"] = [f"row{i}" for i in range(40)]
+    table.to_csv(tmp_path / "items.csv", index=False)
+    return tmp_path / "items.csv"
+
+
+def test_rows_of_a_table(label, csv, tmp_path, capsys):
+    options = ("--label-column", "known", "--missing-label", "?", "--id-column", "name")
+    page, table, labels = label(csv, "--drop", "body", *options)
+    printed = capsys.readouterr().out
+    assert page.address in printed
+    assert "5 of 40 items are labelled" in printed
+    assert table["id"].tolist() == [f"row{i}" for i in range(40)]
+    assert labels["id"].tolist() == ["row0", "row1", "row5", "row38", "row39"]
+    assert labels["label"].tolist() == NAMES[[0, 1, 5, 38, 39]].tolist()
+    assert (table["label"] == NAMES).mean() > 0.9
+    p = table[["probability_one", "probability_zero"]].to_numpy()
+    np.testing.assert_allclose(p, page.session.latest[0].probabilities, atol=1e-5)
+    assert page.session.items.names[-2:] == ["pixel63", "body"]  # shown, though no feature
+    code = run(["classify", str(csv), "--labels", str(tmp_path / "out" / "labels.csv"), "--quiet"]
+               + ["--id-column", "name", "--drop", "body", "--drop", "known", "--inference"]
+               + ["laplace", "-o", str(tmp_path / "classified")])  # fmt: skip
+    assert code == 0
+
+
+def test_texts_are_shown_and_compared_by_their_words(label, csv, capsys):
+    page, table, _ = label(csv, "--text-column", "body")
+    assert page.session.items.content(0) == {"kind": "text", "text": ITEMS[0]}
+    assert (table["label"] == NAMES).mean() > 0.9
+    assert "tf-idf" in capsys.readouterr().out
+
+
+def test_the_same_command_goes_on(label, csv):
+    label(csv, "--text-column", "body")
+    page, _, labels = label(csv, "--text-column", "body", "--class", "neither")
+    assert len(page.session.store.records) == 8
+    assert len(labels) == 4
+    assert page.session._offered_classes == ("neither",)
+
+
+@pytest.mark.parametrize("kind", ["npy", "npz", "csv", "sparse"])
+def test_features_in_a_file_of_their_own(label, csv, tmp_path, kind):
+    path = tmp_path / f"emb.{'npz' if kind == 'sparse' else kind}"
+    if kind == "npy":
+        np.save(path, X)
+    elif kind == "csv":
+        pd.DataFrame(X).to_csv(path, index=False)
+    elif kind == "npz":
+        np.savez(path, X=X)
+    else:
+        sparse.save_npz(path, sparse.csr_matrix(X))
+    page, table, _ = label(csv, "--text-column", "body", "--features", path)
+    assert (table["label"] == NAMES).mean() > 0.9
+    assert page.session.items.content(1)["kind"] == "text"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Digits as files."""
+    (tmp_path / "pictures").mkdir()
+    for row, pixels in enumerate(X.reshape(-1, 8, 8)):
+        picture = Image.fromarray((pixels * 255 / 16).astype(np.uint8)).resize((40, 40))
+        picture.save(tmp_path / "pictures" / f"{row:02}.png")
+    return tmp_path / "pictures"
+
+
+def test_pictures_of_a_folder(label, folder, capsys):
+    page, table, _ = label("--images", folder)
+    assert table["id"][3] == "03.png"
+    assert (table["label"] == NAMES).mean() > 0.9
+    assert page.session.items.picture(3)[1] == "image/png"
+    assert "poor for photographs" in capsys.readouterr().out
+
+
+def test_pictures_of_a_column(label, folder, tmp_path):
+    frame = pd.DataFrame({"file": [f"{row:02}.png" for row in range(40)], "known": NAMES})
+    frame.loc[2:, "known"] = ""
+    frame.to_csv(folder / "list.csv", index=False)
+    first = label(folder / "list.csv", "--image-column", "file", "--label-column", "known")
+    frame.to_parquet(tmp_path / "list.parquet")
+    second = label(tmp_path / "list.parquet", "--image-column", "file", "--images", folder, out="2")
+    for _, table, _ in (first, second):
+        assert (table["label"] == NAMES).mean() > 0.9
+        assert table["id"][3] == "3"
+
+
+def test_arrays_of_pixels_and_of_numbers(label, tmp_path):
+    np.save(tmp_path / "rows.npy", X)
+    page, table, _ = label(tmp_path / "rows.npy", "--scaling", "standard", "--pca", 20)
+    assert page.session.items.content(0)["kind"] == "fields"
+    assert (table["label"] == NAMES).mean() > 0.9
+    np.save(tmp_path / "pixels.npy", X.reshape(-1, 8, 8))
+    page, table, _ = label(tmp_path / "pixels.npy", out="2")
+    assert page.session.items.content(0) == {"kind": "picture", "pixelated": True}
+    assert (table["label"] == NAMES).mean() > 0.9
+
+
+def test_cells_of_anndata(label, tmp_path):
+    anndata = pytest.importorskip("anndata", reason="pip install anndata, to read .h5ad files")
+    graph = gq.graphs.knn_graph(X, 8)
+    names = pd.Index([f"cell{i}" for i in range(40)], dtype=object)
+    cells = anndata.AnnData(
+        X.astype(np.float32),
+        obs=pd.DataFrame({"depth": np.arange(40)}, index=names),
+        var=pd.DataFrame(index=pd.Index([f"gene{i}" for i in range(64)], dtype=object)),
+        obsp={"connectivities": sparse.csr_matrix(graph.weights)},
+    )
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    page, table, _ = label(tmp_path / "cells.h5ad")
+    assert table["id"][3] == "cell3"
+    assert (table["label"] == NAMES).mean() > 0.9
+    assert page.session.items.content(3)["fields"] == [["depth", "3"]]
+
+
+def test_without_anndata_the_remedy_is_told(tmp_path, capsys, monkeypatch):
+    (tmp_path / "cells.h5ad").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "anndata", None)
+    assert run(["label", str(tmp_path / "cells.h5ad"), "-o", str(tmp_path / "out")]) == 2
+    assert "run pip install anndata" in capsys.readouterr().err
+
+
+def test_without_the_extra_the_remedy_is_told_at_once(csv, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("graphuq.labelling.server.find_spec", lambda name: None)
+    monkeypatch.setattr(builtins, "open", None)  # nothing is read before
+    assert run(["label", str(csv), "-o", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert "run pip install 'graphuq[label]'" in captured.err
+    assert len(captured.err.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "FILE: not given; give a table, or --images FOLDER"),
+        (["{csv}"], "columns: 'body' holds texts; add --text-column body"),
+        (["{csv}", "--text-column", "boddy"], "did you mean 'body'?"),
+        (["{csv}", "--text-column", "body", "--image-column", "name"], "give one of the two"),
+        (["{csv}", "--images", "."], "name the column with the files"),
+        (["{csv}", "--image-column", "name"], "'row0' is not of a known type"),
+        (["--images", ".", "--text-column", "x"], "--text-column: given beside --images"),
+        (["--images", "nowhere"], "there is no folder 'nowhere'"),
+        (["nowhere.csv"], "there is no file 'nowhere.csv'"),
+        (["{csv}", "--text-column", "body", "--features", "{short}"], "2 rows for 40 items"),
+        (["{csv}", "--text-column", "body", "--pca", "2"], "given beside words"),
+        (["{csv}", "--label-column", "known", "--labels", "{csv}"], "give one of the two"),
+        (["{weights}"], "'w.npz' holds a sparse matrix"),
+        (["{short}", "--label-column", "x"], "--label-column: given beside 'short.npy'"),
+        (["{broken}"], "is not a readable npy file"),
+    ],
+)
+def test_errors(arguments, message, csv, tmp_path, capsys, opened):
+    if not arguments[1:]:
+        table = pd.read_csv(csv)
+        table["body"] += " long" * 50
+        table.to_csv(csv, index=False)
+    files = {name: tmp_path / f"{name}.npy" for name in ("short", "broken")}
+    np.save(files["short"], np.zeros((2, 2)))
+    files["broken"].write_bytes(b"broken")
+    files["weights"] = tmp_path / "w.npz"
+    sparse.save_npz(files["weights"], sparse.eye_array(3, format="csr"))
+    arguments = [argument.format(csv=csv, **files) for argument in arguments]
+    assert run(["label", *arguments, "--no-browser", "-o", str(tmp_path / "out")]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert len(captured.err.splitlines()) == 1
+    assert opened == []
