@@ -42,6 +42,8 @@ class Pool:
         Posterior covariance of the field of a class at the candidates, averaged over classes.
     cross_covariance : numpy.ndarray, shape (M, T)
         Between candidates and targets.
+    noise_std : float
+        γ of the probit that is equal to the likelihood, or 0 if there is none.
     rng : numpy.random.Generator
     """
 
@@ -52,6 +54,7 @@ class Pool:
     target_sharpness: Float[np.ndarray, " T"]
     covariance: Float[np.ndarray, "M M"]
     cross_covariance: Float[np.ndarray, "M T"]
+    noise_std: float | int
     rng: np.random.Generator
 
     @staticmethod
@@ -94,6 +97,7 @@ class Pool:
             target_sharpness=SHARPNESS / np.sqrt(variance + noise**2),
             covariance=covariance,
             cross_covariance=at[0] @ at[1].T,
+            noise_std=noise,
             rng=rng,
         )
 
@@ -101,6 +105,18 @@ class Pool:
     def n_classes(self) -> int:
         """Number of classes K."""
         return self.probabilities.shape[1]
+
+    @property
+    def observed_variance(self) -> Float[np.ndarray, " M"]:
+        """Variance of the field of a class at each candidate, with noise: ``C_cc + γ²``."""
+        return np.asarray(np.diagonal(self.covariance) + self.noise_std**2)
+
+    def target_probabilities_given(
+        self, at: int, label: int, targets: Int[np.ndarray, " t"]
+    ) -> Float[np.ndarray, "t K"]:
+        """Return probabilities of these targets if the candidate at ``at`` had this label."""
+        shift = self.target_sharpness[targets] * self.cross_covariance[at, targets]
+        return _moved(self.target_probabilities[targets], shift, self._pull(at, label))
 
     def given(self, at: int, label: int | None = None) -> "Pool":
         """Return the pool as if the candidate at this position were labelled.
@@ -115,7 +131,7 @@ class Pool:
         p = self.probabilities[at]
         label = int(p.argmax()) if label is None else label
         information = self.sharpness[at] ** 2 * (p * (1 - p)).max()
-        pull = self.sharpness[at] * ((np.arange(len(p)) == label) - p)
+        pull = self._pull(at, label)
         column, across = self.covariance[:, at], self.cross_covariance[at]
         gain = information / (1 + information * self.covariance[at, at])
         kept = np.arange(len(self.rows)) != at
@@ -130,6 +146,11 @@ class Pool:
             covariance=(self.covariance - gain * np.outer(column, column))[np.ix_(kept, kept)],
             cross_covariance=(self.cross_covariance - gain * np.outer(column, across))[kept],
         )
+
+    def _pull(self, at: int, label: int) -> Float[np.ndarray, " K"]:
+        """Return a_y."""
+        p = self.probabilities[at]
+        return np.asarray(self.sharpness[at] * ((np.arange(len(p)) == label) - p))
 
 
 def _moved(p: np.ndarray, shift: np.ndarray, pull: np.ndarray) -> np.ndarray:

@@ -6,9 +6,15 @@ import numpy as np
 from jaxtyping import Int
 
 from graphuq.acquisition.base import Rule
+from graphuq.acquisition.entropy import Entropy
+from graphuq.acquisition.expected_error_reduction import ExpectedErrorReduction
 from graphuq.acquisition.margin import Margin
+from graphuq.acquisition.model_change import ModelChange
+from graphuq.acquisition.mutual_information import MutualInformation
 from graphuq.acquisition.pool import Pool
 from graphuq.acquisition.random import Random
+from graphuq.acquisition.sigma_optimality import SigmaOptimality
+from graphuq.acquisition.v_optimality import VOptimality
 from graphuq.acquisition.variance_reduction import VarianceReduction
 from graphuq.errors import InvalidInput, require
 from graphuq.results.result import Result
@@ -16,7 +22,13 @@ from graphuq.results.result import Result
 RULES: dict[str, type] = {
     "auto": VarianceReduction,
     "margin": Margin,
+    "entropy": Entropy,
+    "mutual-information": MutualInformation,
     "variance-reduction": VarianceReduction,
+    "v-optimality": VOptimality,
+    "sigma-optimality": SigmaOptimality,
+    "expected-error-reduction": ExpectedErrorReduction,
+    "model-change": ModelChange,
     "random": Random,
 }
 
@@ -36,8 +48,9 @@ def query(
     n : int, default 10
         Number of rows. There are fewer if fewer candidates are unlabelled.
     rule : str or Rule, default "auto"
-        "auto", "margin", "variance-reduction", "random", or any object with a method ``scores``;
-        see `Rule`.
+        A name in `graphuq.acquisition.RULES`: "auto", "margin", "entropy", "mutual-information",
+        "variance-reduction", "v-optimality", "sigma-optimality", "expected-error-reduction",
+        "model-change" or "random"; or any object with a method ``scores``, see `Rule`.
     candidates : array_like of int, optional
         Rows to choose from; labelled rows among them are left out. By default all rows.
     seed : int or numpy.random.Generator, default 0

@@ -1,0 +1,59 @@
+"""Pools whose numbers tests recompute. This module holds no tests."""
+
+import numpy as np
+
+import graphuq as gq
+from graphuq.acquisition.pool import SHARPNESS, Pool
+
+
+def random_pool(n_rows=12, n_classes=3, noise_std=0.4, seed=0, scale=1.0):
+    """Return a pool whose targets are its candidates and five more rows."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(n_rows + 5, 6)) * scale
+    covariance = root @ root.T + 0.1 * scale**2 * np.eye(n_rows + 5)
+    sharpness = SHARPNESS / np.sqrt(np.diagonal(covariance) + noise_std**2)
+    p = rng.dirichlet(np.ones(n_classes), n_rows + 5)
+    return Pool(
+        rows=np.arange(100, 100 + n_rows),
+        probabilities=p[:n_rows],
+        target_probabilities=p,
+        sharpness=sharpness[:n_rows],
+        target_sharpness=sharpness,
+        covariance=covariance[:n_rows, :n_rows],
+        cross_covariance=covariance[:n_rows],
+        noise_std=noise_std,
+        rng=np.random.default_rng(seed),
+    )
+
+
+def softmax(logits):
+    """Return exp(logits), normalised over the last axis."""
+    shares = np.exp(logits)
+    return shares / shares.sum(axis=-1, keepdims=True)
+
+
+def moved(pool, at, label):
+    """Return probabilities of the targets after a label, one target and class at a time."""
+    p, new = pool.target_probabilities, np.empty_like(pool.target_probabilities)
+    for i in range(len(p)):
+        logits = np.empty(p.shape[1])
+        for k in range(p.shape[1]):
+            pull = pool.sharpness[at] * ((k == label) - pool.probabilities[at, k])
+            shift = pool.target_sharpness[i] * pool.cross_covariance[at, i] * pull
+            logits[k] = np.log(p[i, k]) + shift
+        new[i] = softmax(logits)
+    return new
+
+
+def result_of(n_classes=2, method="expectation-propagation", labelled=None, **more):
+    """Return a result for two moons; every eighth node is labelled by default."""
+    moons = gq.datasets.two_moons(80, n_features=2, noise_std=0.05)
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(moons.features), n_eigenpairs=20)
+    labelled = np.arange(0, 80, 8) if labelled is None else labelled
+    codes = (3 * moons.classes + (moons.features[:, 0] > 0.5)) % n_classes
+    signs = 2 * moons.classes - 1
+    several = n_classes > 2
+    likelihood = gq.likelihoods.Probit(0.5, n_classes)
+    labels = (codes if several else signs)[labelled]
+    posterior = gq.Posterior(spectrum, gq.priors.Matern(), likelihood, labelled, labels)
+    return gq.infer(posterior, method, **more)
