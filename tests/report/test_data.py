@@ -17,6 +17,7 @@ import graphuq as gq
 from graphuq.errors import InvalidInput
 from graphuq.report import data, thumbnails
 from graphuq.report.calibration import check_calibration
+from graphuq.spectrum.layout import node_layout
 from graphuq.utils.html import bundled
 
 HOSTILE = [
@@ -81,10 +82,10 @@ def test_payload_holds_the_numbers_of_the_result(digits, tmp_path):
     np.testing.assert_array_equal(np.delete(known, 50), np.delete(made.classes, 50))
     np.testing.assert_array_equal(payload["next"], gq.acquisition.query(result, 20))
     assert set(payload["next"]) != set(result.most_uncertain(20))
-    x = column(payload, "x").astype(float)
-    first = result.posterior.spectrum.n_components
-    along = result.posterior.spectrum.eigenvectors[:, first]
-    assert (np.diff(x[np.argsort(along)]) >= 0).all()  # places keep the order
+    place = np.stack([column(payload, "x"), column(payload, "y")], axis=1) / 65535
+    spectrum = result.posterior.spectrum
+    expected = node_layout(spectrum, np.arange(n), first=result.posterior.labelled)
+    np.testing.assert_allclose(place, expected, atol=1e-5)
 
 
 def test_two_classes_and_ties(moons):

@@ -95,6 +95,7 @@ def one_panel(fitted):
     return [
         partial(gq.plots.plot_spectrum, result.posterior.spectrum),
         partial(gq.plots.plot_embedding, result),
+        partial(gq.plots.plot_map, result),
         partial(gq.plots.plot_certainty, result),
         partial(gq.plots.plot_order, result),
         partial(gq.plots.plot_reliability, curve),
@@ -117,7 +118,7 @@ def several_panels(fitted):
 
 @pytest.mark.parametrize("n_many", [10, 20_000])
 def test_every_plot_draws_into_the_given_axes(fitted, n_many, monkeypatch, tmp_path):
-    monkeypatch.setattr("graphuq.plots.nodes.MANY_NODES", n_many)
+    monkeypatch.setattr("graphuq.plots.maps.MANY_NODES", n_many)
     for draw in one_panel(fitted):
         _, (left, right) = gq.plots.panels(2, 2)
         assert draw(ax=right) is right

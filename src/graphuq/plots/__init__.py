@@ -12,7 +12,8 @@ from graphuq.plots.curves import (
     plot_spectrum,
     plot_trace,
 )
-from graphuq.plots.nodes import plot_certainty, plot_embedding, plot_marginals, plot_order
+from graphuq.plots.maps import plot_embedding, plot_map
+from graphuq.plots.nodes import plot_certainty, plot_marginals, plot_order
 from graphuq.plots.panels import class_colors, frame_panels, panels
 from graphuq.plots.pictures import plot_frames, plot_images
 
@@ -26,6 +27,7 @@ __all__ = [
     "plot_evidence",
     "plot_frames",
     "plot_images",
+    "plot_map",
     "plot_marginals",
     "plot_order",
     "plot_reliability",

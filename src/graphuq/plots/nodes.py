@@ -1,4 +1,4 @@
-"""Figures of the nodes: where they lie, how certain their labels are, and their marginals."""
+"""Figures of the nodes: how certain their labels are, and their marginals."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,16 +6,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike
 
-from graphuq.errors import IncompatibleParts
 from graphuq.plots.panels import (
     BLUE,
     GREY,
     LABEL_COLORS,
     AxesArray,
     ManyAxes,
-    add_colorbar,
     check_panels,
     class_colors,
     figure_names,
@@ -25,89 +22,8 @@ from graphuq.plots.panels import (
 )
 from graphuq.results.result import Result
 from graphuq.results.tables import class_codes
-from graphuq.spectrum import Spectrum
 
-MANY_NODES = 20_000  # number of nodes from which points are binned
 MARGINAL_SIZE = (2.6, 1.8)  # inches, of one panel
-
-
-def plot_embedding(
-    result: Result, class_names: Sequence[Any] | None = None, *, ax: Axes | None = None
-) -> Axes:
-    """Plot nodes at the first two non-constant eigenvectors, coloured by label mean or class.
-
-    Parameters
-    ----------
-    result : Result
-    class_names : sequence, optional
-        Names of the classes in the order of their codes; by default those of the result.
-    ax : matplotlib.axes.Axes, optional
-        Axes to draw into; by default those of a new figure.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-    """
-    ax = new_or_given(ax, (6.0, 4.6))
-    names = figure_names(result, class_names)
-    spectrum = result.posterior.spectrum
-    if not spectrum.has_eigenpairs:
-        raise IncompatibleParts(
-            "covariance columns have no eigenvectors to plot; make the posterior from "
-            "laplacian_spectrum(graph), or n_eigenpairs=150 in GraphClassifier"
-        )
-    first, second = leading_eigenvectors(spectrum)
-    x, y = spectrum.eigenvectors[:, first], spectrum.eigenvectors[:, second]
-    multiclass = result.label_mean.ndim == 2
-    style: dict[str, Any] = {"cmap": LABEL_COLORS, "vmin": -1, "vmax": 1}
-    shown = result.label_mean
-    if multiclass:
-        style = {"cmap": class_colors(len(names)), "vmin": -0.5, "vmax": len(names) - 0.5}
-        shown = result.labels
-    drawn: Any
-    if result.n_nodes > MANY_NODES:
-        reduce: Any = _most_frequent if multiclass else np.mean
-        drawn = ax.hexbin(x, y, C=shown, gridsize=120, reduce_C_function=reduce, **style)
-    else:
-        size = float(np.clip(20_000 / result.n_nodes, 4, 25))
-        drawn = ax.scatter(x, y, c=shown, s=size, linewidths=0, **style)
-        drawn.set_rasterized(True)
-    labelled = result.posterior.labelled
-    if len(labelled) <= 1000:
-        ax.scatter(
-            x[labelled],
-            y[labelled],
-            c=result.posterior.labels,
-            s=45,
-            edgecolors="black",
-            linewidths=1.0,
-            label="labelled node",
-            **style,
-        )
-        ax.legend(frameon=False)
-    bar = add_colorbar(drawn, ax, "most probable class" if multiclass else "label mean")
-    if multiclass:
-        bar.set_ticks(range(len(names)), labels=names)
-    else:
-        ticks, words = label_mean_ticks(names)
-        bar.set_ticks(ticks, labels=words)
-    ax.set(
-        xlabel=f"eigenvector {first}",
-        ylabel=f"eigenvector {second}",
-        title="Nodes at two eigenvectors of the Laplacian",
-    )
-    return ax
-
-
-def leading_eigenvectors(spectrum: Spectrum) -> tuple[int, int]:
-    """Return the indices of the first two eigenvectors that are not constant on components."""
-    first = min(spectrum.n_components, spectrum.n_eigenpairs - 1)
-    return first, min(first + 1, spectrum.n_eigenpairs - 1)
-
-
-def _most_frequent(values: ArrayLike) -> float:
-    """Return the most frequent class of a bin."""
-    return float(np.bincount(np.asarray(values, dtype=int)).argmax())
 
 
 def plot_certainty(

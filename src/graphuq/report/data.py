@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.report.layout import node_layout
 from graphuq.report.thumbnails import thumbnails
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
-from graphuq.results.tables import class_codes
+from graphuq.results.tables import class_codes, is_labelled
+from graphuq.spectrum.layout import node_layout
 
 MAX_SHOWN = 50_000  # nodes on the map and in the table
 MAX_BYTES = 1_400_000  # of all numbers and names of nodes
@@ -78,9 +78,9 @@ def node_data(
     }
     if truth is not None:
         columns["truth"] = _codes_of_truth(result, truth, code)[nodes]
-    place = node_layout(result, nodes)
-    if place is not None:
-        columns |= {"x": _quantised(place[:, 0]), "y": _quantised(place[:, 1])}
+    labelled = np.flatnonzero(is_labelled(result)[nodes])
+    place = node_layout(result.posterior.spectrum, nodes, first=labelled)
+    columns |= {"x": _quantised(place[:, 0]), "y": _quantised(place[:, 1])}
     found = {
         "n_nodes": result.n_nodes,
         "n_shown": len(nodes),
@@ -100,12 +100,24 @@ def node_data(
     return found
 
 
+def places_of(payload: dict[str, Any]) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, "n 2"]]:
+    """Return the nodes that are shown, and their places on the map."""
+    node, x, y = (unpacked(payload["columns"][name]) for name in ("node", "x", "y"))
+    return node.astype(np.int64), np.stack([x, y], axis=1) / 65_535
+
+
 def packed(values: np.ndarray) -> dict[str, str]:
     """Return an array of unsigned integers as its type and its bytes in base 64."""
     kinds = {1: "Uint8", 2: "Uint16", 4: "Uint32"}
     little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
     data = base64.b64encode(little.tobytes()).decode()
     return {"type": kinds[values.dtype.itemsize], "data": data}
+
+
+def unpacked(column: dict[str, str]) -> np.ndarray:
+    """Return the array that `packed` has packed."""
+    kind = np.dtype(column["type"].lower()).newbyteorder("<")
+    return np.frombuffer(base64.b64decode(column["data"]), kind)
 
 
 def _are_indices(ids: Any) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 
 from graphuq import plots, scores
@@ -13,7 +13,7 @@ from graphuq.utils.html import embedded
 
 ALTERNATIVES = {
     "Spectrum": "Eigenvalues of the Laplacian in ascending order",
-    "Embedding": "The nodes at two eigenvectors of the Laplacian, coloured by class",
+    "Map": "Map of the nodes, coloured by class; similar nodes lie side by side",
     "Certainty": "Histogram of the certainty of the unlabelled nodes, by class",
     "Reliability": "Accuracy against the probability of the inferred class, with error bars; the "
     "tables beside it have the scores",
@@ -22,16 +22,20 @@ ALTERNATIVES = {
 
 
 def result_figures(
-    result: Result, names: list[str], scored: tuple[np.ndarray, np.ndarray] | None
+    result: Result,
+    names: list[str],
+    scored: tuple[np.ndarray, np.ndarray] | None,
+    nodes: Int[np.ndarray, " n"],
+    places: Float[np.ndarray, "n 2"],
 ) -> dict[str, str]:
     """Return the figures that the result has, by the names in `ALTERNATIVES`."""
     draw: dict[str, Callable[[Axes], Axes]] = {
-        "Certainty": lambda ax: plots.plot_certainty(result, names, ax=ax)
+        "Certainty": lambda ax: plots.plot_certainty(result, names, ax=ax),
+        "Map": lambda ax: plots.plot_map(result, nodes, places, names, ax=ax),
     }
     if result.posterior.spectrum.has_eigenpairs:
         spectrum = result.posterior.spectrum
         draw["Spectrum"] = lambda ax: plots.plot_spectrum(spectrum, ax=ax)
-        draw["Embedding"] = lambda ax: plots.plot_embedding(result, names, ax=ax)
     if scored is not None:
         curve = scores.reliability_curve(*scored)
         draw["Reliability"] = lambda ax: plots.plot_reliability(curve, ax=ax)

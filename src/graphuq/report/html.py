@@ -11,7 +11,7 @@ from graphuq import acquisition, scores
 from graphuq.errors import IncompatibleParts, require
 from graphuq.plots.panels import functional_words, names_of_classes
 from graphuq.report.calibration import with_calibration
-from graphuq.report.data import node_data
+from graphuq.report.data import node_data, places_of
 from graphuq.report.figures import ALTERNATIVES, chain_figures, node_pictures, result_figures
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
@@ -116,14 +116,13 @@ def write_report(
         sampled=sampled,
         accuracy=accuracy,
         calibration=None if scored is None else _calibration(*scored),
-        figures=result_figures(result, names, scored),
+        figures=result_figures(result, names, scored, *places_of(nodes)),
         alternatives=ALTERNATIVES,
         pictures=pictures,
         chains=chain_figures(result, names) if sampled else {},
         nodes=nodes,
         n_shown=nodes["n_shown"],
         n_thumbnails=0 if images is None else nodes["thumbnails"]["count"],
-        has_map="x" in nodes["columns"],
     )
 
 

@@ -28,7 +28,6 @@ export function decodeNodes(payload) {
   return {
     n, classes, columns, nTop, id, label, probability, given, truth, isLabelled, isWrong, top, name,
     hasTruth: columns.truth !== undefined,
-    hasMap: columns.x !== undefined,
     hasEvidence: (i) => columns.evidence[i] !== 0,
     /** 0 if all classes are equally probable, 1 if one is certain. */
     certainty: (i) => Math.max(0, (classes.length * probability(i) - 1) / (classes.length - 1)),

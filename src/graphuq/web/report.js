@@ -82,8 +82,8 @@ const table = createTable(
     onHover: showDetails,
     onPick(i) {
       showDetails(i, true);
-      map?.focusOn(i);
-      if (map !== null) byId("map").scrollIntoView({ block: "nearest" });
+      map.focusOn(i);
+      byId("map").scrollIntoView({ block: "nearest" });
     },
   },
 );
@@ -92,7 +92,6 @@ function applyFilters() {
   const found = filterNodes(nodes, filters);
   table.show(found);
   byId("clear-selection").hidden = filters.selection === null;
-  if (map === null) return;
   const mask = found.length === nodes.n ? null : new Uint8Array(nodes.n);
   if (mask !== null) for (const i of found) mask[i] = 1;
   map.setVisible(mask);
@@ -237,7 +236,7 @@ function connect() {
     applyFilters();
   });
   byId("clear-selection").addEventListener("click", () => {
-    map?.setSelected([]);
+    map.setSelected([]);
     setSelection([]);
   });
   byId("download").addEventListener("click", () => {
@@ -254,10 +253,8 @@ function connect() {
 for (const part of document.querySelectorAll(".live")) part.hidden = false;
 for (const part of document.querySelectorAll(".still")) part.hidden = true;
 connect();
-if (nodes.hasMap) {
-  startMap();
-  connectMap();
-}
+startMap();
+connectMap();
 drawLegend();
 dark.addEventListener("change", drawLegend);
 applyFilters();
