@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from graphuq.errors import IncompatibleParts
 from graphuq.plots.panels import (
-    LABEL_COLORS,
     add_colorbar,
     class_colors,
     figure_names,
+    label_colors,
     label_mean_ticks,
     new_or_given,
 )
@@ -120,7 +120,7 @@ def _draw_nodes(
     """Draw nodes in the colours of their classes, labelled ones with an outline; many in bins."""
     x, y = places.T
     multiclass = result.label_mean.ndim == 2
-    style: dict[str, Any] = {"cmap": LABEL_COLORS, "vmin": -1, "vmax": 1}
+    style: dict[str, Any] = {"cmap": label_colors(), "vmin": -1, "vmax": 1}
     shown = result.label_mean[nodes]
     if multiclass:
         style = {"cmap": class_colors(len(names)), "vmin": -0.5, "vmax": len(names) - 0.5}

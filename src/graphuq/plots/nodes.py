@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from graphuq.plots.panels import (
     BLUE,
     GREY,
-    LABEL_COLORS,
     AxesArray,
     ManyAxes,
     check_panels,
     class_colors,
     figure_names,
+    label_colors,
     label_mean_ticks,
     new_or_given,
     panels,
@@ -53,9 +53,7 @@ def plot_certainty(
     if result.label_mean.ndim == 2:
         _certainty_by_class(ax, result, nodes, names)
     else:
-        import matplotlib
-
-        colors = matplotlib.colormaps[LABEL_COLORS]
+        colors = label_colors()
         bins: Any = np.linspace(-1, 1, 41)
         bars: Any
         _, edges, bars = ax.hist(result.label_mean[nodes], bins=bins)

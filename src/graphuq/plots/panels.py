@@ -14,7 +14,7 @@ from graphuq.results.result import Result
 from graphuq.results.uncertainty import with_unseen
 
 if TYPE_CHECKING:
-    from matplotlib.colors import ListedColormap
+    from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
 AxesArray = Shaped[np.ndarray, " P"]
 """A one-dimensional array of matplotlib ``Axes``, one for each panel."""
@@ -23,7 +23,23 @@ ManyAxes = Axes | Sequence[Axes] | np.ndarray
 """Axes that a caller gives to a function with several panels."""
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
-LABEL_COLORS = "coolwarm"  # −1 blue, 0 pale, +1 red
+CLASS_COLORS = (
+    "#2f80cc",
+    "#e76300",
+    "#66c8cc",
+    "#5a5e6b",
+    "#bd1f01",
+    "#b9ac70",
+    "#832db6",
+    "#ffa90e",
+    "#94a4a2",
+    "#a96b59",
+)
+"""Those of the pages' maps, after Petroff 2021, arXiv:2107.02270.
+
+Also readers who cannot see red, green or blue tell any two of them apart.
+"""
+PALE = "#e4e6e9"  # a label mean of 0
 MAX_NAME = 30  # characters of a class name in a figure
 FIGURE_SIZE = (6.0, 3.8)  # inches, of a figure with one panel
 
@@ -151,9 +167,20 @@ def functional_words(name: str, names: Sequence[str]) -> str:
 
 
 def class_colors(n_classes: int) -> "ListedColormap":
-    """Return a colour map with one distinct colour for each class; colours repeat after 20."""
-    import matplotlib
-    from matplotlib.colors import ListedColormap
+    """Return a colour map with one distinct colour for each class; colours repeat after 20.
 
-    few = matplotlib.colormaps["tab10" if n_classes <= 10 else "tab20"].colors  # type: ignore[attr-defined]
-    return ListedColormap([few[k % len(few)] for k in range(n_classes)])
+    Colours 11 to 20 are darker versions of the first ten, which colour-blind readers tell apart.
+    """
+    from matplotlib.colors import ListedColormap, to_rgb
+
+    ten = [np.array(to_rgb(color)) for color in CLASS_COLORS]
+    twenty = ten + [color / 2 for color in ten]
+    return ListedColormap([tuple(twenty[k % 20]) for k in range(n_classes)])
+
+
+def label_colors() -> "LinearSegmentedColormap":
+    """Return the colour map of label means: the first class at −1, the second at +1."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    ends = CLASS_COLORS[0], PALE, CLASS_COLORS[1]
+    return LinearSegmentedColormap.from_list("label mean", ends)

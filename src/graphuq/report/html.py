@@ -112,6 +112,7 @@ def write_report(
         ],
         suspect=_suspect(result, identifiers, names),
         learnt=_learnt(result),
+        learnt_by_sampling=any(np.ndim(v) == 2 for v in result.hyperparameters.values()),
         worst=_worst_functionals(result, names) if sampled else [],
         sampled=sampled,
         accuracy=accuracy,
@@ -234,6 +235,9 @@ def _learnt(result: Result) -> list[dict[str, Any]]:
             low, median, high = np.quantile(value, (0.05, 0.5, 0.95))
             prior = repr(result.posterior.learnt[name])
             row = {"prior": prior, "low": low, "median": median, "high": high}
+        elif isinstance(value, bool):
+            words = "yes" if value else "no"
+            row = {"prior": "chosen by the evidence", "low": None, "median": words, "high": None}
         elif isinstance(value, float | int):
             row = {"prior": "chosen by the evidence", "low": None, "median": value, "high": None}
         else:

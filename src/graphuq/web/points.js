@@ -1,20 +1,25 @@
 /** Colours, coordinates and search for points on a canvas. No function here touches a page. */
 
+// After Petroff 2021 (arXiv:2107.02270): also those who cannot see red or green tell them apart.
 const CLASS_COLORS = {
-  light: ["#2f6db3", "#d1603d", "#2e8b6b", "#8a5fb8", "#b8860b", "#c2528b", "#5b7083", "#7a8f2a",
-    "#1f9bb5", "#8c564b"],
-  dark: ["#6aa5e8", "#ef8a66", "#5fc09b", "#b793e0", "#dcb03f", "#e684b6", "#9db0c1", "#adc35a",
-    "#55c5dd", "#c49388"],
+  light: ["#2f80cc", "#e76300", "#66c8cc", "#5a5e6b", "#bd1f01", "#b9ac70", "#832db6", "#ffa90e",
+    "#94a4a2", "#a96b59"],
+  dark: ["#5aa6ea", "#f58a3c", "#a8ecee", "#7b808f", "#d8402a", "#d3c98f", "#a45cd6", "#ffb52e",
+    "#a9b7b5", "#b97c6a"],
 };
+const SECOND_TEN = { light: "#000000", dark: "#ffffff" }; // mixed into the colours after ten
 const RAMP = {
   light: ["#c8501e", "#e0a15a", "#b9c4c9", "#6f9dc4", "#1f5f9e"],
   dark: ["#ff8a4c", "#d9a066", "#6d7880", "#5f95c4", "#7cc0ff"],
 };
 
-/** Colours of n classes for light and dark pages; they repeat after ten. */
+/** Colours of n classes for light and dark pages; they repeat after twenty. */
 export function classPalette(n) {
-  const repeat = (colors) => Array.from({ length: n }, (_, k) => colors[k % colors.length]);
-  return { light: repeat(CLASS_COLORS.light), dark: repeat(CLASS_COLORS.dark) };
+  const colors = (theme) => Array.from({ length: n }, (_, k) => {
+    const color = CLASS_COLORS[theme][k % 10];
+    return k % 20 < 10 ? color : interpolate([color, SECOND_TEN[theme]], 5)[2];
+  });
+  return { light: colors("light"), dark: colors("dark") };
 }
 
 /** 256 colours from uncertain (0, orange) to certain (255, blue). */
