@@ -26,6 +26,7 @@ PerLabel: TypeAlias = Float[np.ndarray, " J"]
 
 DAMPINGS = (1.0, 0.2)  # initial values, tried in this order until one converges
 SMALL = 1e9  # labels × coordinates², up to which one core is as fast as two
+LABELS_PER_MODE = 3  # labels a mode, up to which sites of several classes start by J × J matrices
 PARALLEL = 1e-8  # determinant over product of squares, below which two differences are parallel
 LEEWAY = 5.0  # factor by which the change may grow in a good sweep with Anderson's step
 GAIN, LOSS, MIN_DAMPING = 1.2, 0.5, 0.02  # factors of the damping after a good or a bad sweep
@@ -78,10 +79,13 @@ class ExpectationPropagation(Approximation):
         began = time.perf_counter()
         fields, several = target.field, target.likelihood.is_multiclass
         target = _binary_target(target) if several else target
+        initial_sites = _sites_by_labels(target, self.tolerance) if several else None
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
         for damping in DAMPINGS:
             with single_threaded_blas() if small else nullcontext():
-                found = iterate_sites(target, damping, self.max_sweeps, self.tolerance)
+                found = iterate_sites(
+                    target, damping, self.max_sweeps, self.tolerance, initial_sites
+                )
             if found.change <= self.tolerance:
                 break
         else:
@@ -139,6 +143,30 @@ def _binary_target(target: SiteTarget) -> Target:
     leads = ClassDifferenceField.of(target.field, target.labels, float(noise_std))
     n_sites = len(target.labels) * (leads.n_classes - 1)
     return Target(leads, Probit(float(noise_std)), np.ones(n_sites))
+
+
+def _sites_by_labels(target: Any, tolerance: float) -> Sites | None:
+    """Return the sites of several classes by J × J matrices, if these are cheap and converge.
+
+    A sweep of `iterate_sites` factorises a matrix of order K r, and one of
+    `nested_sites.fit_sites` K matrices of order J; both have the same fixed point.
+    """
+    from graphuq.inference.nested_sites import fit_sites
+
+    leads: Any = target.field
+    factor, codes = np.asarray(leads.field.factor), np.asarray(leads.codes)
+    if len(codes) > LABELS_PER_MODE * factor.shape[1]:
+        return None
+    try:
+        found = fit_sites(
+            factor @ factor.T, codes, leads.n_classes, float(leads.noise_std), tolerance=tolerance
+        )
+    except np.linalg.LinAlgError:
+        return None
+    if not found.converged:
+        return None
+    others = np.arange(leads.n_classes) != codes[:, None]
+    return np.stack([found.weights[others], found.shifts[others]])
 
 
 @runtime_checkable
