@@ -1,8 +1,10 @@
 """Scores, figures, report and data sets."""
 
+import doctest
 import hashlib
 import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import graphuq as gq
 from graphuq.datasets.base import RemoteFile, locate
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.report.calibration import with_calibration
+
+GUIDE = Path(__file__).parents[2] / "docs" / "report.md"
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +89,25 @@ def test_report_of_a_point_says_what_it_cannot_know(fitted, tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert cards_of(page)["errors left"][0] == "–"
     assert "A point estimate cannot tell" in page
+
+
+def test_the_guide_names_every_part_of_the_report(fitted, tmp_path):
+    classifier, moons = fitted
+    images = np.random.default_rng(0).uniform(size=(150, 4, 4))
+    gq.write_report(classifier.result_, tmp_path / "r.html", truth=moons.signs(1), images=images)
+    page = (tmp_path / "r.html").read_text()
+    parts = re.findall(r"<h2[^>]*>(.*?)</h2>|<summary>(.*?)</summary>", page)
+    named = {heading or summary for heading, summary in parts}
+    guide = GUIDE.read_text(encoding="utf-8")
+    assert len(named) > 10
+    assert [name for name in named if f"**{name}**" not in guide] == []
+
+
+def test_the_example_of_the_guide_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testfile(str(GUIDE), module_relative=False)
+    assert (failed, tried) == (0, 8)
+    assert "<h1>Handwritten digits</h1>" in (tmp_path / "report.html").read_text()
 
 
 def one_panel(fitted):
