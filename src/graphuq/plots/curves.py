@@ -16,6 +16,7 @@ from graphuq.plots.panels import (
     ManyAxes,
     add_colorbar,
     check_panels,
+    class_colors,
     figure_names,
     functional_words,
     new_or_given,
@@ -25,6 +26,8 @@ from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table
 from graphuq.results.result import Result
 from graphuq.scores import ReliabilityCurve
 from graphuq.spectrum import Spectrum
+
+MAX_TICKS = 10  # values of a parameter that are all named on its axis
 
 
 def plot_spectrum(spectrum: Spectrum, *, ax: Axes | None = None) -> Axes:
@@ -93,6 +96,9 @@ def plot_evidence(
         ax.axvline(best[names[0]], color=ORANGE, linewidth=1, label="best value")
         ax.legend(frameon=False)
         ax.set(xlabel=names[0], ylabel="log evidence", xscale="log")
+        if len(axis[0]) <= MAX_TICKS:
+            ax.set_xticks(axis[0], labels=[f"{value:g}" for value in axis[0]])
+            ax.set_xticks([], minor=True)
         return ax
     mesh = ax.pcolormesh(*axis, np.asarray(values).T, cmap="viridis", shading="nearest")
     point = tuple(best[name] for name in names)
@@ -148,7 +154,7 @@ def plot_reliability(curve: ReliabilityCurve, *, ax: Axes | None = None) -> Axes
         ylim=(max(0.0, float(curve.accuracy.min()) - 0.15), 1.03),
         title=f"Reliability (expected calibration error {curve.expected_calibration_error:.3f})",
     )
-    ax.legend(frameon=False, loc="best", fontsize=8)
+    ax.legend(frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.16), fontsize=8, ncols=2)
     return ax
 
 
@@ -184,10 +190,10 @@ def plot_trace(
     for ax, name in zip(grid, names, strict=True):
         values = functionals[name]
         stride = max(1, values.shape[1] // 1000)
-        for chain in values[:, ::stride]:
-            ax.plot(
-                np.arange(len(chain)) * stride, chain, linewidth=0.6, alpha=0.7, rasterized=True
-            )
+        colors = class_colors(len(values))
+        style: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.7, "rasterized": True}
+        for k, chain in enumerate(values[:, ::stride]):
+            ax.plot(np.arange(len(chain)) * stride, chain, color=colors(k), **style)
         row = table.get(name)
         note = "" if row is None else f" (R-hat {row['rhat']:.3f}, ESS {row['ess_bulk']:.0f})"
         slow = "Slowest functional: " if name == slowest else ""

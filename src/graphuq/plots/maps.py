@@ -63,8 +63,8 @@ def plot_map(
         labelled = np.flatnonzero(np.isin(nodes, result.posterior.labelled))
         places = node_layout(result.posterior.spectrum, nodes, first=labelled)
     _draw_nodes(ax, result, nodes, places, figure_names(result, class_names))
-    ax.set(title="Similar nodes lie side by side", xticks=[], yticks=[])
-    ax.set(xlabel="no unit", ylabel="no unit")
+    ax.set(title="Map of the nodes", xticks=[], yticks=[])
+    ax.set_xlabel("similar nodes lie side by side; the axes have no unit")
     return ax
 
 
@@ -143,10 +143,10 @@ def _draw_nodes(
             s=45,
             edgecolors="black",
             linewidths=1.0,
-            label="labelled node",
             **style,
         )
-        ax.legend(frameon=False)
+        outline = ax.scatter([], [], s=45, facecolors="none", edgecolors="black")
+        ax.legend([outline], ["labelled node"], frameon=False)
     bar = add_colorbar(drawn, ax, "most probable class" if multiclass else "label mean")
     if multiclass:
         bar.set_ticks(range(len(names)), labels=names)

@@ -143,19 +143,25 @@ def plot_marginals(
     names = figure_names(result, class_names)
     for ax, node, u in zip(grid, nodes, result.latent_draws(nodes), strict=True):
         if u.ndim == 2:
-            colors = class_colors(u.shape[1])
+            colors, edges = class_colors(u.shape[1]), np.histogram_bin_edges(u, _n_bins(u))
             for k, values in enumerate(u.T):
                 line = {"histtype": "step", "color": colors(k), "label": names[k]}
-                ax.hist(values, bins=60, density=True, **line)
+                ax.hist(values, bins=edges, density=True, **line)
         else:
-            ax.hist(u, bins=60, density=True, color=BLUE)
+            ax.hist(u, bins=_n_bins(u), density=True, color=BLUE)
             ax.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
         ax.set_title(f"node {node}: {_label_words(result, int(node), names)}", fontsize=8)
         ax.set_yticks([])
+        ax.tick_params(labelsize=7)
         ax.spines[["top", "right", "left"]].set_visible(False)
     if len(grid) and result.label_mean.ndim == 2:
         grid[0].legend(frameon=False, fontsize=6)
     return grid
+
+
+def _n_bins(draws: np.ndarray) -> int:
+    """Return the number of bins, so that a bin has many draws."""
+    return int(np.clip(np.sqrt(len(draws)), 10, 60))
 
 
 def _label_words(result: Result, node: int, names: Sequence[str]) -> str:
