@@ -99,6 +99,21 @@ def test_look_ahead_explains_most_of_a_new_fit(n_classes):
     assert np.square(errors).sum() < 0.4 * np.square(changes).sum()
 
 
+def test_candidates_of_large_data_stand_for_all(monkeypatch):
+    """Of 70 rows 20 are kept: the ten least certain, and ten that stand for 60."""
+    monkeypatch.setattr("graphuq.acquisition.pool.MAX_ROWS", 20)
+    result = result_of()
+    pool, rows = pool_of(result)
+    least = rows[np.argsort(result.margin[rows])[:10]]
+    assert set(pool.rows[:10]) == set(least)
+    assert len(np.unique(pool.rows)) == 20
+    assert set(pool.rows) <= set(rows)
+    assert pool.n_represented.tolist() == [1.0] * 10 + [6.0] * 10
+    later = pool.given(3)
+    assert later.n_represented.tolist() == [1.0] * 9 + [6.0] * 10
+    assert later.cross_covariance.shape == (19, 20)
+
+
 def test_a_point_is_refused():
     result = result_of(method=gq.inference.MAP())
     with pytest.raises(IncompatibleParts, match="without uncertainty"):

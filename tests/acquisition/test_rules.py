@@ -17,10 +17,12 @@ from graphuq.acquisition import (
     Random,
     Rule,
     SigmaOptimality,
+    StochasticMargin,
     VarianceReduction,
     VOptimality,
 )
 from graphuq.acquisition.pool import SHARPNESS
+from graphuq.errors import InvalidInput
 
 
 @pytest.mark.parametrize("name", RULES)
@@ -45,6 +47,20 @@ def test_random_scores_differ_from_call_to_call():
     pool = random_pool()
     rule = Random()
     assert (rule.scores(pool) != rule.scores(pool)).all()
+
+
+@pytest.mark.parametrize("power", [0, 2])
+def test_stochastic_margin_draws_in_proportion(power):
+    """Frequencies of 4,000 draws, by a chi-square test of level 0.001."""
+    pool, rule = random_pool(), StochasticMargin(power)
+    counts = np.bincount([rule.scores(pool).argmax() for _ in range(4000)], minlength=12)
+    chances = pool.n_represented * Margin().scores(pool) ** power
+    expected = 4000 * chances / chances.sum()
+    assert expected.min() > 5
+    assert ((counts - expected) ** 2 / expected).sum() < stats.chi2.isf(0.001, 11)
+    assert np.abs(counts - 4000 / 12).max() > 100  # a uniform sample would not pass
+    with pytest.raises(InvalidInput, match="0 or more"):
+        StochasticMargin(-1)
 
 
 def test_mutual_information_is_that_of_many_draws():

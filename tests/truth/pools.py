@@ -15,6 +15,7 @@ def random_pool(n_rows=12, n_classes=3, noise_std=0.4, seed=0, scale=1.0):
     p = rng.dirichlet(np.ones(n_classes), n_rows + 5)
     return Pool(
         rows=np.arange(100, 100 + n_rows),
+        n_represented=rng.integers(1, 5, n_rows).astype(float),
         probabilities=p[:n_rows],
         target_probabilities=p,
         sharpness=sharpness[:n_rows],

@@ -12,6 +12,7 @@ from graphuq.acquisition.pool import Pool
 from graphuq.acquisition.query import RULES, query
 from graphuq.acquisition.random import Random
 from graphuq.acquisition.sigma_optimality import SigmaOptimality
+from graphuq.acquisition.stochastic_margin import StochasticMargin
 from graphuq.acquisition.v_optimality import VOptimality
 from graphuq.acquisition.variance_reduction import VarianceReduction
 
@@ -26,6 +27,7 @@ __all__ = [
     "Random",
     "Rule",
     "SigmaOptimality",
+    "StochasticMargin",
     "VOptimality",
     "VarianceReduction",
     "audited_errors",

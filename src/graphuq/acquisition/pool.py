@@ -20,7 +20,8 @@ from graphuq.results.joint_draws import seen_draws
 from graphuq.results.result import Result
 
 SHARPNESS = np.pi / np.sqrt(6)  # of a softmax whose noise has unit variance
-MAX_ROWS = 2_000  # candidates and targets that are kept, of each half of them at random
+MAX_ROWS = 1_000  # candidates and targets that are kept
+MAX_DRAWS = 1_000  # draws of the chains from which the covariance is estimated
 FLOOR = 1e-12  # least probability whose logarithm is taken
 
 
@@ -32,6 +33,8 @@ class Pool:
     ----------
     rows : numpy.ndarray of int, shape (M,)
         Row numbers of the candidates.
+    n_represented : numpy.ndarray, shape (M,)
+        Number of rows that could be labelled for which a candidate stands.
     probabilities : numpy.ndarray, shape (M, K)
         Class probabilities of the candidates.
     target_probabilities : numpy.ndarray, shape (T, K)
@@ -48,6 +51,7 @@ class Pool:
     """
 
     rows: Int[np.ndarray, " M"]
+    n_represented: Float[np.ndarray, " M"]
     probabilities: Float[np.ndarray, "M K"]
     target_probabilities: Float[np.ndarray, "T K"]
     sharpness: Float[np.ndarray, " M"]
@@ -73,7 +77,7 @@ class Pool:
         IncompatibleParts
             If the result is a point, which has no uncertainty.
         """
-        candidates = _screened(result, candidates, rng)
+        candidates, n_represented = _screened(result, candidates, rng)
         targets = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
         if len(targets) > MAX_ROWS:
             targets = rng.choice(targets, MAX_ROWS, replace=False)
@@ -91,6 +95,7 @@ class Pool:
         variance = (at[1] ** 2).sum(axis=1) + (own * scale[targets]) ** 2
         return Pool(
             rows=candidates,
+            n_represented=n_represented,
             probabilities=probabilities[candidates],
             target_probabilities=probabilities[targets],
             sharpness=SHARPNESS / np.sqrt(np.diagonal(covariance) + noise**2),
@@ -138,6 +143,7 @@ class Pool:
         return dataclasses.replace(
             self,
             rows=self.rows[kept],
+            n_represented=self.n_represented[kept],
             probabilities=_moved(self.probabilities, self.sharpness * column, pull)[kept],
             target_probabilities=_moved(
                 self.target_probabilities, self.target_sharpness * across, pull
@@ -160,14 +166,20 @@ def _moved(p: np.ndarray, shift: np.ndarray, pull: np.ndarray) -> np.ndarray:
     return np.maximum(new / new.sum(axis=1, keepdims=True), FLOOR)
 
 
-def _screened(result: Result, rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return at most `MAX_ROWS` rows: the least certain ones, and a random sample of the rest."""
+def _screened(
+    result: Result, rows: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return at most `MAX_ROWS` rows, and the number of rows for which each stands.
+
+    They are the least certain ones, and a random sample of the rest.
+    """
     if len(rows) <= MAX_ROWS:
-        return rows
-    order = rng.permutation(rows)
+        return rows, np.ones(len(rows))
+    half, order = MAX_ROWS // 2, rng.permutation(rows)
     order = order[np.argsort(result.margin[order], kind="stable")]
-    rest = rng.choice(order[MAX_ROWS // 2 :], MAX_ROWS - MAX_ROWS // 2, replace=False)
-    return np.append(order[: MAX_ROWS // 2], rest)
+    rest = rng.choice(order[half:], MAX_ROWS - half, replace=False)
+    stands_for = np.repeat([1.0, (len(rows) - half) / len(rest)], [half, len(rest)])
+    return np.append(order[:half], rest), stands_for
 
 
 def _field_factor(result: Result) -> tuple[np.ndarray, float]:
@@ -184,6 +196,7 @@ def _field_factor(result: Result) -> tuple[np.ndarray, float]:
         inner = np.einsum("kikj->ij", answer.white_covariance.reshape(n_fields, r, n_fields, r))
     else:
         seen = seen_draws(answer, posterior)
+        seen = seen[:: max(1, len(seen) // MAX_DRAWS)]
         centred = seen - seen.mean(axis=0)
         inner = np.einsum("ski,skj->ij", centred, centred, optimize=True) / len(seen)
     back = np.asarray(field.coefficient_map)

@@ -14,13 +14,15 @@ from graphuq.acquisition.mutual_information import MutualInformation
 from graphuq.acquisition.pool import Pool
 from graphuq.acquisition.random import Random
 from graphuq.acquisition.sigma_optimality import SigmaOptimality
+from graphuq.acquisition.stochastic_margin import StochasticMargin
 from graphuq.acquisition.v_optimality import VOptimality
 from graphuq.acquisition.variance_reduction import VarianceReduction
 from graphuq.errors import InvalidInput, require
 from graphuq.results.result import Result
 
 RULES: dict[str, type] = {
-    "auto": VarianceReduction,
+    "auto": StochasticMargin,
+    "stochastic-margin": StochasticMargin,
     "margin": Margin,
     "entropy": Entropy,
     "mutual-information": MutualInformation,
@@ -48,9 +50,10 @@ def query(
     n : int, default 10
         Number of rows. There are fewer if fewer candidates are unlabelled.
     rule : str or Rule, default "auto"
-        A name in `graphuq.acquisition.RULES`: "auto", "margin", "entropy", "mutual-information",
-        "variance-reduction", "v-optimality", "sigma-optimality", "expected-error-reduction",
-        "model-change" or "random"; or any object with a method ``scores``, see `Rule`.
+        A name in `graphuq.acquisition.RULES`: "stochastic-margin", which is "auto", "margin",
+        "entropy", "mutual-information", "variance-reduction", "v-optimality", "sigma-optimality",
+        "expected-error-reduction", "model-change" or "random"; or any object with a method
+        ``scores``, see `Rule`.
     candidates : array_like of int, optional
         Rows to choose from; labelled rows among them are left out. By default all rows.
     seed : int or numpy.random.Generator, default 0
