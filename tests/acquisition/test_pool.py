@@ -100,7 +100,7 @@ def test_look_ahead_explains_most_of_a_new_fit(n_classes):
 
 
 def test_candidates_of_large_data_stand_for_all(monkeypatch):
-    """Of 70 rows 20 are kept: the ten least certain, and ten that stand for 60."""
+    """20 of 70 rows are kept: the ten least certain, and ten that stand for 60."""
     monkeypatch.setattr("graphuq.acquisition.pool.MAX_ROWS", 20)
     result = result_of()
     pool, rows = pool_of(result)

