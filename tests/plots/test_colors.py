@@ -4,6 +4,7 @@ import itertools
 import re
 from importlib.resources import files
 
+import matplotlib.style
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
@@ -71,8 +72,10 @@ def test_the_measure_finds_a_bad_palette():
     assert least_distance([f"C{k}" for k in range(10)], SIGHT["no red"]) < 1
 
 
-def test_figures_have_the_colours_of_the_pages():
-    figures = [to_rgb(class_colors(10)(k)) for k in range(10)]
-    assert figures == [to_rgb(color) for color in palette_of_pages("light")]
-    twenty = {class_colors(20)(k) for k in range(20)}
+@pytest.mark.parametrize(("theme", "style"), [("light", "default"), ("dark", "dark_background")])
+def test_figures_have_the_colours_of_the_pages(theme, style):
+    with matplotlib.style.context(style):
+        figures = [to_rgb(class_colors(10)(k)) for k in range(10)]
+        twenty = {class_colors(20)(k) for k in range(20)}
+    assert figures == [to_rgb(color) for color in palette_of_pages(theme)]
     assert len(twenty) == 20

@@ -264,7 +264,7 @@ def test_a_million_nodes_make_a_small_page(tmp_path):
     command = [sys.executable, "-W", "ignore", "-c", LARGE, str(page)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     assert int(printed[-2]) < 2_000_000
-    assert float(printed[-1]) < 60  # measured 7 s
+    assert float(printed[-1]) < 120  # measured 30 s on a busy machine
     payload = payload_of(page.read_text())
     assert payload["n_nodes"] == 1_000_000
     assert 10_000 < payload["n_shown"] <= 50_000

@@ -1,13 +1,17 @@
 """Scores, figures, report and data sets."""
 
+import base64
 import doctest
 import hashlib
+import io
 import re
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
+from PIL import Image
 
 import graphuq as gq
 from graphuq.datasets.base import RemoteFile, locate
@@ -108,6 +112,20 @@ def test_the_example_of_the_guide_runs(tmp_path, monkeypatch):
     failed, tried = doctest.testfile(str(GUIDE), module_relative=False)
     assert (failed, tried) == (0, 8)
     assert "<h1>Handwritten digits</h1>" in (tmp_path / "report.html").read_text()
+
+
+def test_figures_with_classes_have_a_dark_version(fitted, tmp_path):
+    """Its background is that of the dark page, whose colour is in page.css."""
+    gq.write_report(fitted[0].result_, tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    dark = re.findall(r'dark\)" srcset="data:image/png;base64,([^"]*)">', page)
+    back = re.search(r"color-scheme: dark\) {\s*:root {.*?--back: (#\w+)", page, re.DOTALL)[1]
+    assert len(dark) == 2
+    for data in dark:
+        picture = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"))
+        colors, counts = np.unique(picture.reshape(-1, 3), axis=0, return_counts=True)
+        most = colors[counts.argmax()]
+        assert np.abs(most.astype(int) - np.rint(255 * np.array(to_rgb(back)))).max() <= 2
 
 
 def one_panel(fitted):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
@@ -133,6 +134,7 @@ def _draw_nodes(
         size = float(np.clip(20_000 / len(nodes), 4, 25))
         drawn = ax.scatter(x, y, c=shown, s=size, linewidths=0, **style)
         drawn.set_rasterized(True)
+    ink = matplotlib.rcParams["text.color"]
     given = dict(zip(result.posterior.labelled.tolist(), result.posterior.labels, strict=True))
     at = np.flatnonzero(np.isin(nodes, result.posterior.labelled))
     if 0 < len(at) <= MAX_OUTLINED:
@@ -141,11 +143,11 @@ def _draw_nodes(
             y[at],
             c=[given[node] for node in nodes[at].tolist()],
             s=45,
-            edgecolors="black",
+            edgecolors=ink,
             linewidths=1.0,
             **style,
         )
-        outline = ax.scatter([], [], s=45, facecolors="none", edgecolors="black")
+        outline = ax.scatter([], [], s=45, facecolors="none", edgecolors=ink)
         ax.legend([outline], ["labelled node"], frameon=False)
     bar = add_colorbar(drawn, ax, "most probable class" if multiclass else "label mean")
     if multiclass:

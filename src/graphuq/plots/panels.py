@@ -23,23 +23,37 @@ ManyAxes = Axes | Sequence[Axes] | np.ndarray
 """Axes that a caller gives to a function with several panels."""
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
-CLASS_COLORS = (
-    "#2f80cc",
-    "#e76300",
-    "#66c8cc",
-    "#5a5e6b",
-    "#bd1f01",
-    "#b9ac70",
-    "#832db6",
-    "#ffa90e",
-    "#94a4a2",
-    "#a96b59",
-)
-"""Those of the pages' maps, after Petroff 2021, arXiv:2107.02270.
+CLASS_COLORS = {
+    "light": [
+        "#2f80cc",
+        "#e76300",
+        "#66c8cc",
+        "#5a5e6b",
+        "#bd1f01",
+        "#b9ac70",
+        "#832db6",
+        "#ffa90e",
+        "#94a4a2",
+        "#a96b59",
+    ],
+    "dark": [
+        "#5aa6ea",
+        "#f58a3c",
+        "#a8ecee",
+        "#7b808f",
+        "#d8402a",
+        "#d3c98f",
+        "#a45cd6",
+        "#ffb52e",
+        "#a9b7b5",
+        "#b97c6a",
+    ],
+}
+"""Those of the pages' maps by their background, after Petroff 2021, arXiv:2107.02270.
 
 Also readers who cannot see red, green or blue tell any two of them apart.
 """
-PALE = "#e4e6e9"  # a label mean of 0
+NEUTRAL = {"light": "#e4e6e9", "dark": "#3d434c"}  # a label mean of 0
 MAX_NAME = 30  # characters of a class name in a figure
 FIGURE_SIZE = (6.0, 3.8)  # inches, of a figure with one panel
 
@@ -166,15 +180,25 @@ def functional_words(name: str, names: Sequence[str]) -> str:
     return f"{stem} of {names[int(found['code'])]}"
 
 
+def theme() -> str:
+    """Return "dark" if matplotlib's style has a dark background, and else "light"."""
+    import matplotlib
+    from matplotlib.colors import to_rgb
+
+    return "dark" if np.mean(to_rgb(matplotlib.rcParams["axes.facecolor"])) < 0.5 else "light"
+
+
 def class_colors(n_classes: int) -> "ListedColormap":
     """Return a colour map with one distinct colour for each class; colours repeat after 20.
 
-    Colours 11 to 20 are darker versions of the first ten, which colour-blind readers tell apart.
+    Colour-blind readers tell the first ten apart. Colours 11 to 20 are half way from these to
+    black, or to white on a dark background (``matplotlib.style.use("dark_background")``).
     """
     from matplotlib.colors import ListedColormap, to_rgb
 
-    ten = [np.array(to_rgb(color)) for color in CLASS_COLORS]
-    twenty = ten + [color / 2 for color in ten]
+    ten = [np.array(to_rgb(color)) for color in CLASS_COLORS[theme()]]
+    end = 1.0 if theme() == "dark" else 0.0
+    twenty = ten + [(color + end) / 2 for color in ten]
     return ListedColormap([tuple(twenty[k % 20]) for k in range(n_classes)])
 
 
@@ -182,5 +206,5 @@ def label_colors() -> "LinearSegmentedColormap":
     """Return the colour map of label means: the first class at −1, the second at +1."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    ends = CLASS_COLORS[0], PALE, CLASS_COLORS[1]
-    return LinearSegmentedColormap.from_list("label mean", ends)
+    first, second = CLASS_COLORS[theme()][:2]
+    return LinearSegmentedColormap.from_list("label mean", [first, NEUTRAL[theme()], second])

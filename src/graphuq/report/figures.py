@@ -1,7 +1,9 @@
 """Figures of the report, as embedded pictures."""
 
 from collections.abc import Callable
+from typing import Any
 
+import matplotlib
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.axes import Axes
@@ -10,6 +12,14 @@ from graphuq import plots, scores
 from graphuq.plots.pictures import IMAGE_COLUMNS, IMAGE_SIZE
 from graphuq.results.result import Result
 from graphuq.utils.html import embedded
+
+BACKGROUND, INK = "#14171c", "#e6e9ee"  # of a dark page; see page.css
+DARK: dict[Any, Any] = {  # names of matplotlib's settings
+    **dict.fromkeys(["figure.facecolor", "savefig.facecolor", "axes.facecolor"], BACKGROUND),
+    **dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor"], INK),
+    **dict.fromkeys(["xtick.color", "ytick.color"], INK),
+}
+THEMED = ("Certainty", "Map")  # figures with colours of classes
 
 ALTERNATIVES = {
     "Spectrum": "Eigenvalues of the Laplacian in ascending order",
@@ -27,8 +37,11 @@ def result_figures(
     scored: tuple[np.ndarray, np.ndarray] | None,
     nodes: Int[np.ndarray, " n"],
     places: Float[np.ndarray, "n 2"],
-) -> dict[str, str]:
-    """Return the figures that the result has, by the names in `ALTERNATIVES`."""
+) -> dict[str, dict[str, str]]:
+    """Return the figures that the result has, by the names in `ALTERNATIVES` and by theme.
+
+    Figures without a dark version have no colours of classes; a dark page inverts them.
+    """
     draw: dict[str, Callable[[Axes], Axes]] = {
         "Certainty": lambda ax: plots.plot_certainty(result, names, ax=ax),
         "Map": lambda ax: plots.plot_map(result, nodes, places, names, ax=ax),
@@ -39,7 +52,17 @@ def result_figures(
     if scored is not None:
         curve = scores.reliability_curve(*scored)
         draw["Reliability"] = lambda ax: plots.plot_reliability(curve, ax=ax)
-    return {name: _one_panel(function) for name, function in draw.items()}
+    return {
+        name: _both_themes(function) if name in THEMED else {"light": _one_panel(function)}
+        for name, function in draw.items()
+    }
+
+
+def _both_themes(draw: Callable[[Axes], Axes]) -> dict[str, str]:
+    """Draw a figure for a light and for a dark page, in the colours of its map."""
+    with matplotlib.rc_context(DARK):
+        dark = _one_panel(draw)
+    return {"light": _one_panel(draw), "dark": dark}
 
 
 def _one_panel(draw: Callable[[Axes], Axes]) -> str:

@@ -82,7 +82,7 @@ class ErrorsLeft:
                 'inference="expectation-propagation"'
             )
         p = class_probabilities(self.label_mean)
-        free = np.setdiff1d(np.arange(len(p)), self.posterior.labelled)
+        free = np.flatnonzero(~np.isin(np.arange(len(p)), self.posterior.labelled))
         if len(free) == 0:
             return ErrorCount(0.0, 0.0, 0.0)
         expected = float((1 - p[free].max(axis=1)).sum())
