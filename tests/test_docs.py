@@ -1,5 +1,6 @@
 """The guide to extensions shows files of examples/, and they run."""
 
+import doctest
 import re
 import runpy
 from pathlib import Path
@@ -44,6 +45,14 @@ def test_an_example_prints_what_the_guide_says(name, capsys):
         assert NUMBER.sub("#", line) == NUMBER.sub("#", expected)
         found, said = (np.array(NUMBER.findall(text), float) for text in (line, expected))
         np.testing.assert_allclose(found, said, atol=0.05)
+
+
+@pytest.mark.parametrize("name", ["labelling_page.md"])
+def test_examples_of_a_page_run(name):
+    pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
+    tried = doctest.testfile(str(ROOT / "docs" / name), module_relative=False)
+    assert tried.attempted > 0
+    assert tried.failed == 0
 
 
 def test_the_likelihood_of_the_guide_agrees_with_quadrature():

@@ -132,7 +132,7 @@ def label(
 
     Example: graphuq label mails.csv --text-column body -o out
     """
-    from graphuq.labelling.server import check_installed
+    from graphuq.labelling.local_server import check_installed
 
     check_installed()
     require(

@@ -25,7 +25,7 @@ def card_of(
     card = thumb_of(items, row, snapshot, labels)
     card["content"] = items.content(row)
     card["version"] = snapshot.version
-    card["classes"] = _ranked(row, snapshot)
+    card["classes"] = _with_intervals(_ranked(row, snapshot), row, snapshot)
     labelled = [r for r in labels if r != row]
     near: list[dict[str, Any]] = []
     if labelled and similarity is not None:
@@ -65,6 +65,7 @@ def state_of(
     counts = Counter(labels.values())
     return {
         "version": snapshot.version,
+        "queued": snapshot.is_queued,
         "notes": list(snapshot.notes),
         "n_items": len(items),
         "n_labelled": len(labels),
@@ -148,3 +149,14 @@ def _ranked(row: int, snapshot: Snapshot) -> list[dict[str, Any]]:
     p = snapshot.probabilities[row]
     order = np.argsort(-p, kind="stable")[:SHOWN_CLASSES]
     return [{"name": snapshot.classes[k], "probability": round(float(p[k]), 4)} for k in order]
+
+
+def _with_intervals(
+    ranked: list[dict[str, Any]], row: int, snapshot: Snapshot
+) -> list[dict[str, Any]]:
+    """Add the ends of the 90 % interval of each probability, if they are known."""
+    if snapshot.intervals is None:
+        return ranked
+    ends = snapshot.intervals.at(row).round(4).tolist()
+    by_name = dict(zip(snapshot.classes, ends, strict=True))
+    return [{**found, "interval": by_name[found["name"]]} for found in ranked]

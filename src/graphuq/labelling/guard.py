@@ -81,9 +81,7 @@ class Guard:
         await (refusal or self._app)(scope, receive, send_with_headers)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        host = headers.get("host", "").lower()
-        name = host if host.endswith("]") else host.rpartition(":")[0] or host
-        if name not in HOSTS or len(headers.getlist("host")) != 1:
+        if not host_is_local(headers):
             return PlainTextResponse("This page is only for its own machine.", 421)
         site = headers.get("sec-fetch-site", "none")
         if site not in ("none", "same-origin") and scope["path"] != "/":
@@ -111,6 +109,13 @@ class Guard:
         except CookieError:
             return ""
         return found.value if found else ""
+
+
+def host_is_local(headers: Headers) -> bool:
+    """Return whether a request names this machine as its host, which defeats DNS rebinding."""
+    host = headers.get("host", "").lower()
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    return name in HOSTS and len(headers.getlist("host")) == 1
 
 
 def _refused_change(headers: Headers) -> Response | None:

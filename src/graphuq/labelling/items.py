@@ -215,8 +215,8 @@ class PictureArrays(Items):
     Parameters
     ----------
     pixels : numpy.ndarray, shape (N, H, W), (N, H, W, 3) or (N, H, W, 4)
-        Values of bytes, or other numbers, which are scaled so that 0 is black and the largest
-        value is white.
+        Bytes, or other numbers (zeros and ones too), which are scaled so that 0 is black and the
+        largest value is white.
     ids : sequence of str, optional
     """
 
@@ -225,8 +225,9 @@ class PictureArrays(Items):
         remedy = "give shape (N, H, W) or (N, H, W, 3)"
         require(fits and pixels.size > 0, "items", describe(pixels), remedy)
         self._pixels = pixels
-        is_bytes = pixels.dtype == np.uint8
-        self._scale = 1.0 if is_bytes else 255 / max(float(np.nanmax(pixels)), 1e-300)
+        largest = float(np.nanmax(pixels))
+        is_bytes = pixels.dtype == np.uint8 and largest > 1
+        self._scale = 1.0 if is_bytes else 255 / max(largest, 1e-300)
         self.ids = checked_ids(ids, len(pixels))
 
     def content(self, row: int) -> dict[str, Any]:

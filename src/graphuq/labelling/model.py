@@ -12,6 +12,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.options import build_graph
 from graphuq.errors import GraphuqError, IncompatibleParts
 from graphuq.labelling.features import default_classifier
+from graphuq.labelling.intervals import ClassIntervals
 from graphuq.labelling.similarity import Similarity
 
 T = TypeVar("T")
@@ -35,10 +36,14 @@ class Snapshot:
     probabilities : numpy.ndarray, shape (N, K), or None
         Class probabilities; None before there are labels of two classes.
     queue : numpy.ndarray of int
-        Items to label next.
+        Items to label next; those of the posterior before until `is_queued`.
+    is_queued : bool
+        Whether the queue was chosen with this posterior.
     errors : tuple of 3 float, or None
         Expected number of wrong labels, and the ends of its 90 % interval, which are equal to it
         until they are computed.
+    intervals : ClassIntervals or None
+        Intervals of the probabilities of an item.
     suspects : tuple of dict
         Labels to look at again: ``row``, ``given``, ``probability``, ``other``.
     notes : tuple of str
@@ -50,7 +55,9 @@ class Snapshot:
     classes: tuple[str, ...] = ()
     probabilities: Float[np.ndarray, "N K"] | None = None
     queue: Int[np.ndarray, " n"] = dataclasses.field(default_factory=lambda: np.arange(0))
+    is_queued: bool = False
     errors: tuple[float, float, float] | None = None
+    intervals: ClassIntervals | None = None
     suspects: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -121,6 +128,7 @@ class Model:
             classes=tuple(str(name) for name in self._fitted.result_.classes),
             probabilities=p.astype(np.float32),
             errors=(expected, expected, expected),
+            intervals=self._intervals(),
             notes=(*self._graph_notes, *notes),
         )
 
@@ -128,12 +136,12 @@ class Model:
         """Return the latest posterior with the items to label next."""
         if self._fitted is None or snapshot.probabilities is None:
             rows = self.similarity.central_rows(QUEUE, list(snapshot.labels), without)
-            return dataclasses.replace(snapshot, queue=rows)
+            return dataclasses.replace(snapshot, queue=rows, is_queued=True)
         rows = self._unlabelled(snapshot.labels, without)
         if len(rows):
             query = self._fitted.query
             rows, _ = _with_notes(lambda: np.asarray(query(QUEUE, candidates=rows)))
-        return dataclasses.replace(snapshot, queue=rows)
+        return dataclasses.replace(snapshot, queue=rows, is_queued=True)
 
     def with_checks(self, snapshot: Snapshot) -> Snapshot:
         """Return the latest posterior with suspect labels and the interval of errors."""
@@ -156,6 +164,13 @@ class Model:
             for found in table.to_dict("records")
         )
         return dataclasses.replace(snapshot, errors=errors, suspects=suspects)
+
+    def _intervals(self) -> ClassIntervals | None:
+        assert self._fitted is not None
+        found = ClassIntervals.of(self._fitted.result_)
+        if found is not None:
+            found.at(0)  # compiles, so that no request waits for that
+        return found
 
     def _unlabelled(self, labels: Mapping[int, str], without: Any = ()) -> np.ndarray:
         free = np.ones(self.n_items, dtype=bool)

@@ -1,13 +1,8 @@
 """``gq.label``: a labelling page on this machine."""
 
 import getpass
-import secrets
-import socket
-import threading
-import time
 import webbrowser
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +11,14 @@ import pandas as pd
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import split_labels
-from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.errors import require
 from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.features import check_rows, with_features
 from graphuq.labelling.items import items_of
+from graphuq.labelling.local_server import LocalServer, check_installed
 from graphuq.labelling.model import Model
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore, check_name
-
-ADDRESS = "127.0.0.1"  # of this machine only
-START_S = 30.0
-STOP_S = 3.0
 
 
 def label(
@@ -110,7 +102,7 @@ def label(
     return page
 
 
-class LabellingPage:
+class LabellingPage(LocalServer):
     """A page that is being served; `graphuq.label` makes one.
 
     Attributes
@@ -123,29 +115,12 @@ class LabellingPage:
     def __init__(
         self, session: Session, user: str | None = None, port: int = 0, title: str = "graphuq label"
     ) -> None:
-        self.session = session
-        name = user if user is not None else _account()
-        self.user = check_name(name, "user")
-        require(0 <= port < 65_536, "port", f"{port}", "use 0 to 65535")
-        self._socket = _listen(port)
-        self.port = int(self._socket.getsockname()[1])
-        token = secrets.token_urlsafe(24)
-        self.address = f"http://{ADDRESS}:{self.port}/?token={token}"
-        self._server = _server(session, token, self.port, self.user, title)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="graphuq-label", daemon=True
-        )
+        self.user = check_name(_account() if user is None else user, "user")
+        super().__init__(session, port)
+        self.address = f"{self.origin}/?token={self.token}"
+        from graphuq.labelling.application import application  # imports Starlette
 
-    def start(self) -> None:
-        """Serve the page until `close`."""
-        self.session.start()
-        self._thread.start()
-        until = time.monotonic() + START_S
-        while not self._server.started and self._thread.is_alive() and time.monotonic() < until:
-            time.sleep(0.01)
-        if not self._server.started:
-            self.close()
-            raise StorageError(f"no server could be started on port {self.port}; try another one")
+        self.use(application(session, self.token, self.port, self.user, title))
 
     @property
     def labels(self) -> np.ndarray:
@@ -162,28 +137,6 @@ class LabellingPage:
         person gave one; and ``probability_NAME`` of each class.
         """
         return predictions_of(self.session.items, *self.session.latest)
-
-    def wait(self) -> None:
-        """Wait until the page is closed from another thread, or interrupted with Ctrl+C."""
-        while self._thread.is_alive():
-            self._thread.join(0.5)
-
-    def close(self) -> None:
-        """Stop the server; all labels are in the file."""
-        self.session.stop()
-        self._server.should_exit = True
-        for patience in (STOP_S, None):
-            if self._thread.is_alive():
-                self._thread.join(patience)
-            self._server.force_exit = True
-        self._socket.close()
-        self.session.close()
-
-    def __enter__(self) -> "LabellingPage":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"LabellingPage({self.address}, {len(self.session.items)} items)"
@@ -210,48 +163,3 @@ def _account() -> str:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # an account without a name
         return "me"
-
-
-def _listen(port: int) -> socket.socket:
-    """Return a socket on this machine only."""
-    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        found.bind((ADDRESS, port))
-    except OSError as error:
-        found.close()
-        raise InvalidInput("port", f"{port} ({error.strerror})", "use another port, or 0") from None
-    return found
-
-
-def check_installed() -> None:
-    """Require the packages of the extra ``graphuq[label]``.
-
-    Raises
-    ------
-    StorageError
-        If one is missing.
-    """
-    for name in ("starlette", "uvicorn"):
-        if find_spec(name) is None:
-            raise StorageError(
-                f"the page needs the package {name}; run pip install 'graphuq[label]'"
-            )
-
-
-def _server(session: Session, token: str, port: int, user: str, title: str) -> Any:
-    """Return a server of the page."""
-    import uvicorn
-
-    from graphuq.labelling.application import application
-
-    app = application(session, token, port, user, title)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-        proxy_headers=False,
-    )
-    return uvicorn.Server(config)

@@ -157,6 +157,12 @@ class Session:
         self._note_labels()
         return rows
 
+    def withdraw(self, user: str, rows: Sequence[int]) -> None:
+        """Take back the labels that a user gave to some rows."""
+        self._check_rows(rows)
+        self.store.append(check_name(user, "user"), dict.fromkeys(map(int, rows)))
+        self._note_labels()
+
     def skip(self, user: str, row: int) -> None:
         """Show an item to this user again only after all others."""
         self._check_rows([row])
@@ -348,7 +354,7 @@ class Session:
             version = self._version
         try:
             snapshot = self._model.renew(labels, version, refit)
-            self._publish(snapshot)
+            self._publish(dataclasses.replace(snapshot, queue=self._snapshot.queue))
             snapshot = self._model.with_queue(snapshot, self._skipped())
             self._publish(snapshot)
             if labels == self._labels:

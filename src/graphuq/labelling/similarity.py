@@ -1,5 +1,6 @@
 """Similarity of items by the graph alone: what to show first, look-alikes and a map."""
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,11 @@ class Similarity:
         n_pairs = min(MAX_EIGENPAIRS, graph.n_nodes)
         spectrum = laplacian_spectrum(graph, n_eigenpairs=n_pairs)
         prior = PRIOR.bind(spectrum)
+        self._spectrum, self._lock = spectrum, threading.Lock()
+        self._places: Float[np.ndarray, "N 2"] | None = None
         rows = np.asarray(spectrum.basis) * spectrum.node_scale[:, None]
         self._rows: Float[np.ndarray, "N L"] = rows * prior.spectral_std(spectrum).modes
         self._std = np.sqrt((self._rows**2).sum(axis=1))
-        self._first = spectrum.n_components
 
     def central_rows(self, n: int, labelled: Any = (), without: Any = ()) -> Int[np.ndarray, " n"]:
         """Return items that tell most about all others, one after the other.
@@ -78,9 +80,13 @@ class Similarity:
         return np.asarray(among[np.argsort(-self.to(row, among), kind="stable")[:n]])
 
     def coordinates(self) -> Float[np.ndarray, "N 2"]:
-        """Return a place in the plane for each item: the two smoothest modes of its component."""
-        first = min(self._first, max(self._rows.shape[1] - 2, 0))
-        return self._rows[:, first : first + 2]
+        """Return a place in the plane for each item; the first call takes up to 5 s."""
+        from graphuq.spectrum.layout import node_layout  # imports scikit-learn's manifolds
+
+        with self._lock:
+            if self._places is None:
+                self._places = node_layout(self._spectrum, np.arange(len(self._rows)))
+            return self._places
 
 
 def _given(

@@ -40,6 +40,19 @@ export function percent(share) {
   return `${Math.round(100 * share)} %`;
 }
 
+/** The bar of a class, with a line from end to end of the interval; and the interval in words. */
+export function barOf(share, interval) {
+  const fill = el("i");
+  fill.style.width = `${100 * (share ?? 0)}%`;
+  const bar = el("span", { className: "bar", "aria-hidden": "true" }, fill);
+  if (!interval) return [bar, ""];
+  const [lower, upper] = interval, line = el("b");
+  line.style.left = `${100 * lower}%`;
+  line.style.width = `${100 * (upper - lower)}%`;
+  bar.append(line);
+  return [bar, `; 90 % interval ${percent(lower)} to ${percent(upper)}`];
+}
+
 /** The item in full. */
 export function itemView(card) {
   const content = card.content;

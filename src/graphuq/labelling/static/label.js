@@ -7,12 +7,13 @@
  * nobody works, and the class that "Accept" gives never changes in the moment of the key.
  */
 
-import { byId, dot, el, faces, get, itemView, percent, pictureOf, post, smallView } from "./elements.js";
+import { barOf, byId, dot, el, faces, get, itemView, percent, pictureOf, post, smallView } from "./elements.js";
 import { classPalette } from "./map.js";
 import { mapPanel, showErrors, showNeighbours, showReview } from "./panels.js";
 
 const AHEAD = 8; // items fetched in advance
-const KEYS = [..."1234567890", ..."abcdefhijklmopqrtvwxyz"]; // g, n, s and u are actions
+const FREE_KEYS = [..."1234567890", ..."abcdefhijklmopqrtvwxyz"]; // g, n, s and u are actions
+const LEGEND = " Bars are probabilities, lines their 90\u00a0% intervals.";
 const IDLE_MS = 1500; // without a key, after which the bars of the shown item are renewed
 const REACTION_MS = 600; // after such a change, in which "Accept" is ignored
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -35,6 +36,12 @@ const classes = () => state.classes.map(({ name }) => name);
 function colorOf(name) {
   const at = classes().indexOf(name), palette = classPalette(Math.max(1, state.classes.length));
   return (dark.matches ? palette.dark : palette.light)[Math.max(0, at)];
+}
+
+/** Keys of the classes: a class named by one such key has it, and the others get the rest in turn. */
+function keysOf(names) {
+  const free = FREE_KEYS.filter((key) => !names.includes(key));
+  return names.map((name) => (FREE_KEYS.includes(name) ? name : free.shift()));
 }
 
 function alarm(text) {
@@ -62,15 +69,15 @@ function show(card) {
 
 function showClasses() {
   const shares = new Map((current?.classes ?? []).map(({ name, probability }) => [name, probability]));
-  const likeliest = current?.likeliest?.name;
+  const intervals = new Map((current?.classes ?? []).map(({ name, interval }) => [name, interval]));
+  const likeliest = current?.likeliest?.name, keys = keysOf(classes());
   byId("classes").replaceChildren(...state.classes.map(({ name, count }, k) => {
-    const share = shares.get(name), key = KEYS[k];
-    const fill = el("i"), bar = el("span", { className: "bar", "aria-hidden": "true" }, fill);
-    fill.style.width = `${100 * (share ?? 0)}%`;
+    const share = shares.get(name), key = keys[k];
+    const [bar, range] = barOf(share, intervals.get(name));
     const button = el("button", {
       className: name === likeliest ? "class likeliest" : "class",
       "aria-pressed": String(current?.label === name),
-      title: `${name}: ${count} labels`,
+      title: `${name}: ${count} ${count === 1 ? "label" : "labels"}${range}`,
     },
     key === undefined ? el("span") : el("kbd", { textContent: key }),
     el("span", { className: "name", textContent: name }),
@@ -81,7 +88,8 @@ function showClasses() {
     return button;
   }));
   byId("classes-title").textContent = state.classes.length === 0
-    ? "No class yet: press n and name the first one." : "Which class?";
+    ? "No class yet: press n and name the first one."
+    : `Which class?${current?.classes?.[0]?.interval ? LEGEND : ""}`;
   byId("accept").disabled = likeliest === undefined;
   byId("accept").querySelector("b").textContent = likeliest ?? "";
   for (const id of ["skip", "new-class", "alike"]) byId(id).disabled = current === null;
@@ -314,9 +322,9 @@ document.addEventListener("keydown", (event) => {
   const target = event.target, closed = target.closest("dialog:not([open])") !== null;
   const writes = !closed && target.closest("input, textarea, select, canvas");
   if (writes || (event.key === " " && target.closest("button, a, summary"))) return;
-  const key = event.key.toLowerCase(), at = KEYS.indexOf(key);
+  const key = event.key.toLowerCase(), at = keysOf(classes()).indexOf(key);
   if (Object.hasOwn(actions, key)) actions[key]();
-  else if (at >= 0 && at < state.classes.length) give(state.classes[at].name);
+  else if (at >= 0) give(state.classes[at].name);
   else return;
   event.preventDefault();
 });
@@ -354,17 +362,16 @@ async function follow() {
     try {
       const news = await get("/api/state", { user: user(), after: String(state.revision) });
       const renewed = news.version !== state.version || news.ready !== state.ready;
+      const queued = news.queued && (renewed || !state.queued);
       const wished = news.revision !== state.revision;
       const before = classes().join("\n");
       state = news;
       showState();
       if (classes().join("\n") !== before) showClasses();
       if (current === null && queue.length === 0) show(null);
-      if (renewed) {
-        renewCurrent();
-        await fill(true);
-      }
-      if (!renewed && wished) fill();
+      if (renewed) renewCurrent();
+      if (queued) await fill(true);
+      else if (wished) fill();
       map.renew();
     } catch (error) {
       lost(error);

@@ -47,8 +47,9 @@ function chart(history, label) {
   const y = (value) => (HEIGHT - BOTTOM) * (1 - value / top) + 6;
   const floor = y(0);
   const points = (values) => values.map(([n, v]) => `${x(n).toFixed(1)},${y(v).toFixed(1)}`);
-  const band = [...points(history.map(([n, , , upper]) => [n, upper])),
-    ...points(history.map(([n, , lower]) => [n, lower])).reverse()];
+  const known = history.filter(([, , lower, upper]) => upper > lower); // the interval was computed
+  const band = [...points(known.map(([n, , , upper]) => [n, upper])),
+    ...points(known.map(([n, , lower]) => [n, lower])).reverse()];
   made.append(
     svg("line", { class: "axis", x1: LEFT, x2: WIDTH - 6, y1: floor, y2: floor }),
     svg("polygon", { class: "band", points: band.join(" ") }),
@@ -88,10 +89,12 @@ export function mapPanel(state, open, say) {
   async function renew() {
     if (!byId("map-panel").open || busy || version === state().version) return;
     busy = true;
+    if (map === null) note.textContent = "Arranging the items …";
     try {
       const data = await get("/api/map");
       if (data.x.length === 0) return;
       version = state().version;
+      if (map === null) note.textContent = "";
       const palette = classPalette(data.classes.length);
       if (map === null) {
         map = createMap(byId("map"), { ...data, palette, emphasis: data.labelled, wheel: "focus",

@@ -1,0 +1,63 @@
+"""Intervals of class probabilities: how far they depend on what is unknown of the field."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.results.joint_draws import coefficient_draws
+from graphuq.results.result import Result
+
+N_DRAWS = 200
+COVERAGE = 0.9
+
+
+class ClassIntervals:
+    """Intervals of ``p(y = k | u)`` at single nodes, where u has its posterior distribution.
+
+    An interval is wide where no label is near, and narrow where labels of several classes are: then
+    the item itself is ambiguous (Houlsby et al. 2011 separate the two kinds of uncertainty).
+
+    Parameters
+    ----------
+    result : Result
+        With a Gaussian approximation or draws, and a likelihood whose noise is known.
+    """
+
+    def __init__(self, result: Result) -> None:
+        posterior = result.posterior
+        self._likelihood, self._field = posterior.likelihood, posterior.field.one_class
+        self._spectrum = posterior.spectrum
+        self._rng = np.random.default_rng(0)
+        self._coefficients = coefficient_draws(result.answer, posterior, N_DRAWS, self._rng)
+        self._tail = self._rng.normal(size=self._coefficients.shape[:2])
+
+    @staticmethod
+    def of(result: Result) -> "ClassIntervals | None":
+        """Return the intervals of a result, or None if its likelihood has no known noise."""
+        likelihood = result.posterior.likelihood
+        unknown = likelihood.uses_all_nodes or likelihood.learnt
+        if unknown or not result.posterior.spectrum.has_eigenpairs:
+            return None
+        return ClassIntervals(result)
+
+    def at(self, row: int) -> Float[np.ndarray, "K 2"]:
+        """Return the ends of the 90 % interval of each class at a node."""
+        scale = float(self._spectrum.node_scale[row])
+        u = self._coefficients @ (scale * np.asarray(self._spectrum.basis[row]))
+        if self._field.tail_std > 0:
+            u = u + scale * float(self._field.tail_std) * self._tail
+        ends = ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
+        return np.asarray(np.quantile(self._shares(u), ends, axis=0).T)
+
+    def _shares(self, u: Float[np.ndarray, "S n"]) -> Float[np.ndarray, "S K"]:
+        """Return the probability of each class given u; n is K, or 1 for two classes."""
+        binary = not self._likelihood.is_multiclass
+        codes = np.array([-1.0, 1.0]) if binary else np.arange(float(u.shape[1]))
+        fields = u[:, 0] if binary else u
+        with jax.enable_x64(True):
+            repeated = jnp.asarray(np.repeat(fields, len(codes), axis=0))
+            found = self._likelihood.log_prob(repeated, jnp.asarray(np.tile(codes, len(u))))
+        log_p = np.asarray(found).reshape(len(u), -1)
+        weights = np.exp(log_p - log_p.max(axis=1, keepdims=True))
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))

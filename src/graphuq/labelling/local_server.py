@@ -1,0 +1,123 @@
+"""A server of this machine only, in a thread: of the labelling page, and for other programs."""
+
+import secrets
+import socket
+import threading
+import time
+from importlib.util import find_spec
+from typing import Any, Self
+
+from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.labelling.session import Session
+
+ADDRESS = "127.0.0.1"  # of this machine only
+START_S = 30.0
+STOP_S = 3.0
+
+
+class LocalServer:
+    """A session with a server in a thread. A subclass calls `use` with its application.
+
+    Parameters
+    ----------
+    session : Session
+    port : int
+        0 takes a free one.
+
+    Attributes
+    ----------
+    origin : str
+        Scheme, host and port.
+    token : str
+        Secret of this server.
+
+    Raises
+    ------
+    InvalidInput
+        If the port cannot be used.
+    """
+
+    def __init__(self, session: Session, port: int) -> None:
+        self.session = session
+        require(0 <= port < 65_536, "port", f"{port}", "use 0 to 65535")
+        self._socket = _listen(port)
+        self.port = int(self._socket.getsockname()[1])
+        self.origin = f"http://{ADDRESS}:{self.port}"
+        self.token = secrets.token_urlsafe(24)
+
+    def use(self, app: Any) -> None:
+        """Take the application that answers requests."""
+        import uvicorn
+
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            proxy_headers=False,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="graphuq-server", daemon=True
+        )
+
+    def start(self) -> None:
+        """Serve until `close`."""
+        self.session.start()
+        self._thread.start()
+        until = time.monotonic() + START_S
+        while not self._server.started and self._thread.is_alive() and time.monotonic() < until:
+            time.sleep(0.01)
+        if not self._server.started:
+            self.close()
+            raise StorageError(f"no server could be started on port {self.port}; try another one")
+
+    def wait(self) -> None:
+        """Wait until the server is closed from another thread, or interrupted with Ctrl+C."""
+        while self._thread.is_alive():
+            self._thread.join(0.5)
+
+    def close(self) -> None:
+        """Stop the server; all labels are in the file."""
+        self.session.stop()
+        self._server.should_exit = True
+        for patience in (STOP_S, None):
+            if self._thread.is_alive():
+                self._thread.join(patience)
+            self._server.force_exit = True
+        self._socket.close()
+        self.session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check_installed() -> None:
+    """Require the packages of the extra ``graphuq[label]``.
+
+    Raises
+    ------
+    StorageError
+        If one is missing.
+    """
+    for name in ("starlette", "uvicorn"):
+        if find_spec(name) is None:
+            raise StorageError(
+                f"the page needs the package {name}; run pip install 'graphuq[label]'"
+            )
+
+
+def _listen(port: int) -> socket.socket:
+    """Return a socket on this machine only."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((ADDRESS, port))
+    except OSError as error:
+        found.close()
+        raise InvalidInput("port", f"{port} ({error.strerror})", "use another port, or 0") from None
+    return found
