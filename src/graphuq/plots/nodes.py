@@ -59,7 +59,7 @@ def plot_certainty(
         _, edges, bars = ax.hist(result.label_mean[nodes], bins=bins)
         for left, bar in zip(edges, bars, strict=False):
             bar.set_facecolor(colors((left + 0.025 + 1) / 2))
-            bar.set_edgecolor("white")
+            bar.set_edgecolor(ax.get_facecolor())
         ax.set_xlabel("label mean")
         ticks, words = label_mean_ticks(names)
         ax.set_xticks(ticks, labels=words)

@@ -145,17 +145,14 @@ def _classes(result: Result, names: list[str]) -> list[dict[str, Any]]:
 
 
 def _to_label_next(result: Result) -> tuple[Int[np.ndarray, " M"], str]:
-    """Return the nodes whose labels would tell most, in order, and how they were chosen."""
+    """Return a diverse batch of nodes to label, and how they were chosen."""
     try:
         nodes = acquisition.query(result, N_LISTED)
     except IncompatibleParts:  # a point has no covariances
-        words = "The least certain unlabelled nodes. A point estimate cannot tell which labels say "
-        return result.most_uncertain(N_LISTED), words + "most about other nodes."
-    words = "Labels of these nodes say most about all other nodes, each given those before it. "
-    return (
-        nodes,
-        words + "They are not simply the least certain ones, so that none repeats another.",
-    )
+        words = "The least certain unlabelled nodes. A point estimate cannot tell which of them "
+        return result.most_uncertain(N_LISTED), words + "repeat each other."
+    words = "Uncertain nodes, each chosen as if those before it were labelled, so that the batch "
+    return nodes, words + "does not repeat itself. They are not simply the least certain nodes."
 
 
 def _cards(result: Result, scored: tuple[np.ndarray, np.ndarray] | None) -> list[tuple[str, str]]:
