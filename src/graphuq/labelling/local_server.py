@@ -5,10 +5,12 @@ import socket
 import threading
 import time
 from importlib.util import find_spec
-from typing import Any, Self
+from typing import Any, TypeVar
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.labelling.session import Session
+
+Server = TypeVar("Server", bound="LocalServer")
 
 ADDRESS = "127.0.0.1"  # of this machine only
 START_S = 30.0
@@ -89,7 +91,7 @@ class LocalServer:
         self._socket.close()
         self.session.close()
 
-    def __enter__(self) -> Self:
+    def __enter__(self: Server) -> Server:
         return self
 
     def __exit__(self, *_: object) -> None:
