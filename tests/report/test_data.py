@@ -238,6 +238,26 @@ def test_no_cell_is_empty(inference, tmp_path):
     assert not re.search(r">\s*nan\s*<", page)
 
 
+def test_a_result_without_eigenpairs_has_a_map(tmp_path):
+    """Two clusters lie apart, and labels are proposed."""
+    made = gq.datasets.two_moons(120, n_features=2, noise_std=0.05)
+    labelled, signs = np.arange(0, 120, 8), made.signs(1)
+    posterior = gq.Posterior(
+        gq.Laplacian(gq.graphs.knn_graph(made.features, n_neighbors=8)),
+        gq.priors.RegularizedLaplacian(),
+        gq.likelihoods.Probit(),
+        labelled,
+        signs[labelled],
+    )
+    result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    gq.write_report(result, tmp_path / "r.html")
+    payload = payload_of((tmp_path / "r.html").read_text())
+    place = np.stack([column(payload, "x"), column(payload, "y")], axis=1) / 65535
+    apart = np.linalg.norm(place[:, None] - place, axis=2) + np.eye(120)
+    assert (signs[apart.argmin(axis=1)] == signs).mean() > 0.95
+    assert len(payload["next"]) == 20
+
+
 LARGE = """
 import os, sys, time
 import numpy as np, graphuq as gq

@@ -55,7 +55,7 @@ function showDetails(i, announced = false) {
   if (nodes.hasTruth && nodes.name(nodes.truth(i))) lines.push(["true class", nodes.name(nodes.truth(i))]);
   box.replaceChildren(
     ...(picture === null ? [] : [picture]),
-    element("h3", { text: nodes.id(i) }),
+    element("h3", { text: payload.ids === null ? `node ${nodes.id(i)}` : nodes.id(i) }),
     element("div", { className: "bars" }, bars),
     element("p", { className: "note", text: lines.map((line) => line.join(": ")).join(" · ") }),
   );
