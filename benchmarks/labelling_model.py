@@ -16,7 +16,7 @@ from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.inference.nested_sites import fit_sites
 
 N_COMPONENTS = 2  # components that are averaged
-SHARE = 0.05  # of the largest evidence, below which a component is left out until labels double
+SHARE = 0.1  # of the largest evidence, below which a component is left out until labels double
 N_TARGETS = 400  # unlabelled nodes that stand for all in the rules
 JITTER = 1e-9  # added to the diagonal, as a share of its largest entry
 
@@ -33,10 +33,13 @@ class LabellingModel:
     def __init__(self, spectrum, n_classes):
         self.spectrum, self.n_classes = spectrum, n_classes
         self.rows = np.asarray(spectrum.eigenvectors) * spectrum.node_scale[:, None]
-        self.kept, self.n_searched = None, 0
+        self.kept, self.n_searched, self.sites = None, 0, {}
 
     def fit(self, labelled, codes):
-        """Condition on labels, and return class probabilities, shape (N, K)."""
+        """Condition on labels, and return class probabilities, shape (N, K).
+
+        The labels of the last call must come first: their sites are the start.
+        """
         prior = learnt_mixture(self.spectrum, self.n_classes, len(labelled))
         modes, log_prior = prior.modes(self.spectrum), prior.log_probabilities
         identity = {
@@ -53,10 +56,18 @@ class LabellingModel:
             covariance = factor @ factor.T
             covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()
             try:
-                sites = fit_sites(covariance, codes, self.n_classes, 1.0, tolerance=1e-2)
+                sites = fit_sites(
+                    covariance,
+                    codes,
+                    self.n_classes,
+                    1.0,
+                    tolerance=1e-2,
+                    start=self.sites.get(identity[m]),
+                )
             except np.linalg.LinAlgError:
                 continue
             if np.isfinite(sites.log_evidence):
+                self.sites[identity[m]] = sites
                 found[m] = log_prior[m] + sites.log_evidence, std, sites
         best = max(value for value, _, _ in found.values())
         self.kept = {identity[m] for m in found if found[m][0] > best + np.log(SHARE)}
@@ -96,6 +107,7 @@ class LabellingModel:
             rows=self.free,
             n_represented=np.ones(len(self.free)),
             probabilities=p,
+            target_rows=self.free[targets],
             target_probabilities=p[targets],
             sharpness=sharpness,
             target_sharpness=sharpness[targets],

@@ -122,3 +122,11 @@ def test_a_page_of_measurements_is_a_question_with_a_command_and_a_table(page):
     assert "\n|---|" in text
     index = (ROOT / "docs" / "measurements.md").read_text(encoding="utf-8")
     assert f"(measurements/{page.name})" in index
+
+
+def test_the_page_on_labelling_runs():
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    page = str(ROOT / "docs" / "labelling.md")
+    failed, tried = doctest.testfile(page, module_relative=False, optionflags=flags)
+    assert failed == 0
+    assert tried > 20

@@ -62,7 +62,7 @@ def test_probabilities_move_towards_the_label():
     pool = random_pool()
     for label in range(3):
         later = pool.given(4, label)
-        np.testing.assert_allclose(later.target_probabilities, moved(pool, 4, label))
+        np.testing.assert_allclose(later.target_probabilities, moved(pool, 4, label), atol=1e-11)
         np.testing.assert_allclose(
             later.probabilities, later.target_probabilities[:12][later.rows - 100]
         )

@@ -116,7 +116,8 @@ def test_variance_reduction_is_the_mean_square_of_small_moves():
     expected = []
     for c in range(12):
         squares = [
-            ((moved(pool, c, y) - pool.target_probabilities) ** 2).sum() * pool.probabilities[c, y]
+            ((moved(pool, c, y, known=False) - pool.target_probabilities) ** 2).sum()
+            * pool.probabilities[c, y]
             for y in range(3)
         ]
         expected.append(sum(squares))

@@ -223,3 +223,30 @@ def test_closer_to_the_truth_than_independent_pairs(noise_std):
     assert errors[0][1] < 0.02
     assert errors[1][0] > 3 * errors[0][0]
     assert errors[1][1] > 3 * errors[0][1]
+
+
+def test_sites_of_the_first_labels_are_a_start():
+    """The fixed point is the same, and fewer sweeps reach it."""
+    prior, codes = random_covariance(30, rank=12), np.arange(30) % 3
+    prior[np.diag_indices(30)] += 1e-6
+    first = fit_sites(prior[:28, :28], codes[:28], 3, 0.3, tolerance=1e-8)
+    cold = fit_sites(prior, codes, 3, 0.3, tolerance=1e-8)
+    warm = fit_sites(prior, codes, 3, 0.3, tolerance=1e-8, start=first)
+    np.testing.assert_allclose(warm.weights, cold.weights, rtol=1e-5)
+    assert warm.log_evidence == pytest.approx(cold.log_evidence, abs=1e-6)
+    assert warm.n_sweeps < cold.n_sweeps
+
+
+@pytest.mark.parametrize("n_labels", [6, 30])
+def test_expectation_propagation_starts_at_its_fixed_point(n_labels, monkeypatch):
+    """The Gaussian is the same as without the start by labels, and few sweeps remain."""
+    factor = np.random.default_rng(1).normal(size=(n_labels, 12))
+    field = ClassField(LowRankField(factor, np.zeros((12, 12)), np.ones(12), 0.0), 3)
+    target = Target(field, Probit(0.5, 3), np.arange(n_labels) % 3 * 1.0)
+    quick = ep.ExpectationPropagation().fit(target)
+    monkeypatch.setattr(ep, "LABELS_PER_MODE", 0)
+    plain = ep.ExpectationPropagation().fit(target)
+    np.testing.assert_allclose(quick.white_mean, plain.white_mean, atol=1e-4)
+    np.testing.assert_allclose(quick.white_covariance, plain.white_covariance, atol=1e-4)
+    assert quick.log_evidence == pytest.approx(plain.log_evidence, abs=1e-6)
+    assert quick.n_iterations <= 2 < plain.n_iterations

@@ -17,6 +17,7 @@ def random_pool(n_rows=12, n_classes=3, noise_std=0.4, seed=0, scale=1.0):
         rows=np.arange(100, 100 + n_rows),
         n_represented=rng.integers(1, 5, n_rows).astype(float),
         probabilities=p[:n_rows],
+        target_rows=np.arange(100, 105 + n_rows),
         target_probabilities=p,
         sharpness=sharpness[:n_rows],
         target_sharpness=sharpness,
@@ -33,16 +34,25 @@ def softmax(logits):
     return shares / shares.sum(axis=-1, keepdims=True)
 
 
-def moved(pool, at, label):
-    """Return probabilities of the targets after a label, one target and class at a time."""
+def moved(pool, at, label, known=True):
+    """Return probabilities of the targets after a label, one target and class at a time.
+
+    Row ``at`` itself is known, if wished.
+    """
     p, new = pool.target_probabilities, np.empty_like(pool.target_probabilities)
+    own = pool.probabilities[at]
+    information = pool.sharpness[at] ** 2 * max(own * (1 - own))
+    left = 1 / (1 / pool.covariance[at, at] + information)  # variance of the field at the row
     for i in range(len(p)):
         logits = np.empty(p.shape[1])
+        share = pool.cross_covariance[at, i] / pool.covariance[at, at]
+        lost = share**2 * (pool.covariance[at, at] - left)
+        later = SHARPNESS / np.sqrt((SHARPNESS / pool.target_sharpness[i]) ** 2 - lost)
         for k in range(p.shape[1]):
-            pull = pool.sharpness[at] * ((k == label) - pool.probabilities[at, k])
-            shift = pool.target_sharpness[i] * pool.cross_covariance[at, i] * pull
-            logits[k] = np.log(p[i, k]) + shift
-        new[i] = softmax(logits)
+            pull = pool.sharpness[at] * ((k == label) - own[k])
+            mean = np.log(p[i, k]) / pool.target_sharpness[i]
+            logits[k] = later * (mean + pool.cross_covariance[at, i] * pull)
+        new[i] = np.eye(p.shape[1])[label] if known and i == at else softmax(logits)
     return new
 
 

@@ -82,6 +82,7 @@ def forecast_errors(
             at = best_candidate(chosen, pool)
             pool = pool.given(at, int(rng.choice(first.n_classes, p=pool.probabilities[at])))
             n_left -= 1
-        counts[k] = n_left * (1 - pool.target_probabilities.max(axis=1)).mean()
+        errors = 1 - pool.target_probabilities.max(axis=1)
+        counts[k] = n_free * errors.mean() if n_left > 0 else 0.0
     tails = [(1 - probability) / 2, (1 + probability) / 2]
     return ErrorCount(float(counts.mean()), *map(float, np.quantile(counts, tails)))

@@ -6,7 +6,8 @@ variance v_i at row i, class probabilities follow a softmax of sharpness
 
     β_i C_ic a_y,    a_y = β_c (e_y − p_c),
 
-and its Fisher information in the fields at c is ``β_c² (diag p_c − p_c p_cᵀ)``.
+and its Fisher information in the fields at c, ``β_c² (diag p_c − p_c p_cᵀ)``, lowers v_i and with
+it raises β_i.
 """
 
 import dataclasses
@@ -37,8 +38,10 @@ class Pool:
         Number of rows that could be labelled for which a candidate stands.
     probabilities : numpy.ndarray, shape (M, K)
         Class probabilities of the candidates.
+    target_rows : numpy.ndarray of int, shape (T,)
+        Row numbers of a random sample of all unlabelled rows, which stand for all of them.
     target_probabilities : numpy.ndarray, shape (T, K)
-        Those of a random sample of all unlabelled rows, which stand for all of them.
+        Class probabilities of these; those of a row with a label are (nearly) 0 and 1.
     sharpness, target_sharpness : numpy.ndarray, shape (M,) and (T,)
         β.
     covariance : numpy.ndarray, shape (M, M)
@@ -53,6 +56,7 @@ class Pool:
     rows: Int[np.ndarray, " M"]
     n_represented: Float[np.ndarray, " M"]
     probabilities: Float[np.ndarray, "M K"]
+    target_rows: Int[np.ndarray, " T"]
     target_probabilities: Float[np.ndarray, "T K"]
     sharpness: Float[np.ndarray, " M"]
     target_sharpness: Float[np.ndarray, " T"]
@@ -97,6 +101,7 @@ class Pool:
             rows=candidates,
             n_represented=n_represented,
             probabilities=probabilities[candidates],
+            target_rows=targets,
             target_probabilities=probabilities[targets],
             sharpness=SHARPNESS / np.sqrt(np.diagonal(covariance) + noise**2),
             target_sharpness=SHARPNESS / np.sqrt(variance + noise**2),
@@ -120,8 +125,12 @@ class Pool:
         self, at: int, label: int, targets: Int[np.ndarray, " t"]
     ) -> Float[np.ndarray, "t K"]:
         """Return probabilities of these targets if the candidate at ``at`` had this label."""
-        shift = self.target_sharpness[targets] * self.cross_covariance[at, targets]
-        return _moved(self.target_probabilities[targets], shift, self._pull(at, label))
+        p, sharpness = self.target_probabilities[targets], self.target_sharpness[targets]
+        across = self.cross_covariance[at, targets]
+        later = _sharpened(sharpness, across, self._gain(at))
+        new = _moved(p, sharpness, later, across, self._pull(at, label))
+        new[self.target_rows[targets] == self.rows[at]] = self._known(label)
+        return new
 
     def given(self, at: int, label: int | None = None) -> "Pool":
         """Return the pool as if the candidate at this position were labelled.
@@ -133,25 +142,34 @@ class Pool:
         label : int, optional
             Code of its class; by default the most probable one.
         """
-        p = self.probabilities[at]
-        label = int(p.argmax()) if label is None else label
-        information = self.sharpness[at] ** 2 * (p * (1 - p)).max()
-        pull = self._pull(at, label)
+        label = int(self.probabilities[at].argmax()) if label is None else label
+        gain, pull = self._gain(at), self._pull(at, label)
         column, across = self.covariance[:, at], self.cross_covariance[at]
-        gain = information / (1 + information * self.covariance[at, at])
         kept = np.arange(len(self.rows)) != at
+        later = _sharpened(self.sharpness, column, gain)
         return dataclasses.replace(
             self,
             rows=self.rows[kept],
             n_represented=self.n_represented[kept],
-            probabilities=_moved(self.probabilities, self.sharpness * column, pull)[kept],
-            target_probabilities=_moved(
-                self.target_probabilities, self.target_sharpness * across, pull
+            probabilities=_moved(self.probabilities, self.sharpness, later, column, pull)[kept],
+            target_probabilities=self.target_probabilities_given(
+                at, label, np.arange(len(self.target_rows))
             ),
-            sharpness=self.sharpness[kept],
+            sharpness=later[kept],
+            target_sharpness=_sharpened(self.target_sharpness, across, gain),
             covariance=(self.covariance - gain * np.outer(column, column))[np.ix_(kept, kept)],
             cross_covariance=(self.cross_covariance - gain * np.outer(column, across))[kept],
         )
+
+    def _gain(self, at: int) -> float:
+        """Return g: a label at c takes ``g C_ic C_jc`` from the covariance."""
+        p = self.probabilities[at]
+        information = self.sharpness[at] ** 2 * (p * (1 - p)).max()
+        return float(information / (1 + information * self.covariance[at, at]))
+
+    def _known(self, label: int) -> Float[np.ndarray, " K"]:
+        """Return the class probabilities of a row with this label."""
+        return np.where(np.arange(self.n_classes) == label, 1.0, FLOOR)
 
     def _pull(self, at: int, label: int) -> Float[np.ndarray, " K"]:
         """Return a_y."""
@@ -159,9 +177,16 @@ class Pool:
         return np.asarray(self.sharpness[at] * ((np.arange(len(p)) == label) - p))
 
 
-def _moved(p: np.ndarray, shift: np.ndarray, pull: np.ndarray) -> np.ndarray:
-    """Return probabilities after their logits moved by ``shift × pull``."""
-    logits = np.log(p) + np.outer(shift, pull)
+def _sharpened(sharpness: np.ndarray, column: np.ndarray, gain: float) -> np.ndarray:
+    """Return β after the variance fell by ``gain × column²``."""
+    return np.asarray(1 / np.sqrt(sharpness**-2.0 - gain * (column / SHARPNESS) ** 2))
+
+
+def _moved(
+    p: np.ndarray, sharpness: np.ndarray, later: np.ndarray, column: np.ndarray, pull: np.ndarray
+) -> np.ndarray:
+    """Return probabilities after means moved by ``column × pull``, and β became ``later``."""
+    logits = (later / sharpness)[:, None] * np.log(p) + np.outer(later * column, pull)
     new = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.maximum(new / new.sum(axis=1, keepdims=True), FLOOR)
 

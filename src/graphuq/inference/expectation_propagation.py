@@ -79,7 +79,7 @@ class ExpectationPropagation(Approximation):
         began = time.perf_counter()
         fields, several = target.field, target.likelihood.is_multiclass
         target = _binary_target(target) if several else target
-        initial_sites = _sites_by_labels(target, self.tolerance) if several else None
+        initial_sites = _sites_by_labels(target, self.tolerance / 10) if several else None
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
         for damping in DAMPINGS:
             with single_threaded_blas() if small else nullcontext():
@@ -149,7 +149,8 @@ def _sites_by_labels(target: Any, tolerance: float) -> Sites | None:
     """Return the sites of several classes by J × J matrices, if these are cheap and converge.
 
     A sweep of `iterate_sites` factorises a matrix of order K r, and one of
-    `nested_sites.fit_sites` K matrices of order J; both have the same fixed point.
+    `nested_sites.fit_sites` K matrices of order J. Both have the same fixed point, so that one
+    sweep of the former confirms it.
     """
     from graphuq.inference.nested_sites import fit_sites
 

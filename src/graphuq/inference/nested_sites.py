@@ -73,6 +73,7 @@ def fit_sites(
     noise_std: float,
     max_sweeps: int = 100,
     tolerance: float = 1e-3,
+    start: NestedSites | None = None,
 ) -> NestedSites:
     """Iterate the sites of all labels to their fixed point.
 
@@ -95,6 +96,9 @@ def fit_sites(
     tolerance : float, default 1e-3
         Bound of `NestedSites.change`. The evidence is stationary in the sites, so its error is of
         second order.
+    start : NestedSites, optional
+        Sites of the first labels, of the same classes and noise, to start from. By default, and for
+        later labels, they are zero.
 
     Raises
     ------
@@ -105,6 +109,8 @@ def fit_sites(
     codes = np.ascontiguousarray(labels, dtype=np.int64)
     n_labels = len(codes)
     weights, shifts = np.zeros((2, n_labels, n_classes))
+    if start is not None:
+        weights[: len(start.weights)], shifts[: len(start.weights)] = start.weights, start.shifts
     weights[np.arange(n_labels), codes] = noise_std**-2.0
     gains, inner_root = np.empty((n_classes, n_labels, n_labels)), np.empty((n_labels, n_labels))
     state = weights, shifts, gains, inner_root
