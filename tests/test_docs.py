@@ -55,6 +55,25 @@ def test_examples_of_a_page_run(name):
     assert tried.failed == 0
 
 
+EXCHANGE = (ROOT / "docs" / "exchange.md").read_text(encoding="utf-8")
+RECIPES = [
+    ("Label Studio", "uvicorn", "graphuq[label]"),
+    ("cleanlab", "cleanlab", "cleanlab"),
+    ("scikit-activeml", "skactiveml", "scikit-activeml"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize(("heading", "module", "package"), RECIPES, ids=[r[0] for r in RECIPES])
+def test_recipes_for_other_tools_run(heading, module, package):
+    """All code of a section, one block after the other."""
+    pytest.importorskip(module, reason=f"pip install {package}, to run its recipe")
+    section = EXCHANGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    code = "\n".join(re.findall(r"^```python\n(.*?)```$", section, re.M | re.S))
+    assert "assert" in code
+    exec(code, {})
+
+
 def test_the_likelihood_of_the_guide_agrees_with_quadrature():
     """One node with one label: E sign(u) by quadrature."""
     likelihood = own("own_likelihood")["Cauchit"](0.3)

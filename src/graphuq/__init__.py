@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from graphuq.errors import GraphuqError, GraphuqWarning
     from graphuq.evidence.importance_sampling import EvidenceEstimate, estimate_evidence
     from graphuq.evidence.maximize import EvidenceMaximum, maximize_evidence
+    from graphuq.labelling import label_studio
     from graphuq.labelling.server import LabellingPage, label
     from graphuq.posterior.posterior import Posterior
     from graphuq.report import write_report
@@ -95,16 +96,17 @@ _RENAMED = {
     "growing_posterior": "adapt_truncation",
     "simulate_evidence": "estimate_evidence",
 }
-_MODULES = (
-    "acquisition",
-    "datasets",
-    "graphs",
-    "inference",
-    "likelihoods",
-    "plots",
-    "priors",
-    "scores",
-)
+_MODULES = {
+    "acquisition": "acquisition",
+    "datasets": "datasets",
+    "graphs": "graphs",
+    "inference": "inference",
+    "label_studio": "labelling.label_studio",
+    "likelihoods": "likelihoods",
+    "plots": "plots",
+    "priors": "priors",
+    "scores": "scores",
+}
 
 __all__ = [
     "Categorical",
@@ -140,6 +142,7 @@ __all__ = [
     "infer",
     "inference",
     "label",
+    "label_studio",
     "laplacian_spectrum",
     "likelihoods",
     "load",
@@ -156,7 +159,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"graphuq.{name}")
+        return import_module(f"graphuq.{_MODULES[name]}")
     if name in _MODULE_OF:
         value = getattr(import_module(f"graphuq.{_MODULE_OF[name]}"), name)
         globals()[name] = value
