@@ -1,7 +1,10 @@
 """``graphuq label``: what it reads, shows and writes; errors as one line."""
 
 import builtins
+import signal
+import subprocess
 import sys
+import urllib.request
 
 import numpy as np
 import pandas as pd
@@ -192,6 +195,23 @@ def test_without_the_extra_the_remedy_is_told_at_once(csv, tmp_path, capsys, mon
     assert "run pip install 'graphuq[label]'" in captured.err
     assert len(captured.err.splitlines()) == 1
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for one process")
+def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
+    code = "from graphuq.cli import main; main()"
+    arguments = ["label", str(csv), "--text-column", "body", "--no-browser", "-o", str(tmp_path)]
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
+        lines = [p.stdout.readline() for _ in range(3)]
+        with urllib.request.urlopen(lines[1].strip()) as answer:
+            assert answer.status == 200
+        p.send_signal(signal.SIGINT)
+        _, told = p.communicate(timeout=60)
+    assert "Traceback" not in told
+    assert p.returncode == 0
+    assert len(pd.read_csv(tmp_path / "predictions.csv")) == 40
 
 
 @pytest.mark.parametrize(

@@ -60,34 +60,40 @@ class LocalServer:
             proxy_headers=False,
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([self._socket],), name="graphuq-server", daemon=True
-        )
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="graphuq-server", daemon=True)
+
+    def _run(self) -> None:
+        try:
+            self._server.run([self._socket])
+        finally:
+            self._ended.set()
 
     def start(self) -> None:
         """Serve until `close`."""
         self.session.start()
         self._thread.start()
         until = time.monotonic() + START_S
-        while not self._server.started and self._thread.is_alive() and time.monotonic() < until:
-            time.sleep(0.01)
+        while not self._server.started and time.monotonic() < until:
+            if self._ended.wait(0.01):
+                break
         if not self._server.started:
             self.close()
             raise StorageError(f"no server could be started on port {self.port}; try another one")
 
     def wait(self) -> None:
         """Wait until the server is closed from another thread, or interrupted with Ctrl+C."""
-        while self._thread.is_alive():
-            self._thread.join(0.5)
+        # An interrupted join would mark the thread as ended before Python 3.13, an event does not.
+        while not self._ended.wait(0.5):
+            pass
 
     def close(self) -> None:
         """Stop the server; all labels are in the file."""
         self.session.stop()
         self._server.should_exit = True
-        for patience in (STOP_S, None):
-            if self._thread.is_alive():
-                self._thread.join(patience)
+        if self._thread.ident is not None and not self._ended.wait(STOP_S):
             self._server.force_exit = True
+            self._ended.wait()
         self._socket.close()
         self.session.close()
 
