@@ -1,15 +1,21 @@
 """The labelling page in a real browser, offline; skipped in words without one."""
 
+import http.server
 import json
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
+from importlib import resources
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import graphuq as gq
+from graphuq.labelling.notebook import forward, page_text
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="pip install playwright, to test pages in a browser"
@@ -313,6 +319,95 @@ def test_page_is_accessible_and_narrow(page, tab, scheme):
     box = tab.locator("#accept").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 400
+
+
+PARENT = """<!doctype html><title>notebook</title><div id="cell"></div>
+<script type="module">
+import widget from "/widget.js";
+const heard = [];
+const model = {
+  get: (name) => ({ page: PAGE, height: 800 })[name],
+  on: (_, act) => heard.push(act),
+  off: () => {},
+  send: async (message) => {
+    const answer = await fetch("/ask", { method: "POST", body: JSON.stringify(message) });
+    const view = new DataView(await answer.arrayBuffer());
+    for (const act of heard) act(JSON.parse(answer.headers.get("X-Answer")), [view]);
+  },
+};
+widget.render({ model, el: document.getElementById("cell") });
+</script>"""
+
+
+@pytest.fixture
+def notebook(page):
+    """Address of a page with the widget, whose kernel answers at another address."""
+    text = json.dumps(page_text("Digits", "ada")).replace("</", "<\\/")
+
+    class Kernel(http.server.BaseHTTPRequestHandler):
+        def _send(self, content, kind, **headers):
+            self.send_response(200)
+            for name, value in {"Content-Type": kind, **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def do_GET(self):
+            if self.path == "/widget.js":
+                script = resources.files("graphuq") / "labelling" / "static" / "widget.js"
+                self._send(script.read_bytes(), "text/javascript")
+            else:
+                self._send(PARENT.replace("PAGE", text).encode(), "text/html; charset=utf-8")
+
+        def do_POST(self):
+            message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            found, content = forward(message, page.port, page.token)
+            self._send(content, "application/octet-stream", **{"X-Answer": json.dumps(found)})
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Kernel) as server:
+        server.daemon_threads, server.block_on_close = True, False
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.slow
+def test_the_page_in_a_notebook(browser, notebook, page, digits):
+    """Pictures, keys, undo, the map and downloads come through the widget."""
+    context = browser.new_context(viewport={"width": 1180, "height": 900})
+    tab, problems = context.new_page(), []
+    tab.set_default_timeout(20_000)
+    tab.on("pageerror", lambda error: problems.append(str(error)))
+    tab.on("console", lambda m: problems.append(m.text) if m.type == "error" else None)
+    tab.goto(notebook)
+    frame = tab.frame_locator("iframe")
+    name = frame.locator("#item-name")
+    sync_api.expect(name).not_to_have_text(re.compile("^(Item)?$"))
+    frame.locator("#item img[src^='blob:']").wait_for()
+    assert (
+        frame.locator("#item img").evaluate("img => img.decode().then(() => img.naturalWidth)") == 8
+    )
+    row = int(name.text_content())
+    frame.locator("#classes button", has_text="0").first.wait_for()
+    name.focus()
+    tab.keyboard.press("n")
+    tab.keyboard.type(str(int(digits.target[row])))
+    tab.keyboard.press("Enter")
+    sync_api.expect(name).not_to_have_text(str(row))
+    assert saved(page, 1) == {row: str(int(digits.target[row]))}
+    tab.keyboard.press("u")
+    sync_api.expect(name).to_have_text(str(row))
+    assert page.session.store.labels() == {}
+    frame.locator("#map-panel summary").click()
+    frame.locator("#map[role=application]").wait_for()
+    with tab.expect_download() as download:
+        frame.get_by_text("predictions.csv").click()
+    assert len(pd.read_csv(download.value.path())) == 300
+    context.close()
+    assert problems == []
 
 
 @pytest.mark.slow

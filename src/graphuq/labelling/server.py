@@ -17,6 +17,7 @@ from graphuq.labelling.features import check_rows, with_features
 from graphuq.labelling.items import items_of
 from graphuq.labelling.local_server import LocalServer, check_installed
 from graphuq.labelling.model import Model
+from graphuq.labelling.notebook import page_text, widget
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore, check_name
 
@@ -117,6 +118,7 @@ class LabellingPage(LocalServer):
     ) -> None:
         self.user = check_name(_account() if user is None else user, "user")
         super().__init__(session, port)
+        self._title = title
         self.address = f"{self.origin}/?token={self.token}"
         from graphuq.labelling.application import application  # imports Starlette
 
@@ -137,6 +139,24 @@ class LabellingPage(LocalServer):
         person gave one; and ``probability_NAME`` of each class.
         """
         return predictions_of(self.session.items, *self.session.latest)
+
+    def widget(self, height: int = 900) -> Any:
+        """Return the page as a widget for Jupyter (extra ``graphuq[jupyter]``).
+
+        The page runs in the notebook, also on another machine, and its requests go to the kernel:
+        they wait while a cell runs.
+
+        Parameters
+        ----------
+        height : int, default 900
+            Pixels.
+
+        Raises
+        ------
+        StorageError
+            If anywidget is not installed.
+        """
+        return widget(page_text(self._title, self.user), height, self.port, self.token)
 
     def __repr__(self) -> str:
         return f"LabellingPage({self.address}, {len(self.session.items)} items)"

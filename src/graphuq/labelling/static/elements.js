@@ -13,13 +13,16 @@ export function el(tag, properties = {}, ...children) {
   return made;
 }
 
+/** In a notebook the widget passes requests on; see notebook.js. */
+const request = window.graphuqRequest ?? ((path, options) => fetch(path, options));
+
 export async function get(path, parameters = {}) {
-  return answered(await fetch(`${path}?${new URLSearchParams(parameters)}`));
+  return answered(await request(`${path}?${new URLSearchParams(parameters)}`));
 }
 
 export async function post(path, body) {
   const headers = { "Content-Type": "application/json" };
-  return answered(await fetch(path, { method: "POST", headers, body: JSON.stringify(body) }));
+  return answered(await request(path, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
 async function answered(response) {
@@ -32,7 +35,31 @@ async function answered(response) {
   throw Object.assign(new Error(reason), { status: response.status });
 }
 
-export const pictureOf = (row) => `/item/${row}/picture`;
+const pictures = new Map(); // addresses of pictures that came through the widget
+
+/** An image of an item, which is fetched at once unless it is lazy. */
+export function pictureOf(row, properties = {}) {
+  const made = el("img", properties), path = `/item/${row}/picture`;
+  if (window.graphuqRequest === undefined) {
+    made.src = path;
+  } else {
+    if (!pictures.has(row)) {
+      pictures.set(row, request(path).then((answer) => answer.blob()).then(URL.createObjectURL));
+    }
+    pictures.get(row).then((address) => { made.src = address; });
+  }
+  return made;
+}
+
+/** What the browser remembers for this page, if it may remember anything. */
+export function remembered(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(name, value);
+    return localStorage.getItem(name);
+  } catch {
+    return null;
+  }
+}
 
 export function percent(share) {
   if (share > 0.995 && share < 1) return "> 99 %";
@@ -59,7 +86,7 @@ export function itemView(card) {
   if (content.kind === "text") return el("div", { className: "text", textContent: content.text });
   if (content.kind === "picture") {
     const kind = content.pixelated ? "picture pixelated" : "picture";
-    return el("img", { className: kind, src: pictureOf(card.row), alt: `Item ${card.id}` });
+    return pictureOf(card.row, { className: kind, alt: `Item ${card.id}` });
   }
   const list = el("dl", { className: "fields" });
   for (const [name, value] of content.fields) {
@@ -73,7 +100,7 @@ export function itemView(card) {
 export function faces(item) {
   if (item.kind === "picture") {
     const kind = item.pixelated ? "face pixelated" : "face";
-    return [el("img", { className: kind, src: pictureOf(item.row), alt: `Item ${item.id}`, loading: "lazy" })];
+    return [pictureOf(item.row, { className: kind, alt: `Item ${item.id}`, loading: "lazy" })];
   }
   return [el("span", { className: "snippet", textContent: item.snippet || item.id })];
 }

@@ -7,7 +7,7 @@
  * nobody works, and the class that "Accept" gives never changes in the moment of the key.
  */
 
-import { barOf, byId, dot, el, faces, get, itemView, percent, pictureOf, post, smallView } from "./elements.js";
+import { barOf, byId, dot, el, faces, get, itemView, percent, pictureOf, post, remembered, smallView } from "./elements.js";
 import { classPalette } from "./map.js";
 import { mapPanel, showErrors, showNeighbours, showReview } from "./panels.js";
 
@@ -26,8 +26,8 @@ let sending = Promise.resolve(); // labels go out in their order
 let acted = -Infinity, changed = -Infinity; // times of the latest act, and of the latest change under the eyes
 const unsaved = new Set(); // rows whose labels are on their way
 
-history.replaceState(null, "", "/"); // the token is in a cookie now
-byId("user").value = localStorage.getItem("user") ?? document.body.dataset.user;
+if (location.protocol.startsWith("http")) history.replaceState(null, "", "/"); // a cookie has the token
+byId("user").value = remembered("user") ?? document.body.dataset.user;
 
 const user = () => byId("user").value.trim() || document.body.dataset.user;
 const say = (text) => { byId("said").textContent = text; };
@@ -119,7 +119,7 @@ async function fill(renew = false) {
     if (whole) queue = [];
     const known = new Set(queue.map(({ row }) => row));
     queue.push(...cards.filter(({ row }) => !known.has(row)));
-    for (const card of queue) if (card.kind === "picture") new Image().src = pictureOf(card.row);
+    for (const card of queue) if (card.kind === "picture") pictureOf(card.row);
     if (current === null && queue.length > 0) show(queue.shift());
   } catch (error) {
     lost(error);
@@ -330,7 +330,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 byId("user").addEventListener("change", () => {
-  localStorage.setItem("user", user());
+  remembered("user", user());
   fill(true);
 });
 
