@@ -218,7 +218,8 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
     ("arguments", "message"),
     [
         ([], "FILE: not given; give a table, or --images FOLDER"),
-        (["{csv}"], "columns: 'body' holds texts; add --text-column body"),
+        (["{csv}"], "); add --text-column body to label these, or --drop body"),
+        (["{pictures}"], "'file' holds texts ('a.png'); add --image-column file"),
         (["{csv}", "--text-column", "boddy"], "did you mean 'body'?"),
         (["{csv}", "--text-column", "body", "--image-column", "name"], "give one of the two"),
         (["{csv}", "--images", "."], "name the column with the files"),
@@ -235,13 +236,11 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
     ],
 )
 def test_errors(arguments, message, csv, tmp_path, capsys, opened):
-    if not arguments[1:]:
-        table = pd.read_csv(csv)
-        table["body"] += " long" * 50
-        table.to_csv(csv, index=False)
+    pd.DataFrame({"file": ["a.png", "b.png"], "x": [1, 2]}).to_csv(tmp_path / "list.csv")
     files = {name: tmp_path / f"{name}.npy" for name in ("short", "broken")}
     np.save(files["short"], np.zeros((2, 2)))
     files["broken"].write_bytes(b"broken")
+    files["pictures"] = tmp_path / "list.csv"
     files["weights"] = tmp_path / "w.npz"
     sparse.save_npz(files["weights"], sparse.eye_array(3, format="csr"))
     arguments = [argument.format(csv=csv, **files) for argument in arguments]

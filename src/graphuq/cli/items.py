@@ -11,16 +11,22 @@ from scipy import sparse
 
 from graphuq.cli.columns import check_column
 from graphuq.cli.tables import Table, as_text, check_ids, read_frame, read_labels, read_table
-from graphuq.errors import StorageError, require
+from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs.features import check_features
-from graphuq.labelling.items import Items, PictureArrays, PictureFiles, TableItems, TextItems
+from graphuq.labelling.items import (
+    PICTURES,
+    Items,
+    PictureArrays,
+    PictureFiles,
+    TableItems,
+    TextItems,
+)
 
 TEXT_WORDS = "Features: words of the texts (tf-idf). Embeddings, given with --features, are better."
 PIXEL_WORDS = (
     "Features: pixels, which are good for digits and scans but poor for photographs. For those "
     "give embeddings of an image model with --features."
 )
-LONG = 200  # characters, above which a column is one of texts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -160,13 +166,17 @@ def _read_rows(file: Path, columns: Columns, special: list[str]) -> Source:
 
 
 def _suggest_text(frame: pd.DataFrame, used: Sequence[str]) -> None:
-    """Refuse a table with a column of long texts that no option names."""
+    """Refuse a table with a column of texts or files that no option names."""
     for name in frame.columns:
         if name in used or pd.api.types.is_numeric_dtype(frame[name]):
             continue
-        longest = max((len(str(value)) for value in frame[name]), default=0)
-        require(longest <= LONG, "columns", f"'{name}' holds texts",
-                f"add --text-column {name} to label those, or --drop {name}")  # fmt: skip
+        values = as_text(frame[name])
+        numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy()
+        texts = values[np.isnan(numbers) & (values != "")]
+        if len(texts):
+            option = "image" if Path(texts[0]).suffix.lower() in PICTURES else "text"
+            remedy = f"add --{option}-column {name} to label these, or --drop {name}"
+            raise InvalidInput("columns", f"'{name}' holds texts ({texts[0][:20]!r})", remedy)
 
 
 def _read_arrays(file: Path, columns: Columns) -> Source:
