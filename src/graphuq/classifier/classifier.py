@@ -8,9 +8,9 @@ import numpy as np
 import xarray as xr
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from graphuq.classifier.given_graph import check_given_graph, require_rows
+from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.incremental import Incremental
 from graphuq.classifier.labels import check_classes, split_labels, warn_of_placeholder
 from graphuq.classifier.options import (
@@ -31,7 +31,6 @@ from graphuq.classifier.saving import load_classifier, save_classifier
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning, require
 from graphuq.evidence.maximize import maximize_evidence
-from graphuq.graphs import Graph
 from graphuq.inference import Approximation
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
@@ -60,9 +59,11 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     graph : {"knn", "complete", "epsilon", "precomputed"} or Graph, default "knn"
-        "precomputed": ``X`` is an (N, N) matrix of weights, dense or sparse. A `Graph`: the X of
-        `fit` is the features that it was made from, or None. For a graph that was made from
-        weights, X may be anything with N rows. Parameters that build a graph are then refused.
+        "precomputed": ``X`` is an (N, N) matrix of weights, dense or sparse, or a graph of
+        NetworkX, igraph, PyTorch Geometric or DGL; see `graphuq.graphs.from_adjacency`. A
+        `Graph`: the X of `fit` is the features that it was made from, or None. For a graph that
+        was made from weights, X may be anything with N rows. Parameters that build a graph are
+        then refused.
     n_neighbors : int or "auto", default "auto"
         K of the graph, or of the local scales of the complete graph. "auto": 15 (10 for the
         complete graph), but at most N − 1.
@@ -74,7 +75,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         Length scale of ``weights="gaussian"``, or one for each feature.
     metric : {"euclidean", "cosine", "precomputed"}, optional
         Distance; by default that of the weights. "precomputed": ``X`` holds the distances of all
-        pairs, and other rows cannot be predicted.
+        pairs or, sparse, of neighbours; other rows cannot be predicted.
     radius : float, optional
         ε of ``graph="epsilon"``.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
@@ -235,7 +236,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
             distances, both of shape (N, N). With a `Graph`, its features or None.
         y : array_like, shape (N,)
             Class of each row; ``missing_label``, NaN, None, ``pd.NA`` or "" if it is unknown. At
-            least two classes.
+            least two classes. For a graph, also a dict from names of nodes to classes.
 
         Returns
         -------
@@ -259,7 +260,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         likelihood_of(self.likelihood)  # raise for an unknown word before any work
         method = method_of(self.inference)
         check_unused(self, method)
-        X, n_rows = self._checked_rows(X)
+        graph, X, n_rows = checked_rows(self, X)
+        y = labels_of_names(y, graph)
         values, given = split_labels(y, self.missing_label)
         require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
         check_classification_targets(values[given])
@@ -271,7 +273,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
 
         with reporting(self.progress) as report:
             self.graph_ = build_graph(
-                self.graph,
+                graph,
                 X,
                 self.n_neighbors,
                 self.weights,
@@ -314,24 +316,6 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
                     NotConvergedWarning,
                 )
         return posterior
-
-    def _checked_rows(self, X: Table | None) -> tuple[Any, int]:
-        """Return X, checked, and the number of nodes."""
-        if isinstance(self.graph, Graph):
-            names = ("n_neighbors", "weights", "scale", "metric", "radius")
-            construction = {name: getattr(self, name) for name in names}
-            self.n_features_in_ = check_given_graph(self.graph, X, construction)
-            return X, self.graph.n_nodes
-        require_rows(X, self.graph)
-        rows: Any = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2,
-            ensure_all_finite=self.graph != "precomputed",  # the graph checks weights itself
-        )
-        return rows, rows.shape[0]
 
     def save(self, path: str | Path, extra: dict[str, xr.Dataset] | None = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.

@@ -1,17 +1,82 @@
-"""Checks of a `Graph` that the user passes to the classifier instead of a word."""
+"""Checks of what the classifier fits: rows of X, a `Graph`, or a graph object."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import _num_samples
+from sklearn.utils.validation import _num_samples, validate_data
 
 from graphuq.classifier.types import Table
 from graphuq.errors import require
-from graphuq.graphs import Graph
+from graphuq.graphs import Graph, from_adjacency
 from graphuq.graphs.feature_space import FeatureSpace
+from graphuq.graphs.graph_objects import kind_of_graph
 
 TOLERANCE = 1e-5  # relative; single precision of the same features
+
+
+def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
+    """Return the word or `Graph` to fit, X, and the number of nodes.
+
+    Sets ``n_features_in_`` of the classifier, as scikit-learn's validation does.
+
+    Parameters
+    ----------
+    classifier : GraphClassifier
+    X : array_like, sparse matrix, graph object or None
+
+    Raises
+    ------
+    InvalidInput
+        If X or a parameter does not fit the graph.
+    """
+    graph = classifier.graph
+    if isinstance(graph, Graph):
+        names = ("n_neighbors", "weights", "scale", "metric", "radius")
+        construction = {name: getattr(classifier, name) for name in names}
+        classifier.n_features_in_ = check_given_graph(graph, X, construction)
+        return graph, X, graph.n_nodes
+    if graph == "precomputed" and kind_of_graph(X) is not None:
+        made = from_adjacency(X)
+        classifier.n_features_in_ = made.n_nodes
+        return made, None, made.n_nodes
+    require_rows(X, graph)
+    rows: Any = validate_data(
+        classifier,
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=2,
+        ensure_all_finite=graph != "precomputed",  # the graph checks weights itself
+    )
+    return graph, rows, rows.shape[0]
+
+
+def labels_of_names(y: Any, graph: str | Graph) -> Any:
+    """Return one label a node, None where unknown, if ``y`` maps names of nodes to labels.
+
+    Raises
+    ------
+    InvalidInput
+        If ``y`` is a mapping without a graph, or a name is not a node.
+    """
+    if not isinstance(y, Mapping):
+        return y
+    require(
+        isinstance(graph, Graph),
+        "y",
+        "a mapping beside a matrix",
+        "give one label a row, or pass a graph as X or graph",
+    )
+    assert isinstance(graph, Graph)
+    names = range(graph.n_nodes) if graph.names is None else graph.names
+    place = {name: index for index, name in enumerate(names)}
+    labels: list[Any] = [None] * graph.n_nodes
+    for name, label in y.items():
+        require(name in place, "y", f"{name!r} is not a node", "use names as in graph.names")
+        labels[place[name]] = label
+    return labels
 
 
 def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any]) -> int:

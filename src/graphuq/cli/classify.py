@@ -25,6 +25,7 @@ def classify(
     id_column: opt.IdColumn = None,
     truth_column: opt.TruthColumn = None,
     drop: opt.Drop = None,
+    edges: opt.Edges = None,
     output: opt.Output = Path("out"),
     quiet: opt.Quiet = False,
     resume: opt.Resume = False,
@@ -66,10 +67,15 @@ def classify(
     """
     import numpy as np
 
+    from graphuq.cli.edges import read_edges
     from graphuq.cli.fitting import fit_and_write, parse_likelihood
     from graphuq.cli.searching import parse_proportions, parse_search
     from graphuq.cli.tables import read_labels, read_table
 
+    node_options = {"label_column": label_column, "id_column": id_column,
+                    "truth_column": truth_column, "drop": drop, "scaling": scaling, "pca": pca,
+                    "n_neighbors": n_neighbors, "weights": weights, "scale": scale,
+                    "metric": metric, "radius": radius}  # fmt: skip
     require(
         label_column is not None or labels is not None,
         "--label-column",
@@ -104,7 +110,10 @@ def classify(
         "precision": precision,
         "random_state": seed,
     }
-    table = read_table(file, label_column, id_column, truth_column, drop or ())
+    if edges is not None:
+        table, options["graph"] = read_edges(file, edges, node_options), "precomputed"
+    else:
+        table = read_table(file, label_column, id_column, truth_column, drop or ())
     given = read_labels(labels, table.ids) if labels is not None else table.labels
     assert given is not None  # one of the two sources was required above
     given = np.where(np.isin(given, missing_label or []), "", given)

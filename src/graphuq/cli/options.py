@@ -64,6 +64,15 @@ Drop = Annotated[
         rich_help_panel=INPUT,
     ),
 ]
+Edges = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMNS",
+        help="FILE is a list of edges: columns with both nodes of an edge and, if there is one, "
+        "its weight, as in source,target,weight. Labels of nodes are given with --labels.",
+        rich_help_panel=INPUT,
+    ),
+]
 Output = Annotated[
     Path,
     typer.Option(

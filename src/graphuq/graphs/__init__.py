@@ -1,7 +1,8 @@
 """Similarity graphs, made from features, distances, weights or a known shape."""
 
-from graphuq.graphs.adjacency import from_adjacency
+from graphuq.graphs.adjacency import from_adjacency, from_edges
 from graphuq.graphs.complete import complete_graph
+from graphuq.graphs.distances import from_distances
 from graphuq.graphs.epsilon import epsilon_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph
@@ -26,6 +27,8 @@ __all__ = [
     "complete_graph",
     "epsilon_graph",
     "from_adjacency",
+    "from_distances",
+    "from_edges",
     "grid_graph",
     "grown_graph",
     "knn_graph",

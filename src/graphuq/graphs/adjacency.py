@@ -1,28 +1,44 @@
-"""Graph of weights that the user already has."""
+"""Graph of weights that the user already has: a matrix, a graph object or a list of edges."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
-from graphuq.graphs.graph import Graph, make_graph
-from graphuq.graphs.inputs import MatrixLike, is_networkx, to_matrix
+from graphuq.errors import GraphRepairWarning, InvalidInput, require
+from graphuq.graphs.graph import TOLERATED_ASYMMETRY, Graph, Weights, make_graph
+from graphuq.graphs.graph_objects import Edges, edges_of, kind_of_graph, name_array
+from graphuq.graphs.inputs import MatrixLike, to_matrix
+from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
-    import networkx
-
-    AdjacencyLike: TypeAlias = MatrixLike | networkx.Graph
+    AdjacencyLike: TypeAlias = MatrixLike | Any
 else:
-    AdjacencyLike = Any  # NetworkX is not a dependency
+    AdjacencyLike = Any  # graph objects are recognised by their attributes
+
+SYMMETRIZE = ("union", "average")
 
 
-def from_adjacency(adjacency: AdjacencyLike) -> Graph:
+def from_adjacency(
+    adjacency: AdjacencyLike, *, weight: str | None = "weight", symmetrize: str | None = None
+) -> Graph:
     """Make a graph of given weights.
 
     Parameters
     ----------
-    adjacency : scipy.sparse matrix or array, array_like of shape (N, N), or networkx.Graph
-        Symmetric weights >= 0. A sparse matrix stays sparse. The nodes of a NetworkX graph are
-        numbered in its own order and its ``weight`` attribute is used (1 where absent).
+    adjacency : sparse matrix or array, array_like of shape (N, N), or graph object
+        Symmetric weights >= 0; SciPy's sparse formats stay sparse. Or a graph of NetworkX,
+        igraph, PyTorch Geometric (``Data``) or DGL, with its nodes in its own order. Weights of
+        parallel edges are added. Names of nodes are kept in ``Graph.names``.
+    weight : str or None, default "weight"
+        Attribute of a graph object that holds weights of edges. An edge without it has weight 1.
+        For PyTorch Geometric, ``edge_weight`` or an ``edge_attr`` of one column is used if there
+        is no attribute of this name. None: every edge has weight 1.
+    symmetrize : {"union", "average"}, optional
+        What to do with a directed graph. "union": W.maximum(W.T), an edge in either direction
+        counts. "average": (W + W.T) / 2. By default directed graph objects become their union,
+        with a warning, and clearly asymmetric matrices are refused.
 
     Returns
     -------
@@ -31,17 +47,162 @@ def from_adjacency(adjacency: AdjacencyLike) -> Graph:
     Raises
     ------
     InvalidInput
-        If the weights are negative, NaN, infinite, not square or clearly asymmetric.
+        If the weights are negative, NaN, infinite, not square or clearly asymmetric, or the graph
+        has several kinds of nodes.
+
+    Warns
+    -----
+    GraphRepairWarning
+        If a directed graph is made symmetric by default, and in the cases of `make_graph`.
 
     Examples
     --------
     >>> import numpy as np, graphuq as gq
     >>> gq.graphs.from_adjacency(np.array([[0, 1, 0], [1, 0, 2], [0, 2, 0]]))
     Graph(3 nodes, 2 edges, 1 component)
+    >>> import networkx
+    >>> club = gq.graphs.from_adjacency(networkx.krackhardt_kite_graph())
+    >>> club.n_nodes, club.n_edges
+    (10, 18)
     """
-    if is_networkx(adjacency):
-        import networkx  # the caller has a NetworkX graph, so it is installed
+    require(
+        symmetrize is None or symmetrize in SYMMETRIZE,
+        "symmetrize",
+        f"{symmetrize!r} is unknown",
+        "use 'union' or 'average'",
+    )
+    settings = {"graph": "adjacency"}
+    if kind_of_graph(adjacency) is None:
+        weights = to_matrix(
+            adjacency, "adjacency", "give a matrix, one row and one column per node, or a graph"
+        )
+        if symmetrize is not None and weights.ndim == 2 and weights.shape[0] == weights.shape[1]:
+            weights = symmetrized(weights, symmetrize)
+        return make_graph(weights, argument="adjacency", settings=settings)
+    edges = edges_of(adjacency, weight, "adjacency")
+    matrix, names = edges.matrix(), edges.names
+    return _graph_of(matrix, names, symmetrize, "adjacency", "a directed graph", settings)
 
-        adjacency = networkx.to_scipy_sparse_array(adjacency, format="csr", dtype=np.float64)
-    weights = to_matrix(adjacency, "adjacency", "give a matrix, one row and one column per node")
-    return make_graph(weights, argument="adjacency", settings={"graph": "adjacency"})
+
+def from_edges(
+    source: Sequence[Any] | np.ndarray,
+    target: Sequence[Any] | np.ndarray,
+    weight: Any = None,
+    *,
+    nodes: Sequence[Any] | np.ndarray | None = None,
+    symmetrize: str | None = None,
+) -> Graph:
+    """Make a graph of a list of edges between named nodes.
+
+    Parameters
+    ----------
+    source, target : sequence of length E
+        Names of the two nodes of each edge: texts, numbers or other values.
+    weight : array_like, shape (E,), optional
+        Weights >= 0; by default 1. Weights of repeated rows are added. An edge may be listed in
+        one direction or in both, and counts once.
+    nodes : sequence of length N, optional
+        Names of all nodes, in their order. By default the names in the edges, in the order in
+        which they first occur.
+    symmetrize : {"union", "average"}, optional
+        What to do if the two directions of an edge have different weights: "union" takes the
+        larger one, as the default does with a warning; "average" the mean, in which a missing
+        direction counts 0.
+
+    Returns
+    -------
+    Graph
+        With the names in ``Graph.names``.
+
+    Raises
+    ------
+    InvalidInput
+        If the columns differ in length, a name is missing or not among ``nodes``, or a weight is
+        negative, NaN or infinite.
+
+    Warns
+    -----
+    GraphRepairWarning
+        If the two directions of an edge have different weights.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> graph = gq.graphs.from_edges(["ann", "bob", "cy"], ["bob", "cy", "ann"], [1.0, 2.0, 3.0])
+    >>> graph
+    Graph(3 nodes, 3 edges, 1 component)
+    >>> graph.names.tolist()
+    ['ann', 'bob', 'cy']
+    """
+    sources, targets = list(source), list(target)
+    require(
+        len(sources) == len(targets),
+        "target",
+        f"{len(targets)} names for {len(sources)} of source",
+        "give one target for each source",
+    )
+    require(len(sources) > 0, "source", "no edge", "give at least one edge")
+    ends = [name for pair in zip(sources, targets, strict=True) for name in pair]
+    missing = [k for k, name in enumerate(ends) if name is None or name != name or name == ""]
+    if missing:
+        side, row = ("source", "target")[missing[0] % 2], missing[0] // 2
+        raise InvalidInput(side, f"no name in row {row}", "name both nodes of every edge")
+    names = list(dict.fromkeys(ends)) if nodes is None else list(nodes)
+    place = {name: index for index, name in enumerate(names)}
+    require(len(place) == len(names), "nodes", "names repeat", "give each node a name of its own")
+    unknown = next((name for name in ends if name not in place), None)
+    require(unknown is None, "nodes", f"{unknown!r} is missing", "name every node of the edges")
+    codes = np.array([place[name] for name in ends], dtype=np.int64).reshape(-1, 2)
+    numbers = np.ones(len(codes)) if weight is None else _vector(weight, len(codes))
+    matrix = Edges(codes[:, 0], codes[:, 1], numbers, len(names), True).matrix()
+    if symmetrize is None:  # an edge that is listed in one direction only is no asymmetry
+        one_way = matrix - matrix.multiply((matrix.T != 0).astype(float))
+        matrix = sparse.csr_array(matrix + one_way.T)
+    what, settings = "edges with two weights", {"graph": "edges"}
+    return _graph_of(matrix, name_array(names), symmetrize, "weight", what, settings)
+
+
+def _graph_of(
+    weights: sparse.csr_array,
+    names: np.ndarray | None,
+    symmetrize: str | None,
+    argument: str,
+    what: str,
+    settings: dict[str, Any],
+) -> Graph:
+    """Return the graph of weights; directed ones become symmetric, with a warning by default."""
+    largest = abs(weights).max() if weights.nnz else 0.0
+    if symmetrize is None and abs(weights - weights.T).max() > TOLERATED_ASYMMETRY * largest:
+        warn_user(
+            f"{argument}: {what}; the larger of the weights of both directions is used "
+            "(symmetrize='union', or 'average' for their mean)",
+            GraphRepairWarning,
+        )
+        symmetrize = "union"
+    if symmetrize is not None:
+        weights = symmetrized(weights, symmetrize)
+    return make_graph(weights, argument=argument, settings=settings, names=names)
+
+
+def symmetrized(weights: Weights, symmetrize: str) -> Weights:
+    """Return the larger of W and its transpose ("union"), or their mean ("average")."""
+    if symmetrize == "average":
+        mean = (weights + weights.T) / 2
+        return mean if isinstance(mean, np.ndarray) else sparse.csr_array(mean)
+    if isinstance(weights, np.ndarray):
+        return np.maximum(weights, weights.T)
+    return sparse.csr_array(weights.maximum(weights.T))
+
+
+def _vector(weight: Any, n_edges: int) -> np.ndarray:
+    try:
+        numbers = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("weight", f"not numeric ({error})", "give one number an edge") from None
+    require(
+        numbers.shape == (n_edges,),
+        "weight",
+        f"shape {numbers.shape} for {n_edges} edges",
+        "give one number an edge",
+    )
+    return numbers

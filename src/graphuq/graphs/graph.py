@@ -26,7 +26,8 @@ NEGLIGIBLE_WEIGHT = 1e-12
 class Graph:
     """Similarity graph on N nodes.
 
-    Use `knn_graph`, `complete_graph`, `epsilon_graph` or `from_adjacency` to make one.
+    Use `knn_graph`, `complete_graph`, `epsilon_graph`, `from_adjacency`, `from_edges` or
+    `from_distances` to make one.
 
     Attributes
     ----------
@@ -40,6 +41,8 @@ class Graph:
         Features and rule that connect new rows, or None if weights or distances were given.
     settings : dict
         Kind of the graph and the parameters that it was made with.
+    names : numpy.ndarray, shape (N,), or None
+        Names of the nodes, None if they are numbered from 0.
     """
 
     weights: Weights
@@ -47,6 +50,7 @@ class Graph:
     components: Int[np.ndarray, " N"]
     feature_space: FeatureSpace | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    names: np.ndarray | None = None
 
     @property
     def n_nodes(self) -> int:
@@ -78,6 +82,7 @@ def make_graph(
     argument: str = "weights",
     feature_space: FeatureSpace | None = None,
     settings: Mapping[str, Any] | None = None,
+    names: np.ndarray | None = None,
 ) -> Graph:
     """Check weights and make a `Graph` of them.
 
@@ -92,6 +97,8 @@ def make_graph(
         Features and rule that connect new rows to the graph.
     settings : dict, optional
         Kind of the graph and the parameters that it was made with.
+    names : numpy.ndarray, shape (N,), optional
+        Names of the nodes.
 
     Raises
     ------
@@ -152,6 +159,7 @@ def make_graph(
         components=components.astype(np.int64),
         feature_space=feature_space,
         settings=dict(settings or {}),
+        names=names,
     )
 
 
@@ -195,7 +203,7 @@ def _symmetric(weights: Weights, argument: str) -> Weights:
         raise InvalidInput(
             argument,
             f"asymmetric weights (largest difference {asymmetry:.2g} of the largest weight)",
-            "pass (W + W.T) / 2 or W.maximum(W.T)",
+            "pass (W + W.T) / 2 or W.maximum(W.T), as from_adjacency(W, symmetrize='union') does",
         )
     if asymmetry > ROUNDING_ASYMMETRY:
         warn_user(

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
+from graphuq.graphs.graph_objects import kind_of_graph
 from graphuq.utils.checks import describe
 
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
@@ -84,19 +85,14 @@ def _refuse_other_kinds(values: Any, argument: str) -> None:
         raise InvalidInput(
             argument, f"{describe(values)} is a data set", "pass its features, dataset.data"
         )
-    if is_networkx(values):
+    if (library := kind_of_graph(values)) is not None:
         raise InvalidInput(
-            argument, f"{describe(values)} is a NetworkX graph", "convert it by from_adjacency"
+            argument, f"{describe(values)} is a {library} graph", "convert it by from_adjacency"
         )
     if isinstance(values, str | os.PathLike):
         raise InvalidInput(
             argument, f"{str(values)!r} is text", "load a file first, as by pandas.read_csv"
         )
-
-
-def is_networkx(values: Any) -> bool:
-    """Whether an object is a NetworkX graph."""
-    return hasattr(values, "adjacency") and hasattr(values, "nodes")
 
 
 def _is_frame(values: Any) -> bool:

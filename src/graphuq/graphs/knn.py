@@ -1,8 +1,10 @@
 """Graphs of nearest neighbours."""
 
 import numpy as np
+from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
+from graphuq.graphs.distances import graph_of_distances
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_lengths, check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
@@ -31,7 +33,8 @@ def knn_graph(
     ----------
     X : array_like or sparse matrix, shape (N, d)
         Finite features, one row per node; with ``metric="precomputed"`` the distances of all
-        pairs, shape (N, N).
+        pairs, shape (N, N), or a sparse matrix of the distances to at least K neighbours, as
+        for `from_distances`.
     n_neighbors : int, default 20
         Number K of neighbours, excluding the node itself; 1 <= K < N.
     weights : {"self-tuning", "gaussian", "unweighted", "cosine"} or WeightFunction
@@ -69,10 +72,12 @@ def knn_graph(
     Graph(4 nodes, 4 edges, 1 component)
     """
     weight = weight_function(weights, scale, metric)
-    features = check_space(X, weight)
-    check_neighbor_count(n_neighbors, features.shape[0])
     if symmetrize not in ("union", "average"):
         raise InvalidInput("symmetrize", f"{symmetrize!r} is unknown", "use 'union' or 'average'")
+    if weight.metric == "precomputed" and sparse.issparse(X):
+        return graph_of_distances(X, n_neighbors, weight, symmetrize, "X")
+    features = check_space(X, weight)
+    check_neighbor_count(n_neighbors, features.shape[0])
 
     require(
         progress is None or callable(progress),

@@ -1,0 +1,179 @@
+"""Edges of graph objects of other libraries, none of which is imported.
+
+An object is recognised by its attributes, so that it may also be a subclass or a graph of another
+library with the same interface.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+
+from graphuq.errors import InvalidInput, require
+
+ONE_KIND = "the model has one kind of node"
+
+
+class Edges(NamedTuple):
+    """Edges between N nodes.
+
+    Attributes
+    ----------
+    source, target : numpy.ndarray of int, shape (E,)
+    weight : numpy.ndarray, shape (E,)
+        Weights of parallel edges are added.
+    n_nodes : int
+    is_directed : bool
+        False if each edge is stored once and counts in both directions.
+    names : numpy.ndarray, shape (N,), or None
+        Names of the nodes, None if they are numbered from 0.
+    """
+
+    source: Int[np.ndarray, " E"]
+    target: Int[np.ndarray, " E"]
+    weight: Float[np.ndarray, " E"]
+    n_nodes: int
+    is_directed: bool
+    names: np.ndarray | None = None
+
+    def matrix(self) -> sparse.csr_array:
+        """Return the weights from source to target; symmetric for an undirected graph."""
+        shape = (self.n_nodes, self.n_nodes)
+        forward = sparse.csr_array((self.weight, (self.source, self.target)), shape=shape)
+        if self.is_directed:
+            return forward
+        return sparse.csr_array(forward + forward.T)
+
+
+def kind_of_graph(value: Any) -> str | None:
+    """Return the library that a graph object comes from, or None for anything else."""
+    for library, (attributes, _) in _READERS.items():
+        if all(hasattr(value, name) for name in attributes):
+            return library
+    return None
+
+
+def edges_of(graph: Any, weight: str | None, argument: str) -> Edges:
+    """Return the edges of a graph object that `kind_of_graph` recognises.
+
+    Parameters
+    ----------
+    graph : object
+    weight : str or None
+        Name of the attribute that holds weights of edges; None for weights 1.
+    argument : str
+        Name of the graph in errors.
+
+    Raises
+    ------
+    InvalidInput
+        If nodes are of several kinds, or the weights are not one number an edge.
+    """
+    library = kind_of_graph(graph)
+    assert library is not None
+    return _READERS[library][1](graph, weight, argument)
+
+
+def _networkx_edges(graph: Any, weight: str | None, argument: str) -> Edges:
+    nodes = list(graph.nodes)
+    place = {node: index for index, node in enumerate(nodes)}
+    rows = list(graph.edges(data=weight, default=1)) if weight else [(*e, 1) for e in graph.edges()]
+    ends = np.array([(place[row[0]], place[row[1]]) for row in rows], dtype=np.int64)
+    source, target = ends.reshape(-1, 2).T
+    numbers = _weights([row[2] for row in rows], len(rows), argument, f"edge attribute {weight!r}")
+    return Edges(source, target, numbers, len(nodes), bool(graph.is_directed()), _names(nodes))
+
+
+def _igraph_edges(graph: Any, weight: str | None, argument: str) -> Edges:
+    source, target = np.array(graph.get_edgelist(), dtype=np.int64).reshape(-1, 2).T
+    given = weight is not None and weight in graph.es.attributes()
+    values = graph.es[weight] if given else None
+    numbers = _weights(values, len(source), argument, f"edge attribute {weight!r}")
+    names = _names(list(graph.vs["name"])) if "name" in graph.vs.attributes() else None
+    return Edges(source, target, numbers, graph.vcount(), bool(graph.is_directed()), names)
+
+
+def _geometric_edges(graph: Any, weight: str | None, argument: str) -> Edges:
+    require(
+        not hasattr(graph, "node_types") or len(graph.node_types) == 1,
+        argument,
+        "nodes of several types",
+        f"call its to_homogeneous() first: {ONE_KIND}",
+    )
+    index = getattr(graph, "edge_index", None)
+    require(
+        index is not None,
+        argument,
+        "no edge_index",
+        "set data.edge_index, or pass its adjacency matrix as a SciPy matrix",
+    )
+    source, target = _array(index).astype(np.int64)
+    found = None
+    for name in () if weight is None else (weight, "edge_weight", "edge_attr"):
+        found = getattr(graph, name, None) if found is None else found
+    values = None if found is None else _array(found)
+    numbers = _weights(values, len(source), argument, "edge_attr")
+    return Edges(source, target, numbers, int(graph.num_nodes), True)
+
+
+def _dgl_edges(graph: Any, weight: str | None, argument: str) -> Edges:
+    require(
+        len(graph.ntypes) == 1 and len(graph.etypes) == 1,
+        argument,
+        f"nodes of types {list(graph.ntypes)} and edges of types {list(graph.etypes)}",
+        f"call dgl.to_homogeneous(graph) first: {ONE_KIND}",
+    )
+    source, target = (_array(ends).astype(np.int64) for ends in graph.edges())
+    given = weight is not None and weight in graph.edata
+    values = _array(graph.edata[weight]) if given else None
+    numbers = _weights(values, len(source), argument, f"edata[{weight!r}]")
+    return Edges(source, target, numbers, int(graph.num_nodes()), True)
+
+
+_READERS: dict[str, tuple[Sequence[str], Callable[[Any, str | None, str], Edges]]] = {
+    "NetworkX": (("adjacency", "nodes", "is_directed"), _networkx_edges),
+    "igraph": (("vcount", "get_edgelist", "es"), _igraph_edges),
+    "PyTorch Geometric": (("edge_index", "num_nodes"), _geometric_edges),
+    "DGL": (("edata", "ndata", "num_nodes"), _dgl_edges),
+}
+
+
+def _array(tensor: Any) -> np.ndarray:
+    """Return a tensor of any device as an array."""
+    for step in ("detach", "cpu", "numpy"):
+        tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor
+    return np.asarray(tensor)
+
+
+def _weights(values: Any, n_edges: int, argument: str, source: str) -> Float[np.ndarray, " E"]:
+    """Return one weight an edge; 1 if there are none."""
+    if values is None:
+        return np.ones(n_edges)
+    try:
+        numbers = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            argument, f"{source} is not numeric ({error})", "give numbers >= 0, or weight=None"
+        ) from None
+    require(
+        numbers.size == n_edges,
+        argument,
+        f"{source} of shape {numbers.shape} for {n_edges} edges",
+        "give one weight an edge, or weight=None to count each edge as 1",
+    )
+    return numbers.ravel()
+
+
+def name_array(names: Sequence[Any]) -> np.ndarray:
+    """Return names as an array of objects, in which a tuple is one name."""
+    array = np.empty(len(names), dtype=object)
+    for index, name in enumerate(names):
+        array[index] = name
+    return array
+
+
+def _names(nodes: Sequence[Any]) -> np.ndarray | None:
+    """Return names of nodes; None if they are numbers from 0 in order."""
+    return None if list(nodes) == list(range(len(nodes))) else name_array(nodes)
