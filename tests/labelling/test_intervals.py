@@ -33,7 +33,7 @@ def test_two_classes_have_the_quantiles_of_the_gaussian():
         np.testing.assert_allclose([low_minus, up_minus], [1 - up, 1 - low], atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["Softmax", "Probit"])
+@pytest.mark.parametrize("name", ["Softmax", pytest.param("Probit", marks=pytest.mark.slow)])
 def test_several_classes(name):
     """Intervals are narrow at labels, and hold the probabilities nearly everywhere."""
     likelihood = getattr(gq.likelihoods, name)(noise_std=0.1, n_classes=4)
