@@ -79,13 +79,12 @@ class ExpectationPropagation(Approximation):
         began = time.perf_counter()
         fields, several = target.field, target.likelihood.is_multiclass
         target = _binary_target(target) if several else target
-        initial_sites = _sites_by_labels(target, self.tolerance / 10) if several else None
+        if several and (answer := _answer_by_labels(target, self.tolerance, began)) is not None:
+            return answer
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
         for damping in DAMPINGS:
             with single_threaded_blas() if small else nullcontext():
-                found = iterate_sites(
-                    target, damping, self.max_sweeps, self.tolerance, initial_sites
-                )
+                found = iterate_sites(target, damping, self.max_sweeps, self.tolerance)
             if found.change <= self.tolerance:
                 break
         else:
@@ -145,29 +144,67 @@ def _binary_target(target: SiteTarget) -> Target:
     return Target(leads, Probit(float(noise_std)), np.ones(n_sites))
 
 
-def _sites_by_labels(target: Any, tolerance: float) -> Sites | None:
-    """Return the sites of several classes by J × J matrices, if these are cheap and converge.
+def _answer_by_labels(target: Any, tolerance: float, began: float) -> GaussianApproximation | None:
+    """Return the answer for several classes by J × J matrices, if these are cheap and converge.
 
     A sweep of `iterate_sites` factorises a matrix of order K r, and one of
-    `nested_sites.fit_sites` K matrices of order J. Both have the same fixed point, so that one
-    sweep of the former confirms it.
+    `nested_sites.fit_sites` K matrices of order J; the fixed point is the same. With
+    ``E_k`` and the inner root ``R`` of `NestedSites` and the factor F, the white coordinates have
+    the covariance ``δ_kl (I − Fᵀ E_k F) + (R E_k F)ᵀ R E_l F``. Nothing is compiled for J.
     """
     from graphuq.inference.nested_sites import fit_sites
 
     leads: Any = target.field
-    factor, codes = np.asarray(leads.field.factor), np.asarray(leads.codes)
-    if len(codes) > LABELS_PER_MODE * factor.shape[1]:
+    f, codes = np.asarray(leads.field.factor), np.asarray(leads.codes)
+    (n_labels, r), n_classes = f.shape, leads.n_classes
+    if n_labels > LABELS_PER_MODE * r:
         return None
-    try:
-        found = fit_sites(
-            factor @ factor.T, codes, leads.n_classes, float(leads.noise_std), tolerance=tolerance
-        )
-    except np.linalg.LinAlgError:
+    with single_threaded_blas():  # thousands of small products
+        try:
+            sites = fit_sites(
+                f @ f.T, codes, n_classes, float(leads.noise_std), tolerance=tolerance
+            )
+        except np.linalg.LinAlgError:
+            return None
+    if not sites.converged:
         return None
-    if not found.converged:
-        return None
-    others = np.arange(leads.n_classes) != codes[:, None]
-    return np.stack([found.weights[others], found.shifts[others]])
+    seen = sites.gains @ f  # (K, J, r)
+    across = (sites.inner_root @ seen).transpose(1, 0, 2).reshape(n_labels, n_classes * r)
+    covariance = across.T @ across
+    for k in range(n_classes):
+        own = slice(k * r, (k + 1) * r)
+        covariance[own, own] += np.eye(r) - f.T @ seen[k]
+    gained = np.einsum("kij,jk->ik", sites.gains, sites.covariance @ sites.pull)
+    shared = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=1))
+    pulled = sites.pull - gained + np.einsum("kij,j->ik", sites.gains, shared)
+    white_mean = f.T @ pulled  # (r, K)
+    loaded = sites.inner_root @ sites.gains @ sites.covariance  # (K, J, J)
+    prior = np.diagonal(sites.covariance)
+    kept = prior - ((sites.covariance @ sites.gains) * sites.covariance).sum(axis=2)
+    mean, variance = f @ white_mean, (kept + (loaded**2).sum(axis=1)).T
+    return GaussianApproximation(
+        white_mean=white_mean.T.ravel(),
+        white_covariance=covariance,
+        labelled_mean=mean,
+        labelled_variance=variance,
+        labelled_label_mean=np.full_like(mean, np.nan),  # `summaries` estimates it from draws
+        log_evidence=sites.log_evidence,
+        n_iterations=sites.n_sweeps,
+        seconds=time.perf_counter() - began,
+        description=f"expectation propagation, {sites.n_sweeps} sweeps",
+        class_precision=_star_precisions(sites.weights),
+        class_shift=sites.pull,
+    )
+
+
+def _star_precisions(w: Float[np.ndarray, "J K"]) -> Float[np.ndarray, "J K K"]:
+    """Return ``diag(w) − w wᵀ / Σ w`` of each label; rows sum to 0 without cancellation."""
+    between = w[:, :, None] * w[:, None, :] / w.sum(axis=1)[:, None, None]
+    classes = np.arange(w.shape[1])
+    between[:, classes, classes] = 0.0
+    precision = -between
+    precision[:, classes, classes] = between.sum(axis=2)
+    return precision
 
 
 @runtime_checkable
