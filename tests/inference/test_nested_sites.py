@@ -239,7 +239,7 @@ def test_sites_of_the_first_labels_are_a_start():
 
 @pytest.mark.parametrize("n_labels", [6, 30])
 def test_the_answer_by_labels_is_that_by_modes(n_labels, monkeypatch):
-    """The same Gaussian by J × J matrices, and by sweeps that factorise a matrix of order K r."""
+    """J × J matrices give the Gaussian of sweeps that factorise a matrix of order K r."""
     factor = np.random.default_rng(1).normal(size=(n_labels, 12))
     field = ClassField(LowRankField(factor, np.zeros((12, 12)), np.ones(12), 0.0), 3)
     target = Target(field, Probit(0.5, 3), np.arange(n_labels) % 3 * 1.0)
