@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from importlib import resources
 
 import numpy as np
@@ -114,8 +115,6 @@ def saved(page, n):
 
 
 def page_wait():
-    import time
-
     time.sleep(0.05)
 
 
@@ -474,4 +473,15 @@ def test_latency_with_five_thousand_items(tab, tmp_path, data_folder):
             tab.wait_for_timeout(200)
         print(f"\nkey to next item: {np.percentile(latencies, 95):.1f} ms (95 %)")  # noqa: T201
         assert np.percentile(latencies, 95) <= 50
+        page.session.wait_until_current(300)
+        renewals = []
+        for row in page.session.latest[0].queue[:5].tolist():
+            began = time.monotonic()
+            page.session.label("ada", [row], truth[row])
+            while row not in page.session.latest[0].labels:
+                time.sleep(0.01)
+            renewals.append(time.monotonic() - began)
+            page.session.wait_until_current(300)
+        print(f"label to new posterior: {np.median(renewals):.2f} s (median)")  # noqa: T201
+        assert np.median(renewals) <= 2
         tab.goto("about:blank")
