@@ -7,6 +7,7 @@ from scipy.stats import binom
 
 import graphuq as gq
 from graphuq.acquisition import Pool, audited_errors, forecast_errors, query
+from graphuq.acquisition.forecast import joint_labels
 from graphuq.errors import InvalidInput
 
 
@@ -62,6 +63,17 @@ def test_forecast_falls_with_labels():
     assert later[1].lower <= later[1].expected <= later[1].upper
     with pytest.raises(InvalidInput, match="1 label or more"):
         forecast_errors(result, 0)
+
+
+def test_joint_labels_have_the_probabilities_of_the_posterior():
+    """Each of 2,000 draws gives every node a label; frequencies are its class probabilities."""
+    for n_classes in (2, 3):
+        result, nodes = result_of(n_classes), np.array([1, 30, 52, 77])
+        labels = joint_labels(result, nodes, 2000, np.random.default_rng(0))
+        shares = (labels[:, :, None] == np.arange(n_classes)).mean(axis=1)
+        np.testing.assert_allclose(shares, result.class_probabilities[nodes], atol=0.05)
+    near = joint_labels(result_of(2), np.array([36, 36]), 500, np.random.default_rng(0))
+    assert (near[0] == near[1]).all()  # one node has one label in a draw
 
 
 def test_audit_interval_holds_the_truth_as_often_as_it_says():

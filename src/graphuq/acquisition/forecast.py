@@ -3,13 +3,16 @@
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from graphuq.acquisition.base import Rule
 from graphuq.acquisition.pool import Pool
 from graphuq.acquisition.query import best_candidate, rule_of, unlabelled
 from graphuq.errors import require
 from graphuq.results.errors_left import ErrorCount
+from graphuq.results.joint_draws import joint_draws
 from graphuq.results.result import Result
+from graphuq.results.summaries.random_label import class_shares
 
 N_SIMULATIONS = 20
 
@@ -25,8 +28,10 @@ def forecast_errors(
 ) -> ErrorCount:
     """Return how many labels will probably be wrong after n more labels.
 
-    Labels of the rows that the rule picks are simulated from the posterior, one by one, and the
-    Gaussian is conditioned on each. The count is ``Σ (1 − max p)`` of the rows without a label.
+    In each simulation the labels of all rows are drawn from the posterior together. The rule picks
+    rows one by one, the Gaussian is conditioned on each label, and wrong predictions are counted
+    at the end. The expectation is that of ``Σ (1 − max p)`` of the rows without a label. Both
+    trust the model, see `graphuq.acquisition.audited_errors`.
 
     Parameters
     ----------
@@ -38,7 +43,7 @@ def forecast_errors(
     candidates : array_like of int, optional
         See `query`.
     probability : float, default 0.9
-        Of the interval over simulations, in (0, 1).
+        Of the interval, in (0, 1).
     n_simulations : int, default 20
     seed : int or numpy.random.Generator, default 0
 
@@ -75,14 +80,32 @@ def forecast_errors(
     if len(rows) == 0:
         return result.expected_errors(probability)
     first = Pool.of(result, rows, rng)
-    counts = np.empty(n_simulations)
+    nodes, place = np.unique(np.append(first.rows, first.target_rows), return_inverse=True)
+    labels = joint_labels(result, nodes, n_simulations, rng)[place]
+    of_row = dict(zip(first.rows.tolist(), labels[: len(first.rows)], strict=True))
+    truth = labels[len(first.rows) :]
+    expected, counts = np.empty((2, n_simulations))
     for k in range(n_simulations):
         pool, n_left = first, n_free
         while n_left > n_free - n and len(pool.rows):
             at = best_candidate(chosen, pool)
-            pool = pool.given(at, int(rng.choice(first.n_classes, p=pool.probabilities[at])))
-            n_left -= 1
-        errors = 1 - pool.target_probabilities.max(axis=1)
-        counts[k] = n_free * errors.mean() if n_left > 0 else 0.0
+            pool, n_left = pool.given(at, int(of_row[int(pool.rows[at])][k])), n_left - 1
+        p = pool.target_probabilities
+        expected[k] = n_free * (1 - p.max(axis=1)).mean() if n_left > 0 else 0.0
+        counts[k] = n_free * (p.argmax(axis=1) != truth[:, k]).mean()
+    mean = float(expected.mean())
     tails = [(1 - probability) / 2, (1 + probability) / 2]
-    return ErrorCount(float(counts.mean()), *map(float, np.quantile(counts, tails)))
+    lower, upper = np.quantile(counts, tails)
+    return ErrorCount(mean, min(float(lower), mean), max(float(upper), mean))
+
+
+def joint_labels(
+    result: Result, nodes: Int[np.ndarray, " n"], n_draws: int, rng: np.random.Generator
+) -> Int[np.ndarray, "n S"]:
+    """Return codes of the labels of nodes, drawn together from the posterior."""
+    u = joint_draws(result.answer, result.posterior, nodes, n_draws, rng)
+    if u.shape[2] == 1:
+        u = np.concatenate([-u, u], axis=2) / np.sqrt(2)
+    shares = class_shares(u, result.posterior.likelihood.link)
+    below = shares.cumsum(axis=2)[:, :, :-1]  # without the last class, whose sum is 1
+    return np.asarray((rng.random((*below.shape[:2], 1)) > below).sum(axis=2))
