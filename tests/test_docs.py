@@ -149,3 +149,11 @@ def test_the_page_on_labelling_runs():
     failed, tried = doctest.testfile(page, module_relative=False, optionflags=flags)
     assert failed == 0
     assert tried > 20
+
+
+def test_the_page_on_graphs_runs():
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    page = str(ROOT / "docs" / "graphs.md")
+    failed, tried = doctest.testfile(page, module_relative=False, optionflags=flags)
+    assert failed == 0
+    assert tried > 5

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from graphuq import (
         acquisition,
         datasets,
+        external,
         graphs,
         inference,
         likelihoods,
@@ -99,6 +100,7 @@ _RENAMED = {
 _MODULES = {
     "acquisition": "acquisition",
     "datasets": "datasets",
+    "external": "external",
     "graphs": "graphs",
     "inference": "inference",
     "label_studio": "labelling.label_studio",
@@ -136,6 +138,7 @@ __all__ = [
     "adapt_truncation",
     "datasets",
     "estimate_evidence",
+    "external",
     "fiedler_signs",
     "graphs",
     "harmonic_function",

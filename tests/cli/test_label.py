@@ -164,8 +164,10 @@ def test_arrays_of_pixels_and_of_numbers(label, tmp_path):
 
 
 def test_cells_of_anndata(label, tmp_path):
-    anndata = pytest.importorskip("anndata", reason="pip install anndata, to read .h5ad files")
-    graph = gq.graphs.knn_graph(X, 8)
+    anndata = pytest.importorskip(
+        "anndata", reason="pip install graphuq[anndata], to read .h5ad files"
+    )
+    graph = gq.graphs.knn_graph(X, 12)  # 8 make two components
     names = pd.Index([f"cell{i}" for i in range(40)], dtype=object)
     cells = anndata.AnnData(
         X.astype(np.float32),
@@ -184,7 +186,7 @@ def test_without_anndata_the_remedy_is_told(tmp_path, capsys, monkeypatch):
     (tmp_path / "cells.h5ad").write_bytes(b"")
     monkeypatch.setitem(sys.modules, "anndata", None)
     assert run(["label", str(tmp_path / "cells.h5ad"), "-o", str(tmp_path / "out")]) == 2
-    assert "run pip install anndata" in capsys.readouterr().err
+    assert "run pip install 'graphuq[anndata]'" in capsys.readouterr().err
 
 
 def test_without_the_extra_the_remedy_is_told_at_once(csv, tmp_path, capsys, monkeypatch):

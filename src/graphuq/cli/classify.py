@@ -26,6 +26,8 @@ def classify(
     truth_column: opt.TruthColumn = None,
     drop: opt.Drop = None,
     edges: opt.Edges = None,
+    neighbors_key: opt.NeighborsKey = None,
+    use_rep: opt.UseRep = None,
     output: opt.Output = Path("out"),
     quiet: opt.Quiet = False,
     resume: opt.Resume = False,
@@ -61,12 +63,15 @@ def classify(
     """Infer the class of every row of FILE from a few labelled rows.
 
     The output folder receives predictions.csv (class and probability of each row), report.html
-    and posterior.nc (for graphuq predict). --search adds search.csv, with all values tried.
+    and posterior.nc (for graphuq predict). --search adds search.csv, with all values tried. An
+    H5AD file is written there too, with the types of its cells.
 
     Example: graphuq classify votes.csv --label-column label --scaling standard -o out
     """
     import numpy as np
 
+    from graphuq.cli.cells import read_cells, write_cells
+    from graphuq.cli.columns import refuse_given
     from graphuq.cli.edges import read_edges
     from graphuq.cli.fitting import fit_and_write, parse_likelihood
     from graphuq.cli.searching import parse_proportions, parse_search
@@ -110,17 +115,24 @@ def classify(
         "precision": precision,
         "random_state": seed,
     }
-    if edges is not None:
-        table, options["graph"] = read_edges(file, edges, node_options), "precomputed"
+    cells: Any = None
+    if file.suffix.lower() == ".h5ad" and file.is_file():
+        table, cells = read_cells(file, node_options, neighbors_key, use_rep)
+        options["graph"] = "precomputed" if use_rep is None else graph
     else:
-        table = read_table(file, label_column, id_column, truth_column, drop or ())
+        of_cells = {"neighbors_key": neighbors_key, "use_rep": use_rep}
+        refuse_given(of_cells, f"'{file.name}'", "leave it out, or give an H5AD file")
+        if edges is not None:
+            table, options["graph"] = read_edges(file, edges, node_options), "precomputed"
+        else:
+            table = read_table(file, label_column, id_column, truth_column, drop or ())
     given = read_labels(labels, table.ids) if labels is not None else table.labels
     assert given is not None  # one of the two sources was required above
     given = np.where(np.isin(given, missing_label or []), "", given)
     multiclass = len(set(given.tolist()) - {""}) > 2
     options["likelihood"] = parse_likelihood(likelihood, noise_std, multiclass)
     options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
-    fit_and_write(
+    fitted = fit_and_write(
         table,
         given,
         options,
@@ -135,6 +147,8 @@ def classify(
         resume=resume,
         quiet=quiet,
     )
+    if cells is not None:
+        write_cells(cells, fitted, given, label_column, output / file.name)
 
 
 def parse_tail(tail: str) -> bool | float | str:

@@ -1,7 +1,8 @@
 """Names of the columns of a table."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from graphuq.errors import InvalidInput, require
 
@@ -36,3 +37,13 @@ def check_column(column: str, columns: list[str]) -> None:
         f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
         f"did you mean '{near[0]}'?" if near else "name a column of the file",
     )
+
+
+NOT_GIVEN = {"scaling": "none", "weights": "auto"}  # of options whose default is not None
+
+
+def refuse_given(options: Mapping[str, Any], beside: str, remedy: str) -> None:
+    """Raise `InvalidInput` for the first option that was given, by its name on the command line."""
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        require(not value or value == NOT_GIVEN.get(name), option, f"given beside {beside}", remedy)

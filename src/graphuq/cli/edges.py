@@ -6,13 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from graphuq.cli.columns import check_column
+from graphuq.cli.columns import check_column, refuse_given
 from graphuq.cli.tables import Table, as_text, read_frame
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import from_edges
 
 FORMATS = (".csv", ".parquet")
-UNUSED = {"scaling": "none", "weights": "auto"}  # values of options that were not given
 
 
 def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
@@ -38,13 +37,7 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
     InvalidInput, StorageError
         If the file cannot be read, a column is missing, or an option has no meaning.
     """
-    for name, value in options.items():
-        require(
-            value is None or value == UNUSED.get(name),
-            f"--{name.replace('_', '-')}",
-            "given beside --edges",
-            "leave it out; labels of nodes are given with --labels FILE",
-        )
+    refuse_given(options, "--edges", "leave it out; labels of nodes are given with --labels FILE")
     names = [name.strip() for name in columns.split(",")]
     require(
         len(names) in (2, 3) and all(names) and len(set(names)) == len(names),

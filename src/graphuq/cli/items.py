@@ -12,6 +12,8 @@ from scipy import sparse
 from graphuq.cli.columns import check_column
 from graphuq.cli.tables import Table, as_text, check_ids, read_frame, read_labels, read_table
 from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.external.h5ad import read_h5ad
+from graphuq.external.scanpy.cells import cell_graph, has_neighbors
 from graphuq.graphs.features import check_features
 from graphuq.labelling.items import (
     PICTURES,
@@ -209,16 +211,7 @@ def _numbers(table: Table) -> TableItems:
 
 def _read_anndata(file: Path, columns: Columns) -> Source:
     """Return cells: their graph or components, and their annotations as items."""
-    try:
-        import anndata
-    except ModuleNotFoundError:
-        raise StorageError(
-            f"'{file.name}' needs the package anndata; run pip install anndata"
-        ) from None
-    try:
-        data = anndata.read_h5ad(file)
-    except (OSError, ValueError, KeyError) as error:
-        raise StorageError(f"'{file}' is not a readable h5ad file ({error})") from None
+    data = read_h5ad(file)
     _refuse(columns, f"'{file.name}'", "text", "image", "id")
     annotations = data.obs
     if columns.label is not None:
@@ -226,9 +219,9 @@ def _read_anndata(file: Path, columns: Columns) -> Source:
     labels = None if columns.label is None else as_text(annotations[columns.label])
     rest = annotations.drop(columns=[] if columns.label is None else [columns.label])
     items = TableItems(rest, [str(name) for name in data.obs_names])
-    if columns.features is None and "connectivities" in data.obsp:
-        words = "Graph: connectivities of the file."
-        return Source(items, sparse.csr_array(data.obsp["connectivities"]), labels, words, True)
+    if columns.features is None and has_neighbors(data):
+        weights = cell_graph(data).weights
+        return Source(items, weights, labels, "Graph: connectivities of the file.", True)
     if "X_pca" in data.obsm:
         return Source(items, np.asarray(data.obsm["X_pca"]), labels, "Features: X_pca of the file.")
     return Source(items, data.X, labels, "Features: X of the file, as it is.")

@@ -12,7 +12,7 @@ MODEL, SELECTION, SAMPLING = "Model", "Selection by evidence", "Sampling"
 
 File = Annotated[
     Path,
-    typer.Argument(metavar="FILE", help="CSV, Parquet, NPY or NPZ file; each row is a node."),
+    typer.Argument(metavar="FILE", help="CSV, Parquet, NPY, NPZ or H5AD file; each row is a node."),
 ]
 LabelColumn = Annotated[
     str | None,
@@ -70,6 +70,23 @@ Edges = Annotated[
         metavar="COLUMNS",
         help="FILE is a list of edges: columns with both nodes of an edge and, if there is one, "
         "its weight, as in source,target,weight. Labels of nodes are given with --labels.",
+        rich_help_panel=INPUT,
+    ),
+]
+NeighborsKey = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="Neighbours of an H5AD file: the key_added of scanpy.pp.neighbors.",
+        rich_help_panel=INPUT,
+        show_default="neighbors",
+    ),
+]
+UseRep = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Features of an H5AD file, X or an entry of obsm, instead of its neighbours.",
         rich_help_panel=INPUT,
     ),
 ]

@@ -1,0 +1,144 @@
+"""The parts of an AnnData object that graphuq reads: neighbours, features and known types."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from graphuq.errors import require
+from graphuq.graphs import Graph, from_adjacency
+
+DEFAULT_KEY = "neighbors"
+UNLABELLED = ("", None, "Unknown")
+
+
+class KnownTypes(NamedTuple):
+    """Types that are known, and their order.
+
+    Attributes
+    ----------
+    values : numpy.ndarray of object, shape (N,)
+        Type of each cell as text, None where unknown.
+    categories : list of str
+        Types that occur, in the order of the categories of the column, else sorted.
+    unknown : str
+        Name for cells whose type stays open.
+    """
+
+    values: np.ndarray
+    categories: list[str]
+    unknown: str
+
+
+def check_annotated(adata: Any, argument: str = "adata") -> None:
+    """Raise `InvalidInput` unless an object has the parts of an AnnData object."""
+    require(
+        all(hasattr(adata, name) for name in ("obs", "obsm", "obsp", "uns", "obs_names")),
+        argument,
+        f"an object of type {type(adata).__name__}",
+        "give an AnnData object, as anndata.read_h5ad returns it",
+    )
+
+
+def has_neighbors(adata: Any, neighbors_key: str | None = None) -> bool:
+    """Return whether an AnnData object holds a graph of neighbours."""
+    return _connectivities_key(adata, neighbors_key) in adata.obsp
+
+
+def cell_graph(adata: Any, neighbors_key: str | None = None) -> Graph:
+    """Return the graph of neighbours that is stored in an AnnData object.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+    neighbors_key : str, optional
+        Entry of ``uns`` whose ``connectivities_key`` names the matrix in ``obsp``; by default
+        "neighbors", and "connectivities" if that entry names none.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such graph.
+    """
+    key = _connectivities_key(adata, neighbors_key)
+    shown = "" if neighbors_key is None else f", key_added={neighbors_key!r}"
+    found = [name for name, entry in adata.uns.items() if "connectivities_key" in _mapping(entry)]
+    require(
+        key in adata.obsp,
+        "neighbors_key",
+        f"no graph {key!r} in adata.obsp",
+        f"run scanpy.pp.neighbors(adata{shown}), or pass use_rep='X_pca'"
+        + (f", or one of {found}" if found else ""),
+    )
+    graph = from_adjacency(sparse.csr_array(adata.obsp[key]))
+    return dataclasses.replace(graph, names=np.asarray(adata.obs_names, dtype=object))
+
+
+def representation(adata: Any, use_rep: str, argument: str = "adata") -> Any:
+    """Return features of cells: "X", or an entry of ``obsm``.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such entry.
+    """
+    if use_rep == "X":
+        return adata.X
+    require(
+        use_rep in adata.obsm,
+        "use_rep",
+        f"{use_rep!r} is not in {argument}.obsm",
+        f"use 'X' or one of {list(adata.obsm.keys())}",
+    )
+    values = adata.obsm[use_rep]
+    return values if sparse.issparse(values) else np.asarray(values)
+
+
+def known_types(
+    adata: Any, labels_key: str, unlabelled: Sequence[Any], argument: str = "adata"
+) -> KnownTypes:
+    """Return the known types of cells.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+    labels_key : str
+        Column of ``obs``.
+    unlabelled : sequence
+        Values that mean an unknown type, besides missing ones.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no such column.
+    """
+    require(
+        labels_key in adata.obs.columns,
+        "labels_key",
+        f"{labels_key!r} is not in {argument}.obs",
+        f"use one of {[str(name) for name in adata.obs.columns]}",
+    )
+    column = adata.obs[labels_key]
+    texts = {str(value) for value in unlabelled if value is not None}
+    values = np.array([None if pd.isna(v) else str(v) for v in column], dtype=object)
+    values[np.array([value in texts or value == "" for value in values])] = None
+    present = {value for value in values if value is not None}
+    order = sorted(present)
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        order = [str(name) for name in column.cat.categories if str(name) in present]
+    names = [value for value in unlabelled if isinstance(value, str) and value]
+    return KnownTypes(values, order, names[0] if names else "Unknown")
+
+
+def _connectivities_key(adata: Any, neighbors_key: str | None) -> str:
+    entry = _mapping(adata.uns.get(DEFAULT_KEY if neighbors_key is None else neighbors_key))
+    default = "connectivities" if neighbors_key in (None, DEFAULT_KEY) else str(neighbors_key)
+    return str(entry.get("connectivities_key", default))
+
+
+def _mapping(entry: Any) -> Any:
+    """Return an entry of ``uns`` if it is a mapping, else an empty one."""
+    return entry if hasattr(entry, "keys") else {}

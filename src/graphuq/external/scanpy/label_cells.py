@@ -1,0 +1,154 @@
+"""Types of all cells from the known types of a few."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from graphuq.classifier.classifier import GraphClassifier
+from graphuq.errors import require
+from graphuq.external.scanpy.annotation import annotate, check_threshold
+from graphuq.external.scanpy.cells import (
+    UNLABELLED,
+    KnownTypes,
+    cell_graph,
+    check_annotated,
+    known_types,
+    representation,
+)
+
+
+def label_cells(
+    adata: Any,
+    labels_key: str,
+    *,
+    neighbors_key: str | None = None,
+    use_rep: str | None = None,
+    unlabelled: Sequence[Any] = UNLABELLED,
+    key_added: str = "gq",
+    min_probability: float = 0.5,
+    classifier: GraphClassifier | None = None,
+) -> GraphClassifier:
+    """Infer the type of every cell from the cells whose type is known.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        It is changed in place.
+    labels_key : str
+        Column of ``obs`` with the known types.
+    neighbors_key : str, optional
+        Where ``scanpy.pp.neighbors`` stored its graph (its ``key_added``): the entry
+        ``connectivities_key`` of ``uns[neighbors_key]`` names a matrix in ``obsp``. By default
+        "neighbors".
+    use_rep : str, optional
+        "X" or an entry of ``obsm``, of which graphuq makes its own graph of nearest neighbours,
+        instead of the stored graph.
+    unlabelled : sequence, default ("", None, "Unknown")
+        Values of the column that mean an unknown type, besides missing ones. The first text
+        that is not empty names cells whose type stays open.
+    key_added : str, default "gq"
+        Start of the names of what is written.
+    min_probability : float, default 0.5
+        Smallest probability of the most probable type, in [0, 1]. Below it, the type is open.
+    classifier : GraphClassifier, optional
+        Settings of model and inference; by default those of `GraphClassifier`.
+
+    Returns
+    -------
+    GraphClassifier
+        Fitted; its ``result_`` has the posterior, ``trust`` and label checks. It writes
+
+        - ``obs[key_added]`` : type, or ``"Unknown"`` below ``min_probability`` and without
+          evidence;
+        - ``obs`` columns ``_label`` (type without threshold), ``_probability`` of that type,
+          ``_entropy`` (nats), ``_margin``, ``_rank`` (1 is the least certain cell),
+          ``_has_evidence`` (whether a known type is in its component of the graph),
+          ``_novelty`` (share of known cells that are less uncertain when predicted from the
+          other known cells: near 1 for a new type, or between types) and ``_labelled``, after
+          ``key_added``;
+        - ``obsm[key_added + "_probabilities"]`` : a table with one column for each type;
+        - ``uns[key_added]`` : settings, hyperparameters and the verdict;
+        - ``uns[key_added + "_colors"]`` and the like : colours of the types, those of
+          ``labels_key`` if it has some.
+
+    Raises
+    ------
+    InvalidInput
+        If the column, the graph or the representation is missing, both are named, or fewer than
+        two types are known.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, graphuq as gq
+    >>> from types import SimpleNamespace
+    >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+    >>> names = pd.Index([f"cell{k}" for k in range(200)])
+    >>> few = np.where(np.arange(200) < 20, np.array(["B", "T"])[moons.classes], "Unknown")
+    >>> cells = SimpleNamespace(obs=pd.DataFrame({"few": few}, index=names), obs_names=names,
+    ...                         obsm={"X_pca": moons.features}, obsp={}, uns={})  # an AnnData
+    >>> _ = gq.external.scanpy.label_cells(cells, "few", use_rep="X_pca")
+    >>> cells.obs.columns.tolist()[:4]
+    ['few', 'gq', 'gq_label', 'gq_probability']
+    """
+    check_threshold(min_probability)
+    fitted, known, source = fit_cells(
+        adata, labels_key, neighbors_key, use_rep, unlabelled, classifier
+    )
+    annotate(
+        adata,
+        fitted,
+        known,
+        np.arange(len(known.values)),
+        reference=adata,
+        labels_key=labels_key,
+        key_added=key_added,
+        min_probability=min_probability,
+        settings={"source": source},
+    )
+    return fitted
+
+
+def fit_cells(
+    adata: Any,
+    labels_key: str,
+    neighbors_key: str | None,
+    use_rep: str | None,
+    unlabelled: Sequence[Any],
+    classifier: GraphClassifier | None,
+) -> tuple[GraphClassifier, KnownTypes, str]:
+    """Fit a classifier to the cells; return it, the known types, and where the graph is from.
+
+    Raises
+    ------
+    InvalidInput
+        As for `label_cells`.
+    """
+    check_annotated(adata)
+    require(
+        neighbors_key is None or use_rep is None,
+        "use_rep",
+        f"{use_rep!r} beside neighbors_key={neighbors_key!r}",
+        "give one of the two",
+    )
+    known = known_types(adata, labels_key, unlabelled)
+    check_types(known, labels_key)
+    settings = GraphClassifier() if classifier is None else clone(classifier)
+    settings.set_params(missing_label=None)
+    if use_rep is not None:
+        X, source = representation(adata, use_rep), f"nearest neighbours in {use_rep}"
+    else:
+        X, source = None, f"neighbours of {neighbors_key or 'neighbors'}"
+        settings.set_params(graph=cell_graph(adata, neighbors_key))
+    return settings.fit(X, known.values), known, source
+
+
+def check_types(known: KnownTypes, labels_key: str) -> None:
+    """Raise `InvalidInput` unless two types are known."""
+    require(
+        len(known.categories) > 1,
+        "labels_key",
+        f"{labels_key!r} has the types {known.categories}",
+        "label cells of two types or more; unlabelled= says which values mean no type",
+    )

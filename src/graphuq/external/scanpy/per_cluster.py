@@ -1,0 +1,79 @@
+"""Types of clusters from the probabilities of their cells."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from graphuq.errors import require
+from graphuq.external.scanpy.annotation import UNKNOWN_COLOR, check_threshold
+from graphuq.external.scanpy.cells import check_annotated
+from graphuq.external.scanpy.suggest_cells import table_of_types
+
+
+def per_cluster(
+    adata: Any, cluster_key: str, *, key_added: str = "gq", min_probability: float = 0.5
+) -> pd.DataFrame:
+    """Return the type of each cluster, and how mixed the cluster is.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        With what `label_cells` or `transfer` wrote. ``obs[key_added + "_cluster"]`` receives
+        the type of the cluster of each cell.
+    cluster_key : str
+        Column of ``obs`` with the clusters, such as "leiden".
+    key_added : str, default "gq"
+        As given to `label_cells`.
+    min_probability : float, default 0.5
+        Smallest share of a cluster's most frequent type. Below it, the cluster's type is open.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row a cluster: ``n_cells``, ``n_labelled``; ``label``, ``probability``, ``runner_up``
+        and ``runner_up_probability``, where a probability is the expected share of the cells of
+        the cluster that have this type; ``entropy`` of the mean cell in nats, which is large if
+        single cells are uncertain and not if types are mixed; ``n_unknown``.
+
+    Raises
+    ------
+    InvalidInput
+        If a column is missing, or `label_cells` was not called before.
+    """
+    check_annotated(adata)
+    check_threshold(min_probability)
+    require(
+        f"{key_added}_probabilities" in adata.obsm,
+        "key_added",
+        f"no {key_added}_probabilities in adata.obsm",
+        "call label_cells first, with the same key_added",
+    )
+    require(
+        cluster_key in adata.obs.columns,
+        "cluster_key",
+        f"{cluster_key!r} is not in adata.obs",
+        f"use one of {[str(name) for name in adata.obs.columns]}",
+    )
+    types = adata.obsm[f"{key_added}_probabilities"]
+    unknown = str(adata.uns[key_added]["unknown"])
+    clusters = adata.obs[cluster_key]
+    groups = adata.obs.groupby(clusters.to_numpy(), observed=True)
+    shares = types.groupby(clusters.to_numpy(), observed=True).mean()
+    if isinstance(clusters.dtype, pd.CategoricalDtype):
+        shares = shares.loc[[name for name in clusters.cat.categories if name in shares.index]]
+    names = [str(name) for name in types.columns]
+    table = table_of_types(shares.to_numpy(), names, shares.index)
+    table.insert(0, "n_cells", groups.size().loc[shares.index])
+    table.insert(1, "n_labelled", groups[f"{key_added}_labelled"].sum().loc[shares.index])
+    table["entropy"] = groups[f"{key_added}_entropy"].mean().loc[shares.index]
+    is_open = adata.obs[key_added].astype(object) == unknown
+    table["n_unknown"] = is_open.groupby(clusters.to_numpy()).sum().loc[shares.index]
+    table.index.name = cluster_key
+    decided = table["label"].where(table["probability"] >= min_probability, unknown)
+    adata.obs[f"{key_added}_cluster"] = pd.Categorical(
+        clusters.map(decided).astype(object), categories=np.array([*names, unknown], dtype=object)
+    )
+    colors = adata.uns.get(f"{key_added}_label_colors", [])
+    adata.uns[f"{key_added}_cluster_colors"] = np.array([*colors, UNKNOWN_COLOR], dtype=object)
+    return table
