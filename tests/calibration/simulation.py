@@ -45,6 +45,7 @@ METHODS = {  # method, thinning, and steps of warm-up
     "independence about EP": (gq.inference.Independence(reference=EP), 20, 200),
     "label by label": (gq.inference.SequentialIndependence(), 50, 500),
     "label by label about EP": (gq.inference.SequentialIndependence(reference=EP), 5, 50),
+    "collapsed Gibbs": (gq.inference.CollapsedGibbs(), 10, 200),
     "parallel tempering": (
         gq.inference.ParallelTempering(gq.inference.EllipticalSlice(), n_replicas=5),
         10,
@@ -108,6 +109,8 @@ def suits(method, likelihood):
         return False  # a proposal from the prior may fit five labels once in thousands of times
     if isinstance(method, gq.inference.TemperedHamiltonian):
         return likelihood.is_step and not noise_free
+    if isinstance(method, gq.inference.CollapsedGibbs):
+        return isinstance(likelihood, gq.likelihoods.Probit)
     needs_gradient = method.requires_gradient and not likelihood.has_gradient
     needs_step = getattr(method, "requires_step", False) and not likelihood.is_step_given_noise
     return not needs_gradient and not needs_step

@@ -361,8 +361,9 @@ def test_every_exported_sampler_is_tested():
         if isinstance(value, type) and issubclass(value, Sampler) and value not in ABSTRACT
     }
     # Samplers of fields and hyperparameters: tests/truth/test_hierarchical.py and
-    # test_random_series.py; tests/inference/test_model_average.py.
+    # test_random_series.py. Samplers of the probit alone: tests/inference/.
     apart = {
+        gq.inference.CollapsedGibbs,
         gq.inference.MetropolisWithinGibbs,
         gq.inference.ModelAverage,
         gq.inference.ReversibleJump,

@@ -4,6 +4,7 @@ from typing import Any
 
 from graphuq.inference.answers import GaussianApproximation, Point
 from graphuq.inference.base import Approximation, Info, Sampler, State
+from graphuq.inference.collapsed_gibbs import CollapsedGibbs
 from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.exact_hamiltonian.reflective import ReflectiveHamiltonian
@@ -27,6 +28,7 @@ __all__ = [
     "MAP",
     "PCN",
     "Approximation",
+    "CollapsedGibbs",
     "EllipticalSlice",
     "ExactHamiltonian",
     "ExpectationPropagation",

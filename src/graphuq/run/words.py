@@ -10,6 +10,7 @@ from graphuq.inference import (
     MAP,
     PCN,
     Approximation,
+    CollapsedGibbs,
     EllipticalSlice,
     ExactHamiltonian,
     ExpectationPropagation,
@@ -29,6 +30,7 @@ from graphuq.utils.expressions import built, is_expression
 METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "auto": lambda: None,
     "pcn": PCN,
+    "collapsed-gibbs": CollapsedGibbs,
     "elliptical-slice": EllipticalSlice,
     "exact-hamiltonian": ExactHamiltonian,
     "reflective-hamiltonian": lambda: ReflectiveHamiltonian(reference=ExpectationPropagation()),

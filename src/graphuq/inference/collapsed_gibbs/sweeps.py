@@ -1,0 +1,247 @@
+"""Sweeps of `CollapsedGibbs`, compiled by Numba; a module that uses it imports it late.
+
+The noisy values V have one row for each class (one row for two classes), and one column for each
+label. Given the labels, a value of row k may vary on one side of a limit only:
+
+- the label's own class: above the largest value of the other classes;
+- another class: below the value of the own class;
+- two classes, one row: above or below 0.
+"""
+
+import math
+from typing import Any, NamedTuple, no_type_check
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.utils.arrays import njit_cached
+
+N_NODES = 32  # nodes of the quadrature of `log_probabilities`
+CERTAIN = 8.3  # Φ of this rounds to 1
+TAIL = -37.0  # below it erfc underflows, and the expansion of Φ is accurate to 2e-6
+WIDE = 2.5  # length of an interval about 0 in which plain normal draws are often accepted
+SMOOTH = 2.0  # variance of a direction, in units of the noise, from which it is moved as a whole
+
+
+class Values(NamedTuple):
+    """Prior covariance of the noisy values of one class, and the labels.
+
+    Attributes
+    ----------
+    precision : numpy.ndarray, shape (J, J)
+        A, inverse of the covariance ``C = F Fᵀ + γ² I``.
+    directions, duals : numpy.ndarray, shape (d, J)
+        ``√s q`` and ``q / √s`` for each eigenvector q of C whose eigenvalue s exceeds 2 γ².
+    own : numpy.ndarray of int, shape (J,)
+        Row of the class of each label. With one row, 0 for a positive and −1 for a negative label.
+    """
+
+    precision: Float[np.ndarray, "J J"]
+    directions: Float[np.ndarray, "d J"]
+    duals: Float[np.ndarray, "d J"]
+    own: Int[np.ndarray, " J"]
+
+    @staticmethod
+    def of(
+        covariance: Float[np.ndarray, "J J"], noise_std: float, own: Int[np.ndarray, " J"]
+    ) -> "Values":
+        """Return them for a covariance C, noise included."""
+        s, q = np.linalg.eigh(covariance)
+        s = np.maximum(s, noise_std**2)  # rounding
+        smooth = s > SMOOTH * noise_std**2
+        root, columns = np.sqrt(s[smooth])[::-1, None], q.T[smooth][::-1]
+        return Values((q / s) @ q.T, columns * root, columns / root, own)
+
+
+def start(
+    rng: np.random.Generator, std: Float[np.ndarray, " J"], own: Int[np.ndarray, " J"], n_rows: int
+) -> Float[np.ndarray, "R J"]:
+    """Return noisy values that agree with the labels, without correlation between labels."""
+    values = rng.normal(size=(n_rows, len(own))) * std
+    if n_rows == 1:
+        return np.where(own == 0, 1.0, -1.0) * np.abs(values)
+    columns = np.arange(len(own))
+    largest = values.argmax(axis=0)
+    swapped = values.copy()
+    swapped[largest, columns] = values[own, columns]
+    swapped[own, columns] = values[largest, columns]
+    return swapped
+
+
+def run(
+    rng: np.random.Generator,
+    state: Float[np.ndarray, "R J"],
+    values: Values,
+    n_kept: int,
+    thin: int,
+) -> Float[np.ndarray, "S R J"]:
+    """Return the noisy values after each ``thin`` sweeps."""
+    kept = np.empty((n_kept, *state.shape))
+    _run(rng, state.copy(), *values, thin, kept)
+    return kept
+
+
+@njit_cached
+@no_type_check
+def _run(
+    rng: Any, v: Any, precision: Any, directions: Any, duals: Any, own: Any, thin: Any, kept: Any
+) -> None:
+    limit, above = np.empty(v.shape[1]), np.empty(v.shape[1], np.bool_)
+    for i in range(len(kept)):
+        pull = v @ precision  # computed anew, so that rounding errors do not add up
+        for _ in range(thin):
+            for k in range(len(v)):
+                _find_limits(v, own, k, limit, above)
+                _move_directions(rng, v[k], pull[k], directions, duals, limit, above)
+                _move_values(rng, v[k], pull[k], precision, limit, above)
+        kept[i] = v
+
+
+@njit_cached
+@no_type_check
+def _find_limits(v: Any, own: Any, k: Any, limit: Any, above: Any) -> None:
+    """Write the limit of each value of row k, and whether the value must be above it."""
+    n_rows, n_labels = v.shape
+    for j in range(n_labels):
+        above[j] = own[j] == k
+        if n_rows == 1:
+            limit[j] = 0.0
+        elif above[j]:
+            largest = -np.inf
+            for other in range(n_rows):
+                if other != k:
+                    largest = max(largest, v[other, j])
+            limit[j] = largest
+        else:
+            limit[j] = v[own[j], j]
+
+
+@njit_cached
+@no_type_check
+def _move_directions(
+    rng: Any, v: Any, pull: Any, directions: Any, duals: Any, limit: Any, above: Any
+) -> None:
+    """Draw the coordinate of each direction given all others: normal between two bounds."""
+    n_labels = len(v)
+    for i in range(len(directions)):
+        low, high, at = -np.inf, np.inf, 0.0
+        for j in range(n_labels):
+            at += duals[i, j] * v[j]
+            step = directions[i, j]
+            if step == 0.0:
+                continue
+            bound = (limit[j] - v[j]) / step
+            if above[j] == (step > 0.0):
+                low = max(low, bound)
+            else:
+                high = min(high, bound)
+        if low > high:  # rounding error only: the present value lies between them
+            continue
+        move = _truncated_normal(rng, at + low, at + high) - at
+        for j in range(n_labels):
+            v[j] += move * directions[i, j]
+            pull[j] += move * duals[i, j]
+
+
+@njit_cached
+@no_type_check
+def _move_values(rng: Any, v: Any, pull: Any, precision: Any, limit: Any, above: Any) -> None:
+    """Draw each value given all others of its row; ``pull`` is the precision times v."""
+    n_labels = len(v)
+    for j in range(n_labels):
+        std = 1.0 / math.sqrt(precision[j, j])
+        mean = v[j] - pull[j] / precision[j, j]
+        bound = (limit[j] - mean) / std
+        if above[j]:
+            new = mean + std * _truncated_normal(rng, bound, np.inf)
+        else:
+            new = mean - std * _truncated_normal(rng, -bound, np.inf)
+        move = new - v[j]
+        v[j] = new
+        for i in range(n_labels):
+            pull[i] += move * precision[j, i]
+
+
+@njit_cached
+@no_type_check
+def _truncated_normal(rng: Any, low: Any, high: Any) -> float:
+    """Draw a standard normal number between two bounds, by rejection (Robert 1995)."""
+    if low <= 0.0 <= high:
+        if high - low > WIDE:
+            z = rng.normal()
+            while z < low or z > high:
+                z = rng.normal()
+            return z
+        z = low + (high - low) * rng.random()
+        while rng.random() > math.exp(-0.5 * z * z):
+            z = low + (high - low) * rng.random()
+        return z
+    if high < 0.0:
+        return -_right_tail(rng, -high, -low)
+    return _right_tail(rng, low, high)
+
+
+@njit_cached
+@no_type_check
+def _right_tail(rng: Any, low: Any, high: Any) -> float:
+    """Draw a standard normal number between two positive bounds."""
+    if (high - low) * low < 1.0:  # the density varies little: uniform proposals
+        while True:
+            z = low + (high - low) * rng.random()
+            if rng.random() <= math.exp(0.5 * (low * low - z * z)):
+                return z
+    rate = 0.5 * (low + math.sqrt(low * low + 4.0))
+    while True:
+        z = low - math.log1p(-rng.random()) / rate
+        if z <= high and rng.random() <= math.exp(-0.5 * (z - rate) ** 2):
+            return z
+
+
+def log_probabilities(
+    u: Float[np.ndarray, "S J K"], own: Int[np.ndarray, " J"], noise_std: float
+) -> Float[np.ndarray, " S"]:
+    """Return the log probability of all labels of several classes, for each of S fields.
+
+    It is `Probit.log_prob`, summed over the labels, without compilation by JAX.
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
+    total = np.zeros(len(u))
+    _add_log_probabilities(u, own, 1 / noise_std, nodes, np.log(weights / weights.sum()), total)
+    return total
+
+
+@njit_cached
+@no_type_check
+def _add_log_probabilities(
+    u: Any, own: Any, unit: Any, nodes: Any, log_weights: Any, total: Any
+) -> None:
+    n_draws, n_labels, n_classes = u.shape
+    lead, values = np.empty(n_classes), np.empty(len(nodes))
+    for s in range(n_draws):
+        for j in range(n_labels):
+            behind = 0.0
+            for k in range(n_classes):
+                lead[k] = (u[s, j, own[j]] - u[s, j, k]) * unit
+                behind = max(behind, -lead[k])
+            center, largest = behind / 2, -np.inf
+            for g in range(len(nodes)):
+                # The second term is the log ratio of φ(z) to the density of the rule.
+                value = log_weights[g] - center * (center / 2 + nodes[g])
+                for k in range(n_classes):
+                    at = center + nodes[g] + lead[k]
+                    if k != own[j] and at < CERTAIN:
+                        value += _log_cdf(at)
+                values[g], largest = value, max(largest, value)
+            sum_ = 0.0
+            for g in range(len(nodes)):
+                sum_ += math.exp(values[g] - largest)
+            total[s] += largest + math.log(sum_)
+
+
+@njit_cached
+@no_type_check
+def _log_cdf(x: float) -> float:
+    """Return ``log Φ(x)``."""
+    if x > TAIL:
+        return math.log(0.5 * math.erfc(-x * 0.7071067811865476))
+    return -0.5 * x * x - math.log(-x * 2.5066282746310002) + math.log1p(-1 / (x * x))

@@ -1,0 +1,164 @@
+"""Collapsed Gibbs sampling against orthant probabilities and rejection sampling."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.inference import CollapsedGibbs
+from graphuq.inference.collapsed_gibbs import sampler as parts
+from graphuq.inference.collapsed_gibbs import sweeps
+
+WEIGHTS = random_adjacency(12, seed=5)
+LABELLED = np.array([0, 3, 7, 9])
+N_DRAWS = 600_000
+
+
+def posterior(n_classes, noise_std=0.5, *, tail=False, n_eigenpairs=8, labelled=LABELLED):
+    codes = np.array([0, 1, 1, n_classes - 1, 0, 1])[: len(labelled)]
+    spectrum = gq.laplacian_spectrum(
+        gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=n_eigenpairs, tail_eigenvalue=tail
+    )
+    labels = codes if n_classes > 2 else 2 * codes - 1
+    prior = gq.priors.Matern(tau=0.5, alpha=2.0)
+    likelihood = gq.likelihoods.Probit(noise_std, n_classes)
+    return gq.Posterior(spectrum, prior, likelihood, labelled, labels)
+
+
+def rejection(target, noise_std):
+    """Return class probabilities by draws of the prior whose noisy labels are the given ones."""
+    rng = np.random.default_rng(1)
+    spectrum, labels = target.spectrum, np.asarray(target.labels)
+    std = np.asarray(target.prior.spectral_std(spectrum).modes)
+    several = target.likelihood.is_multiclass
+    n_fields = target.n_fields
+    total, hits = 0.0, 0
+    for _ in range(10):
+        xi = rng.normal(size=(N_DRAWS // 10, n_fields, len(std)))
+        u = (xi * std) @ spectrum.eigenvectors.T
+        noisy = u[:, :, target.labelled]
+        noisy = noisy + noise_std * rng.normal(size=noisy.shape)
+        found = noisy.argmax(axis=1) if several else np.sign(noisy[:, 0])
+        kept = u[(found == labels).all(axis=1)]
+        best = kept.argmax(axis=1) if several else (kept[:, 0] > 0).astype(int)
+        hits += len(kept)
+        total = total + np.stack([(best == k).sum(axis=0) for k in range(max(2, n_fields))], 1)
+    return total / hits, hits
+
+
+def standard_error(result, expected, hits):
+    mcse = result.label_mcse
+    mcse = mcse if mcse.ndim == 2 else mcse[:, None] / 2  # of a probability, from that of a sign
+    return np.sqrt(mcse**2 + expected * (1 - expected) / hits)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_class_probabilities(n_classes):
+    target = posterior(n_classes)
+    expected, hits = rejection(target, 0.5)
+    result = gq.infer(target, CollapsedGibbs(), n_samples=3000, seed=1)
+    error = standard_error(result, expected, hits)
+    assert result.diagnostics.rhat < 1.01
+    assert error.max() < 0.02
+    assert (np.abs(result.class_probabilities - expected) < 4 * error + 1e-4).all()
+
+
+def test_other_noise_is_detected():
+    """Negative control: the sampler's noise is not that of the rejected draws."""
+    target = posterior(3, 2.0)
+    expected, hits = rejection(target, 0.5)
+    result = gq.infer(target, CollapsedGibbs(), n_samples=3000, seed=1)
+    error = standard_error(result, expected, hits)
+    assert (np.abs(result.class_probabilities - expected) > 6 * error).any()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_tail_and_more_labels_than_modes(n_classes):
+    """Both forms of a field with a tail agree with Hamiltonian chains."""
+    labelled = np.array([0, 2, 3, 7, 9, 11])
+    target = posterior(n_classes, tail=True, n_eigenpairs=4, labelled=labelled)
+    ours = gq.infer(target, CollapsedGibbs(), n_samples=3000, seed=1)
+    theirs = gq.infer(target, gq.inference.Hamiltonian(), n_samples=1000, seed=2)
+    error = np.hypot(ours.label_mcse, theirs.label_mcse)
+    assert (np.abs(ours.label_mean - theirs.label_mean) < 4.5 * error + 1e-4).all()
+
+
+@pytest.mark.parametrize("noise_std", [0.02, 0.1])
+def test_small_noise_still_mixes(noise_std):
+    """Along smooth directions all values move together; single values alone would not."""
+    target = posterior(3, noise_std)
+    result = gq.infer(target, CollapsedGibbs(), n_samples=2000, seed=0)
+    assert result.diagnostics.rhat < 1.01
+    assert result.diagnostics.ess_bulk > 1000
+
+
+def test_log_probabilities_are_those_of_the_likelihood():
+    rng = np.random.default_rng(0)
+    own = rng.integers(0, 4, size=5)
+    u = rng.normal(size=(50, 5, 4)) * np.array([0.1, 1.0, 3.0, 10.0, 40.0])[:, None]
+    with jax.enable_x64(True):
+        likelihood = gq.likelihoods.Probit(0.7, 4)
+        labels = jnp.asarray(own, jnp.float64)
+        expected = [likelihood.log_prob(jnp.asarray(one), labels).sum() for one in u]
+    found = sweeps.log_probabilities(u, own, 0.7)
+    np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
+    binary = parts.NoisyValues(posterior(2))
+    white = rng.normal(size=(7, binary.factor.shape[1]))
+    target = binary.target
+    with jax.enable_x64(True):
+        expected = [float(target.log_likelihood(jnp.asarray(x))) for x in white]
+    np.testing.assert_allclose(binary.log_likelihood(white), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-0.5, 0.3), (-1.0, 4.0), (0.5, np.inf), (6.0, np.inf), (3.0, 3.1), (-np.inf, -4.0)],
+)
+def test_truncated_normal_numbers(low, high):
+    rng = np.random.default_rng(3)
+    draws = np.array([sweeps._truncated_normal(rng, low, high) for _ in range(20_000)])
+    assert ((draws >= low) & (draws <= high)).all()
+    assert stats.kstest(draws, stats.truncnorm(low, high).cdf).pvalue > 1e-3
+
+
+def test_start_agrees_with_the_labels():
+    rng = np.random.default_rng(0)
+    own = np.array([2, 0, 1, 1, 2])
+    values = sweeps.start(rng, np.ones(5), own, 3)
+    np.testing.assert_array_equal(values.argmax(axis=0), own)
+    signs = sweeps.start(rng, np.ones(3), np.array([0, -1, 0]), 1)
+    np.testing.assert_array_equal(np.sign(signs[0]), [1, -1, 1])
+
+
+def test_the_same_seed_and_a_checkpoint_give_the_same_draws(tmp_path):
+    target, path = posterior(3), tmp_path / "run.npz"
+    whole = gq.infer(target, "collapsed-gibbs", n_samples=200, seed=4)
+
+    def interrupt(phase, done, total, acceptance):
+        if phase == "sampling" and done >= 600:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        gq.infer(
+            target, CollapsedGibbs(), n_samples=200, seed=4, checkpoint=path, progress=interrupt
+        )
+    resumed = gq.infer(target, CollapsedGibbs(), n_samples=200, seed=4, checkpoint=path)
+    np.testing.assert_array_equal(resumed.draws.white, whole.draws.white)
+
+
+def test_wrong_posteriors_are_refused():
+    spectrum, labels = posterior(3).spectrum, [0, 1, 1, 2]
+    prior = gq.priors.Matern()
+    for likelihood in (gq.likelihoods.Softmax(0.5, 3), gq.likelihoods.LevelSet(0.5, 3)):
+        target = gq.Posterior(spectrum, prior, likelihood, LABELLED, labels)
+        with pytest.raises(IncompatibleParts, match="needs a Probit"):
+            gq.infer(target, CollapsedGibbs())
+    learnt = gq.likelihoods.Probit(gq.LogUniform(0.1, 1.0), 3)
+    with pytest.raises(IncompatibleParts, match="fixed noise"):
+        gq.infer(gq.Posterior(spectrum, prior, learnt, LABELLED, labels), CollapsedGibbs())
+    with pytest.raises(InvalidInput, match="leave it out"):
+        CollapsedGibbs(reference=gq.inference.ExpectationPropagation())
