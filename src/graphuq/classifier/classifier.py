@@ -89,16 +89,16 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         eigenvector takes part. Prior, likelihood and sampler may also be text such as
         ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
     likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
-        "auto": `Probit`, or `Softmax` for more than two classes; `graphuq.maximize_evidence`
-        chooses γ. Any other name ("atomic-noise", "noise-free", "ginzburg-landau") has the
-        defaults of its class. The number of classes is that of ``y``.
+        "auto": `Probit`; `graphuq.maximize_evidence` chooses γ. Any other name ("atomic-noise",
+        "noise-free", "ginzburg-landau") has the defaults of its class. The number of classes is
+        that of ``y``.
     max_classes : int, optional
         Largest possible number of classes, including classes without a label. The number is
         learnt; `unseen_class_probability_` is the probability of a class without a label.
     inference : str, Sampler or Approximation, default "auto"
         "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
         "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
-        (about expectation propagation), "exact-hamiltonian", "reflective-hamiltonian",
+        (about expectation propagation), "collapsed-gibbs", "exact-hamiltonian", "reflective-hamiltonian",
         "tempered-hamiltonian" and "elliptical-slice" are samplers. "model-average", with prior and
         likelihood "auto", averages over hyperparameters; see `graphuq.inference.ModelAverage`.
     n_samples : int, default 4000

@@ -76,11 +76,8 @@ def likelihood_of(
 ) -> Any:
     """Return the likelihood of a name, or the given one, for a number of classes.
 
-    With more than two classes, "auto" is `Softmax`. With ``max_classes``, the number of classes
-    is learnt.
+    With ``max_classes``, the number of classes is learnt.
     """
-    if n_classes > 2 and is_word(likelihood, "auto"):
-        likelihood = "softmax"
     found = part_from(likelihood, LIKELIHOODS, Likelihood, "likelihood")
     count: Any = n_classes
     if max_classes is not None and max_classes > n_classes:

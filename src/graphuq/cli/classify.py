@@ -129,8 +129,7 @@ def classify(
     given = read_labels(labels, table.ids) if labels is not None else table.labels
     assert given is not None  # one of the two sources was required above
     given = np.where(np.isin(given, missing_label or []), "", given)
-    multiclass = len(set(given.tolist()) - {""}) > 2
-    options["likelihood"] = parse_likelihood(likelihood, noise_std, multiclass)
+    options["likelihood"] = parse_likelihood(likelihood, noise_std)
     options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
     fitted = fit_and_write(
         table,

@@ -252,10 +252,10 @@ def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return np.array([place.get(str(value), np.nan) for value in values])
 
 
-def parse_likelihood(name: str, noise_std: float | None, multiclass: bool) -> str | Likelihood:
+def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:
     """Return the likelihood with a name and a noise level.
 
-    With a noise level, "auto" means softmax for multiclass labels and probit for binary ones.
+    With a noise level, "auto" means probit.
 
     Raises
     ------
@@ -276,9 +276,8 @@ def parse_likelihood(name: str, noise_std: float | None, multiclass: bool) -> st
         f"{noise_std} with {name}",
         "give it in --likelihood instead",
     )
-    if name == "auto":
-        name = "softmax" if multiclass else "probit"
     kinds: dict[str, Callable[..., Likelihood]] = {
+        "auto": Probit,
         "probit": Probit,
         "softmax": Softmax,
         "level-set": LevelSet,

@@ -223,7 +223,7 @@ Likelihood = Annotated[
     str,
     typer.Option(
         metavar="LIKELIHOOD",
-        help="auto (probit, or softmax for three or more classes), probit, softmax, "
+        help="auto (probit), probit, softmax, "
         "logistic, gaussian, level-set, atomic-noise, noise-free, ginzburg-landau, or a "
         "Python expression: 'Probit(noise_std=0.2)'.",
         rich_help_panel=MODEL,

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, SiteTarget
+from graphuq.inference.nested_answer import nested_answer
 from graphuq.likelihoods import Probit
 from graphuq.posterior.field import (
     ClassDifferenceField,
@@ -26,7 +27,6 @@ PerLabel: TypeAlias = Float[np.ndarray, " J"]
 
 DAMPINGS = (1.0, 0.2)  # initial values, tried in this order until one converges
 SMALL = 1e9  # labels × coordinates², up to which one core is as fast as two
-LABELS_PER_MODE = 3  # labels a mode, up to which sites of several classes start by J × J matrices
 PARALLEL = 1e-8  # determinant over product of squares, below which two differences are parallel
 LEEWAY = 5.0  # factor by which the change may grow in a good sweep with Anderson's step
 GAIN, LOSS, MIN_DAMPING = 1.2, 0.5, 0.02  # factors of the damping after a good or a bad sweep
@@ -78,9 +78,11 @@ class ExpectationPropagation(Approximation):
         """
         began = time.perf_counter()
         fields, several = target.field, target.likelihood.is_multiclass
-        target = _binary_target(target) if several else target
-        if several and (answer := _answer_by_labels(target, self.tolerance, began)) is not None:
-            return answer
+        if several:
+            target = _binary_target(target)
+            found_nested = self._nested(fields, target)
+            if found_nested is not None:
+                return found_nested
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
         for damping in DAMPINGS:
             with single_threaded_blas() if small else nullcontext():
@@ -124,6 +126,22 @@ class ExpectationPropagation(Approximation):
             class_shift=class_shift,
         )
 
+    def _nested(self, fields: Any, target: Target) -> GaussianApproximation | None:
+        """Return the answer of sweeps at the labels, or None where white coordinates are fewer."""
+        leads = cast(ClassDifferenceField, target.field)
+        factor = np.asarray(fields.one_class.matrix(), dtype=np.float64)
+        n_labels, r = factor.shape
+        if n_labels**3 > leads.n_classes**2 * r**3:  # operations of a sweep, over K
+            return None
+        return nested_answer(
+            factor,
+            np.asarray(leads.codes, dtype=np.int64),
+            leads.n_classes,
+            float(leads.noise_std),
+            self.max_sweeps,
+            self.tolerance,
+        )
+
 
 def _binary_target(target: SiteTarget) -> Target:
     """Return each multiclass label as K − 1 binary labels of leads with shared noise."""
@@ -142,69 +160,6 @@ def _binary_target(target: SiteTarget) -> Target:
     leads = ClassDifferenceField.of(target.field, target.labels, float(noise_std))
     n_sites = len(target.labels) * (leads.n_classes - 1)
     return Target(leads, Probit(float(noise_std)), np.ones(n_sites))
-
-
-def _answer_by_labels(target: Any, tolerance: float, began: float) -> GaussianApproximation | None:
-    """Return the answer for several classes by J × J matrices, if these are cheap and converge.
-
-    A sweep of `iterate_sites` factorises a matrix of order K r, and one of
-    `nested_sites.fit_sites` K matrices of order J; the fixed point is the same. With
-    ``E_k`` and the inner root ``R`` of `NestedSites` and the factor F, the white coordinates have
-    the covariance ``δ_kl (I − Fᵀ E_k F) + (R E_k F)ᵀ R E_l F``. Nothing is compiled for J.
-    """
-    from graphuq.inference.nested_sites import fit_sites
-
-    leads: Any = target.field
-    f, codes = np.asarray(leads.field.factor), np.asarray(leads.codes)
-    (n_labels, r), n_classes = f.shape, leads.n_classes
-    if n_labels > LABELS_PER_MODE * r:
-        return None
-    with single_threaded_blas():  # thousands of small products
-        try:
-            sites = fit_sites(
-                f @ f.T, codes, n_classes, float(leads.noise_std), tolerance=tolerance
-            )
-        except np.linalg.LinAlgError:
-            return None
-    if not sites.converged:
-        return None
-    seen = sites.gains @ f  # (K, J, r)
-    across = (sites.inner_root @ seen).transpose(1, 0, 2).reshape(n_labels, n_classes * r)
-    covariance = across.T @ across
-    for k in range(n_classes):
-        own = slice(k * r, (k + 1) * r)
-        covariance[own, own] += np.eye(r) - f.T @ seen[k]
-    gained = np.einsum("kij,jk->ik", sites.gains, sites.covariance @ sites.pull)
-    shared = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=1))
-    pulled = sites.pull - gained + np.einsum("kij,j->ik", sites.gains, shared)
-    white_mean = f.T @ pulled  # (r, K)
-    loaded = sites.inner_root @ sites.gains @ sites.covariance  # (K, J, J)
-    prior = np.diagonal(sites.covariance)
-    kept = prior - ((sites.covariance @ sites.gains) * sites.covariance).sum(axis=2)
-    mean, variance = f @ white_mean, (kept + (loaded**2).sum(axis=1)).T
-    return GaussianApproximation(
-        white_mean=white_mean.T.ravel(),
-        white_covariance=covariance,
-        labelled_mean=mean,
-        labelled_variance=variance,
-        labelled_label_mean=np.full_like(mean, np.nan),  # `summaries` estimates it from draws
-        log_evidence=sites.log_evidence,
-        n_iterations=sites.n_sweeps,
-        seconds=time.perf_counter() - began,
-        description=f"expectation propagation, {sites.n_sweeps} sweeps",
-        class_precision=_star_precisions(sites.weights),
-        class_shift=sites.pull,
-    )
-
-
-def _star_precisions(w: Float[np.ndarray, "J K"]) -> Float[np.ndarray, "J K K"]:
-    """Return ``diag(w) − w wᵀ / Σ w`` of each label; rows sum to 0 without cancellation."""
-    between = w[:, :, None] * w[:, None, :] / w.sum(axis=1)[:, None, None]
-    classes = np.arange(w.shape[1])
-    between[:, classes, classes] = 0.0
-    precision = -between
-    precision[:, classes, classes] = between.sum(axis=2)
-    return precision
 
 
 @runtime_checkable

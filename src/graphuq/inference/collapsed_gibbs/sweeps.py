@@ -17,8 +17,9 @@ from jaxtyping import Float, Int
 from graphuq.utils.arrays import njit_cached
 
 N_NODES = 32  # nodes of the quadrature of `log_probabilities`
-CERTAIN = 8.3  # Φ of this rounds to 1
-TAIL = -37.0  # below it erfc underflows, and the expansion of Φ is accurate to 2e-6
+CERTAIN = 6.0  # 1 − Φ of this is 1e-9
+TAIL = -20.0  # below it the expansion of Φ is accurate to 2e-5
+SMALL = 1e-150  # products below this are replaced by their logarithm
 WIDE = 2.5  # length of an interval about 0 in which plain normal draws are often accepted
 SMOOTH = 2.0  # variance of a direction, in units of the noise, from which it is moved as a whole
 
@@ -227,21 +228,22 @@ def _add_log_probabilities(
             for g in range(len(nodes)):
                 # The second term is the log ratio of φ(z) to the density of the rule.
                 value = log_weights[g] - center * (center / 2 + nodes[g])
+                product = 1.0
                 for k in range(n_classes):
                     at = center + nodes[g] + lead[k]
-                    if k != own[j] and at < CERTAIN:
-                        value += _log_cdf(at)
+                    if k == own[j] or at > CERTAIN:
+                        continue
+                    if at < TAIL:
+                        value -= 0.5 * at * at + math.log(-at * 2.5066282746310002)
+                        value += math.log1p(-1 / (at * at))
+                        continue
+                    product *= 0.5 * math.erfc(-at * 0.7071067811865476)
+                    if product < SMALL:
+                        value, product = value + math.log(product), 1.0
+                value += math.log(product)
                 values[g], largest = value, max(largest, value)
             sum_ = 0.0
             for g in range(len(nodes)):
                 sum_ += math.exp(values[g] - largest)
             total[s] += largest + math.log(sum_)
 
-
-@njit_cached
-@no_type_check
-def _log_cdf(x: float) -> float:
-    """Return ``log Φ(x)``."""
-    if x > TAIL:
-        return math.log(0.5 * math.erfc(-x * 0.7071067811865476))
-    return -0.5 * x * x - math.log(-x * 2.5066282746310002) + math.log1p(-1 / (x * x))

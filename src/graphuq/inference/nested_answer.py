@@ -1,0 +1,91 @@
+"""The Gaussian of nested expectation propagation in white coordinates, from sites at the labels.
+
+With F of ``u = F x``, ``G = F Fᵀ`` and the factors E and R of `nested_sites`, the coordinates x of
+all classes have the mean ``Fᵀ α``, ``α = b − Q G b``, and the covariance ``I − Fᵀ Q F``, where
+
+    Q_kl = δ_kl E_k − E_k M E_l,   M = (Σ_k E_k)⁻¹.
+"""
+
+import time
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.inference.answers import GaussianApproximation
+
+
+def nested_answer(
+    factor: Float[np.ndarray, "J r"],
+    labels: Int[np.ndarray, " J"],
+    n_classes: int,
+    noise_std: float,
+    max_sweeps: int,
+    tolerance: float,
+) -> GaussianApproximation | None:
+    """Return the fixed point of nested expectation propagation, or None if it is not reached.
+
+    Parameters
+    ----------
+    factor : numpy.ndarray, shape (J, r)
+        F, the map from the white coordinates of a class to its field at the labels.
+    labels : numpy.ndarray of int, shape (J,)
+        Classes, from 0.
+    n_classes : int
+        K.
+    noise_std : float
+        γ > 0.
+    max_sweeps, tolerance
+        See `nested_sites.fit_sites`, whose cost O(K J³) for each sweep this has.
+    """
+    from graphuq.inference.nested_sites import fit_sites  # Numba takes a while to import
+
+    began = time.perf_counter()
+    covariance = factor @ factor.T
+    try:
+        sites = fit_sites(covariance, labels, n_classes, noise_std, max_sweeps, tolerance)
+    except np.linalg.LinAlgError:
+        return None
+    if not sites.converged:
+        return None
+    r = factor.shape[1]
+    roots = sites.inner_root @ sites.gains  # (K, J, J), M = inner_rootᵀ inner_root
+    before = covariance @ sites.pull  # (J, K)
+    shared = np.einsum("kij,jk->i", roots, before)
+    gained = np.einsum("kij,jk->ik", sites.gains, before)
+    alpha = sites.pull - gained + np.einsum("kij,i->jk", roots, shared)
+    of_class = factor.T @ sites.gains @ factor  # Fᵀ E_k F
+    common = (roots @ factor).transpose(1, 0, 2).reshape(len(labels), -1)
+    white_covariance = np.eye(n_classes * r) + common.T @ common
+    for k in range(n_classes):
+        block = slice(k * r, (k + 1) * r)
+        white_covariance[block, block] -= of_class[k]
+    blocks = white_covariance.reshape(n_classes, r, n_classes, r)
+    own = np.einsum("krks->krs", blocks)
+    variance = np.einsum("jr,krs,js->jk", factor, own, factor, optimize=True)
+    return GaussianApproximation(
+        white_mean=(factor.T @ alpha).T.ravel(),
+        white_covariance=white_covariance,
+        labelled_mean=covariance @ alpha,
+        labelled_variance=variance,
+        labelled_label_mean=np.full_like(variance, np.nan),  # `summaries` estimates it from draws
+        log_evidence=sites.log_evidence,
+        n_iterations=sites.n_sweeps,
+        seconds=time.perf_counter() - began,
+        description=f"expectation propagation, {sites.n_sweeps} sweeps",
+        class_precision=site_precisions(sites.weights),
+        class_shift=sites.pull,
+    )
+
+
+def site_precisions(weights: Float[np.ndarray, "J K"]) -> Float[np.ndarray, "J K K"]:
+    """Return ``diag(w) − w wᵀ / Σ w`` of each label.
+
+    Rows sum to 0. Where one weight exceeds all others, ``w_y − w_y² / Σ w`` would cancel; the
+    diagonal is minus the sum of the others instead.
+    """
+    between = weights[:, :, None] * weights[:, None, :] / weights.sum(axis=1)[:, None, None]
+    diagonal = np.arange(weights.shape[1])
+    between[:, diagonal, diagonal] = 0.0
+    found = -between
+    found[:, diagonal, diagonal] = between.sum(axis=2)
+    return found
