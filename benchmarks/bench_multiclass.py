@@ -9,8 +9,8 @@ How to run (GRAPHUQ_DATA names the folder of the data sets):
 
 The data are 4,000 digits of MNIST: 50 principal components, 15 neighbours, 150 eigenpairs, γ = 0.1.
 `CollapsedGibbs` samples a probit, `Hamiltonian` a softmax or a probit, and `ExactHamiltonian` a
-probit together with its noise. Each run has a fixed number of draws; its time, including compilation, is
-scaled by the square of the error.
+probit together with its noise. Each run has a fixed number of draws. Its processor seconds, compilation
+included, are scaled by the square of the error.
 
 Prints: one line for each number of labels and sampler. The columns are seconds of the run, the
 largest error, R-hat, and scaled seconds. With R-hat above 1.01 the true time is longer.
@@ -62,11 +62,11 @@ def main():
         )
         for name, (sampler, likelihood) in METHODS.items():
             posterior = gq.Posterior(spectrum, prior, likelihood, labelled, truth[labelled])
-            began = time.perf_counter()
+            began = time.process_time()
             result = gq.infer(
                 posterior, sampler, n_samples=options.samples, n_chains=8, precision="float32"
             )
-            seconds = time.perf_counter() - began
+            seconds = time.process_time() - began
             error = result.diagnostics.label_mcse
             row = {
                 "labels per class": n_labels,
