@@ -9,8 +9,8 @@ How to run (GRAPHUQ_DATA names the folder of the data sets):
 
 The data are 4,000 digits of MNIST: 50 principal components, 15 neighbours, 150 eigenpairs, γ = 0.1.
 `CollapsedGibbs` samples a probit, `Hamiltonian` a softmax or a probit, and `ExactHamiltonian` a
-probit together with its noise. Each run has a fixed number of draws. Its processor seconds, compilation
-included, are scaled by the square of the error.
+probit together with its noise. Each run has a fixed number of draws. Its processor seconds are
+scaled by the square of the error.
 
 Prints: one line for each number of labels and sampler. The columns are seconds of the run, the
 largest error, R-hat, and scaled seconds. With R-hat above 1.01 the true time is longer.

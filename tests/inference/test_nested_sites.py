@@ -237,24 +237,20 @@ def test_sites_of_the_first_labels_are_a_start():
     assert warm.n_sweeps < cold.n_sweeps
 
 
-@pytest.mark.parametrize("n_labels", [6, 30])
-def test_the_answer_by_labels_is_that_by_modes(n_labels, monkeypatch):
-    """J × J matrices give the Gaussian of sweeps that factorise a matrix of order K r."""
+@pytest.mark.parametrize("n_labels", [6, 20])
+def test_both_forms_of_expectation_propagation_agree(n_labels, monkeypatch):
+    """Sweeps at the labels and sweeps in white coordinates have the same Gaussian."""
     factor = np.random.default_rng(1).normal(size=(n_labels, 12))
     field = ClassField(LowRankField(factor, np.zeros((12, 12)), np.ones(12), 0.0), 3)
     target = Target(field, Probit(0.5, 3), np.arange(n_labels) % 3 * 1.0)
-    quick = ep.ExpectationPropagation(tolerance=1e-7).fit(target)
-    monkeypatch.setattr(ep, "LABELS_PER_MODE", 0)
-    plain = ep.ExpectationPropagation(tolerance=1e-7).fit(target)
-    for name in (
-        "white_mean",
-        "white_covariance",
-        "labelled_mean",
-        "labelled_variance",
-        "class_precision",
-        "class_shift",
-    ):
-        expected = getattr(plain, name)
-        np.testing.assert_allclose(getattr(quick, name), expected, atol=1e-5 * np.ptp(expected))
-    assert quick.log_evidence == pytest.approx(plain.log_evidence, abs=1e-6)
-    assert np.isnan(quick.labelled_label_mean).all()
+    method = ep.ExpectationPropagation(tolerance=1e-6)
+    at_labels = method.fit(target)
+    monkeypatch.setattr(ep, "nested_answer", lambda *arguments: None)
+    in_coordinates = method.fit(target)
+    assert at_labels.log_evidence == pytest.approx(in_coordinates.log_evidence, abs=1e-6)
+    for name in ("white_mean", "white_covariance", "labelled_mean", "labelled_variance"):
+        pair = getattr(at_labels, name), getattr(in_coordinates, name)
+        np.testing.assert_allclose(*pair, atol=1e-4)
+    for name in ("class_precision", "class_shift"):
+        pair = getattr(at_labels, name), getattr(in_coordinates, name)
+        np.testing.assert_allclose(*pair, rtol=1e-3, atol=1e-4)

@@ -98,9 +98,10 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     inference : str, Sampler or Approximation, default "auto"
         "auto": expectation propagation, then the sampler that `graphuq.infer` chooses.
         "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
-        (about expectation propagation), "collapsed-gibbs", "exact-hamiltonian", "reflective-hamiltonian",
-        "tempered-hamiltonian" and "elliptical-slice" are samplers. "model-average", with prior and
-        likelihood "auto", averages over hyperparameters; see `graphuq.inference.ModelAverage`.
+        (about expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
+        "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers.
+        "model-average", with prior and likelihood "auto", averages over hyperparameters; see
+        `graphuq.inference.ModelAverage`.
     n_samples : int, default 4000
         Maximum number of kept draws per chain. Sampling stops once R-hat < 1.01, effective
         samples exceed 400 and the Monte-Carlo error of every label mean is at most 0.01.

@@ -71,8 +71,8 @@ class CollapsedGibbs(Sampler):
         settings = settings.with_defaults(
             self.n_chains(posterior), self.default_warmup, self.default_thin
         )
-        n_chains, n_warmup, thin = settings.n_chains, settings.n_warmup, settings.thin
-        assert n_chains is not None and n_warmup is not None and thin is not None
+        lengths: Any = settings.n_chains, settings.n_warmup, settings.thin  # no None is left
+        n_chains, n_warmup, thin = lengths
         check_lengths(settings.n_samples, n_chains, n_warmup, thin, settings.precision)
         check_memory(n_chains, settings.n_samples, posterior.field.dimension, np.dtype(np.float64))
         model, seed = NoisyValues(posterior), seed_number(settings.seed)

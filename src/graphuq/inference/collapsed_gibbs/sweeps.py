@@ -246,4 +246,3 @@ def _add_log_probabilities(
             for g in range(len(nodes)):
                 sum_ += math.exp(values[g] - largest)
             total[s] += largest + math.log(sum_)
-
