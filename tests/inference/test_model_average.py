@@ -113,15 +113,16 @@ def test_sites_of_a_component_integrate_to_its_evidence(n_classes):
 def test_approximate_draws_are_near_exact_ones():
     exact = gq.infer(posterior(3), ModelAverage(exact=True), n_samples=4000)
     quick = gq.infer(posterior(3), ModelAverage(exact=False), n_samples=4000)
-    assert np.abs(exact.label_mean - quick.label_mean).max() < 0.06
-    assert np.abs(exact.label_mean - quick.label_mean).mean() < 0.02
+    assert exact.diagnostics.is_approximate is False
+    assert np.abs(exact.label_mean - quick.label_mean).max() < 0.03
+    assert np.abs(exact.label_mean - quick.label_mean).mean() < 0.01
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_default_is_exact_where_proposals_are_accepted():
     result = gq.infer(posterior(), n_samples=400)
     assert "ModelAverage" in result.settings["inference"]
-    assert result.diagnostics.is_approximate == (result.diagnostics.acceptance < 0.5)
+    assert result.diagnostics.is_approximate == (result.diagnostics.acceptance == 1.0)
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
@@ -149,7 +150,7 @@ def test_first_result_is_that_of_expectation_propagation():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_probabilities_of_single_draws_have_the_mean_that_is_reported(n_classes):
-    result = gq.infer(posterior(n_classes), ModelAverage(exact=False), n_samples=1000)
+    result = gq.infer(posterior(n_classes), ModelAverage(exact=False), n_samples=2500)
     rows = node_rows(result.posterior)
     link = result.posterior.likelihood.link
     shares = class_probability_draws(result.draws, result.posterior.field, rows, link)

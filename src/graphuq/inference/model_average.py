@@ -4,6 +4,10 @@ Expectation propagation gives each component m a Gaussian q_m and the evidence Z
 component, with probability ``π_m Z_m / Σ π Z``, and a field from its q_m. Metropolis's rule for
 independent proposals accepts or rejects it, so that the chains have the exact posterior of
 component and field. The ratio of densities involves the labelled nodes only.
+
+Where most proposals would be rejected, components are drawn with these probabilities, and the
+field of each by collapsed Gibbs chains (`component_chains`). Then only the probabilities of the
+components are approximate.
 """
 
 from functools import cached_property
@@ -17,6 +21,7 @@ from jaxtyping import Float
 from graphuq.errors import InvalidInput
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, Sampler
+from graphuq.inference.component_chains import ComponentChains
 from graphuq.inference.draws import BLOCK, Draws
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
@@ -38,9 +43,10 @@ class ModelAverage(Sampler):
     Parameters
     ----------
     exact : bool, optional
-        Whether proposals are accepted or rejected, so that the draws are exact. False: every
-        proposal is kept, and the answer is that of expectation propagation. By default they are
-        exact if at least half of the proposals would be accepted.
+        Whether proposals are accepted or rejected, so that the draws are exact. False: fields are
+        drawn by collapsed Gibbs chains of each component, whose probabilities are those of
+        expectation propagation. By default proposals are made if at least half of them would be
+        accepted.
     """
 
     exact: bool | None = None
@@ -78,17 +84,32 @@ class ModelAverage(Sampler):
         proposals, seed = Proposals(posterior), seed_number(settings.seed)
         exact = proposals.acceptance() >= MIN_ACCEPTANCE if self.exact is None else self.exact
 
-        def start() -> Made:
-            return proposals.draw(np.random.default_rng([seed, 0]), n_chains)
+        chains = None if exact else proposals.chains()
 
-        def advance(n_steps: int, state: Made) -> Block:
+        def start() -> Any:
+            if chains is None:
+                return proposals.draw(np.random.default_rng([seed, 0]), n_chains)
+            rngs = [np.random.default_rng([seed, 0, c]) for c in range(n_chains)]
+            return np.stack(parallel_map(chains.start, rngs))
+
+        def advance(n_steps: int, state: Any) -> Block:
+            if chains is not None:
+                rngs = [np.random.default_rng([seed, 1 + n_steps, c]) for c in range(n_chains)]
+                moved = parallel_map(
+                    lambda c: chains.advance(rngs[c], state[c], BLOCK), range(n_chains)
+                )
+                white, place, value = map(
+                    np.stack, zip(*(draws for _, draws in moved), strict=True)
+                )
+                model = proposals.numbers[place].astype(float)
+                kept = Kept(white, model, value, np.ones_like(value))
+                return Block(np.stack([after for after, _ in moved]), kept, BLOCK, 1)
             rng = np.random.default_rng([seed, 1 + n_steps])
             made = proposals.draw(rng, n_chains * BLOCK).in_chains(n_chains)
-            uniform = rng.uniform(size=(n_chains, BLOCK)) if exact else np.zeros((n_chains, BLOCK))
-            state, kept = _walk(state, made, uniform)
+            state, kept = _walk(state, made, rng.uniform(size=(n_chains, BLOCK)))
             return Block(state, kept, BLOCK, 1)
 
-        def collect(state: Made, kept: Kept) -> Draws:
+        def collect(state: Any, kept: Kept) -> Draws:
             return Draws(
                 white=kept.coefficients,
                 log_likelihood=kept.log_likelihood,
@@ -116,7 +137,7 @@ class ModelAverage(Sampler):
 
 
 def _walk(state: "Made", made: "Made", uniform: Float[np.ndarray, "C S"]) -> tuple["Made", "Kept"]:
-    """Accept or reject proposals in turn, in all chains; uniform numbers of 0 accept all."""
+    """Accept or reject proposals in turn, in all chains."""
     n_chains, size = made.log_ratio.shape
     taken = np.empty((n_chains, size), dtype=np.int64)  # number of the proposal; −1: the state
     probability = np.empty((n_chains, size))
@@ -258,6 +279,17 @@ class Proposals:
         """Return the mean probability with which a proposal would replace another."""
         ratio = self.draw(np.random.default_rng(0), N_PILOT).log_ratio.reshape(2, -1)
         return float(np.exp(np.minimum(ratio[0] - ratio[1], 0.0)).mean())
+
+    def chains(self) -> ComponentChains:
+        """Return Gibbs chains of the components."""
+        return ComponentChains(
+            [one.factor for one in self.components],
+            [one.std for one in self.components],
+            self.weights,
+            self.codes,
+            self.n_classes,
+            self.noise_std,
+        )
 
     @cached_property
     def log_prob(self) -> Any:
