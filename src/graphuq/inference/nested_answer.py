@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference.answers import GaussianApproximation
+from graphuq.utils.arrays import single_threaded_blas
 
 
 def nested_answer(
@@ -42,7 +43,8 @@ def nested_answer(
     began = time.perf_counter()
     covariance = factor @ factor.T
     try:
-        sites = fit_sites(covariance, labels, n_classes, noise_std, max_sweeps, tolerance)
+        with single_threaded_blas():  # thousands of small products
+            sites = fit_sites(covariance, labels, n_classes, noise_std, max_sweeps, tolerance)
     except np.linalg.LinAlgError:
         return None
     if not sites.converged:
