@@ -236,8 +236,12 @@ def test_suggested_cells_are_those_of_query():
     np.testing.assert_allclose(table["probability"], probabilities.max(axis=1))
     second = np.sort(probabilities.to_numpy(), axis=1)[:, 1]
     np.testing.assert_allclose(table["runner_up_probability"], second)
-    again = suggest_cells(cells(), "few", 5)
+    again = suggest_cells(cells(), "few", 5, classifier=QUICK)
     assert again.index.tolist() == table.index.tolist()
+    by_default = suggest_cells(cells(), "few", 5)
+    settings = gq.GraphClassifier(likelihood="softmax", inference="expectation-propagation")
+    softmax = suggest_cells(cells(), "few", 5, classifier=settings)
+    assert by_default.index.tolist() == softmax.index.tolist()
     with pytest.raises(InvalidInput, match="classifier: 120 nodes for 60 cells"):
         suggest_cells(cells(20), "few", classifier=fitted)
 

@@ -93,8 +93,9 @@ def label_cells(
     ['few', 'gq', 'gq_label', 'gq_probability']
     """
     check_threshold(min_probability)
+    settings = GraphClassifier() if classifier is None else classifier
     fitted, known, source = fit_cells(
-        adata, labels_key, neighbors_key, use_rep, unlabelled, classifier
+        adata, labels_key, neighbors_key, use_rep, unlabelled, settings
     )
     annotate(
         adata,
@@ -120,6 +121,8 @@ def fit_cells(
 ) -> tuple[GraphClassifier, KnownTypes, str]:
     """Fit a classifier to the cells; return it, the known types, and where the graph is from.
 
+    Without a classifier, that of `quick_classifier` is used.
+
     Raises
     ------
     InvalidInput
@@ -134,7 +137,7 @@ def fit_cells(
     )
     known = known_types(adata, labels_key, unlabelled)
     check_types(known, labels_key)
-    settings = GraphClassifier() if classifier is None else clone(classifier)
+    settings = quick_classifier(known) if classifier is None else clone(classifier)
     settings.set_params(missing_label=None)
     if use_rep is not None:
         X, source = representation(adata, use_rep), f"nearest neighbours in {use_rep}"
@@ -142,6 +145,15 @@ def fit_cells(
         X, source = None, f"neighbours of {neighbors_key or 'neighbors'}"
         settings.set_params(graph=cell_graph(adata, neighbors_key))
     return settings.fit(X, known.values), known, source
+
+
+def quick_classifier(known: KnownTypes) -> GraphClassifier:
+    """Return settings that answer in about a second, also with thousands of known types.
+
+    Expectation propagation of a softmax likelihood, or of a probit for two types.
+    """
+    likelihood = "softmax" if len(known.categories) > 2 else "auto"
+    return GraphClassifier(likelihood=likelihood, inference="expectation-propagation")
 
 
 def check_types(known: KnownTypes, labels_key: str) -> None:

@@ -62,8 +62,7 @@ def suggest_cells(
     check_annotated(adata)
     fitted = classifier
     if fitted is None or not hasattr(fitted, "result_"):
-        settings = fitted or GraphClassifier(inference="expectation-propagation")
-        fitted, _, _ = fit_cells(adata, labels_key, neighbors_key, use_rep, unlabelled, settings)
+        fitted, _, _ = fit_cells(adata, labels_key, neighbors_key, use_rep, unlabelled, fitted)
     n_cells, n_nodes = len(adata.obs_names), fitted.result_.n_nodes
     require(
         n_nodes == n_cells,

@@ -16,7 +16,7 @@ from graphuq.external.scanpy.cells import (
     known_types,
     representation,
 )
-from graphuq.external.scanpy.label_cells import check_types
+from graphuq.external.scanpy.label_cells import check_types, quick_classifier
 from graphuq.utils.checks import require_integer
 
 N_COMPONENTS = 50  # principal components of shared genes
@@ -59,7 +59,8 @@ def transfer(
         Number of known types that are used, for each type, at most: a random choice. The
         other cells of the reference are in the graph without their types.
     classifier : GraphClassifier, optional
-        Settings; by default those of `GraphClassifier`.
+        Settings; by default expectation propagation, since with many known types sampling
+        takes minutes and gains little.
     seed : int, default 0
         Chooses the cells of ``max_per_type``.
 
@@ -88,7 +89,7 @@ def transfer(
         rows = np.flatnonzero(known.values == name)
         rows = rng.permutation(rows)[:max_per_type]
         y[rows] = name
-    settings = GraphClassifier() if classifier is None else clone(classifier)
+    settings = quick_classifier(known) if classifier is None else clone(classifier)
     fitted = settings.set_params(missing_label=None).fit(X, y)
     annotate(
         query,
