@@ -49,7 +49,7 @@ def label_cells(adata, known, **options):
     adata.obs["few"] = truth.where(known).astype(object)
     options.setdefault("classifier", QUICK)
     gq.external.scanpy.label_cells(adata, "few", **options)
-    return adata.obsm["gq_probabilities"][sorted(truth.cat.categories)].to_numpy()
+    return adata.obsm["gq_probabilities"]
 
 
 def label_spreading(adata, known, codes, alpha):
@@ -146,7 +146,8 @@ def compare_transfer(adata, codes, n_splits):
         reference, query = adata[known].copy(), adata[~known].copy()
         gq.external.scanpy.transfer(reference, query, TRUTH, use_rep="X_pca", classifier=QUICK)
         names = sorted(adata.obs[TRUTH].cat.categories)
-        p = query.obsm["gq_probabilities"].reindex(columns=names, fill_value=0.0).to_numpy()
+        p = np.zeros((len(query), len(names)))
+        p[:, np.searchsorted(names, query.uns["gq"]["types"])] = query.obsm["gq_probabilities"]
         none = np.zeros(len(p), dtype=bool)
         nearest = KNeighborsClassifier(10).fit(adata.obsm["X_pca"][known], codes[known])
         rows.append(

@@ -43,8 +43,8 @@ def test_cells_are_classified_and_written_back(more, h5ad, tmp_path):
     assert (labels.to_numpy() == table["label"].to_numpy()).all()
     assert (labels.to_numpy() == NAMES).mean() > 0.9
     np.testing.assert_allclose(written.obs["gq_probability"], table["probability"], rtol=1e-4)
-    best = written.obsm["gq_probabilities"].idxmax(axis=1)
-    assert (best.to_numpy() == labels.to_numpy()).all()
+    best = written.uns["gq"]["types"][written.obsm["gq_probabilities"].argmax(axis=1)]
+    assert (best == labels.to_numpy()).all()
     assert written.uns["gq"]["n_labelled"] == 8
     assert written.obs["gq_labelled"].sum() == 8
 

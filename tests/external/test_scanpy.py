@@ -54,6 +54,12 @@ def cells(n=40, n_known=3, seed=0, shift=0.0, make=SimpleNamespace):
     return make(X=X.astype(np.float32), **parts)
 
 
+def probabilities(adata):
+    """Return the stored probabilities as a table."""
+    types = [str(name) for name in adata.uns["gq"]["types"]]
+    return pd.DataFrame(adata.obsm["gq_probabilities"], index=adata.obs_names, columns=types)
+
+
 def test_every_cell_gets_its_type_and_how_sure_that_is():
     adata = cells()
     fitted = label_cells(adata, "few", classifier=QUICK)
@@ -62,7 +68,7 @@ def test_every_cell_gets_its_type_and_how_sure_that_is():
     is_open = obs["gq"] == "Unknown"
     np.testing.assert_array_equal(is_open, obs["gq_probability"] < 0.5)
     assert (obs["gq"].astype(str) == obs["gq_label"].astype(str))[~is_open].all()
-    table = adata.obsm["gq_probabilities"]
+    table = probabilities(adata)
     assert table.columns.tolist() == sorted(TYPES)
     np.testing.assert_allclose(table.sum(axis=1), 1)
     np.testing.assert_allclose(table.max(axis=1), obs["gq_probability"])
@@ -116,17 +122,13 @@ def test_the_graph_is_found_as_scanpy_stores_it():
     label_cells(named, "few", neighbors_key="mine", classifier=QUICK)
     label_cells(old, "few", classifier=QUICK)
     for other in (named, old):
-        pd.testing.assert_frame_equal(
-            other.obsm["gq_probabilities"], adata.obsm["gq_probabilities"]
-        )
+        pd.testing.assert_frame_equal(probabilities(other), probabilities(adata))
     features = cells()
     fitted = label_cells(features, "few", use_rep="X_pca", classifier=QUICK)
     assert fitted.graph_.settings["graph"] == "knn"
     direct = gq.GraphClassifier(missing_label="Unknown", inference="expectation-propagation")
     direct.fit(features.obsm["X_pca"], features.obs["few"].astype(str).to_numpy())
-    np.testing.assert_allclose(
-        features.obsm["gq_probabilities"][list(direct.classes_)], direct.label_distributions_
-    )
+    np.testing.assert_allclose(features.obsm["gq_probabilities"], direct.label_distributions_)
 
 
 def test_colours_are_those_of_the_known_types():
@@ -150,7 +152,7 @@ def test_order_of_categories_is_kept():
     adata.obs["few"] = adata.obs["few"].cat.reorder_categories(order)
     label_cells(adata, "few", classifier=QUICK)
     assert adata.obs["gq_label"].cat.categories.tolist() == ["T cell", "NK", "B cell"]
-    table = adata.obsm["gq_probabilities"]
+    table = probabilities(adata)
     assert (table.idxmax(axis=1) == adata.obs["gq_label"].astype(str)).all()
 
 
@@ -163,7 +165,7 @@ def test_values_that_mean_no_type(empty):
     words = ("?", None) if empty == "?" else ("", None, "Unknown")
     label_cells(adata, "few", unlabelled=words, classifier=QUICK)
     label_cells(expected, "few", classifier=QUICK)
-    found, wanted = adata.obsm["gq_probabilities"], expected.obsm["gq_probabilities"]
+    found, wanted = probabilities(adata), probabilities(expected)
     pd.testing.assert_frame_equal(found, wanted)
     assert adata.obs["gq"].cat.categories[-1] == ("?" if empty == "?" else "Unknown")
 
@@ -175,7 +177,7 @@ def test_unseen_types_take_their_share():
     adata.obs["few"] = np.where(rows, "Unknown", adata.obs["few"].astype(str))
     label_cells(adata, "few", classifier=gq.GraphClassifier(max_classes=3, n_samples=60,
                 n_chains=2, n_warmup=100, thin=4, until_converged=False))  # fmt: skip
-    total = adata.obsm["gq_probabilities"].sum(axis=1)
+    total = probabilities(adata).sum(axis=1)
     assert (total < 1 + 1e-12).all()
     assert total.mean() < 0.999
     fitted = adata.obs["gq_probability"]
@@ -232,9 +234,9 @@ def test_suggested_cells_are_those_of_query():
     assert table.index.tolist() == adata.obs_names[rows].tolist()
     assert adata.obs["gq_next"].iloc[rows].tolist() == [1, 2, 3, 4, 5]
     assert (adata.obs["gq_next"] > 0).sum() == 5
-    probabilities = adata.obsm["gq_probabilities"].loc[table.index]
-    np.testing.assert_allclose(table["probability"], probabilities.max(axis=1))
-    second = np.sort(probabilities.to_numpy(), axis=1)[:, 1]
+    of_cells = probabilities(adata).loc[table.index]
+    np.testing.assert_allclose(table["probability"], of_cells.max(axis=1))
+    second = np.sort(of_cells.to_numpy(), axis=1)[:, 1]
     np.testing.assert_allclose(table["runner_up_probability"], second)
     again = suggest_cells(cells(), "few", 5, classifier=QUICK)
     assert again.index.tolist() == table.index.tolist()
@@ -255,7 +257,7 @@ def test_types_of_clusters_are_the_means_of_their_cells():
     assert table["n_cells"].tolist() == [40, 40, 40]
     assert table["n_labelled"].tolist() == [3, 3, 3]
     rows = (adata.obs["cluster"] == "1").to_numpy()
-    mean = adata.obsm["gq_probabilities"].to_numpy()[rows].mean(axis=0)
+    mean = adata.obsm["gq_probabilities"][rows].mean(axis=0)
     assert table.loc["1", "probability"] == pytest.approx(mean.max())
     assert table.loc["1", "entropy"] == pytest.approx(adata.obs["gq_entropy"][rows].mean())
     assert table.loc["1", "n_unknown"] == (adata.obs["gq"] == "Unknown")[rows].sum()
@@ -330,8 +332,7 @@ def test_annotated_data_can_be_written_and_read(tmp_path):
     assert again.uns["gq"]["verdict"] == adata.uns["gq"]["verdict"]
     assert again.uns["gq"]["hyperparameters"]["tau"] > 0
     assert again.uns["gq_colors"].tolist() == adata.uns["gq_colors"].tolist()
-    table = again.obsm["gq_probabilities"]
-    np.testing.assert_allclose(table[adata.obsm["gq_probabilities"].columns].sum(axis=1), 1)
+    pd.testing.assert_frame_equal(probabilities(again), probabilities(adata))
     part = again[again.obs["truth"] != "NK"]
     with pytest.warns(anndata.ImplicitModificationWarning):
         label_cells(part, "few", use_rep="X_pca", classifier=QUICK)

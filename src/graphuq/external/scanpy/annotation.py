@@ -84,11 +84,10 @@ def annotate(
     for suffix, values in columns.items():
         adata.obs[key_added + suffix] = values
     order = [names.index(name) for name in known.categories]
-    adata.obsm[f"{key_added}_probabilities"] = pd.DataFrame(
-        probabilities[:, order], index=adata.obs_names, columns=known.categories
-    )
+    adata.obsm[f"{key_added}_probabilities"] = probabilities[:, order]
     adata.uns[key_added] = {
         "labels_key": labels_key,
+        "types": np.array(known.categories, dtype=object),
         "min_probability": float(min_probability),
         "unknown": known.unknown,
         "n_labelled": sum(value is not None for value in known.values),
@@ -108,8 +107,8 @@ def _model(classifier: GraphClassifier) -> dict[str, Any]:
         if np.ndim(value) == 0 and value is not None
     }
     return {
-        "prior": repr(result.posterior.prior),
-        "likelihood": repr(result.posterior.likelihood),
+        "prior": " ".join(repr(result.posterior.prior).split()),
+        "likelihood": " ".join(repr(result.posterior.likelihood).split()),
         "inference": result.diagnostics.verdict,
         "hyperparameters": numbers,
         "verdict": result.trust.level,

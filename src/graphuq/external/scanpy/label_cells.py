@@ -68,8 +68,9 @@ def label_cells(
           ``_novelty`` (share of known cells that are less uncertain when predicted from the
           other known cells: near 1 for a new type, or between types) and ``_labelled``, after
           ``key_added``;
-        - ``obsm[key_added + "_probabilities"]`` : a table with one column for each type;
-        - ``uns[key_added]`` : settings, hyperparameters and the verdict;
+        - ``obsm[key_added + "_probabilities"]``, shape (N, K) : columns in the order of
+          ``uns[key_added]["types"]``;
+        - ``uns[key_added]`` : types, settings, hyperparameters and the verdict;
         - ``uns[key_added + "_colors"]`` and the like : colours of the types, those of
           ``labels_key`` if it has some.
 

@@ -55,14 +55,16 @@ def per_cluster(
         f"{cluster_key!r} is not in adata.obs",
         f"use one of {[str(name) for name in adata.obs.columns]}",
     )
-    types = adata.obsm[f"{key_added}_probabilities"]
+    names = [str(name) for name in adata.uns[key_added]["types"]]
+    types = pd.DataFrame(
+        np.asarray(adata.obsm[f"{key_added}_probabilities"]), index=adata.obs.index, columns=names
+    )
     unknown = str(adata.uns[key_added]["unknown"])
     clusters = adata.obs[cluster_key]
     groups = adata.obs.groupby(clusters.to_numpy(), observed=True)
     shares = types.groupby(clusters.to_numpy(), observed=True).mean()
     if isinstance(clusters.dtype, pd.CategoricalDtype):
         shares = shares.loc[[name for name in clusters.cat.categories if name in shares.index]]
-    names = [str(name) for name in types.columns]
     table = table_of_types(shares.to_numpy(), names, shares.index)
     table.insert(0, "n_cells", groups.size().loc[shares.index])
     table.insert(1, "n_labelled", groups[f"{key_added}_labelled"].sum().loc[shares.index])
