@@ -307,3 +307,23 @@ def test_neighbours_of_a_pipeline():
     np.testing.assert_allclose(
         pipeline[-1].label_distributions_, expected.label_distributions_, atol=1e-6
     )
+
+
+def test_a_graph_object_beside_another_word_is_refused_with_the_remedy():
+    club = networkx.karate_club_graph()
+    for make in gq.GraphClassifier(), gq.EvidenceSearch(None, {"n_neighbors": [3]}):
+        with pytest.raises(InvalidInput, match=r"X: a NetworkX graph beside graph='knn'; use Gr"):
+            make.fit(club, [0, 1])
+
+
+def test_search_on_a_graph_object():
+    club = networkx.karate_club_graph()
+    search = {"laplacian": ["symmetric", "unnormalized"]}
+    y = {0: "Mr. Hi", 33: "Officer", 1: "Mr. Hi", 32: "Officer"}
+    found = gq.EvidenceSearch(gq.GraphClassifier("precomputed", **MODEL), search).fit(club, y)
+    graph = from_adjacency(club)
+    same = gq.EvidenceSearch(gq.GraphClassifier(graph, **MODEL), search).fit(None, y)
+    assert found.best_params_ == same.best_params_
+    np.testing.assert_allclose(
+        found.best_estimator_.label_distributions_, same.best_estimator_.label_distributions_
+    )

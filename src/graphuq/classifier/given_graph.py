@@ -53,6 +53,14 @@ def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
     return graph, rows, rows.shape[0]
 
 
+def as_weights(graph: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return X and y as a search takes them: weights for a graph object, and a label a node."""
+    if isinstance(graph, str) and graph == "precomputed" and kind_of_graph(X) is not None:
+        made = from_adjacency(X)
+        return made.weights, labels_of_names(y, made)
+    return X, labels_of_names(y, graph)
+
+
 def labels_of_names(y: Any, graph: str | Graph) -> Any:
     """Return one label a node, None where unknown, if ``y`` maps names of nodes to labels.
 
@@ -131,7 +139,14 @@ def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any
 
 
 def require_rows(X: Table | None, graph: str) -> None:
-    """Raise `InvalidInput` if there is no X beside the name of a graph."""
+    """Raise `InvalidInput` unless X is rows of features beside the name of a graph."""
+    library = kind_of_graph(X)
+    require(
+        library is None,
+        "X",
+        f"a {library} graph beside graph={graph!r}",
+        "use GraphClassifier('precomputed'), whose X may be a graph",
+    )
     require(
         X is not None,
         "X",

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.classifier import RENAMED_PARAMETERS, GraphClassifier
+from graphuq.classifier.given_graph import as_weights
 from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.search.objective import PARTS, SearchProblem
 from graphuq.classifier.search.optimizer import ContinuousParameter, Optimizer
@@ -127,6 +128,7 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
             f"a {type(estimator).__name__}",
             "give a GraphClassifier, and transform X before",
         )
+        X, y = as_weights(estimator.graph, X, y)
         self._problem = SearchProblem(estimator, self.criterion, X, y)
         lists, stepped, optimized = _split_by_kind(self.parameters, self._problem.estimator)
         require(self.n_starts >= 1, "n_starts", f"{self.n_starts}", "use 1 or more")
