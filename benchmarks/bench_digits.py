@@ -52,7 +52,7 @@ METHODS = [
 
 def ours(graph, spectrum, labelled, codes, sampled):
     """Return the probabilities of graphuq: hyperparameters by evidence, then chains or EP."""
-    likelihood = gq.likelihoods.Softmax(0.1, n_classes=10)
+    likelihood = gq.likelihoods.Probit(0.1, n_classes=10)
     prior = gq.priors.Matern(tau=0.25, alpha=4.0)
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, codes)
     chosen = ["tau", "alpha", "noise_std", "include_constant"]

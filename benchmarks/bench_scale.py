@@ -48,7 +48,7 @@ def one_size(n_nodes):
     posterior = gq.Posterior(
         spectrum,
         gq.priors.Matern(tau=0.25, alpha=4.0),
-        gq.likelihoods.Softmax(n_classes=10),
+        gq.likelihoods.Probit(n_classes=10),
         labelled,
         classes[labelled],
     )
