@@ -162,3 +162,15 @@ def test_wrong_posteriors_are_refused():
         gq.infer(gq.Posterior(spectrum, prior, learnt, LABELLED, labels), CollapsedGibbs())
     with pytest.raises(InvalidInput, match="leave it out"):
         CollapsedGibbs(reference=gq.inference.ExpectationPropagation())
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # of the short run
+def test_the_first_result_of_several_classes_is_near_the_final_one():
+    """With little noise expectation propagation is far off, and few draws are not."""
+    target, first = posterior(4, 0.05), []
+    final = gq.infer(target, n_samples=2000, on_first_result=first.append)
+    gaussian = gq.infer(target, "expectation-propagation")
+    far, near = (np.abs(r.label_mean - final.label_mean).max() for r in (gaussian, first[0]))
+    assert near < 0.06
+    assert far > 2 * near
+    assert final.log_evidence == pytest.approx(gaussian.log_evidence)

@@ -12,6 +12,7 @@ from rich.text import Text
 from graphuq import scores
 from graphuq.cli.clock import STARTED
 from graphuq.errors import IncompatibleParts
+from graphuq.inference import GaussianApproximation
 from graphuq.results.result import Result
 from graphuq.results.trust.base import Trust
 from graphuq.results.uncertainty import with_unseen
@@ -39,9 +40,11 @@ def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None
     )
     scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     accuracy = "" if scored is None else f", accuracy {scores.accuracy(*scored):.4f}"
+    gaussian = isinstance(result.answer, GaussianApproximation)
+    method = "expectation propagation" if gaussian else "few draws"
     Console().print(
-        f"Approximate result after {time.perf_counter() - STARTED:.1f} s, by expectation "
-        f"propagation: {counts}{accuracy}. Now sampling the posterior.",
+        f"Approximate result after {time.perf_counter() - STARTED:.1f} s, by {method}: "
+        f"{counts}{accuracy}. Now sampling the posterior.",
         soft_wrap=True,
         highlight=False,
     )

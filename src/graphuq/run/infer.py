@@ -10,6 +10,7 @@ import numpy as np
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference import (
     Approximation,
+    CollapsedGibbs,
     ExpectationPropagation,
     GaussianApproximation,
     ModelAverage,
@@ -29,7 +30,7 @@ from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress, reporting
 
-FIRST_DRAWS = 200  # draws per chain of the first result of an average over models
+FIRST_DRAWS = 200  # draws per chain of a first result that is sampled
 
 
 @runtime_checkable
@@ -90,8 +91,8 @@ def infer(
     stop : Converged, CumulativeMean or callable, optional
         Rule that ends the run early.
     on_first_result : callable, optional
-        Called with the result of expectation propagation, if it converges, before sampling
-        starts. Only without ``method``.
+        Called with a first result before sampling starts: that of expectation propagation, if it
+        converges, or 200 draws a chain of `CollapsedGibbs`. Only without ``method``.
     progress : bool or callable, default False
         True shows a bar on standard error. A callable is called with phase, steps done, total
         number of steps and acceptance.
@@ -188,7 +189,10 @@ def _default_method(
     first = first_approximation(posterior)
     chosen = choose_sampler(posterior, first)
     if on_first_result is not None:
-        if first is not None:
+        if isinstance(chosen, CollapsedGibbs):  # nearly as quick, and right with few labels
+            draws = chosen.run(posterior, RunSettings(n_samples=FIRST_DRAWS))
+            on_first_result(_result(posterior, chosen, draws, 0))
+        elif first is not None:
             on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
         elif posterior.prior.is_mixture and chosen.refusal(posterior) is None:
             average = ModelAverage(exact=False)
