@@ -3,6 +3,8 @@
 Most tests use a stand-in with the four attributes that are read, so that they run without anndata.
 """
 
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -337,3 +339,13 @@ def test_annotated_data_can_be_written_and_read(tmp_path):
     with pytest.warns(anndata.ImplicitModificationWarning):
         label_cells(part, "few", use_rep="X_pca", classifier=QUICK)
     assert part.obs["gq_label"].cat.categories.tolist() == ["B cell", "T cell"]
+
+
+def test_no_other_package_is_imported_before_it_is_needed():
+    script = (
+        "import sys, graphuq; graphuq.external.scanpy.label_cells; "
+        "print([name for name in ('anndata', 'scanpy', 'networkx', 'igraph', 'torch', 'dgl') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
