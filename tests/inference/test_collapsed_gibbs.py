@@ -10,8 +10,8 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import CollapsedGibbs
-from graphuq.inference.collapsed_gibbs import sampler as parts
 from graphuq.inference.collapsed_gibbs import sweeps
+from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 
 WEIGHTS = random_adjacency(12, seed=5)
 LABELLED = np.array([0, 3, 7, 9])
@@ -106,12 +106,12 @@ def test_log_probabilities_are_those_of_the_likelihood():
         expected = [likelihood.log_prob(jnp.asarray(one), labels).sum() for one in u]
     found = sweeps.log_probabilities(u, own, 0.7)
     np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
-    binary = parts.NoisyValues(posterior(2))
+    binary = NoisyValues.of(posterior(2))
     white = rng.normal(size=(7, binary.factor.shape[1]))
-    target = binary.target
+    target = posterior(2).plain_target
     with jax.enable_x64(True):
         expected = [float(target.log_likelihood(jnp.asarray(x))) for x in white]
-    np.testing.assert_allclose(binary.log_likelihood(white), expected, rtol=1e-6)
+    np.testing.assert_allclose(binary.log_likelihood(white[:, None, :]), expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

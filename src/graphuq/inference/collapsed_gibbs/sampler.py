@@ -3,14 +3,13 @@
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr
 
 from graphuq.errors import require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, Sampler
+from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 from graphuq.inference.draws import BLOCK, Draws
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
@@ -66,8 +65,6 @@ class CollapsedGibbs(Sampler):
         reference: GaussianApproximation | None = None,
     ) -> Draws:
         """Return draws in the white coordinates of the field."""
-        from graphuq.inference.collapsed_gibbs import sweeps  # Numba takes a while to import
-
         settings = settings.with_defaults(
             self.n_chains(posterior), self.default_warmup, self.default_thin
         )
@@ -75,19 +72,19 @@ class CollapsedGibbs(Sampler):
         n_chains, n_warmup, thin = lengths
         check_lengths(settings.n_samples, n_chains, n_warmup, thin, settings.precision)
         check_memory(n_chains, settings.n_samples, posterior.field.dimension, np.dtype(np.float64))
-        model, seed = NoisyValues(posterior), seed_number(settings.seed)
+        model, seed = NoisyValues.of(posterior), seed_number(settings.seed)
         n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
         steps = BLOCK * thin
 
         def start() -> np.ndarray:
             rngs = [np.random.default_rng([seed % 2**63, 0, c]) for c in range(n_chains)]
-            return np.stack([sweeps.start(rng, *model.start) for rng in rngs])
+            return np.stack([model.start(rng) for rng in rngs])
 
         def one_chain(n_steps: int, state: np.ndarray, c: int) -> Any:
             rng = np.random.default_rng([seed % 2**63, 1 + n_steps, c])
-            made = sweeps.run(rng, state[c], model.values, BLOCK, thin)
+            made = model.run(rng, state[c], BLOCK, thin)
             white = model.white_given(rng, made)
-            return made[-1], white, model.log_likelihood(white)
+            return made[-1], white.reshape(BLOCK, -1), model.log_likelihood(white)
 
         def advance(n_steps: int, state: np.ndarray) -> Block:
             chains = parallel_map(partial(one_chain, n_steps, state), range(n_chains))
@@ -124,44 +121,3 @@ class Kept(NamedTuple):
     white: Float[np.ndarray, "C S n"]
     log_likelihood: Float[np.ndarray, "C S"]
     acceptance: Float[np.ndarray, "C S"]
-
-
-class NoisyValues:
-    """Distribution of the noisy values at the labels, and of the field given them."""
-
-    def __init__(self, posterior: Posterior) -> None:
-        from graphuq.inference.collapsed_gibbs.sweeps import Values
-
-        self.target = posterior.plain_target
-        self.noise_std = float(posterior.likelihood.latent_noise_std)
-        field = self.target.field
-        labels = np.asarray(posterior.labels)
-        several = posterior.likelihood.is_multiclass
-        own = (labels if several else np.where(labels > 0, 0, -1)).astype(np.int64)
-        with jax.enable_x64(True):
-            self.factor = np.asarray(field.one_class.matrix(), dtype=np.float64)
-        covariance = self.factor @ self.factor.T
-        covariance[np.diag_indices_from(covariance)] += self.noise_std**2
-        self.values = Values.of(covariance, self.noise_std, own)
-        self.start = np.sqrt(covariance.diagonal()), own, field.n_fields
-        self.gain = self.values.precision @ self.factor  # E[x | v] = gainᵀ v
-
-    def white_given(
-        self, rng: np.random.Generator, noisy: Float[np.ndarray, "S R J"]
-    ) -> Float[np.ndarray, "S n"]:
-        """Draw the white coordinates of all classes given their noisy values (Matheron's rule)."""
-        white = rng.normal(size=(*noisy.shape[:2], self.factor.shape[1]))
-        prior = white @ self.factor.T + self.noise_std * rng.normal(size=noisy.shape)
-        white += (noisy - prior) @ self.gain
-        return white.reshape(len(white), -1)
-
-    def log_likelihood(self, white: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " S"]:
-        """Return the log probability of all labels in each draw."""
-        from graphuq.inference.collapsed_gibbs.sweeps import log_probabilities
-
-        fields = white.reshape(len(white), self.target.n_fields, -1) @ self.factor.T
-        if self.target.likelihood.is_multiclass:
-            own = self.values.own
-            return log_probabilities(np.swapaxes(fields, 1, 2), own, self.noise_std)
-        margins = np.where(self.values.own == 0, 1.0, -1.0) * fields[:, 0]
-        return np.asarray(log_ndtr(margins / self.noise_std).sum(axis=1))

@@ -1,0 +1,91 @@
+"""Noisy values of a probit at the labels, for one prior: their chain, and the field given them."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import log_ndtr
+
+from graphuq.posterior.posterior import Posterior
+
+
+class NoisyValues:
+    """Noisy values ``v = F x + γ ε`` of each class, with the labels that they must agree with.
+
+    Parameters
+    ----------
+    factor : numpy.ndarray, shape (J, r)
+        F, the map from the white coordinates x of a class to its field at the labels.
+    noise_std : float
+        γ > 0.
+    labels : numpy.ndarray of int, shape (J,)
+        Classes, from 0.
+    n_classes : int
+        K.
+    one_field : bool
+        Whether two classes share one field, which is positive for class 1.
+    """
+
+    def __init__(
+        self,
+        factor: Float[np.ndarray, "J r"],
+        noise_std: float,
+        labels: Int[np.ndarray, " J"],
+        n_classes: int,
+        one_field: bool,
+    ) -> None:
+        from graphuq.inference.collapsed_gibbs.sweeps import Values  # imports Numba
+
+        self.factor, self.noise_std, self.one_field = factor, noise_std, one_field
+        self.n_rows = 1 if one_field else n_classes
+        own = np.where(labels > 0, 0, -1) if one_field else labels
+        covariance = factor @ factor.T
+        covariance[np.diag_indices_from(covariance)] += noise_std**2
+        self.std = np.sqrt(covariance.diagonal())
+        self.values = Values.of(covariance, noise_std, own.astype(np.int64))
+        self.gain = self.values.precision @ factor  # E[x | v] = gainᵀ v
+
+    @staticmethod
+    def of(posterior: Posterior) -> "NoisyValues":
+        """Return those of a posterior with a probit of fixed noise and classes."""
+        field, noise_std = posterior.plain_target.field, posterior.likelihood.latent_noise_std
+        with jax.enable_x64(True):
+            factor = np.asarray(field.one_class.matrix(), dtype=np.float64)
+        several = posterior.likelihood.is_multiclass
+        labels = np.asarray(posterior.labels)
+        codes = (labels if several else labels > 0).astype(np.int64)
+        return NoisyValues(factor, float(noise_std), codes, field.n_fields, not several)
+
+    def start(self, rng: np.random.Generator) -> Float[np.ndarray, "R J"]:
+        """Return values that agree with the labels."""
+        from graphuq.inference.collapsed_gibbs import sweeps
+
+        return sweeps.start(rng, self.std, self.values.own, self.n_rows)
+
+    def run(
+        self, rng: np.random.Generator, state: Float[np.ndarray, "R J"], n_kept: int, thin: int
+    ) -> Float[np.ndarray, "S R J"]:
+        """Return the values after each ``thin`` sweeps."""
+        from graphuq.inference.collapsed_gibbs import sweeps
+
+        return sweeps.run(rng, state, self.values, n_kept, thin)
+
+    def white_given(
+        self, rng: np.random.Generator, noisy: Float[np.ndarray, "S R J"]
+    ) -> Float[np.ndarray, "S R r"]:
+        """Draw the white coordinates of each class given its noisy values (Matheron's rule)."""
+        white = rng.normal(size=(*noisy.shape[:2], self.factor.shape[1]))
+        prior = white @ self.factor.T + self.noise_std * rng.normal(size=noisy.shape)
+        return np.asarray(white + (noisy - prior) @ self.gain)
+
+    def log_likelihood(self, white: Float[np.ndarray, "S R r"]) -> Float[np.ndarray, " S"]:
+        """Return the log probability of all labels in each draw."""
+        from graphuq.inference.collapsed_gibbs.sweeps import log_probabilities
+
+        fields: Any = white @ self.factor.T
+        own = self.values.own
+        if not self.one_field:
+            return log_probabilities(np.swapaxes(fields, 1, 2), own, self.noise_std)
+        margins = np.where(own == 0, 1.0, -1.0) * fields[:, 0]
+        return np.asarray(log_ndtr(margins / self.noise_std).sum(axis=1))
