@@ -116,7 +116,15 @@ def test_log_probabilities_are_those_of_the_likelihood():
 
 @pytest.mark.parametrize(
     ("low", "high"),
-    [(-0.5, 0.3), (-1.0, 4.0), (0.5, np.inf), (6.0, np.inf), (3.0, 3.1), (-np.inf, -4.0)],
+    [
+        (-0.5, 0.3),
+        (-1.0, 4.0),
+        (0.5, np.inf),
+        (6.0, np.inf),
+        (3.0, 3.1),
+        (-np.inf, -4.0),
+        (1e-12, 8e9),
+    ],
 )
 def test_truncated_normal_numbers(low, high):
     rng = np.random.default_rng(3)

@@ -20,7 +20,7 @@ N_NODES = 32  # nodes of the quadrature of `log_probabilities`
 CERTAIN = 6.0  # 1 − Φ of this is 1e-9
 TAIL = -20.0  # below it the expansion of Φ is accurate to 2e-5
 SMALL = 1e-150  # products below this are replaced by their logarithm
-WIDE = 2.5  # length of an interval about 0 in which plain normal draws are often accepted
+WIDE = 2.5  # length of an interval from which uniform proposals are seldom accepted
 SMOOTH = 2.0  # variance of a direction, in units of the noise, from which it is moved as a whole
 
 
@@ -186,7 +186,7 @@ def _truncated_normal(rng: Any, low: Any, high: Any) -> float:
 @no_type_check
 def _right_tail(rng: Any, low: Any, high: Any) -> float:
     """Draw a standard normal number between two positive bounds."""
-    if (high - low) * low < 1.0:  # the density varies little: uniform proposals
+    if (high - low) * low < 1.0 and high - low < WIDE:  # a flat density: uniform proposals
         while True:
             z = low + (high - low) * rng.random()
             if rng.random() <= math.exp(0.5 * (low * low - z * z)):
