@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.model_selection import LabelledKFold, LabelledScorer
+    from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.classifier.saving import load
     from graphuq.classifier.search import EvidenceSearch
     from graphuq.distributions import (
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "GraphClassifier": "classifier.classifier",
+    "GraphRegressor": "classifier.regressor.regressor",
     "GraphuqError": "errors",
     "GraphuqWarning": "errors",
     "EvidenceMaximum": "evidence.maximize",
@@ -121,6 +123,7 @@ __all__ = [
     "EvidenceSearch",
     "Gamma",
     "GraphClassifier",
+    "GraphRegressor",
     "GraphuqError",
     "GraphuqWarning",
     "LabelledKFold",

@@ -145,7 +145,7 @@ def require_rows(X: Table | None, graph: str) -> None:
         library is None,
         "X",
         f"a {library} graph beside graph={graph!r}",
-        "use GraphClassifier('precomputed'), whose X may be a graph",
+        "use graph='precomputed', whose X may be a graph",
     )
     require(
         X is not None,

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
 
 from graphuq.classifier.types import Labels
@@ -176,3 +177,33 @@ def codes_among(labels: Labels, classes: np.ndarray) -> Int[np.ndarray, " M"]:
     order = np.argsort(classes)
     positions: Int[np.ndarray, " M"] = order[np.searchsorted(classes[order], labels)]
     return positions
+
+
+def weights_of_rows(sample_weight: ArrayLike | None, n_rows: int) -> Float[np.ndarray, " N"]:
+    """Return the weight of each row, 1 by default.
+
+    Raises
+    ------
+    InvalidInput
+        If there is not one finite weight >= 0 a row.
+    """
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weights = np.asarray(sample_weight)
+    remedy = "give one number >= 0 a row"
+    require(
+        weights.shape == (n_rows,),
+        "sample_weight",
+        f"shape {weights.shape} for {n_rows} rows",
+        remedy,
+    )
+    require(weights.dtype.kind in "biuf", "sample_weight", f"type {weights.dtype}", remedy)
+    weights = weights.astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    require(
+        len(wrong) == 0,
+        "sample_weight",
+        f"{weights[wrong[:1]].tolist()} in row {wrong[:1].tolist()}",
+        remedy,
+    )
+    return weights

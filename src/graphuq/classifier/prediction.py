@@ -6,20 +6,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
-from scipy import sparse
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.model_selection import labelled_accuracy
+from graphuq.classifier.new_rows import rows_in_basis
 from graphuq.classifier.types import Labels, Table
-from graphuq.errors import FarRowsWarning, IncompatibleParts, require
-from graphuq.graphs import FeatureSpace, Graph
+from graphuq.errors import IncompatibleParts
+from graphuq.graphs import FeatureSpace
 from graphuq.results.class_proportions import ClassThreshold, keep_given
 from graphuq.results.result import Result
 from graphuq.results.summaries import NodeSummaries
 from graphuq.results.uncertainty import class_probabilities
-from graphuq.spectrum.basis import SMALLEST_DEGREE
 from graphuq.utils.deprecation import RenamedAttribute
-from graphuq.utils.user_warnings import warn_user
 
 
 class Prediction:
@@ -246,38 +244,5 @@ class Prediction:
         self, X: Table
     ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
         """Return eigenvector rows, scales, and nodes (−1 outside the graph) of the rows of X."""
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
-        space, spectrum = self._feature_space, self.result_.posterior.spectrum
-        if space is None:
-            require(
-                isinstance(self.graph, Graph) or self.graph == "precomputed",
-                "X",
-                "rows outside a graph that was made from distances",
-                "fit again with them among the rows, or make the graph from features",
-            )
-            weights, nodes = sparse.csr_array(X), np.full(X.shape[0], -1)
-            require(
-                weights.nnz == 0 or bool(weights.data.min() >= 0),
-                "X",
-                "negative weights to the nodes",
-                "give similarities >= 0",
-            )
-        else:
-            weights, nodes = space.connect(X, self.out_of_sample), space.find(X)
-            _warn_of_far_rows(weights, nodes)
-            if self.out_of_sample != "mean":
-                return *spectrum.combine(weights), nodes
-        return spectrum.extend(weights), spectrum.extend_scale(weights), nodes
-
-
-def _warn_of_far_rows(weights: sparse.csr_array, nodes: Int[np.ndarray, " M"]) -> None:
-    """Warn if new rows are so far from all nodes that every weight is zero."""
-    degree = np.asarray(abs(weights).sum(axis=1)).ravel()
-    far = np.flatnonzero((nodes < 0) & (degree < SMALLEST_DEGREE))
-    if len(far):
-        warn_user(
-            f"X: {len(far)} of {len(nodes)} rows, such as row {far[0]}, are too far from the graph "
-            "to have neighbours, so each class has the same probability; transform new rows as "
-            "those of the fit, or use out_of_sample='nearest'",
-            FarRowsWarning,
-        )
+        spectrum = self.result_.posterior.spectrum
+        return rows_in_basis(self, X, spectrum, "each class has the same probability")

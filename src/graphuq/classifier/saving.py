@@ -17,6 +17,7 @@ from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.regressor.regressor import GraphRegressor
 
 NOT_STORED = ("progress", "on_first_result", "checkpoint")  # parameters of one run of `fit`
 
@@ -47,7 +48,7 @@ def save_classifier(
     stored.attrs |= {
         "classes": json.dumps(to_plain(classifier.classes_, "classes_")),
         "n_features": classifier.n_features_in_,
-        "params": json.dumps(_stored_params(classifier)),
+        "params": json.dumps(stored_params(classifier)),
         "withdrawn": json.dumps(classifier.withdrawn_.tolist()),
         "tuning": json.dumps(None if threshold is None else [part.tolist() for part in threshold]),
     }
@@ -68,8 +69,8 @@ def load_classifier(kind: "type[GraphClassifier]", path: str | Path) -> "GraphCl
     return _classifier_from(kind, read_tree(path), path)
 
 
-def load(path: str | Path) -> "GraphClassifier | Result":
-    """Read a file of `GraphClassifier.save` or of `Result.save`, and return what was saved.
+def load(path: str | Path) -> "GraphClassifier | GraphRegressor | Result":
+    """Read what `GraphClassifier`, `GraphRegressor` or `Result` saved, and return it.
 
     A class of the user's own, such as a prior, is found by its module and its name. The module is
     imported, so load only files that you trust.
@@ -80,8 +81,8 @@ def load(path: str | Path) -> "GraphClassifier | Result":
 
     Returns
     -------
-    GraphClassifier or Result
-        A `GraphClassifier` predicts without a new fit. It has the parameters of the one that was
+    GraphClassifier, GraphRegressor or Result
+        An estimator predicts without a new fit. It has the parameters of the one that was
         saved. Callbacks, ``checkpoint``, and objects that a file cannot hold (a graph, a random
         generator) have their defaults.
 
@@ -97,8 +98,22 @@ def load(path: str | Path) -> "GraphClassifier | Result":
         If the command line transformed the features, which new rows then need as well.
     """
     tree = read_tree(path)
+    if "regressor" in tree.children:
+        from graphuq.classifier.regressor.regressor import GraphRegressor
+        from graphuq.classifier.regressor.saving import regressor_from
+
+        _warn_of_preprocessing(tree, path)
+        return regressor_from(GraphRegressor, tree)
     if "classifier" not in tree.children:
         return Result.from_tree(tree, path)
+    _warn_of_preprocessing(tree, path)
+    from graphuq.classifier.classifier import GraphClassifier
+
+    return _classifier_from(GraphClassifier, tree, path)
+
+
+def _warn_of_preprocessing(tree: xr.DataTree, path: str | Path) -> None:
+    """Warn if the command line transformed the features of the fit."""
     if "preprocessing" in tree.children:
         warn_user(
             f"'{path}' was written by the command line, which transformed the features; transform "
@@ -106,9 +121,6 @@ def load(path: str | Path) -> "GraphClassifier | Result":
             "result alone",
             GraphuqWarning,
         )
-    from graphuq.classifier.classifier import GraphClassifier
-
-    return _classifier_from(GraphClassifier, tree, path)
 
 
 def _classifier_from(
@@ -119,7 +131,7 @@ def _classifier_from(
     stored = tree["classifier"].to_dataset()
     space = FeatureSpace.from_dataset(stored) if "local_scales" in stored else None
     known = set(kind._get_param_names())
-    params = {k: v for k, v in _params_from(stored).items() if k in known}
+    params = {k: v for k, v in params_from(stored).items() if k in known}
     if space is None:
         params.setdefault("graph", "precomputed")
     classifier = kind(**params)
@@ -136,10 +148,10 @@ def _classifier_from(
     return classifier
 
 
-def _stored_params(classifier: "GraphClassifier") -> dict[str, Any]:
-    """Parameters as plain data, without those that a file cannot hold."""
+def stored_params(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator as plain data, without those a file cannot hold."""
     stored = {}
-    for name, value in classifier.get_params(deep=False).items():
+    for name, value in estimator.get_params(deep=False).items():
         try:
             plain = to_plain(value, name)
         except StorageError:  # a graph, a generator; the prior was checked with the result
@@ -149,7 +161,8 @@ def _stored_params(classifier: "GraphClassifier") -> dict[str, Any]:
     return stored
 
 
-def _params_from(stored: xr.Dataset) -> dict[str, Any]:
+def params_from(stored: xr.Dataset) -> dict[str, Any]:
+    """Return the parameters that `stored_params` made plain."""
     if "params" in stored.attrs:
         plain = json.loads(stored.attrs["params"])
         return {name: from_plain(value) for name, value in plain.items()}

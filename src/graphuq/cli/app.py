@@ -12,6 +12,7 @@ from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.label import label
 from graphuq.cli.predict import predict
+from graphuq.cli.regress import regress
 from graphuq.cli.reproduce import reproduce
 from graphuq.cli.track import track
 from graphuq.errors import GraphuqError
@@ -57,6 +58,7 @@ def _options(
 
 app.command()(demo)
 app.command()(classify)
+app.command()(regress)
 app.command()(predict)
 app.command()(label)
 app.command()(datasets)

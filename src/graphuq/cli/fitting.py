@@ -86,7 +86,7 @@ def fit_and_write(
     warn_of_placeholder(given, given != "")
     codes = codes_of_names(given, names)
     truth = _true_labels(table.truth, names, options.get("max_classes"))
-    features, preprocessing = _preprocess(table.features, options["graph"], scaling, pca)
+    features, preprocessing = preprocess(table.features, options["graph"], scaling, pca)
     checkpoints = output / CHECKPOINT, output / SEARCH_CHECKPOINT
     if not resume:
         _remove(checkpoints)
@@ -151,10 +151,10 @@ def _true_labels(
     return 2 * codes - 1 if binary else codes
 
 
-def _preprocess(
+def preprocess(
     features: Features, graph: str, scaling: str, pca: int | None
 ) -> tuple[Features, Preprocessing | None]:
-    """Scaled and projected features, and the map that gave them, if there is one."""
+    """Return scaled and projected features, and the map that gave them, if there is one."""
     preprocessing = None if graph == "precomputed" else fit_preprocessing(features, scaling, pca)
     return features if preprocessing is None else preprocessing(features), preprocessing
 

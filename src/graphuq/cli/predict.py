@@ -1,7 +1,7 @@
-"""``graphuq predict``: classify new rows with a stored posterior, without a new fit."""
+"""``graphuq predict``: classes or numbers of new rows by a stored posterior, without a fit."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from graphuq.utils.files import atomic_write, check_writable
 def predict(
     posterior: Annotated[
         Path,
-        typer.Argument(metavar="POSTERIOR", help="The posterior.nc that graphuq classify wrote."),
+        typer.Argument(metavar="POSTERIOR", help="File posterior.nc of classify or regress."),
     ],
     file: Annotated[
         Path,
@@ -34,35 +34,43 @@ def predict(
         typer.Option(metavar="COLUMN", help="Column of FILE to ignore. May be repeated."),
     ] = None,
 ) -> None:
-    """Classify new rows, which are not in the graph, with a stored posterior.
+    """Predict new rows, which are not in the graph, with a stored posterior.
 
     A CSV or Parquet FILE needs the feature columns of the fit, by name; their order does not
-    matter, and other columns are ignored. An NPY or NPZ file needs them in the same order.
+    matter, and other columns are ignored. An NPY or NPZ file needs them in the same order. For
+    numbers, std, lower and upper are for a new measurement, and intervals hold 90 %.
     """
     check_writable(output.parent)
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.cli.fitting import prediction_table
     from graphuq.cli.preprocessing import Preprocessing
+    from graphuq.cli.regress import number_table
     from graphuq.cli.tables import read_table, write_csv
     from graphuq.results.storage import read_tree
 
-    classifier = GraphClassifier.load(posterior)
     tree = read_tree(posterior)
+    numbers = "regressor" in tree.children
+    estimator: Any = (GraphRegressor if numbers else GraphClassifier).load(posterior)
     columns = tree["columns"]["name"].to_numpy().tolist() if "columns" in tree.children else []
     table = read_table(file, id_column=id_column, dropped=drop or [], feature_columns=columns)
     features = table.features
     if "preprocessing" in tree.children:
         features = Preprocessing.from_dataset(tree["preprocessing"].to_dataset())(features)
     require(
-        features.shape[1] == classifier.n_features_in_,
+        features.shape[1] == estimator.n_features_in_,
         "file",
         f"{features.shape[1]} feature columns",
-        f"give the {classifier.n_features_in_} columns of the fit; name the others with --drop",
+        f"give the {estimator.n_features_in_} columns of the fit; name the others with --drop",
     )
-    mean = classifier.predict_summaries(features).label_mean
-    names = [str(name) for name in classifier.classes_]
-    interval = classifier.predict_interval(features, 0.95) if mean.ndim == 1 else None
-    predictions = prediction_table(table.ids, names, mean, interval)
+    if numbers:
+        mean, std = estimator.predict(features, return_std=True)
+        predictions = number_table(table.ids, mean, std, estimator.predict_interval(features))
+    else:
+        mean = estimator.predict_summaries(features).label_mean
+        names = [str(name) for name in estimator.classes_]
+        interval = estimator.predict_interval(features, 0.95) if mean.ndim == 1 else None
+        predictions = prediction_table(table.ids, names, mean, interval)
     with atomic_write(output) as temporary:
         write_csv(predictions, temporary)
     print(f"{len(mean)} rows → {output}")

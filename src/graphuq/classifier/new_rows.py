@@ -1,0 +1,72 @@
+"""Rows of a fitted estimator's X: nodes of its graph, or new rows joined to their neighbours."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from graphuq.classifier.types import Table
+from graphuq.errors import FarRowsWarning, require
+from graphuq.graphs import Graph
+from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
+from graphuq.utils.user_warnings import warn_user
+
+
+def rows_in_basis(
+    estimator: Any, X: Table, basis: NodeBasis, consequence: str
+) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
+    """Return eigenvector rows, scales, and nodes (−1 outside the graph) of the rows of X.
+
+    Parameters
+    ----------
+    estimator : GraphClassifier or GraphRegressor
+        With ``graph``, ``out_of_sample`` and the feature space of its fit.
+    X : array_like, shape (M, d)
+    basis : NodeBasis
+    consequence : str
+        What is predicted for rows without neighbours, for a warning.
+
+    Raises
+    ------
+    InvalidInput
+        If the graph cannot take new rows, or weights are negative.
+    """
+    X = validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=np.float64)
+    space = estimator._feature_space
+    if space is None:
+        require(
+            isinstance(estimator.graph, Graph) or estimator.graph == "precomputed",
+            "X",
+            "rows outside a graph that was made from distances",
+            "fit again with them among the rows, or make the graph from features",
+        )
+        weights, nodes = sparse.csr_array(X), np.full(X.shape[0], -1)
+        require(
+            weights.nnz == 0 or bool(weights.data.min() >= 0),
+            "X",
+            "negative weights to the nodes",
+            "give similarities >= 0",
+        )
+    else:
+        weights, nodes = space.connect(X, estimator.out_of_sample), space.find(X)
+        _warn_of_far_rows(weights, nodes, consequence)
+        if estimator.out_of_sample != "mean":
+            return *basis.combine(weights), nodes
+    return basis.extend(weights), basis.extend_scale(weights), nodes
+
+
+def _warn_of_far_rows(
+    weights: sparse.csr_array, nodes: Int[np.ndarray, " M"], consequence: str
+) -> None:
+    """Warn if new rows are so far from all nodes that every weight is zero."""
+    degree = np.asarray(abs(weights).sum(axis=1)).ravel()
+    far = np.flatnonzero((nodes < 0) & (degree < SMALLEST_DEGREE))
+    if len(far):
+        warn_user(
+            f"X: {len(far)} of {len(nodes)} rows, such as row {far[0]}, are too far from the graph "
+            f"to have neighbours, so {consequence}; transform new rows as those of the fit, or use "
+            "out_of_sample='nearest'",
+            FarRowsWarning,
+        )

@@ -1,0 +1,381 @@
+"""Scikit-learn estimator of numbers: graph, spectrum, and the exact posterior of a field."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from graphuq.classifier.given_graph import checked_rows, labels_of_names
+from graphuq.classifier.labels import weights_of_rows
+from graphuq.classifier.new_rows import rows_in_basis
+from graphuq.classifier.options import PRIORS, build_graph, check_words, is_word
+from graphuq.classifier.regressor.saving import load_regressor, save_regressor
+from graphuq.classifier.regressor.values import (
+    check_known,
+    deviations,
+    intervals,
+    numbers_of,
+)
+from graphuq.classifier.types import Labels, Table
+from graphuq.errors import UnlabelledScoreWarning, require
+from graphuq.evidence.regression import GraphRegression, maximize_regression
+from graphuq.graphs import FeatureSpace, SelfTuning
+from graphuq.priors import Prior
+from graphuq.run.words import part_from
+from graphuq.spectrum import laplacian_spectrum
+from graphuq.utils.checks import require_positive
+from graphuq.utils.progress import reporting
+from graphuq.utils.user_warnings import warn_user
+
+SHARPNESS = (
+    1.0  # of the weights "auto" of a nearest-neighbour graph; docs/measurements/regression.md
+)
+
+
+class GraphRegressor(RegressorMixin, BaseEstimator):
+    """Semi-supervised regression with an interval for each row.
+
+    The estimator builds a similarity graph on all rows, with or without a number. The Laplacian
+    spectrum defines a Gaussian prior on a field over the nodes. A number is the field at its row
+    plus Gaussian noise. The posterior of the field is Gaussian and exact.
+
+    Parameters
+    ----------
+    graph : {"knn", "complete", "epsilon", "precomputed"} or Graph, default "knn"
+        As for `GraphClassifier`, and so are ``n_neighbors``, ``scale``, ``metric``, ``radius``,
+        ``tail_eigenvalue`` and ``out_of_sample``.
+    n_neighbors : int or "auto", default "auto"
+    weights : str or WeightFunction, default "auto"
+        "auto": for the nearest-neighbour graph self-tuning with sharpness 1; otherwise as for
+        `GraphClassifier`.
+    scale : float or array_like, optional
+    metric : {"euclidean", "cosine", "precomputed"}, optional
+    radius : float, optional
+    laplacian : {"random-walk", "symmetric", "unnormalized"}, default "random-walk"
+        The smoothest fields of "random-walk" are constant. Those of "symmetric" grow with the
+        degree of a node, which suits signs better than numbers.
+    n_eigenpairs : int, optional
+        Number of eigenpairs ℓ; by default min(150, N).
+    tail_eigenvalue : bool, float or "mean", default False
+    prior : {"auto", "matern", …} or Prior, default "auto"
+        "auto": `Matern`, with τ and α of largest evidence. No hyperparameter may be a
+        distribution.
+    field_std : float or "auto", default "auto"
+        a > 0: standard deviation of the field, averaged over nodes, in units of ``y``. "auto": of
+        largest evidence.
+    noise_std : float or "auto", default "auto"
+        γ > 0: standard deviation of the noise, in units of ``y``. "auto": of largest evidence.
+    out_of_sample : {"mean", "nearest", "combination"}, default "mean"
+    progress : bool or callable, default False
+
+    Attributes
+    ----------
+    transduction_ : numpy.ndarray, shape (N,)
+        Posterior mean of the field at each row of ``X``.
+    transduction_std_ : numpy.ndarray, shape (N,)
+        Posterior standard deviation of the field at each row of ``X``.
+    field_std_, noise_std_ : float
+        a and γ in units of ``y``.
+    prior_ : Prior
+        The prior with its hyperparameters.
+    log_evidence_ : float
+        Log density of the given numbers, in units of ``y``.
+    has_evidence_ : numpy.ndarray of bool, shape (N,)
+        Whether a row's component of the graph has a number.
+    graph_ : Graph
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> x = np.linspace(0, 6, 120)[:, None]
+    >>> y = np.full(120, np.nan)
+    >>> y[::8] = np.sin(x[::8, 0])
+    >>> regressor = gq.GraphRegressor().fit(x, y)
+    >>> bool(abs(regressor.transduction_ - np.sin(x[:, 0])).max() < 0.1)
+    True
+    >>> mean, std = regressor.predict([[1.55]], return_std=True)
+    >>> mean.shape, std.shape
+    ((1,), (1,))
+    """
+
+    _feature_space: FeatureSpace | None
+    _location: float  # mean of the given numbers
+    _spread: float  # their standard deviation
+
+    def __init__(
+        self,  # scikit-learn requires that any value is accepted here and checked by fit
+        graph: Any = "knn",
+        *,
+        n_neighbors: Any = "auto",
+        weights: Any = "auto",
+        scale: Any = None,
+        metric: Any = None,
+        radius: Any = None,
+        laplacian: Any = "random-walk",
+        n_eigenpairs: Any = None,
+        tail_eigenvalue: Any = False,
+        prior: Any = "auto",
+        field_std: Any = "auto",
+        noise_std: Any = "auto",
+        out_of_sample: Any = "mean",
+        progress: Any = False,
+    ) -> None:
+        self.graph = graph
+        self.n_neighbors = n_neighbors
+        self.weights = weights
+        self.scale = scale
+        self.metric = metric
+        self.radius = radius
+        self.laplacian = laplacian
+        self.n_eigenpairs = n_eigenpairs
+        self.tail_eigenvalue = tail_eigenvalue
+        self.prior = prior
+        self.field_std = field_std
+        self.noise_std = noise_std
+        self.out_of_sample = out_of_sample
+        self.progress = progress
+
+    def fit(
+        self, X: Table | None, y: Labels, sample_weight: ArrayLike | None = None
+    ) -> "GraphRegressor":
+        """Infer the field at every row.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (N, d)
+            As for `GraphClassifier.fit`.
+        y : array_like, shape (N,)
+            Number of each row; NaN, None, ``pd.NA`` or "" where unknown. At least two different
+            numbers. For a graph, also a dict from names of nodes to numbers.
+        sample_weight : array_like, shape (N,), optional
+            Weight w ≥ 0 of each number, 1 by default: the variance of its noise is γ²/w. A number
+            of weight 0 is not used. Weights of rows without a number have no meaning.
+
+        Returns
+        -------
+        GraphRegressor
+            The regressor itself.
+
+        Raises
+        ------
+        InvalidInput
+            If features, weights, numbers or options cannot be used.
+
+        Warns
+        -----
+        FeatureScaleWarning
+            If scales of features differ by a factor of more than 100.
+        """
+        prior = self._checked_prior()
+        graph, X, n_rows = checked_rows(self, X)
+        numbers = numbers_of(labels_of_names(y, graph))
+        require(len(numbers) == n_rows, "y", f"{len(numbers)} values", f"X has {n_rows} rows")
+        weights = weights_of_rows(sample_weight, n_rows)
+        known = ~np.isnan(numbers) & (weights > 0)
+        check_known(numbers, known)
+        with reporting(self.progress) as report:
+            own = SelfTuning(SHARPNESS) if self._chooses_weights() else self.weights
+            self.graph_ = build_graph(
+                graph,
+                X,
+                self.n_neighbors,
+                own,
+                self.scale,
+                self.metric,
+                self.radius,
+                report,
+                getattr(self, "feature_names_in_", None),
+            )
+            spectrum = laplacian_spectrum(
+                self.graph_,
+                self.laplacian,
+                self.n_eigenpairs,
+                tail_eigenvalue=self.tail_eigenvalue,
+                progress=report,
+            )
+        self._feature_space = self.graph_.feature_space
+        labelled = np.flatnonzero(known)
+        self._location, self._spread = numbers[labelled].mean(), numbers[labelled].std()
+        fixed = {
+            name: value / self._spread
+            for name in ("field_std", "noise_std")
+            if not is_word(value := getattr(self, name), "auto")
+        }
+        start = GraphRegression(
+            spectrum,
+            prior,
+            labelled,
+            (numbers[labelled] - self._location) / self._spread,
+            weights=weights[labelled],
+            **fixed,
+        )
+        shape = ("tau", "alpha") if is_word(self.prior, "auto") else ()
+        chosen = [n for n in (*shape, "field_std", "noise_std") if n not in fixed]
+        self._describe(maximize_regression(start, chosen))
+        return self
+
+    def predict(
+        self, X: Table, return_std: bool = False, quantity: str = "measurement"
+    ) -> Float[np.ndarray, " M"] | tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        """Predict the number of each row, in the graph or not.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `GraphClassifier.predict`.
+        return_std : bool, default False
+            Whether to return standard deviations too.
+        quantity : {"measurement", "field"}, default "measurement"
+            Whether the deviation is that of a new measurement at the row, noise included, or that
+            of the field. The mean is the same.
+
+        Returns
+        -------
+        numpy.ndarray, shape (M,), or two of them
+        """
+        mean, std = self._predicted(X, quantity)
+        return (mean, std) if return_std else mean
+
+    def predict_interval(
+        self, X: Table, coverage: float = 0.9, quantity: str = "measurement"
+    ) -> Float[np.ndarray, "M 2"]:
+        """Predict an interval for each row that contains its number with a given probability.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `GraphClassifier.predict`.
+        coverage : float, default 0.9
+            Probability in (0, 1). Hyperparameters count as known, so that with very few labels
+            intervals are too narrow; `docs/measurements/regression.md` has figures.
+        quantity : {"measurement", "field"}, default "measurement"
+            "measurement": for a new measurement at the row, noise included. "field": for the
+            field itself, which is narrower.
+
+        Returns
+        -------
+        numpy.ndarray, shape (M, 2)
+            Lower and upper ends.
+
+        Raises
+        ------
+        InvalidInput
+            If ``coverage`` or ``quantity`` cannot be used.
+        """
+        return intervals(*self._predicted(X, quantity), coverage)
+
+    def score(self, X: Table, y: Labels, sample_weight: ArrayLike | None = None) -> float:
+        """Return R², the share of variance that `predict` explains, at rows with a number.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+        y : array_like, shape (M,)
+            Number of each row; rows without one are left out, with a warning.
+        sample_weight : array_like, shape (M,), optional
+
+        Returns
+        -------
+        float
+            At most 1; NaN, with a warning, if no row has a number.
+        """
+        numbers = numbers_of(y)
+        known = ~np.isnan(numbers)
+        if not known.all():
+            words = "left out of the score" if known.any() else "all, so the score is NaN"
+            warn_user(
+                f"y: {int((~known).sum())} of {len(known)} rows have no number and are {words}",
+                UnlabelledScoreWarning,
+            )
+        if not known.any():
+            return float("nan")
+        weights = weights_of_rows(sample_weight, len(numbers))[known]
+        predicted = np.asarray(self.predict(X))[known]
+        return float(r2_score(numbers[known], predicted, sample_weight=weights))
+
+    def save(self, path: str | Path, extra: dict[str, xr.Dataset] | None = None) -> None:
+        """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be written, or a class of the user's own cannot be found by name.
+        """
+        check_is_fitted(self)
+        save_regressor(self, path, extra)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "GraphRegressor":
+        """Read a fitted regressor that `save` wrote; it predicts without a new fit.
+
+        Raises
+        ------
+        StorageError
+            If the file is missing, truncated, without a regressor, or of another version.
+        """
+        return load_regressor(cls, path)
+
+    def _checked_prior(self) -> Prior:
+        """Return the prior, after checks of all parameters that need no data."""
+        check_words(self.graph, self.n_neighbors, None, self.out_of_sample)
+        require(
+            not isinstance(self.n_eigenpairs, str),
+            "n_eigenpairs",
+            f"{self.n_eigenpairs!r}",
+            "give a number, or None for 150",
+        )
+        for name in ("field_std", "noise_std"):
+            value = getattr(self, name)
+            if not is_word(value, "auto"):
+                require_positive(name, value, "use a number > 0 in units of y, or 'auto'")
+        prior: Prior = part_from(self.prior, PRIORS, Prior, "prior")
+        require(
+            not prior.learnt,
+            "prior",
+            f"{', '.join(prior.learnt)} of {prior} is a distribution",
+            "give a number, or prior='auto'",
+        )
+        return prior
+
+    def _chooses_weights(self) -> bool:
+        return is_word(self.graph, "knn") and is_word(self.weights, "auto")
+
+    def _describe(self, model: GraphRegression) -> None:
+        """Set the attributes of every row."""
+        self.regression_, self.prior_ = model, model.prior
+        mean, std = model.field()
+        self.transduction_ = self._location + self._spread * mean
+        self.transduction_std_ = self._spread * std
+        self.field_std_ = float(self._spread * model.field_std)
+        self.noise_std_ = float(self._spread * model.noise_std)
+        self.log_evidence_ = model.log_evidence - len(model.values) * float(np.log(self._spread))
+        components = model.spectrum.components
+        self.has_evidence_ = np.isin(components, components[model.labelled])
+
+    def _predicted(
+        self, X: Table, quantity: str
+    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        """Return means and standard deviations of the field, or of measurements, in units of y."""
+        check_is_fitted(self)
+        rows, scale, nodes = rows_in_basis(
+            self, X, self.regression_.spectrum, "the mean of all numbers is predicted"
+        )
+        mean, std = self.regression_.field_at(rows, scale)
+        mean, std = self._location + self._spread * mean, self._spread * std
+        inside = nodes >= 0
+        mean[inside] = self.transduction_[nodes[inside]]
+        std[inside] = self.transduction_std_[nodes[inside]]
+        return mean, deviations(std, self.noise_std_, quantity)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = "precomputed" in (self.graph, self.metric)
+        return tags

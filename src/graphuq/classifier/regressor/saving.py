@@ -1,0 +1,103 @@
+"""A fitted regressor as one NetCDF file."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from graphuq.classifier.saving import params_from, stored_params
+from graphuq.errors import StorageError
+from graphuq.evidence.regression import GraphRegression
+from graphuq.graphs import FeatureSpace
+from graphuq.priors import Prior
+from graphuq.results.storage import read_tree, write_tree
+from graphuq.spectrum import Spectrum
+from graphuq.utils.serialization import from_json, to_json
+
+if TYPE_CHECKING:
+    from graphuq.classifier.regressor.regressor import GraphRegressor
+
+GIVEN = ("labelled", "values", "weights")  # arrays with one entry a number
+
+
+def save_regressor(
+    regressor: "GraphRegressor", path: str | Path, extra: dict[str, xr.Dataset] | None = None
+) -> None:
+    """Write all that prediction needs to one file.
+
+    Parameters
+    ----------
+    regressor : GraphRegressor
+        A fitted regressor.
+    path : path
+    extra : dict of str to xarray.Dataset, optional
+        Further groups of arrays, by name.
+
+    Raises
+    ------
+    StorageError
+        If the file cannot be written, or a class of the user's own cannot be found again by name.
+    """
+    model, space = regressor.regression_, regressor._feature_space
+    stored = xr.Dataset() if space is None else space.to_dataset()
+    stored.attrs |= {
+        "n_features": regressor.n_features_in_,
+        "params": json.dumps(stored_params(regressor)),
+        "prior": to_json(model.prior, "prior"),
+        "field_std": model.field_std,
+        "noise_std": model.noise_std,
+        "location": regressor._location,
+        "spread": regressor._spread,
+    }
+    if hasattr(regressor, "feature_names_in_"):
+        stored["feature_names"] = ("feature", regressor.feature_names_in_.astype(str))
+    given = {name: ("labelled_node", getattr(model, name)) for name in GIVEN}
+    groups = {"regressor": stored, "spectrum": model.spectrum.to_dataset()}
+    groups |= {"given": xr.Dataset(given)} | (extra or {})
+    write_tree(xr.DataTree.from_dict(groups), path)
+
+
+def load_regressor(kind: "type[GraphRegressor]", path: str | Path) -> "GraphRegressor":
+    """Read the regressor that `save_regressor` wrote, as an instance of the given class.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, truncated, without a regressor, or of another version.
+    """
+    tree = read_tree(path)
+    if "regressor" not in tree.children:
+        raise StorageError(f"'{path}' holds no regressor; use graphuq.load")
+    return regressor_from(kind, tree)
+
+
+def regressor_from(kind: "type[GraphRegressor]", tree: xr.DataTree) -> "GraphRegressor":
+    """Return the regressor of the groups of a file; its posterior is computed again."""
+    stored, given = tree["regressor"].to_dataset(), tree["given"].to_dataset()
+    known = set(kind._get_param_names())
+    params = {name: value for name, value in params_from(stored).items() if name in known}
+    space = FeatureSpace.from_dataset(stored) if "local_scales" in stored else None
+    if space is None:
+        params.setdefault("graph", "precomputed")
+    regressor = kind(**params)
+    regressor.n_features_in_ = int(stored.attrs["n_features"])
+    if "feature_names" in stored:
+        regressor.feature_names_in_ = stored["feature_names"].to_numpy().astype(object)
+    regressor._feature_space = space
+    regressor._location = float(stored.attrs["location"])
+    regressor._spread = float(stored.attrs["spread"])
+    labelled, values, weights = (np.asarray(given[name]) for name in GIVEN)
+    regressor._describe(
+        GraphRegression(
+            Spectrum.from_dataset(tree["spectrum"].to_dataset()),
+            from_json(stored.attrs["prior"], Prior, "graphuq.priors"),
+            labelled,
+            values,
+            float(stored.attrs["field_std"]),
+            float(stored.attrs["noise_std"]),
+            weights,
+        )
+    )
+    return regressor

@@ -1,0 +1,130 @@
+"""Numbers as labels, some of which are missing."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from scipy.stats import norm
+from sklearn.exceptions import DataConversionWarning
+
+from graphuq.classifier.labels import label_array
+from graphuq.classifier.types import Labels
+from graphuq.errors import InvalidInput, require
+from graphuq.utils.user_warnings import warn_user
+
+QUANTITIES = ("measurement", "field")
+CLASSES = "give numbers, or use GraphClassifier for classes"
+
+
+def numbers_of(y: Labels, argument: str = "y", remedy: str = CLASSES) -> Float[np.ndarray, " N"]:
+    """Return numbers as an array, NaN where unknown.
+
+    Parameters
+    ----------
+    y : array_like, shape (N,)
+        Numbers; NaN, None, ``pd.NA`` or "" where unknown.
+    argument : str, default "y"
+        Name of ``y`` in error messages.
+    remedy : str
+        What to do about text.
+
+    Raises
+    ------
+    InvalidInput
+        If ``y`` is missing, has another shape, or holds text or infinite values.
+    """
+    if y is None:
+        raise InvalidInput(
+            "y", "requires y to be passed, but the target y is None", "give the known numbers"
+        )
+    values = label_array(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        warn_user(
+            "A column-vector y was passed when a 1d array was expected", DataConversionWarning
+        )
+        values = values.ravel()
+    require(values.ndim == 1, "y", f"shape {values.shape}", "give one number a row")
+    require(values.dtype.kind != "c", "y", "complex numbers", "give real numbers")
+    missing = np.array(pd.isna(values), dtype=bool) | np.array([_is_empty(v) for v in values], bool)
+    numbers = np.full(len(values), np.nan)
+    try:
+        numbers[~missing] = values[~missing].astype(np.float64)
+    except (TypeError, ValueError):
+        strange = next(v for v in values[~missing] if not _is_number(v))
+        raise InvalidInput(argument, f"{str(strange)!r} is not a number", remedy) from None
+    infinite = np.flatnonzero(np.isinf(numbers))
+    require(
+        len(infinite) == 0,
+        argument,
+        f"infinite values, such as row {infinite[:1].tolist()}",
+        "give NaN where the number is unknown",
+    )
+    return numbers
+
+
+def check_known(numbers: Float[np.ndarray, " N"], known: Bool[np.ndarray, " N"]) -> None:
+    """Require two different numbers at least, which have a mean and a deviation."""
+    require(
+        known.any(),
+        "y",
+        f"no number with a weight above zero among {len(numbers)} rows",
+        "give the number of at least two rows",
+    )
+    require(
+        len(np.unique(numbers[known])) > 1,
+        "y",
+        f"{numbers[known][0]:g} is the only number at {int(known.sum())} row(s)",
+        "give two different numbers at least",
+    )
+
+
+def deviations(
+    field_std: Float[np.ndarray, " M"], noise_std: float, quantity: str
+) -> Float[np.ndarray, " M"]:
+    """Return standard deviations of a quantity, from those of the field.
+
+    Raises
+    ------
+    InvalidInput
+        If the quantity is unknown.
+    """
+    require(
+        isinstance(quantity, str) and quantity in QUANTITIES,
+        "quantity",
+        f"{quantity!r} is unknown",
+        f"use one of {', '.join(QUANTITIES)}",
+    )
+    return field_std if quantity == "field" else np.hypot(field_std, noise_std)
+
+
+def intervals(
+    mean: Float[np.ndarray, " M"], std: Float[np.ndarray, " M"], coverage: float
+) -> Float[np.ndarray, "M 2"]:
+    """Return the interval of each normal distribution that holds a given probability.
+
+    Raises
+    ------
+    InvalidInput
+        If ``coverage`` is not a probability.
+    """
+    require(
+        0 < coverage < 1,
+        "coverage",
+        f"{coverage!r}",
+        "use a probability between 0 and 1, such as 0.9",
+    )
+    half = norm.ppf((1 + coverage) / 2) * std
+    return np.column_stack([mean - half, mean + half])
+
+
+def _is_empty(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() == ""
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

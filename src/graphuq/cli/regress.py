@@ -1,0 +1,171 @@
+"""``graphuq regress``: a table with a few numbers → predictions of all others, with intervals."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from graphuq.cli import options as opt
+from graphuq.utils.files import atomic_folder, check_writable
+
+TargetColumn = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column with the number of each row. An empty cell means unknown.",
+        rich_help_panel=opt.INPUT,
+    ),
+]
+MissingTarget = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing-label",
+        metavar="TEXT",
+        help="Text that means unknown, such as 'NA'. May be repeated.",
+        rich_help_panel=opt.INPUT,
+        show_default="an empty cell",
+    ),
+]
+Prior = Annotated[
+    str,
+    typer.Option(
+        metavar="PRIOR",
+        help="auto (Matérn, chosen by evidence), matern, inverse-laplacian, "
+        "regularized-laplacian, or a Python expression: 'Matern(tau=0.2, alpha=3)'.",
+        rich_help_panel=opt.MODEL,
+    ),
+]
+NoiseStd = Annotated[
+    float | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="Standard deviation of the noise, in units of the target.",
+        rich_help_panel=opt.MODEL,
+        show_default="chosen by evidence",
+    ),
+]
+FieldStd = Annotated[
+    float | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="Standard deviation of the field, in units of the target.",
+        rich_help_panel=opt.MODEL,
+        show_default="chosen by evidence",
+    ),
+]
+Coverage = Annotated[
+    float,
+    typer.Option(
+        metavar="NUMBER",
+        help="Probability that an interval holds the number of its row.",
+        rich_help_panel=opt.OUTPUT,
+    ),
+]
+Quantity = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="What std and interval are for: measurement (a new one, noise included) or field.",
+        rich_help_panel=opt.OUTPUT,
+    ),
+]
+
+
+def regress(
+    file: opt.File,
+    target_column: TargetColumn,
+    missing_label: MissingTarget = None,
+    id_column: opt.IdColumn = None,
+    drop: opt.Drop = None,
+    output: opt.Output = Path("out"),
+    quiet: opt.Quiet = False,
+    coverage: Coverage = 0.9,
+    quantity: Quantity = "measurement",
+    scaling: opt.Scaling = "none",
+    pca: opt.Pca = None,
+    graph: opt.Graph = "knn",
+    n_neighbors: opt.NNeighbors = None,
+    weights: opt.Weights = "auto",
+    scale: opt.Scale = None,
+    metric: opt.Metric = None,
+    radius: opt.Radius = None,
+    laplacian: opt.Laplacian = "random-walk",
+    n_eigenpairs: opt.NEigenpairs = None,
+    tail_eigenvalue: opt.TailEigenvalue = "none",
+    prior: Prior = "auto",
+    noise_std: NoiseStd = None,
+    field_std: FieldStd = None,
+    out_of_sample: opt.OutOfSample = "mean",
+) -> None:
+    """Predict the number of every row of FILE from a few rows with a number.
+
+    The output folder receives predictions.csv (given number, mean, standard deviation and
+    interval of each row) and posterior.nc (for graphuq predict).
+
+    Example: graphuq regress homes.csv --target-column price --scaling standard -o out
+    """
+    import numpy as np
+    import xarray as xr
+
+    from graphuq.classifier.regressor.regressor import GraphRegressor
+    from graphuq.classifier.regressor.values import deviations, intervals, numbers_of
+    from graphuq.cli.classify import parse_n_eigenpairs, parse_tail
+    from graphuq.cli.fitting import preprocess
+    from graphuq.cli.tables import read_table, write_csv
+
+    check_writable(output)
+    table = read_table(file, target_column, id_column, None, drop or ())
+    assert table.labels is not None  # the column was named
+    text = np.where(np.isin(table.labels, missing_label or []), "", table.labels)
+    target = numbers_of(text, target_column, "leave the cell empty, or add --missing-label TEXT")
+    regressor = GraphRegressor(
+        graph,
+        n_neighbors="auto" if n_neighbors is None else n_neighbors,
+        weights=weights,
+        scale=scale,
+        metric=metric,
+        radius=radius,
+        laplacian=laplacian,
+        n_eigenpairs=parse_n_eigenpairs(n_eigenpairs, table.features.shape[0]),
+        tail_eigenvalue=parse_tail(tail_eigenvalue),
+        prior=prior,
+        field_std="auto" if field_std is None else field_std,
+        noise_std="auto" if noise_std is None else noise_std,
+        out_of_sample=out_of_sample,
+        progress=not quiet,
+    )
+    features, preprocessing = preprocess(table.features, graph, scaling, pca)
+    regressor.fit(features, target)
+    mean = regressor.transduction_
+    std = deviations(regressor.transduction_std_, regressor.noise_std_, quantity)
+    extra = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
+    if preprocessing is not None:
+        extra["preprocessing"] = preprocessing.to_dataset()
+    predictions = number_table(table.ids, mean, std, intervals(mean, std, coverage))
+    predictions.insert(1, "given", target)
+    predictions["has_evidence"] = regressor.has_evidence_
+    with atomic_folder(output) as folder:
+        write_csv(predictions, folder / "predictions.csv")
+        regressor.save(folder / "posterior.nc", extra)
+    if not quiet:
+        _print_summary(regressor, target_column, output)
+
+
+def number_table(ids: Any, mean: Any, std: Any, interval: Any) -> Any:
+    """Return the columns id, mean, std, lower and upper as a table."""
+    import pandas as pd
+
+    columns = {"id": ids, "mean": mean, "std": std}
+    return pd.DataFrame(columns | {"lower": interval[:, 0], "upper": interval[:, 1]})
+
+
+def _print_summary(regressor: Any, target: str, output: Path) -> None:
+    """Print what was learnt, and the paths of the files."""
+    n_given, n_rows = len(regressor.regression_.values), len(regressor.transduction_)
+    print(f"{target}: {n_given} of {n_rows} rows have a number")
+    print(
+        f"noise {regressor.noise_std_:.4g}, field {regressor.field_std_:.4g} (standard deviations)"
+    )
+    print(f"prior {regressor.prior_}, log evidence {regressor.log_evidence_:.2f}")
+    for name in ("predictions.csv", "posterior.nc"):
+        print(f"  {output / name}")

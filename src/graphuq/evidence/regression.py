@@ -1,0 +1,306 @@
+r"""Regression on a graph: the posterior and the evidence of numbers as labels, in closed form.
+
+    y_j = c + a u_j + γ w_j^{-1/2} ε_j,    u ~ prior,    c ~ N(0, b²),    ε_j ~ N(0, 1)
+
+With the series ``u = scale (Q (s ξ) + s̄ r)`` of the prior, the numbers have the covariance
+``K = Φ diag(d) Φᵀ + diag(f)``. The columns of Φ are those of Q, times the node scale, and a column
+of ones; ``d = (a² (s² − s̄²), b²)`` and ``f_j = γ²/w_j + a² s̄² scale_j²``. Everything is solved in
+as many dimensions as there are columns. See docs/theory.md, "Numbers as labels".
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import cho_factor, cho_solve
+
+from graphuq.errors import InvalidInput
+from graphuq.evidence.hyperpriors import Hyperprior, hyperpriors_of
+from graphuq.evidence.quasi_newton import FAILED, log_derivative, minimize_loss
+from graphuq.graphs.features import row_blocks
+from graphuq.posterior.field.conditioning import FloorConditioning, condition_with_floor
+from graphuq.priors import Prior, SpectralStd
+from graphuq.spectrum import Spectrum
+from graphuq.utils.arrays import single_threaded_blas
+
+CONSTANT_STD = 10.0  # b, in standard deviations of the given numbers: nearly flat
+MAX_ITERATIONS = 60
+# In standard deviations of the given numbers; wide, since the evidence knows both well.
+SCALES = {
+    "field_std": Hyperprior(1.0, 1.0, 0.01, 100.0),
+    "noise_std": Hyperprior(0.3, 1.0, 0.003, 10.0),
+}
+SHAPES_LOG_STD = 0.5  # of τ and α around their medians
+NOISE_STARTS = (0.1, 0.7)  # the evidence may have a maximum for each
+
+
+class InverseCovariance(NamedTuple):
+    """What evidence and posterior need of the inverse covariance of the numbers.
+
+    Attributes
+    ----------
+    pull : numpy.ndarray, shape (J,)
+        ``K⁻¹ y``.
+    diagonal : numpy.ndarray, shape (J,)
+        Diagonal of ``K⁻¹``.
+    by_columns : numpy.ndarray, shape (n,)
+        Diagonal of ``Φᵀ K⁻¹ Φ``.
+    log_determinant : float
+        ``log|K|``.
+    """
+
+    pull: Float[np.ndarray, " J"]
+    diagonal: Float[np.ndarray, " J"]
+    by_columns: Float[np.ndarray, " n"]
+    log_determinant: float
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class GraphRegression:
+    """Numbers at labelled nodes of a graph, under one choice of hyperparameters.
+
+    Parameters
+    ----------
+    spectrum : Spectrum
+    prior : Prior
+        A prior without learnt hyperparameters.
+    labelled : numpy.ndarray of int, shape (J,)
+    values : numpy.ndarray, shape (J,)
+        Numbers, standardised: their mean is about 0 and their deviation about 1.
+    field_std, noise_std : float
+        a and γ, in units of the values.
+    weights : numpy.ndarray, shape (J,), optional
+        w: a weight divides the variance of the noise; 1 by default.
+
+    Attributes
+    ----------
+    log_evidence : float
+        ``log p(values)``.
+    """
+
+    spectrum: Spectrum
+    prior: Prior
+    labelled: Int[np.ndarray, " J"]
+    values: Float[np.ndarray, " J"]
+    field_std: float = 1.0
+    noise_std: float = 0.3
+    weights: Float[np.ndarray, " J"] | None = None
+
+    @cached_property
+    def std(self) -> SpectralStd:
+        """Spectral deviations ``a s`` and ``a s̄``."""
+        std = self.prior.spectral_std(self.spectrum)
+        return SpectralStd(self.field_std * std.modes, self.field_std * std.tail)
+
+    @cached_property
+    def mode_variance(self) -> Float[np.ndarray, " n"]:
+        """``d``, of the modes and of the constant."""
+        return np.append(self.std.modes**2 - self.std.tail**2, CONSTANT_STD**2)
+
+    @cached_property
+    def noise_variance(self) -> Float[np.ndarray, " J"]:
+        """Variance ``γ²/w`` of the noise."""
+        weights = np.ones(len(self.values)) if self.weights is None else self.weights
+        return self.noise_std**2 / weights
+
+    @cached_property
+    def rows(self) -> Float[np.ndarray, "J n"]:
+        """Matrix ``Φ``."""
+        rows = np.asarray(self.spectrum.basis[self.labelled])
+        return columns(rows, self.spectrum.node_scale[self.labelled])
+
+    @cached_property
+    def floor(self) -> Float[np.ndarray, " J"]:
+        """Diagonal ``f``, noise and tail."""
+        tail = self.std.tail * self.spectrum.node_scale[self.labelled]
+        return self.noise_variance + tail**2
+
+    @cached_property
+    def _steps(self) -> FloorConditioning:
+        precision = 1 / self.floor
+        return condition_with_floor(
+            self.rows, self.mode_variance, 0.0, precision, precision * self.values
+        )
+
+    @cached_property
+    def inverse(self) -> "InverseCovariance":
+        """What is needed of ``K⁻¹``, in as many dimensions as there are numbers or columns."""
+        if len(self.values) > self.rows.shape[1]:
+            return self._inverse_by_columns()
+        k = (self.rows * self.mode_variance) @ self.rows.T + np.diag(self.floor)
+        factor = cho_factor(k, lower=True)
+        inverse = cho_solve(factor, np.eye(len(k)))
+        return InverseCovariance(
+            pull=inverse @ self.values,
+            diagonal=np.diagonal(inverse),
+            by_columns=((inverse @ self.rows) * self.rows).sum(axis=0),
+            log_determinant=2 * float(np.log(np.diagonal(factor[0])).sum()),
+        )
+
+    def _inverse_by_columns(self) -> "InverseCovariance":
+        steps, floor = self._steps, self.floor
+        return InverseCovariance(
+            pull=(self.values - steps.field.mean) / floor,
+            diagonal=(1 - steps.field.variance / floor) / floor,
+            by_columns=np.diagonal(np.linalg.solve(steps.system, steps.information)),
+            log_determinant=float(np.linalg.slogdet(steps.system)[1] + np.log(floor).sum()),
+        )
+
+    @property
+    def log_evidence(self) -> float:
+        """``log N(y; 0, K)`` (Rasmussen & Williams 2006, (2.30))."""
+        quadratic = self.values @ self.inverse.pull + self.inverse.log_determinant
+        return -0.5 * float(quadratic + len(self.values) * np.log(2 * np.pi))
+
+    @cached_property
+    def coefficients(self) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, "n n"]]:
+        """Mean and covariance of the coefficients of the modes and of the constant."""
+        covariance = (self._steps.inner + self._steps.inner.T) / 2
+        return covariance @ (self.rows.T @ (self.values / self.floor)), covariance
+
+    def field_at(
+        self, rows: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
+    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        """Return mean and standard deviation of ``c + a u`` at unlabelled nodes or new rows.
+
+        Parameters
+        ----------
+        rows : numpy.ndarray, shape (M, L)
+            Rows of Q, or what `NodeBasis.extend` returns.
+        scale : numpy.ndarray, shape (M,)
+            Their node scale.
+        """
+        mean, covariance = self.coefficients
+        phi = columns(rows, scale)
+        variance = ((phi @ covariance) * phi).sum(axis=1) + (self.std.tail * scale) ** 2
+        return phi @ mean, np.sqrt(np.maximum(variance, 0.0))
+
+    def field(self) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Return mean and standard deviation of ``c + a u`` at every node.
+
+        At labelled nodes ``E = y − v K⁻¹ y`` and ``Var = v − v² (K⁻¹)_jj`` with ``v = γ²/w``.
+        """
+        spectrum = self.spectrum
+        mean, std = np.empty((2, spectrum.n_nodes))
+        for part in row_blocks(spectrum.n_nodes, spectrum.n_columns):
+            rows = np.asarray(spectrum.basis[part])
+            mean[part], std[part] = self.field_at(rows, spectrum.node_scale[part])
+        noise = self.noise_variance
+        mean[self.labelled] = self.values - noise * self.inverse.pull
+        left = noise - noise**2 * self.inverse.diagonal
+        std[self.labelled] = np.sqrt(np.maximum(left, 0.0))
+        return mean, std
+
+    def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
+        """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
+        inverse = self.inverse
+        by_variance = ((self.rows.T @ inverse.pull) ** 2 - inverse.by_columns)[:-1] / 2
+        by_floor = (inverse.pull**2 - inverse.diagonal) / 2
+        scale = self.spectrum.node_scale[self.labelled]
+        by_tail = 2 * self.std.tail * float(by_floor @ scale**2 - by_variance.sum())
+        return (
+            2 * self.std.modes * by_variance,
+            by_tail,
+            float(2 * by_floor @ self.noise_variance),
+        )
+
+
+def columns(
+    rows: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
+) -> Float[np.ndarray, "M n"]:
+    """Return rows of ``Φ``: those of Q times the node scale, and 1 for the constant."""
+    return np.column_stack([scale[:, None] * rows, np.ones(len(rows))])
+
+
+def maximize_regression(start: GraphRegression, names: Sequence[str]) -> GraphRegression:
+    """Return the regression whose hyperparameters have the largest evidence.
+
+    The log evidence, which is exact, is added to log-normal hyperpriors and maximised over
+    logarithms by a quasi-Newton method, from small and from large noise.
+
+    Parameters
+    ----------
+    start : GraphRegression
+    names : sequence of str
+        Some of "tau", "alpha", "field_std" and "noise_std". The others keep their values.
+
+    Raises
+    ------
+    InvalidInput
+        If the evidence is not finite at any start.
+    """
+    if not names:
+        return start
+    hyperpriors = {
+        name: one._replace(log_std=SHAPES_LOG_STD)
+        for name, one in hyperpriors_of(start.spectrum).items()
+    } | SCALES
+    chosen = [hyperpriors[name] for name in names]
+    medians, widths = np.log([one.median for one in chosen]), np.array([h.log_std for h in chosen])
+    bounds = np.log([(one.lower, one.upper) for one in chosen])
+
+    def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        offset = (at - medians) / widths
+        model = _with_values(start, dict(zip(names, np.exp(at), strict=True)))
+        try:
+            value, slope = model.log_evidence, _slopes(model, names)
+        except np.linalg.LinAlgError:
+            return FAILED, np.zeros_like(at)
+        if not np.isfinite(value):
+            return FAILED, np.zeros_like(at)
+        return 0.5 * float(offset @ offset) - value, offset / widths - slope
+
+    best, best_loss = None, FAILED
+    for noise in NOISE_STARTS if "noise_std" in names else NOISE_STARTS[:1]:
+        at = medians.copy()
+        if "noise_std" in names:
+            at[list(names).index("noise_std")] = np.log(noise)
+        with single_threaded_blas():
+            found = minimize_loss(
+                loss,
+                at,
+                bounds,
+                max_iterations=MAX_ITERATIONS,
+                loss_tolerance=1e-9,
+                gradient_tolerance=1e-5,
+            )
+        if found.loss < best_loss:
+            best, best_loss = found.at, found.loss
+    if best is None:
+        raise InvalidInput("y", "no finite evidence", "give numbers of similar size")
+    return _with_values(start, dict(zip(names, np.exp(best), strict=True)))
+
+
+def _with_values(model: GraphRegression, values: dict[str, Any]) -> GraphRegression:
+    """Return the regression with other hyperparameters."""
+    own: dict[str, Any] = {name: float(v) for name, v in values.items() if name in SCALES}
+    shape = {name: float(v) for name, v in values.items() if name not in SCALES}
+    prior = dataclasses.replace(model.prior, **shape) if shape else model.prior
+    return dataclasses.replace(model, prior=prior, **own)
+
+
+def _slopes(model: GraphRegression, names: Sequence[str]) -> Float[np.ndarray, " n"]:
+    """Return the derivatives of the log evidence in the logarithms of hyperparameters."""
+    by_modes, by_tail, by_noise = model.slopes()
+    found = []
+    for name in names:
+        if name == "noise_std":
+            found.append(by_noise)
+        elif name == "field_std":
+            found.append(by_modes @ model.std.modes + by_tail * model.std.tail)
+        else:
+            at = np.log([getattr(model.prior, name)])
+            shape = log_derivative(partial(_deviations, model, name), at)
+            found.append(by_modes @ shape[:-1] + by_tail * shape[-1])
+    return np.array(found)
+
+
+def _deviations(
+    model: GraphRegression, name: str, log_value: Float[np.ndarray, " 1"]
+) -> Float[np.ndarray, " n"]:
+    """Return ``a s`` and ``a s̄`` for another value of a hyperparameter of the prior."""
+    std = _with_values(model, {name: np.exp(log_value[0])}).std
+    return np.append(std.modes, std.tail)

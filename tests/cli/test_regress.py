@@ -1,0 +1,85 @@
+"""``graphuq regress`` and ``graphuq predict`` of numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.cli.app import run
+
+X = np.linspace(0, 2 * np.pi, 80)
+TRUTH = 3 * np.cos(X) + 20  # flat at both ends, as smooth fields on a path are
+
+
+@pytest.fixture
+def csv(tmp_path):
+    frame = pd.DataFrame({"home": [f"h{i}" for i in range(80)], "x": X, "double": 2 * X + 1})
+    frame["price"] = [f"{t:.4f}" if i % 4 == 0 else "" for i, t in enumerate(TRUTH)]
+    frame.to_csv(tmp_path / "homes.csv", index=False)
+    return tmp_path / "homes.csv"
+
+
+def regress(csv, out, *more):
+    columns = ["--target-column", "price", "--id-column", "home"]
+    return run(["regress", str(csv), *columns, "--output", str(out), *more])
+
+
+def test_regress_and_predict(csv, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert regress(csv, out, "--scaling", "standard") == 0
+    printed = capsys.readouterr().out
+    assert "price: 20 of 80 rows have a number" in printed
+    assert sorted(path.name for path in out.iterdir()) == ["posterior.nc", "predictions.csv"]
+    table = pd.read_csv(out / "predictions.csv")
+    columns = ["id", "given", "mean", "std", "lower", "upper", "has_evidence"]
+    assert table.columns.tolist() == columns
+    assert table["id"].tolist() == [f"h{i}" for i in range(80)]
+    assert table["given"].notna().sum() == 20
+    np.testing.assert_allclose(table["mean"], TRUTH, atol=0.4)
+    assert ((table["lower"] < TRUTH) & (table["upper"] > TRUTH)).mean() > 0.8
+
+    new = tmp_path / "new.csv"
+    pd.DataFrame({"double": 2 * X[10:13] + 1.02, "x": X[10:13] + 0.01}).to_csv(new, index=False)
+    predicted = tmp_path / "p.csv"
+    assert run(["predict", str(out / "posterior.nc"), str(new), "-o", str(predicted)]) == 0
+    predictions = pd.read_csv(predicted)
+    assert predictions.columns.tolist() == ["id", "mean", "std", "lower", "upper"]
+    np.testing.assert_allclose(predictions["mean"], 3 * np.cos(X[10:13] + 0.01) + 20, atol=0.3)
+
+
+def test_the_command_gives_what_the_estimator_gives(csv, tmp_path):
+    assert regress(csv, tmp_path / "out", "--quiet", "--quantity", "field", "--coverage", ".5") == 0
+    table = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    frame = pd.read_csv(csv)
+    features = frame[["x", "double"]].to_numpy()
+    regressor = gq.GraphRegressor().fit(features, frame["price"])
+    np.testing.assert_allclose(table["mean"], regressor.transduction_, rtol=1e-5)
+    np.testing.assert_allclose(table["std"], regressor.transduction_std_, rtol=1e-4)
+    interval = regressor.predict_interval(features, 0.5, quantity="field")
+    np.testing.assert_allclose(table[["lower", "upper"]], interval, rtol=1e-5)
+    read = gq.load(tmp_path / "out" / "posterior.nc")
+    np.testing.assert_array_equal(read.transduction_, regressor.transduction_)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--coverage", "90"], "coverage: 90.0; use a probability"),
+        (["--noise-std", "-1"], "noise_std: -1.0 is not positive"),
+        (["--drop", "prise"], "did you mean 'price'?"),
+        (["--n-eigenpairs", "auto"], "n_eigenpairs: 'auto'; give a number"),
+    ],
+)
+def test_errors_are_one_line(csv, tmp_path, capsys, more, message):
+    assert regress(csv, tmp_path / "out", *more, "--quiet") == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out" / "predictions.csv").exists()
+
+
+def test_text_in_the_target_is_named(csv, tmp_path, capsys):
+    csv.write_text(csv.read_text().replace("h3,", "h3,", 1).replace(",\n", ",NA\n", 1))
+    assert regress(csv, tmp_path / "out", "--quiet") == 2
+    assert "price: 'NA' is not a number; leave the cell empty, or add" in capsys.readouterr().err
+    assert regress(csv, tmp_path / "out", "--quiet", "--missing-label", "NA") == 0

@@ -1,0 +1,176 @@
+"""Regression on a graph against dense Gaussian-process formulas and against simulation."""
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal, norm
+
+import graphuq as gq
+from graphuq.evidence.regression import (
+    CONSTANT_STD,
+    GraphRegression,
+    _slopes,
+    _with_values,
+    maximize_regression,
+)
+
+NAMES = ("tau", "alpha", "field_std", "noise_std")
+RNG = np.random.default_rng(0)
+GRAPH = gq.graphs.knn_graph(RNG.normal(size=(40, 2)), n_neighbors=6)
+LABELLED = np.array([0, 5, 9, 14, 22, 31, 36])
+VALUES = np.array([0.4, -1.2, 0.9, 0.1, 1.7, -0.6, -1.3])
+
+
+def regression(laplacian="random-walk", tail=False, weights=None, n_eigenpairs=25, labelled=7):
+    spectrum = gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs, tail_eigenvalue=tail)
+    return GraphRegression(
+        spectrum,
+        gq.priors.Matern(tau=0.4, alpha=1.5),
+        LABELLED[:labelled],
+        VALUES[:labelled],
+        field_std=0.8,
+        noise_std=0.35,
+        weights=weights,
+    )
+
+
+def covariances(model):
+    """Return the prior covariance of ``c + a u`` at all nodes, and the variances of the noise."""
+    spectrum, std = model.spectrum, model.prior.spectral_std(model.spectrum)
+    q = np.asarray(spectrum.eigenvectors)
+    series = (q * std.modes**2) @ q.T + std.tail**2 * (np.eye(len(q)) - q @ q.T)
+    series = spectrum.node_scale[:, None] * series * spectrum.node_scale
+    weights = np.ones(len(model.values)) if model.weights is None else model.weights
+    return model.field_std**2 * series + CONSTANT_STD**2, model.noise_std**2 / weights
+
+
+CASES = [
+    ("random-walk", False, None),
+    ("symmetric", 1.3, None),
+    ("random-walk", 1.3, np.array([1.0, 0.2, 3.0, 1.0, 0.5, 1.0, 2.0])),
+]
+
+
+@pytest.mark.parametrize(("laplacian", "tail", "weights"), CASES)
+def test_evidence_mean_and_deviation_are_those_of_a_gaussian_process(laplacian, tail, weights):
+    """Rasmussen & Williams 2006, (2.23), (2.24) and (2.30), with matrices of all nodes."""
+    model = regression(laplacian, tail, weights)
+    prior, noise = covariances(model)
+    k = prior[np.ix_(LABELLED, LABELLED)] + np.diag(noise)
+    expected = multivariate_normal(np.zeros(7), k).logpdf(VALUES)
+    np.testing.assert_allclose(model.log_evidence, expected, rtol=1e-9)
+    gain = prior[:, LABELLED] @ np.linalg.inv(k)
+    mean, std = model.field()
+    np.testing.assert_allclose(mean, gain @ VALUES, atol=1e-8)
+    variance = np.diagonal(prior - gain @ prior[LABELLED])
+    np.testing.assert_allclose(std, np.sqrt(variance), rtol=1e-6)
+
+
+def test_more_numbers_than_modes():
+    model = regression(n_eigenpairs=4)
+    prior, noise = covariances(model)
+    k = prior[np.ix_(LABELLED, LABELLED)] + np.diag(noise)
+    expected = multivariate_normal(np.zeros(7), k).logpdf(VALUES)
+    np.testing.assert_allclose(model.log_evidence, expected, rtol=1e-9)
+
+
+def test_a_far_row_has_the_constant_only():
+    model = regression()
+    mean, std = model.field_at(np.zeros((1, 25)), np.ones(1))
+    prior, noise = covariances(model)
+    k = prior[np.ix_(LABELLED, LABELLED)] + np.diag(noise)
+    constant = np.full(7, CONSTANT_STD**2)
+    np.testing.assert_allclose(mean, constant @ np.linalg.solve(k, VALUES), atol=1e-9)
+    left = CONSTANT_STD**2 - constant @ np.linalg.solve(k, constant)
+    np.testing.assert_allclose(std, np.sqrt(left), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("laplacian", "tail", "weights"), CASES)
+def test_slopes_are_derivatives(laplacian, tail, weights):
+    model = regression(laplacian, tail, weights)
+    at = np.log([0.4, 1.5, 0.8, 0.35])
+
+    def evidence(x):
+        return _with_values(model, dict(zip(NAMES, np.exp(x), strict=True))).log_evidence
+
+    expected = approx_fprime(at, evidence, 1e-6)
+    np.testing.assert_allclose(_slopes(model, NAMES), expected, atol=2e-4)
+
+
+def test_a_weight_is_as_many_measurements():
+    """A number of weight 4 has the posterior of four equal ones, up to their own scatter."""
+    weighted = regression(weights=np.array([4.0, 1, 1, 1, 1, 1, 1]))
+    prior, _ = covariances(weighted)
+    nodes = np.concatenate([[LABELLED[0]] * 4, LABELLED[1:]])
+    values = np.concatenate([[VALUES[0]] * 4, VALUES[1:]])
+    k = prior[np.ix_(nodes, nodes)] + weighted.noise_std**2 * np.eye(10)
+    np.testing.assert_allclose(
+        weighted.field()[0], prior[:, nodes] @ np.linalg.solve(k, values), atol=1e-7
+    )
+
+
+def test_the_maximum_is_not_below_its_neighbours():
+    start = regression()
+    best = maximize_regression(start, ("noise_std",))
+    assert best.prior == start.prior
+    assert best.field_std == start.field_std
+
+    def loss(factor):
+        model = _with_values(best, {"noise_std": best.noise_std * factor})
+        penalty = 0.5 * (np.log(model.noise_std / 0.3) / 1.0) ** 2  # the hyperprior of the noise
+        return penalty - model.log_evidence
+
+    assert loss(1.0) < min(loss(1.02), loss(0.98))
+    assert maximize_regression(start, ()) is start
+
+
+def simulated(rng, noise_std=0.4, n_labels=15):
+    """Return a fitted model of numbers drawn from its own prior, and the true field."""
+    model = regression(n_eigenpairs=20)
+    prior, _ = covariances(model)
+    prior = prior - CONSTANT_STD**2
+    field = rng.multivariate_normal(np.zeros(40), prior, method="eigh") + rng.normal()
+    labelled = rng.choice(40, n_labels, replace=False)
+    values = field[labelled] + noise_std * rng.normal(size=n_labels)
+    known = GraphRegression(model.spectrum, model.prior, labelled, values, 0.8, noise_std)
+    return known, field
+
+
+def test_intervals_cover_as_often_as_they_say():
+    """Fields drawn from the prior lie in their 80 % intervals in 80 of 100 simulations."""
+    rng, covered = np.random.default_rng(1), []
+    for _ in range(400):
+        model, field = simulated(rng)
+        mean, std = model.field()
+        covered.append((np.abs(field - mean) < norm.ppf(0.9) * std).mean())
+    error = np.std(covered, ddof=1) / np.sqrt(len(covered))
+    assert error < 0.01
+    assert abs(np.mean(covered) - 0.8) < 4 * error
+
+
+def test_a_wrong_noise_is_noticed_by_coverage():
+    """Intervals for a noise that is too small cover too rarely: the test above can fail."""
+    rng, covered = np.random.default_rng(1), []
+    for _ in range(200):
+        model, field = simulated(rng)
+        mean, std = _with_values(model, {"noise_std": 0.1}).field()
+        covered.append((np.abs(field - mean) < norm.ppf(0.9) * std).mean())
+    error = np.std(covered, ddof=1) / np.sqrt(len(covered))
+    assert np.mean(covered) < 0.8 - 4 * error
+
+
+def test_learnt_hyperparameters_are_near_the_true_ones():
+    """With many numbers the evidence finds noise and size of a simulated field."""
+    rng = np.random.default_rng(3)
+    graph = gq.graphs.knn_graph(np.linspace(0, 1, 600)[:, None], n_neighbors=6)
+    spectrum = gq.laplacian_spectrum(graph, "random-walk", 60)
+    prior = gq.priors.Matern(tau=0.05, alpha=2.0)
+    std = prior.spectral_std(spectrum)
+    q = np.asarray(spectrum.eigenvectors)
+    field = spectrum.node_scale * (q @ (std.modes * rng.normal(size=60)))
+    values = field + 0.3 * rng.normal(size=600)
+    start = GraphRegression(spectrum, gq.priors.Matern(), np.arange(600), values)
+    best = maximize_regression(start, NAMES)
+    assert abs(np.log(best.noise_std / 0.3)) < 4 / np.sqrt(2 * 600)
+    truth = GraphRegression(spectrum, prior, np.arange(600), values, 1.0, 0.3)
+    assert best.log_evidence > truth.log_evidence - 1
