@@ -6,13 +6,19 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.incremental import Incremental
-from graphuq.classifier.labels import check_classes, split_labels, warn_of_placeholder
+from graphuq.classifier.labels import (
+    check_classes,
+    split_labels,
+    warn_of_placeholder,
+    weights_of_rows,
+)
 from graphuq.classifier.options import (
     averaged_posterior,
     averaging_method,
@@ -32,6 +38,7 @@ from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning, require
 from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import Approximation
+from graphuq.posterior.given_labels import check_weights
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
 from graphuq.run.infer import infer
@@ -227,7 +234,9 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         super().set_params(**parameters)
         return self
 
-    def fit(self, X: Table | None, y: Labels) -> "GraphClassifier":
+    def fit(
+        self, X: Table | None, y: Labels, sample_weight: ArrayLike | None = None
+    ) -> "GraphClassifier":
         """Infer the class of every row.
 
         Parameters
@@ -238,6 +247,10 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         y : array_like, shape (N,)
             Class of each row; ``missing_label``, NaN, None, ``pd.NA`` or "" if it is unknown. At
             least two classes. For a graph, also a dict from names of nodes to classes.
+        sample_weight : array_like, shape (N,), optional
+            Weight w ≥ 0 of each label, 1 by default: the variance of its noise is γ²/w, so that a
+            small weight is a doubtful label. A label of weight 0 is not used. Only for a probit;
+            weights of unlabelled rows have no meaning. See docs/theory.md, "Weights of labels".
 
         Returns
         -------
@@ -248,6 +261,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         ------
         InvalidInput
             If features, weights, labels or options cannot be used.
+        IncompatibleParts
+            If labels have weights and the likelihood takes none.
 
         Warns
         -----
@@ -265,12 +280,16 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         y = labels_of_names(y, graph)
         values, given = split_labels(y, self.missing_label)
         require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
+        weights = weights_of_rows(sample_weight, n_rows)
+        given &= weights > 0
+        require(given.any(), "sample_weight", "zero at every label", "give weights > 0")
         check_classification_targets(values[given])
         self.classes_, codes = np.unique(values[given], return_inverse=True)
         check_classes(self.classes_, self.missing_label)
         warn_of_placeholder(values, given)
         shares = shares_of(self.class_proportions, self.classes_, codes, self.max_classes)
         likelihood = likelihood_of(self.likelihood, len(self.classes_))
+        check_weights(weights[given], len(codes), likelihood)
 
         with reporting(self.progress) as report:
             self.graph_ = build_graph(
@@ -290,7 +309,10 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         labelled = np.flatnonzero(given)
         posterior = averaged_posterior(self, method, spectrum, labelled, codes)
         if posterior is None:
-            posterior = self._chosen_by_evidence(spectrum, prior, likelihood, labelled, codes)
+            labels = codes if likelihood.is_multiclass else 2 * codes - 1
+            posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
+        posterior = dataclasses.replace(posterior, label_weights=weights[labelled])
+        posterior = self._chosen_by_evidence(posterior)
         if self.max_classes is not None:
             likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.max_classes)
             labels = codes if likelihood.is_multiclass else posterior.labels
@@ -300,12 +322,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self._explore(posterior, method, shares, self.checkpoint)
         return self
 
-    def _chosen_by_evidence(
-        self, spectrum: Any, prior: Any, likelihood: Any, labelled: Any, codes: Any
-    ) -> Posterior:
+    def _chosen_by_evidence(self, posterior: Posterior) -> Posterior:
         """Return the posterior whose hyperparameters "auto" are those of largest evidence."""
-        labels = codes if likelihood.is_multiclass else 2 * codes - 1
-        posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
         auto = chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs)
         if auto and not posterior.learnt:
             try:

@@ -10,6 +10,7 @@ from graphuq.classifier.labels import check_classes
 from graphuq.classifier.options import likelihood_of
 from graphuq.distributions import is_learnt
 from graphuq.errors import InvalidInput, require
+from graphuq.posterior.given_labels import weights_after
 from graphuq.posterior.posterior import Posterior
 
 
@@ -57,7 +58,11 @@ def relabelled(
     labels = codes if likelihood.is_multiclass else 2 * codes - 1
     labelled = np.append(posterior.labelled[kept], rows[given])
     changed = dataclasses.replace(
-        posterior, likelihood=likelihood, labelled=labelled, labels=labels
+        posterior,
+        likelihood=likelihood,
+        labelled=labelled,
+        labels=labels,
+        label_weights=weights_after(posterior.label_weights, kept, int(given.sum())),
     )
     return changed, left
 

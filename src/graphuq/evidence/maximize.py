@@ -215,6 +215,7 @@ def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
             prior=dataclasses.replace(posterior.prior, **choice),
             labelled=posterior.labelled[some],
             labels=labels[some],
+            label_weights=None if (w := posterior.label_weights) is None else w[some],
         )
         try:
             method = ExpectationPropagation(tolerance=ROUGH_TOLERANCE)
@@ -393,7 +394,6 @@ class _Search:
         for name, value in self.values(at).items():
             if _owner(posterior, name) == "likelihood":
                 likelihood = dataclasses.replace(likelihood, **{name: value})
-        labelled = posterior.labelled
-        rows, scale = spectrum.basis[labelled], spectrum.node_scale[labelled]
-        field = SeriesField(rows, scale, std.modes, std.tail)
+        rows = spectrum.basis[posterior.labelled]
+        field = SeriesField(rows, posterior.label_scale, std.modes, std.tail)
         return [ObservedPrior(field, likelihood, labels) for labels in self.labellings]

@@ -241,7 +241,7 @@ class Proposals:
         self.prior = prior
         spectrum = posterior.spectrum
         rows = np.asarray(spectrum.eigenvectors[posterior.labelled])
-        self.rows = rows * spectrum.node_scale[posterior.labelled, None]
+        self.rows = rows * posterior.label_scale[:, None]
         self.modes = prior.modes(spectrum)
         log_prior = prior.log_probabilities
         self.numbers = np.flatnonzero(np.isfinite(log_prior))

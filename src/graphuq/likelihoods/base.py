@@ -64,6 +64,7 @@ class Likelihood(eqx.Module):
     `is_step`                   False                        exact Hamiltonian samplers
     `uses_all_nodes`            False                        posterior: labelled nodes, or all
     `has_gaussian_tails`        False                        automatic choice of the sampler
+    `takes_weights`             False                        posterior with weights of labels
     `is_multiclass`             K > 2 or K learnt            posterior: one field, or K fields
     `latent_noise_std`          None                         samplers that sample the noise too
     `probit_noise_std`          None                         expectation propagation, evidence
@@ -83,6 +84,9 @@ class Likelihood(eqx.Module):
     has_gaussian_tails : bool, default False
         Whether `log_prob` falls like ``−u²`` far on the wrong side of the label. A Gaussian
         approximation of the posterior then has tails of the right order.
+    takes_weights : bool, default False
+        Whether the label is S(u + noise), so that u times √w at a label divides the variance of its
+        noise by w.
     n_classes : int or Distribution, optional
         Number of classes K of a multiclass likelihood, a field of the subclass. Without it, and
         with 2, labels are −1 and +1 and there is one field u. With more, and where K is learnt,
@@ -117,6 +121,7 @@ class Likelihood(eqx.Module):
     is_step: ClassVar[bool] = False
     uses_all_nodes: ClassVar[bool] = False
     has_gaussian_tails: ClassVar[bool] = False
+    takes_weights: ClassVar[bool] = False
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """Refuse a subclass that lacks a required method."""

@@ -49,6 +49,7 @@ class Probit(Likelihood):
     n_classes: Hyperparameter = class_count(2)
     random_labels: bool = eqx.field(default=False, static=True)
     has_gaussian_tails: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")

@@ -104,6 +104,7 @@ class HierarchicalTarget(eqx.Module):
         nodes: np.ndarray,
         labels: np.ndarray,
         per_class: bool = False,
+        scale: Float[np.ndarray, " J"] | None = None,
     ) -> "HierarchicalTarget":
         """Make the target.
 
@@ -117,6 +118,8 @@ class HierarchicalTarget(eqx.Module):
         labels : numpy.ndarray, shape (J,)
         per_class : bool, default False
             Whether each class has prior hyperparameters of its own.
+        scale : numpy.ndarray, shape (J,), optional
+            Factor of u at these nodes; the node scale by default.
 
         Raises
         ------
@@ -149,7 +152,7 @@ class HierarchicalTarget(eqx.Module):
                     begin += size or 1
         return HierarchicalTarget(
             rows=rows,
-            scale=spectrum.node_scale[nodes],
+            scale=spectrum.node_scale[nodes] if scale is None else scale,
             modes=modes,
             prior=with_values(prior, dict.fromkeys(prior.learnt, np.nan)),
             likelihood=with_values(likelihood, dict.fromkeys(likelihood.learnt, np.nan)),

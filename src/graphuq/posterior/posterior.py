@@ -16,12 +16,14 @@ from graphuq.posterior.field import (
     CoefficientField,
     Field,
     LabelledField,
+    LowRankField,
     NodeField,
     coefficient_field_with_tail,
     columns_field,
     labelled_field,
     series_field,
 )
+from graphuq.posterior.given_labels import check_labels, check_weights, weights_after
 from graphuq.posterior.hierarchical import HierarchicalTarget
 from graphuq.posterior.random_series import ProbitSeries
 from graphuq.posterior.target import Target
@@ -50,6 +52,10 @@ class Posterior:
     labels : array_like, shape (J,)
         For two classes −1 or +1, both of which must occur. For a multiclass likelihood codes from
         0 to K − 1, two of which must occur; other classes may be without labels.
+    label_weights : array_like, shape (J,), optional
+        Weight w > 0 of each label, 1 by default: the variance of its noise is γ²/w. Only for
+        likelihoods that are S(u + noise), such as `Probit`; not for a field with a tail and more
+        labels than eigenpairs, nor for `RandomSeries`. See docs/theory.md, "Weights of labels".
     per_class : bool, default False
         Whether each class of a multiclass likelihood learns the prior's hyperparameters for
         itself.
@@ -75,7 +81,8 @@ class Posterior:
         no labels, labels of one class only, or labels other than ±1 or codes. If a labelled node
         does not exist or occurs twice.
     IncompatibleParts
-        If a Laplacian is given and the prior needs eigenpairs.
+        If a Laplacian is given and the prior needs eigenpairs; if weights are given and the
+        likelihood takes none.
 
     Examples
     --------
@@ -94,6 +101,7 @@ class Posterior:
     labels: Any
     per_class: bool = False
     chosen_by_evidence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    label_weights: Any = None
     seen_nodes = RenamedAttribute("observed_nodes")
     seen_labels = RenamedAttribute("observed_labels")
 
@@ -101,11 +109,13 @@ class Posterior:
         _check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
         _check_part("prior", self.prior, Prior)
         _check_part("likelihood", self.likelihood, Likelihood)
-        labelled, labels = _check_labels(
+        labelled, labels = check_labels(
             self.labelled, self.labels, self.spectrum.n_nodes, self.likelihood
         )
         object.__setattr__(self, "labelled", labelled)
         object.__setattr__(self, "labels", labels)
+        weights = check_weights(self.label_weights, len(labelled), self.likelihood)
+        object.__setattr__(self, "label_weights", weights)
         object.__setattr__(self, "spectrum", self._basis())
         if self.spectrum.has_eigenpairs:
             object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
@@ -150,6 +160,7 @@ class Posterior:
             self,
             labelled=np.append(self.labelled[kept], nodes),
             labels=np.append(self.labels[kept], labels),
+            label_weights=weights_after(self.label_weights, kept, len(nodes)),
         )
 
     def _basis(self) -> Spectrum | CovarianceColumns:
@@ -206,7 +217,25 @@ class Posterior:
         return self._field_of_one_class
 
     @property
+    def label_scale(self) -> Float[np.ndarray, " J"]:
+        """Factor √w of u at each observed node, times the node scale."""
+        scale: np.ndarray = self.spectrum.node_scale[self.observed_nodes]
+        return scale if self.label_weights is None else np.sqrt(self.label_weights) * scale
+
+    @property
     def _field_of_one_class(self) -> LabelledField:
+        field = self._field_without_weights
+        if self.label_weights is None or self.learnt:  # with learnt ones the target has them
+            return field
+        if not isinstance(field, LowRankField):
+            raise IncompatibleParts(
+                "weights of labels need a field without a tail, or with fewer labels than "
+                "eigenpairs; compute the spectrum with tail_eigenvalue=False"
+            )
+        return field.weighted(np.sqrt(self.label_weights))
+
+    @property
+    def _field_without_weights(self) -> LabelledField:
         if self.learnt:
             if self.has_series:  # no node is special
                 return CoefficientField.of(self.spectrum, np.arange(0), self.series.n_modes)
@@ -245,6 +274,7 @@ class Posterior:
                 self.observed_nodes,
                 self.observed_labels,
                 self.per_class,
+                self.label_scale,
             )
         return Target(self.field, self.likelihood, self.observed_labels)
 
@@ -265,6 +295,10 @@ class Posterior:
         IncompatibleParts
             If this is not a `RandomSeries` with a `Probit` of two classes.
         """
+        if self.label_weights is not None:
+            raise IncompatibleParts(
+                "a random series has no weights of labels; use another prior, such as Matern()"
+            )
         return ProbitSeries.of(
             self.spectrum, self.prior, self.likelihood, self.labelled, self.labels
         )
@@ -286,6 +320,8 @@ class Posterior:
     def node_target(self) -> Target:
         """The target in the papers' N-dimensional form: slow, used by tests."""
         spectrum = self.spectrum
+        if self.label_weights is not None:
+            raise IncompatibleParts("the N-dimensional form has no weights of labels; use target")
         field: Field = NodeField(
             spectrum.eigenvectors, self.std, spectrum.node_scale, self.observed_nodes
         )
@@ -329,58 +365,3 @@ def _check_part(argument: str, part: object, kind: Any) -> None:
     raise InvalidInput(
         argument, value, f"{remedies[argument]}; the order is spectrum, prior, likelihood"
     )
-
-
-def _check_labels(
-    labelled: Any, labels: Any, n_nodes: int, likelihood: Likelihood
-) -> tuple[Int[np.ndarray, " J"], Float[np.ndarray, " J"]]:
-    nodes = np.asarray(labelled)
-    require(
-        nodes.ndim == 1 and nodes.size > 0,
-        "labelled",
-        f"shape {nodes.shape}",
-        "give the indices of the labelled nodes, at least one of each class",
-    )
-    if not np.issubdtype(nodes.dtype, np.integer):
-        raise InvalidInput("labelled", f"of type {nodes.dtype}", "give integer node indices")
-    outside = nodes[(nodes < 0) | (nodes >= n_nodes)]
-    require(
-        outside.size == 0,
-        "labelled",
-        f"node {outside[:1].tolist()} does not exist",
-        f"use indices from 0 to {n_nodes - 1}",
-    )
-    require(
-        len(np.unique(nodes)) == len(nodes),
-        "labelled",
-        "a node is labelled twice",
-        "give each node once",
-    )
-    values = np.asarray(labels)
-    require(
-        values.shape == nodes.shape,
-        "labels",
-        f"shape {values.shape} beside {nodes.size} labelled nodes",
-        "give one label per labelled node",
-    )
-    known = list(range(likelihood.min_classes)) if likelihood.is_multiclass else [-1, 1]
-    strange = [value for value in np.unique(values).tolist() if value not in known]
-    require(
-        not strange,
-        "labels",
-        f"{strange[:3]} beside {_among(known)}",
-        f"code the {'' if likelihood.is_multiclass else 'two '}classes as {_among(known)}, or use "
-        "GraphClassifier for labels of any type"
-        + ("" if likelihood.is_multiclass else "; more than two need n_classes of the likelihood"),
-    )
-    require(
-        len(np.unique(values)) >= 2,
-        "labels",
-        f"only the class {np.unique(values).tolist()}",
-        "label at least one node of each of two classes",
-    )
-    return nodes.astype(np.int64), values.astype(np.float64)
-
-
-def _among(codes: list[int]) -> str:
-    return "-1 and +1" if codes == [-1, 1] else f"0 to {codes[-1]}"

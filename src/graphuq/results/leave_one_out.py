@@ -94,6 +94,8 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
     parts = []
     for part in slices(len(posterior.labels), BLOCK_ELEMENTS // (n_draws * posterior.n_classes)):
         u = latent_draws(draws, posterior.field, rows[part])
+        if posterior.label_weights is not None:  # a label with the noise that it was given with
+            u = u * np.sqrt(posterior.label_weights[part]).reshape(-1, *[1] * (u.ndim - 1))
         parts.append(_by_weights(posterior, u, posterior.labels[part], values))
     found = LeaveOneOut(*map(np.concatenate, zip(*parts, strict=True)))
     poor = found.pareto_shape > MAX_SHAPE

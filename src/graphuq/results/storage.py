@@ -97,6 +97,8 @@ def label_groups(posterior: Posterior) -> dict[str, xr.Dataset]:
     """Return the labels and their nodes, in the groups in which ArviZ expects them."""
     observed = xr.Dataset({"label": ("labelled_node", posterior.labels)})
     constant = xr.Dataset({"labelled": ("labelled_node", posterior.labelled)})
+    if posterior.label_weights is not None:
+        constant["label_weights"] = ("labelled_node", posterior.label_weights)
     return {"observed_data": observed, "constant_data": constant}
 
 
@@ -127,6 +129,7 @@ def posterior_from(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, An
         groups["observed_data"]["label"].to_numpy(),
         per_class=bool(attributes.get("per_class", False)),
         chosen_by_evidence=json.loads(attributes.get("chosen_by_evidence", "{}")),
+        label_weights=groups["constant_data"].get("label_weights"),
     )
     stored = groups["field"]
     field: Any = FIELDS[stored.attrs["class"]].from_dataset(stored)

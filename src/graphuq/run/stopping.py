@@ -153,6 +153,7 @@ def _field_norm(posterior: Posterior, white: Float[np.ndarray, " n"]) -> float:
         mean = spectrum.node_scale * (spectrum.basis @ np.asarray(one.mean_coefficients(own)))
         known = np.asarray(one.at_labelled(own))
         if len(known):
-            mean[posterior.observed_nodes] = known
+            every = np.arange(len(known))
+            mean[posterior.observed_nodes] = one.without_weights(known, every)
         means.append(mean)
     return float(np.linalg.norm(means))

@@ -47,6 +47,12 @@ class LabelledField(Field):
     mode_variance: eqx.AbstractVar[Float[Array, " L"]]
     tail_std: eqx.AbstractVar[float]
 
+    def without_weights(
+        self, values: Float[np.ndarray, "j *K"], at: np.ndarray
+    ) -> Float[np.ndarray, "j *K"]:
+        """Return u at some labelled nodes, from ``√w u`` that the likelihood has been given."""
+        return values
+
     @abstractmethod
     def seen(self, white: Float[Array, "*S n"]) -> Float[Array, "*S r"]:
         """Return ``c(x)``, the part of the white coordinates that unlabelled nodes depend on."""
@@ -117,13 +123,31 @@ class LabelledField(Field):
 
 
 class LowRankField(LabelledField):
-    """Field ``u_L = F x`` with F of shape (J, r)."""
+    """Field ``u_L = F x`` with F of shape (J, r).
+
+    With weights of labels, F has been multiplied by their roots, ``root_weights``.
+    """
 
     is_low_rank: ClassVar[bool] = True
     factor: Float[Array, "J r"]
     coefficient_map: Float[Array, "L r"]
     mode_variance: Float[Array, " L"]
     tail_std: float
+    root_weights: Float[Array, " J"] | float = 1.0
+
+    def weighted(self, root_weights: Float[np.ndarray, " J"]) -> "LowRankField":
+        """Return the field whose values at the labelled nodes are ``√w u``."""
+        factor = root_weights[:, None] * self.factor
+        return dataclasses.replace(self, factor=factor, root_weights=root_weights)
+
+    def without_weights(
+        self, values: Float[np.ndarray, "j *K"], at: np.ndarray
+    ) -> Float[np.ndarray, "j *K"]:
+        """Return u at some labelled nodes, from ``√w u`` that the likelihood has been given."""
+        if np.ndim(self.root_weights) == 0:
+            return values
+        roots = np.asarray(self.root_weights)[at]
+        return np.asarray(values / roots.reshape(-1, *[1] * (values.ndim - 1)))
 
     @property
     def dimension(self) -> int:
@@ -148,8 +172,9 @@ class LowRankField(LabelledField):
 
     @property
     def labelled_loadings(self) -> Float[Array, "J r"]:
-        """The factor F."""
-        return self.factor
+        """The factor F, without weights."""
+        roots: Any = self.root_weights
+        return self.factor if np.ndim(roots) == 0 else self.factor / roots[:, None]
 
     def rotate(self, rotation: Float[np.ndarray, "r r"]) -> "LowRankField":
         """Return the field in coordinates y with ``x = rotation y``, which are white as well."""
@@ -158,6 +183,7 @@ class LowRankField(LabelledField):
             coefficient_map=self.coefficient_map @ rotation,
             mode_variance=self.mode_variance,
             tail_std=self.tail_std,
+            root_weights=self.root_weights,
         )
 
     def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> FieldMoments:

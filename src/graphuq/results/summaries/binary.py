@@ -76,7 +76,10 @@ def _(
         )
     known = np.flatnonzero(rows.at_labelled >= 0)
     at = rows.at_labelled[known]
-    label[known], mean[known], std[known] = _gaussian_at_labelled(answer, at, link)
+    own_mean = field.without_weights(answer.labelled_mean[at], at)
+    own_std = field.without_weights(np.sqrt(answer.labelled_variance[at]), at)
+    mean[known], std[known] = own_mean, own_std
+    label[known] = _gaussian_label(own_mean, own_std, link)
     if link is None:
         label[known] = answer.labelled_label_mean[at]
     return NodeSummaries(label, np.zeros_like(label), mean, std)
@@ -127,7 +130,8 @@ def _(answer: Point, field: LabelledField, rows: Rows, link: Link = None) -> Nod
     for part in slices(len(mean), BLOCK_ELEMENTS // len(answer.seen)):
         mean[part] = conditional_distribution(field, rows[part])[0] @ answer.seen
     known = np.flatnonzero(rows.at_labelled >= 0)
-    mean[known] = answer.labelled[rows.at_labelled[known]]
+    at = rows.at_labelled[known]
+    mean[known] = field.without_weights(answer.labelled[at], at)
     return NodeSummaries(np.sign(mean), np.zeros_like(mean), mean, np.zeros_like(mean))
 
 
