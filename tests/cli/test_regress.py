@@ -83,3 +83,41 @@ def test_text_in_the_target_is_named(csv, tmp_path, capsys):
     assert regress(csv, tmp_path / "out", "--quiet") == 2
     assert "price: 'NA' is not a number; leave the cell empty, or add" in capsys.readouterr().err
     assert regress(csv, tmp_path / "out", "--quiet", "--missing-label", "NA") == 0
+
+
+def test_weights_of_numbers(csv, tmp_path):
+    frame = pd.read_csv(csv, dtype=str, keep_default_na=False)
+    frame["sure"] = np.where(frame["price"] == "", "", "1")
+    frame.loc[40, ["price", "sure"]] = ["90", "0"]
+    frame.to_csv(csv, index=False)
+    more = ["--weight-column", "sure", "--quiet"]
+    assert regress(csv, tmp_path / "out", *more) == 0
+    table = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    weights = pd.to_numeric(frame["sure"]).fillna(1.0)
+    features = frame[["x", "double"]].to_numpy(float)
+    regressor = gq.GraphRegressor().fit(features, pd.to_numeric(frame["price"]), weights)
+    np.testing.assert_allclose(table["mean"], regressor.transduction_, rtol=1e-5)
+    assert table["mean"].max() < 30
+
+
+def test_weights_of_classes(csv, tmp_path, capsys):
+    frame = pd.read_csv(csv, dtype=str, keep_default_na=False)
+    frame["label"] = np.where(np.arange(80) % 5 == 0, np.where(np.pi > X, "low", "high"), "")
+    frame.loc[10, "label"] = "high"  # wrong
+    frame["sure"] = "1"
+    frame.loc[10, "sure"] = "0.001"
+    frame.drop(columns="price").to_csv(csv, index=False)
+    command = ["classify", str(csv), "--label-column", "label", "--id-column", "home", "--quiet"]
+    command += ["--inference", "expectation-propagation", "--weight-column", "sure"]
+    assert run([*command, "--output", str(tmp_path / "out")]) == 0
+    table = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    assert table["label"][:20].tolist() == ["low"] * 20
+    posterior = gq.load(tmp_path / "out" / "posterior.nc").result_.posterior
+    assert posterior.label_weights[posterior.labelled == 10] == [0.001]
+    search = ["--search", "n_neighbors=5,8", "--output", str(tmp_path / "no")]
+    assert run([*command, *search]) == 2
+    assert "--weight-column: given beside --search" in capsys.readouterr().err
+    frame.loc[5, "sure"] = ""
+    frame.drop(columns="price").to_csv(csv, index=False)
+    assert run([*command, "--output", str(tmp_path / "no")]) == 2
+    assert "sure: no weight >= 0 in row [5]" in capsys.readouterr().err

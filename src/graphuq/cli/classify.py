@@ -24,6 +24,7 @@ def classify(
     missing_label: opt.MissingLabel = None,
     id_column: opt.IdColumn = None,
     truth_column: opt.TruthColumn = None,
+    weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
     edges: opt.Edges = None,
     neighbors_key: opt.NeighborsKey = None,
@@ -71,14 +72,15 @@ def classify(
     import numpy as np
 
     from graphuq.cli.cells import read_cells, write_cells
-    from graphuq.cli.columns import refuse_given
+    from graphuq.cli.columns import refuse_given, weights_from
     from graphuq.cli.edges import read_edges
     from graphuq.cli.fitting import fit_and_write, parse_likelihood
     from graphuq.cli.searching import parse_proportions, parse_search
     from graphuq.cli.tables import read_labels, read_table
 
     node_options = {"label_column": label_column, "id_column": id_column,
-                    "truth_column": truth_column, "drop": drop, "scaling": scaling, "pca": pca,
+                    "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
+                    "scaling": scaling, "pca": pca,
                     "n_neighbors": n_neighbors, "weights": weights, "scale": scale,
                     "metric": metric, "radius": radius}  # fmt: skip
     require(
@@ -125,10 +127,18 @@ def classify(
         if edges is not None:
             table, options["graph"] = read_edges(file, edges, node_options), "precomputed"
         else:
-            table = read_table(file, label_column, id_column, truth_column, drop or ())
+            table = read_table(
+                file, label_column, id_column, truth_column, drop or (), (), weight_column
+            )
     given = read_labels(labels, table.ids) if labels is not None else table.labels
     assert given is not None  # one of the two sources was required above
     given = np.where(np.isin(given, missing_label or []), "", given)
+    require(
+        weight_column is None or not search,
+        "--weight-column",
+        "given beside --search, which does not use it",
+        "leave one of the two out",
+    )
     options["likelihood"] = parse_likelihood(likelihood, noise_std)
     options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
     fitted = fit_and_write(
@@ -143,6 +153,7 @@ def classify(
         search=parse_search(search),
         criterion=criterion,
         proportions=parse_proportions(class_proportions),
+        weights=weights_from(table.weights, weight_column, given != ""),
         resume=resume,
         quiet=quiet,
     )

@@ -4,6 +4,9 @@ import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from jaxtyping import Bool, Float
+
 from graphuq.errors import InvalidInput, require
 
 
@@ -37,6 +40,27 @@ def check_column(column: str, columns: list[str]) -> None:
         f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
         f"did you mean '{near[0]}'?" if near else "name a column of the file",
     )
+
+
+def weights_from(
+    text: np.ndarray | None, column: str | None, given: Bool[np.ndarray, " N"]
+) -> Float[np.ndarray, " N"] | None:
+    """Return weights of labels from a column of text, or None without one.
+
+    Raises
+    ------
+    InvalidInput
+        If a labelled row has no weight, or a weight is not a number >= 0.
+    """
+    if text is None or column is None:
+        return None
+    from graphuq.classifier.regressor.values import numbers_of
+
+    remedy = "give a number >= 0 for each given label"
+    numbers = numbers_of(text, column, remedy)
+    wrong = np.flatnonzero(given & ~(numbers >= 0))
+    require(len(wrong) == 0, column, f"no weight >= 0 in row {wrong[:1].tolist()}", remedy)
+    return np.where(given, numbers, 1.0)
 
 
 NOT_GIVEN = {"scaling": "none", "weights": "auto"}  # of options whose default is not None

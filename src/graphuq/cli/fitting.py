@@ -42,6 +42,7 @@ def fit_and_write(
     search: dict | None = None,
     criterion: str = "auto",
     proportions: str | dict[str, float] | None = None,
+    weights: np.ndarray | None = None,
     resume: bool = False,
     quiet: bool = False,
 ) -> GraphClassifier:
@@ -72,6 +73,8 @@ def fit_and_write(
         Criterion of the search.
     proportions : dict or "labels", optional
         Share of each class, by name.
+    weights : numpy.ndarray, shape (N,), optional
+        Weight of each given label.
     resume : bool, default False
         Continue from the checkpoints in ``output`` instead of deleting them.
     quiet : bool, default False
@@ -103,7 +106,7 @@ def fit_and_write(
         progress=not quiet,
         on_first_result=(lambda first: print_preview(first, names, truth)) if shown else None,
         checkpoint=None if isinstance(method, Approximation) else checkpoints[0],
-    ).fit(features, codes)
+    ).fit(features, codes, sample_weight=weights)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
     classifier.result_ = classifier.result_.with_classes(names)
     from graphuq.report import write_report  # imports matplotlib: after the first result

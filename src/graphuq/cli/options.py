@@ -56,6 +56,16 @@ TruthColumn = Annotated[
         rich_help_panel=INPUT,
     ),
 ]
+WeightColumn = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column with the weight of each given label: a weight w divides the variance of its "
+        "noise by w, and a label of weight 0 is not used.",
+        rich_help_panel=INPUT,
+        show_default="1 for each label",
+    ),
+]
 Drop = Annotated[
     list[str] | None,
     typer.Option(

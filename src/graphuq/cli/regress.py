@@ -76,6 +76,7 @@ def regress(
     target_column: TargetColumn,
     missing_label: MissingTarget = None,
     id_column: opt.IdColumn = None,
+    weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
     output: opt.Output = Path("out"),
     quiet: opt.Quiet = False,
@@ -110,11 +111,14 @@ def regress(
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.classifier.regressor.values import deviations, intervals, numbers_of
     from graphuq.cli.classify import parse_n_eigenpairs, parse_tail
+    from graphuq.cli.columns import weights_from
     from graphuq.cli.fitting import preprocess
     from graphuq.cli.tables import read_table, write_csv
 
     check_writable(output)
-    table = read_table(file, target_column, id_column, None, drop or ())
+    table = read_table(
+        file, target_column, id_column, None, drop or (), weight_column=weight_column
+    )
     assert table.labels is not None  # the column was named
     text = np.where(np.isin(table.labels, missing_label or []), "", table.labels)
     target = numbers_of(text, target_column, "leave the cell empty, or add --missing-label TEXT")
@@ -135,7 +139,8 @@ def regress(
         progress=not quiet,
     )
     features, preprocessing = preprocess(table.features, graph, scaling, pca)
-    regressor.fit(features, target)
+    certainty = weights_from(table.weights, weight_column, ~np.isnan(target))
+    regressor.fit(features, target, sample_weight=certainty)
     mean = regressor.transduction_
     std = deviations(regressor.transduction_std_, regressor.noise_std_, quantity)
     extra = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}

@@ -39,6 +39,8 @@ class Table:
     labels, truth : numpy.ndarray of str, shape (N,), or None
         Classes, empty where unknown.
     feature_names : list of str
+    weights : numpy.ndarray of str, shape (N,), or None
+        Weights of labels.
     """
 
     features: Features
@@ -46,6 +48,7 @@ class Table:
     labels: np.ndarray | None
     truth: np.ndarray | None
     feature_names: list[str]
+    weights: np.ndarray | None = None
 
 
 def read_table(
@@ -55,6 +58,7 @@ def read_table(
     truth_column: str | None = None,
     dropped: Sequence[str] = (),
     feature_columns: Sequence[str] = (),
+    weight_column: str | None = None,
 ) -> Table:
     """Read features, ids and labels from a CSV, Parquet, NPY or NPZ file.
 
@@ -73,6 +77,8 @@ def read_table(
     feature_columns : sequence of str
         Columns of the features, in this order; the file may have others. By default all columns
         that have no other use. Ignored for NPY and NPZ files, whose columns have no names.
+    weight_column : str, optional
+        Column that holds weights of labels.
 
     Raises
     ------
@@ -85,7 +91,8 @@ def read_table(
         raise InvalidInput(
             "file", f"'{path.name}' has an unknown type", f"use {', '.join(FORMATS)}"
         )
-    special = [c for c in (label_column, id_column, truth_column) if c is not None]
+    named = (label_column, id_column, truth_column, weight_column)
+    special = [c for c in named if c is not None]
     require(
         len(set(special)) == len(special), "columns", f"{special} repeat", "name each column once"
     )
@@ -101,6 +108,7 @@ def read_table(
         labels=columns[label_column] if label_column else None,
         truth=columns[truth_column] if truth_column else None,
         feature_names=names,
+        weights=columns[weight_column] if weight_column else None,
     )
 
 
