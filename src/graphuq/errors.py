@@ -1,8 +1,31 @@
 """Errors and warnings; every error names the argument, the value and the remedy."""
 
+MAX_MESSAGE = 280  # characters of a message, so that a line of the command line has at most 300
+MIN_PROBLEM = 60  # characters that a remedy leaves to the problem
+
+
+def shortened(text: str, length: int) -> str:
+    """Return a text, without its middle if it is longer than a number of characters.
+
+    Examples
+    --------
+    >>> shortened("a word of many letters", 13)
+    'a word … ters'
+    """
+    if len(text) <= length:
+        return text
+    head = 2 * (length - 3) // 3
+    return f"{text[:head].rstrip()} … {text[len(text) - (length - 3 - head) :].lstrip()}"
+
 
 class GraphuqError(ValueError):
-    """Base of all errors that graphuq raises on purpose; a ``ValueError``."""
+    """Base of all errors that graphuq raises on purpose; a ``ValueError``.
+
+    A message has at most `MAX_MESSAGE` characters, whatever value it quotes.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(shortened(str(message), MAX_MESSAGE))
 
 
 class InvalidInput(GraphuqError):
@@ -19,7 +42,10 @@ class InvalidInput(GraphuqError):
     """
 
     def __init__(self, argument: str, problem: str, remedy: str) -> None:
-        super().__init__(f"{argument}: {problem}; {remedy}")
+        name = shortened(argument, MIN_PROBLEM)
+        left = MAX_MESSAGE - len(name) - 4
+        what = shortened(problem, max(MIN_PROBLEM, left - len(remedy)))
+        super().__init__(f"{name}: {what}; {shortened(remedy, left - len(what))}")
         self.argument, self.problem, self.remedy = argument, problem, remedy
 
     def __reduce__(self) -> tuple[type["InvalidInput"], tuple[str, str, str]]:

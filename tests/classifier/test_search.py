@@ -190,7 +190,7 @@ def test_an_interrupted_search_resumes(tmp_path, monkeypatch):
         with pytest.raises(StorageError, match="another search"):
             other.fit(x, y)
     path.write_text("{")
-    with pytest.raises(StorageError, match="not the checkpoint"):
+    with pytest.raises(StorageError, match="not a readable checkpoint"):
         search.fit(X, Y)
 
 

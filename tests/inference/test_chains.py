@@ -115,7 +115,7 @@ def test_checkpoint_of_another_run_is_refused(posterior, tmp_path):
     with pytest.raises(InvalidInput, match="belongs to another run"):
         run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, seed=1, **OPTIONS)
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(StorageError, match="is not a checkpoint"):
+    with pytest.raises(StorageError, match="is not a readable checkpoint"):
         run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, **OPTIONS)
 
 

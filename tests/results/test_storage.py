@@ -208,8 +208,10 @@ def test_class_in_a_file_must_be_of_the_right_kind():
         from_json(text, gq.priors.Prior)
     with pytest.raises(StorageError, match="not a WeightFunction"):
         from_json(text, gq.graphs.weights.WeightFunction)
-    with pytest.raises(StorageError, match="not a dataclass"):
+    with pytest.raises(StorageError, match="a class of Python itself"):
         from_plain({"class": "subprocess:Popen", "args": {"list": ["true"]}})
+    with pytest.raises(StorageError, match="not a dataclass"):
+        from_plain({"class": "sklearn.svm:SVC", "C": 1.0})
     with pytest.raises(StorageError, match="does not take the fields"):
         from_plain({"class": "graphuq.priors:Matern", "gone": 1})
 

@@ -12,6 +12,7 @@ from graphuq.errors import require
 from graphuq.graphs import Graph, from_adjacency
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph_objects import kind_of_graph
+from graphuq.graphs.inputs import check_kind
 
 TOLERANCE = 1e-5  # relative; single precision of the same features
 
@@ -42,6 +43,7 @@ def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
         classifier.n_features_in_ = made.n_nodes
         return made, None, made.n_nodes
     require_rows(X, graph)
+    check_kind(X, "X")
     rows: Any = validate_data(
         classifier,
         X,

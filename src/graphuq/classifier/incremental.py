@@ -15,6 +15,7 @@ from graphuq.classifier.relabelling import relabelled
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import FeatureSpace, Graph
+from graphuq.graphs.inputs import check_kind
 from graphuq.graphs.knn import grown_graph
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
@@ -196,6 +197,7 @@ class Incremental:
             raise InvalidInput(
                 "X", "rows for a classifier without its graph", "fit again: files do not hold it"
             )
+        check_kind(X, "X")
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         posterior, n_old = self.result_.posterior, self.result_.n_nodes
         rows, values, given = np.arange(0), self.classes_[:0], np.zeros(0, dtype=bool)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
 from graphuq.graphs import Graph
+from graphuq.graphs.inputs import check_kind
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.utils.user_warnings import warn_user
 
@@ -33,6 +34,7 @@ def rows_in_basis(
     InvalidInput
         If the graph cannot take new rows, or weights are negative.
     """
+    check_kind(X, "X")
     X = validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=np.float64)
     space = estimator._feature_space
     if space is None:

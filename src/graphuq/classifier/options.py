@@ -20,6 +20,7 @@ from graphuq.graphs import (
     knn_graph,
 )
 from graphuq.graphs.feature_space import RULES
+from graphuq.graphs.features import check_size
 from graphuq.graphs.weights import weight_function
 from graphuq.inference import (
     Approximation,
@@ -27,6 +28,7 @@ from graphuq.inference import (
     ModelAverage,
     Sampler,
 )
+from graphuq.inference.settings import check_lengths
 from graphuq.likelihoods import (
     AtomicNoise,
     GaussianNoise,
@@ -38,10 +40,12 @@ from graphuq.likelihoods import (
     Probit,
     Softmax,
 )
+from graphuq.likelihoods.multiclass import MAX_CLASSES
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian, Matern, Prior, RegularizedLaplacian
 from graphuq.run.words import method_from, part_from
 from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
+from graphuq.utils.checks import check_seed, require_integer
 from graphuq.utils.progress import Progress
 
 GRAPHS = ("knn", "complete", "epsilon", "precomputed")
@@ -80,6 +84,12 @@ def likelihood_of(
     """
     found = part_from(likelihood, LIKELIHOODS, Likelihood, "likelihood")
     count: Any = n_classes
+    require(
+        max_classes is None or max_classes >= n_classes,
+        "max_classes",
+        f"{max_classes} with {n_classes} labelled classes",
+        f"use {n_classes} or more, or leave it out",
+    )
     if max_classes is not None and max_classes > n_classes:
         count = DiscreteUniform(n_classes, max_classes)
     if not hasattr(found, "n_classes"):
@@ -174,8 +184,24 @@ def check_words(
         )
 
 
+def check_numbers(classifier: Any) -> None:
+    """Raise `InvalidInput` for a number of a classifier that is out of range, used or not."""
+    check_lengths(
+        classifier.n_samples,
+        classifier.n_chains,
+        classifier.n_warmup,
+        classifier.thin,
+        classifier.precision,
+    )
+    if classifier.max_classes is not None:
+        require_integer("max_classes", classifier.max_classes, 2, int(MAX_CLASSES))
+    if isinstance(classifier.random_state, int | np.integer):
+        check_seed("random_state", classifier.random_state)
+
+
 def check_unused(classifier: Any, method: Sampler | Approximation | None) -> None:
-    """Raise `InvalidInput` for parameters of a classifier that its method would ignore."""
+    """Raise `InvalidInput` for parameters that the method would ignore, or are out of range."""
+    check_numbers(classifier)
     if method is None:
         return
     require(
@@ -206,6 +232,7 @@ def neighbors_of(graph: str, n_neighbors: int | str, n_nodes: int) -> int:
     """Return the number of neighbours; "auto" is the default of the graph."""
     if is_word(n_neighbors, "auto"):
         return min(DEFAULT_NEIGHBORS[graph], n_nodes - 1)
+    require_integer("n_neighbors", n_neighbors, 1)
     return int(n_neighbors)
 
 
@@ -226,6 +253,7 @@ def build_graph(
     if graph == "precomputed":
         return from_adjacency(X)
     weight = weights_of(graph, weights, scale, metric)
+    check_size(X, "X")
     warn_of_unequal_scales(X, weight, names)
     if graph == "epsilon":
         require(radius is not None, "radius", "missing", "graph='epsilon' needs a distance")

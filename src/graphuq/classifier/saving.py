@@ -12,6 +12,7 @@ from graphuq.graphs import FeatureSpace
 from graphuq.results.class_proportions import ClassThreshold
 from graphuq.results.result import Result
 from graphuq.results.storage import read_tree, write_tree
+from graphuq.utils.gate import reading
 from graphuq.utils.serialization import from_plain, to_plain
 from graphuq.utils.user_warnings import warn_user
 
@@ -128,24 +129,27 @@ def _classifier_from(
 ) -> "GraphClassifier":
     if "classifier" not in tree.children:
         raise StorageError(f"'{path}' holds a result but no classifier; use graphuq.load")
-    stored = tree["classifier"].to_dataset()
-    space = FeatureSpace.from_dataset(stored) if "local_scales" in stored else None
-    known = set(kind._get_param_names())
-    params = {k: v for k, v in params_from(stored).items() if k in known}
-    if space is None:
-        params.setdefault("graph", "precomputed")
-    classifier = kind(**params)
-    classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
-    classifier.result_ = Result.from_tree(tree, path).with_classes(classifier.classes_)
-    classifier.n_features_in_ = int(stored.attrs["n_features"])
-    if "feature_names" in stored:
-        classifier.feature_names_in_ = stored["feature_names"].to_numpy().astype(object)
-    classifier._feature_space = space
-    classifier.withdrawn_ = np.array(json.loads(stored.attrs.get("withdrawn", "[]")), np.int64)
-    threshold = json.loads(stored.attrs.get("tuning", "null"))
-    classifier._tuning = None if threshold is None else ClassThreshold(*map(np.array, threshold))
-    classifier._describe()
-    return classifier
+    with reading(path, "classifier"):
+        stored = tree["classifier"].to_dataset()
+        space = FeatureSpace.from_dataset(stored) if "local_scales" in stored else None
+        known = set(kind._get_param_names())
+        params = {k: v for k, v in params_from(stored).items() if k in known}
+        if space is None:
+            params.setdefault("graph", "precomputed")
+        classifier = kind(**params)
+        classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
+        classifier.result_ = Result.from_tree(tree, path).with_classes(classifier.classes_)
+        classifier.n_features_in_ = int(stored.attrs["n_features"])
+        if "feature_names" in stored:
+            classifier.feature_names_in_ = stored["feature_names"].to_numpy().astype(object)
+        classifier._feature_space = space
+        classifier.withdrawn_ = np.array(json.loads(stored.attrs.get("withdrawn", "[]")), np.int64)
+        threshold = json.loads(stored.attrs.get("tuning", "null"))
+        classifier._tuning = (
+            None if threshold is None else ClassThreshold(*map(np.array, threshold))
+        )
+        classifier._describe()
+        return classifier
 
 
 def stored_params(estimator: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphuq.cli import options as opt
 from graphuq.errors import InvalidInput, require
-from graphuq.utils.files import check_writable
+from graphuq.utils.output_folder import output_folder
 
 OLD_OPTIONS = {
     "--most-classes": "--max-classes",
@@ -51,14 +51,14 @@ def classify(
     class_proportions: opt.ClassProportions = None,
     out_of_sample: opt.OutOfSample = "mean",
     search: opt.Search = None,
-    criterion: opt.Criterion = "auto",
+    criterion: opt.Criterion = None,
     inference: opt.Inference = "auto",
-    n_samples: opt.NSamples = 4000,
+    n_samples: opt.NSamples = None,
     n_chains: opt.NChains = None,
     n_warmup: opt.NWarmup = None,
     thin: opt.Thin = None,
     fixed_length: opt.FixedLength = False,
-    precision: opt.Precision = "float32",
+    precision: opt.Precision = None,
     seed: opt.Seed = 0,
 ) -> None:
     """Infer the class of every row of FILE from a few labelled rows.
@@ -74,7 +74,7 @@ def classify(
     from graphuq.cli.cells import read_cells, write_cells
     from graphuq.cli.columns import refuse_given, weights_from
     from graphuq.cli.edges import read_edges
-    from graphuq.cli.fitting import fit_and_write, parse_likelihood
+    from graphuq.cli.fitting import check_options, fit_and_write, parse_likelihood, require_features
     from graphuq.cli.searching import parse_proportions, parse_search
     from graphuq.cli.tables import read_labels, read_table
 
@@ -95,70 +95,73 @@ def classify(
         "given beside --labels",
         "give one of the two",
     )
-    check_writable(output)
-    options: dict[str, Any] = {
-        "graph": graph,
-        "n_neighbors": "auto" if n_neighbors is None else n_neighbors,
-        "weights": weights,
-        "scale": scale,
-        "metric": metric,
-        "radius": radius,
-        "out_of_sample": out_of_sample,
-        "laplacian": laplacian,
-        "tail_eigenvalue": parse_tail(tail_eigenvalue),
-        "prior": prior,
-        "max_classes": max_classes,
-        "inference": inference,
-        "n_samples": n_samples,
-        "n_chains": n_chains,
-        "n_warmup": n_warmup,
-        "thin": thin,
-        "until_converged": not fixed_length,
-        "precision": precision,
-        "random_state": seed,
-    }
-    cells: Any = None
-    if file.suffix.lower() == ".h5ad" and file.is_file():
-        table, cells = read_cells(file, node_options, neighbors_key, use_rep)
-        options["graph"] = "precomputed" if use_rep is None else graph
-    else:
-        of_cells = {"neighbors_key": neighbors_key, "use_rep": use_rep}
-        refuse_given(of_cells, f"'{file.name}'", "leave it out, or give an H5AD file")
-        if edges is not None:
-            table, options["graph"] = read_edges(file, edges, node_options), "precomputed"
+    with output_folder(output):
+        options: dict[str, Any] = {
+            "graph": graph,
+            "n_neighbors": "auto" if n_neighbors is None else n_neighbors,
+            "weights": weights,
+            "scale": scale,
+            "metric": metric,
+            "radius": radius,
+            "out_of_sample": out_of_sample,
+            "laplacian": laplacian,
+            "tail_eigenvalue": parse_tail(tail_eigenvalue),
+            "prior": prior,
+            "max_classes": max_classes,
+            "inference": inference,
+            "n_samples": 4000 if n_samples is None else n_samples,
+            "n_chains": n_chains,
+            "n_warmup": n_warmup,
+            "thin": thin,
+            "until_converged": not fixed_length,
+            "precision": "float32" if precision is None else precision,
+            "random_state": seed,
+        }
+        sampling = {"n_samples": n_samples, "precision": precision, "fixed_length": fixed_length}
+        check_options(options, sampling, search, criterion)
+        cells: Any = None
+        if file.suffix.lower() == ".h5ad" and file.is_file():
+            table, cells = read_cells(file, node_options, neighbors_key, use_rep)
+            options["graph"] = "precomputed" if use_rep is None else graph
         else:
-            table = read_table(
-                file, label_column, id_column, truth_column, drop or (), (), weight_column
-            )
-    given = read_labels(labels, table.ids) if labels is not None else table.labels
-    assert given is not None  # one of the two sources was required above
-    given = np.where(np.isin(given, missing_label or []), "", given)
-    require(
-        weight_column is None or not search,
-        "--weight-column",
-        "given beside --search, which does not use it",
-        "leave one of the two out",
-    )
-    options["likelihood"] = parse_likelihood(likelihood, noise_std)
-    options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
-    fitted = fit_and_write(
-        table,
-        given,
-        options,
-        output,
-        title=f"graphuq: {file.name}",
-        positive=positive,
-        scaling=scaling,
-        pca=pca,
-        search=parse_search(search),
-        criterion=criterion,
-        proportions=parse_proportions(class_proportions),
-        weights=weights_from(table.weights, weight_column, given != ""),
-        resume=resume,
-        quiet=quiet,
-    )
-    if cells is not None:
-        write_cells(cells, fitted, given, label_column, output / file.name)
+            of_cells = {"neighbors_key": neighbors_key, "use_rep": use_rep}
+            refuse_given(of_cells, f"'{file.name}'", "leave it out, or give an H5AD file")
+            if edges is not None:
+                table, options["graph"] = read_edges(file, edges, node_options), "precomputed"
+            else:
+                table = read_table(
+                    file, label_column, id_column, truth_column, drop or (), (), weight_column
+                )
+                require_features(table, options)
+        given = read_labels(labels, table.ids) if labels is not None else table.labels
+        assert given is not None  # one of the two sources was required above
+        given = np.where(np.isin(given, missing_label or []), "", given)
+        require(
+            weight_column is None or not search,
+            "--weight-column",
+            "given beside --search, which does not use it",
+            "leave one of the two out",
+        )
+        options["likelihood"] = parse_likelihood(likelihood, noise_std)
+        options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
+        fitted = fit_and_write(
+            table,
+            given,
+            options,
+            output,
+            title=f"graphuq: {file.name}",
+            positive=positive,
+            scaling=scaling,
+            pca=pca,
+            search=parse_search(search),
+            criterion="auto" if criterion is None else criterion,
+            proportions=parse_proportions(class_proportions),
+            weights=weights_from(table.weights, weight_column, given != ""),
+            resume=resume,
+            quiet=quiet,
+        )
+        if cells is not None:
+            write_cells(cells, fitted, given, label_column, output / file.name)
 
 
 def parse_tail(tail: str) -> bool | float | str:
@@ -179,5 +182,10 @@ def parse_n_eigenpairs(text: str | None, n_nodes: int) -> int | str | None:
         return text
     if text == "all":
         return n_nodes
-    require(text.isdigit(), "--n-eigenpairs", f"{text!r}", "give a whole number, 'all' or 'auto'")
+    require(
+        text.isdecimal() and text.isascii(),
+        "--n-eigenpairs",
+        f"{text!r}",
+        "give a whole number, 'all' or 'auto'",
+    )
     return int(text)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from graphuq.errors import InvalidInput, require
+from graphuq.utils.checks import is_number
 
 
 def generated_names(n_columns: int) -> list[str]:
@@ -70,4 +71,7 @@ def refuse_given(options: Mapping[str, Any], beside: str, remedy: str) -> None:
     """Raise `InvalidInput` for the first option that was given, by its name on the command line."""
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
-        require(not value or value == NOT_GIVEN.get(name), option, f"given beside {beside}", remedy)
+        is_default = value in (None, False, [], ()) and not is_number(value)
+        require(
+            is_default or value == NOT_GIVEN.get(name), option, f"given beside {beside}", remedy
+        )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphuq.utils.files import check_writable
+from graphuq.utils.output_folder import output_folder
 
 DIGITS, N_LABELLED = (4, 9), 4  # the two digits, and the labelled images of each
 
@@ -31,38 +31,39 @@ def demo(
 
     The output folder receives predictions.csv, report.html and posterior.nc.
     """
-    check_writable(output)
-    import numpy as np
+    with output_folder(output):
+        import numpy as np
 
-    from graphuq.cli.fitting import fit_and_write
-    from graphuq.cli.tables import Table
-    from graphuq.datasets import load_digits
+        from graphuq.cli.fitting import fit_and_write
+        from graphuq.cli.tables import Table
+        from graphuq.datasets import load_digits
+        from graphuq.utils.checks import generator
 
-    data = load_digits(DIGITS)
-    truth = np.array([f"digit {c}" for c in data.classes])
-    rng = np.random.default_rng(seed)
-    given = np.full(len(truth), "", dtype=truth.dtype)
-    for name in np.unique(truth):
-        chosen = rng.choice(np.flatnonzero(truth == name), N_LABELLED, replace=False)
-        given[chosen] = name
-    if not quiet:
-        print(
-            f"{len(truth)} images of handwritten fours and nines, {2 * N_LABELLED} of them "
-            "labelled. Which is which, and which should a person check?\n"
+        data = load_digits(DIGITS)
+        truth = np.array([f"digit {c}" for c in data.classes])
+        rng = generator(seed, "--seed")
+        given = np.full(len(truth), "", dtype=truth.dtype)
+        for name in np.unique(truth):
+            chosen = rng.choice(np.flatnonzero(truth == name), N_LABELLED, replace=False)
+            given[chosen] = name
+        if not quiet:
+            print(
+                f"{len(truth)} images of handwritten fours and nines, {2 * N_LABELLED} of them "
+                "labelled. Which is which, and which should a person check?\n"
+            )
+        table = Table(
+            features=data.features,
+            ids=np.arange(len(truth)).astype(str),
+            labels=given,
+            truth=truth,
+            feature_names=list(data.feature_names),
         )
-    table = Table(
-        features=data.features,
-        ids=np.arange(len(truth)).astype(str),
-        labels=given,
-        truth=truth,
-        feature_names=list(data.feature_names),
-    )
-    fit_and_write(
-        table,
-        given,
-        {"graph": "knn", "random_state": seed},
-        output,
-        title="graphuq demo: handwritten fours and nines",
-        image_shape=(8, 8),
-        quiet=quiet,
-    )
+        fit_and_write(
+            table,
+            given,
+            {"graph": "knn", "random_state": seed},
+            output,
+            title="graphuq demo: handwritten fours and nines",
+            image_shape=(8, 8),
+            quiet=quiet,
+        )

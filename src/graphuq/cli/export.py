@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 
 from graphuq import datasets as library
+from graphuq.cli.csv_files import without_formulas
 from graphuq.datasets import Dataset, mnist, newsgroups, voting
 from graphuq.datasets.base import find_local
 from graphuq.errors import InvalidInput, require
+from graphuq.utils.checks import generator
 from graphuq.utils.files import atomic_write
 
 
@@ -51,12 +53,12 @@ def keep_classes(data: Dataset, wanted: list[str], n_each: int | None, seed: int
 
 def write(data: Dataset, labels: list[str], csv: Path, seed: int) -> None:
     """Write the columns id, class and label, and the features, to a CSV file."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed, "--seed")
     truth = data.classes.astype(str)
     given = np.full(len(truth), "", dtype=object)
     for entry in labels:
         name, _, count = entry.partition("=")
-        if not count.isdigit():
+        if not (count.isdecimal() and count.isascii()):
             raise InvalidInput("--label", f"{entry!r}", "write CLASS=COUNT, as in democrat=3")
         found = np.flatnonzero(truth == name)
         require(len(found) > 0, "--label", f"no row of class {name!r}", f"use {sorted(set(truth))}")
@@ -73,4 +75,4 @@ def write(data: Dataset, labels: list[str], csv: Path, seed: int) -> None:
     frame.insert(0, "class", truth)
     frame.insert(0, "id", np.arange(len(truth)))
     with atomic_write(csv) as temporary:
-        frame.to_csv(temporary, index=False, float_format="%.8g")
+        without_formulas(frame).to_csv(temporary, index=False, float_format="%.8g")

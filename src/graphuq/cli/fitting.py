@@ -11,19 +11,22 @@ from scipy.special import entr
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import warn_of_placeholder
-from graphuq.classifier.options import LIKELIHOODS, method_of
+from graphuq.classifier.options import LIKELIHOODS, check_numbers, method_of, prior_of
+from graphuq.cli.columns import refuse_given
+from graphuq.cli.csv_files import without_formulas, write_csv
 from graphuq.cli.preprocessing import Preprocessing, fit_preprocessing
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
-from graphuq.cli.tables import Table, write_csv
+from graphuq.cli.tables import Table
 from graphuq.errors import require
+from graphuq.evidence.criteria import CRITERIA
 from graphuq.graphs.inputs import Features
 from graphuq.inference import Approximation
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import margin, rank_by_uncertainty, with_unseen
 from graphuq.utils.expressions import is_expression
-from graphuq.utils.files import atomic_folder
+from graphuq.utils.output_folder import atomic_folder
 
 CHECKPOINT = ".checkpoint.npz"  # state of the chains, deleted once the files are written
 
@@ -114,7 +117,7 @@ def fit_and_write(
     images = None if image_shape is None else table.features.reshape(-1, *image_shape)
     with atomic_folder(output) as folder:
         if tried is not None:
-            tried.to_csv(folder / "search.csv", index=False, float_format="%.6g")
+            without_formulas(tried).to_csv(folder / "search.csv", index=False, float_format="%.6g")
         write_csv(_predictions(classifier, table.ids, given), folder / "predictions.csv")
         extra = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
         if preprocessing is not None:
@@ -253,6 +256,60 @@ def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Return the code of each name, from 0; NaN where it is empty or no name of a class."""
     place = {name: float(code) for code, name in enumerate(names)}
     return np.array([place.get(str(value), np.nan) for value in values])
+
+
+def check_options(
+    options: dict, sampling: dict, search: Sequence[str] | None, criterion: str | None
+) -> None:
+    """Refuse options that are out of range, unknown, or without effect, before a file is read.
+
+    Parameters
+    ----------
+    options : dict
+        Keyword arguments of `GraphClassifier`.
+    sampling : dict
+        Options that only samplers use, as they were given.
+    search : sequence of str, optional
+        Option ``--search``.
+    criterion : str, optional
+        Option ``--criterion``.
+
+    Raises
+    ------
+    InvalidInput
+        For the first of them.
+    """
+    check_numbers(GraphClassifier(**options))
+    prior_of(options["prior"])
+    if isinstance(method_of(options["inference"]), Approximation):
+        refuse_given(sampling, f"--inference {options['inference']}, which draws no samples",
+                     "leave it out, or name a sampler")  # fmt: skip
+    known = ("auto", *CRITERIA)
+    require(criterion is None or criterion in known, "--criterion", f"{criterion!r} is unknown",
+            f"use {', '.join(known)}")  # fmt: skip
+    require(criterion is None or search, "--criterion", "given without --search",
+            "leave it out, or name what to search")  # fmt: skip
+
+
+def require_features(table: Table, options: dict) -> None:
+    """Refuse the weights or distances of a graph as features; a symmetric matrix is one.
+
+    Raises
+    ------
+    InvalidInput
+        If the matrix is symmetric with a zero diagonal, and no option says what it is.
+    """
+    matrix = table.features
+    if "precomputed" in (options["graph"], options["metric"]) or matrix.shape[0] < 3:
+        return
+    if matrix.shape[0] == matrix.shape[1] and not matrix.diagonal().any():
+        asymmetric = abs(matrix - matrix.T).max()
+        require(
+            asymmetric > 0,
+            "file",
+            "a symmetric matrix with zero diagonal holds no features",
+            "add --graph precomputed (weights) or --metric precomputed (distances)",
+        )
 
 
 def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:

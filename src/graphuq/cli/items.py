@@ -11,7 +11,7 @@ from scipy import sparse
 
 from graphuq.cli.columns import check_column
 from graphuq.cli.tables import Table, as_text, check_ids, read_frame, read_labels, read_table
-from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.errors import InvalidInput, require
 from graphuq.external.h5ad import read_h5ad
 from graphuq.external.scanpy.cells import cell_graph, has_neighbors
 from graphuq.graphs.features import check_features
@@ -23,6 +23,7 @@ from graphuq.labelling.items import (
     TableItems,
     TextItems,
 )
+from graphuq.utils.gate import read_npy, require_file
 
 TEXT_WORDS = "Features: words of the texts (tf-idf). Embeddings, given with --features, are better."
 PIXEL_WORDS = (
@@ -103,8 +104,7 @@ def _read(file: Path | None, columns: Columns) -> Source:
         assert columns.images is not None
         _refuse(columns, "--images without a table", "text", "image", "label", "id")
         return Source(PictureFiles.in_folder(columns.images), None, words=PIXEL_WORDS)
-    if not file.is_file():
-        raise StorageError(f"there is no file '{file}'")
+    require_file(file)
     kind = file.suffix.lower()
     if kind == ".h5ad":
         return _read_anndata(file, columns)
@@ -186,7 +186,7 @@ def _read_arrays(file: Path, columns: Columns) -> Source:
     _refuse(columns, f"'{file.name}'", "text", "image")
     if file.suffix.lower() == ".npy":
         _refuse(columns, f"'{file.name}'", "label", "id")
-        pixels = _load_array(file)
+        pixels = read_npy(file)
         if pixels.ndim > 2:
             flat = pixels.reshape(len(pixels), -1)
             features = check_features(flat, "features")
@@ -195,13 +195,6 @@ def _read_arrays(file: Path, columns: Columns) -> Source:
     require(not sparse.issparse(table.features), "file", f"'{file.name}' holds a sparse matrix",
             "give it with --features, beside a table of what a person sees")  # fmt: skip
     return Source(_numbers(table), table.features, table.labels)
-
-
-def _load_array(file: Path) -> np.ndarray:
-    try:
-        return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
-    except (OSError, EOFError, ValueError) as error:
-        raise StorageError(f"'{file}' is not a readable npy file ({error})") from None
 
 
 def _numbers(table: Table) -> TableItems:

@@ -7,12 +7,14 @@ import typer
 
 from graphuq.cli import options as opt
 from graphuq.errors import require
-from graphuq.utils.files import atomic_write, check_writable
+from graphuq.utils.files import check_writable
+from graphuq.utils.output_folder import atomic_folder, output_folder
 
 if TYPE_CHECKING:
     from graphuq.labelling.server import LabellingPage
 
 PAGE = "Page"
+WAIT = 10.0  # seconds for another run that writes to the output folder
 LABELS_FILE = "labels.jsonl"  # in the output folder, written at each label
 
 
@@ -87,6 +89,8 @@ def label(
         int,
         typer.Option(
             metavar="NUMBER",
+            min=0,
+            max=65535,
             help="Port of the page on this machine.",
             rich_help_panel=PAGE,
             show_default="a free one",
@@ -207,7 +211,7 @@ def _refuse(is_given: bool, what: str, beside: str) -> None:
 
 def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
     """Wait for Ctrl+C, then write the tables."""
-    from graphuq.cli.tables import write_csv
+    from graphuq.cli.csv_files import write_csv
 
     print(f"{page.address}\n(of this machine only; Ctrl+C ends it, and no label is lost)")
     try:
@@ -219,9 +223,9 @@ def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
     predictions = page.predictions()
     labels = predictions.loc[predictions["given_label"] != "", ["id", "label"]]
     tables = {"labels.csv": labels, "predictions.csv": predictions}
-    for name, table in tables.items():
-        with atomic_write(output / name) as temporary:
-            write_csv(table, temporary)
+    with output_folder(output, wait=WAIT), atomic_folder(output) as folder:
+        for name, table in tables.items():
+            write_csv(table, folder / name)
     if not quiet:
         print(f"{len(labels)} of {len(predictions)} items are labelled")
         for name in (LABELS_FILE, *tables):

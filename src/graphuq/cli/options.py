@@ -295,11 +295,12 @@ Search = Annotated[
     ),
 ]
 Criterion = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="NAME",
         help="What --search maximises: auto, laplace, expectation-propagation or alignment.",
         rich_help_panel=SELECTION,
+        show_default="auto",
     ),
 ]
 Inference = Annotated[
@@ -314,11 +315,12 @@ Inference = Annotated[
     ),
 ]
 NSamples = Annotated[
-    int,
+    int | None,
     typer.Option(
         metavar="NUMBER",
         help="Largest number of kept draws of each chain. Sampling stops once converged.",
         rich_help_panel=SAMPLING,
+        show_default="4000",
     ),
 ]
 NChains = Annotated[
@@ -357,11 +359,12 @@ FixedLength = Annotated[
     ),
 ]
 Precision = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="NAME",
         help="Floating-point type of the chains: float32 or float64.",
         rich_help_panel=SAMPLING,
+        show_default="float32",
     ),
 ]
 Seed = Annotated[

@@ -43,20 +43,28 @@ def predict(
     check_writable(output.parent)
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.regressor.regressor import GraphRegressor
+    from graphuq.cli.csv_files import write_csv
     from graphuq.cli.fitting import prediction_table
     from graphuq.cli.preprocessing import Preprocessing
     from graphuq.cli.regress import number_table
-    from graphuq.cli.tables import read_table, write_csv
+    from graphuq.cli.tables import read_table
     from graphuq.results.storage import read_tree
+    from graphuq.utils.gate import reading
 
     tree = read_tree(posterior)
     numbers = "regressor" in tree.children
     estimator: Any = (GraphRegressor if numbers else GraphClassifier).load(posterior)
-    columns = tree["columns"]["name"].to_numpy().tolist() if "columns" in tree.children else []
+    with reading(posterior, "result"):
+        columns = tree["columns"]["name"].to_numpy().tolist() if "columns" in tree.children else []
+        preprocessing = (
+            Preprocessing.from_dataset(tree["preprocessing"].to_dataset())
+            if "preprocessing" in tree.children
+            else None
+        )
     table = read_table(file, id_column=id_column, dropped=drop or [], feature_columns=columns)
     features = table.features
-    if "preprocessing" in tree.children:
-        features = Preprocessing.from_dataset(tree["preprocessing"].to_dataset())(features)
+    if preprocessing is not None:
+        features = preprocessing(features)
     require(
         features.shape[1] == estimator.n_features_in_,
         "file",

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from graphuq.cli import options as opt
-from graphuq.utils.files import atomic_folder, check_writable
+from graphuq.utils.output_folder import atomic_folder, output_folder
 
 TargetColumn = Annotated[
     str,
@@ -112,48 +112,51 @@ def regress(
     from graphuq.classifier.regressor.values import deviations, intervals, numbers_of
     from graphuq.cli.classify import parse_n_eigenpairs, parse_tail
     from graphuq.cli.columns import weights_from
+    from graphuq.cli.csv_files import write_csv
     from graphuq.cli.fitting import preprocess
-    from graphuq.cli.tables import read_table, write_csv
+    from graphuq.cli.tables import read_table
 
-    check_writable(output)
-    table = read_table(
-        file, target_column, id_column, None, drop or (), weight_column=weight_column
-    )
-    assert table.labels is not None  # the column was named
-    text = np.where(np.isin(table.labels, missing_label or []), "", table.labels)
-    target = numbers_of(text, target_column, "leave the cell empty, or add --missing-label TEXT")
-    regressor = GraphRegressor(
-        graph,
-        n_neighbors="auto" if n_neighbors is None else n_neighbors,
-        weights=weights,
-        scale=scale,
-        metric=metric,
-        radius=radius,
-        laplacian=laplacian,
-        n_eigenpairs=parse_n_eigenpairs(n_eigenpairs, table.features.shape[0]),
-        tail_eigenvalue=parse_tail(tail_eigenvalue),
-        prior=prior,
-        field_std="auto" if field_std is None else field_std,
-        noise_std="auto" if noise_std is None else noise_std,
-        out_of_sample=out_of_sample,
-        progress=not quiet,
-    )
-    features, preprocessing = preprocess(table.features, graph, scaling, pca)
-    certainty = weights_from(table.weights, weight_column, ~np.isnan(target))
-    regressor.fit(features, target, sample_weight=certainty)
-    mean = regressor.transduction_
-    std = deviations(regressor.transduction_std_, regressor.noise_std_, quantity)
-    extra = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
-    if preprocessing is not None:
-        extra["preprocessing"] = preprocessing.to_dataset()
-    predictions = number_table(table.ids, mean, std, intervals(mean, std, coverage))
-    predictions.insert(1, "given", target)
-    predictions["has_evidence"] = regressor.has_evidence_
-    with atomic_folder(output) as folder:
-        write_csv(predictions, folder / "predictions.csv")
-        regressor.save(folder / "posterior.nc", extra)
-    if not quiet:
-        _print_summary(regressor, target_column, output)
+    with output_folder(output):
+        table = read_table(
+            file, target_column, id_column, None, drop or (), weight_column=weight_column
+        )
+        assert table.labels is not None  # the column was named
+        text = np.where(np.isin(table.labels, missing_label or []), "", table.labels)
+        target = numbers_of(
+            text, target_column, "leave the cell empty, or add --missing-label TEXT"
+        )
+        regressor = GraphRegressor(
+            graph,
+            n_neighbors="auto" if n_neighbors is None else n_neighbors,
+            weights=weights,
+            scale=scale,
+            metric=metric,
+            radius=radius,
+            laplacian=laplacian,
+            n_eigenpairs=parse_n_eigenpairs(n_eigenpairs, table.features.shape[0]),
+            tail_eigenvalue=parse_tail(tail_eigenvalue),
+            prior=prior,
+            field_std="auto" if field_std is None else field_std,
+            noise_std="auto" if noise_std is None else noise_std,
+            out_of_sample=out_of_sample,
+            progress=not quiet,
+        )
+        features, preprocessing = preprocess(table.features, graph, scaling, pca)
+        certainty = weights_from(table.weights, weight_column, ~np.isnan(target))
+        regressor.fit(features, target, sample_weight=certainty)
+        mean = regressor.transduction_
+        std = deviations(regressor.transduction_std_, regressor.noise_std_, quantity)
+        extra = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
+        if preprocessing is not None:
+            extra["preprocessing"] = preprocessing.to_dataset()
+        predictions = number_table(table.ids, mean, std, intervals(mean, std, coverage))
+        predictions.insert(1, "given", target)
+        predictions["has_evidence"] = regressor.has_evidence_
+        with atomic_folder(output) as folder:
+            write_csv(predictions, folder / "predictions.csv")
+            regressor.save(folder / "posterior.nc", extra)
+        if not quiet:
+            _print_summary(regressor, target_column, output)
 
 
 def number_table(ids: Any, mean: Any, std: Any, interval: Any) -> Any:

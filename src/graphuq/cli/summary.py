@@ -42,7 +42,7 @@ def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None
     accuracy = "" if scored is None else f", accuracy {scores.accuracy(*scored):.4f}"
     gaussian = isinstance(result.answer, GaussianApproximation)
     method = "expectation propagation" if gaussian else "few draws"
-    Console().print(
+    Console(markup=False, emoji=False).print(
         f"Approximate result after {time.perf_counter() - STARTED:.1f} s, by {method}: "
         f"{counts}{accuracy}. Now sampling the posterior.",
         soft_wrap=True,
@@ -61,7 +61,7 @@ def print_summary(
 
     Labels that are probably wrong are named by their ``ids``, or by the index of their node.
     """
-    console = Console()
+    console = Console(markup=False, emoji=False)
     table = Table(title=f"{result.n_nodes} nodes, {len(result.posterior.labels)} labelled")
     for column in ("class", "given", "inferred", "mean probability", "above 0.95"):
         table.add_column(column, justify="left" if column == "class" else "right")
@@ -137,4 +137,4 @@ def print_tuned(
     if truth is not None:
         scored = (given == "") & np.isin(truth, list(names))
         words += f"; accuracy {float((labels == truth)[scored].mean()):.4f}"
-    Console().print(words, soft_wrap=True, highlight=False)
+    Console(markup=False, emoji=False).print(words, soft_wrap=True, highlight=False)

@@ -1,28 +1,33 @@
-"""Tables of features and labels are read; predictions are written as CSV."""
+"""Tables of features and labels are read from files."""
 
-import contextlib
 import dataclasses
 import tempfile
-import zipfile
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 from pyarrow.parquet import ParquetFile
-from scipy import sparse
 
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import Features
+from graphuq.utils.gate import (
+    is_sparse_npz,
+    read_npy,
+    read_npz,
+    reading,
+    require_file,
+    sparse_from,
+)
 
 FORMATS = (".csv", ".parquet", ".npy", ".npz")
-BATCH_ROWS = 65_536  # rows that are read or written together
+BATCH_ROWS = 65_536  # rows that are read together
 SPILLED_BYTES = 4 << 30  # bytes of features above which they are kept on disk, not in memory
-DIGITS = 6  # significant digits of numbers in a CSV file
 
 _Contents = tuple[dict[str, np.ndarray], Features, list[str]]
 """Columns that are not features, by name; features; and their names."""
@@ -85,8 +90,7 @@ def read_table(
     InvalidInput, StorageError
         If the file cannot be read, or a column is missing, repeated, or holds the wrong thing.
     """
-    if not path.is_file():
-        raise StorageError(f"there is no file '{path}'")
+    require_file(path)
     if path.suffix.lower() not in FORMATS:
         raise InvalidInput(
             "file", f"'{path.name}' has an unknown type", f"use {', '.join(FORMATS)}"
@@ -136,8 +140,7 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
     StorageError
         If the file cannot be read.
     """
-    if not path.is_file():
-        raise StorageError(f"there is no file '{path}'")
+    require_file(path)
     frame = read_frame(path, ["id", "label"])
     for column in ("id", "label"):
         check_column(column, list(frame.columns))
@@ -159,19 +162,28 @@ def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
 
 def read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
     """Read a CSV file, or a Parquet file of labels, with some columns as text."""
-    try:
+    with reading(path, f"{path.suffix[1:]} file"):
         if path.suffix.lower() == ".parquet":
-            return pd.read_parquet(path)
-        frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
-    except (OSError, ValueError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise StorageError(
-            f"'{path}' is not a readable {path.suffix[1:]} file ({reason}); it may be empty, "
-            "truncated or of another type"
-        ) from None
+            frame = pd.read_parquet(path)
+            _check_repeated([str(name) for name in frame.columns], path)
+            return frame
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # cells are checked below
+            frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
     if _last_line_is_short(path, frame.shape[1]):
         raise StorageError(f"the last row of '{path}' has too few fields; it may be truncated")
     return frame
+
+
+def _check_repeated(names: list[str], path: Path) -> None:
+    """Require that columns have different names."""
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
+    require(
+        repeated is None,
+        "file",
+        f"'{path.name}' has two columns named {repeated!r}",
+        "give each column a name of its own",
+    )
 
 
 def _last_line_is_short(path: Path, n_columns: int) -> bool:
@@ -201,22 +213,22 @@ def _read_csv(
 
 def _read_npz(path: Path, special: list[str]) -> _Contents:
     """Return special columns, features and their names from an NPZ file."""
-    try:
-        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
-            keys = set(file.files)
-            if {"indices", "indptr", "data", "shape"} <= keys:
-                return {}, sparse.csr_array(sparse.load_npz(path)), []
-            for column in special:
-                check_column(column, sorted(keys))
-            name = next((n for n in ("X", "features") if n in keys), None)
-            if name is None:
-                raise InvalidInput("file", f"'{path}' has no array X", "save features as X")
-            columns = {c: as_text(pd.Series(file[c].ravel())) for c in special}
-            features = check_features(file[name], name)
-    except InvalidInput:
-        raise
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise StorageError(f"'{path}' is not a readable npz file ({error})") from None
+    arrays = read_npz(path)
+    if is_sparse_npz(arrays):
+        require(
+            not special,
+            "columns",
+            f"{special} of '{path.name}', which holds only weights of edges",
+            "give --labels FILE, a file with the columns id and label",
+        )
+        return {}, sparse_from(arrays, path), []
+    for column in special:
+        check_column(column, sorted(arrays))
+    name = next((n for n in ("X", "features") if n in arrays), None)
+    if name is None:
+        raise InvalidInput("file", f"'{path}' has no array X", "save features as X")
+    columns = {c: as_text(pd.Series(arrays[c].ravel())) for c in special}
+    features = check_features(arrays[name], name)
     for column, values in columns.items():
         require(
             len(values) == len(features),
@@ -235,10 +247,7 @@ def _read_npy(path: Path, special: list[str]) -> _Contents:
         f"{special} of '{path.name}', which holds only features",
         "give --labels FILE, a file with the columns id and label",
     )
-    try:
-        features = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, EOFError, ValueError) as error:
-        raise StorageError(f"'{path}' is not a readable npy file ({error})") from None
+    features = read_npy(path)
     features = check_features(features, "features")
     return {}, features, generated_names(features.shape[1])
 
@@ -247,27 +256,35 @@ def _read_parquet(
     path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
 ) -> _Contents:
     """Return special columns, features and their names from a Parquet file."""
-    try:
-        file = ParquetFile(path)
+    with reading(path, "parquet file"), ParquetFile(path) as file:
         schema = file.schema_arrow
+        _check_repeated(schema.names, path)
         for column in (*special, *dropped):
             check_column(column, schema.names)
         rest = [name for name in schema.names if name not in (*special, *dropped)]
         names = feature_columns_of(rest, required)
         frame = file.read(columns=special).to_pandas()
         columns = {column: as_text(frame[column]) for column in special}
+        for name in names:
+            _refuse_type(schema.field(name).type, name)
         dtype = _number_type([schema.field(name).type for name in names])
         if dtype is None:
             return columns, _numeric(file.read(columns=names).to_pandas()), names
         features = _read_batches(file, names, dtype)
-    except InvalidInput:
-        raise
-    except (OSError, EOFError, ValueError) as error:  # errors of Arrow are among these
-        raise StorageError(
-            f"'{path}' is not a readable parquet file ({str(error).splitlines()[0]}); it may be "
-            "empty, truncated or of another type"
-        ) from None
     return columns, check_features(features, "features"), names
+
+
+def _refuse_type(kind: pa.DataType, name: str) -> None:
+    """Refuse a column of texts or dates, which has a type in its file, as features."""
+    temporal = pa.types.is_temporal(kind)
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    require(
+        not (temporal or text or pa.types.is_nested(kind) or pa.types.is_binary(kind)),
+        "features",
+        f"column '{name}' holds {'dates' if temporal else 'text' if text else str(kind)}",
+        "convert it to numbers, or name it with --drop, --id-column, --label-column or "
+        "--truth-column",
+    )
 
 
 def _number_type(types: list[pa.DataType]) -> type[np.floating] | None:
@@ -298,43 +315,6 @@ def _allocate(shape: tuple[int, int], dtype: type[np.floating]) -> np.ndarray:
         return np.empty(shape, dtype)
     with tempfile.TemporaryFile() as file:  # the map keeps the deleted file
         return np.memmap(file, dtype, shape=shape)
-
-
-def write_csv(frame: pd.DataFrame, path: Path) -> None:
-    """Write a table as CSV with six significant digits, some rows at a time."""
-    with open(path, "wb") as file:
-        file.write((",".join(_quoted(str(name)) for name in frame.columns) + "\n").encode())
-        for begin in range(0, len(frame), BATCH_ROWS):
-            rows = frame.iloc[begin : begin + BATCH_ROWS]
-            columns = {name: _printable(rows[name].to_numpy()) for name in frame.columns}
-            arrays = {str(n): pa.array(v, from_pandas=True) for n, v in columns.items()}
-            for style in ("none", "needed"):  # "needed", which is slower, quotes all text
-                lines = pa.BufferOutputStream()
-                options = pa_csv.WriteOptions(include_header=False, quoting_style=style)
-                with contextlib.suppress(pa.ArrowInvalid):
-                    pa_csv.write_csv(pa.table(arrays), lines, options)
-                    break
-            file.write(lines.getvalue())
-
-
-def _quoted(name: str) -> str:
-    """Return a column name, in quotes where CSV requires them."""
-    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\n\r') else name
-
-
-def _printable(values: np.ndarray) -> np.ndarray:
-    """Return numbers rounded to `DIGITS` digits, and truth values as True and False."""
-    if values.dtype == bool:
-        return np.where(values, "True", "False")
-    if values.dtype.kind != "f":
-        return values
-    with np.errstate(divide="ignore", invalid="ignore"):
-        places = DIGITS - 1 - np.floor(np.log10(np.abs(values.astype(np.float64))))
-        places = np.clip(np.nan_to_num(places, nan=0, posinf=0, neginf=0), -300, 300)
-        factor = 10.0 ** np.abs(places)
-        return np.where(
-            places >= 0, np.round(values * factor) / factor, np.round(values / factor) * factor
-        )
 
 
 def as_text(column: pd.Series) -> np.ndarray:

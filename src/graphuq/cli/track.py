@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphuq.utils.files import atomic_folder, check_writable
+from graphuq.utils.output_folder import atomic_folder, output_folder
 
 CHECKPOINT = ".track.npz"
 
@@ -61,70 +61,71 @@ def track(
     (probability above one half), and the width of the 95 % interval. The output folder also
     receives frames.csv, an overview of each kind, and posterior.nc.
     """
-    check_writable(output)
-    import numpy as np
-    import pandas as pd
+    with output_folder(output):
+        import numpy as np
+        import pandas as pd
 
-    from graphuq.datasets.frames import load_frames, write_picture
-    from graphuq.plots import frame_panels, plot_frames
-    from graphuq.run.tracking import track as infer_location
+        from graphuq.cli.csv_files import without_formulas
+        from graphuq.datasets.frames import load_frames, write_picture
+        from graphuq.plots import frame_panels, plot_frames
+        from graphuq.run.tracking import track as infer_location
 
-    frames = load_frames(folder, mask)
-    checkpoint = output / CHECKPOINT
-    if not resume:
-        checkpoint.unlink(missing_ok=True)
-    result = infer_location(
-        frames,
-        n_eigenpairs=min(n_eigenpairs, frames.labels.size),
-        n_samples=n_samples,
-        n_chains=n_chains,
-        n_warmup=n_warmup,
-        seed=seed,
-        progress=not quiet,
-        checkpoint=checkpoint,
-    )
-    probability = frames.maps(result.soft_label_mean)
-    low, high = result.soft_label_interval(0.95).T
-    width = frames.maps(high - low)
-    located = probability > 0.5
-    rows = []
-    for t, (name, labels) in enumerate(zip(frames.names, frames.labels, strict=True)):
-        center = np.argwhere(located[t]).mean(axis=0) if located[t].any() else [np.nan, np.nan]
-        rows.append(
-            {
-                "frame": name,
-                "missing": int((labels == 0).sum()),
-                "pixels": int(located[t].sum()),
-                "expected_pixels": float(probability[t].sum()),
-                "row": center[0],
-                "column": center[1],
-                "contradicted": int((located[t] != (labels > 0))[labels != 0].sum()),
-                "mean_width": float(width[t].mean()),
-            }
+        frames = load_frames(folder, mask)
+        checkpoint = output / CHECKPOINT
+        if not resume:
+            checkpoint.unlink(missing_ok=True)
+        result = infer_location(
+            frames,
+            n_eigenpairs=min(n_eigenpairs, frames.labels.size),
+            n_samples=n_samples,
+            n_chains=n_chains,
+            n_warmup=n_warmup,
+            seed=seed,
+            progress=not quiet,
+            checkpoint=checkpoint,
         )
-    table = pd.DataFrame(rows)
-    with atomic_folder(output) as writing:
-        for t, name in enumerate(frames.names):
-            for kind, values in (
-                ("probability", probability[t]),
-                ("location", located[t]),
-                ("width", width[t]),
+        probability = frames.maps(result.soft_label_mean)
+        low, high = result.soft_label_interval(0.95).T
+        width = frames.maps(high - low)
+        located = probability > 0.5
+        rows = []
+        for t, (name, labels) in enumerate(zip(frames.names, frames.labels, strict=True)):
+            center = np.argwhere(located[t]).mean(axis=0) if located[t].any() else [np.nan, np.nan]
+            rows.append(
+                {
+                    "frame": name,
+                    "missing": int((labels == 0).sum()),
+                    "pixels": int(located[t].sum()),
+                    "expected_pixels": float(probability[t].sum()),
+                    "row": center[0],
+                    "column": center[1],
+                    "contradicted": int((located[t] != (labels > 0))[labels != 0].sum()),
+                    "mean_width": float(width[t].mean()),
+                }
+            )
+        table = pd.DataFrame(rows)
+        with atomic_folder(output) as writing:
+            for t, name in enumerate(frames.names):
+                for kind, values in (
+                    ("probability", probability[t]),
+                    ("location", located[t]),
+                    ("width", width[t]),
+                ):
+                    grey = np.rint(255 * values).astype(np.uint8)
+                    write_picture(writing / f"{kind}_{name}.png", grey)
+            for kind, values, label in (
+                ("probability", probability, "probability of the object"),
+                ("width", width, "width of the 95 % interval"),
             ):
-                grey = np.rint(255 * values).astype(np.uint8)
-                write_picture(writing / f"{kind}_{name}.png", grey)
-        for kind, values, label in (
-            ("probability", probability, "probability of the object"),
-            ("width", width, "width of the 95 % interval"),
-        ):
-            top = 1.0 if kind == "probability" else max(float(width.max()), 1e-9)
-            axes = frame_panels(*values.shape)
-            plot_frames(values, label, (0.0, top), names=frames.names, axes=axes)
-            axes[0].figure.savefig(writing / f"overview_{kind}.png", dpi=130)
-        table.to_csv(writing / "frames.csv", index=False, float_format="%.6g")
-        result.save(writing / "posterior.nc")
-    checkpoint.unlink(missing_ok=True)
-    if not quiet:
-        print(table.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
-        print(result.diagnostics.verdict)
-        print(f"  {output / 'overview_probability.png'}")
-        print(f"  {output / 'frames.csv'}")
+                top = 1.0 if kind == "probability" else max(float(width.max()), 1e-9)
+                axes = frame_panels(*values.shape)
+                plot_frames(values, label, (0.0, top), names=frames.names, axes=axes)
+                axes[0].figure.savefig(writing / f"overview_{kind}.png", dpi=130)
+            without_formulas(table).to_csv(writing / "frames.csv", index=False, float_format="%.6g")
+            result.save(writing / "posterior.nc")
+        checkpoint.unlink(missing_ok=True)
+        if not quiet:
+            print(table.to_string(index=False, float_format=lambda x: f"{x:.3g}"))
+            print(result.diagnostics.verdict)
+            print(f"  {output / 'overview_probability.png'}")
+            print(f"  {output / 'frames.csv'}")

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from graphuq.errors import StorageError, require
+from graphuq.utils.checks import generator, require_integer
 
 FOLDER_VARIABLE = "GRAPHUQ_DATA"
 MAX_NAMES_SHOWN = 6  # class names in the representation and in messages; beyond, their number
@@ -127,7 +128,9 @@ class Dataset(Mapping[str, Any]):
         InvalidInput
             If a class has no row.
         """
-        rng = np.random.default_rng(seed)
+        rng = generator(seed)
+        if n_each is not None:
+            require_integer("n_each", n_each, 1)
         rows = []
         for name in classes:
             self._check_class("classes", name)

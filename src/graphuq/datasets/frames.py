@@ -1,6 +1,7 @@
 """Frames of a moving object: each pixel shows the object, shows the rest, or is missing."""
 
 import dataclasses
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,9 @@ from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import Graph, grid_graph
-from graphuq.utils.checks import require_integer
+from graphuq.utils.checks import generator, require_integer
 from graphuq.utils.files import atomic_write
+from graphuq.utils.gate import reading, require_file
 
 HALF = 0.5  # brightness in [0, 1]; brighter pixels belong to the object
 
@@ -129,7 +131,7 @@ def moving_ball(
         f"{corrupted} of {n_frames} frames",
         "use an index from 0, or None",
     )
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     rows, columns = np.mgrid[: shape[0], : shape[1]]
     size = min(shape)
 
@@ -209,11 +211,11 @@ def write_picture(path: Path, values: np.ndarray) -> None:
 
 def _read_picture(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return brightness and opacity of a picture, in [0, 1]."""
-    from PIL import Image, UnidentifiedImageError  # comes with matplotlib
+    from PIL import Image  # comes with matplotlib
 
-    try:
-        with Image.open(path) as picture:
+    require_file(path)
+    with reading(path, "picture"), warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with Image.open(path, formats=["PNG"]) as picture:
             values = np.asarray(picture.convert("LA"), dtype=np.float64) / 255
-    except (OSError, UnidentifiedImageError) as error:
-        raise StorageError(f"'{path}' is not a readable picture ({error})") from None
     return values[..., 0], values[..., 1]

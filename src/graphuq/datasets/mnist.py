@@ -8,6 +8,7 @@ from sklearn.decomposition import PCA
 
 from graphuq.datasets.base import Dataset, RemoteFile, choose_rows, locate
 from graphuq.datasets.synthetic import check_digits, digits_name
+from graphuq.utils.checks import generator
 
 ADDRESS = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 FILES = {
@@ -75,7 +76,7 @@ def load_mnist(
     digits = check_digits(digits)
     images = np.concatenate([_read_idx(f"{part}-images-idx3-ubyte", folder) for part in PARTS])
     classes = np.concatenate([_read_idx(f"{part}-labels-idx1-ubyte", folder) for part in PARTS])
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     kept = np.concatenate([choose_rows(classes == digit, n_each, rng) for digit in digits])
     features = images[kept].reshape(len(kept), -1) / 255.0
     if n_components is not None:

@@ -5,7 +5,7 @@ from jaxtyping import Float
 from scipy.ndimage import gaussian_filter
 
 from graphuq.datasets.base import Dataset
-from graphuq.utils.checks import require_integer, require_number
+from graphuq.utils.checks import generator, require_integer, require_number
 
 FIRST_NM, LAST_NM = 7_830.0, 11_700.0  # first and last channel; 129 channels are 30 nm apart
 # Absorption lines of the gas: centre in nm, width in nm, relative depth.
@@ -58,7 +58,7 @@ def gas_plume(
     require_integer("shape", min(shape), 8)
     require_integer("n_channels", n_channels, 3)
     require_number("noise_std", noise_std, 0.0)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     wavelength = np.linspace(FIRST_NM, LAST_NM, n_channels)
     absorption = np.zeros(n_channels)
     for center, width, depth in LINES:

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits as sklearn_digits
 
 from graphuq.datasets.base import Dataset
 from graphuq.errors import require
-from graphuq.utils.checks import require_integer, require_number
+from graphuq.utils.checks import generator, require_integer, require_number
 
 
 def two_moons(
@@ -53,7 +53,7 @@ def two_moons(
     require_integer("n_nodes", n_nodes, 2)
     require_integer("n_features", n_features, 2)
     require_number("noise_std", noise_std, 0.0)
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     classes = rng.permutation(np.arange(n_nodes) % 2)
     angle = rng.uniform(0, np.pi, n_nodes)
     features = np.zeros((n_nodes, n_features))

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from graphuq.errors import ImproperPriorWarning, require
-from graphuq.utils.checks import check_integer, check_number, describe
+from graphuq.utils.checks import check_integer, check_number, describe, require_scale
 from graphuq.utils.deprecation import RenamedAttribute
 
 ROUNDING = 1e-12  # of a sum of probabilities
@@ -41,6 +41,8 @@ class Distribution:
 
     def __init__(self, name: str, parameters: Sequence[float | int]) -> None:
         require(isinstance(name, str), "name", describe(name), "use a name of scipy.stats")
+        listed = isinstance(parameters, list | tuple | np.ndarray)
+        require(listed, "parameters", describe(parameters), "give a tuple of numbers")
         for value in parameters:
             check_number("parameters", value, "use numbers")
         self.name, self.parameters = name, tuple(float(x) for x in parameters)
@@ -131,8 +133,11 @@ class Categorical(Distribution):
     """
 
     def __init__(self, probabilities: ArrayLike) -> None:
-        values = np.asarray(probabilities, dtype=float)
         remedy = "give at least two probabilities, none negative, with a positive sum"
+        try:
+            values = np.asarray(probabilities, dtype=float)
+        except (TypeError, ValueError):
+            require(False, "probabilities", f"{describe(probabilities)}", remedy)
         proper = values.ndim == 1 and len(values) > 1 and bool((values >= 0).all())
         require(proper and 0 < values.sum() < np.inf, "probabilities", f"{probabilities!r}", remedy)
         if abs(values.sum() - 1) > ROUNDING:  # so that a stored distribution is made again exactly
@@ -172,6 +177,7 @@ Hyperparameter = Any
 def _check_numbers(**values: object) -> None:
     for name, value in values.items():
         check_number(name, value, "use a number")
+        require_scale(name, value)
 
 
 def Uniform(low: float | int, high: float | int) -> Distribution:

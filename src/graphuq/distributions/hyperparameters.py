@@ -11,7 +11,7 @@ from scipy import stats
 
 from graphuq.distributions.base import Distribution, Hyperparameter
 from graphuq.errors import require
-from graphuq.utils.checks import check_number, describe, is_number
+from graphuq.utils.checks import check_number, describe, is_number, require_scale
 
 ANY_DISTRIBUTION = "a distribution such as gq.Uniform(low, high)"  # remedy in error messages
 HYPERPARAMETER = "hyperparameter"  # key in the metadata of a field that `parameter` made
@@ -112,7 +112,10 @@ def check_hyperparameters(part: Any) -> None:
 def check_range(
     name: str, value: Any, low: float, high: float = np.inf, *, open: bool, remedy: str
 ) -> None:
-    """Refuse a number outside a range, open or closed, and a distribution that leaves it."""
+    """Refuse a number outside a range, open or closed, and a distribution that leaves it.
+
+    A number whose powers are not finite is refused, too.
+    """
     if is_learnt(value):
         # A density has no mass at an end of its support, so that an open end may be one.
         first, last = value.support
@@ -124,3 +127,4 @@ def check_range(
         check_number(name, value, remedy if names_one else f"{remedy}, or {ANY_DISTRIBUTION}")
         inside = low < value < high if open else low <= value <= high
         require(inside, name, f"{value!r} is out of range", remedy)
+        require_scale(name, value)

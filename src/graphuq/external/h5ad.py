@@ -5,6 +5,7 @@ from typing import Any
 
 from graphuq.errors import StorageError
 from graphuq.utils.files import atomic_write
+from graphuq.utils.gate import reading, require_file
 
 
 def read_h5ad(path: Path) -> Any:
@@ -21,10 +22,9 @@ def read_h5ad(path: Path) -> Any:
         raise StorageError(
             f"'{path.name}' needs the package anndata; run pip install 'graphuq[anndata]'"
         ) from None
-    try:
+    require_file(path)
+    with reading(path, "h5ad file"):
         return anndata.read_h5ad(path)
-    except (OSError, ValueError, KeyError) as error:
-        raise StorageError(f"'{path}' is not a readable h5ad file ({error})") from None
 
 
 def write_h5ad(adata: Any, path: Path) -> None:

@@ -1,6 +1,7 @@
 """Checks of features, distances and scales before a graph is made of them."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,6 +13,8 @@ from graphuq.graphs.weights import WeightFunction, feature_scales
 from graphuq.utils.checks import require_integer
 
 BLOCK_ELEMENTS = 4_000_000  # numbers held in memory together: 32 MB of doubles
+MAX_FEATURE = {np.dtype(np.float32): 1e16, np.dtype(np.float64): 1e100}
+MIN_FEATURE = 1e-100  # of the largest one; squares of distances stay within single or double
 MAX_ASYMMETRY = 1e-8  # largest asymmetry of distances, relative to the largest distance
 MATRIX_REMEDY = "give a matrix with one row per node and one column per feature"
 SHAPE_REMEDIES = {
@@ -51,7 +54,24 @@ def check_features(features: MatrixLike, argument: str = "X") -> Features:
         f"NaN or infinite values in {len(bad_rows)} row(s), first row {bad_rows[:1].tolist()}",
         "impute or drop them",
     )
+    check_size(matrix, argument)
     return matrix
+
+
+def check_size(matrix: Any, argument: str) -> None:
+    """Raise `InvalidInput` if squares of the numbers are not finite, or all vanish."""
+    if isinstance(matrix, np.ndarray):
+        parts = (matrix[part] for part in row_blocks(*matrix.shape))
+        largest = max(float(max(part.max(), -part.min())) for part in parts)
+    else:
+        largest = float(abs(matrix.data).max()) if matrix.nnz else 0.0
+    most = MAX_FEATURE.get(matrix.dtype, MAX_FEATURE[np.dtype(np.float64)])
+    require(
+        largest == 0 or MIN_FEATURE <= largest <= most,
+        argument,
+        f"numbers of size {largest:.3g}, whose squares computers cannot represent",
+        f"rescale the features to sizes below {most:g}",
+    )
 
 
 def row_blocks(n_rows: int, width: int) -> Iterator[slice]:

@@ -20,6 +20,7 @@ ROUNDING_ASYMMETRY = 1e-10  # rounding errors of a symmetric formula; removed wi
 TOLERATED_ASYMMETRY = 1e-3  # removed with a warning; a larger asymmetry is an error
 # Relative to √(d_i d_j); an eigensolver in double precision cannot tell it from a missing edge.
 NEGLIGIBLE_WEIGHT = 1e-12
+MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100  # of the largest weight; products of degrees stay finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +141,13 @@ def make_graph(
             "give similarities >= 0, for example exp(-distance**2)",
         )
     require(bool((data > 0).any()), argument, "no positive weight", "give at least one edge")
+    largest = float(data.max())
+    require(
+        MIN_WEIGHT <= largest <= MAX_WEIGHT,
+        argument,
+        f"the largest weight is {largest:.3g}",
+        f"rescale the weights to between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}",
+    )
 
     weights = _without_loops(weights, argument)
     weights = _without_negligible(_symmetric(weights, argument))

@@ -13,6 +13,7 @@ from scipy import sparse
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.graph_objects import kind_of_graph
 from graphuq.utils.checks import describe
+from graphuq.utils.gate import check_sparse
 
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 Features: TypeAlias = np.ndarray | sparse.csr_array
@@ -20,7 +21,8 @@ Features: TypeAlias = np.ndarray | sparse.csr_array
 
 # NumPy types whose values single precision holds exactly.
 SINGLE = (np.float32, np.float16, np.int8, np.uint8, np.int16, np.uint16)
-NOT_REAL = {"c": "complex numbers", "m": "time differences", "M": "dates"}  # by NumPy's kind
+NOT_REAL = {"c": "complex numbers", "m": "time differences", "M": "dates", "S": "bytes",
+            "U": "text", "V": "records"}  # by NumPy's kind  # fmt: skip
 
 
 def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
@@ -50,6 +52,10 @@ def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
     require(
         kind not in NOT_REAL, argument, f"not numeric ({NOT_REAL.get(kind)})", "give real numbers"
     )
+    if sparse.issparse(values):
+        check_sparse(values, argument)
+    elif not _is_frame(values):
+        _refuse_text(values, argument)
     if np.ma.isMaskedArray(values):
         values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
     try:
@@ -59,6 +65,53 @@ def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
             argument, f"not numeric ({error})", "give numbers only, in rows of equal length"
         ) from None
     return matrix
+
+
+def check_kind(values: Any, argument: str) -> None:
+    """Refuse what scikit-learn would convert or read in silence: text, dates, masks, lies.
+
+    Complex numbers are left to it.
+
+    Raises
+    ------
+    InvalidInput
+        If values are text or dates, some are masked, or a sparse matrix is damaged.
+    """
+    kind = getattr(getattr(values, "dtype", None), "kind", "f")
+    if sparse.issparse(values):
+        check_sparse(values, argument)
+    elif _is_frame(values):
+        _check_columns(values, argument)
+    else:
+        require(
+            kind not in NOT_REAL or kind == "c",
+            argument,
+            f"not numeric ({NOT_REAL.get(kind)})",
+            "give real numbers",
+        )
+        require(not np.ma.is_masked(values), argument, "masked values", "impute or drop them")
+        _refuse_text(values, argument)
+
+
+def _refuse_text(values: Any, argument: str) -> None:
+    """Refuse numbers that are written as text, which NumPy would convert silently."""
+    if (
+        isinstance(values, list | tuple)
+        or getattr(getattr(values, "dtype", None), "kind", "") == "O"
+    ):
+        text = _first_text(values)
+        require(text is None, argument, f"not numeric (text {text!r})", "convert it, as by float()")
+
+
+def _first_text(values: Any, depth: int = 3) -> str | bytes | None:
+    """Return the first text in nested lists or in an array of objects."""
+    for value in values.ravel() if isinstance(values, np.ndarray) else values:
+        if isinstance(value, str | bytes):
+            return value
+        nested = isinstance(value, list | tuple)
+        if nested and depth > 0 and (text := _first_text(value, depth - 1)) is not None:
+            return text
+    return None
 
 
 def _to_array(values: Any) -> Features:
@@ -109,6 +162,8 @@ def _check_columns(frame: Any, argument: str) -> None:
             if column.dtype.kind in NOT_REAL:
                 raise TypeError
             column.to_numpy(dtype=np.float64, na_value=np.nan)
+            if any(isinstance(value, str) for value in column):
+                raise TypeError
         except (TypeError, ValueError):
             raise InvalidInput(
                 argument,

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import connected_components
 
 from graphuq.errors import require
 from graphuq.graphs.graph import Graph, make_graph
-from graphuq.utils.checks import describe, require_integer
+from graphuq.utils.checks import describe, generator, require_integer
 
 
 def path_graph(n_nodes: int) -> Graph:
@@ -168,7 +168,7 @@ def small_world_graph(
         "use an even number below n_nodes",
     )
     require(0 <= rewiring <= 1, "rewiring", f"{rewiring!r}", "use a probability in [0, 1]")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     first = np.tile(np.arange(n_nodes), n_neighbors // 2)
     second = (first + np.repeat(np.arange(1, n_neighbors // 2 + 1), n_nodes)) % n_nodes
     moved = rng.uniform(size=len(first)) < rewiring

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphuq.errors import InvalidInput, require
 from graphuq.utils.arrays import Array, array_namespace
-from graphuq.utils.checks import describe, require_positive
+from graphuq.utils.checks import describe, require_positive, require_scale
 
 Scale: TypeAlias = SupportsFloat | Sequence[SupportsFloat]
 """Length scale of a weight function, or one per feature."""
@@ -109,6 +109,8 @@ class GaussianWeights:
         if isinstance(self.scale, np.ndarray | list) and scales.ndim == 1:
             object.__setattr__(self, "scale", tuple(scales.tolist()))
         require((scales > 0).all(), "scale", f"{self.scale!r} is not positive", remedy)
+        for scale in np.unique(scales):
+            require_scale("scale", float(scale))
         require(
             scales.ndim == 0 or self.metric == "euclidean",
             "scale",

@@ -15,6 +15,7 @@ from graphuq.inference.answers import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.checks import check_fields
 from graphuq.utils.deprecation import RenamedAttribute
 from graphuq.utils.user_warnings import warn_user
 
@@ -137,6 +138,9 @@ class Sampler(eqx.Module):
     usual_chains = RenamedAttribute("default_chains", of_class=True)
     always_float64: ClassVar[bool] = False
     reference_is_matrix: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        check_fields(self)
 
     def refusal(self, posterior: Posterior) -> str | None:
         """Return why the method cannot sample this posterior and what to do instead, or None."""

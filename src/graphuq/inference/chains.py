@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from graphuq.inference.base import CompiledSteps, State, TransitionKernel, WhiteTarget
 from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
-from graphuq.inference.settings import check_lengths, check_memory, seed_number
+from graphuq.inference.settings import check_lengths, check_memory, check_steps, seed_number
 from graphuq.utils.arrays import array_namespace, with_dtype
 from graphuq.utils.progress import Progress
 
@@ -99,6 +99,7 @@ def run_chains(
     kernel = kernel.bind(target)
     n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
     check_memory(n_chains, n_samples, target.dimension, dtype)
+    check_steps(n_samples, n_warmup, thin)
     fingerprint = (target, kernel, n_chains, n_warmup, thin, seed, precision)
     with jax.enable_x64(precision == "float64"):
         moves = kernel.moves(target, dtype)

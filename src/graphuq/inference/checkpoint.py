@@ -2,7 +2,6 @@
 
 import hashlib
 import time
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ import numpy as np
 
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.utils.files import atomic_write
+from graphuq.utils.gate import read_npz
 
 SECONDS = 10.0  # between two writes
-FORMAT = 1  # number of the file format; files of another one are refused
+FORMAT = 2  # number of the file format; files of another one are refused
 
 
 class Checkpoint:
@@ -45,8 +45,14 @@ class Checkpoint:
         """Write the arrays of the run, completely or not at all."""
         if self._path is None:
             return
+        plain: dict[str, Any] = {name: np.asarray(values) for name, values in arrays.items()}
+        about: dict[str, Any] = {
+            "format": FORMAT,
+            "fingerprint": self._fingerprint,
+            "checksum": checksum(plain),
+        }
         with atomic_write(self._path) as temporary, open(temporary, "wb") as file:
-            np.savez(file, format=FORMAT, fingerprint=self._fingerprint, **arrays)
+            np.savez(file, **about, **plain)
         self._saved = time.perf_counter()
 
     def load(self) -> dict[str, np.ndarray]:
@@ -57,21 +63,30 @@ class Checkpoint:
         InvalidInput
             If the file belongs to another run.
         StorageError
-            If the file is corrupt.
+            If the file is damaged, or differs from what was written.
         """
         if self._path is None or not Path(self._path).exists():
             return {}
-        try:
-            with open(self._path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
-                ours = int(file["format"]), str(file["fingerprint"])
-                if ours != (FORMAT, self._fingerprint):
-                    raise InvalidInput(
-                        "checkpoint",
-                        f"'{self._path}' belongs to another run (other data, settings or version)",
-                        "delete it, or name another file",
-                    )
-                return {name: file[name] for name in file if name not in ("format", "fingerprint")}
-        except InvalidInput:
-            raise
-        except (OSError, KeyError, EOFError, ValueError, zipfile.BadZipFile) as error:
-            raise StorageError(f"'{self._path}' is not a checkpoint ({error}); delete it") from None
+        arrays = read_npz(self._path, "checkpoint")
+        about = {name: arrays.pop(name, None) for name in ("format", "fingerprint", "checksum")}
+        if any(values is None or values.ndim for values in about.values()):
+            raise StorageError(f"'{self._path}' is not a checkpoint; delete it")
+        if (str(about["format"]), str(about["fingerprint"])) != (str(FORMAT), self._fingerprint):
+            raise InvalidInput(
+                "checkpoint",
+                f"'{self._path}' belongs to another run (other data, settings or version)",
+                "delete it, or name another file",
+            )
+        if str(about["checksum"]) != checksum(arrays):
+            raise StorageError(f"'{self._path}' was changed since it was written; delete it")
+        return arrays
+
+
+def checksum(arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the SHA-256 checksum of named arrays."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        values = arrays[name]
+        digest.update(repr((name, values.dtype.str, values.shape)).encode())
+        digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import numpy as np
 
+from graphuq.errors import StorageError
 from graphuq.inference.checkpoint import Checkpoint
 from graphuq.inference.draws import Draws, StopRule, is_check
 from graphuq.utils.progress import Progress
@@ -116,8 +117,14 @@ def _restored(arrays: dict[str, np.ndarray], start: Any, kept_type: Any) -> _Run
     if not arrays:
         return _Run(0, start, ())
     leaves, structure = jax.tree.flatten(start)
-    state = jax.tree.unflatten(structure, [arrays[f"state{i}"] for i in range(len(leaves))])
-    n_steps = int(arrays["n_steps"])
-    if "acceptance" not in arrays:
-        return _Run(n_steps, state, ())
-    return _Run(n_steps, state, (kept_type(*(arrays[name] for name in kept_type._fields)),))
+    stored = [arrays.get(f"state{i}") for i in range(len(leaves))]
+    n_steps = arrays.get("n_steps")
+    kept = [arrays.get(name) for name in kept_type._fields]
+    empty = all(found is None for found in kept)
+    parts = stored if empty else [*stored, *kept]
+    if n_steps is None or any(part is None for part in parts):
+        raise StorageError("the checkpoint lacks a part of the run; delete it")
+    state = jax.tree.unflatten(structure, stored)
+    if empty:
+        return _Run(int(n_steps), state, ())
+    return _Run(int(n_steps), state, (kept_type(*kept),))

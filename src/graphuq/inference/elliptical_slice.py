@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from graphuq.errors import require
 from graphuq.inference.base import Approximation, Info, State, WhiteTarget
 from graphuq.inference.kernel import Kernel
+from graphuq.utils.checks import check_fields
 
 
 class EllipticalSlice(Kernel):
@@ -42,6 +43,7 @@ class EllipticalSlice(Kernel):
     default_thin: ClassVar[int] = 4
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(self.max_trials >= 1, "max_trials", f"{self.max_trials}", "use 1 or more")
         if isinstance(self.step_size, float | int):
             require(

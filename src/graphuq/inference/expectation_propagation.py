@@ -21,6 +21,7 @@ from graphuq.posterior.field import (
 )
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import single_threaded_blas
+from graphuq.utils.checks import check_fields
 
 Sites: TypeAlias = Float[np.ndarray, "2 J"]  # precisions and shifts
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
@@ -62,6 +63,7 @@ class ExpectationPropagation(Approximation):
     requires_gradient: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(self.max_sweeps >= 1, "max_sweeps", f"{self.max_sweeps}", "use 1 or more")
         require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
 

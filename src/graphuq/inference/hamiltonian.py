@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from graphuq.errors import require
 from graphuq.inference.base import Approximation, Info, State, WhiteTarget, metropolis
 from graphuq.inference.kernel import Kernel
+from graphuq.utils.checks import check_fields
 
 
 class Hamiltonian(Kernel):
@@ -43,6 +44,7 @@ class Hamiltonian(Kernel):
     default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(self.n_steps >= 1, "n_steps", f"{self.n_steps}", "use 1 or more")
         if isinstance(self.step_size, float | int):
             require(

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
+from graphuq.errors import require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Sampler, TransitionKernel
 from graphuq.inference.chains import run_chains
@@ -10,6 +11,7 @@ from graphuq.inference.coordinates import sampling_coordinates
 from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.checks import check_fields, is_number
 from graphuq.utils.deprecation import RenamedAttribute
 
 
@@ -28,6 +30,12 @@ class Kernel(TransitionKernel, Sampler):
 
     default_thin: ClassVar[int] = 20
     usual_thin = RenamedAttribute("default_thin", of_class=True)
+
+    def __check_init__(self) -> None:
+        check_fields(self)
+        target = self.target_acceptance
+        remedy = "use a probability in (0, 1)"
+        require(not is_number(target) or 0 < target < 1, "target_acceptance", f"{target!r}", remedy)
 
     def run(
         self,

@@ -20,6 +20,7 @@ from graphuq.posterior.field import (
     precision_of,
 )
 from graphuq.utils.arrays import with_dtype
+from graphuq.utils.checks import check_fields
 from graphuq.utils.newton import minimize_by_newton
 
 
@@ -70,6 +71,7 @@ class Laplace(Approximation):
     requires_gradient: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(
             self.max_iterations >= 1, "max_iterations", f"{self.max_iterations}", "use 1 or more"
         )

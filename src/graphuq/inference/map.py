@@ -15,6 +15,7 @@ from graphuq.inference.answers import Point
 from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.likelihoods import Likelihood, Probit
 from graphuq.utils.arrays import with_dtype
+from graphuq.utils.checks import check_fields
 from graphuq.utils.newton import minimize_by_newton
 
 FlowState: TypeAlias = tuple[Array, Array, Array, Array]  # ξ, step size, iterations, slope
@@ -59,6 +60,7 @@ class MAP(Approximation):
     requires_gradient: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
+        check_fields(self)
         if self.solver not in ("newton", "flow"):
             raise InvalidInput("solver", f"{self.solver!r} is unknown", "use newton or flow")
         if isinstance(self.start, str) and self.start not in ("zero", "random"):

@@ -17,6 +17,7 @@ from graphuq.posterior.hierarchical import HierarchicalTarget, Learnt
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import Array
+from graphuq.utils.checks import check_fields
 
 SHORT_SHARE = 0.1  # share of joint moves with a smaller step
 
@@ -77,6 +78,7 @@ class MetropolisWithinGibbs(Kernel):
     default_thin: ClassVar[int] = 5
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(self.repeats >= 1, "repeats", f"{self.repeats}", "use 1 or more")
         if self.reference is not None or self.kernel.reference is not None:
             raise IncompatibleParts(

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.base import Approximation, Info, State, WhiteTarget, swap_replicas
 from graphuq.inference.kernel import Kernel
+from graphuq.utils.checks import check_fields
 
 
 class _Flattened(eqx.Module):
@@ -67,6 +68,7 @@ class ParallelTempering(Kernel):
     default_thin: ClassVar[int] = 5
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(self.n_replicas >= 2, "n_replicas", f"{self.n_replicas}", "use 2 or more")
         if isinstance(self.exponent, float | int):
             require(self.exponent > 0, "exponent", f"{self.exponent!r}", "use a positive exponent")

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from graphuq.errors import require
 from graphuq.inference.base import Approximation, Info, State, WhiteTarget, metropolis
 from graphuq.inference.kernel import Kernel
+from graphuq.utils.checks import check_fields
 
 
 class PCN(Kernel):
@@ -34,14 +35,9 @@ class PCN(Kernel):
     requires_gradient: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
+        check_fields(self)
         if isinstance(self.step_size, float | int):
             require(0 < self.step_size <= 1, "step_size", f"{self.step_size!r}", "use β in (0, 1]")
-        require(
-            0 < self.target_acceptance < 1,
-            "target_acceptance",
-            f"{self.target_acceptance!r}",
-            "use a probability in (0, 1)",
-        )
 
     def step(self, key: PRNGKeyArray, state: State, target: WhiteTarget) -> tuple[State, Info]:
         """Return the next state of the chain."""

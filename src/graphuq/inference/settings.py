@@ -9,8 +9,10 @@ import numpy as np
 
 from graphuq.errors import require
 from graphuq.inference.draws import Draws, StopRule
+from graphuq.utils.checks import MAX_COUNT, describe, require_integer
 from graphuq.utils.progress import Progress
 
+PRECISIONS = ("float32", "float64")
 MAX_DRAW_BYTES = 8e9  # kept draws are held in memory: a third of a 24 GB machine
 
 
@@ -68,21 +70,31 @@ class RunSettings:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
 
-def check_lengths(n_samples: int, n_chains: int, n_warmup: int, thin: int, precision: str) -> None:
-    """Raise if a length or the precision of a run is out of range."""
+def check_lengths(
+    n_samples: Any, n_chains: Any = None, n_warmup: Any = None, thin: Any = None,
+    precision: Any = None,
+) -> None:  # fmt: skip
+    """Raise if a length, or the precision, of a run is out of range; None is a default."""
     for name, value, least in (
         ("n_samples", n_samples, 4),
         ("n_chains", n_chains, 1),
         ("n_warmup", n_warmup, 0),
         ("thin", thin, 1),
     ):
-        require(value >= least, name, f"{value}", f"use {least} or more")
+        if value is not None:
+            require_integer(name, value, least)
     require(
-        precision in ("float32", "float64"),
+        precision is None or (isinstance(precision, str) and precision in PRECISIONS),
         "precision",
-        f"{precision!r} is unknown",
+        f"{describe(precision)} is unknown",
         "use 'float64' or 'float32'",
     )
+
+
+def check_steps(n_samples: int, n_warmup: int, thin: int) -> None:
+    """Raise if a chain has more steps than a compiled program counts."""
+    steps = n_warmup + n_samples * thin
+    require(steps <= MAX_COUNT, "thin", f"{steps} steps a chain", f"use at most {MAX_COUNT} steps")
 
 
 def check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype) -> None:

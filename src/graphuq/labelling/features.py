@@ -1,6 +1,7 @@
 """Features of items for which none were given: words of texts, pixels of pictures."""
 
 import io
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,9 +10,10 @@ from jaxtyping import Float
 from scipy import sparse
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.errors import InvalidInput, require
 from graphuq.graphs import Graph
 from graphuq.labelling.items import Items, PictureArrays, PictureFiles, TextItems
+from graphuq.utils.gate import reading
 
 SIDE = 28  # pixels of a side, of pictures that are compared
 N_COMPONENTS = 50  # principal components of pixels
@@ -134,12 +136,11 @@ def _reduced(items: Items, row: int) -> np.ndarray:
     from PIL import Image
 
     content, _ = items.picture(row)
-    try:
+    with reading(items.ids[row], "picture"), warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
         with Image.open(io.BytesIO(content)) as opened:
             opened.draft("RGB", (4 * SIDE, 4 * SIDE))
             picture = opened.convert("RGBA")
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise StorageError(f"'{items.ids[row]}' is not a readable picture ({error})") from None
     ground = Image.new("RGBA", picture.size, "white")
     ground.alpha_composite(picture)
     return np.asarray(ground.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BOX))

@@ -16,7 +16,8 @@ import pandas as pd
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.labelling.items import Items
 from graphuq.labelling.records import Disagreement, Record, Standing
-from graphuq.utils.files import check_writable
+from graphuq.utils.files import check_writable, sync_folder
+from graphuq.utils.gate import require_file
 
 FORMAT = "graphuq labels"
 VERSION = 1
@@ -50,6 +51,8 @@ class LabelStore:
         self._read_bytes, self._read_lines = 0, 0
         self._mutex = threading.RLock()
         check_writable(self.path.parent)
+        if self.path.exists():
+            require_file(self.path)
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         try:
             self._file = os.open(self.path, flags | getattr(os, "O_CLOEXEC", 0), 0o644)
@@ -60,7 +63,7 @@ class LabelStore:
                 if size == 0:
                     header = {"format": FORMAT, "version": VERSION, **self._identity(len(items))}
                     self._write(json.dumps(header).encode() + b"\n")
-                    _sync_folder(self.path.parent)
+                    sync_folder(self.path.parent)
                 self._read()
         except BaseException:
             self.close()
@@ -251,7 +254,7 @@ class LabelStore:
     def _record(self, line: bytes) -> Record:
         try:
             record = Record.from_json(json.loads(line))
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, RecursionError) as error:
             raise StorageError(
                 f"line {self._read_lines} of '{self.path}' is damaged ({error}); repair it or "
                 "delete that line"
@@ -270,7 +273,7 @@ class LabelStore:
             header: Any = json.loads(line)
             known = header["format"] == FORMAT and header["version"] == VERSION
             n_items, digest = int(header["items"]), header["digest"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             known = False
         if not known:
             raise StorageError(
@@ -324,13 +327,3 @@ def _file_lock(file: int) -> Iterator[None]:
             yield
         finally:
             fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Write the entry of a new file to the disk."""
-    if sys.platform != "win32":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -20,6 +20,7 @@ from graphuq.distributions import (
 from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods.multiclass import codes, max_classes, min_classes, restricted
 from graphuq.utils.arrays import Array, array_namespace, with_dtype
+from graphuq.utils.checks import check_fields
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
 
 QUADRATURE_NODES = 64  # nodes of each one-dimensional quadrature rule
@@ -130,6 +131,7 @@ class Likelihood(eqx.Module):
 
     def __check_init__(self) -> None:
         check_hyperparameters(self)
+        check_fields(self)
 
     @property
     def learnt(self) -> dict[str, Distribution]:

@@ -20,7 +20,7 @@ from graphuq.distributions import (
 from graphuq.errors import IncompatibleParts, require
 from graphuq.spectrum import Spectrum
 from graphuq.utils.arrays import Array, array_namespace
-from graphuq.utils.checks import describe
+from graphuq.utils.checks import check_fields, describe
 from graphuq.utils.deprecation import RenamedAttribute
 
 
@@ -142,6 +142,7 @@ class Prior(eqx.Module):
 
     def __check_init__(self) -> None:
         check_hyperparameters(self)
+        check_fields(self)
         require(
             self.include_constant is None or isinstance(self.include_constant, bool | np.bool_),
             "include_constant",

@@ -12,7 +12,7 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from graphuq.errors import IncompatibleParts, StorageError, require
+from graphuq.errors import IncompatibleParts, require
 from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
@@ -37,6 +37,7 @@ from graphuq.results.label_checks import LabelChecks
 from graphuq.results.label_numbers import LabelNumbers
 from graphuq.results.storage import (
     answer_from,
+    checked_nodes,
     node_groups,
     posterior_attributes,
     posterior_from,
@@ -56,6 +57,7 @@ from graphuq.results.summaries import (
 from graphuq.results.tables import Summary, summary_of, table_of_nodes
 from graphuq.results.trust.verdict import TrustVerdict
 from graphuq.results.uncertainty import with_unseen
+from graphuq.utils.gate import reading
 from graphuq.utils.serialization import from_plain, to_plain
 
 MAX_NAMES = 5  # classes that the representation names
@@ -371,20 +373,18 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
         """
         groups = {name: child.to_dataset() for name, child in tree.children.items()}
         attributes = {str(name): value for name, value in tree.attrs.items()}
-        try:
+        with reading(path, "result"):
+            posterior = posterior_from(groups, attributes)
+            arrays = checked_nodes(groups["nodes"], STORED, posterior)
             return Result(
-                **{name: groups["nodes"][name].to_numpy() for name in STORED[:-1]},
-                has_evidence=groups["nodes"]["has_evidence"].to_numpy().astype(bool),
-                posterior=posterior_from(groups, attributes),
+                **{name: arrays[name] for name in STORED[:-1]},
+                has_evidence=arrays["has_evidence"].astype(bool),
+                posterior=posterior,
                 answer=answer_from(groups),
                 diagnostics=diagnostics_from(json.loads(attributes["diagnostics"])),
                 settings=json.loads(attributes["settings"]),
                 classes=from_plain(json.loads(attributes.get("classes", "null"))),
             )
-        except StorageError:
-            raise
-        except (KeyError, ValueError, TypeError) as error:
-            raise StorageError(f"'{path}' is damaged or incomplete ({error})") from None
 
     def __repr__(self) -> str:
         names = ", ".join(map(str, self.classes[:MAX_NAMES]))

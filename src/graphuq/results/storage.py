@@ -4,8 +4,9 @@ Every class stores itself (``to_dataset``, ``to_datasets``, or `graphuq.utils.se
 priors and likelihoods). This module only assembles the tree of groups.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,17 @@ from graphuq.posterior.field import (
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
 from graphuq.spectrum import CovarianceColumns, Spectrum
+from graphuq.utils.checks import is_integer
 from graphuq.utils.files import atomic_write
+from graphuq.utils.gate import reading, require_file
+from graphuq.utils.output_folder import newest
 from graphuq.utils.serialization import from_json, to_json
 from graphuq.utils.version import __version__
 
 FORMAT = 1  # raised when older versions can no longer read the files
+MARK = b"\ngraphuq sha256 "  # before the checksum at the end of a file
+END = len(MARK) + 64
+ROUNDING = 1e-6  # of a stored label mean
 FIELDS = {kind.__name__: kind for kind in (CoefficientField, LowRankField, TailField)}
 Answer = Draws | GaussianApproximation | Point
 
@@ -50,8 +57,9 @@ def write_tree(tree: xr.DataTree, path: str | Path) -> None:
     tree.attrs |= {"graphuq_format": FORMAT, "graphuq_version": version()}
     # In memory first: HDF5 crashes the process at exit when the disk fills up during a write.
     content = tree.to_netcdf(engine="h5netcdf")
-    with atomic_write(path) as temporary:
-        temporary.write_bytes(content)
+    with atomic_write(path) as temporary, open(temporary, "wb") as file:
+        file.write(content)
+        file.write(MARK + hashlib.sha256(content).hexdigest().encode())
 
 
 def read_tree(path: str | Path) -> xr.DataTree:
@@ -62,26 +70,57 @@ def read_tree(path: str | Path) -> xr.DataTree:
     StorageError
         If the file is missing, truncated, not written by graphuq, or of another format.
     """
-    if not Path(path).is_file():
-        raise StorageError(f"there is no file '{path}'")
-    try:
+    path = require_file(newest(path))
+    with reading(path, "result"):
+        _compare_checksum(path)
         with open(path, "rb") as handle, xr.open_datatree(handle, engine="h5netcdf") as file:
             # `DataTree.load` leaves a variable unread that has the name of another group.
             groups = {group.path: group.to_dataset(inherit=False).load() for group in file.subtree}
             tree = xr.DataTree.from_dict(groups)
-    except Exception as error:  # HDF5 raises errors of many types on a damaged file
-        raise StorageError(
-            f"'{path}' is not a readable result ({type(error).__name__}); it may be truncated"
-        ) from None
     found = tree.attrs.get("graphuq_format")
     if found is None:
         raise StorageError(f"'{path}' was not written by graphuq")
-    if int(found) != FORMAT:
+    if not is_integer(found) or int(found) != FORMAT:
         raise StorageError(
-            f"'{path}' has format {int(found)} (graphuq {tree.attrs.get('graphuq_version')}), "
+            f"'{path}' has format {found} (graphuq {tree.attrs.get('graphuq_version')}), "
             f"this graphuq reads format {FORMAT}; run the fit again"
         )
     return tree
+
+
+def _compare_checksum(path: Path) -> None:
+    """Find damage before HDF5, a library in C, reads the file; older files have no checksum.
+
+    The checksum is at the end of the file, which readers of NetCDF ignore.
+    """
+    left, digest = path.stat().st_size - END, hashlib.sha256()
+    with open(path, "rb") as file:
+        while left > 0 and (part := file.read(min(left, 1 << 24))):
+            digest.update(part)
+            left -= len(part)
+        end = file.read(END)
+    if end.startswith(MARK) and end != MARK + digest.hexdigest().encode():
+        raise ValueError("its checksum is wrong: it was changed since it was written")
+
+
+def checked_nodes(
+    nodes: xr.Dataset, names: Sequence[str], posterior: Posterior
+) -> dict[str, np.ndarray]:
+    """Return the arrays of nodes, whose sizes and values are possible.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
+    arrays = {name: nodes[name].to_numpy() for name in names}
+    mean = arrays["label_mean"]
+    for name, values in arrays.items():
+        if values.shape[:1] != (posterior.spectrum.n_nodes,) or values.dtype.kind not in "fiub":
+            raise ValueError(f"{name} has shape {values.shape}")
+    if not (np.isfinite(mean).all() and np.abs(mean).max() <= 1 + ROUNDING):
+        raise ValueError("label means that are not within -1 and 1")
+    return arrays
 
 
 def posterior_groups(posterior: Posterior) -> dict[str, xr.Dataset]:
@@ -149,8 +188,13 @@ def _basis_from(groups: Mapping[str, xr.Dataset], prior: Prior) -> Spectrum | Co
         stored = stored.rename({"eigenvectors": "columns"})
         stored["labelled"] = groups["constant_data"]["labelled"]
         stored = stored.assign_attrs(beta=beta, shift=shift)
-    kind = CovarianceColumns if "columns" in stored else Spectrum
-    return kind.from_dataset(stored)
+    if "columns" in stored:
+        return CovarianceColumns.from_dataset(stored)
+    values = stored["eigenvalues"].to_numpy()
+    shape = stored["eigenvectors"].shape if "eigenvectors" in stored else (None, *values.shape)
+    if shape[1:] != values.shape or not np.isfinite(values).all():
+        raise ValueError(f"eigenvalues of shape {values.shape} do not fit, or are not finite")
+    return Spectrum.from_dataset(stored)
 
 
 def answer_from(groups: Mapping[str, xr.Dataset]) -> Answer:

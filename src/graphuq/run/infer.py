@@ -18,7 +18,7 @@ from graphuq.inference import (
     Sampler,
 )
 from graphuq.inference.draws import Draws
-from graphuq.inference.settings import RunSettings
+from graphuq.inference.settings import RunSettings, check_lengths
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converged
 from graphuq.results.result import Result
@@ -26,6 +26,7 @@ from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
 from graphuq.run.choose_sampler import choose_sampler, first_approximation
 from graphuq.run.words import method_from
+from graphuq.utils.checks import check_seed
 from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress, reporting
@@ -133,6 +134,8 @@ def infer(
             f"a {type(posterior).__name__}",
             "give gq.Posterior(spectrum, prior, likelihood, labelled, labels)",
         )
+    check_seed("seed", seed)
+    check_lengths(1000 if n_samples is None else n_samples, n_chains, n_warmup, thin, precision)
     use_compilation_cache()
     chosen, first = method_from(method), None
     if chosen is None:
@@ -211,6 +214,11 @@ def _result(
     """Return the summaries, diagnostics and settings of an answer."""
     link = posterior.likelihood.link
     summaries = summarize(answer, posterior.field, node_rows(posterior), link)
+    if not np.isfinite(summaries.label_mean).all():
+        raise IncompatibleParts(
+            f"label means under {posterior.prior} and {posterior.likelihood} are not finite "
+            f"numbers with {method}; use parameters of moderate size, or precision='float64'"
+        )
     if method.always_float64:
         precision = "float64"
     return Result(

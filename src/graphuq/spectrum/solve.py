@@ -7,7 +7,7 @@ from graphuq.graphs import Graph
 from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.spectrum import Spectrum
-from graphuq.utils.checks import check_integer, check_number, describe
+from graphuq.utils.checks import check_integer, check_number, describe, require_scale
 from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
@@ -212,6 +212,7 @@ def check_tail(tail: bool | float | str) -> None:
             f"{tail!r} is not positive",
             "give λ̄ > 0, True, False or 'mean'",
         )
+        require_scale("tail_eigenvalue", tail)
 
 
 def tail_value(

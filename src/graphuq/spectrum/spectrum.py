@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +18,7 @@ from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.utils.deprecation import renamed_fields, warn_renamed
 from graphuq.utils.files import atomic_write
+from graphuq.utils.gate import read_npz, reading
 
 FORMAT = 1
 
@@ -193,28 +193,28 @@ def load_spectrum(path: str | Path) -> Spectrum:
     StorageError
         If the file is missing, truncated, or of another format.
     """
-    try:
-        with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
-            if int(file["format"]) != FORMAT:
-                raise StorageError(
-                    f"'{path}' has format {int(file['format'])}, this graphuq reads {FORMAT}; "
-                    "compute the spectrum again"
-                )
-            # Files of graphuq 0.1 name it "tail".
-            tail = float(file["tail_eigenvalue" if "tail_eigenvalue" in file else "tail"])
-            return Spectrum(
-                eigenvalues=file["eigenvalues"],
-                eigenvectors=file["eigenvectors"],
-                residuals=file["residuals"],
-                tail_eigenvalue=None if np.isnan(tail) else tail,
-                components=file["components"],
-                degrees=file["degrees"],
-                node_scale=file["node_scale"],
-                settings=json.loads(str(file["settings"])),
+    arrays = read_npz(path, "saved spectrum")
+    with reading(path, "saved spectrum"):
+        found = int(arrays["format"])
+        if found != FORMAT:
+            raise StorageError(
+                f"'{path}' has format {found}, this graphuq reads {FORMAT}; compute the spectrum "
+                "again"
             )
-    except (OSError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise StorageError(f"'{path}' is not a saved spectrum ({error})") from None
-    except ValueError as error:
-        if isinstance(error, StorageError):
-            raise
-        raise StorageError(f"'{path}' is not a saved spectrum ({error})") from None
+        # Files of graphuq 0.1 name it "tail".
+        tail = float(arrays["tail_eigenvalue" if "tail_eigenvalue" in arrays else "tail"])
+        vectors, values = arrays["eigenvectors"], arrays["eigenvalues"]
+        per_node = [arrays[name] for name in ("components", "degrees", "node_scale")]
+        shapes = {len(one) for one in per_node if one.ndim} | {len(vectors)}
+        if vectors.ndim != 2 or vectors.shape[1:] != values.shape or len(shapes) != 1:
+            raise ValueError(f"eigenvectors of shape {vectors.shape} do not fit")
+        return Spectrum(
+            eigenvalues=values,
+            eigenvectors=vectors,
+            residuals=arrays["residuals"],
+            tail_eigenvalue=None if np.isnan(tail) else tail,
+            components=per_node[0],
+            degrees=per_node[1],
+            node_scale=per_node[2],
+            settings=json.loads(str(arrays["settings"])),
+        )

@@ -1,10 +1,18 @@
 """Checks of plain values, and short descriptions of any value for error messages."""
 
+import dataclasses
+import types
+import typing
 from typing import Any
 
 import numpy as np
 
-from graphuq.errors import require
+from graphuq.errors import InvalidInput, require, shortened
+
+MAX_QUOTED = 60  # characters of a text that is quoted
+MAX_COUNT = 2**31 - 1  # largest count; compiled programs count in 32 bits
+MIN_SCALE, MAX_SCALE = 1e-30, 1e30  # of a positive number, so that powers of it stay finite
+MAX_SEED = 2**63 - 1
 
 
 def describe(value: object) -> str:
@@ -31,7 +39,7 @@ def describe(value: object) -> str:
     'list of length 2'
     """
     if value is None or isinstance(value, bool | int | float | str | np.number | np.bool_):
-        return repr(value)
+        return shortened(repr(value), MAX_QUOTED)
     if isinstance(value, type):
         return f"the class {value.__name__}"
     name = type(value).__name__
@@ -87,19 +95,119 @@ def check_integer(argument: str, value: object, remedy: str) -> None:
     require(is_integer(value), argument, f"{describe(value)} is not an integer", remedy)
 
 
-def require_integer(argument: str, value: Any, minimum: int) -> None:
-    """Raise `InvalidInput` unless a value is one integer of at least ``minimum``."""
-    check_integer(argument, value, "use an integer")
-    require(value >= minimum, argument, f"{value}", f"use {minimum} or more")
+def require_integer(argument: str, value: Any, minimum: int, maximum: int = MAX_COUNT) -> None:
+    """Raise `InvalidInput` unless a value is one integer from ``minimum`` to ``maximum``."""
+    if not (isinstance(value, int) and not isinstance(value, bool)):  # one of any size
+        check_integer(argument, value, "use an integer")
+    require(value >= minimum, argument, f"{describe(value)}", f"use {minimum} or more")
+    require(value <= maximum, argument, f"{describe(value)}", f"use at most {maximum}")
 
 
 def require_number(argument: str, value: Any, minimum: float) -> None:
-    """Raise `InvalidInput` unless a value is one real number of at least ``minimum``, not NaN."""
+    """Raise `InvalidInput` unless a value is one finite real number of at least ``minimum``."""
     check_number(argument, value, "use a number")
     require(value >= minimum, argument, f"{value!r}", f"use {minimum:g} or more")
+    require(value <= MAX_SCALE, argument, f"{value!r}", f"use at most {MAX_SCALE:g}")
 
 
 def require_positive(argument: str, value: Any, remedy: str = "use a number > 0") -> None:
-    """Raise `InvalidInput` unless a value is one real number > 0, not NaN."""
+    """Raise `InvalidInput` unless a value is one number from `MIN_SCALE` to `MAX_SCALE`."""
     check_number(argument, value, remedy)
     require(value > 0, argument, f"{value!r} is not positive", remedy)
+    require_scale(argument, value)
+
+
+def require_scale(argument: str, value: Any) -> None:
+    """Raise `InvalidInput` if a number is so large or small that its powers are not finite."""
+    require(
+        _is_small(value) and _is_of_size(value),
+        argument,
+        f"{value!r} is too {'small' if abs(value) < 1 else 'large'}",
+        f"use a number of size {MIN_SCALE:g} to {MAX_SCALE:g}",
+    )
+
+
+def _is_of_size(value: Any) -> bool:
+    """Return whether a number is 0, or of a size whose powers are finite."""
+    return bool(value == 0 or MIN_SCALE <= abs(value) <= MAX_SCALE)
+
+
+def _is_small(value: Any) -> bool:
+    """Return whether an integer, if it is one, has at most 63 bits, as arrays require."""
+    return not isinstance(value, int) or abs(value) <= MAX_SEED
+
+
+def check_seed(argument: str, seed: object) -> None:
+    """Raise `InvalidInput` unless a seed is an integer of at most 63 bits, or a generator."""
+    if isinstance(seed, np.random.Generator):
+        return
+    check = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    require(check, argument, f"{describe(seed)} is not an integer", "give an integer >= 0")
+    require_integer(argument, seed, 0, MAX_SEED)
+
+
+def generator(seed: Any, argument: str = "seed") -> np.random.Generator:
+    """Return the random generator of a seed, or the given generator.
+
+    Raises
+    ------
+    InvalidInput
+        If the seed is not an integer from 0 to 2⁶³ − 1, nor a generator.
+    """
+    check_seed(argument, seed)
+    return np.random.default_rng(seed)
+
+
+def check_fields(part: Any) -> None:
+    """Refuse a field of a dataclass whose value is not of the annotated type.
+
+    Integers have at most 31 bits, and numbers are finite.
+
+    Raises
+    ------
+    InvalidInput
+        For the first such field.
+    """
+    for field in dataclasses.fields(part):
+        if isinstance(field.type, str):
+            continue
+        value = getattr(part, field.name)
+        union = typing.get_origin(field.type) in (types.UnionType, typing.Union)
+        kinds = typing.get_args(field.type) if union else (field.type,)
+        if not any(_fits(value, kind) for kind in kinds):
+            *others, last = (name for kind in kinds for name in _names_of(kind))
+            words = f"{', '.join(others)} or {last}" if others else last
+            raise InvalidInput(field.name, describe(value), f"use {words}")
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    """Return whether a value is of an annotated type."""
+    if kind is Any:
+        return True
+    if kind in (None, type(None)):
+        return value is None
+    if kind is int:
+        return is_integer(value) and abs(int(value)) <= MAX_COUNT
+    if kind is float:
+        return is_number(value) and _is_small(value) and _is_of_size(value)
+    if not isinstance(kind, type):
+        return True
+    if hasattr(kind, "dims"):  # an array, annotated by jaxtyping
+        dtype = getattr(value, "dtype", None)
+        scalar = len(kind.dims) > 0 or np.ndim(value) == 0
+        return dtype is not None and is_number(np.zeros((), dtype)) and scalar
+    return isinstance(value, kind)
+
+
+def _names_of(kind: Any) -> tuple[str, ...]:
+    """Return an annotated type as it is called in an error message."""
+    words: dict[Any, tuple[str, ...]] = {
+        int: ("an integer",),
+        float: ("a finite number",),
+        bool: ("True", "False"),
+        str: ("text",),
+        type(None): ("None",),
+    }
+    if hasattr(kind, "dims"):
+        return ("an array of numbers",)
+    return words.get(kind, (f"a {getattr(kind, '__name__', kind)}",))

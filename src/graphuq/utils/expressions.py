@@ -2,10 +2,13 @@
 
 import ast
 import inspect
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from graphuq.errors import GraphuqError, InvalidInput
+from graphuq.errors import GraphuqError, InvalidInput, require
+
+MAX_LENGTH = 10_000  # characters of an expression; the parser of Python recurses in C
 
 
 def is_expression(text: object) -> bool:
@@ -36,9 +39,12 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
     {'tau': -0.5, 'noise': None}
     """
     remedy = "write it as in Python, such as 'Matern(tau=LogUniform(0.02, 3), alpha=4)'"
+    require(len(text) <= MAX_LENGTH, argument, f"an expression of {len(text)} characters", remedy)
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # of text such as "1is 2"
+            tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise InvalidInput(argument, f"{text!r} cannot be read", remedy) from None
 
     def value_of(node: ast.expr) -> Any:
@@ -46,7 +52,7 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
             return call(ast.unparse(node.func).split(".")[-1], node)  # also gq.priors.Matern(…)
         try:
             return ast.literal_eval(node)
-        except ValueError:
+        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             shown = ast.unparse(node)
             raise InvalidInput(argument, f"{shown!r} in {text!r} is not a value", remedy) from None
 
@@ -64,7 +70,7 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
             return made(*positional, **keywords)
         except GraphuqError:
             raise
-        except (TypeError, ValueError):
+        except Exception:  # a constructor may raise anything at an argument of the wrong type
             takes = ", ".join(inspect.signature(made).parameters)
             raise InvalidInput(
                 argument, f"{ast.unparse(node)!r} does not fit {name}", f"use its arguments {takes}"

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphuq.errors import StorageError
+from graphuq.errors import GraphuqError, StorageError, shortened
 
 Plain: TypeAlias = Any  # bool, int, float, str, None, or lists and dictionaries of these
 
@@ -72,14 +72,22 @@ def from_json(text: str, base: type, package: str = "") -> Any:
     StorageError
         If the class cannot be found, is not derived from ``base``, or does not take the fields.
     """
-    fields = json.loads(text)
-    name = str(fields.pop("class"))
-    cls = _class_named(name if ":" in name else f"{package}:{name}")
-    if not _is_derived(cls, base):
+    try:
+        fields = json.loads(text)
+        name = str(fields.pop("class"))
+        cls = _class_named(name if ":" in name else f"{package}:{name}")
+        if not _is_derived(cls, base):
+            raise StorageError(
+                f"{name}: not a {base.__name__}; derive the class from {base.__name__} again"
+            )
+        return _make(cls, fields)
+    except GraphuqError:
+        raise
+    except Exception as error:  # text of a file may hold anything, and so may a constructor raise
+        reason = shortened(f"{type(error).__name__}: {error}", 100)
         raise StorageError(
-            f"{name}: not a {base.__name__}; derive the class from {base.__name__} again"
-        )
-    return _make(cls, fields)
+            f"a stored {base.__name__} is damaged ({reason}); save the result again"
+        ) from None
 
 
 def to_plain(value: Any, where: str = "value") -> Plain:
@@ -199,6 +207,8 @@ def _stored_name(cls: type, where: str) -> str:
 
 def _class_named(name: str) -> Any:
     module_name, _, path = name.partition(":")
+    if module_name.split(".")[0] in sys.stdlib_module_names:
+        raise StorageError(f"{shortened(name, 60)}: a class of Python itself is no part of a model")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # old names of our own classes

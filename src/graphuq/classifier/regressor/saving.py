@@ -14,6 +14,7 @@ from graphuq.graphs import FeatureSpace
 from graphuq.priors import Prior
 from graphuq.results.storage import read_tree, write_tree
 from graphuq.spectrum import Spectrum
+from graphuq.utils.gate import reading
 from graphuq.utils.serialization import from_json, to_json
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ def load_regressor(kind: "type[GraphRegressor]", path: str | Path) -> "GraphRegr
     tree = read_tree(path)
     if "regressor" not in tree.children:
         raise StorageError(f"'{path}' holds no regressor; use graphuq.load")
-    return regressor_from(kind, tree)
+    with reading(path, "regressor"):
+        return regressor_from(kind, tree)
 
 
 def regressor_from(kind: "type[GraphRegressor]", tree: xr.DataTree) -> "GraphRegressor":

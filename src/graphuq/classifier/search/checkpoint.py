@@ -1,5 +1,6 @@
 """Results of a search on disk, from which an interrupted search continues."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from graphuq.errors import StorageError
 from graphuq.utils.files import atomic_write
+from graphuq.utils.gate import reading
 
 
 class SearchCheckpoint:
@@ -30,15 +32,16 @@ class SearchCheckpoint:
         self._rows: dict[str, list[dict[str, Any]]] = {}
         if self.path is None or not self.path.exists():
             return
-        try:
+        with reading(self.path, "checkpoint of a search"):
             stored = json.loads(self.path.read_text(encoding="utf-8"))
-            stored_search, self._rows = stored["search"], stored["rows"]
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StorageError(f"'{path}' is not the checkpoint of a search ({error})") from None
+            stored_search, rows = stored["search"], stored["rows"]
+            if stored["checksum"] != _checksum(stored_search, rows):
+                raise ValueError("it was changed since it was written")
         if stored_search != search:
             raise StorageError(
                 f"'{path}' belongs to another search; remove it, or use another path"
             )
+        self._rows = rows
 
     def rows(self, plain: dict[str, Any]) -> list[dict[str, Any]] | None:
         """Return the rows of a combination, or None if it was not tried."""
@@ -52,9 +55,16 @@ class SearchCheckpoint:
         own = [{k: v for k, v in row.items() if k not in plain} for row in rows]
         self._rows[_key(plain)] = own
         if self.path is not None:
+            rows_plain = json.loads(json.dumps(self._rows, default=_plain))
+            content = {"search": self.search, "rows": rows_plain}
+            content["checksum"] = _checksum(self.search, rows_plain)
             with atomic_write(self.path) as temporary:
-                content = {"search": self.search, "rows": self._rows}
-                temporary.write_text(json.dumps(content, default=_plain), encoding="utf-8")
+                temporary.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _checksum(search: str, rows: Any) -> str:
+    """Return the checksum of what a file holds."""
+    return hashlib.sha256(json.dumps([search, rows], sort_keys=True).encode()).hexdigest()
 
 
 def _key(plain: dict[str, Any]) -> str:

@@ -15,6 +15,7 @@ from graphuq.inference.driver import Block, drive
 from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
+from graphuq.utils.checks import check_fields
 
 MAX_LABELS = 4_000  # a matrix J × J is kept, and a sweep takes K J² operations
 
@@ -41,6 +42,7 @@ class CollapsedGibbs(Sampler):
     always_float64: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(self.reference is None, "reference", f"{self.reference}", "leave it out")
 
     def refusal(self, posterior: Posterior) -> str | None:

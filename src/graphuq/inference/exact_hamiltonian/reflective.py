@@ -12,6 +12,7 @@ from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Info, State, m
 from graphuq.inference.exact_hamiltonian.walls import cross_wall
 from graphuq.inference.kernel import Kernel
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.checks import check_fields
 
 MAX_STEPS = 50  # straight pieces of a trajectory, which is then shorter
 
@@ -52,6 +53,7 @@ class ReflectiveHamiltonian(Kernel):
     default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(self.max_events >= 1, "max_events", f"{self.max_events}", "use 1 or more")
         require(self.length > 0, "length", f"{self.length!r}", "use a time above 0")
         if isinstance(self.step_size, float | int):

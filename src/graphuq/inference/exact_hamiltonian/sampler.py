@@ -13,6 +13,7 @@ from graphuq.errors import require
 from graphuq.inference.base import FACTOR_NUMBERS, Approximation, CompiledSteps, Info, State
 from graphuq.inference.exact_hamiltonian.walls import cross_wall
 from graphuq.inference.kernel import Kernel
+from graphuq.utils.checks import check_fields
 
 if TYPE_CHECKING:
     from graphuq.inference.exact_hamiltonian.trajectories import HalfSpaces
@@ -55,6 +56,7 @@ class ExactHamiltonian(Kernel):
     default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(
             self.reference is None,
             "reference",

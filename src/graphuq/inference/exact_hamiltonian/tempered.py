@@ -16,6 +16,7 @@ from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.checks import check_fields
 from graphuq.utils.progress import Progress
 
 FORGETTING = 2  # exponent: step i of warm-up has weight i²
@@ -59,6 +60,7 @@ class TemperedHamiltonian(Sampler):
     default_thin: ClassVar[int] = 1
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(
             self.reference is None,
             "reference",

@@ -15,6 +15,7 @@ from graphuq.inference.independence.base import (
     log_normal,
 )
 from graphuq.posterior.target import log_likelihoods
+from graphuq.utils.checks import check_fields
 
 
 class Independence(IndependenceSampler):
@@ -40,6 +41,7 @@ class Independence(IndependenceSampler):
     requires_gradient: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
+        check_fields(self)
         require(0 < self.share < 1, "share", f"{self.share!r}", "use a share in (0, 1)")
 
     def proposals(

@@ -16,6 +16,7 @@ from graphuq.inference.reversible_jump.hmc import JUMPS, Adaptation, HMCUpdates
 from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.random_series import ProbitSeries
+from graphuq.utils.checks import check_fields
 from graphuq.utils.progress import Progress
 
 FIXED_SCALE_STEPS = 50  # first steps of warm-up, in which c is fixed while k and g adapt
@@ -80,6 +81,7 @@ class ReversibleJump(Sampler):
     always_float64: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
+        check_fields(self)
         known = ("window", *WALKS)
         require(
             self.proposal in known,

@@ -1,0 +1,106 @@
+"""Tables are written as CSV files, which a spreadsheet opens without running a cell."""
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from graphuq.errors import GraphuqWarning
+from graphuq.utils.user_warnings import warn_user
+
+BATCH_ROWS = 65_536  # rows that are written together
+DIGITS = 6  # significant digits of numbers in a CSV file
+FORMULA = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+)  # a spreadsheet runs a cell that begins with one of these
+
+
+def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose texts a spreadsheet does not run as formulas.
+
+    A text that begins with =, +, -, @, a tab or a carriage return, and is not a number, gets an
+    apostrophe before it, which a spreadsheet does not show. So do names of columns.
+
+    Warns
+    -----
+    GraphuqWarning
+        If a text was changed.
+    """
+    changed, columns = 0, {}
+    for place, name in enumerate(frame.columns):
+        values = frame.iloc[:, place]
+        if values.dtype.kind not in "biufcmM":
+            safe = [_safe(value) for value in values]
+            n_changed = sum(
+                isinstance(v, str) and v[:1] == "'" and v != old
+                for v, old in zip(safe, values, strict=True)
+            )
+            values = pd.Series(safe, values.index, dtype=object) if n_changed else values
+            changed += n_changed
+        columns[_safe(name)] = values
+    if changed:
+        warn_user(
+            f"{changed} cells begin with =, +, - or @, which a spreadsheet would run; an "
+            "apostrophe was written before each of them",
+            GraphuqWarning,
+        )
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _safe(value: object) -> object:
+    """Return a text that is no formula; numbers and other values as they are."""
+    if not isinstance(value, str) or not value.startswith(FORMULA):
+        return value
+    with contextlib.suppress(ValueError):
+        float(value)
+        return value
+    return f"'{value}"
+
+
+def write_csv(frame: pd.DataFrame, path: Path) -> None:
+    """Write a table as CSV with six significant digits, some rows at a time.
+
+    Texts that a spreadsheet would run are changed; see `without_formulas`.
+    """
+    frame = without_formulas(frame)
+    with open(path, "wb") as file:
+        file.write((",".join(_quoted(str(name)) for name in frame.columns) + "\n").encode())
+        for begin in range(0, len(frame), BATCH_ROWS):
+            rows = frame.iloc[begin : begin + BATCH_ROWS]
+            columns = {name: _printable(rows[name].to_numpy()) for name in frame.columns}
+            arrays = {str(n): pa.array(v, from_pandas=True) for n, v in columns.items()}
+            for style in ("none", "needed"):  # "needed", which is slower, quotes all text
+                lines = pa.BufferOutputStream()
+                options = pa_csv.WriteOptions(include_header=False, quoting_style=style)
+                with contextlib.suppress(pa.ArrowInvalid):
+                    pa_csv.write_csv(pa.table(arrays), lines, options)
+                    break
+            file.write(lines.getvalue())
+
+
+def _quoted(name: str) -> str:
+    """Return a column name, in quotes where CSV requires them."""
+    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\n\r') else name
+
+
+def _printable(values: np.ndarray) -> np.ndarray:
+    """Return numbers rounded to `DIGITS` digits, and truth values as True and False."""
+    if values.dtype == bool:
+        return np.where(values, "True", "False")
+    if values.dtype.kind != "f":
+        return values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = DIGITS - 1 - np.floor(np.log10(np.abs(values.astype(np.float64))))
+        places = np.clip(np.nan_to_num(places, nan=0, posinf=0, neginf=0), -300, 300)
+        factor = 10.0 ** np.abs(places)
+        return np.where(
+            places >= 0, np.round(values * factor) / factor, np.round(values / factor) * factor
+        )

@@ -1,0 +1,77 @@
+"""Files that lie about their size never fill the memory; what is sound passes unchanged."""
+
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from graphuq.errors import InvalidInput, StorageError
+from graphuq.utils import gate
+from graphuq.utils.gate import check_sparse, read_npz, reading, sparse_from
+from robustness import hostile
+
+
+@pytest.mark.parametrize("name", gate.SPARSE_FORMATS)
+def test_sound_matrices_pass(name, tmp_path):
+    matrix = sparse.random_array((30, 30), density=0.1, rng=np.random.default_rng(0))
+    stored = matrix.asformat(name)
+    check_sparse(stored, "X")
+    sparse.save_npz(tmp_path / "x.npz", stored)
+    again = sparse_from(read_npz(tmp_path / "x.npz"), "x.npz")
+    np.testing.assert_array_equal(again.toarray(), matrix.toarray())
+
+
+def test_arrays_pass(tmp_path):
+    arrays = {"a": np.arange(6).reshape(2, 3), "b": np.array("text"), "c": np.zeros((0, 3)),
+              "d": np.asfortranarray(np.ones((2, 3))), "e": np.array(3.5)}  # fmt: skip
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "x.npz", **arrays)
+        again = read_npz(tmp_path / "x.npz")
+        assert again.keys() == arrays.keys()
+        for name, values in arrays.items():
+            np.testing.assert_array_equal(again[name], values)
+            assert again[name].dtype == values.dtype
+
+
+def test_an_archive_larger_than_the_memory_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    """Ten kilobytes of zeros, compressed, claim ten megabytes."""
+    np.savez_compressed(tmp_path / "x.npz", X=np.zeros((1250, 1000)))
+    assert (tmp_path / "x.npz").stat().st_size < 20_000
+    monkeypatch.setattr(gate, "memory_bytes", lambda: 9_000_000)
+    monkeypatch.setattr(np.lib.format, "read_array", lambda *_, **__: pytest.fail("unpacked"))
+    with pytest.raises(StorageError, match="more than the memory"):
+        read_npz(tmp_path / "x.npz")
+
+
+def test_a_member_that_is_longer_than_it_says(tmp_path):
+    """The directory states 136 bytes, the stream holds a megabyte; no more than stated is read."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("X.npy", hostile.npy_header((1,)) + bytes(1_000_000))
+    content = buffer.getvalue()
+    size = (1_000_000 + 128).to_bytes(4, "little")
+    assert content.count(size) == 2
+    path = tmp_path / "x.npz"
+    path.write_bytes(content.replace(size, (136).to_bytes(4, "little")))
+    with pytest.raises(StorageError, match="not a readable npz file"):
+        read_npz(path)
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("x" * 10_000), KeyError("a"), RecursionError(), OSError(5, "Input/output"),
+              MemoryError(), AssertionError(), OverflowError("big")],
+    ids=lambda error: type(error).__name__,
+)  # fmt: skip
+def test_any_error_of_a_reader_is_one_line(error):
+    with pytest.raises(StorageError) as caught, reading("some/file.bin", "sort of file"):
+        raise error
+    assert "file.bin" in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_own_errors_and_interruptions_pass():
+    for error in (InvalidInput("a", "b", "c"), KeyboardInterrupt()):
+        with pytest.raises(type(error)), reading("x", "file"):
+            raise error
