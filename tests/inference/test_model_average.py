@@ -12,7 +12,7 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import MetropolisWithinGibbs, ModelAverage
 from graphuq.inference.hamiltonian import Hamiltonian
-from graphuq.inference.model_average import Proposals
+from graphuq.inference.model_average.proposals import Proposals
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import class_probability_draws
 from graphuq.results.uncertainty import class_probabilities

@@ -1,0 +1,5 @@
+"""Draws from a finite mixture of priors: the evidence weighs the components."""
+
+from graphuq.inference.model_average.sampler import ModelAverage
+
+__all__ = ["ModelAverage"]

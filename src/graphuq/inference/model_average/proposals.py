@@ -1,0 +1,176 @@
+"""Expectation propagation for each component of a mixture, and independent draws from it."""
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.errors import InvalidInput
+from graphuq.inference.model_average.component_chains import ComponentChains
+from graphuq.inference.model_average.walk import Made
+from graphuq.posterior.posterior import Posterior
+from graphuq.utils.arrays import parallel_map
+
+MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
+N_PILOT = 400  # proposals from which the share of accepted ones is estimated
+JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
+
+
+class Component(NamedTuple):
+    """One component of the mixture, given the labels.
+
+    Attributes
+    ----------
+    std : numpy.ndarray, shape (L,)
+        Standard deviations of the coefficients.
+    factor : numpy.ndarray, shape (J, L)
+        Map from white coordinates to one field at the labels.
+    sites : NestedSites
+        What `nested_sites.fit_sites` found.
+    log_evidence : float
+        −inf if there is no fixed point.
+    log_normalizer : float
+        ``log ∫ N(u; 0, G) exp(bᵀ u − uᵀ W u/2) du`` of the sites.
+    """
+
+    std: Float[np.ndarray, " L"]
+    factor: Float[np.ndarray, "J L"]
+    sites: Any
+    log_evidence: float
+    log_normalizer: float
+
+    def log_sites(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
+        """Return the log of all sites, scaled so that their prior mean is the evidence."""
+        w = self.sites.weights
+        quadratic = (w * u**2).sum(axis=2) - (w * u).sum(axis=2) ** 2 / w.sum(axis=1)
+        logs = ((self.sites.pull * u).sum(axis=2) - 0.5 * quadratic).sum(axis=1)
+        return np.asarray(logs + self.log_evidence - self.log_normalizer)
+
+
+def log_normalizer(sites: Any) -> float:
+    """Return ``(bᵀ E[u] − log|I + W G|)/2``, with the factors of `nested_sites`."""
+    b, w, covariance = sites.pull, sites.weights, sites.covariance
+    before = covariance @ b
+    gained = np.einsum("kij,jk->ik", sites.gains, before)
+    shared = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=1))
+    mean = covariance @ (b - gained + np.einsum("kij,j->ik", sites.gains, shared))
+    roots = np.sqrt(w.T)
+    systems = np.eye(len(b)) + roots[:, :, None] * covariance * roots[:, None, :]
+    half = 0.5 * np.linalg.slogdet(systems)[1].sum() - np.log(np.diag(sites.inner_root)).sum()
+    return float(0.5 * (b * mean).sum() - half + 0.5 * np.log(w.sum(axis=1)).sum())
+
+
+class Proposals:
+    """Expectation propagation for each component of the prior, and independent draws from it."""
+
+    def __init__(self, posterior: Posterior) -> None:
+        self.posterior = posterior
+        likelihood = posterior.likelihood
+        self.binary = not likelihood.is_multiclass
+        labels = np.asarray(posterior.labels)
+        self.codes = ((labels > 0) if self.binary else labels).astype(np.int64)
+        self.n_classes = 2 if self.binary else likelihood.min_classes
+        self.noise_std = float(likelihood.latent_noise_std)
+        prior: Any = posterior.prior
+        self.prior = prior
+        spectrum = posterior.spectrum
+        rows = np.asarray(spectrum.eigenvectors[posterior.labelled])
+        self.rows = rows * posterior.label_scale[:, None]
+        self.modes = prior.modes(spectrum)
+        log_prior = prior.log_probabilities
+        self.numbers = np.flatnonzero(np.isfinite(log_prior))
+        self.components: list[Component] = parallel_map(self._fit, self.numbers.tolist())
+        evidence = np.array([one.log_evidence for one in self.components])
+        usable = np.isfinite(evidence)
+        if not usable.any():
+            raise InvalidInput(
+                "prior",
+                "expectation propagation converged for none of the components",
+                "use larger scales, or another prior",
+            )
+        log_weights = np.where(usable, log_prior[self.numbers] + evidence, -np.inf)
+        largest = log_weights.max()
+        weights = np.exp(log_weights - largest)
+        self.log_evidence = float(largest + np.log(weights.sum()))
+        weights = np.where(weights < MIN_WEIGHT * weights.sum(), 0.0, weights)
+        self.weights = weights / weights.sum()
+
+    def _fit(self, number: int) -> Component:
+        from graphuq.inference.nested_sites import fit_sites
+
+        std = np.asarray(self.prior.component(number).std_of(self.modes).modes)
+        factor = self.rows * std
+        covariance = factor @ factor.T
+        covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()
+        try:
+            sites = fit_sites(covariance, self.codes, self.n_classes, self.noise_std)
+        except np.linalg.LinAlgError:
+            return Component(std, factor, None, -np.inf, 0.0)
+        evidence = sites.log_evidence if sites.converged else -np.inf
+        return Component(std, factor, sites, evidence, log_normalizer(sites))
+
+    def acceptance(self) -> float:
+        """Return the mean probability with which a proposal would replace another."""
+        ratio = self.draw(np.random.default_rng(0), N_PILOT).log_ratio.reshape(2, -1)
+        return float(np.exp(np.minimum(ratio[0] - ratio[1], 0.0)).mean())
+
+    def chains(self) -> ComponentChains:
+        """Return Gibbs chains of the components."""
+        return ComponentChains(
+            [one.factor for one in self.components],
+            [one.std for one in self.components],
+            self.weights,
+            self.codes,
+            self.n_classes,
+            self.noise_std,
+        )
+
+    @cached_property
+    def log_prob(self) -> Any:
+        """Log probability of all labels as a function of fields (S, J, K) or (S, J)."""
+        likelihood = self.posterior.likelihood
+        with jax.enable_x64(True):
+            labels = jnp.asarray(self.posterior.labels, jnp.float64)
+        return jax.jit(jax.vmap(lambda u: likelihood.log_prob(u, labels).sum()))
+
+    def draw(self, rng: np.random.Generator, n: int) -> Made:
+        """Return n independent proposals, in random order."""
+        counts = rng.multinomial(n, self.weights)
+        parts = [
+            self.propose(self.components[k], int(self.numbers[k]), rng, count)
+            for k, count in enumerate(counts.tolist())
+            if count
+        ]
+        order = rng.permutation(n)
+        made = Made(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
+        u = self._labelled(made.coefficients)
+        with jax.enable_x64(True):
+            value = np.asarray(self.log_prob(u))
+        return made._replace(log_likelihood=value, log_ratio=made.log_ratio + value)
+
+    def propose(self, one: Component, number: int, rng: np.random.Generator, n: int) -> Made:
+        """Return draws from one component; the log ratio lacks the likelihood."""
+        from graphuq.inference.nested_sites import draw_shifts
+
+        white = rng.normal(size=(n, self.n_classes, one.factor.shape[1]))
+        before = np.swapaxes(white @ one.factor.T, 1, 2)  # (S, J, K)
+        shifts = draw_shifts(one.sites, rng, before)
+        white += np.swapaxes(shifts, 1, 2) @ one.factor
+        coefficients = white * one.std
+        # u of a binary posterior has the distribution of (u₂ − u₁)/√2.
+        if self.binary:
+            coefficients = (coefficients[:, 1] - coefficients[:, 0]) / np.sqrt(2.0)
+        u = np.swapaxes(white @ one.factor.T, 1, 2)
+        log_sites = one.log_sites(u)
+        model = np.full(n, float(number))
+        return Made(coefficients.reshape(n, -1), model, -log_sites, np.zeros(n))
+
+    def _labelled(self, coefficients: Float[np.ndarray, "S n"]) -> Any:
+        """Return the field at the labels of each draw, shape (S, J) or (S, J, K)."""
+        if self.binary:
+            return coefficients @ self.rows.T
+        by_class = coefficients.reshape(len(coefficients), self.n_classes, -1)
+        return np.swapaxes(by_class @ self.rows.T, 1, 2)

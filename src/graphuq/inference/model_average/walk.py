@@ -1,0 +1,52 @@
+"""Metropolis's rule for independent proposals, in many chains."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+
+class Made(NamedTuple):
+    """Proposals: coefficients, component, log ratio of densities, log likelihood."""
+
+    coefficients: Float[np.ndarray, "*S n"]
+    model: Float[np.ndarray, "*S"]
+    log_ratio: Float[np.ndarray, "*S"]
+    log_likelihood: Float[np.ndarray, "*S"]
+
+    def in_chains(self, n_chains: int) -> "Made":
+        """Return the proposals with an axis of chains before that of steps."""
+        return Made(*(array.reshape(n_chains, -1, *array.shape[1:]) for array in self))
+
+
+class Kept(NamedTuple):
+    """What is kept of each step."""
+
+    coefficients: Float[np.ndarray, "C S n"]
+    model: Float[np.ndarray, "C S"]
+    log_likelihood: Float[np.ndarray, "C S"]
+    acceptance: Float[np.ndarray, "C S"]
+
+
+def walk(state: Made, made: Made, uniform: Float[np.ndarray, "C S"]) -> tuple[Made, Kept]:
+    """Accept or reject proposals in turn, in all chains."""
+    n_chains, size = made.log_ratio.shape
+    taken = np.empty((n_chains, size), dtype=np.int64)  # number of the proposal; −1: the state
+    probability = np.empty((n_chains, size))
+    for c in range(n_chains):
+        current, ratio = -1, state.log_ratio[c]
+        for i in range(size):
+            probability[c, i] = np.exp(min(made.log_ratio[c, i] - ratio, 0.0))
+            if uniform[c, i] <= probability[c, i]:
+                current, ratio = i, made.log_ratio[c, i]
+            taken[c, i] = current
+
+    def kept(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+        both = np.concatenate([before[:, None], after], axis=1)
+        return np.take_along_axis(
+            both, (taken + 1).reshape(taken.shape + (1,) * (both.ndim - 2)), 1
+        )
+
+    chosen = Made(*(kept(old, new) for old, new in zip(state, made, strict=True)))
+    last = Made(*(array[:, -1] for array in chosen))
+    return last, Kept(chosen.coefficients, chosen.model, chosen.log_likelihood, probability)
