@@ -39,8 +39,11 @@ def posterior(n_classes=2, prior=PRIOR):
     )
 
 
-def weighted_prior_draws(target, n=200_000):
-    """Return label means and the probability of each component, from draws of the prior."""
+def weighted_prior_draws(target, n=200_000, by_class=False):
+    """Return label means and the probability of each component, from draws of the prior.
+
+    Labels that were drawn class by class have the weight ``∏ s_k^(1 − n_k)``, s_k over all nodes.
+    """
     rng, likelihood = np.random.default_rng(0), target.likelihood
     model = rng.choice(3, size=n, p=np.exp(PRIOR.log_probabilities))
     std = np.stack([PRIOR.component(m).spectral_std(SPECTRUM).modes for m in range(3)])
@@ -50,7 +53,12 @@ def weighted_prior_draws(target, n=200_000):
     with jax.enable_x64(True):
         labels, at = jnp.asarray(target.labels), jnp.asarray(u[:, target.labelled])
         logs = jax.jit(jax.vmap(lambda one: likelihood.log_prob(one, labels).sum()))(at)
-    weights = np.exp(np.asarray(logs))
+    logs = np.asarray(logs)
+    if by_class:
+        shares, positive = norm.cdf(u).mean(axis=1), (target.labels > 0).sum()
+        logs = logs + (1 - positive) * np.log(shares)
+        logs += (1 - len(target.labels) + positive) * np.log1p(-shares)
+    weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     if target.n_fields == 1:
         means = weights @ (2 * norm.cdf(u) - 1)
@@ -71,6 +79,47 @@ def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes):
     models = result.hyperparameters["model"]
     found = [(models == m).mean() for m in range(3)]
     np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
+
+
+UNEQUAL = np.array([0, 10, 40, 70, 25, 60]), np.array([1, 1, 1, 1, -1, 1])
+
+
+@pytest.mark.parametrize("exact", [True, None])
+def test_labels_drawn_class_by_class_agree_with_weighted_draws_of_the_prior(exact):
+    likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
+    target = gq.Posterior(SPECTRUM, PRIOR, likelihood, *UNEQUAL)
+    plain, _, _ = weighted_prior_draws(target)
+    means, shares, error = weighted_prior_draws(target, by_class=True)
+    assert np.abs(plain - means).max() > 0.2  # five labels to one are no evidence of shares
+    method = ModelAverage(exact=exact, label_design="by-class")
+    result = gq.infer(target, method, n_samples=4000)
+    assert not result.diagnostics.is_approximate
+    assert np.abs(result.label_mean - means).max() < 5 * (error + result.label_mcse.max())
+    found = [(result.hyperparameters["model"] == m).mean() for m in range(3)]
+    np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
+
+
+def test_equal_numbers_of_labels_were_drawn_class_by_class():
+    design = ModelAverage().class_shares
+    likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
+
+    def of(labels, **changes):
+        target = gq.Posterior(SPECTRUM, PRIOR, likelihood, np.arange(len(labels)), labels)
+        return dataclasses.replace(ModelAverage(), **changes).class_shares(target)
+
+    assert of([1, 1, -1, -1]) is not None
+    assert of([1, -1]) is None  # one label of each class is not enough to tell
+    assert of([1, 1, -1]) is None
+    assert of([1, 1, -1, -1], label_design="random") is None
+    assert of([1, 1, -1], label_design="by-class") is not None
+    assert design(posterior(3)) is None
+
+
+def test_label_design_that_cannot_be_used():
+    with pytest.raises(InvalidInput, match="label_design: 'sorted'"):
+        ModelAverage(label_design="sorted")
+    with pytest.raises(IncompatibleParts, match="is for two classes"):
+        gq.infer(posterior(3), ModelAverage(label_design="by-class"))
 
 
 @pytest.mark.slow

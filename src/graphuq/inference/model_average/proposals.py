@@ -1,21 +1,20 @@
 """Expectation propagation for each component of a mixture, and independent draws from it."""
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from scipy.special import log_ndtr, logsumexp
 
 from graphuq.errors import InvalidInput
+from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import ComponentChains
 from graphuq.inference.model_average.walk import Made
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
-N_PILOT = 400  # proposals from which the share of accepted ones is estimated
+N_PILOT = 400  # proposals from which the share of accepted ones, or an evidence, is estimated
 JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
 
 
@@ -66,8 +65,8 @@ def log_normalizer(sites: Any) -> float:
 class Proposals:
     """Expectation propagation for each component of the prior, and independent draws from it."""
 
-    def __init__(self, posterior: Posterior) -> None:
-        self.posterior = posterior
+    def __init__(self, posterior: Posterior, shares: ClassShares | None = None) -> None:
+        self.posterior, self.shares = posterior, shares
         likelihood = posterior.likelihood
         self.binary = not likelihood.is_multiclass
         labels = np.asarray(posterior.labels)
@@ -95,6 +94,7 @@ class Proposals:
         largest = log_weights.max()
         weights = np.exp(log_weights - largest)
         self.log_evidence = float(largest + np.log(weights.sum()))
+        self.log_weights = log_weights
         weights = np.where(weights < MIN_WEIGHT * weights.sum(), 0.0, weights)
         self.weights = weights / weights.sum()
 
@@ -117,44 +117,53 @@ class Proposals:
         ratio = self.draw(np.random.default_rng(0), N_PILOT).log_ratio.reshape(2, -1)
         return float(np.exp(np.minimum(ratio[0] - ratio[1], 0.0)).mean())
 
-    def chains(self) -> ComponentChains:
-        """Return Gibbs chains of the components."""
+    def chains(self, corrected: bool) -> ComponentChains:
+        """Return Gibbs chains of the components, with corrected evidence or without."""
         return ComponentChains(
             [one.factor for one in self.components],
             [one.std for one in self.components],
-            self.weights,
+            self.log_weights,
+            self.numbers,
             self.codes,
             self.n_classes,
             self.noise_std,
+            self.shares,
+            self.correction if corrected else None,
         )
 
-    @cached_property
-    def log_prob(self) -> Any:
-        """Log probability of all labels as a function of fields (S, J, K) or (S, J)."""
-        likelihood = self.posterior.likelihood
-        with jax.enable_x64(True):
-            labels = jnp.asarray(self.posterior.labels, jnp.float64)
-        return jax.jit(jax.vmap(lambda u: likelihood.log_prob(u, labels).sum()))
+    def correction(self, rng: np.random.Generator, place: int) -> float:
+        """Return an estimate of ``log(Z / Z_EP)`` of a component, by importance sampling."""
+        made = self._of_component(place, rng, N_PILOT)
+        return float(logsumexp(made.log_ratio + made.log_likelihood) - np.log(N_PILOT))
+
+    def start(self, rng: np.random.Generator) -> tuple[()]:
+        """Return the state of a chain of proposals: they are independent."""
+        return ()
+
+    def tries(self, states: Any) -> int:
+        """Return the number of proposals for each kept draw."""
+        return 1
+
+    def propose(self, rng: np.random.Generator, state: Any, n: int) -> tuple[Any, Made]:
+        """Return n independent proposals, in random order."""
+        return state, self.draw(rng, n)
 
     def draw(self, rng: np.random.Generator, n: int) -> Made:
         """Return n independent proposals, in random order."""
         counts = rng.multinomial(n, self.weights)
-        parts = [
-            self.propose(self.components[k], int(self.numbers[k]), rng, count)
-            for k, count in enumerate(counts.tolist())
-            if count
-        ]
+        parts = [self._of_component(int(k), rng, int(counts[k])) for k in np.flatnonzero(counts)]
         order = rng.permutation(n)
         made = Made(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
-        u = self._labelled(made.coefficients)
-        with jax.enable_x64(True):
-            value = np.asarray(self.log_prob(u))
-        return made._replace(log_likelihood=value, log_ratio=made.log_ratio + value)
+        ratio = made.log_ratio + made.log_likelihood
+        if self.shares is not None:
+            ratio += self.shares.log_weights(made.coefficients)
+        return made._replace(log_ratio=ratio)
 
-    def propose(self, one: Component, number: int, rng: np.random.Generator, n: int) -> Made:
+    def _of_component(self, place: int, rng: np.random.Generator, n: int) -> Made:
         """Return draws from one component; the log ratio lacks the likelihood."""
         from graphuq.inference.nested_sites import draw_shifts
 
+        one = self.components[place]
         white = rng.normal(size=(n, self.n_classes, one.factor.shape[1]))
         before = np.swapaxes(white @ one.factor.T, 1, 2)  # (S, J, K)
         shifts = draw_shifts(one.sites, rng, before)
@@ -165,12 +174,17 @@ class Proposals:
             coefficients = (coefficients[:, 1] - coefficients[:, 0]) / np.sqrt(2.0)
         u = np.swapaxes(white @ one.factor.T, 1, 2)
         log_sites = one.log_sites(u)
-        model = np.full(n, float(number))
-        return Made(coefficients.reshape(n, -1), model, -log_sites, np.zeros(n))
+        model = np.full(n, float(self.numbers[place]))
+        coefficients = coefficients.reshape(n, -1)
+        return Made(coefficients, model, -log_sites, self._log_likelihood(coefficients))
 
-    def _labelled(self, coefficients: Float[np.ndarray, "S n"]) -> Any:
-        """Return the field at the labels of each draw, shape (S, J) or (S, J, K)."""
-        if self.binary:
-            return coefficients @ self.rows.T
-        by_class = coefficients.reshape(len(coefficients), self.n_classes, -1)
-        return np.swapaxes(by_class @ self.rows.T, 1, 2)
+    def _log_likelihood(self, coefficients: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " S"]:
+        """Return the log probability of all labels in each draw."""
+        from graphuq.inference.collapsed_gibbs.sweeps import log_probabilities  # imports Numba
+
+        by_class = coefficients.reshape(len(coefficients), -1, self.rows.shape[1])
+        fields = by_class @ self.rows.T
+        if not self.binary:
+            return log_probabilities(np.swapaxes(fields, 1, 2), self.codes, self.noise_std)
+        signs = 2 * self.codes - 1
+        return np.asarray(log_ndtr(signs * fields[:, 0] / self.noise_std).sum(axis=1))

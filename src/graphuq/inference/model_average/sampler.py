@@ -5,26 +5,35 @@ component, with probability ``π_m Z_m / Σ π Z``, and a field from its q_m. Me
 independent proposals accepts or rejects it, so that the chains have the exact posterior of
 component and field. The ratio of densities involves the labelled nodes only.
 
-Where most proposals would be rejected, components are drawn with these probabilities, and the
-field of each by collapsed Gibbs chains (`component_chains`). Then only the probabilities of the
-components are approximate.
+Where most proposals would be rejected, the field of each component is drawn exactly, by collapsed
+Gibbs chains (`component_chains`). For two classes, importance sampling corrects the evidence in
+each chain, so that only Monte-Carlo error is left. For more classes, the probabilities of the
+components remain those of expectation propagation.
+
+Labels that someone chose class by class tell nothing about class shares (`class_shares`).
 """
 
 from typing import Any, ClassVar
 
+import equinox as eqx
+import jax
 import numpy as np
 
+from graphuq.errors import require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, Sampler
 from graphuq.inference.draws import BLOCK, Draws
 from graphuq.inference.driver import Block, drive
+from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.proposals import Proposals
-from graphuq.inference.model_average.walk import Kept, walk
+from graphuq.inference.model_average.walk import Kept, Made, walk
 from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 
 MIN_ACCEPTANCE = 0.5  # share of accepted proposals, from which exact draws are as quick
+MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
+LABEL_DESIGNS = ("auto", "by-class", "random")
 
 
 class ModelAverage(Sampler):
@@ -36,17 +45,31 @@ class ModelAverage(Sampler):
     Parameters
     ----------
     exact : bool, optional
-        Whether proposals are accepted or rejected, so that the draws are exact. False: fields are
+        True: proposals of expectation propagation are accepted or rejected. False: fields are
         drawn by collapsed Gibbs chains of each component, whose probabilities are those of
-        expectation propagation. By default proposals are made if at least half of them would be
-        accepted.
+        expectation propagation. By default the first if at least half of the proposals would be
+        accepted, else the second; for two classes the evidence of components is then corrected.
+    label_design : {"auto", "by-class", "random"}, default "auto"
+        How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
+        that numbers of labels are no evidence about class shares; for two classes. "random": they
+        are. "auto": by class, for two classes with the same number of labels, at least two of
+        each.
     """
 
     exact: bool | None = None
+    label_design: str = eqx.field(default="auto", static=True)
     reference: Approximation | None = None
     default_warmup: ClassVar[int] = 0
     default_chains: ClassVar[int | None] = 4
     always_float64: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        require(
+            self.label_design in LABEL_DESIGNS,
+            "label_design",
+            f"{self.label_design!r}",
+            f"use one of {', '.join(LABEL_DESIGNS)}",
+        )
 
     def refusal(self, posterior: Posterior) -> str | None:
         """Return why the posterior is no mixture that it can sample, or None."""
@@ -57,7 +80,17 @@ class ModelAverage(Sampler):
             return f"{self} needs a Probit of fixed noise and classes, and not {likelihood}"
         if posterior.spectrum.tail_eigenvalue is not None:
             return f"{self} needs a spectrum without a tail; leave tail_eigenvalue out"
+        if self.label_design == "by-class" and likelihood.is_multiclass:
+            return f"{self} is for two classes; use label_design='random'"
         return None
+
+    def class_shares(self, posterior: Posterior) -> ClassShares | None:
+        """Return the weights for labels that were drawn class by class, or None for random ones."""
+        if self.label_design == "random" or posterior.likelihood.is_multiclass:
+            return None
+        shares = ClassShares.of(posterior)
+        equal = shares.counts[0] == shares.counts[1] >= MIN_EQUAL
+        return shares if equal or self.label_design == "by-class" else None
 
     def unused_arguments(self, given: Any) -> list[str]:
         """Return arguments without effect: there is no warm-up, and nothing to thin."""
@@ -74,33 +107,32 @@ class ModelAverage(Sampler):
         n_chains = self.n_chains(posterior) if settings.n_chains is None else settings.n_chains
         check_lengths(settings.n_samples, n_chains, 0, 1, settings.precision)
         check_memory(n_chains, settings.n_samples, posterior.field.dimension, np.dtype(np.float64))
-        proposals, seed = Proposals(posterior), seed_number(settings.seed)
-        exact = proposals.acceptance() >= MIN_ACCEPTANCE if self.exact is None else self.exact
+        seed = seed_number(settings.seed)
+        proposals = Proposals(posterior, self.class_shares(posterior))
+        source, is_approximate = self._source(proposals)
 
-        chains = None if exact else proposals.chains()
+        def start_chain(rng: np.random.Generator) -> Any:
+            state = source.start(rng)
+            return source.propose(rng, state, 1)
 
         def start() -> Any:
-            if chains is None:
-                return proposals.draw(np.random.default_rng([seed, 0]), n_chains)
             rngs = [np.random.default_rng([seed, 0, c]) for c in range(n_chains)]
-            return np.stack(parallel_map(chains.start, rngs))
+            states, first = zip(*parallel_map(start_chain, rngs), strict=True)
+            return _stacked(states), Made(*(array[:, 0] for array in _stacked(first)))
 
         def advance(n_steps: int, state: Any) -> Block:
-            if chains is not None:
-                rngs = [np.random.default_rng([seed, 1 + n_steps, c]) for c in range(n_chains)]
-                moved = parallel_map(
-                    lambda c: chains.advance(rngs[c], state[c], BLOCK), range(n_chains)
-                )
-                white, place, value = map(
-                    np.stack, zip(*(draws for _, draws in moved), strict=True)
-                )
-                model = proposals.numbers[place].astype(float)
-                kept = Kept(white, model, value, np.ones_like(value))
-                return Block(np.stack([after for after, _ in moved]), kept, BLOCK, 1)
-            rng = np.random.default_rng([seed, 1 + n_steps])
-            made = proposals.draw(rng, n_chains * BLOCK).in_chains(n_chains)
-            state, kept = walk(state, made, rng.uniform(size=(n_chains, BLOCK)))
-            return Block(state, kept, BLOCK, 1)
+            states, current = state
+            tries = source.tries(states)
+
+            def propose(c: int) -> Any:
+                rng = np.random.default_rng([seed, 1 + n_steps, c])
+                own = jax.tree.map(lambda array: array[c], states)
+                return source.propose(rng, own, BLOCK * tries), rng.uniform(size=BLOCK * tries)
+
+            made, uniform = zip(*parallel_map(propose, range(n_chains)), strict=True)
+            states, proposed = (_stacked(parts) for parts in zip(*made, strict=True))
+            current, kept = walk(current, proposed, np.stack(uniform))
+            return Block((states, current), kept.every(tries), BLOCK, 1)
 
         def collect(state: Any, kept: Kept) -> Draws:
             return Draws(
@@ -112,7 +144,7 @@ class ModelAverage(Sampler):
                 thin=1,
                 hyperparameters={"model": kept.model},
                 log_evidence=proposals.log_evidence,
-                is_approximate=not exact,
+                is_approximate=is_approximate,
             )
 
         return drive(
@@ -127,3 +159,15 @@ class ModelAverage(Sampler):
             checkpoint=settings.checkpoint,
             fingerprint=(posterior.target, self, n_chains, seed, BLOCK),
         )
+
+    def _source(self, proposals: Proposals) -> tuple[Any, bool]:
+        """Return what makes proposals, and whether their components are approximate."""
+        if self.exact or (self.exact is None and proposals.acceptance() >= MIN_ACCEPTANCE):
+            return proposals, False
+        corrected = proposals.binary and self.exact is None
+        return proposals.chains(corrected), not corrected
+
+
+def _stacked(parts: Any) -> Any:
+    """Return trees of arrays as one, with an axis of chains in front."""
+    return jax.tree.map(lambda *arrays: np.stack(arrays), *parts)

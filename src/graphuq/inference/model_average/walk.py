@@ -14,10 +14,6 @@ class Made(NamedTuple):
     log_ratio: Float[np.ndarray, "*S"]
     log_likelihood: Float[np.ndarray, "*S"]
 
-    def in_chains(self, n_chains: int) -> "Made":
-        """Return the proposals with an axis of chains before that of steps."""
-        return Made(*(array.reshape(n_chains, -1, *array.shape[1:]) for array in self))
-
 
 class Kept(NamedTuple):
     """What is kept of each step."""
@@ -26,6 +22,10 @@ class Kept(NamedTuple):
     model: Float[np.ndarray, "C S"]
     log_likelihood: Float[np.ndarray, "C S"]
     acceptance: Float[np.ndarray, "C S"]
+
+    def every(self, n: int) -> "Kept":
+        """Return each n-th step."""
+        return Kept(*(array[:, n - 1 :: n] for array in self))
 
 
 def walk(state: Made, made: Made, uniform: Float[np.ndarray, "C S"]) -> tuple[Made, Kept]:

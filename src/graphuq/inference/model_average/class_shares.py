@@ -1,0 +1,56 @@
+"""Weights of fields for labels that were drawn class by class."""
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import ndtr
+
+from graphuq.posterior.posterior import Posterior
+
+MAX_NODES = 1_000  # random nodes, over which class shares are averaged
+
+
+class ClassShares:
+    """Two classes: log weight of a field whose numbers of labels tell nothing of class shares.
+
+    If n_k nodes of each class are drawn at random and shown, node j of class k has the probability
+    ``p(y_j = k | u_j) / (N s_k(u))`` with ``s_k = Σ_i p(y_i = k | u_i) / N``, the share of the
+    class. The likelihood of choice-based sampling (Manski & Lerman 1977, (5)) has therefore the
+    factors ``s_k^(−n_k)`` beside the usual ``p(y_j | u_j)``. The prior gets the factor
+    ``s_0 s_1``, as if one more label of each class had been drawn at random, so that equal shares
+    are likely beforehand. The weight is ``∏ s_k^(1 − n_k)``.
+
+    Parameters
+    ----------
+    rows : numpy.ndarray, shape (M, L)
+        Map from coefficients to the field at M nodes.
+    counts : numpy.ndarray of int, shape (2,)
+        n_k.
+    noise_std : float
+        γ of the probit.
+    n_nodes : int
+        N. No share is smaller than n_k / N.
+    """
+
+    def __init__(
+        self,
+        rows: Float[np.ndarray, "M L"],
+        counts: Int[np.ndarray, "2"],
+        noise_std: float,
+        n_nodes: int,
+    ) -> None:
+        self.rows, self.counts, self.noise_std, self.n_nodes = rows, counts, noise_std, n_nodes
+
+    @staticmethod
+    def of(posterior: Posterior) -> "ClassShares":
+        """Return them for a binary probit of fixed noise; the nodes are always the same."""
+        spectrum, n_nodes = posterior.spectrum, posterior.spectrum.n_nodes
+        nodes = np.random.default_rng(0).permutation(n_nodes)[:MAX_NODES]
+        rows = np.asarray(spectrum.eigenvectors[nodes]) * spectrum.node_scale[nodes, None]
+        counts = np.bincount(np.asarray(posterior.labels) > 0, minlength=2)
+        return ClassShares(rows, counts, float(posterior.likelihood.latent_noise_std), n_nodes)
+
+    def log_weights(self, coefficients: Float[np.ndarray, "S L"]) -> Float[np.ndarray, " S"]:
+        """Return ``Σ_k (1 − n_k) log s_k`` of each draw."""
+        share = ndtr(coefficients @ self.rows.T / self.noise_std).mean(axis=1)
+        shares = np.maximum(np.stack([1 - share, share], axis=1), self.counts / self.n_nodes)
+        return np.asarray(np.log(shares) @ (1 - self.counts))
