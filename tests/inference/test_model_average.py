@@ -99,6 +99,15 @@ def test_labels_drawn_class_by_class_agree_with_weighted_draws_of_the_prior(exac
     np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_acceptance_is_that_of_the_chains(n_classes):
+    target = posterior(n_classes)
+    result = gq.infer(target, ModelAverage(exact=True), n_samples=2000)
+    pilot = Proposals(target).acceptance()
+    assert 0.1 < pilot < 0.95
+    assert pilot == pytest.approx(result.diagnostics.acceptance, abs=0.08)
+
+
 def test_equal_numbers_of_labels_were_drawn_class_by_class():
     design = ModelAverage().class_shares
     likelihood = gq.likelihoods.Probit(1.0, random_labels=True)

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr, logsumexp, softmax
 
 from graphuq.errors import InvalidInput
 from graphuq.inference.model_average.class_shares import ClassShares
@@ -113,9 +113,12 @@ class Proposals:
         return Component(std, factor, sites, evidence, log_normalizer(sites))
 
     def acceptance(self) -> float:
-        """Return the mean probability with which a proposal would replace another."""
-        ratio = self.draw(np.random.default_rng(0), N_PILOT).log_ratio.reshape(2, -1)
-        return float(np.exp(np.minimum(ratio[0] - ratio[1], 0.0)).mean())
+        """Return the share of proposals that chains would accept: ``Σ_i mean_j min(w_i, w_j)``.
+
+        The sum is over draws with normalised weights w, as which a chain visits them.
+        """
+        weights = softmax(self.draw(np.random.default_rng(0), N_PILOT).log_ratio)
+        return float(np.minimum(weights[:, None], weights).mean(axis=1).sum())
 
     def chains(self, corrected: bool) -> ComponentChains:
         """Return Gibbs chains of the components, with corrected evidence or without."""
