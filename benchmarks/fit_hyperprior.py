@@ -4,9 +4,14 @@
     python benchmarks/fit_hyperprior.py fit           # leave-one-data-set-out scores, and the table
 
 `collect` computes, for each set, number of labels a class and draw of labels, the evidence of each
-component and its probability of the true class at 200 other nodes. `fit` maximises the mean log
-probability that the mixture, weighted by evidence, gives to these. Sets that are kept for judging
-have no part in it (`corpus.KEPT_FOR_JUDGING`).
+component and its class probabilities at 200 other nodes, from exact draws. `fit` maximises the mean
+log probability that the mixture, weighted by evidence, gives to the true classes. Sets that are
+kept for judging have no part in it (`corpus.KEPT_FOR_JUDGING`).
+
+Labels are drawn class by class, so that their counts say nothing about class shares. The likelihood
+that says so is ``∏ p(y_j | u_j) / ∏ s_k(u)^n_k``, with s_k the share of class k over the nodes and
+n_k its number of labels. `collect` weighs draws by ``∏ s_k^(a − n_k)``, with a prior density of the
+shares proportional to ``∏ s_k^a``, for some a.
 """
 
 import argparse
@@ -18,6 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import logsumexp, softmax
 
 import corpus
 import graphuq as gq
@@ -25,14 +31,18 @@ from corpus_scores import N_BINS
 from graphuq.classifier.options import build_graph
 from graphuq.distributions import Categorical
 from graphuq.evidence.learnt_mixture import eigenvalue_of_rank, features
-from graphuq.inference.model_average import Proposals
+from graphuq.inference.model_average.component_chains import ComponentChains
+from graphuq.inference.model_average.proposals import Proposals
 from graphuq.results.summaries.random_label import random_label_shares
 from peers import RESULTS, ROOT
 
 RANKS, ALPHAS = (1, 2, 4, 8, 16, 32, 64), (2.0, 5.0)
 NOISES, CONSTANTS = (0.03, 0.1, 0.3, 1.0, 3.0), (0, 1)
 COMPONENTS = np.array(list(itertools.product(RANKS, ALPHAS, NOISES, CONSTANTS)))
-RATES, N_DRAWS, N_TEST, N_SAMPLES = (1, 2, 5, 20), 3, 200, 64
+PSEUDO_LABELS = (1.0, 2.0, np.inf)  # a; at a ≥ n_k the class shares are left in the likelihood
+RATES, N_DRAWS, N_TEST = (1, 2, 5, 20), 4, 200
+N_SAMPLES = {True: 128, False: 64}  # exact draws of a component, for two classes and for more
+BEHIND = 12.0  # a component this far behind in log evidence has no draws
 MAX_LABELS = 100
 FOLDER = RESULTS / "hyperprior"
 TABLE = ROOT / "src" / "graphuq" / "evidence" / "learnt_mixture.json"
@@ -78,28 +88,38 @@ def run(spectrum, classes, rate, draw):
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     proposals = Proposals(gq.Posterior(spectrum, prior, likelihood, labelled, labels))
     rows = np.asarray(spectrum.eigenvectors[test]) * spectrum.node_scale[test, None]
-    rng, evidence, probability = np.random.default_rng(draw), [], []
-    for number, one in enumerate(proposals.components):
-        evidence.append(one.log_evidence)
-        if one.sites is None:
-            probability.append(np.full((len(test), n_classes), 1 / n_classes))
-            continue
-        made = proposals.propose(one, number, rng, N_SAMPLES)
-        fields = made.coefficients.reshape(N_SAMPLES, -1, rows.shape[1])
-        u = np.einsum("skl,nl->nks", fields, rows)
-        if n_classes == 2:  # one field: as two of opposite sign, with noise of half the variance
-            u = np.concatenate([-u, u], axis=1) / np.sqrt(2.0)
-        shares = random_label_shares(u, np.ones((len(u), 1)), 1)[:, 0]
-        probability.append(np.maximum(shares, SMALLEST))
-    probability = np.array(probability)
-    probability /= probability.sum(axis=2, keepdims=True)
+    evidence = np.array([one.log_evidence for one in proposals.components])
+    kept = np.flatnonzero(evidence >= evidence.max() - BEHIND)
+    counts = np.bincount(classes[labelled], minlength=n_classes)
+    found = [of_component(proposals, m, rows, counts, draw) for m in kept]
+    logs, probability = (np.stack(arrays, axis=1) for arrays in zip(*found, strict=True))
     return {
         "rate": rate,
         "features": features(spectrum, n_classes, len(labelled)),
-        "evidence": np.array(evidence),
-        "probability": probability.astype(np.float32),
+        "components": kept,
+        "evidence": evidence[kept] + logs,  # (values of a, components)
+        "probability": probability.astype(np.float32),  # (values of a, components, nodes, classes)
         "classes": classes[test],
     }
+
+
+def of_component(proposals, m, rows, counts, seed):
+    """Return log factors of the evidence, and class probabilities, for each value of a."""
+    one, n_classes = proposals.components[m], len(counts)
+    rng, n = np.random.default_rng([seed, m]), N_SAMPLES[n_classes == 2]
+    only, place = np.zeros(1), np.zeros(1, dtype=int)
+    chains = ComponentChains(
+        [one.factor], [one.std], only, place, proposals.codes, n_classes, proposals.noise_std
+    )
+    _, draws = chains.propose(rng, chains.start(rng), n)
+    u = np.einsum("skl,nl->nks", draws.coefficients.reshape(n, -1, rows.shape[1]), rows)
+    if n_classes == 2:  # one field: as two of opposite sign, with noise of half the variance
+        u = np.concatenate([-u, u], axis=1) / np.sqrt(2.0)
+    shares = random_label_shares(u, np.ones((len(u), 1)), n)  # (nodes, draws, classes)
+    powers = np.minimum(np.array(PSEUDO_LABELS)[:, None] - counts, 0.0)
+    logs = powers @ np.log(np.maximum(shares.mean(axis=0), SMALLEST)).T
+    p = np.maximum(np.einsum("as,nsk->ank", softmax(logs, axis=1), shares), SMALLEST)
+    return logsumexp(logs, axis=1) - np.log(n), p / p.sum(axis=2, keepdims=True)
 
 
 def design():
@@ -111,31 +131,39 @@ def design():
     return np.hstack(base), np.stack([r, r**2, n, n**2, a, c], axis=1)
 
 
+def read(path, pseudo_labels):
+    """Return the runs of a data set with the value a of two classes, or that of more."""
+    stored = pickle.loads(path.read_bytes())
+    for run in stored["runs"]:
+        place = PSEUDO_LABELS.index(pseudo_labels[run["probability"].shape[-1] > 2])
+        chosen = {key: run[key][place] for key in ("evidence", "probability")}
+        yield {**run, **chosen, "name": stored["name"]}
+
+
 class Fit:
     """Mixture weights of all runs as a function of the coefficients."""
 
-    def __init__(self):
+    def __init__(self, pseudo_labels):
         self.base, self.slope = design()
-        rows = []
-        for path in sorted(FOLDER.glob("*.pickle")):
-            stored = pickle.loads(path.read_bytes())
-            rows += [dict(one, name=stored["name"]) for one in stored["runs"]]
-        self.rows = rows
-        x = np.array([row["features"] for row in rows])
+        self.rows = [
+            row for path in sorted(FOLDER.glob("*.pickle")) for row in read(path, pseudo_labels)
+        ]
+        n_rows = len(self.rows)
+        x = np.array([row["features"] for row in self.rows])
         self.center, self.unit = x.mean(axis=0), x.std(axis=0)
         self.x = (x - self.center) / self.unit
-        self.evidence = np.array([row["evidence"] for row in rows])
-        self.evidence = np.where(np.isfinite(self.evidence), self.evidence, -1e3)
-        self.true = np.ones((len(rows), len(COMPONENTS), N_TEST // 2))
-        self.weight = np.zeros((len(rows), N_TEST // 2))
-        for i, row in enumerate(rows):
+        self.evidence = np.full((n_rows, len(COMPONENTS)), -1e3)
+        self.true = np.ones((n_rows, len(COMPONENTS), N_TEST // 2))
+        self.weight = np.zeros((n_rows, N_TEST // 2))
+        for i, row in enumerate(self.rows):
+            self.evidence[i, row["components"]] = row["evidence"]
             at = np.arange(len(row["classes"]))
             own = row["probability"][:, at, row["classes"]][:, ::2]
-            self.true[i, :, : own.shape[1]] = own
+            self.true[i, row["components"], : own.shape[1]] = own
             self.weight[i, : own.shape[1]] = 1 / own.shape[1]
-        keys = [(row["name"], row["rate"]) for row in rows]
+        keys = [(row["name"], row["rate"]) for row in self.rows]
         self.weight /= np.array([keys.count(key) for key in keys])[:, None]
-        self.names = np.array([row["name"] for row in rows])
+        self.names = np.array([row["name"] for row in self.rows])
 
     def log_prior(self, theta, x):
         n_base = self.base.shape[1]
@@ -165,13 +193,13 @@ class Fit:
 
     def probabilities(self, theta, i):
         logs = np.asarray(self.log_prior(theta, self.x[i : i + 1]))[0] + self.evidence[i]
-        weights = np.exp(logs - logs.max())
-        return np.tensordot(weights / weights.sum(), self.rows[i]["probability"], 1)
+        weights = softmax(logs[self.rows[i]["components"]])
+        return np.tensordot(weights, self.rows[i]["probability"], 1)
 
 
-def fit():  # minutes
+def fit(pseudo_labels):  # minutes
     jax.config.update("jax_enable_x64", True)
-    problem = Fit()
+    problem = Fit(pseudo_labels)
     names = np.unique(problem.names)
     fold = dict(zip(names, np.random.default_rng(0).permutation(len(names)) % 8, strict=True))
     own_fold = np.array([fold[name] for name in problem.names])
@@ -229,5 +257,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("step", choices=("collect", "fit"))
     parser.add_argument("--part", type=int, nargs=2, default=(0, 1), help="part, number of parts")
+    parser.add_argument(
+        "--pseudo-labels",
+        type=float,
+        nargs=2,
+        default=(1.0, np.inf),
+        help="a, for two and for more",
+    )
     arguments = parser.parse_args()
-    fit() if arguments.step == "fit" else collect(*arguments.part)
+    fit(arguments.pseudo_labels) if arguments.step == "fit" else collect(*arguments.part)

@@ -48,6 +48,7 @@ from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 from graphuq.utils.checks import check_seed, require_integer
 from graphuq.utils.progress import Progress
 
+MAX_AVERAGED = 200  # labels up to which the default averages over models
 GRAPHS = ("knn", "complete", "epsilon", "precomputed")
 DEFAULT_NEIGHBORS = {"knn": 15, "complete": 10}
 DEFAULT_SHARPNESS = {"knn": 4.0, "complete": 0.5}
@@ -129,20 +130,29 @@ def averaged_posterior(
 ) -> Posterior | None:
     """Return the posterior that averages over models, or None unless that is asked for.
 
-    It is asked for by ``inference="model-average"`` with prior and likelihood "auto".
+    It averages if prior and likelihood are "auto", and either ``inference="model-average"``, or
+    inference is "auto" and there are at most `MAX_AVERAGED` labels, which may not tell a model.
 
     Raises
     ------
     IncompatibleParts
-        If another parameter excludes it.
+        If ``inference="model-average"``, and another parameter excludes it.
     """
     auto = is_word(classifier.prior, "auto") and is_word(classifier.likelihood, "auto")
-    if not isinstance(method, ModelAverage) or not auto:
+    named = isinstance(method, ModelAverage)
+    if not auto or not (named or (method is None and len(codes) <= MAX_AVERAGED)):
         return None
-    if classifier.max_classes is not None or not isinstance(spectrum, Spectrum):
+    if (
+        classifier.max_classes is not None
+        or not isinstance(spectrum, Spectrum)
+        or spectrum.tail_eigenvalue is not None
+        or is_word(classifier.n_eigenpairs, "auto")
+    ):
+        if not named:
+            return None
         raise IncompatibleParts(
-            "inference='model-average' needs eigenpairs and a known number of classes; leave "
-            "max_classes out"
+            "inference='model-average' needs a number of eigenpairs, no tail, and a known number "
+            "of classes; leave n_eigenpairs, tail_eigenvalue and max_classes out"
         )
     n_classes = int(codes.max()) + 1
     likelihood = Probit(1.0, n_classes, random_labels=True)
