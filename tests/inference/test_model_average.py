@@ -76,7 +76,7 @@ def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes):
     assert result.diagnostics.converged
     assert not result.diagnostics.is_approximate
     assert np.abs(result.label_mean - means).max() < 5 * (error + result.label_mcse.max())
-    models = result.hyperparameters["model"]
+    models = result.draws.hyperparameters["model"]
     found = [(models == m).mean() for m in range(3)]
     np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
 
@@ -95,7 +95,7 @@ def test_labels_drawn_class_by_class_agree_with_weighted_draws_of_the_prior(exac
     result = gq.infer(target, method, n_samples=4000)
     assert not result.diagnostics.is_approximate
     assert np.abs(result.label_mean - means).max() < 5 * (error + result.label_mcse.max())
-    found = [(result.hyperparameters["model"] == m).mean() for m in range(3)]
+    found = [(result.draws.hyperparameters["model"] == m).mean() for m in range(3)]
     np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
 
 
@@ -142,7 +142,7 @@ def test_exact_draws_agree_with_chains(n_classes):
     bound = 5 * np.hypot(ours.label_mcse, theirs.label_mcse) + 1e-3
     assert (np.abs(ours.label_mean - theirs.label_mean) < bound).mean() > 0.98
     for model in range(3):
-        share = [(r.hyperparameters["model"] == model).mean() for r in (ours, theirs)]
+        share = [(r.draws.hyperparameters["model"] == model).mean() for r in (ours, theirs)]
         assert share[0] == pytest.approx(share[1], abs=0.05)
 
 

@@ -25,6 +25,13 @@ def fitted():
 
 
 @pytest.fixture(scope="module")
+def chosen():
+    """A classifier whose hyperparameters the evidence chose: chains with settings of their own."""
+    y = np.where(np.arange(120) < 12, NAMES[MOONS.target], "")
+    return gq.GraphClassifier(n_neighbors=8, thin=1).fit(MOONS.data, y)
+
+
+@pytest.fixture(scope="module")
 def several():
     y = np.where(np.arange(len(DIGIT)) % 5 == 0, DIGIT, -1)
     return gq.GraphClassifier(n_neighbors=15, n_eigenpairs=12).fit(DIGITS.data, y)
@@ -35,11 +42,11 @@ def test_version_is_that_of_the_project():
     assert gq.__version__ == tomllib.loads(project.read_text())["project"]["version"]
 
 
-def test_classes_have_names(fitted, several):
+def test_classes_have_names(fitted, chosen, several):
     assert fitted.result_.classes.tolist() == ["lower", "upper"]
     assert several.result_.classes.tolist() == [1, 4, 9]
     assert "lower, upper" in repr(fitted.result_)
-    plain = gq.infer(fitted.result_.posterior, gq.inference.ExpectationPropagation())
+    plain = gq.infer(chosen.result_.posterior, gq.inference.ExpectationPropagation())
     assert plain.classes.tolist() == [-1, 1]
     lines = plain.with_classes(["a", "b"]).summary().splitlines()
     assert any(line.startswith("a ") for line in lines)
@@ -93,16 +100,19 @@ def test_summary_reports_the_result(fitted):
     uncertain = (result.class_probabilities[free].max(axis=1) < 0.95).sum()
     assert f"Uncertain: {uncertain} unlabelled nodes" in text
     assert result.diagnostics.verdict in text
-    assert f"noise_std: {result.posterior.likelihood.noise_std:.4g}, chosen by" in text
+    tau = np.asarray(result.posterior.prior.tau)[result.draws.hyperparameters["model"].astype(int)]
+    assert f"tau: median {np.median(tau):.4g}, 90 % interval" in text
     assert f"Log evidence: {result.log_evidence:.2f}" in text
 
 
-def test_hyperparameters_report_what_the_evidence_chose(fitted, tmp_path):
-    found = fitted.result_.hyperparameters
-    posterior = fitted.result_.posterior
+def test_hyperparameters_report_what_the_evidence_chose(chosen, tmp_path):
+    found = chosen.result_.hyperparameters
+    posterior = chosen.result_.posterior
+    noise = f"noise_std: {posterior.likelihood.noise_std:.4g}, chosen by"
+    assert noise in chosen.result_.summary()
     assert found["tau"] == posterior.prior.tau
     assert found["noise_std"] == posterior.likelihood.noise_std
-    fitted.save(tmp_path / "fit.nc")
+    chosen.save(tmp_path / "fit.nc")
     assert gq.load(tmp_path / "fit.nc").result_.hyperparameters == found
     start = gq.Posterior(
         posterior.spectrum,
@@ -118,20 +128,20 @@ def test_hyperparameters_report_what_the_evidence_chose(fitted, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-def test_evidence_is_known_after_sampling(fitted, several, tmp_path):
-    for classifier in (fitted, several):
+def test_evidence_is_known_after_sampling(chosen, several, tmp_path):
+    for classifier in (chosen, several):
         approximate = gq.infer(
             classifier.result_.posterior, gq.inference.ExpectationPropagation()
         ).log_evidence
         assert classifier.result_.is_sampled
         assert classifier.result_.log_evidence == pytest.approx(approximate, abs=1e-3)
-    fitted.save(tmp_path / "fit.nc")
-    assert gq.load(tmp_path / "fit.nc").result_.log_evidence == fitted.result_.log_evidence
+    chosen.save(tmp_path / "fit.nc")
+    assert gq.load(tmp_path / "fit.nc").result_.log_evidence == chosen.result_.log_evidence
     sampled = gq.infer(
-        fitted.result_.posterior, gq.inference.PCN(), n_samples=60, n_chains=4, n_warmup=50
+        chosen.result_.posterior, gq.inference.PCN(), n_samples=60, n_chains=4, n_warmup=50
     )
     assert sampled.log_evidence is None
-    assert gq.infer(fitted.result_.posterior, gq.inference.MAP()).log_evidence is None
+    assert gq.infer(chosen.result_.posterior, gq.inference.MAP()).log_evidence is None
 
 
 def test_arviz_shows_class_probabilities_first(fitted, several):

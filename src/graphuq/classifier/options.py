@@ -48,7 +48,7 @@ from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 from graphuq.utils.checks import check_seed, require_integer
 from graphuq.utils.progress import Progress
 
-MAX_AVERAGED = 200  # labels up to which the default averages over models
+MAX_AVERAGED = 100  # labels up to which the default averages over models
 GRAPHS = ("knn", "complete", "epsilon", "precomputed")
 DEFAULT_NEIGHBORS = {"knn": 15, "complete": 10}
 DEFAULT_SHARPNESS = {"knn": 4.0, "complete": 0.5}
@@ -131,7 +131,8 @@ def averaged_posterior(
     """Return the posterior that averages over models, or None unless that is asked for.
 
     It averages if prior and likelihood are "auto", and either ``inference="model-average"``, or
-    inference is "auto" and there are at most `MAX_AVERAGED` labels, which may not tell a model.
+    inference is "auto", no warm-up or thinning of chains is given, and there are at most
+    `MAX_AVERAGED` labels, which may not tell a model.
 
     Raises
     ------
@@ -140,7 +141,8 @@ def averaged_posterior(
     """
     auto = is_word(classifier.prior, "auto") and is_word(classifier.likelihood, "auto")
     named = isinstance(method, ModelAverage)
-    if not auto or not (named or (method is None and len(codes) <= MAX_AVERAGED)):
+    default = method is None and classifier.n_warmup is None and classifier.thin is None
+    if not auto or not (named or (default and len(codes) <= MAX_AVERAGED)):
         return None
     if (
         classifier.max_classes is not None

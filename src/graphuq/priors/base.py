@@ -199,6 +199,10 @@ class Prior(eqx.Module):
         """
         return False
 
+    def named_draws(self, draws: dict[str, Any]) -> dict[str, Any]:
+        """Return draws of hyperparameters by the names that are reported; here the same."""
+        return draws
+
     @property
     def learnt(self) -> dict[str, Distribution]:
         """Hyperparameters that are distributions, by name."""

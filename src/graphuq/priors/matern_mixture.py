@@ -97,6 +97,15 @@ class MaternMixture(Prior):
         """Return the prior of one component, without anything learnt."""
         return MaternMixture(self.tau, self.alpha, self.scale, self.with_constant, int(model))
 
+    def named_draws(self, draws: dict[str, Any]) -> dict[str, Any]:
+        """Return tau, alpha, scale and with_constant of the component of each draw."""
+        if "model" not in draws:
+            return draws
+        names = ("tau", "alpha", "scale", "with_constant")
+        number = np.asarray(draws["model"]).astype(int)
+        found = {name: np.asarray(getattr(self, name))[number] for name in names}
+        return {name: value for name, value in draws.items() if name != "model"} | found
+
     @property
     def frees_null_vectors(self) -> bool:
         """True: a component with the constant gives it the variance of λ = 0."""

@@ -230,7 +230,7 @@ def _learnt(result: Result) -> list[dict[str, Any]]:
     for name, value in result.hyperparameters.items():
         if np.ndim(value) == 2:
             low, median, high = np.quantile(value, (0.05, 0.5, 0.95))
-            prior = repr(result.posterior.learnt[name])
+            prior = repr(result.posterior.learnt.get(name, result.posterior.prior))
             row = {"prior": prior, "low": low, "median": median, "high": high}
         elif isinstance(value, bool):
             words = "yes" if value else "no"

@@ -153,10 +153,11 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
     def hyperparameters(self) -> dict[str, Any]:
         """Values of the hyperparameters that the labels determined, by name.
 
-        Draws of shape (C, S) or (C, S, m) for each one that was learnt by sampling; a number for
-        each one that `maximize_evidence` chose, as `GraphClassifier` does by default.
+        Draws of shape (C, S) or (C, S, m) for each one that was sampled, as `GraphClassifier` does
+        by default; a number for each one that `maximize_evidence` chose.
         """
-        return {**self.posterior.chosen_by_evidence, **self.answer.hyperparameters}
+        sampled = self.posterior.prior.named_draws(self.answer.hyperparameters)
+        return {**self.posterior.chosen_by_evidence, **sampled}
 
     @property
     def log_evidence(self) -> float | None:

@@ -1,7 +1,7 @@
 """Weights of fields for labels that were drawn class by class."""
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import ndtr
 
 from graphuq.posterior.posterior import Posterior
@@ -23,8 +23,8 @@ class ClassShares:
     ----------
     rows : numpy.ndarray, shape (M, L)
         Map from coefficients to the field at M nodes.
-    counts : numpy.ndarray of int, shape (2,)
-        n_k.
+    counts : numpy.ndarray, shape (2,)
+        n_k, the sum of the weights of the labels.
     noise_std : float
         γ of the probit.
     n_nodes : int
@@ -34,7 +34,7 @@ class ClassShares:
     def __init__(
         self,
         rows: Float[np.ndarray, "M L"],
-        counts: Int[np.ndarray, "2"],
+        counts: Float[np.ndarray, "2"],
         noise_std: float,
         n_nodes: int,
     ) -> None:
@@ -46,7 +46,8 @@ class ClassShares:
         spectrum, n_nodes = posterior.spectrum, posterior.spectrum.n_nodes
         nodes = np.random.default_rng(0).permutation(n_nodes)[:MAX_NODES]
         rows = np.asarray(spectrum.eigenvectors[nodes]) * spectrum.node_scale[nodes, None]
-        counts = np.bincount(np.asarray(posterior.labels) > 0, minlength=2)
+        positive = np.asarray(posterior.labels) > 0
+        counts = np.bincount(positive, weights=posterior.label_weights, minlength=2).astype(float)
         return ClassShares(rows, counts, float(posterior.likelihood.latent_noise_std), n_nodes)
 
     def log_weights(self, coefficients: Float[np.ndarray, "S L"]) -> Float[np.ndarray, " S"]:

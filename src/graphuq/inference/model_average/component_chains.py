@@ -1,40 +1,25 @@
 """Collapsed Gibbs chains for the components of a mixture of priors, one for each component."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import logsumexp, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
 from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.walk import Made
+from graphuq.utils.arrays import parallel_map
 
 LEAST_WEIGHT = 1e-3  # share of the likeliest component, from which a component is proposed
 BEHIND = 12.0  # log weight behind the largest, from which class shares may not lift a component
-THIN, N_WARMUP = 3, 60  # sweeps for each draw, and before the first
+THIN, N_WARMUP = 3, 60  # least sweeps for each draw, and sweeps before the first
+LABELS_PER_SWEEP = 10  # a draw has another sweep for each so many labels, which mix more slowly
 N_PILOT = 64  # draws of a component, from which the mean weight of its class shares is estimated
 MIN_EFFICIENCY, MAX_TRIES = 0.1, 10  # effective share of proposals that is aimed at; most for that
 
-
-class ChainState(NamedTuple):
-    """What the draws of one chain depend on.
-
-    Attributes
-    ----------
-    values : numpy.ndarray, shape (M, R, J)
-        Noisy values of each component.
-    log_weights, log_proposal : numpy.ndarray, shape (M,)
-        Log probability of each component in the posterior, and among the proposals.
-    tries : numpy.ndarray of int, shape ()
-        Proposals for each kept draw, so that few draws repeat.
-    """
-
-    values: Float[np.ndarray, "*C M R J"]
-    log_weights: Float[np.ndarray, "*C M"]
-    log_proposal: Float[np.ndarray, "*C M"]
-    tries: Int[np.ndarray, "*C"]
+Correction: TypeAlias = Callable[[np.random.Generator, int], tuple[float, float]]
 
 
 class ComponentChains:
@@ -57,10 +42,20 @@ class ComponentChains:
         Classes, from 0.
     n_classes : int
     noise_std : float
+    seed : int
+        Of the pilot draws.
     shares : ClassShares, optional
         Weights for labels that were drawn class by class.
     correction : callable, optional
-        Returns an estimate of what a log weight lacks, given a generator and the component.
+        Returns an estimate of what a log weight lacks, and its standard error, given a generator
+        and the component.
+
+    Attributes
+    ----------
+    error : float
+        Standard error of the log weights after their correction, on average over the posterior.
+    n_tries : int
+        Proposals for each kept draw, so that few draws repeat.
     """
 
     def __init__(
@@ -72,70 +67,66 @@ class ComponentChains:
         codes: Int[np.ndarray, " J"],
         n_classes: int,
         noise_std: float,
+        seed: int,
         shares: ClassShares | None = None,
-        correction: Callable[[np.random.Generator, int], float] | None = None,
+        correction: Correction | None = None,
     ) -> None:
-        behind = -np.log(LEAST_WEIGHT) if shares is None else BEHIND
-        self.kept = np.flatnonzero(log_weights >= log_weights.max() - behind)
-        self.log_weights, self.numbers = log_weights[self.kept], numbers[self.kept]
-        self.stds = [stds[m] for m in self.kept]
-        self.shares, self.correction = shares, correction
-        self.noisy = [
-            NoisyValues(factors[m], noise_std, codes, n_classes, n_classes == 2) for m in self.kept
-        ]
+        self.shares, self.thin = shares, max(THIN, len(codes) // LABELS_PER_SWEEP)
 
-    def start(self, rng: np.random.Generator) -> ChainState:
-        """Return the state after warm-up; pilot draws tell what class shares do to components."""
-        starts = [(noisy, noisy.start(rng)) for noisy in self.noisy]
-        values = np.stack([noisy.run(rng, state, 1, N_WARMUP)[-1] for noisy, state in starts])
-        log_proposal, efficiency = self.log_weights.copy(), 1.0
-        if self.shares is not None:
-            logs = [self._pilot(rng, m, values) for m in range(len(values))]
-            log_proposal += np.array([logsumexp(found) for found in logs])
+        def noisy(m: int) -> NoisyValues:
+            return NoisyValues(factors[m], noise_std, codes, n_classes, n_classes == 2)
+
+        def pilot(m: int) -> Float[np.ndarray, " S"]:
+            assert shares is not None
+            rng, values = np.random.default_rng([seed, m]), noisy(m)
+            warm = values.run(rng, values.start(rng), 1, N_WARMUP)[-1]
+            white = values.white_given(rng, values.run(rng, warm, N_PILOT, self.thin))
+            return shares.log_weights((white * stds[m]).reshape(N_PILOT, -1))
+
+        log_proposal, efficiency = log_weights.copy(), 1.0
+        if shares is not None:
+            near = np.flatnonzero(log_weights >= log_weights.max() - BEHIND)
+            logs = parallel_map(pilot, near.tolist())
+            log_proposal = np.full(len(log_weights), -np.inf)
+            log_proposal[near] = log_weights[near] + [logsumexp(found) for found in logs]
             spread = np.array([(softmax(found) ** 2).sum() * N_PILOT for found in logs])
-            efficiency = 1 / float(softmax(log_proposal) @ spread)
-        least = log_proposal.max() + np.log(LEAST_WEIGHT)
-        log_proposal = np.where(log_proposal < least, -np.inf, log_proposal)
-        log_weights = self.log_weights.copy()
-        if self.correction is not None:
-            for m in np.flatnonzero(np.isfinite(log_proposal)):
-                log_weights[m] += self.correction(rng, int(self.kept[m]))
-            log_proposal += log_weights - self.log_weights
-        tries = np.array(np.clip(np.ceil(MIN_EFFICIENCY / efficiency), 1, MAX_TRIES), dtype=int)
-        return ChainState(values, log_weights, log_proposal - logsumexp(log_proposal), tries)
+            efficiency = 1 / float(softmax(log_proposal[near]) @ spread)
+        self.n_tries = int(np.clip(np.ceil(MIN_EFFICIENCY / efficiency), 1, MAX_TRIES))
+        kept = np.flatnonzero(log_proposal >= log_proposal.max() + np.log(LEAST_WEIGHT))
+        self.log_weights, log_proposal = log_weights[kept], log_proposal[kept]
+        self.error = 0.0
+        if correction is not None:
+            found = [correction(np.random.default_rng([seed, m, 1]), m) for m in kept.tolist()]
+            lacking, errors = np.array(found).T
+            self.log_weights, log_proposal = self.log_weights + lacking, log_proposal + lacking
+            self.error = float(softmax(log_proposal) @ errors)
+        self.log_proposal = log_softmax(log_proposal)
+        self.numbers, self.stds = numbers[kept], [stds[m] for m in kept]
+        self.noisy = [noisy(m) for m in kept.tolist()]
 
-    def tries(self, states: ChainState) -> int:
-        """Return the number of proposals for each kept draw, given the states of all chains."""
-        return int(states.tries.max())
-
-    def _pilot(self, rng: np.random.Generator, m: int, values: Any) -> Float[np.ndarray, " S"]:
-        """Return the log weights of class shares in draws of a component, and move its values."""
-        assert self.shares is not None
-        made = self.noisy[m].run(rng, values[m], N_PILOT, THIN)
-        values[m] = made[-1]
-        return self.shares.log_weights(self._coefficients(rng, m, made)[1])
-
-    def _coefficients(self, rng: np.random.Generator, m: int, made: Any) -> tuple[Any, Any]:
-        white = self.noisy[m].white_given(rng, made)
-        return white, (white * self.stds[m]).reshape(len(white), -1)
+    def start(self, rng: np.random.Generator) -> Float[np.ndarray, "M R J"]:
+        """Return noisy values of each component after its warm-up."""
+        starts = [(noisy, noisy.start(rng)) for noisy in self.noisy]
+        return np.stack([noisy.run(rng, state, 1, N_WARMUP)[-1] for noisy, state in starts])
 
     def propose(
-        self, rng: np.random.Generator, state: ChainState, n: int
-    ) -> tuple[ChainState, Made]:
-        """Return the state after n proposals, and these in random order."""
-        counts = rng.multinomial(n, np.exp(state.log_proposal)).tolist()
-        values, parts = state.values.copy(), []
+        self, rng: np.random.Generator, state: Float[np.ndarray, "M R J"], n: int
+    ) -> tuple[Float[np.ndarray, "M R J"], Made]:
+        """Return the noisy values after n proposals, and these in random order."""
+        counts = rng.multinomial(n, np.exp(self.log_proposal)).tolist()
+        values, parts = state.copy(), []
         for m, count in enumerate(counts):
             if not count:
                 continue
-            noisy = self.noisy[m].run(rng, values[m], count, THIN)
+            noisy = self.noisy[m].run(rng, values[m], count, self.thin)
             values[m] = noisy[-1]
-            white, coefficients = self._coefficients(rng, m, noisy)
-            ratio = np.full(count, state.log_weights[m] - state.log_proposal[m])
+            white = self.noisy[m].white_given(rng, noisy)
+            coefficients = (white * self.stds[m]).reshape(count, -1)
+            ratio = np.full(count, self.log_weights[m] - self.log_proposal[m])
             if self.shares is not None:
                 ratio += self.shares.log_weights(coefficients)
             number = np.full(count, float(self.numbers[m]))
             parts.append(Made(coefficients, number, ratio, self.noisy[m].log_likelihood(white)))
         order = rng.permutation(n)
         made = Made(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
-        return state._replace(values=values), made
+        return values, made

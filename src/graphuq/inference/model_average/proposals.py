@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import log_ndtr, logsumexp, softmax
+from scipy.special import log_ndtr, softmax
 
 from graphuq.errors import InvalidInput
 from graphuq.inference.model_average.class_shares import ClassShares
@@ -15,6 +15,7 @@ from graphuq.utils.arrays import parallel_map
 
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
 N_PILOT = 400  # proposals from which the share of accepted ones, or an evidence, is estimated
+EVIDENCE_ERROR, MAX_ROUNDS = 0.03, 10  # relative error at which an evidence is known; most rounds
 JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
 
 
@@ -64,6 +65,8 @@ def log_normalizer(sites: Any) -> float:
 
 class Proposals:
     """Expectation propagation for each component of the prior, and independent draws from it."""
+
+    n_tries = 1  # proposals for each kept draw
 
     def __init__(self, posterior: Posterior, shares: ClassShares | None = None) -> None:
         self.posterior, self.shares = posterior, shares
@@ -120,7 +123,7 @@ class Proposals:
         weights = softmax(self.draw(np.random.default_rng(0), N_PILOT).log_ratio)
         return float(np.minimum(weights[:, None], weights).mean(axis=1).sum())
 
-    def chains(self, corrected: bool) -> ComponentChains:
+    def chains(self, seed: int, corrected: bool) -> ComponentChains:
         """Return Gibbs chains of the components, with corrected evidence or without."""
         return ComponentChains(
             [one.factor for one in self.components],
@@ -130,22 +133,29 @@ class Proposals:
             self.codes,
             self.n_classes,
             self.noise_std,
+            seed,
             self.shares,
             self.correction if corrected else None,
         )
 
-    def correction(self, rng: np.random.Generator, place: int) -> float:
-        """Return an estimate of ``log(Z / Z_EP)`` of a component, by importance sampling."""
-        made = self._of_component(place, rng, N_PILOT)
-        return float(logsumexp(made.log_ratio + made.log_likelihood) - np.log(N_PILOT))
+    def correction(self, rng: np.random.Generator, place: int) -> tuple[float, float]:
+        """Return an estimate of ``log(Z / Z_EP)`` of a component, and its standard error.
+
+        It is found by importance sampling, with as many draws as the error needs.
+        """
+        logs = np.zeros(0)
+        for _ in range(MAX_ROUNDS):
+            made = self._of_component(place, rng, N_PILOT)
+            logs = np.append(logs, made.log_ratio + made.log_likelihood)
+            weights = np.exp(logs - logs.max())
+            error = float(weights.std() / weights.mean() / np.sqrt(len(logs)))
+            if error < EVIDENCE_ERROR:
+                break
+        return float(logs.max() + np.log(weights.mean())), error
 
     def start(self, rng: np.random.Generator) -> tuple[()]:
         """Return the state of a chain of proposals: they are independent."""
         return ()
-
-    def tries(self, states: Any) -> int:
-        """Return the number of proposals for each kept draw."""
-        return 1
 
     def propose(self, rng: np.random.Generator, state: Any, n: int) -> tuple[Any, Made]:
         """Return n independent proposals, in random order."""

@@ -6,9 +6,8 @@ independent proposals accepts or rejects it, so that the chains have the exact p
 component and field. The ratio of densities involves the labelled nodes only.
 
 Where most proposals would be rejected, the field of each component is drawn exactly, by collapsed
-Gibbs chains (`component_chains`). For two classes, importance sampling corrects the evidence in
-each chain, so that only Monte-Carlo error is left. For more classes, the probabilities of the
-components remain those of expectation propagation.
+Gibbs chains (`component_chains`). For two classes, importance sampling corrects the evidence of the
+components. For more, their probabilities remain those of expectation propagation.
 
 Labels that someone chose class by class tell nothing about class shares (`class_shares`).
 """
@@ -31,7 +30,8 @@ from graphuq.inference.settings import RunSettings, check_lengths, check_memory,
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 
-MIN_ACCEPTANCE = 0.5  # share of accepted proposals, from which exact draws are as quick
+MIN_ACCEPTANCE = 0.8  # share of accepted proposals, from which none stays for long
+MAX_ERROR = 0.1  # relative error of the components' evidence, up to which draws count as exact
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
 LABEL_DESIGNS = ("auto", "by-class", "random")
 
@@ -47,8 +47,8 @@ class ModelAverage(Sampler):
     exact : bool, optional
         True: proposals of expectation propagation are accepted or rejected. False: fields are
         drawn by collapsed Gibbs chains of each component, whose probabilities are those of
-        expectation propagation. By default the first if at least half of the proposals would be
-        accepted, else the second; for two classes the evidence of components is then corrected.
+        expectation propagation. By default the first if at least 80 % of the proposals would be
+        accepted, else the second; for two classes importance sampling then corrects the evidence.
     label_design : {"auto", "by-class", "random"}, default "auto"
         How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
         that numbers of labels are no evidence about class shares; for two classes. "random": they
@@ -88,9 +88,9 @@ class ModelAverage(Sampler):
         """Return the weights for labels that were drawn class by class, or None for random ones."""
         if self.label_design == "random" or posterior.likelihood.is_multiclass:
             return None
-        shares = ClassShares.of(posterior)
-        equal = shares.counts[0] == shares.counts[1] >= MIN_EQUAL
-        return shares if equal or self.label_design == "by-class" else None
+        positive, n_labels = int((posterior.labels > 0).sum()), len(posterior.labels)
+        equal = n_labels == 2 * positive >= 2 * MIN_EQUAL
+        return ClassShares.of(posterior) if equal or self.label_design == "by-class" else None
 
     def unused_arguments(self, given: Any) -> list[str]:
         """Return arguments without effect: there is no warm-up, and nothing to thin."""
@@ -109,7 +109,7 @@ class ModelAverage(Sampler):
         check_memory(n_chains, settings.n_samples, posterior.field.dimension, np.dtype(np.float64))
         seed = seed_number(settings.seed)
         proposals = Proposals(posterior, self.class_shares(posterior))
-        source, is_approximate = self._source(proposals)
+        source, is_approximate = self._source(proposals, seed)
 
         def start_chain(rng: np.random.Generator) -> Any:
             state = source.start(rng)
@@ -122,7 +122,7 @@ class ModelAverage(Sampler):
 
         def advance(n_steps: int, state: Any) -> Block:
             states, current = state
-            tries = source.tries(states)
+            tries = source.n_tries
 
             def propose(c: int) -> Any:
                 rng = np.random.default_rng([seed, 1 + n_steps, c])
@@ -160,12 +160,13 @@ class ModelAverage(Sampler):
             fingerprint=(posterior.target, self, n_chains, seed, BLOCK),
         )
 
-    def _source(self, proposals: Proposals) -> tuple[Any, bool]:
+    def _source(self, proposals: Proposals, seed: int) -> tuple[Any, bool]:
         """Return what makes proposals, and whether their components are approximate."""
         if self.exact or (self.exact is None and proposals.acceptance() >= MIN_ACCEPTANCE):
             return proposals, False
         corrected = proposals.binary and self.exact is None
-        return proposals.chains(corrected), not corrected
+        chains = proposals.chains(seed, corrected)
+        return chains, not corrected or chains.error > MAX_ERROR
 
 
 def _stacked(parts: Any) -> Any:
