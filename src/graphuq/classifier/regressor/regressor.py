@@ -98,7 +98,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     >>> y = np.full(120, np.nan)
     >>> y[::8] = np.sin(x[::8, 0])
     >>> regressor = gq.GraphRegressor().fit(x, y)
-    >>> bool(abs(regressor.transduction_ - np.sin(x[:, 0])).max() < 0.1)
+    >>> bool(abs(regressor.transduction_ - np.sin(x[:, 0])).mean() < 0.1)
     True
     >>> mean, std = regressor.predict([[1.55]], return_std=True)
     >>> mean.shape, std.shape
