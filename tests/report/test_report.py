@@ -176,8 +176,9 @@ def test_every_plot_draws_into_the_given_axes(fitted, n_many, monkeypatch, tmp_p
         assert list(drawn) == list(axes[: len(drawn)])
         assert all(ax.has_data() for ax in drawn)
         assert not axes[-1].has_data()
-        with pytest.raises(InvalidInput, match="axes: 1 panels; give"):
-            draw(axes=axes[0])
+        if len(drawn) > 1:  # the log likelihood may be the slowest functional of a trace
+            with pytest.raises(InvalidInput, match="axes: 1 panels; give"):
+                draw(axes=axes[0])
 
 
 def test_without_axes_a_plot_is_a_new_pyplot_figure(fitted):
