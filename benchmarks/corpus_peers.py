@@ -249,7 +249,7 @@ def bayes_posterior(problem):
 BOUND = "Bayes posterior"
 METHODS = {
     "graphuq": graphuq,
-    "graphuq, model average": functools.partial(graphuq, inference="model-average"),
+    "graphuq, by evidence": functools.partial(graphuq, thin=1),
     "graphuq, first answer": functools.partial(graphuq, inference="expectation-propagation"),
     "Laplace learning": laplace_learning,
     "Laplace, temperature": functools.partial(with_temperature, scores=laplace_scores),
