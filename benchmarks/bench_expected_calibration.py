@@ -28,12 +28,12 @@ import graphuq as gq
 from corpus_scores import N_BINS
 from graphuq.classifier.options import build_graph
 from graphuq.evidence.learnt_mixture import learnt_mixture
-from graphuq.inference.model_average import Proposals
 from graphuq.results.summaries.random_label import random_label_shares
 from peers import RESULTS
 
 RATES, N_DRAWS, N_TEST = (1, 2, 5), 3, 200
-N_FIELDS, N_SIMULATED = 200, 50  # draws of the field, and true classes simulated from them
+N_SAMPLES, N_FIELDS = 250, 200  # draws of each of four chains, and how many of all are used
+N_SIMULATED = 50  # true classes that are simulated from them
 SMALLEST = 1e-5  # probabilities are at least this in the score
 NAMES = ("calibration error", "accuracy", "log score")
 
@@ -54,18 +54,11 @@ def run(spectrum, classes, rate, draw):
     labels = classes[labelled] if n_classes > 2 else 2 * classes[labelled] - 1
     prior = learnt_mixture(spectrum, n_classes, len(labelled))
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
-    proposals = Proposals(gq.Posterior(spectrum, prior, likelihood, labelled, labels))
+    posterior = gq.Posterior(spectrum, prior, likelihood, labelled, labels)
+    result = gq.infer(posterior, n_samples=N_SAMPLES, n_chains=4, seed=draw)
     rng = np.random.default_rng(draw)
-    counts = rng.multinomial(N_FIELDS, proposals.weights).tolist()
-    fields = np.concatenate(
-        [
-            proposals.propose(one, int(number), rng, count).coefficients
-            for one, number, count in zip(
-                proposals.components, proposals.numbers, counts, strict=True
-            )
-            if count
-        ]
-    )
+    coefficients = result.draws.white.reshape(4 * N_SAMPLES, -1)
+    fields = coefficients[rng.choice(len(coefficients), N_FIELDS, replace=False)]
     rows = np.asarray(spectrum.eigenvectors[test]) * spectrum.node_scale[test, None]
     u = np.einsum("skl,nl->nks", fields.reshape(N_FIELDS, -1, rows.shape[1]), rows)
     if n_classes == 2:  # one field: as two of opposite sign, with noise of half the variance

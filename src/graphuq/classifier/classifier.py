@@ -96,9 +96,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         `graphuq.maximize_evidence` chooses τ, α, and the constant. Prior, likelihood and sampler
         may also be text such as ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
     likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
-        "auto": `Probit`; its noise γ is averaged or chosen with the prior. Other names ("atomic-noise",
-        "noise-free", "ginzburg-landau") has the defaults of its class. The number of classes is
-        that of ``y``.
+        "auto": `Probit`, whose noise γ is averaged or chosen with the prior. Any other name has
+        the defaults of its class. The number of classes is that of ``y``.
     max_classes : int, optional
         Largest possible number of classes, including classes without a label. The number is
         learnt; `unseen_class_probability_` is the probability of a class without a label.
