@@ -22,7 +22,7 @@ from graphuq.results.summaries import label_errors
 MCSE_NODES = 2_000  # random nodes among which the largest Monte-Carlo errors are searched
 FIRST_DRAWS = 1_000  # draws that are enough to find them
 WORST_NODES = 200  # nodes whose errors are then monitored
-FIRST_FUNCTIONALS = 8  # checked before the others, which they often make unnecessary
+FIRST_NODES, FIRST_FUNCTIONALS = 16, 8  # looked at first, which often makes the others unnecessary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Converged:
 
     def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
         """Return the reason to stop, or None."""
-        if self.label_mcse is not None and self._error(posterior, draws) > self.label_mcse:
+        bound = self.label_mcse
+        if bound is not None and self._has_larger_error(posterior, draws, bound):
             return None
         # A few functionals before the others: one that has not converged is enough.
         functionals = list(monitored_functionals(posterior, draws).items())
@@ -72,8 +73,8 @@ class Converged:
             return reason
         return f"{reason}; Monte-Carlo errors of label means below {self.label_mcse:g}"
 
-    def _error(self, posterior: Posterior, draws: Draws) -> float:
-        """Return the largest Monte-Carlo error of a label mean at the monitored nodes.
+    def _has_larger_error(self, posterior: Posterior, draws: Draws, bound: float) -> bool:
+        """Return whether the Monte-Carlo error of a label mean at a monitored node is too large.
 
         All checks of one run share their early draws and find the nodes once.
         """
@@ -82,8 +83,14 @@ class Converged:
             self._sought[0] is posterior and np.array_equal(self._sought[1], few.white)
         ):
             self._sought[:] = posterior, few.white.copy(), _worst_nodes(posterior, few)
-        rows, link = node_rows(posterior)[self._sought[2]], posterior.likelihood.link
-        return float(label_errors(draws, posterior.field, rows, link).max())
+        nodes, link = self._sought[2], posterior.likelihood.link
+        for part in (nodes[:FIRST_NODES], nodes[FIRST_NODES:]):
+            if not len(part):
+                continue
+            errors = label_errors(draws, posterior.field, node_rows(posterior)[part], link)
+            if float(errors.max()) > bound:
+                return True
+        return False
 
 
 def _worst_nodes(posterior: Posterior, few: Draws) -> Int[np.ndarray, " W"]:

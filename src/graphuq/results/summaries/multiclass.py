@@ -6,7 +6,7 @@ If a draw does not determine u, noise of the conditional distribution is added, 
 number per draw and class for all nodes.
 """
 
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import jax
@@ -71,7 +71,17 @@ def label_errors(
     draws: Draws, field: ClassField, rows: Rows, link: Link = None
 ) -> Float[np.ndarray, "B K"]:
     """Return the Monte-Carlo errors of class probabilities."""
-    return summarize(draws, field, rows, link).label_mcse
+    white, n_numbers = draws.white, _n_numbers(field, draws.white, rows)
+    if n_numbers > MANY_NUMBERS:
+        return summarize(draws, field, rows, link).label_mcse
+    present = draws.hyperparameters.get("n_classes")
+    averages = _Averages(field, white, present, draws.tail_std, None, link)
+    return np.asarray(_at_rows(averages, rows, only_errors=True)[0])
+
+
+def _n_numbers(field: ClassField, white: Float[np.ndarray, "C S n"], rows: Rows) -> int:
+    """Return how many numbers the fields of all classes are in all draws."""
+    return len(rows.scale) * white.shape[0] * white.shape[1] * field.n_classes
 
 
 def _adaptive_summaries(
@@ -83,8 +93,7 @@ def _adaptive_summaries(
     link: Link = None,
 ) -> NodeSummaries:
     """Return summaries from few draws at nodes that are nearly certain, and from more elsewhere."""
-    n_numbers = len(rows.scale) * white.shape[0] * white.shape[1] * field.n_classes
-    if n_numbers <= MANY_NUMBERS:
+    if _n_numbers(field, white, rows) <= MANY_NUMBERS:
         return _summaries(_Averages(field, white, present, units, None, link), rows)
     found = _summaries(_Averages(field, white, present, units, FEW_DRAWS, link), rows)
     unsure = np.flatnonzero(found.label_mcse.max(axis=1) > MAX_ERROR)
@@ -97,18 +106,26 @@ def _adaptive_summaries(
 
 
 def _summaries(averages: "_Averages", rows: Rows) -> NodeSummaries:
-    n_draws, n_classes = averages.noise.shape[1], averages.field.n_classes
-    out = np.empty((4, len(rows.scale), n_classes))
+    return NodeSummaries(*_at_rows(averages, rows, only_errors=False))
+
+
+def _at_rows(
+    averages: "_Averages", rows: Rows, only_errors: bool
+) -> Float[np.ndarray, "summaries B K"]:
+    """Return probabilities, errors, latent means and deviations, or the errors alone."""
+    n_classes, n_draws = averages.shape
+    out = np.empty((1 if only_errors else 4, len(rows.scale), n_classes))
     known, at = nodes_read_from_draws(averages.field.field, rows)
 
     def average(part: slice) -> None:
-        out[:, part] = averages.at_rows(*conditional_distribution(averages.field.field, rows[part]))
+        given = conditional_distribution(averages.field.field, rows[part])
+        out[:, part] = averages.at_rows(*given, only_errors)
 
     parallel_map(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
     if len(known):
         u = np.asarray(jax.vmap(averages.field.at_labelled)(averages.white))[:, at]
-        out[:, known] = averages.at_labelled(u.transpose(1, 2, 0))
-    return NodeSummaries(*out)
+        out[:, known] = averages.at_labelled(u.transpose(1, 2, 0), only_errors)
+    return out
 
 
 class _Averages:
@@ -127,11 +144,7 @@ class _Averages:
         n_chains, n_samples = white.shape[:2]
         units = np.ones((1, 1, 1)) if units is None else units.reshape(n_chains, n_samples, -1)
         units = np.broadcast_to(units, (n_chains, n_samples, field.n_classes))
-        self.mean_square = (units**2).mean(axis=(0, 1))
-        seen = self._seen(white)
-        self.means = seen.mean(axis=1)
-        centred = seen - self.means[:, None]
-        self.covariances = centred.transpose(0, 2, 1) @ centred / seen.shape[1]
+        self.every, self.mean_square = white, (units**2).mean(axis=(0, 1))
         if max_draws is not None:  # thin each chain
             stride = max(1, n_chains * n_samples // max_draws)
             white = white[:, ::-stride][:, ::-1]
@@ -143,39 +156,56 @@ class _Averages:
         n_used = n_samples - n_samples % per_chain
         self.white = white[:, -n_used:].reshape(n_chains * n_used, -1)
         seen = self._seen(white[:, -n_used:])
-        shape = field.n_classes, seen.shape[1]
-        self.unit = np.sqrt((units[:, -n_used:] ** 2).mean(axis=2)).reshape(-1)
-        noise = np.random.default_rng(0).normal(size=shape)
-        self.noise = (noise * units[:, -n_used:].reshape(-1, shape[0]).T).astype(np.float32)
+        self.shape = shape = field.n_classes, seen.shape[1]
+        self.units = units[:, -n_used:].reshape(-1, shape[0]).T
+        self.unit = np.sqrt((self.units**2).mean(axis=0))
         self.absent = np.zeros(shape, np.float32)
         if present is not None:
             there = np.arange(field.n_classes)[:, None] < present[:, -n_used:].ravel()[None, :]
             self.absent = np.where(there, 0.0, -np.inf).astype(np.float32)
         self.columns = seen.transpose(2, 0, 1).reshape(seen.shape[2], -1).astype(np.float32)
 
+    @cached_property
+    def noise(self) -> Float[np.ndarray, "K S"]:
+        """Noise of the field at a node given what the draws know of it."""
+        return (np.random.default_rng(0).normal(size=self.shape) * self.units).astype(np.float32)
+
+    @cached_property
+    def moments(self) -> tuple[Float[np.ndarray, "K r"], Float[np.ndarray, "K r r"]]:
+        """Mean and covariance of each class over all draws."""
+        seen = self._seen(self.every)
+        means = seen.mean(axis=1)
+        centred = seen - means[:, None]
+        return means, centred.transpose(0, 2, 1) @ centred / seen.shape[1]
+
     def _seen(self, white: Float[np.ndarray, "C S n"]) -> Float[np.ndarray, "K T r"]:
         """Return the coordinates on which conditional means depend, for each class and draw."""
         flat = white.reshape(-1, white.shape[2]).astype(np.float64)
         return np.asarray(self.field.field.seen(self.field.by_class(flat))).transpose(1, 0, 2)
 
-    def at_rows(self, loadings: np.ndarray, std: np.ndarray) -> Any:
+    def at_rows(self, loadings: np.ndarray, std: np.ndarray, only_errors: bool) -> Any:
         """Return class probabilities, their error, latent mean and deviation.
 
         See `conditional_distribution`.
         """
-        u = (loadings.astype(np.float32) @ self.columns).reshape(len(loadings), *self.noise.shape)
+        u = (loadings.astype(np.float32) @ self.columns).reshape(len(loadings), *self.shape)
         probability, error = self._probabilities(u, std.astype(np.float32))
-        mean = loadings @ self.means.T
+        if only_errors:
+            return error[None]
+        means, covariances = self.moments
+        mean = loadings @ means.T
         spread = np.stack(
-            [np.einsum("br,br->b", loadings @ c, loadings) for c in self.covariances], axis=1
+            [np.einsum("br,br->b", loadings @ c, loadings) for c in covariances], axis=1
         )
         latent_std = np.sqrt(np.maximum(spread, 0.0) + std[:, None] ** 2 * self.mean_square)
         return np.stack([probability, error, mean, latent_std])
 
-    def at_labelled(self, u: Float[np.ndarray, "B K S"]) -> Any:
+    def at_labelled(self, u: Float[np.ndarray, "B K S"], only_errors: bool) -> Any:
         """Return class probabilities, their error, latent mean and deviation, given u."""
         known = np.zeros(len(u), np.float32)
         probability, error = self._probabilities(u.astype(np.float32), known)
+        if only_errors:
+            return error[None]
         return np.stack([probability, error, u.mean(axis=2), u.std(axis=2)])
 
     def _probabilities(self, u: np.ndarray, std: np.ndarray) -> tuple[Any, Any]:
