@@ -312,7 +312,7 @@ def test_neighbours_of_a_pipeline():
 def test_a_graph_object_beside_another_word_is_refused_with_the_remedy():
     club = networkx.karate_club_graph()
     for make in gq.GraphClassifier(), gq.EvidenceSearch(None, {"n_neighbors": [3]}):
-        with pytest.raises(InvalidInput, match=r"X: a NetworkX graph beside graph='knn'; use Gr"):
+        with pytest.raises(InvalidInput, match=r"X: a NetworkX graph beside graph='knn'; use gr"):
             make.fit(club, [0, 1])
 
 

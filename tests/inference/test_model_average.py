@@ -42,7 +42,8 @@ def posterior(n_classes=2, prior=PRIOR):
 def weighted_prior_draws(target, n=200_000, by_class=False):
     """Return label means and the probability of each component, from draws of the prior.
 
-    Labels that were drawn class by class have the weight ``∏ s_k^(1 − n_k)``, s_k over all nodes.
+    Labels that were drawn class by class have the weight ``∏ s_k^(1 − n_k)``, s_k over all nodes
+    but at least 0.05.
     """
     rng, likelihood = np.random.default_rng(0), target.likelihood
     model = rng.choice(3, size=n, p=np.exp(PRIOR.log_probabilities))
@@ -56,8 +57,8 @@ def weighted_prior_draws(target, n=200_000, by_class=False):
     logs = np.asarray(logs)
     if by_class:
         shares, positive = norm.cdf(u).mean(axis=1), (target.labels > 0).sum()
-        logs = logs + (1 - positive) * np.log(shares)
-        logs += (1 - len(target.labels) + positive) * np.log1p(-shares)
+        logs = logs + (1 - positive) * np.log(np.maximum(shares, 0.05))
+        logs += (1 - len(target.labels) + positive) * np.log(np.maximum(1 - shares, 0.05))
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     if target.n_fields == 1:

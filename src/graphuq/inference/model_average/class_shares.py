@@ -6,7 +6,9 @@ from scipy.special import ndtr
 
 from graphuq.posterior.posterior import Posterior
 
-MAX_NODES = 1_000  # random nodes, over which class shares are averaged
+MIN_SHARE = 0.05  # smaller shares have the weight of this one, which bounds the weights
+MAX_POWER = 6.0  # labels of a class that tell nothing of its share; more count as drawn at random
+MAX_NODES = 500  # random nodes, over which class shares are averaged
 
 
 class ClassShares:
@@ -17,7 +19,8 @@ class ClassShares:
     class. The likelihood of choice-based sampling (Manski & Lerman 1977, (5)) has therefore the
     factors ``s_k^(−n_k)`` beside the usual ``p(y_j | u_j)``. The prior gets the factor
     ``s_0 s_1``, as if one more label of each class had been drawn at random, so that equal shares
-    are likely beforehand. The weight is ``∏ s_k^(1 − n_k)``.
+    are likely beforehand. The weight is ``∏ s_k^(1 − n_k)``. Shares below `MIN_SHARE` weigh as
+    that, and the powers are at most `MAX_POWER`: other weights have tails that draws do not cover.
 
     Parameters
     ----------
@@ -27,8 +30,6 @@ class ClassShares:
         n_k, the sum of the weights of the labels.
     noise_std : float
         γ of the probit.
-    n_nodes : int
-        N. No share is smaller than n_k / N.
     """
 
     def __init__(
@@ -36,9 +37,8 @@ class ClassShares:
         rows: Float[np.ndarray, "M L"],
         counts: Float[np.ndarray, "2"],
         noise_std: float,
-        n_nodes: int,
     ) -> None:
-        self.rows, self.counts, self.noise_std, self.n_nodes = rows, counts, noise_std, n_nodes
+        self.rows, self.counts, self.noise_std = rows, counts, noise_std
 
     @staticmethod
     def of(posterior: Posterior) -> "ClassShares":
@@ -48,10 +48,10 @@ class ClassShares:
         rows = np.asarray(spectrum.eigenvectors[nodes]) * spectrum.node_scale[nodes, None]
         positive = np.asarray(posterior.labels) > 0
         counts = np.bincount(positive, weights=posterior.label_weights, minlength=2).astype(float)
-        return ClassShares(rows, counts, float(posterior.likelihood.latent_noise_std), n_nodes)
+        return ClassShares(rows, counts, float(posterior.likelihood.latent_noise_std))
 
     def log_weights(self, coefficients: Float[np.ndarray, "S L"]) -> Float[np.ndarray, " S"]:
         """Return ``Σ_k (1 − n_k) log s_k`` of each draw."""
         share = ndtr(coefficients @ self.rows.T / self.noise_std).mean(axis=1)
-        shares = np.maximum(np.stack([1 - share, share], axis=1), self.counts / self.n_nodes)
-        return np.asarray(np.log(shares) @ (1 - self.counts))
+        shares = np.maximum(np.stack([1 - share, share], axis=1), MIN_SHARE)
+        return np.asarray(np.log(shares) @ -np.clip(self.counts - 1, 0, MAX_POWER))

@@ -17,7 +17,7 @@ BEHIND = 12.0  # log weight behind the largest, from which class shares may not 
 THIN, N_WARMUP = 3, 60  # least sweeps for each draw, and sweeps before the first
 LABELS_PER_SWEEP = 10  # a draw has another sweep for each so many labels, which mix more slowly
 N_PILOT = 64  # draws of a component, from which the mean weight of its class shares is estimated
-MIN_EFFICIENCY, MAX_TRIES = 0.1, 10  # effective share of proposals that is aimed at; most for that
+TRIES = 4  # proposals for each kept draw with class shares, whose weights have heavy tails
 
 Correction: TypeAlias = Callable[[np.random.Generator, int], tuple[float, float]]
 
@@ -83,15 +83,13 @@ class ComponentChains:
             white = values.white_given(rng, values.run(rng, warm, N_PILOT, self.thin))
             return shares.log_weights((white * stds[m]).reshape(N_PILOT, -1))
 
-        log_proposal, efficiency = log_weights.copy(), 1.0
+        log_proposal = log_weights.copy()
         if shares is not None:
             near = np.flatnonzero(log_weights >= log_weights.max() - BEHIND)
             logs = parallel_map(pilot, near.tolist())
             log_proposal = np.full(len(log_weights), -np.inf)
             log_proposal[near] = log_weights[near] + [logsumexp(found) for found in logs]
-            spread = np.array([(softmax(found) ** 2).sum() * N_PILOT for found in logs])
-            efficiency = 1 / float(softmax(log_proposal[near]) @ spread)
-        self.n_tries = int(np.clip(np.ceil(MIN_EFFICIENCY / efficiency), 1, MAX_TRIES))
+        self.n_tries = 1 if shares is None else TRIES
         kept = np.flatnonzero(log_proposal >= log_proposal.max() + np.log(LEAST_WEIGHT))
         self.log_weights, log_proposal = log_weights[kept], log_proposal[kept]
         self.error = 0.0

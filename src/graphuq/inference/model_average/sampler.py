@@ -65,7 +65,7 @@ class ModelAverage(Sampler):
 
     def __check_init__(self) -> None:
         require(
-            self.label_design in LABEL_DESIGNS,
+            isinstance(self.label_design, str) and self.label_design in LABEL_DESIGNS,
             "label_design",
             f"{self.label_design!r}",
             f"use one of {', '.join(LABEL_DESIGNS)}",
