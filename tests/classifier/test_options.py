@@ -105,7 +105,10 @@ def test_a_stop_rule_serves_many_runs(monkeypatch):
         draws = gq.infer(posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=seed).draws
         for part in (draws, draws.first(280)):
             fresh = gq.Converged(label_mcse=0.01)
-            assert kept._error(posterior, part) == fresh._error(posterior, part)
+            for bound in (0.001, 0.02, 0.04, 0.08, 1.0):
+                found = [rule._has_larger_error(posterior, part, bound) for rule in (kept, fresh)]
+                assert found[0] == found[1]
+            assert kept._sought[2].tolist() == fresh._sought[2].tolist()
         watched.append(int(kept._sought[2][0]))
     assert len(set(watched)) > 1, "else one that is never sought again would do"
 
