@@ -104,7 +104,8 @@ def load(path: str | Path) -> "GraphClassifier | GraphRegressor | Result":
         from graphuq.classifier.regressor.saving import regressor_from
 
         _warn_of_preprocessing(tree, path)
-        return regressor_from(GraphRegressor, tree)
+        with reading(path, "regressor"):
+            return regressor_from(GraphRegressor, tree)
     if "classifier" not in tree.children:
         return Result.from_tree(tree, path)
     _warn_of_preprocessing(tree, path)
@@ -139,10 +140,7 @@ def _classifier_from(
         classifier = kind(**params)
         classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
         classifier.result_ = Result.from_tree(tree, path).with_classes(classifier.classes_)
-        classifier.n_features_in_ = int(stored.attrs["n_features"])
-        if "feature_names" in stored:
-            classifier.feature_names_in_ = stored["feature_names"].to_numpy().astype(object)
-        classifier._feature_space = space
+        describe_features(classifier, stored, space)
         classifier.withdrawn_ = np.array(json.loads(stored.attrs.get("withdrawn", "[]")), np.int64)
         threshold = json.loads(stored.attrs.get("tuning", "null"))
         classifier._tuning = (
@@ -150,6 +148,14 @@ def _classifier_from(
         )
         classifier._describe()
         return classifier
+
+
+def describe_features(estimator: Any, stored: xr.Dataset, space: FeatureSpace | None) -> None:
+    """Set what an estimator knows of its features: their number, their names and the space."""
+    estimator.n_features_in_ = int(stored.attrs["n_features"])
+    if "feature_names" in stored:
+        estimator.feature_names_in_ = stored["feature_names"].to_numpy().astype(object)
+    estimator._feature_space = space
 
 
 def stored_params(estimator: Any) -> dict[str, Any]:

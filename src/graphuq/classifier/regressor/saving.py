@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from graphuq.classifier.saving import params_from, stored_params
+from graphuq.classifier.saving import describe_features, params_from, stored_params
 from graphuq.errors import StorageError
 from graphuq.evidence.regression import GraphRegression
 from graphuq.graphs import FeatureSpace
@@ -84,10 +84,7 @@ def regressor_from(kind: "type[GraphRegressor]", tree: xr.DataTree) -> "GraphReg
     if space is None:
         params.setdefault("graph", "precomputed")
     regressor = kind(**params)
-    regressor.n_features_in_ = int(stored.attrs["n_features"])
-    if "feature_names" in stored:
-        regressor.feature_names_in_ = stored["feature_names"].to_numpy().astype(object)
-    regressor._feature_space = space
+    describe_features(regressor, stored, space)
     regressor._location = float(stored.attrs["location"])
     regressor._spread = float(stored.attrs["spread"])
     labelled, values, weights = (np.asarray(given[name]) for name in GIVEN)
