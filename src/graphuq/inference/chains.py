@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from graphuq.inference.base import CompiledSteps, State, TransitionKernel, WhiteTarget
 from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
-from graphuq.inference.settings import check_lengths, check_memory, check_steps, seed_number
+from graphuq.inference.settings import check_run
 from graphuq.utils.arrays import array_namespace, with_dtype
 from graphuq.utils.progress import Progress
 
@@ -94,12 +94,11 @@ def run_chains(
     StorageError
         If the checkpoint cannot be written, is corrupt, or belongs to another run.
     """
-    check_lengths(n_samples, n_chains, n_warmup, thin, precision)
-    seed, dtype = seed_number(seed), np.dtype(precision)
-    kernel = kernel.bind(target)
-    n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
-    check_memory(n_chains, n_samples, target.dimension, dtype)
-    check_steps(n_samples, n_warmup, thin)
+    n_warmup, seed = check_run(
+        target.dimension, n_samples, n_chains, n_warmup, thin, seed, precision,
+        dtype=precision, apart=thin,
+    )  # fmt: skip
+    dtype, kernel = np.dtype(precision), kernel.bind(target)
     fingerprint = (target, kernel, n_chains, n_warmup, thin, seed, precision)
     with jax.enable_x64(precision == "float64"):
         moves = kernel.moves(target, dtype)

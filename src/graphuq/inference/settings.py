@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.errors import require
-from graphuq.inference.draws import Draws, StopRule
+from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.utils.checks import MAX_COUNT, describe, require_integer
 from graphuq.utils.progress import Progress
 
@@ -89,6 +89,36 @@ def check_lengths(
         f"{describe(precision)} is unknown",
         "use 'float64' or 'float32'",
     )
+
+
+def check_run(
+    dimension: int, n_samples: int, n_chains: int, n_warmup: int, thin: int, seed: Any,
+    precision: str = "float64", *, dtype: str = "float64", apart: int = 1,
+) -> tuple[int, int]:  # fmt: skip
+    """Check all numbers of a run; return its steps of warm-up, and its seed as a number.
+
+    Parameters
+    ----------
+    dimension : int
+        Numbers in a kept draw.
+    n_samples, n_chains, n_warmup, thin, seed, precision
+        See `RunSettings`.
+    dtype : str, default "float64"
+        Floating-point type of kept draws.
+    apart : int, default 1
+        Steps for each kept draw in warm-up, which ends with a block of them.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range, or draws do not fit into memory.
+    """
+    check_lengths(n_samples, n_chains, n_warmup, thin, precision)
+    check_memory(n_chains, n_samples, dimension, np.dtype(dtype))
+    block = BLOCK * apart
+    n_warmup = -(-n_warmup // block) * block
+    check_steps(n_samples, n_warmup, thin)
+    return n_warmup, seed_number(seed)
 
 
 def check_steps(n_samples: int, n_warmup: int, thin: int) -> None:

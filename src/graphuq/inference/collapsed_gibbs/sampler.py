@@ -12,7 +12,7 @@ from graphuq.inference.base import Approximation, Sampler
 from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 from graphuq.inference.draws import BLOCK, Draws
 from graphuq.inference.driver import Block, drive
-from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 from graphuq.utils.checks import check_fields
@@ -72,10 +72,12 @@ class CollapsedGibbs(Sampler):
         )
         lengths: Any = settings.n_chains, settings.n_warmup, settings.thin  # no None is left
         n_chains, n_warmup, thin = lengths
-        check_lengths(settings.n_samples, n_chains, n_warmup, thin, settings.precision)
-        check_memory(n_chains, settings.n_samples, posterior.field.dimension, np.dtype(np.float64))
-        model, seed = NoisyValues.of(posterior), seed_number(settings.seed)
-        n_warmup = -(-n_warmup // (BLOCK * thin)) * BLOCK * thin
+        n_samples, dimension = settings.n_samples, posterior.field.dimension
+        n_warmup, seed = check_run(
+            dimension, n_samples, n_chains, n_warmup, thin, settings.seed, settings.precision,
+            apart=thin,
+        )  # fmt: skip
+        model = NoisyValues.of(posterior)
         steps = BLOCK * thin
 
         def start() -> np.ndarray:
@@ -108,7 +110,7 @@ class CollapsedGibbs(Sampler):
             advance,
             collect,
             Kept,
-            n_samples=settings.n_samples,
+            n_samples=n_samples,
             n_warmup=n_warmup,
             stop=settings.stop,
             progress=settings.progress,

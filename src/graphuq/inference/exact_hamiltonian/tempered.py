@@ -14,7 +14,7 @@ from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import FACTOR_NUMBERS, Approximation, Sampler, swap_replicas
 from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
-from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields
 from graphuq.utils.progress import Progress
@@ -121,12 +121,12 @@ class TemperedHamiltonian(Sampler):
             walls_of,
         )
 
-        check_lengths(n_samples, n_chains, n_warmup, thin, precision)
-        seed, n_warmup = seed_number(seed), -(-n_warmup // BLOCK) * BLOCK
+        n_warmup, seed = check_run(
+            target.dimension, n_samples, n_chains, n_warmup, thin, seed, precision, dtype=precision
+        )
         reason = self.target_refusal(target)
         if reason is not None:
             raise IncompatibleParts(f"TemperedHamiltonian needs {reason}; use ExactHamiltonian()")
-        check_memory(n_chains, n_samples, target.dimension, np.dtype(precision))
         walls = walls_of(target, precision)
         max_walls = self.max_events * len(walls.labels)
 

@@ -15,7 +15,7 @@ from graphuq.inference.coordinates import coefficient_map, with_covered_referenc
 from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive, joined
 from graphuq.inference.reference import fit_reference
-from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import MAX_IN_NUMPY
 from graphuq.utils.progress import Progress
@@ -116,10 +116,10 @@ class IndependenceSampler(Sampler):
         in warm-up (`THINS`): proposals are cheap, while repeated draws cost memory and
         summaries.
         """
-        check_lengths(n_samples, n_chains, n_warmup, 1 if thin is None else thin, precision)
-        check_memory(n_chains, n_samples, target.dimension, np.dtype(np.float64))
-        seed = seed_number(seed)
-        n_warmup = -(-n_warmup // BLOCK) * BLOCK
+        most = MAX_THIN if thin is None else thin
+        n_warmup, seed = check_run(
+            target.dimension, n_samples, n_chains, n_warmup, most, seed, precision
+        )
         about = None if gaussian is None else (gaussian.white_mean, gaussian.white_covariance)
         refers = about is not None and len(about[0]) == target.dimension  # or there is a tail
         propose = self.proposals(target, gaussian, precision, NUMPY_SIZE)

@@ -26,7 +26,7 @@ from graphuq.inference.driver import Block, drive
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.proposals import Proposals
 from graphuq.inference.model_average.walk import Kept, Made, walk
-from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 
@@ -105,9 +105,10 @@ class ModelAverage(Sampler):
     ) -> Draws:
         """Return draws in the coefficients of the eigenvectors, and the component of each."""
         n_chains = self.n_chains(posterior) if settings.n_chains is None else settings.n_chains
-        check_lengths(settings.n_samples, n_chains, 0, 1, settings.precision)
-        check_memory(n_chains, settings.n_samples, posterior.field.dimension, np.dtype(np.float64))
-        seed = seed_number(settings.seed)
+        _, seed = check_run(
+            posterior.field.dimension, settings.n_samples, n_chains, 0, 1, settings.seed,
+            settings.precision,
+        )  # fmt: skip
         proposals = Proposals(posterior, self.class_shares(posterior))
         source, is_approximate = self._source(proposals, seed)
 

@@ -13,7 +13,7 @@ from graphuq.inference.draws import BLOCK, Draws, StopRule
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.reversible_jump.gibbs import FORMS, WALKS, GibbsUpdates, Kept, SeriesState
 from graphuq.inference.reversible_jump.hmc import JUMPS, Adaptation, HMCUpdates
-from graphuq.inference.settings import RunSettings, check_lengths, check_memory, seed_number
+from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.random_series import ProbitSeries
 from graphuq.utils.checks import check_fields
@@ -134,10 +134,10 @@ class ReversibleJump(Sampler):
         Arguments and errors are those of `chains.run_chains`. The coefficients of the
         eigenvectors in u are kept.
         """
-        check_lengths(n_samples, n_chains, n_warmup, thin, precision)
-        check_memory(n_chains, n_samples, target.n_modes, np.dtype(np.float64))
-        seed, apart = seed_number(seed), BLOCK * thin
-        n_warmup = -(-n_warmup // apart) * apart
+        n_warmup, seed = check_run(
+            target.n_modes, n_samples, n_chains, n_warmup, thin, seed, precision, apart=thin
+        )
+        apart = BLOCK * thin
         moves = GibbsUpdates(
             target, self.proposal, self.reach, self.form, self.interweave, self.jump
         )
