@@ -1,12 +1,17 @@
 """``graphuq classify``: a table with a few labels → predictions, posterior, report."""
 
-import contextlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphuq.cli import options as opt
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import require
 from graphuq.utils.output_folder import output_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from graphuq.cli.tables import Table
 
 OLD_OPTIONS = {
     "--most-classes": "--max-classes",
@@ -69,43 +74,37 @@ def classify(
 
     Example: graphuq classify votes.csv --label-column label --scaling standard -o out
     """
-    import numpy as np
-
-    from graphuq.cli.cells import read_cells, write_cells
-    from graphuq.cli.columns import refuse_given, weights_from
-    from graphuq.cli.edges import read_edges
-    from graphuq.cli.fitting import check_options, fit_and_write, parse_likelihood, require_features
+    from graphuq.cli.columns import require_one_source, weights_from
+    from graphuq.cli.fitting import check_options, fit_and_write, parse_likelihood
+    from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
     from graphuq.cli.searching import parse_proportions, parse_search
-    from graphuq.cli.tables import read_labels, read_table
 
-    node_options = {"label_column": label_column, "id_column": id_column,
-                    "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
-                    "scaling": scaling, "pca": pca,
-                    "n_neighbors": n_neighbors, "weights": weights, "scale": scale,
-                    "metric": metric, "radius": radius}  # fmt: skip
     require(
         label_column is not None or labels is not None,
         "--label-column",
         "not given",
         "name the column with the known classes, or give --labels FILE",
     )
-    require(
-        label_column is None or labels is None,
-        "--label-column",
-        "given beside --labels",
-        "give one of the two",
-    )
+    require_one_source(label_column, labels)
+    node_options = {"label_column": label_column, "id_column": id_column,
+                    "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
+                    "scaling": scaling, "pca": pca,
+                    "n_neighbors": n_neighbors, "weights": weights, "scale": scale,
+                    "metric": metric, "radius": radius}  # fmt: skip
+    cell_options = {"neighbors_key": neighbors_key, "use_rep": use_rep}
     with output_folder(output):
         options: dict[str, Any] = {
-            "graph": graph,
-            "n_neighbors": "auto" if n_neighbors is None else n_neighbors,
-            "weights": weights,
-            "scale": scale,
-            "metric": metric,
-            "radius": radius,
+            **graph_options(
+                graph=graph,
+                n_neighbors=n_neighbors,
+                weights=weights,
+                scale=scale,
+                metric=metric,
+                radius=radius,
+                laplacian=laplacian,
+                tail_eigenvalue=tail_eigenvalue,
+            ),
             "out_of_sample": out_of_sample,
-            "laplacian": laplacian,
-            "tail_eigenvalue": parse_tail(tail_eigenvalue),
             "prior": prior,
             "max_classes": max_classes,
             "inference": inference,
@@ -119,23 +118,8 @@ def classify(
         }
         sampling = {"n_samples": n_samples, "precision": precision, "fixed_length": fixed_length}
         check_options(options, sampling, search, criterion)
-        cells: Any = None
-        if file.suffix.lower() == ".h5ad" and file.is_file():
-            table, cells = read_cells(file, node_options, neighbors_key, use_rep)
-            options["graph"] = "precomputed" if use_rep is None else graph
-        else:
-            of_cells = {"neighbors_key": neighbors_key, "use_rep": use_rep}
-            refuse_given(of_cells, f"'{file.name}'", "leave it out, or give an H5AD file")
-            if edges is not None:
-                table, options["graph"] = read_edges(file, edges, node_options), "precomputed"
-            else:
-                table = read_table(
-                    file, label_column, id_column, truth_column, drop or (), (), weight_column
-                )
-                require_features(table, options)
-        given = read_labels(labels, table.ids) if labels is not None else table.labels
-        assert given is not None  # one of the two sources was required above
-        given = np.where(np.isin(given, missing_label or []), "", given)
+        table, cells, options["graph"] = _read(file, edges, node_options, cell_options, options)
+        given = _given_labels(table, labels, missing_label)
         require(
             weight_column is None or not search,
             "--weight-column",
@@ -161,31 +145,64 @@ def classify(
             quiet=quiet,
         )
         if cells is not None:
+            from graphuq.cli.cells import write_cells
+
             write_cells(cells, fitted, given, label_column, output / file.name)
 
 
-def parse_tail(tail: str) -> bool | float | str:
-    """Turn the text of ``--tail-eigenvalue`` into what `laplacian_spectrum` takes."""
-    words: dict[str, bool | str] = {"none": False, "last": True, "mean": "mean"}
-    if tail in words:
-        return words[tail]
-    with contextlib.suppress(ValueError):
-        return float(tail)
-    raise InvalidInput(
-        "--tail-eigenvalue", f"{tail!r} is unknown", "use none, last, mean or a number"
+def _read(
+    file: Path,
+    edges: str | None,
+    nodes: Mapping[str, Any],
+    cells: Mapping[str, Any],
+    options: Mapping[str, Any],
+) -> "tuple[Table, Any, str]":
+    """Return the table of a file of any kind, its cells if it has some, and the graph to make.
+
+    Parameters
+    ----------
+    file : path
+    edges : str or None
+        Columns of a list of edges.
+    nodes, cells : dict
+        Options that concern columns and features of nodes, and cells of an H5AD file.
+    options : dict
+        Keyword arguments of the classifier.
+    """
+    from graphuq.cli.columns import refuse_given
+
+    if file.suffix.lower() == ".h5ad" and file.is_file():
+        from graphuq.cli.cells import read_cells
+
+        table, found = read_cells(file, nodes, **cells)
+        return table, found, "precomputed" if cells["use_rep"] is None else options["graph"]
+    refuse_given(cells, f"'{file.name}'", "leave it out, or give an H5AD file")
+    if edges is not None:
+        from graphuq.cli.edges import read_edges
+
+        return read_edges(file, edges, nodes), None, "precomputed"
+    from graphuq.cli.fitting import require_features
+    from graphuq.cli.tables import read_table
+
+    table = read_table(
+        file,
+        nodes["label_column"],
+        nodes["id_column"],
+        nodes["truth_column"],
+        nodes["drop"] or (),
+        weight_column=nodes["weight_column"],
     )
+    require_features(table, options)
+    return table, None, options["graph"]
 
 
-def parse_n_eigenpairs(text: str | None, n_nodes: int) -> int | str | None:
-    """Turn the text of ``--n-eigenpairs`` into a number, "auto" or None."""
-    if text is None or text == "auto":
-        return text
-    if text == "all":
-        return n_nodes
-    require(
-        text.isdecimal() and text.isascii(),
-        "--n-eigenpairs",
-        f"{text!r}",
-        "give a whole number, 'all' or 'auto'",
-    )
-    return int(text)
+def _given_labels(
+    table: "Table", labels: Path | None, missing_label: list[str] | None
+) -> "np.ndarray":
+    """Return the class of each labelled row, empty where unlabelled."""
+    from graphuq.cli.columns import without_missing
+    from graphuq.cli.tables import read_labels
+
+    given = read_labels(labels, table.ids) if labels is not None else table.labels
+    assert given is not None  # one of the two sources is required
+    return without_missing(given, missing_label)

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,21 @@ def check_column(column: str, columns: list[str]) -> None:
         f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
         f"did you mean '{near[0]}'?" if near else "name a column of the file",
     )
+
+
+def require_one_source(label_column: str | None, labels: Path | None) -> None:
+    """Require that labels come from a column or from a file of their own, not from both."""
+    require(
+        label_column is None or labels is None,
+        "--label-column",
+        "given beside --labels",
+        "give one of the two",
+    )
+
+
+def without_missing(labels: np.ndarray, missing: Sequence[str] | None) -> np.ndarray:
+    """Return labels as text, empty where they are a text that means unlabelled."""
+    return np.where(np.isin(labels, missing or []), "", labels)
 
 
 def weights_from(

@@ -1,11 +1,11 @@
 """Table → fitted classifier → predictions.csv, posterior.nc and report.html."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from jaxtyping import Float
 from scipy.special import entr
 
@@ -14,13 +14,12 @@ from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import LIKELIHOODS, check_numbers, method_of, prior_of
 from graphuq.cli.columns import refuse_given
 from graphuq.cli.csv_files import without_formulas, write_csv
-from graphuq.cli.preprocessing import Preprocessing, fit_preprocessing
+from graphuq.cli.preprocessing import preprocess, stored_groups
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
 from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.evidence.criteria import CRITERIA
-from graphuq.graphs.inputs import Features
 from graphuq.inference import Approximation
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.results.result import Result
@@ -119,10 +118,8 @@ def fit_and_write(
         if tried is not None:
             without_formulas(tried).to_csv(folder / "search.csv", index=False, float_format="%.6g")
         write_csv(_predictions(classifier, table.ids, given), folder / "predictions.csv")
-        extra = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
-        if preprocessing is not None:
-            extra["preprocessing"] = preprocessing.to_dataset()
-        classifier.save(folder / "posterior.nc", extra)
+        groups = stored_groups(table.feature_names, preprocessing)
+        classifier.save(folder / "posterior.nc", groups)
         write_report(
             classifier.result_,
             folder / "report.html",
@@ -155,14 +152,6 @@ def _true_labels(
     codes = codes_of_names(truth, names)
     binary = len(names) == 2 and max_classes is None
     return 2 * codes - 1 if binary else codes
-
-
-def preprocess(
-    features: Features, graph: str, scaling: str, pca: int | None
-) -> tuple[Features, Preprocessing | None]:
-    """Return scaled and projected features, and the map that gave them, if there is one."""
-    preprocessing = None if graph == "precomputed" else fit_preprocessing(features, scaling, pca)
-    return features if preprocessing is None else preprocessing(features), preprocessing
 
 
 def _predictions(classifier: GraphClassifier, ids: np.ndarray, given: np.ndarray) -> pd.DataFrame:
@@ -291,7 +280,7 @@ def check_options(
             "leave it out, or name what to search")  # fmt: skip
 
 
-def require_features(table: Table, options: dict) -> None:
+def require_features(table: Table, options: Mapping[str, Any]) -> None:
     """Refuse the weights or distances of a graph as features; a symmetric matrix is one.
 
     Raises

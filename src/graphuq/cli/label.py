@@ -29,36 +29,28 @@ def label(
     ] = None,
     text_column: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with the text that a person reads.",
-            rich_help_panel=opt.INPUT,
-        ),
+        opt.option("COLUMN", "Column with the text that a person reads.", opt.INPUT),
     ] = None,
     image_column: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with files of pictures, in the folder of FILE or in --images.",
-            rich_help_panel=opt.INPUT,
+        opt.option(
+            "COLUMN",
+            "Column with files of pictures, in the folder of FILE or in --images.",
+            opt.INPUT,
         ),
     ] = None,
     images: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Folder of pictures; without FILE, all of them are items.",
-            rich_help_panel=opt.INPUT,
-        ),
+        opt.option("FOLDER", "Folder of pictures; without FILE, all of them are items.", opt.INPUT),
     ] = None,
     features: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="NPY, NPZ, CSV or Parquet file with features, such as embeddings: a row for "
+        opt.option(
+            "FILE",
+            "NPY, NPZ, CSV or Parquet file with features, such as embeddings: a row for "
             "each item, in the same order.",
-            rich_help_panel=opt.INPUT,
-            show_default="numbers of FILE, words of texts, or pixels",
+            opt.INPUT,
+            default="numbers of FILE, words of texts, or pixels",
         ),
     ] = None,
     label_column: opt.LabelColumn = None,
@@ -68,21 +60,18 @@ def label(
     drop: opt.Drop = None,
     class_name: Annotated[
         list[str] | None,
-        typer.Option(
+        opt.option(
+            "NAME",
+            "Class that the page offers from the start. May be repeated.",
+            PAGE,
             "--class",
-            metavar="NAME",
-            help="Class that the page offers from the start. May be repeated.",
-            rich_help_panel=PAGE,
-            show_default="the known ones; others can be added on the page",
+            default="the known ones; others can be added on the page",
         ),
     ] = None,
     user: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Name that is stored with each label.",
-            rich_help_panel=PAGE,
-            show_default="the name of the account",
+        opt.option(
+            "NAME", "Name that is stored with each label.", PAGE, default="the name of the account"
         ),
     ] = None,
     port: Annotated[
@@ -106,12 +95,7 @@ def label(
     ] = True,
     title: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Title of the page.",
-            rich_help_panel=PAGE,
-            show_default="the name of FILE",
-        ),
+        opt.option("TEXT", "Title of the page.", PAGE, default="the name of FILE"),
     ] = None,
     output: opt.Output = Path("out"),
     quiet: opt.Quiet = False,
@@ -120,11 +104,11 @@ def label(
     n_neighbors: opt.NNeighbors = None,
     metric: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="euclidean or cosine.",
-            rich_help_panel=opt.GRAPH,
-            show_default="cosine for words of texts, else euclidean",
+        opt.option(
+            "NAME",
+            "euclidean or cosine.",
+            opt.GRAPH,
+            default="cosine for words of texts, else euclidean",
         ),
     ] = None,
 ) -> None:
@@ -136,15 +120,11 @@ def label(
 
     Example: graphuq label mails.csv --text-column body -o out
     """
+    from graphuq.cli.columns import require_one_source
     from graphuq.labelling.local_server import check_installed
 
     check_installed()
-    require(
-        label_column is None or labels is None,
-        "--label-column",
-        "given beside --labels",
-        "give one of the two",
-    )
+    require_one_source(label_column, labels)
     check_writable(output)
     from graphuq.cli.items import Columns, read_source
 
@@ -178,10 +158,10 @@ def _open(
     **options: Any,
 ) -> "LabellingPage":
     """Return the page of what was read, which is served."""
-    import numpy as np
     from scipy import sparse
 
     import graphuq
+    from graphuq.cli.columns import without_missing
     from graphuq.cli.preprocessing import fit_preprocessing
 
     X, (scaling, pca) = source.features, preprocessing
@@ -201,7 +181,7 @@ def _open(
     )
     given = source.labels
     if given is not None:
-        given = np.where(np.isin(given, missing), "", given).astype(object)
+        given = without_missing(given, missing).astype(object)
     return graphuq.label(X, source.items, y=given, classifier=classifier, **options)
 
 

@@ -45,7 +45,7 @@ def predict(
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.cli.csv_files import write_csv
     from graphuq.cli.fitting import prediction_table
-    from graphuq.cli.preprocessing import Preprocessing
+    from graphuq.cli.preprocessing import restored
     from graphuq.cli.regress import number_table
     from graphuq.cli.tables import read_table
     from graphuq.results.storage import read_tree
@@ -55,12 +55,7 @@ def predict(
     numbers = "regressor" in tree.children
     estimator: Any = (GraphRegressor if numbers else GraphClassifier).load(posterior)
     with reading(posterior, "result"):
-        columns = tree["columns"]["name"].to_numpy().tolist() if "columns" in tree.children else []
-        preprocessing = (
-            Preprocessing.from_dataset(tree["preprocessing"].to_dataset())
-            if "preprocessing" in tree.children
-            else None
-        )
+        columns, preprocessing = restored(tree)
     table = read_table(file, id_column=id_column, dropped=drop or [], feature_columns=columns)
     features = table.features
     if preprocessing is not None:

@@ -1,6 +1,7 @@
 """Scaling and principal components: the affine map from columns to features of the graph."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import xarray as xr
@@ -10,6 +11,7 @@ from sklearn.decomposition import PCA
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import row_blocks
+from graphuq.graphs.inputs import Features
 from graphuq.spectrum.solve import fix_signs
 
 WIDE = 3_000  # columns above which principal components are found without a covariance matrix
@@ -102,6 +104,32 @@ def fit_preprocessing(
         fix_signs(vectors)
         matrix = matrix @ vectors[:, ::-1]
     return Preprocessing(shift, matrix)
+
+
+def preprocess(
+    features: Features, graph: str, scaling: str, pca: int | None
+) -> tuple[Features, Preprocessing | None]:
+    """Return scaled and projected features, and the map that gave them, if there is one."""
+    preprocessing = None if graph == "precomputed" else fit_preprocessing(features, scaling, pca)
+    return features if preprocessing is None else preprocessing(features), preprocessing
+
+
+def stored_groups(
+    names: Sequence[str], preprocessing: Preprocessing | None
+) -> dict[str, xr.Dataset]:
+    """Return the groups of a stored model by which `restored` prepares new rows."""
+    groups = {"columns": xr.Dataset({"name": ("column", np.array(names, str))})}
+    if preprocessing is not None:
+        groups["preprocessing"] = preprocessing.to_dataset()
+    return groups
+
+
+def restored(tree: xr.DataTree) -> tuple[list[str], Preprocessing | None]:
+    """Return the names of the feature columns, and the map, that `stored_groups` stored."""
+    columns = tree["columns"]["name"].to_numpy().tolist() if "columns" in tree.children else []
+    if "preprocessing" not in tree.children:
+        return columns, None
+    return columns, Preprocessing.from_dataset(tree["preprocessing"].to_dataset())
 
 
 def _moments(

@@ -3,78 +3,54 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from graphuq.cli import options as opt
 from graphuq.utils.output_folder import atomic_folder, output_folder
 
-TargetColumn = Annotated[
-    str,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column with the number of each row. An empty cell means unknown.",
-        rich_help_panel=opt.INPUT,
-    ),
-]
-MissingTarget = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--missing-label",
-        metavar="TEXT",
-        help="Text that means unknown, such as 'NA'. May be repeated.",
-        rich_help_panel=opt.INPUT,
-        show_default="an empty cell",
-    ),
-]
 Prior = Annotated[
     str,
-    typer.Option(
-        metavar="PRIOR",
-        help="auto (Matérn, chosen by evidence), matern, inverse-laplacian, "
+    opt.option(
+        "PRIOR",
+        "auto (Matérn, chosen by evidence), matern, inverse-laplacian, "
         "regularized-laplacian, or a Python expression: 'Matern(tau=0.2, alpha=3)'.",
-        rich_help_panel=opt.MODEL,
+        opt.MODEL,
     ),
 ]
 NoiseStd = Annotated[
     float | None,
-    typer.Option(
-        metavar="NUMBER",
-        help="Standard deviation of the noise, in units of the target.",
-        rich_help_panel=opt.MODEL,
-        show_default="chosen by evidence",
+    opt.option(
+        "NUMBER",
+        "Standard deviation of the noise, in units of the target.",
+        opt.MODEL,
+        default="chosen by evidence",
     ),
 ]
 FieldStd = Annotated[
     float | None,
-    typer.Option(
-        metavar="NUMBER",
-        help="Standard deviation of the field, in units of the target.",
-        rich_help_panel=opt.MODEL,
-        show_default="chosen by evidence",
+    opt.option(
+        "NUMBER",
+        "Standard deviation of the field, in units of the target.",
+        opt.MODEL,
+        default="chosen by evidence",
     ),
 ]
 Coverage = Annotated[
     float,
-    typer.Option(
-        metavar="NUMBER",
-        help="Probability that an interval holds the number of its row.",
-        rich_help_panel=opt.OUTPUT,
-    ),
+    opt.option("NUMBER", "Probability that an interval holds the number of its row.", opt.OUTPUT),
 ]
 Quantity = Annotated[
     str,
-    typer.Option(
-        metavar="NAME",
-        help="What std and interval are for: measurement (a new one, noise included) or field.",
-        rich_help_panel=opt.OUTPUT,
+    opt.option(
+        "NAME",
+        "What std and interval are for: measurement (a new one, noise included) or field.",
+        opt.OUTPUT,
     ),
 ]
 
 
 def regress(
     file: opt.File,
-    target_column: TargetColumn,
-    missing_label: MissingTarget = None,
+    target_column: opt.TargetColumn,
+    missing_label: opt.MissingTarget = None,
     id_column: opt.IdColumn = None,
     weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
@@ -106,14 +82,13 @@ def regress(
     Example: graphuq regress homes.csv --target-column price --scaling standard -o out
     """
     import numpy as np
-    import xarray as xr
 
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.classifier.regressor.values import deviations, intervals, numbers_of
-    from graphuq.cli.classify import parse_n_eigenpairs, parse_tail
-    from graphuq.cli.columns import weights_from
+    from graphuq.cli.columns import weights_from, without_missing
     from graphuq.cli.csv_files import write_csv
-    from graphuq.cli.fitting import preprocess
+    from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
+    from graphuq.cli.preprocessing import preprocess, stored_groups
     from graphuq.cli.tables import read_table
 
     with output_folder(output):
@@ -121,20 +96,23 @@ def regress(
             file, target_column, id_column, None, drop or (), weight_column=weight_column
         )
         assert table.labels is not None  # the column was named
-        text = np.where(np.isin(table.labels, missing_label or []), "", table.labels)
         target = numbers_of(
-            text, target_column, "leave the cell empty, or add --missing-label TEXT"
+            without_missing(table.labels, missing_label),
+            target_column,
+            "leave the cell empty, or add --missing-label TEXT",
         )
         regressor = GraphRegressor(
-            graph,
-            n_neighbors="auto" if n_neighbors is None else n_neighbors,
-            weights=weights,
-            scale=scale,
-            metric=metric,
-            radius=radius,
-            laplacian=laplacian,
+            **graph_options(
+                graph=graph,
+                n_neighbors=n_neighbors,
+                weights=weights,
+                scale=scale,
+                metric=metric,
+                radius=radius,
+                laplacian=laplacian,
+                tail_eigenvalue=tail_eigenvalue,
+            ),
             n_eigenpairs=parse_n_eigenpairs(n_eigenpairs, table.features.shape[0]),
-            tail_eigenvalue=parse_tail(tail_eigenvalue),
             prior=prior,
             field_std="auto" if field_std is None else field_std,
             noise_std="auto" if noise_std is None else noise_std,
@@ -146,15 +124,14 @@ def regress(
         regressor.fit(features, target, sample_weight=certainty)
         mean = regressor.transduction_
         std = deviations(regressor.transduction_std_, regressor.noise_std_, quantity)
-        extra = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
-        if preprocessing is not None:
-            extra["preprocessing"] = preprocessing.to_dataset()
         predictions = number_table(table.ids, mean, std, intervals(mean, std, coverage))
         predictions.insert(1, "given", target)
         predictions["has_evidence"] = regressor.has_evidence_
         with atomic_folder(output) as folder:
             write_csv(predictions, folder / "predictions.csv")
-            regressor.save(folder / "posterior.nc", extra)
+            regressor.save(
+                folder / "posterior.nc", stored_groups(table.feature_names, preprocessing)
+            )
         if not quiet:
             _print_summary(regressor, target_column, output)
 
