@@ -157,3 +157,11 @@ def test_the_page_on_graphs_runs():
     failed, tried = doctest.testfile(page, module_relative=False, optionflags=flags)
     assert failed == 0
     assert tried > 5
+
+
+def test_the_page_on_tables_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = str(ROOT / "docs" / "tables.md")
+    failed, tried = doctest.testfile(page, module_relative=False)
+    assert failed == 0
+    assert tried > 5

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.classifier.saving import load
     from graphuq.classifier.search import EvidenceSearch
+    from graphuq.classifier.table_encoder import TableEncoder
     from graphuq.distributions import (
         Categorical,
         DiscreteUniform,
@@ -79,6 +80,7 @@ _MODULE_OF = {
     "LabellingPage": "labelling.server",
     "label": "labelling.server",
     "EvidenceSearch": "classifier.search",
+    "TableEncoder": "classifier.table_encoder",
     "LabelledKFold": "classifier.model_selection",
     "LabelledScorer": "classifier.model_selection",
     "EvidenceEstimate": "evidence.importance_sampling",
@@ -135,6 +137,7 @@ __all__ = [
     "Posterior",
     "Result",
     "Spectrum",
+    "TableEncoder",
     "Uniform",
     "__version__",
     "acquisition",

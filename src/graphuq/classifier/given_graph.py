@@ -12,7 +12,7 @@ from graphuq.errors import require
 from graphuq.graphs import Graph, from_adjacency
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph_objects import kind_of_graph
-from graphuq.graphs.inputs import check_kind
+from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
 
 TOLERANCE = 1e-5  # relative; single precision of the same features
 
@@ -44,6 +44,8 @@ def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
         return made, None, made.n_nodes
     require_rows(X, graph)
     check_kind(X, "X")
+    if is_frame(X) or is_polars(X):
+        check_no_gaps(X, "X")
     rows: Any = validate_data(
         classifier,
         X,

@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
 from graphuq.graphs import Graph
-from graphuq.graphs.inputs import check_kind
+from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.utils.user_warnings import warn_user
 
@@ -35,6 +35,8 @@ def rows_in_basis(
         If the graph cannot take new rows, or weights are negative.
     """
     check_kind(X, "X")
+    if is_frame(X) or is_polars(X):
+        check_no_gaps(X, "X")
     X = validate_data(estimator, X, reset=False, accept_sparse="csr", dtype=np.float64)
     space = estimator._feature_space
     if space is None:

@@ -116,6 +116,12 @@ def load(path: str | Path) -> "GraphClassifier | GraphRegressor | Result":
 
 def _warn_of_preprocessing(tree: xr.DataTree, path: str | Path) -> None:
     """Warn if the command line transformed the features of the fit."""
+    if "table_encoder" in tree.children and "preprocessing" not in tree.children:
+        warn_user(
+            f"the features of '{path}' are those of a table encoder; encode new rows by "
+            "TableEncoder.load(path).transform(table), or use the command `graphuq predict`",
+            GraphuqWarning,
+        )
     if "preprocessing" in tree.children:
         warn_user(
             f"'{path}' was written by the command line, which transformed the features; transform "

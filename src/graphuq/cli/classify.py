@@ -31,6 +31,10 @@ def classify(
     truth_column: opt.TruthColumn = None,
     weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
+    encode: opt.Encode = False,
+    impute: opt.Impute = False,
+    kind: opt.Kind = None,
+    missing_value: opt.MissingValue = None,
     edges: opt.Edges = None,
     neighbors_key: opt.NeighborsKey = None,
     use_rep: opt.UseRep = None,
@@ -88,7 +92,8 @@ def classify(
     require_one_source(label_column, labels)
     node_options = {"label_column": label_column, "id_column": id_column,
                     "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
-                    "scaling": scaling, "pca": pca,
+                    "encode": encode, "impute": impute, "kind": kind,
+                    "missing_value": missing_value, "scaling": scaling, "pca": pca,
                     "n_neighbors": n_neighbors, "weights": weights, "scale": scale,
                     "metric": metric, "radius": radius}  # fmt: skip
     cell_options = {"neighbors_key": neighbors_key, "use_rep": use_rep}
@@ -181,9 +186,11 @@ def _read(
         from graphuq.cli.edges import read_edges
 
         return read_edges(file, edges, nodes), None, "precomputed"
+    from graphuq.cli.encoding import encoder_from
     from graphuq.cli.fitting import require_features
     from graphuq.cli.tables import read_table
 
+    given = [nodes[name] for name in ("encode", "impute", "kind", "missing_value", "scaling")]
     table = read_table(
         file,
         nodes["label_column"],
@@ -191,6 +198,7 @@ def _read(
         nodes["truth_column"],
         nodes["drop"] or (),
         weight_column=nodes["weight_column"],
+        encoder=encoder_from(*given),
     )
     require_features(table, options)
     return table, None, options["graph"]

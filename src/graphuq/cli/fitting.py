@@ -14,7 +14,7 @@ from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import LIKELIHOODS, check_numbers, method_of, prior_of
 from graphuq.cli.columns import refuse_given
 from graphuq.cli.csv_files import without_formulas, write_csv
-from graphuq.cli.preprocessing import preprocess, stored_groups
+from graphuq.cli.preprocessing import preprocess
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
 from graphuq.cli.tables import Table
@@ -91,7 +91,7 @@ def fit_and_write(
     warn_of_placeholder(given, given != "")
     codes = codes_of_names(given, names)
     truth = _true_labels(table.truth, names, options.get("max_classes"))
-    features, preprocessing = preprocess(table.features, options["graph"], scaling, pca)
+    features, groups = preprocess(table, options["graph"], scaling, pca)
     checkpoints = output / CHECKPOINT, output / SEARCH_CHECKPOINT
     if not resume:
         _remove(checkpoints)
@@ -118,7 +118,6 @@ def fit_and_write(
         if tried is not None:
             without_formulas(tried).to_csv(folder / "search.csv", index=False, float_format="%.6g")
         write_csv(_predictions(classifier, table.ids, given), folder / "predictions.csv")
-        groups = stored_groups(table.feature_names, preprocessing)
         classifier.save(folder / "posterior.nc", groups)
         write_report(
             classifier.result_,

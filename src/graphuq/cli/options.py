@@ -103,6 +103,45 @@ Quiet = Annotated[bool, flag("--quiet", "Print no progress bar and no table.", O
 Resume = Annotated[
     bool, flag("--resume", "Continue an interrupted run of the same command.", OUTPUT)
 ]
+Encode = Annotated[
+    bool,
+    flag(
+        "--encode",
+        "Take columns of all kinds: numbers and dates are scaled, categories and booleans have a "
+        "column for each value, and texts of four words or more a column for each frequent word "
+        "(tf-idf). graphuq predict encodes new rows in the same way; an unknown category counts "
+        "as none.",
+        FEATURES,
+    ),
+]
+Impute = Annotated[
+    bool,
+    flag(
+        "--impute",
+        "Fill empty cells with the median of the column, or the most frequent category, and add "
+        "a column that says where cells were empty.",
+        FEATURES,
+    ),
+]
+Kind = Annotated[
+    list[str] | None,
+    option(
+        "COLUMN=KIND",
+        "Kind of a column for --encode: number, date, category or text, as in zip=category. May "
+        "be repeated.",
+        FEATURES,
+        default="found from the cells",
+    ),
+]
+MissingValue = Annotated[
+    list[str] | None,
+    option(
+        "TEXT",
+        "Text that means an empty cell of a feature, such as '?', for --impute. May be repeated.",
+        FEATURES,
+        default="an empty cell, NA, NaN, null, None",
+    ),
+]
 Scaling = Annotated[
     str,
     option(

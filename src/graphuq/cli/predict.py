@@ -55,8 +55,10 @@ def predict(
     numbers = "regressor" in tree.children
     estimator: Any = (GraphRegressor if numbers else GraphClassifier).load(posterior)
     with reading(posterior, "result"):
-        columns, preprocessing = restored(tree)
-    table = read_table(file, id_column=id_column, dropped=drop or [], feature_columns=columns)
+        columns, encoder, preprocessing = restored(tree)
+    table = read_table(
+        file, id_column=id_column, dropped=drop or [], feature_columns=columns, encoder=encoder
+    )
     features = table.features
     if preprocessing is not None:
         features = preprocessing(features)

@@ -1,7 +1,7 @@
 """Scaling and principal components: the affine map from columns to features of the graph."""
 
 import dataclasses
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -9,6 +9,9 @@ from jaxtyping import Float
 from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 
+from graphuq.classifier.table_encoder import TableEncoder
+from graphuq.classifier.table_encoder.encoder import GROUP
+from graphuq.cli.tables import Table
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import row_blocks
 from graphuq.graphs.inputs import Features
@@ -107,29 +110,45 @@ def fit_preprocessing(
 
 
 def preprocess(
-    features: Features, graph: str, scaling: str, pca: int | None
-) -> tuple[Features, Preprocessing | None]:
-    """Return scaled and projected features, and the map that gave them, if there is one."""
+    table: Table, graph: str, scaling: str, pca: int | None
+) -> tuple[Features, dict[str, xr.Dataset]]:
+    """Return scaled and projected features, and what prepares new rows in the same way.
+
+    Returns
+    -------
+    features : numpy.ndarray, shape (N, k), or scipy.sparse.csr_array
+    groups : dict of str to xarray.Dataset
+        Groups of a stored model, which `restored` reads.
+    """
+    features, encoder = table.features, table.encoder
+    groups = {"columns": xr.Dataset({"name": ("column", np.array(table.feature_names, str))})}
+    if encoder is not None:  # it scales columns itself
+        scaling = "none"
+        groups |= encoder.to_groups()
     preprocessing = None if graph == "precomputed" else fit_preprocessing(features, scaling, pca)
-    return features if preprocessing is None else preprocessing(features), preprocessing
+    if preprocessing is None:
+        return features, groups
+    return preprocessing(features), groups | {"preprocessing": preprocessing.to_dataset()}
 
 
-def stored_groups(
-    names: Sequence[str], preprocessing: Preprocessing | None
-) -> dict[str, xr.Dataset]:
-    """Return the groups of a stored model by which `restored` prepares new rows."""
-    groups = {"columns": xr.Dataset({"name": ("column", np.array(names, str))})}
-    if preprocessing is not None:
-        groups["preprocessing"] = preprocessing.to_dataset()
-    return groups
+class Restored(NamedTuple):
+    """How new rows are prepared for a stored model."""
+
+    columns: list[str]
+    encoder: TableEncoder | None
+    preprocessing: Preprocessing | None
 
 
-def restored(tree: xr.DataTree) -> tuple[list[str], Preprocessing | None]:
-    """Return the names of the feature columns, and the map, that `stored_groups` stored."""
-    columns = tree["columns"]["name"].to_numpy().tolist() if "columns" in tree.children else []
-    if "preprocessing" not in tree.children:
-        return columns, None
-    return columns, Preprocessing.from_dataset(tree["preprocessing"].to_dataset())
+def restored(tree: xr.DataTree) -> Restored:
+    """Return what `preprocess` stored."""
+    columns, encoder, preprocessing = [], None, None
+    if "columns" in tree.children:
+        columns = tree["columns"]["name"].to_numpy().tolist()
+    if GROUP in tree.children:
+        encoder = TableEncoder.from_tree(tree)
+    if "preprocessing" in tree.children:
+        preprocessing = Preprocessing.from_dataset(tree["preprocessing"].to_dataset())
+    return Restored(columns, encoder, preprocessing)
 
 
 def _moments(

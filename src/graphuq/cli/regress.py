@@ -54,6 +54,10 @@ def regress(
     id_column: opt.IdColumn = None,
     weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
+    encode: opt.Encode = False,
+    impute: opt.Impute = False,
+    kind: opt.Kind = None,
+    missing_value: opt.MissingValue = None,
     output: opt.Output = Path("out"),
     quiet: opt.Quiet = False,
     coverage: Coverage = 0.9,
@@ -87,13 +91,20 @@ def regress(
     from graphuq.classifier.regressor.values import deviations, intervals, numbers_of
     from graphuq.cli.columns import weights_from, without_missing
     from graphuq.cli.csv_files import write_csv
+    from graphuq.cli.encoding import encoder_from
     from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
-    from graphuq.cli.preprocessing import preprocess, stored_groups
+    from graphuq.cli.preprocessing import preprocess
     from graphuq.cli.tables import read_table
 
     with output_folder(output):
+        encoder = encoder_from(encode, impute, kind, missing_value, scaling)
         table = read_table(
-            file, target_column, id_column, None, drop or (), weight_column=weight_column
+            file,
+            target_column,
+            id_column,
+            dropped=drop or (),
+            weight_column=weight_column,
+            encoder=encoder,
         )
         assert table.labels is not None  # the column was named
         target = numbers_of(
@@ -119,7 +130,7 @@ def regress(
             out_of_sample=out_of_sample,
             progress=not quiet,
         )
-        features, preprocessing = preprocess(table.features, graph, scaling, pca)
+        features, groups = preprocess(table, graph, scaling, pca)
         certainty = weights_from(table.weights, weight_column, ~np.isnan(target))
         regressor.fit(features, target, sample_weight=certainty)
         mean = regressor.transduction_
@@ -129,9 +140,7 @@ def regress(
         predictions["has_evidence"] = regressor.has_evidence_
         with atomic_folder(output) as folder:
             write_csv(predictions, folder / "predictions.csv")
-            regressor.save(
-                folder / "posterior.nc", stored_groups(table.feature_names, preprocessing)
-            )
+            regressor.save(folder / "posterior.nc", groups)
         if not quiet:
             _print_summary(regressor, target_column, output)
 

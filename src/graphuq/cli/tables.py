@@ -6,6 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,8 @@ class Table:
     feature_names : list of str
     weights : numpy.ndarray of str, shape (N,), or None
         Weights of labels.
+    encoder : TableEncoder or None
+        Made the features from the columns of the file.
     """
 
     features: Features
@@ -54,6 +57,7 @@ class Table:
     truth: np.ndarray | None
     feature_names: list[str]
     weights: np.ndarray | None = None
+    encoder: Any = None
 
 
 def read_table(
@@ -64,6 +68,7 @@ def read_table(
     dropped: Sequence[str] = (),
     feature_columns: Sequence[str] = (),
     weight_column: str | None = None,
+    encoder: Any = None,
 ) -> Table:
     """Read features, ids and labels from a CSV, Parquet, NPY or NPZ file.
 
@@ -84,6 +89,8 @@ def read_table(
         that have no other use. Ignored for NPY and NPZ files, whose columns have no names.
     weight_column : str, optional
         Column that holds weights of labels.
+    encoder : TableEncoder, optional
+        Encodes the columns of features; it is fitted, unless it was before.
 
     Raises
     ------
@@ -100,7 +107,12 @@ def read_table(
     require(
         len(set(special)) == len(special), "columns", f"{special} repeat", "name each column once"
     )
-    columns, features, names = _read_contents(path, special, dropped, feature_columns)
+    if encoder is None:
+        columns, features, names = _read_contents(path, special, dropped, feature_columns)
+    else:
+        from graphuq.cli.encoding import read_encoded
+
+        columns, features, names = read_encoded(path, special, dropped, encoder)
     n_rows = features.shape[0]
     require(n_rows > 0, "file", f"'{path}' has no rows", "give at least 2 rows")
     ids = columns[id_column] if id_column else np.arange(n_rows).astype(f"U{len(str(n_rows))}")
@@ -113,6 +125,7 @@ def read_table(
         truth=columns[truth_column] if truth_column else None,
         feature_names=names,
         weights=columns[weight_column] if weight_column else None,
+        encoder=encoder,
     )
 
 
@@ -165,17 +178,16 @@ def read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
     with reading(path, f"{path.suffix[1:]} file"):
         if path.suffix.lower() == ".parquet":
             frame = pd.read_parquet(path)
-            _check_repeated([str(name) for name in frame.columns], path)
+            check_repeated([str(name) for name in frame.columns], path)
             return frame
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # cells are checked below
             frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
-    if _last_line_is_short(path, frame.shape[1]):
-        raise StorageError(f"the last row of '{path}' has too few fields; it may be truncated")
+    check_last_line(path, frame.shape[1])
     return frame
 
 
-def _check_repeated(names: list[str], path: Path) -> None:
+def check_repeated(names: list[str], path: Path) -> None:
     """Require that columns have different names."""
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     require(
@@ -186,14 +198,15 @@ def _check_repeated(names: list[str], path: Path) -> None:
     )
 
 
-def _last_line_is_short(path: Path, n_columns: int) -> bool:
-    """Return whether the file ends within a row, which the CSV reader would fill silently."""
+def check_last_line(path: Path, n_columns: int) -> None:
+    """Raise `StorageError` if the file ends within a row, which the CSV reader would fill."""
     with open(path, "rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - 1_000_000))
         lines = file.read().decode(errors="replace").splitlines()
     last = next((line for line in reversed(lines) if line.strip()), "")
-    return '"' not in last and last.count(",") + 1 < n_columns
+    if '"' not in last and last.count(",") + 1 < n_columns:
+        raise StorageError(f"the last row of '{path}' has too few fields; it may be truncated")
 
 
 def _read_csv(
@@ -258,7 +271,7 @@ def _read_parquet(
     """Return special columns, features and their names from a Parquet file."""
     with reading(path, "parquet file"), ParquetFile(path) as file:
         schema = file.schema_arrow
-        _check_repeated(schema.names, path)
+        check_repeated(schema.names, path)
         for column in (*special, *dropped):
             check_column(column, schema.names)
         rest = [name for name in schema.names if name not in (*special, *dropped)]
@@ -282,8 +295,7 @@ def _refuse_type(kind: pa.DataType, name: str) -> None:
         not (temporal or text or pa.types.is_nested(kind) or pa.types.is_binary(kind)),
         "features",
         f"column '{name}' holds {'dates' if temporal else 'text' if text else str(kind)}",
-        "convert it to numbers, or name it with --drop, --id-column, --label-column or "
-        "--truth-column",
+        "add --encode, or name it with --drop, --id-column, --label-column or --truth-column",
     )
 
 
@@ -348,12 +360,14 @@ def _numeric(frame: pd.DataFrame) -> np.ndarray:
         value = column.iloc[row]
         if pd.isna(value) or str(value).strip() == "":
             raise InvalidInput(
-                "features", f"column '{name}' is empty in row {row}", "fill the cell or use --drop"
+                "features",
+                f"column '{name}' is empty in row {row}",
+                "fill the cell, or use --drop or --impute",
             )
         raise InvalidInput(
             "features",
             f"column '{name}' holds text ({str(value)[:20]!r} in row {row})",
-            "encode it, or name it with --drop, --id-column, --label-column or --truth-column",
+            "add --encode, or name it with --drop, --id-column, --label-column or --truth-column",
         )
     return check_features(frame.to_numpy(dtype=np.float64), "features")
 

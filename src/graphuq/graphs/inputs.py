@@ -4,7 +4,7 @@ Every function that takes features, distances or weights from a user converts th
 """
 
 import os
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,7 @@ Features: TypeAlias = np.ndarray | sparse.csr_array
 """Matrix with one row per node, or the distances between all pairs of nodes."""
 
 # NumPy types whose values single precision holds exactly.
+ENCODE = "drop it or convert it, as by make_pipeline(TableEncoder(), classifier)"
 SINGLE = (np.float32, np.float16, np.int8, np.uint8, np.int16, np.uint16)
 NOT_REAL = {"c": "complex numbers", "m": "time differences", "M": "dates", "S": "bytes",
             "U": "text", "V": "records"}  # by NumPy's kind  # fmt: skip
@@ -54,7 +55,7 @@ def to_matrix(values: MatrixLike, argument: str, remedy: str) -> Features:
     )
     if sparse.issparse(values):
         check_sparse(values, argument)
-    elif not _is_frame(values):
+    elif not is_frame(values):
         _refuse_text(values, argument)
     if np.ma.isMaskedArray(values):
         values = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
@@ -80,8 +81,10 @@ def check_kind(values: Any, argument: str) -> None:
     kind = getattr(getattr(values, "dtype", None), "kind", "f")
     if sparse.issparse(values):
         check_sparse(values, argument)
-    elif _is_frame(values):
+    elif is_frame(values):
         _check_columns(values, argument)
+    elif is_polars(values):
+        _check_polars(values, argument)
     else:
         require(
             kind not in NOT_REAL or kind == "c",
@@ -117,7 +120,7 @@ def _first_text(values: Any, depth: int = 3) -> str | bytes | None:
 def _to_array(values: Any) -> Features:
     if sparse.issparse(values):
         return sparse.csr_array(values, dtype=np.float64)
-    if _is_frame(values):
+    if is_frame(values):
         return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
     single = isinstance(values, np.ndarray) and values.dtype in SINGLE
     return np.ascontiguousarray(values, dtype=np.float32 if single else np.float64)
@@ -125,7 +128,10 @@ def _to_array(values: Any) -> Features:
 
 def _refuse_other_kinds(values: Any, argument: str) -> None:
     """Raise `InvalidInput` for objects that are often passed by mistake."""
-    if _is_frame(values):
+    if is_polars(values):
+        _check_polars(values, argument)
+        return
+    if is_frame(values):
         _check_columns(values, argument)
         return  # columns are attributes, so that the questions below could be misanswered
     if hasattr(values, "n_edges"):
@@ -148,9 +154,14 @@ def _refuse_other_kinds(values: Any, argument: str) -> None:
         )
 
 
-def _is_frame(values: Any) -> bool:
-    """Whether an object is a pandas DataFrame."""
+def is_frame(values: Any) -> bool:
+    """Return whether an object is a pandas DataFrame."""
     return hasattr(values, "select_dtypes")
+
+
+def is_polars(values: Any) -> bool:
+    """Return whether an object is a polars DataFrame."""
+    return hasattr(values, "get_columns") and hasattr(values, "schema")
 
 
 def _check_columns(frame: Any, argument: str) -> None:
@@ -165,8 +176,36 @@ def _check_columns(frame: Any, argument: str) -> None:
             if any(isinstance(value, str) for value in column):
                 raise TypeError
         except (TypeError, ValueError):
-            raise InvalidInput(
-                argument,
-                f"column {name!r} ({column.dtype}) is not numeric, first value {column.iloc[0]!r}",
-                "drop it or convert it to numbers, as by pandas.get_dummies",
-            ) from None
+            _refuse_column(argument, name, column.dtype, column.iloc[0])
+
+
+def _check_polars(frame: Any, argument: str) -> None:
+    """Raise `InvalidInput` for the first column of a polars DataFrame that is not of numbers."""
+    for series in frame.get_columns():
+        if not series.dtype.is_numeric():
+            _refuse_column(argument, series.name, series.dtype, next(iter(series), None))
+
+
+def _refuse_column(argument: str, name: Any, dtype: Any, first: Any) -> NoReturn:
+    raise InvalidInput(
+        argument,
+        f"column {name!r} ({dtype}) is not numeric, first value {first!r}",
+        ENCODE,
+    )
+
+
+def check_no_gaps(frame: Any, argument: str) -> None:
+    """Raise `InvalidInput` for the first column of a table of numbers that has an empty cell."""
+    columns = (
+        ((series.name, series.to_numpy()) for series in frame.get_columns())
+        if is_polars(frame)
+        else ((name, column.isna().to_numpy()) for name, column in frame.items())
+    )
+    for name, values in columns:
+        empty = np.flatnonzero(values if values.dtype == bool else np.isnan(values))
+        require(
+            len(empty) == 0,
+            argument,
+            f"column {name!r} is NaN in {len(empty)} row(s), first row {empty[:1].tolist()}",
+            "drop it or fill it, as by make_pipeline(TableEncoder(impute=True), classifier)",
+        )

@@ -4,7 +4,7 @@ import sys
 import warnings
 
 # Packages whose frames lie between the user's line and a warning of graphuq.
-WRAPPERS = frozenset({"graphuq", "equinox", "jaxtyping", "beartype"})
+WRAPPERS = frozenset({"graphuq", "equinox", "jaxtyping", "beartype", "sklearn"})
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

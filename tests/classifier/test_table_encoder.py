@@ -1,0 +1,205 @@
+"""Tables of mixed columns: the features are those of a scikit-learn pipeline made by hand."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import graphuq as gq
+from graphuq.errors import GraphuqWarning, InvalidInput, StorageError
+
+N = 200
+RNG = np.random.default_rng(0)
+WORDS = ["fox", "dog", "cat", "cow", "owl", "bee", "ant", "rat", "hen", "pig", "bat", "elk"]
+TABLE = pd.DataFrame(
+    {
+        "size": np.where(np.arange(N) % 7 == 0, np.nan, RNG.normal(10, 5, N)),
+        "count": RNG.integers(0, 9, N),
+        "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 400, N), "D"),
+        "colour": np.where(np.arange(N) % 11 == 0, None, RNG.choice(["red", "blue"], N)),
+        "member": RNG.uniform(size=N) < 0.4,
+        "paid": pd.array(np.where(np.arange(N) % 9 == 0, None, True), dtype="boolean"),
+        "grade": pd.Categorical(RNG.choice(list("abc"), N)),
+        "note": [" ".join(RNG.choice(WORDS, 6)) for _ in range(N)],
+    }
+)
+TABLE.loc[3, "day"] = pd.NaT
+KINDS = dict(zip(TABLE, ["number"] * 2 + ["date"] + ["category"] * 4 + ["text"], strict=True))
+
+
+def by_hand(table):
+    """Return the features by a pipeline of scikit-learn, and nothing of graphuq."""
+    plain = table.copy()
+    plain["day"] = (plain["day"] - pd.Timestamp(0)).dt.total_seconds() / 86400
+    for name in ("colour", "member", "paid", "grade"):
+        texts = [np.nan if pd.isna(value) else str(value) for value in table[name]]
+        plain[name] = pd.Series(texts, dtype=object)
+    gaps = ["size", "day", "colour", "paid"]
+    scaled = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    one_hot = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder())
+    words = TfidfVectorizer(sublinear_tf=True, max_df=0.5, min_df=2)
+    parts = [
+        ("numbers", scaled, ["size", "count", "day"]),
+        ("categories", one_hot, ["colour", "member", "paid", "grade"]),
+        ("words", words, "note"),
+        ("gaps", MissingIndicator(), gaps),
+    ]
+    return ColumnTransformer(parts, sparse_threshold=0).fit(plain).transform(plain)
+
+
+def test_features_are_scikit_learns_bit_for_bit():
+    encoder = gq.TableEncoder(impute=True)
+    features = encoder.fit_transform(TABLE)
+    np.testing.assert_array_equal(features, by_hand(TABLE))
+    assert encoder.kinds_ == KINDS
+    assert encoder.get_feature_names_out()[3] == "category__colour_blue"
+    assert isinstance(encoder.transformer_, ColumnTransformer)
+
+
+def test_a_stored_encoder_gives_the_same_features(tmp_path):
+    encoder = gq.TableEncoder(impute=True).fit(TABLE)
+    features = encoder.transform(TABLE)
+    y = np.where(np.arange(N) < 20, np.arange(N) % 2, -1)
+    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(features, y)
+    classifier.save(tmp_path / "m.nc", encoder.to_groups())
+    again = gq.TableEncoder.load(tmp_path / "m.nc")
+    order = RNG.permutation(N)
+    shuffled = TABLE.iloc[order, ::-1].assign(other="ignored")
+    np.testing.assert_array_equal(again.transform(shuffled), features[order])
+    assert again.get_feature_names_out().tolist() == encoder.get_feature_names_out().tolist()
+    assert again.get_params() == encoder.get_params()
+    with pytest.warns(GraphuqWarning, match=r"those of a table encoder; encode new rows by Table"):
+        gq.load(tmp_path / "m.nc")
+    classifier.save(tmp_path / "plain.nc")
+    with pytest.raises(StorageError, match="holds no encoder of tables"):
+        gq.TableEncoder.load(tmp_path / "plain.nc")
+
+
+def test_in_a_pipeline():
+    y = np.where(np.arange(N) < 40, TABLE["member"], -1)
+    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    model = make_pipeline(gq.TableEncoder(impute=True), classifier).fit(TABLE, y)
+    found = model.predict_proba(TABLE)
+    features = gq.TableEncoder(impute=True).fit_transform(TABLE)
+    np.testing.assert_array_equal(found, classifier.fit(features, y).predict_proba(features))
+    assert clone(gq.TableEncoder(kinds={"a": "text"})).kinds == {"a": "text"}
+
+
+def test_unknown_categories_and_new_gaps():
+    table = TABLE[["colour", "count"]].fillna("red")
+    encoder = gq.TableEncoder(impute=True).fit(table)
+    new = pd.DataFrame({"colour": ["mauve", None, "blue"], "count": [1.0, np.nan, 2.0]})
+    with pytest.warns(GraphuqWarning, match=r"did not have \(colour 'mauve'\) count as none"):
+        features = encoder.transform(new)
+    np.testing.assert_array_equal(features[:, 1:], [[0, 0], [0, 1], [1, 0]])
+    median = (np.median(table["count"]) - table["count"].mean()) / table["count"].std(ddof=0)
+    assert features[1, 0] == pytest.approx(median)
+    with pytest.raises(InvalidInput, match=r"it lacks \['count'\] of the 2 columns"):
+        encoder.transform(new[["colour"]])
+    refusing = gq.TableEncoder().fit(table)
+    with pytest.raises(InvalidInput, match="column 'colour' has 1 empty cells, the first in row 1"):
+        refusing.transform(new.iloc[:2, :1].assign(count=1))
+
+
+def test_kinds_of_texts():
+    table = pd.DataFrame(
+        {
+            "number": ["1", "2.5", ""],
+            "date": ["2024-01-05", "2024-02-01T10:00:00", "2024-03-01"],
+            "object": [datetime.date(2024, 1, 5), datetime.date(2024, 2, 1), None],
+            "mixed": [3.0, "x", 3],
+            "upper": ["TRUE", "False", "true"],
+        }
+    )
+    encoder = gq.TableEncoder(impute=True, scale=False).fit(table)
+    expected = ["number", "date", "date", "category", "category"]
+    assert list(encoder.kinds_.values()) == expected
+    features = encoder.transform(table)
+    np.testing.assert_array_equal(features[:, 0], [1, 2.5, 1.75])
+    days = (datetime.date(2024, 1, 5) - datetime.date(1970, 1, 1)).days
+    np.testing.assert_allclose(features[:2, 1], [days, days + 27 + 10 / 24], rtol=1e-12)
+    np.testing.assert_array_equal(features[:2, 2], [days, days + 27])
+    np.testing.assert_array_equal(features[:, 3:7], [[1, 0, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1]])
+    codes = gq.TableEncoder(kinds={"count": "category"}).fit(TABLE[["count"]])
+    assert codes.transform(TABLE[["count"]]).sum(axis=1).tolist() == [1] * N
+    question = pd.DataFrame({"vote": ["y", "?", "n"]})
+    names = gq.TableEncoder(impute=True, missing_values="?").fit(question).get_feature_names_out()
+    assert names.tolist() == [
+        "category__vote_n",
+        "category__vote_y",
+        "empty__missingindicator_vote",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("table", "parameters", "words"),
+    [
+        (TABLE, {}, "X: column 'size' has 29 empty cells, the first in row 0; fill them, or use"),
+        (TABLE[["grade"]], {"encode": False}, "column 'grade' is a category, as '.' in row 0; "),
+        (pd.DataFrame({"a": [f"n{i}" for i in range(60)]}), {}, "60 different texts .*like names"),
+        (pd.DataFrame({"a": [None, None]}), {"impute": True}, "column 'a' has no value in any row"),
+        (pd.DataFrame({"a": [[1], [2]]}), {}, r"column 'a' .* holds values such as \[1\]"),
+        (pd.DataFrame({"a": [1.0, np.inf]}), {}, "'a' holds 'inf' in row 1, which is no finite"),
+        (pd.DataFrame({"a": [1, 2]}), {"kinds": {"b": "text"}}, "kinds: no column 'b'"),
+        (pd.DataFrame({"a": [1, 2]}), {"kinds": {"a": "word"}}, "kinds: 'word' of 'a'; use one"),
+        (pd.DataFrame({"a": ["x", "y"]}), {"kinds": {"a": "number"}}, "'a' holds 'x' in row 0"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), {}, "two columns named"),
+        (np.ones((3, 2)), {}, "X: a ndarray has no names of columns; give a pandas or polars"),
+        (pd.DataFrame({"a": ["the and of a"] * 9}), {"kinds": {"a": "text"}}, "no words that"),
+    ],
+)
+def test_refusals_name_the_column(table, parameters, words):
+    with pytest.raises(InvalidInput, match=words):
+        gq.TableEncoder(**parameters).fit(table)
+
+
+def test_estimators_name_the_refused_column():
+    y = np.arange(N) % 2
+    for estimator in (gq.GraphClassifier(), gq.GraphRegressor()):
+        with pytest.raises(InvalidInput, match=r"X: column 'day' .*TableEncoder\(\), classifier"):
+            estimator.fit(TABLE.drop(columns="size"), y)
+        with pytest.raises(
+            InvalidInput, match=r"X: column 'size' is NaN in 29 row\(s\), first row"
+        ):
+            estimator.fit(TABLE[["count", "size"]], y)
+
+
+def test_polars_tables():
+    pl = pytest.importorskip("polars")
+    values = {
+        name: [None if pd.isna(value) else value for value in TABLE[name].astype(object)]
+        for name in TABLE
+    }
+    table = pl.DataFrame(values)
+    features = gq.TableEncoder(impute=True).fit_transform(table)
+    np.testing.assert_array_equal(features, by_hand(TABLE))
+    y = np.where(np.arange(N) < 20, np.arange(N) % 2, -1)
+    with pytest.raises(InvalidInput, match=r"X: column 'day' \(Datetime"):
+        gq.GraphClassifier().fit(table.drop("size"), y)
+    with pytest.raises(InvalidInput, match=r"X: column 'size' is NaN in 29 row\(s\), first row"):
+        gq.GraphClassifier().fit(table[["size", "count"]], y)
+    numbers = table[["count"]].with_columns(other=pl.Series(RNG.normal(size=N)))
+    classifier = gq.GraphClassifier(inference="expectation-propagation")
+    fitted = clone(classifier).fit(numbers, y).transduction_
+    plain = numbers.to_numpy()
+    np.testing.assert_array_equal(fitted, classifier.fit(plain, y).transduction_)
+
+
+def test_votes_with_gaps(data_folder):
+    """The gaps of the voting data tell a little: with an indicator they are not lost."""
+    path = data_folder / "voting" / "house-votes-84.data"
+    table = pd.read_csv(path, header=None).rename(columns=str)
+    truth = (table.pop("0") == "democrat").to_numpy()
+    encoder = gq.TableEncoder(impute=True, missing_values=["?"])
+    features = encoder.fit_transform(table)
+    assert features.shape == (435, 48)  # yes, no and a gap of each of 16 votes
+    y = np.where(np.arange(435) % 40 == 0, truth, -1)
+    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(features, y)
+    assert (classifier.transduction_ == truth).mean() > 0.85

@@ -1,0 +1,136 @@
+"""``--encode`` and ``--impute`` of ``graphuq classify`` and ``graphuq regress``."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.cli.app import run
+
+N = 120
+RNG = np.random.default_rng(1)
+CLASS = RNG.integers(0, 2, N)
+WORDS = np.array([["storm", "rain", "cold", "wind"], ["sun", "beach", "warm", "sand"]])
+TABLE = pd.DataFrame(
+    {
+        "id": [f"p{i}" for i in range(N)],
+        "size": np.where(np.arange(N) % 7 == 0, np.nan, RNG.normal(CLASS, 1).round(3)),
+        "zip": [f"0{k}" for k in RNG.integers(0, 3, N)],
+        "colour": np.where(np.arange(N) % 11 == 0, "?", np.where(CLASS, "red", "blue")),
+        "day": pd.Timestamp("2024-01-01") + pd.to_timedelta(RNG.integers(0, 60, N), "D"),
+        "member": RNG.uniform(size=N) < 0.3 + 0.4 * CLASS,
+        "note": [" ".join(RNG.choice(WORDS[k], 5)) for k in CLASS],
+    }
+)
+LABELS = pd.DataFrame({"id": TABLE["id"][:12], "label": np.where(CLASS[:12], "hot", "cold")})
+ENCODE = ["--encode", "--impute", "--kind", "zip=category", "--missing-value", "?", "--quiet"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    TABLE.to_csv(tmp_path / "t.csv", index=False)
+    TABLE.to_parquet(tmp_path / "t.parquet")
+    LABELS.to_csv(tmp_path / "labels.csv", index=False)
+    return tmp_path
+
+
+def classify(folder, *more, file="t.csv"):
+    command = [
+        "classify",
+        str(folder / file),
+        "--labels",
+        str(folder / "labels.csv"),
+        "--id-column",
+    ]
+    command += ["id", "--inference", "expectation-propagation", "-o", str(folder / "out"), *more]
+    code = run(command)
+    return pd.read_csv(folder / "out" / "predictions.csv") if code == 0 else code
+
+
+def encoder():
+    return gq.TableEncoder(impute=True, kinds={"zip": "category"}, missing_values=["?"])
+
+
+@pytest.mark.parametrize("file", ["t.csv", "t.parquet"])
+def test_the_command_encodes_as_the_encoder_does(folder, file):
+    predictions = classify(folder, *ENCODE, file=file)
+    features = encoder().fit_transform(TABLE.drop(columns="id"))
+    y = np.where(np.arange(N) < 12, CLASS, -1)
+    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(features, y)
+    probability = classifier.label_distributions_.max(axis=1)
+    np.testing.assert_allclose(predictions["probability"], probability, rtol=1e-5)
+    assert (predictions["label"] == np.where(CLASS, "hot", "cold")).mean() > 0.95
+
+
+@pytest.mark.filterwarnings("default::graphuq.errors.GraphuqWarning")
+def test_predict_encodes_new_rows(folder, capsys):
+    predictions = classify(folder, *ENCODE)
+    capsys.readouterr()
+    new = TABLE.iloc[:20, ::-1].copy()
+    new.loc[0, "colour"] = "mauve"
+    new.to_csv(folder / "new.csv", index=False)
+    command = ["predict", str(folder / "out" / "posterior.nc"), str(folder / "new.csv")]
+    assert run([*command, "--id-column", "id", "-o", str(folder / "p.csv")]) == 0
+    assert (
+        "did not have (colour 'mauve') count as none of the known ones" in capsys.readouterr().err
+    )
+    found = pd.read_csv(folder / "p.csv")
+    np.testing.assert_allclose(
+        found["probability"][1:], predictions["probability"][1:20], rtol=1e-5
+    )
+    new.drop(columns="day").to_csv(folder / "new.csv", index=False)
+    assert run([*command, "--id-column", "id", "-o", str(folder / "p.csv")]) == 2
+    assert "file: it lacks ['day'] of the 6 feature columns" in capsys.readouterr().err
+
+
+def test_components_of_encoded_columns(folder):
+    classify(folder, *ENCODE, "--pca", "3")
+    command = ["predict", str(folder / "out" / "posterior.nc"), str(folder / "t.csv")]
+    assert run([*command, "--id-column", "id", "-o", str(folder / "p.csv")]) == 0
+    found = pd.read_csv(folder / "p.csv")
+    assert (found["label"] == np.where(CLASS, "hot", "cold")).mean() > 0.9
+
+
+def test_regress_encodes(folder):
+    price = np.where(np.arange(N) < 40, 3.0 * CLASS + RNG.normal(0, 0.1, N), np.nan)
+    TABLE.assign(price=price).to_csv(folder / "t.csv", index=False)
+    columns = ["--target-column", "price", "--id-column", "id"]
+    command = ["regress", str(folder / "t.csv"), *columns, "-o", str(folder / "out"), *ENCODE]
+    assert run(command) == 0
+    features = encoder().fit_transform(TABLE.drop(columns="id"))
+    regressor = gq.GraphRegressor().fit(features, price)
+    mean = pd.read_csv(folder / "out" / "predictions.csv")["mean"]
+    np.testing.assert_allclose(mean, regressor.transduction_, rtol=1e-4, atol=1e-5)
+    posterior = str(folder / "out" / "posterior.nc")
+    assert run(["predict", posterior, str(folder / "t.csv"), "-o", str(folder / "p.csv")]) == 0
+    np.testing.assert_allclose(pd.read_csv(folder / "p.csv")["mean"], mean, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ([], "column 'size' is empty in row 0; fill the cell, or use --drop or --impute"),
+        (["--drop", "size"], "column 'colour' holds text ('?' in row 0); add --encode, or name it"),
+        (["--impute"], "column 'colour' is a category, as '?' in row 0; leave it out, or encode"),
+        (["--encode"], "column 'size' has 18 empty cells, the first in row 0; fill them, or use"),
+        (["--kind", "zip=text"], "--kind: given without --encode; add --encode"),
+        (["--missing-value", "?"], "--missing-value: given without --encode or --impute"),
+        (["--encode", "--kind", "zip"], "--kind: 'zip'; write COLUMN=KIND, as in zip=text"),
+        (["--encode", "--kind", "zap=text"], "kinds: no column 'zap'"),
+    ],
+)
+def test_errors_name_column_and_remedy(folder, capsys, more, message):
+    assert classify(folder, *more) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_arrays_and_edges_have_no_such_columns(folder, capsys):
+    command = ["classify", str(folder / "t.csv"), "--labels", str(folder / "labels.csv")]
+    command += ["--edges", "id,zip", "--encode", "-o", str(folder / "out")]
+    assert run(command) == 2
+    assert "--encode: given beside --edges; leave it out" in capsys.readouterr().err
+    np.save(folder / "x.npy", np.ones((N, 2)))
+    assert classify(folder, "--impute", file="x.npy") == 2
+    assert "--impute: given beside 'x.npy'; give a .csv or .parquet" in capsys.readouterr().err
