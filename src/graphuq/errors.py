@@ -61,6 +61,28 @@ class StorageError(GraphuqError):
     """File that cannot be read or written, or whose content is not as expected."""
 
 
+class MissingPackage(GraphuqError, ImportError):
+    """Package that a feature needs and that is not installed; also an ``ImportError``.
+
+    Parameters
+    ----------
+    package : str
+        Name by which the package is installed.
+    extra : str
+        Extra of graphuq that installs it.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"the package {package} is not installed; run pip install 'graphuq[{extra}]'"
+        )
+        self.package, self.extra = package, extra
+
+    def __reduce__(self) -> tuple[type["MissingPackage"], tuple[str, str]]:
+        """Return the two parts from which another process rebuilds the error."""
+        return type(self), (self.package, self.extra)
+
+
 class GraphuqWarning(UserWarning):
     """Base of all warnings of graphuq."""
 

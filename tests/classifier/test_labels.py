@@ -1,13 +1,14 @@
 """Missing labels in every spelling, and classes that look like a missing label."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import graphuq as gq
-from graphuq.classifier.labels import split_labels
+from graphuq.classifier.labels import split_labels, unknown_mask
 from graphuq.errors import InvalidInput, MissingLabelWarning
 
 MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.12, seed=1)
@@ -113,3 +114,14 @@ def test_warnings_name_the_line_of_the_user():
     with pytest.warns(UserWarning, match="column-vector") as caught:
         gq.GraphClassifier(**QUICK).fit(MOONS.features, few(MOONS.classes, -1)[:, None].astype(int))
     assert caught[0].filename == __file__
+
+
+def test_unknown_values_are_those_of_pandas():
+    unlike = [None, np.nan, pd.NA, pd.NaT, Decimal("nan"), np.float32("nan"), np.datetime64("NaT")]
+    known = ["nan", "", 0, 1.5, False, Decimal(1), np.int64(3), np.str_("a"), np.inf, (1, 2)]
+    values = np.empty(len(unlike) + len(known), dtype=object)
+    values[:] = unlike + known
+    np.testing.assert_array_equal(unknown_mask(values), pd.isna(values))
+    for typed in (np.array([1, np.nan]), np.array(["2020", "NaT"], "M8[D]"), np.arange(2)):
+        np.testing.assert_array_equal(unknown_mask(typed), pd.isna(typed))
+    np.testing.assert_array_equal(unknown_mask(np.array(["nan", ""])), [False, False])

@@ -190,7 +190,7 @@ def test_without_anndata_the_remedy_is_told(tmp_path, capsys, monkeypatch):
 
 
 def test_without_the_extra_the_remedy_is_told_at_once(csv, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("graphuq.labelling.local_server.find_spec", lambda name: None)
+    monkeypatch.setattr("graphuq.utils.extras._is_installed", lambda name: name != "uvicorn")
     monkeypatch.setattr(builtins, "open", None)  # nothing is read before
     assert run(["label", str(csv), "-o", str(tmp_path / "out")]) == 2
     captured = capsys.readouterr()

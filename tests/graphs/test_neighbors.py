@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import graphuq as gq
-from graphuq.errors import InvalidInput
+from graphuq.errors import GraphuqWarning, InvalidInput
 from graphuq.graphs import neighbors, neighbors_faiss, neighbors_jax
 from graphuq.graphs.neighbors import nearest_neighbors
 
@@ -71,6 +71,29 @@ def test_rows_alone_in_their_lists_have_neighbours(monkeypatch):
     assert near.indices.min() >= 0
     expected = true_distances(features, features.copy(), "euclidean", 10)[:40, 1:]
     assert (near.distances[:40] >= expected * (1 - 1e-6)).all()
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("given", [False, True], ids=["rows", "queries"])
+def test_exact_neighbours_without_faiss(monkeypatch, metric, given):
+    features = RNG.normal(size=(5000, 12))
+    queries = RNG.normal(size=(300, 12)) if given else None
+    expected = nearest_neighbors(features, 7, metric, queries)
+    monkeypatch.setattr(neighbors, "has_extra", lambda extra: False)
+    monkeypatch.setattr(neighbors_faiss, "nearest", None)
+    near = nearest_neighbors(features, 7, metric, queries)
+    assert near.recall == 1.0
+    np.testing.assert_allclose(near.distances, expected.distances, rtol=1e-6)
+
+
+def test_a_long_search_without_faiss_is_announced(monkeypatch):
+    monkeypatch.setattr(neighbors, "EXACT_ROWS", 4500)
+    features = RNG.normal(size=(5000, 12))
+    truth = nearest_neighbors(features, 7, "euclidean", search="exact")
+    monkeypatch.setattr(neighbors, "has_extra", lambda extra: False)
+    with pytest.warns(GraphuqWarning, match=r"all pairs of 5,000 rows .*graphuq\[neighbors\]'"):
+        near = nearest_neighbors(features, 7, "euclidean")
+    np.testing.assert_allclose(near.distances, truth.distances, rtol=1e-6)
 
 
 def test_unknown_search():

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import graphuq as gq
-from graphuq.errors import InvalidInput, StorageError
+from graphuq.errors import InvalidInput, MissingPackage
 from graphuq.labelling.notebook import forward, page_text
 
 pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
@@ -70,5 +70,5 @@ def test_the_widget_has_no_secret(page):
 
 def test_without_anywidget_the_remedy_is_told(page, monkeypatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
-    with pytest.raises(StorageError, match=r"pip install 'graphuq\[jupyter\]'"):
+    with pytest.raises(MissingPackage, match=r"pip install 'graphuq\[jupyter\]'"):
         page.widget()

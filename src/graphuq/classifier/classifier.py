@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
@@ -34,7 +33,7 @@ from graphuq.classifier.options import (
 )
 from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.saving import load_classifier, save_classifier
-from graphuq.classifier.types import Labels, Table
+from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning, require
 from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import Approximation
@@ -336,7 +335,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
                 )
         return posterior
 
-    def save(self, path: str | Path, extra: dict[str, xr.Dataset] | None = None) -> None:
+    def save(self, path: str | Path, extra: Groups = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
 
         Raises

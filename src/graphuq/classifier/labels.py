@@ -1,7 +1,9 @@
 """Class labels of any type, some of which are missing."""
 
+import sys
+from numbers import Number
+
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from sklearn.exceptions import DataConversionWarning
@@ -24,7 +26,8 @@ MOSTLY = 0.8  # share of rows; five-fold cross-validation of labels 0 and 1 stay
 def label_array(y: Labels) -> np.ndarray:
     """Return labels as an array; missing values of pandas and of mixed lists stay missing."""
     dtype = getattr(y, "dtype", None)
-    if isinstance(dtype, pd.api.extensions.ExtensionDtype):
+    pandas = sys.modules.get("pandas")  # whoever has an object of pandas has imported it
+    if pandas is not None and isinstance(dtype, pandas.api.extensions.ExtensionDtype):
         return np.asarray(y.astype(object))  # type: ignore[union-attr]
     values = np.asarray(y)
     if isinstance(y, list | tuple) and values.ndim == 1 and values.dtype.kind == "U":
@@ -37,6 +40,23 @@ def label_array(y: Labels) -> np.ndarray:
     return values
 
 
+def unknown_mask(values: np.ndarray) -> Bool[np.ndarray, " N"]:
+    """Return which values are NaN, NaT, None or ``pd.NA``."""
+    if values.dtype.kind in "fcmM":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind != "O":
+        return np.zeros(values.shape, dtype=bool)
+    return np.array([_is_unknown(value) for value in values.ravel()], bool).reshape(values.shape)
+
+
+def _is_unknown(value: object) -> bool:
+    """Return whether a value is one of those without an equal: NaN, NaT, None or ``pd.NA``."""
+    if isinstance(value, str):
+        return False
+    nameless = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return nameless or (isinstance(value, Number | np.generic) and bool(value != value))
+
+
 def missing_mask(values: np.ndarray, missing_label: object) -> Bool[np.ndarray, " N"]:
     """Return which labels are missing: NaN, None, ``pd.NA``, "" and ``missing_label``.
 
@@ -46,8 +66,8 @@ def missing_mask(values: np.ndarray, missing_label: object) -> Bool[np.ndarray, 
     missing_label : object
         A further value that means unlabelled; there is none for None, NaN or ``pd.NA``.
     """
-    missing = np.array(pd.isna(values), dtype=bool)
-    further = not (missing_label is None or pd.isna(missing_label))  # type: ignore[call-overload]
+    missing = unknown_mask(values)
+    further = not _is_unknown(missing_label)
     for k in np.flatnonzero(~missing) if values.dtype.kind in "OUS" else ():
         text = isinstance(values[k], str)
         missing[k] = (text and values[k] == "") or (

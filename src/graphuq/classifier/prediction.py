@@ -1,9 +1,8 @@
 """What a fitted classifier predicts, for rows in the graph and for other rows."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
@@ -18,6 +17,9 @@ from graphuq.results.result import Result
 from graphuq.results.summaries import NodeSummaries
 from graphuq.results.uncertainty import class_probabilities
 from graphuq.utils.deprecation import RenamedAttribute
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Prediction:
@@ -135,7 +137,7 @@ class Prediction:
             )
         return self.result_.sets_of(probabilities, coverage, method)
 
-    def suspect_labels(self, n: int | None = None) -> pd.DataFrame:
+    def suspect_labels(self, n: int | None = None) -> "pd.DataFrame":
         """Return the given labels from the least to the most probable given all others.
 
         Parameters

@@ -5,27 +5,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
+from graphuq.classifier.types import Groups
 from graphuq.errors import GraphuqWarning, StorageError
 from graphuq.graphs import FeatureSpace
 from graphuq.results.class_proportions import ClassThreshold
 from graphuq.results.result import Result
 from graphuq.results.storage import read_tree, write_tree
+from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
 from graphuq.utils.serialization import from_plain, to_plain
 from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.regressor.regressor import GraphRegressor
 
 NOT_STORED = ("progress", "on_first_result", "checkpoint")  # parameters of one run of `fit`
 
 
-def save_classifier(
-    classifier: "GraphClassifier", path: str | Path, extra: dict[str, xr.Dataset] | None = None
-) -> None:
+def save_classifier(classifier: "GraphClassifier", path: str | Path, extra: Groups = None) -> None:
     """Write all that prediction needs to one file.
 
     Parameters
@@ -41,6 +42,9 @@ def save_classifier(
     StorageError
         If the file cannot be written, or a class of the user's own cannot be found again by name.
     """
+    require_extra("files")
+    import xarray as xr
+
     tree = classifier.result_.with_classes(classifier.classes_).to_tree()
     for name, dataset in (extra or {}).items():
         tree[name] = xr.DataTree(dataset)
@@ -114,7 +118,7 @@ def load(path: str | Path) -> "GraphClassifier | GraphRegressor | Result":
     return _classifier_from(GraphClassifier, tree, path)
 
 
-def _warn_of_preprocessing(tree: xr.DataTree, path: str | Path) -> None:
+def _warn_of_preprocessing(tree: "xr.DataTree", path: str | Path) -> None:
     """Warn if the command line transformed the features of the fit."""
     if "table_encoder" in tree.children and "preprocessing" not in tree.children:
         warn_user(
@@ -132,7 +136,7 @@ def _warn_of_preprocessing(tree: xr.DataTree, path: str | Path) -> None:
 
 
 def _classifier_from(
-    kind: "type[GraphClassifier]", tree: xr.DataTree, path: str | Path
+    kind: "type[GraphClassifier]", tree: "xr.DataTree", path: str | Path
 ) -> "GraphClassifier":
     if "classifier" not in tree.children:
         raise StorageError(f"'{path}' holds a result but no classifier; use graphuq.load")
@@ -156,7 +160,7 @@ def _classifier_from(
         return classifier
 
 
-def describe_features(estimator: Any, stored: xr.Dataset, space: FeatureSpace | None) -> None:
+def describe_features(estimator: Any, stored: "xr.Dataset", space: FeatureSpace | None) -> None:
     """Set what an estimator knows of its features: their number, their names and the space."""
     estimator.n_features_in_ = int(stored.attrs["n_features"])
     if "feature_names" in stored:
@@ -177,7 +181,7 @@ def stored_params(estimator: Any) -> dict[str, Any]:
     return stored
 
 
-def params_from(stored: xr.Dataset) -> dict[str, Any]:
+def params_from(stored: "xr.Dataset") -> dict[str, Any]:
     """Return the parameters that `stored_params` made plain."""
     if "params" in stored.attrs:
         plain = json.loads(stored.attrs["params"])

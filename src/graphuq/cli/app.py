@@ -13,7 +13,6 @@ from types import FrameType
 
 import typer
 
-from graphuq.cli import clock as clock  # imported first: the clock starts with it
 from graphuq.cli.classify import OLD_OPTIONS, classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo

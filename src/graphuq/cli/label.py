@@ -121,9 +121,9 @@ def label(
     Example: graphuq label mails.csv --text-column body -o out
     """
     from graphuq.cli.columns import require_one_source
-    from graphuq.labelling.local_server import check_installed
+    from graphuq.utils.extras import require_extra
 
-    check_installed()
+    require_extra("label")
     require_one_source(label_column, labels)
     check_writable(output)
     from graphuq.cli.items import Columns, read_source

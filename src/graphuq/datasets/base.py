@@ -13,6 +13,7 @@ from scipy import sparse
 
 from graphuq.errors import StorageError, require
 from graphuq.utils.checks import generator, require_integer
+from graphuq.utils.extras import require_extra
 
 FOLDER_VARIABLE = "GRAPHUQ_DATA"
 MAX_NAMES_SHOWN = 6  # class names in the representation and in messages; beyond, their number
@@ -191,6 +192,7 @@ def find_local(file: RemoteFile, folder: str | Path | None = None) -> Path | Non
     folder = folder or os.environ.get(FOLDER_VARIABLE)
     if folder and (Path(folder) / file.path).exists():
         return Path(folder) / file.path
+    require_extra("datasets")
     import pooch
 
     cached = Path(pooch.os_cache("graphuq")) / file.path
@@ -223,6 +225,7 @@ def locate(file: RemoteFile, folder: str | Path | None) -> Path:
                     "replace it"
                 )
             return local
+    require_extra("datasets")
     import pooch
 
     cache = Path(pooch.os_cache("graphuq"))

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import Graph, grid_graph
 from graphuq.utils.checks import generator, require_integer
+from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import reading, require_file
 
@@ -203,7 +204,8 @@ def load_frames(folder: str | Path, mask: str | Path | None = None) -> Frames:
 
 def write_picture(path: Path, values: np.ndarray) -> None:
     """Write bytes, shape (H, W) or (H, W, 2) for brightness and opacity, as a PNG file."""
-    from PIL import Image  # comes with matplotlib
+    require_extra("datasets")
+    from PIL import Image
 
     with atomic_write(path) as temporary:
         Image.fromarray(values).save(temporary, format="png")
@@ -211,7 +213,8 @@ def write_picture(path: Path, values: np.ndarray) -> None:
 
 def _read_picture(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return brightness and opacity of a picture, in [0, 1]."""
-    from PIL import Image  # comes with matplotlib
+    require_extra("datasets")
+    from PIL import Image
 
     require_file(path)
     with reading(path, "picture"), warnings.catch_warnings():

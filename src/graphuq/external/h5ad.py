@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from graphuq.errors import StorageError
+from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import reading, require_file
 
@@ -14,14 +15,13 @@ def read_h5ad(path: Path) -> Any:
     Raises
     ------
     StorageError
-        If anndata is not installed, or the file cannot be read.
+        If the file cannot be read.
+    MissingPackage
+        If the extra ``graphuq[anndata]`` is not installed.
     """
-    try:
-        import anndata
-    except ModuleNotFoundError:
-        raise StorageError(
-            f"'{path.name}' needs the package anndata; run pip install 'graphuq[anndata]'"
-        ) from None
+    require_extra("anndata")
+    import anndata
+
     require_file(path)
     with reading(path, "h5ad file"):
         return anndata.read_h5ad(path)

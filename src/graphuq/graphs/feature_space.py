@@ -1,9 +1,9 @@
 """Connection of new rows to the nodes of a graph."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float, Int, UInt
 from scipy import sparse
 
@@ -12,7 +12,11 @@ from graphuq.graphs.features import check_features, divide_by_scales, row_blocks
 from graphuq.graphs.inputs import Features, MatrixLike
 from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
 from graphuq.graphs.weights import WeightFunction
+from graphuq.utils.extras import require_extra
 from graphuq.utils.serialization import from_json, to_json
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 RULES = ("mean", "nearest", "combination")
 # Added to the Gram matrix of a combination, relative to its trace (Roweis & Saul 2000).
@@ -74,7 +78,7 @@ class FeatureSpace:
         lists = None if neighbors is None else neighbors.astype(np.int32)
         return FeatureSpace(features, weight, scales, n_neighbors, complete, radius, lists)
 
-    def to_dataset(self) -> xr.Dataset:
+    def to_dataset(self) -> "xr.Dataset":
         """Return the features, sparse ones as their three arrays, and the rule of the weights.
 
         Raises
@@ -82,6 +86,9 @@ class FeatureSpace:
         StorageError
             If the weight function is a class that cannot be found again by its name.
         """
+        require_extra("files")
+        import xarray as xr
+
         stored = xr.Dataset({"local_scales": ("node", self.local_scales)})
         if sparse.issparse(self.features):
             rows = sparse.csr_array(self.features)
@@ -101,7 +108,7 @@ class FeatureSpace:
         )
 
     @staticmethod
-    def from_dataset(stored: xr.Dataset) -> "FeatureSpace":
+    def from_dataset(stored: "xr.Dataset") -> "FeatureSpace":
         """Return the feature space that `to_dataset` took apart.
 
         Raises

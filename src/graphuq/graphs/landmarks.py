@@ -1,12 +1,12 @@
 """Landmarks, a few points that represent many rows."""
 
-import faiss
 import numpy as np
 from jaxtyping import Float
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.inputs import Features
+from graphuq.utils.extras import require_extra
 
 CHOICES = ("auto", "k-means", "uniform")
 SWEEPS = 10  # iterations of k-means
@@ -36,6 +36,8 @@ def choose_landmarks(
     ------
     InvalidInput
         If the choice is unknown, or k-means is asked of sparse features or cosine distances.
+    MissingPackage
+        If k-means is used and the extra ``graphuq[neighbors]`` is not installed.
     """
     require(
         choice in CHOICES, "landmarks", f"{choice!r} is unknown", f"use one of {', '.join(CHOICES)}"
@@ -54,6 +56,9 @@ def choose_landmarks(
     sample = np.sort(
         rng.choice(n_rows, min(n_rows, ROWS_PER_LANDMARK * n_landmarks), replace=False)
     )
+    require_extra("neighbors")
+    import faiss
+
     kmeans = faiss.Kmeans(
         features.shape[1],
         n_landmarks,

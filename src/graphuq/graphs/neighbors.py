@@ -9,12 +9,14 @@ from scipy.spatial import KDTree
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from graphuq.errors import require
+from graphuq.errors import GraphuqWarning, require
 from graphuq.graphs import neighbors_faiss, neighbors_jax
 from graphuq.graphs.features import row_blocks
 from graphuq.graphs.inputs import Features
 from graphuq.utils.arrays import has_accelerator
+from graphuq.utils.extras import has_extra
 from graphuq.utils.progress import Progress
+from graphuq.utils.user_warnings import warn_user
 
 FEW_ROWS = 4096  # below this scikit-learn is fast, and it computes in double precision
 TREE_COLUMNS = 4  # with many rows, a tree is fastest up to this number of features
@@ -53,7 +55,8 @@ def nearest_neighbors(
     used for at most four features. In all other cases faiss searches in single precision, and
     distances are recomputed in double precision. The search is then exact for at most 50,000
     rows, else by inverted lists, unless ``search`` says otherwise. On an accelerator, exact
-    neighbours are found by matrix products instead of faiss.
+    neighbours are found by matrix products instead of faiss. Without faiss (extra
+    ``graphuq[neighbors]``) scikit-learn compares all pairs in single precision, however many.
 
     Parameters
     ----------
@@ -75,6 +78,13 @@ def nearest_neighbors(
     ------
     InvalidInput
         If the search is unknown.
+    MissingPackage
+        If ``search="approximate"`` and faiss is not installed.
+
+    Warns
+    -----
+    GraphuqWarning
+        If all pairs of more than 50,000 rows are compared, because faiss is not installed.
     """
     require(
         search in SEARCHES, "search", f"{search!r} is unknown", f"use one of {', '.join(SEARCHES)}"
@@ -86,6 +96,13 @@ def nearest_neighbors(
     if metric == "euclidean" and width <= TREE_COLUMNS and search != "approximate":
         return _by_tree(features, n_neighbors, queries)
     exact = search == "exact" or (search == "auto" and n_rows <= EXACT_ROWS)
+    if search == "auto" and not exact and not has_extra("neighbors"):
+        warn_user(
+            f"all pairs of {n_rows:,} rows are compared, which takes long; for a faster search run "
+            "pip install 'graphuq[neighbors]'",
+            GraphuqWarning,
+        )
+        exact = True
     return _in_single_precision(features, n_neighbors, metric, queries, exact, progress)
 
 
@@ -109,12 +126,16 @@ def _in_single_precision(
     exact: bool,
     progress: Progress | None,
 ) -> Neighbors:
-    """Search by faiss or on an accelerator, then recompute the distances in double precision."""
+    """Search in single precision, then recompute the distances in double precision."""
     space = _to_single(features, metric)
     alike = None if queries is None else _to_single(queries, metric)
     n_asked = n_neighbors + (queries is None)  # a row finds itself, too
     if exact and has_accelerator():
         indices, recall = neighbors_jax.nearest(space, alike, n_asked, progress), 1.0
+    elif exact and not has_extra("neighbors"):
+        index = NearestNeighbors(n_neighbors=n_asked, algorithm="brute").fit(space)
+        found = index.kneighbors(space if alike is None else alike, return_distance=False)
+        indices, recall = found, 1.0
     else:
         indices, recall = neighbors_faiss.nearest(space, alike, n_asked, exact, progress)
     indices = _without_self(indices) if queries is None else indices

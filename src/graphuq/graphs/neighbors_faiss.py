@@ -2,12 +2,16 @@
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import faiss
 import numpy as np
 from jaxtyping import Float, Int
 
+from graphuq.utils.extras import require_extra
 from graphuq.utils.progress import Progress
+
+if TYPE_CHECKING:
+    import faiss
 
 QUERIES = 65_536  # number of queries in a block, between calls of the progress callback
 TRAINING = 32  # number of rows per list that train the k-means of the lists
@@ -48,7 +52,15 @@ def nearest(
         Indices of the nearest rows.
     float
         Share of the true neighbours among them.
+
+    Raises
+    ------
+    MissingPackage
+        If the extra ``graphuq[neighbors]`` is not installed.
     """
+    require_extra("neighbors")
+    import faiss
+
     faiss.omp_set_num_threads(os.cpu_count() or 1)
     asked = features if queries is None else queries
     if exact:
@@ -84,6 +96,8 @@ def _inverted_lists(
     features: Float[np.ndarray, "N d"], rng: np.random.Generator
 ) -> "faiss.IndexIVFFlat":
     """Build an index of ``4 √N`` lists of rows."""
+    import faiss
+
     n_rows, width = features.shape
     n_lists = max(1, min(int(4 * np.sqrt(n_rows)), n_rows))
     index = faiss.IndexIVFFlat(faiss.IndexFlatL2(width), width, n_lists)

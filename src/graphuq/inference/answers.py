@@ -1,10 +1,14 @@
 """Answers of approximations: a Gaussian or a point in place of the posterior."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import xarray as xr
+
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # Names of arrays in files written before version 0.2.
 OLD_NAMES = {"seen_mean": "white_mean", "seen_covariance": "white_covariance"}
@@ -58,8 +62,11 @@ class GaussianApproximation(NamedTuple):
         """Return the answer itself, which has its own estimate or none."""
         return self
 
-    def to_datasets(self) -> dict[str, xr.Dataset]:
+    def to_datasets(self) -> "dict[str, xr.Dataset]":
         """Return the approximation as arrays and attributes, in one group named ``gaussian``."""
+        require_extra("files")
+        import xarray as xr
+
         axes = ("labelled_node", "class")[: self.labelled_mean.ndim]
         arrays = {
             "white_mean": ("seen", self.white_mean),
@@ -78,7 +85,7 @@ class GaussianApproximation(NamedTuple):
         return {"gaussian": xr.Dataset(arrays, attrs=attributes)}
 
     @staticmethod
-    def from_datasets(groups: Mapping[str, xr.Dataset]) -> "GaussianApproximation":
+    def from_datasets(groups: "Mapping[str, xr.Dataset]") -> "GaussianApproximation":
         """Return the approximation that `to_datasets` took apart."""
         stored = groups["gaussian"].rename(
             {old: new for old, new in OLD_NAMES.items() if old in groups["gaussian"]}
@@ -131,15 +138,18 @@ class Point(NamedTuple):
         """The evidence of a point, which is not available."""
         return None
 
-    def to_datasets(self) -> dict[str, xr.Dataset]:
+    def to_datasets(self) -> "dict[str, xr.Dataset]":
         """Return the point as arrays and attributes, in one group named ``point``."""
+        require_extra("files")
+        import xarray as xr
+
         arrays = {"seen": ("seen", self.seen), "labelled": ("node", self.labelled)}
         numbers = ("objective", "n_iterations", "seconds", "description")
         attributes = {name: getattr(self, name) for name in numbers}
         return {"point": xr.Dataset(arrays, attrs=attributes)}
 
     @staticmethod
-    def from_datasets(groups: Mapping[str, xr.Dataset]) -> "Point":
+    def from_datasets(groups: "Mapping[str, xr.Dataset]") -> "Point":
         """Return the point that `to_datasets` took apart."""
         stored = groups["point"]
         return Point(

@@ -2,13 +2,16 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
 from graphuq.inference.answers import GaussianApproximation
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 BLOCK = 50  # kept draws per chain between two checks of the run
 HYPERPARAMETER = "hyperparameter_"  # prefix of the name under which draws of one are stored
@@ -105,8 +108,11 @@ class Draws:
         """Kept draws a chain, the counterpart of an approximation's iterations."""
         return self.n_samples
 
-    def to_datasets(self) -> dict[str, xr.Dataset]:
+    def to_datasets(self) -> "dict[str, xr.Dataset]":
         """Return the draws in the groups ``posterior``, ``sample_stats`` and ``reference``."""
+        require_extra("files")
+        import xarray as xr
+
         axes = ("chain", "draw")
         kept = xr.Dataset({"white": ((*axes, "coordinate"), self.white)})
         for name, values in self.hyperparameters.items():
@@ -135,7 +141,7 @@ class Draws:
         return groups
 
     @staticmethod
-    def from_datasets(groups: Mapping[str, xr.Dataset]) -> "Draws":
+    def from_datasets(groups: "Mapping[str, xr.Dataset]") -> "Draws":
         """Return the draws that `to_datasets` took apart."""
         kept, stats = groups["posterior"], groups["sample_stats"]
         optional = ("log_ratio", "tail_std", "block_acceptance", "block_step_sizes")

@@ -2,15 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Snapshot
 from graphuq.labelling.records import Disagreement, Record
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN_CLASSES = 60  # likeliest classes of an item
 NEIGHBORS = 4  # labelled items that explain a prediction
@@ -82,12 +85,15 @@ def state_of(
     }
 
 
-def predictions_of(items: Items, snapshot: Snapshot, labels: Mapping[int, str]) -> pd.DataFrame:
+def predictions_of(items: Items, snapshot: Snapshot, labels: Mapping[int, str]) -> "pd.DataFrame":
     """Return a table with a row for each item: its label, or else its likeliest class.
 
     Columns: ``id``; ``label``; ``probability`` of that class; ``given_label``, empty where no
     person gave one; and ``probability_NAME`` of each class.
     """
+    require_extra("label")
+    import pandas as pd
+
     given = np.full(len(items), "", dtype=object)
     for row, name in labels.items():
         given[row] = name

@@ -5,13 +5,16 @@ import io
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.utils.checks import describe
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PICTURES = {
     ".png": "image/png",
@@ -111,7 +114,7 @@ class TableItems(Items):
     ids : sequence of str, optional
     """
 
-    def __init__(self, table: pd.DataFrame, ids: Sequence[str] | None = None) -> None:
+    def __init__(self, table: "pd.DataFrame", ids: Sequence[str] | None = None) -> None:
         self.names = [str(name) for name in table.columns]
         self._columns = [table[name].to_numpy() for name in table.columns]
         self.ids = checked_ids(ids, len(table))
@@ -267,6 +270,9 @@ def items_of(items: Any, X: Any = None, ids: Sequence[str] | None = None) -> Ite
     InvalidInput
         If the items are of another kind.
     """
+    require_extra("label")
+    import pandas as pd
+
     if isinstance(items, Items):
         return items
     if items is None and X is not None:
@@ -295,6 +301,9 @@ def items_of(items: Any, X: Any = None, ids: Sequence[str] | None = None) -> Ite
 
 def _features(X: Any, ids: Sequence[str] | None) -> Items:
     """Return features as rows of a table."""
+    require_extra("label")
+    import pandas as pd
+
     if isinstance(X, pd.DataFrame):
         return TableItems(X, ids)
     remedy = "give items=, what a person can recognise"

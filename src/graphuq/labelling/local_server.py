@@ -4,7 +4,6 @@ import secrets
 import socket
 import threading
 import time
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from graphuq.errors import InvalidInput, StorageError, require
@@ -102,21 +101,6 @@ class LocalServer:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def check_installed() -> None:
-    """Require the packages of the extra ``graphuq[label]``.
-
-    Raises
-    ------
-    StorageError
-        If one is missing.
-    """
-    for name in ("starlette", "uvicorn"):
-        if find_spec(name) is None:
-            raise StorageError(
-                f"the page needs the package {name}; run pip install 'graphuq[label]'"
-            )
 
 
 def _listen(port: int) -> socket.socket:

@@ -5,10 +5,9 @@ import threading
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
-
-from graphuq.errors import StorageError, require
+from graphuq.errors import require
 from graphuq.labelling.local_server import ADDRESS
+from graphuq.utils.extras import require_extra
 from graphuq.utils.html import bundled
 
 FOLDERS = ("labelling/static", "web")
@@ -18,6 +17,8 @@ METHODS = ("GET", "POST")
 
 def page_text(title: str, user: str) -> str:
     """Return the page as one text, with its style and scripts."""
+    from jinja2 import Environment, PackageLoader
+
     pages = Environment(loader=PackageLoader("graphuq.labelling", "static"), autoescape=True)
     return pages.get_template("label.html").render(
         title=title,
@@ -86,16 +87,12 @@ def widget(text: str, height: int, port: int, token: str) -> Any:
 
     Raises
     ------
-    StorageError
-        If the package anywidget is not installed.
+    MissingPackage
+        If the extra ``graphuq[jupyter]`` is not installed.
     """
-    try:
-        import anywidget
-        import traitlets
-    except ModuleNotFoundError:
-        raise StorageError(
-            "the page in a notebook needs anywidget; run pip install 'graphuq[jupyter]'"
-        ) from None
+    require_extra("jupyter")
+    import anywidget
+    import traitlets
 
     class LabellingWidget(anywidget.AnyWidget):
         """A frame with the labelling page."""

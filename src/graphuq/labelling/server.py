@@ -4,10 +4,9 @@ import getpass
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import split_labels
@@ -15,11 +14,15 @@ from graphuq.errors import require
 from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.features import check_rows, with_features
 from graphuq.labelling.items import items_of
-from graphuq.labelling.local_server import LocalServer, check_installed
+from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
 from graphuq.labelling.notebook import page_text, widget
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore, check_name
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def label(
@@ -76,7 +79,9 @@ def label(
     InvalidInput
         If an argument cannot be used, or there are no features and none can be computed.
     StorageError
-        If the file of labels cannot be used, or the extra ``graphuq[label]`` is not installed.
+        If the file of labels cannot be used.
+    MissingPackage
+        If the extra ``graphuq[label]`` is not installed.
 
     Examples
     --------
@@ -87,7 +92,7 @@ def label(
     ...     page.address[:17], set(page.labels)
     ('http://127.0.0.1:', {''})
     """
-    check_installed()
+    require_extra("label")
     shown = items_of(items, X, ids)
     if X is not None:
         check_rows(X, shown)
@@ -132,7 +137,7 @@ class LabellingPage(LocalServer):
             found[row] = name
         return found
 
-    def predictions(self) -> pd.DataFrame:
+    def predictions(self) -> "pd.DataFrame":
         """Return a table with a row for each item: its label, or else its likeliest class.
 
         Columns: ``id``; ``label``; ``probability`` of that class; ``given_label``, empty where no

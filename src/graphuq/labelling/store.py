@@ -8,16 +8,19 @@ import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.labelling.items import Items
 from graphuq.labelling.records import Disagreement, Record, Standing
+from graphuq.utils.extras import require_extra
 from graphuq.utils.files import check_writable, sync_folder
 from graphuq.utils.gate import require_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = "graphuq labels"
 VERSION = 1
@@ -168,8 +171,11 @@ class LabelStore:
         with self._mutex:
             return list(self._records)
 
-    def to_dataframe(self) -> pd.DataFrame:
+    def to_dataframe(self) -> "pd.DataFrame":
         """Return a table with columns ``id`` and ``label``, a row for each labelled item."""
+        require_extra("label")
+        import pandas as pd
+
         labels = self.labels()
         ids = [self._items.ids[row] for row in labels]
         return pd.DataFrame({"id": ids, "label": list(labels.values())}, dtype=object)

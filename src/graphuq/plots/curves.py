@@ -1,10 +1,9 @@
 """Figures that consist of curves: spectrum, evidence, reliability and convergence."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from graphuq.errors import require
@@ -27,10 +26,13 @@ from graphuq.results.result import Result
 from graphuq.scores import ReliabilityCurve
 from graphuq.spectrum import Spectrum
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MAX_TICKS = 10  # values of a parameter that are all named on its axis
 
 
-def plot_spectrum(spectrum: Spectrum, *, ax: Axes | None = None) -> Axes:
+def plot_spectrum(spectrum: Spectrum, *, ax: "Axes | None" = None) -> "Axes":
     """Plot the eigenvalues of the Laplacian, and the value that stands for the other ones.
 
     Parameters
@@ -63,8 +65,8 @@ def plot_evidence(
     values: ArrayLike,
     best: Mapping[str, Any],
     *,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """Plot the log evidence against one or two parameters, and the best values.
 
     Parameters
@@ -109,7 +111,7 @@ def plot_evidence(
     return ax
 
 
-def plot_reliability(curve: ReliabilityCurve, *, ax: Axes | None = None) -> Axes:
+def plot_reliability(curve: ReliabilityCurve, *, ax: "Axes | None" = None) -> "Axes":
     """Plot accuracy against confidence, with two binomial standard errors.
 
     Points of well calibrated probabilities lie on the diagonal. The number beside a point is its

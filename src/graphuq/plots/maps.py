@@ -1,12 +1,10 @@
 """Maps of the nodes, coloured by class: at two eigenvectors, or beside similar nodes."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from graphuq.errors import IncompatibleParts
@@ -21,6 +19,9 @@ from graphuq.plots.panels import (
 from graphuq.results.result import Result
 from graphuq.spectrum import Spectrum
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MANY_NODES = 20_000  # number of nodes from which points are binned
 MAX_NODES = 50_000  # of a map whose nodes are not given
 MAX_OUTLINED = 1000  # labelled nodes; more of them get no outline
@@ -33,8 +34,8 @@ def plot_map(
     places: Float[np.ndarray, "n 2"] | None = None,
     class_names: Sequence[Any] | None = None,
     *,
-    ax: Axes | None = None,
-) -> Axes:
+    ax: "Axes | None" = None,
+) -> "Axes":
     """Plot a map on which similar nodes lie side by side, coloured by label mean or class.
 
     Parameters
@@ -70,8 +71,8 @@ def plot_map(
 
 
 def plot_embedding(
-    result: Result, class_names: Sequence[Any] | None = None, *, ax: Axes | None = None
-) -> Axes:
+    result: Result, class_names: Sequence[Any] | None = None, *, ax: "Axes | None" = None
+) -> "Axes":
     """Plot nodes at the first two non-constant eigenvectors, coloured by label mean or class.
 
     Two eigenvectors rarely separate more than three classes; `plot_map` does.
@@ -112,13 +113,15 @@ def plot_embedding(
 
 
 def _draw_nodes(
-    ax: Axes,
+    ax: "Axes",
     result: Result,
     nodes: Int[np.ndarray, " n"],
     places: Float[np.ndarray, "n 2"],
     names: Sequence[str],
 ) -> None:
     """Draw nodes in the colours of their classes, labelled ones with an outline; many in bins."""
+    import matplotlib
+
     x, y = places.T
     multiclass = result.label_mean.ndim == 2
     style: dict[str, Any] = {"cmap": label_colors(), "vmin": -1, "vmax": 1}

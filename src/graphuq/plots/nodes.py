@@ -1,11 +1,10 @@
 """Figures of the nodes: how certain their labels are, and their marginals."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int
-from matplotlib.axes import Axes
 
 from graphuq.plots.panels import (
     BLUE,
@@ -23,12 +22,15 @@ from graphuq.plots.panels import (
 from graphuq.results.result import Result
 from graphuq.results.tables import class_codes
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 MARGINAL_SIZE = (2.6, 1.8)  # inches, of one panel
 
 
 def plot_certainty(
-    result: Result, class_names: Sequence[Any] | None = None, *, ax: Axes | None = None
-) -> Axes:
+    result: Result, class_names: Sequence[Any] | None = None, *, ax: "Axes | None" = None
+) -> "Axes":
     """Plot a histogram that shows how certain the labels of unlabelled nodes are.
 
     For binary results it shows label means: certain at both ends, uncertain in the middle. For
@@ -68,7 +70,7 @@ def plot_certainty(
 
 
 def _certainty_by_class(
-    ax: Axes, result: Result, nodes: Int[np.ndarray, " M"], names: Sequence[str]
+    ax: "Axes", result: Result, nodes: Int[np.ndarray, " M"], names: Sequence[str]
 ) -> None:
     """Draw the stacked histogram of `plot_certainty` for a multiclass result."""
     n_classes = len(names)
@@ -86,7 +88,7 @@ def _certainty_by_class(
     ax.set_xlabel("probability of the most probable class")
 
 
-def plot_order(result: Result, *, ax: Axes | None = None) -> Axes:
+def plot_order(result: Result, *, ax: "Axes | None" = None) -> "Axes":
     """Plot the label variance of all nodes, from the most to the least certain.
 
     Parameters

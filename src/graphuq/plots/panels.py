@@ -6,21 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Shaped
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from graphuq.errors import require
 from graphuq.results.result import Result
 from graphuq.results.uncertainty import with_unseen
+from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+    from matplotlib.figure import Figure
+
+    ManyAxes = Axes | Sequence[Axes] | np.ndarray
+    """Axes that a caller gives to a function with several panels."""
+else:
+    ManyAxes = Any
 
 AxesArray = Shaped[np.ndarray, " P"]
 """A one-dimensional array of matplotlib ``Axes``, one for each panel."""
-
-ManyAxes = Axes | Sequence[Axes] | np.ndarray
-"""Axes that a caller gives to a function with several panels."""
 
 BLUE, ORANGE, GREY = "#3b6fb6", "#d97706", "#8a8f98"
 CLASS_COLORS = {
@@ -64,7 +67,7 @@ def panels(
     size: tuple[float, float] = FIGURE_SIZE,
     *,
     pyplot: bool = False,
-) -> tuple[Figure, AxesArray]:
+) -> "tuple[Figure, AxesArray]":
     """Return a figure and its axes, in rows of at most ``max_columns`` panels.
 
     Parameters
@@ -77,7 +80,13 @@ def panels(
         Width and height of a panel in inches.
     pyplot : bool, default False
         True: pyplot manages the figure, so that ``show`` displays it.
+
+    Raises
+    ------
+    MissingPackage
+        If the extra ``graphuq[plots]`` is not installed.
     """
+    require_extra("plots")
     columns = min(max_columns, max(1, n_panels))
     rows = -(-max(1, n_panels) // columns)
     shape: dict[str, Any] = {
@@ -89,6 +98,8 @@ def panels(
 
         figure = plt.figure(**shape)
     else:
+        from matplotlib.figure import Figure
+
         figure = Figure(**shape)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for ax in grid:
@@ -114,7 +125,7 @@ def frame_panels(n_frames: int, height: int, width: int, *, pyplot: bool = False
     return panels(n_frames, columns, (8.0 / columns, total / rows), pyplot=pyplot)[1]
 
 
-def new_or_given(ax: Axes | None, size: tuple[float, float] = FIGURE_SIZE) -> Axes:
+def new_or_given(ax: "Axes | None", size: tuple[float, float] = FIGURE_SIZE) -> "Axes":
     """Return the given axes, or those of a new pyplot figure."""
     return panels(size=size, pyplot=True)[1][0] if ax is None else ax
 
@@ -126,9 +137,9 @@ def check_panels(axes: ManyAxes, n_panels: int) -> AxesArray:
     return grid[:n_panels]
 
 
-def add_colorbar(drawn: Any, ax: Axes | list[Axes], label: str, **options: Any) -> Any:
+def add_colorbar(drawn: Any, ax: "Axes | list[Axes]", label: str, **options: Any) -> Any:
     """Add a colour bar to the figure of the axes, which may be a subfigure."""
-    first = ax if isinstance(ax, Axes) else ax[0]
+    first = ax[0] if isinstance(ax, list) else ax
     return first.figure.colorbar(drawn, ax=ax, label=label, **options)
 
 

@@ -1,17 +1,18 @@
 """Figures of the report, as embedded pictures."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib.axes import Axes
 
 from graphuq import plots, scores
 from graphuq.plots.pictures import IMAGE_COLUMNS, IMAGE_SIZE
 from graphuq.results.result import Result
 from graphuq.utils.html import embedded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 BACKGROUND, INK = "#14171c", "#e6e9ee"  # of a dark page; see page.css
 DARK: dict[Any, Any] = {  # names of matplotlib's settings
@@ -58,14 +59,16 @@ def result_figures(
     }
 
 
-def _both_themes(draw: Callable[[Axes], Axes]) -> dict[str, str]:
+def _both_themes(draw: "Callable[[Axes], Axes]") -> dict[str, str]:
     """Draw a figure for a light and for a dark page, in the colours of its map."""
+    import matplotlib
+
     with matplotlib.rc_context(DARK):
         dark = _one_panel(draw)
     return {"light": _one_panel(draw), "dark": dark}
 
 
-def _one_panel(draw: Callable[[Axes], Axes]) -> str:
+def _one_panel(draw: "Callable[[Axes], Axes]") -> str:
     """Draw into a figure that pyplot does not manage, and embed it."""
     figure, axes = plots.panels()
     draw(axes[0])

@@ -16,6 +16,7 @@ from graphuq.report.figures import ALTERNATIVES, chain_figures, node_pictures, r
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
 from graphuq.results.tables import class_codes
+from graphuq.utils.extras import require_extra
 from graphuq.utils.html import write_page
 
 N_LISTED = 20  # nodes in the lists of those to label next and of the most certain ones
@@ -65,7 +66,10 @@ def write_report(
         have one entry for each node.
     StorageError
         If the file cannot be written.
+    MissingPackage
+        If the extra ``graphuq[report]`` is not installed.
     """
+    require_extra("report")
     require(
         isinstance(result, Result),
         "result",

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Int
-from PIL import Image
 
 MAX_SIDE = 28  # pixels of the longer side of a thumbnail
 MAX_BYTES = 450_000  # of the picture that holds all thumbnails
@@ -78,6 +77,8 @@ def _sheet(levels: np.ndarray, columns: int) -> np.ndarray:
 
 def _png(levels: np.ndarray) -> bytes:
     """Return a PNG picture with 4 bits a pixel."""
+    from PIL import Image
+
     picture = Image.fromarray(levels, mode="P")
     picture.putpalette([grey for k in range(N_GREYS) for grey in [255 * k // (N_GREYS - 1)] * 3])
     buffer = io.BytesIO()

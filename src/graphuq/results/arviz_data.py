@@ -7,13 +7,15 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from graphuq.results.diagnostics import monitored_nodes, node_rows
 from graphuq.results.storage import label_groups
 from graphuq.results.summaries import class_probability_draws, latent_draws
+from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from graphuq.results.result import Result
 
 INTERNAL = "unconstrained_posterior"  # ArviZ's own name of a group of transformed coordinates
@@ -21,6 +23,9 @@ INTERNAL = "unconstrained_posterior"  # ArviZ's own name of a group of transform
 
 def to_arviz(result: "Result") -> Any:
     """Return a result as ArviZ data; see `Result.to_arviz`."""
+    require_extra("arviz")
+    import xarray as xr
+
     groups = label_groups(result.posterior)
     stored = result.answer.to_datasets()
     if result.is_sampled:
@@ -35,8 +40,11 @@ def to_arviz(result: "Result") -> Any:
     return xr.DataTree.from_dict(groups)
 
 
-def _posterior(result: "Result") -> xr.Dataset:
+def _posterior(result: "Result") -> "xr.Dataset":
     """Return class probabilities, learnt hyperparameters and u at nodes, in every draw."""
+    require_extra("arviz")
+    import xarray as xr
+
     posterior, draws = result.posterior, result.draws
     nodes, shape = monitored_nodes(posterior), (draws.n_chains, draws.n_samples)
     rows = node_rows(posterior)[nodes]

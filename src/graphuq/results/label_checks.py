@@ -1,9 +1,9 @@
 """Checks of the given labels by leave-one-out, and sets of classes; a base class of `Result`."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float
 
 from graphuq.errors import IncompatibleParts, NotConvergedWarning
@@ -13,7 +13,11 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.results.leave_one_out import MAX_SHAPE, LeaveOneOut, given_classes, leave_one_out
 from graphuq.results.prediction_sets import check_method, conformal_sets, posterior_sets
 from graphuq.results.uncertainty import class_probabilities
+from graphuq.utils.extras import require_extra
 from graphuq.utils.user_warnings import warn_user
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MANY = 0.1  # share of unreliable rows from which there is a warning
 SUSPECT = 0.1  # leave-one-out probability of a given label below which it should be checked
@@ -77,7 +81,7 @@ class LabelChecks:
             )
         return (found.of_label if with_noise else found.of_class).copy()
 
-    def suspect_labels(self, n: int | None = None) -> pd.DataFrame:
+    def suspect_labels(self, n: int | None = None) -> "pd.DataFrame":
         """Return the given labels from the least to the most probable given all others.
 
         A label that is the only one of its class is improbable given the others, whether it is
@@ -114,16 +118,18 @@ class LabelChecks:
         >>> int(result.suspect_labels(1)["node"][0])
         7
         """
+        require_extra("tables")
         table = self._label_table(self.leave_one_out(), self.withheld.pareto_shape)
         return table if n is None else table.head(n)
 
-    def labels_to_check(self, n: int = 5) -> pd.DataFrame:
+    def labels_to_check(self, n: int = 5) -> "pd.DataFrame":
         """Return at most n labels that are probably wrong, as `suspect_labels` lists them.
 
         Their leave-one-out probability is below 0.1, another class has at least 0.5, and another
         label of the same class is given. The table is empty where `leave_one_out` raises an
         error; there is no warning.
         """
+        require_extra("tables")
         try:
             probabilities, _, shape = self.withheld
         except IncompatibleParts:
@@ -137,8 +143,10 @@ class LabelChecks:
 
     def _label_table(
         self, probabilities: Float[np.ndarray, "J K"], shape: Float[np.ndarray, " J"]
-    ) -> pd.DataFrame:
+    ) -> "pd.DataFrame":
         """Return a row for each label, from the least to the most probable one."""
+        import pandas as pd
+
         given, rows = given_classes(self.posterior), np.arange(len(probabilities))
         others = probabilities.copy()
         others[rows, given] = -1.0

@@ -5,11 +5,9 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 from jaxtyping import Bool, Float
 
 from graphuq.errors import IncompatibleParts, require
@@ -43,6 +41,7 @@ from graphuq.results.storage import (
     posterior_from,
     posterior_groups,
     read_tree,
+    tree_of,
     write_tree,
 )
 from graphuq.results.summaries import (
@@ -59,6 +58,10 @@ from graphuq.results.trust.verdict import TrustVerdict
 from graphuq.results.uncertainty import with_unseen
 from graphuq.utils.gate import reading
 from graphuq.utils.serialization import from_plain, to_plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 MAX_NAMES = 5  # classes that the representation names
 STORED = ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence")
@@ -281,7 +284,7 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
         """Return a short text: verdict, counts by class, uncertain nodes, hyperparameters."""
         return summary_of(self)
 
-    def to_dataframe(self, ids: Sequence[Any] | np.ndarray | None = None) -> pd.DataFrame:
+    def to_dataframe(self, ids: Sequence[Any] | np.ndarray | None = None) -> "pd.DataFrame":
         """Return a table with one row for each node.
 
         Columns: ``node``; ``label``, the name of the most probable class; ``probability`` of that
@@ -340,7 +343,7 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
         """
         return Result.from_tree(read_tree(path), path)
 
-    def to_tree(self) -> xr.DataTree:
+    def to_tree(self) -> "xr.DataTree":
         """Return the result as groups of arrays, from which `from_tree` makes an equal one.
 
         Raises
@@ -353,18 +356,15 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
             "diagnostics": json.dumps(dataclasses.asdict(self.diagnostics)),
             "settings": json.dumps(dict(self.settings)),
         }
-        tree = xr.DataTree.from_dict(
-            {
-                **self.answer.to_datasets(),
-                **node_groups({name: getattr(self, name) for name in STORED}),
-                **posterior_groups(self.posterior),
-            }
-        )
-        tree.attrs |= attributes
-        return tree
+        groups = {
+            **self.answer.to_datasets(),
+            **node_groups({name: getattr(self, name) for name in STORED}),
+            **posterior_groups(self.posterior),
+        }
+        return tree_of(groups, attributes)
 
     @staticmethod
-    def from_tree(tree: xr.DataTree, path: str | Path) -> "Result":
+    def from_tree(tree: "xr.DataTree", path: str | Path) -> "Result":
         """Return the result in a tree that was read from ``path``.
 
         Raises

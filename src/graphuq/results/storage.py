@@ -8,10 +8,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 from graphuq.errors import StorageError
 from graphuq.inference import GaussianApproximation, Point
@@ -27,11 +26,15 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
 from graphuq.spectrum import CovarianceColumns, Spectrum
 from graphuq.utils.checks import is_integer
+from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import reading, require_file
 from graphuq.utils.output_folder import newest
 from graphuq.utils.serialization import from_json, to_json
 from graphuq.utils.version import __version__
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FORMAT = 1  # raised when older versions can no longer read the files
 MARK = b"\ngraphuq sha256 "  # before the checksum at the end of a file
@@ -46,7 +49,7 @@ def version() -> str:
     return __version__
 
 
-def write_tree(tree: xr.DataTree, path: str | Path) -> None:
+def write_tree(tree: "xr.DataTree", path: str | Path) -> None:
     """Write groups of arrays to one NetCDF file, whole or not at all.
 
     Raises
@@ -62,7 +65,17 @@ def write_tree(tree: xr.DataTree, path: str | Path) -> None:
         file.write(MARK + hashlib.sha256(content).hexdigest().encode())
 
 
-def read_tree(path: str | Path) -> xr.DataTree:
+def tree_of(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, Any]) -> "xr.DataTree":
+    """Return groups of arrays as a tree with attributes."""
+    require_extra("files")
+    import xarray as xr
+
+    tree = xr.DataTree.from_dict(dict(groups))
+    tree.attrs |= dict(attributes)
+    return tree
+
+
+def read_tree(path: str | Path) -> "xr.DataTree":
     """Read into memory a file that `write_tree` wrote.
 
     Raises
@@ -70,6 +83,9 @@ def read_tree(path: str | Path) -> xr.DataTree:
     StorageError
         If the file is missing, truncated, not written by graphuq, or of another format.
     """
+    require_extra("files")
+    import xarray as xr
+
     path = require_file(newest(path))
     with reading(path, "result"):
         _compare_checksum(path)
@@ -104,7 +120,7 @@ def _compare_checksum(path: Path) -> None:
 
 
 def checked_nodes(
-    nodes: xr.Dataset, names: Sequence[str], posterior: Posterior
+    nodes: "xr.Dataset", names: Sequence[str], posterior: Posterior
 ) -> dict[str, np.ndarray]:
     """Return the arrays of nodes, whose sizes and values are possible.
 
@@ -123,7 +139,7 @@ def checked_nodes(
     return arrays
 
 
-def posterior_groups(posterior: Posterior) -> dict[str, xr.Dataset]:
+def posterior_groups(posterior: Posterior) -> "dict[str, xr.Dataset]":
     """Return the spectrum, the field and the labels of a posterior."""
     return {
         "spectrum": posterior.spectrum.to_dataset(),
@@ -132,8 +148,11 @@ def posterior_groups(posterior: Posterior) -> dict[str, xr.Dataset]:
     }
 
 
-def label_groups(posterior: Posterior) -> dict[str, xr.Dataset]:
+def label_groups(posterior: Posterior) -> "dict[str, xr.Dataset]":
     """Return the labels and their nodes, in the groups in which ArviZ expects them."""
+    require_extra("files")
+    import xarray as xr
+
     observed = xr.Dataset({"label": ("labelled_node", posterior.labels)})
     constant = xr.Dataset({"labelled": ("labelled_node", posterior.labelled)})
     if posterior.label_weights is not None:
@@ -157,7 +176,7 @@ def posterior_attributes(posterior: Posterior) -> dict[str, Any]:
     }
 
 
-def posterior_from(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> Posterior:
+def posterior_from(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, Any]) -> Posterior:
     """Return the posterior from its groups and attributes."""
     prior = from_json(attributes["prior"], Prior, "graphuq.priors")
     posterior = Posterior(
@@ -180,7 +199,7 @@ def posterior_from(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, An
     return posterior
 
 
-def _basis_from(groups: Mapping[str, xr.Dataset], prior: Prior) -> Spectrum | CovarianceColumns:
+def _basis_from(groups: "Mapping[str, xr.Dataset]", prior: Prior) -> Spectrum | CovarianceColumns:
     stored = groups["spectrum"]
     if "columns" not in stored and not stored["eigenvalues"].any():
         # Before version 0.2 covariance columns were stored as if they were eigenvectors.
@@ -197,7 +216,7 @@ def _basis_from(groups: Mapping[str, xr.Dataset], prior: Prior) -> Spectrum | Co
     return Spectrum.from_dataset(stored)
 
 
-def answer_from(groups: Mapping[str, xr.Dataset]) -> Answer:
+def answer_from(groups: "Mapping[str, xr.Dataset]") -> Answer:
     """Return what the sampler or the approximation found, from its groups."""
     if "point" in groups:
         return Point.from_datasets(groups)
@@ -206,7 +225,10 @@ def answer_from(groups: Mapping[str, xr.Dataset]) -> Answer:
     return Draws.from_datasets(groups)
 
 
-def node_groups(arrays: Mapping[str, np.ndarray]) -> dict[str, xr.Dataset]:
+def node_groups(arrays: Mapping[str, np.ndarray]) -> "dict[str, xr.Dataset]":
     """Return arrays of shape (N,) or (N, K) as one group named ``nodes``."""
+    require_extra("files")
+    import xarray as xr
+
     stored = {name: (("node", "class")[: a.ndim], a) for name, a in arrays.items()}
     return {"nodes": xr.Dataset(stored)}

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Int
 
+from graphuq.utils.extras import require_extra
+
 if TYPE_CHECKING:
+    import pandas as pd
+
     from graphuq.results.result import Result
 
 CERTAIN = 0.95  # probability of the most probable class from which a node counts as certain
@@ -51,8 +54,13 @@ def summary_of(result: "Result") -> Summary:
     return Summary("\n".join(lines))
 
 
-def table_of_nodes(result: "Result", ids: Sequence[Any] | np.ndarray | None = None) -> pd.DataFrame:
+def table_of_nodes(
+    result: "Result", ids: Sequence[Any] | np.ndarray | None = None
+) -> "pd.DataFrame":
     """Return a table with one row for each node; see `Result.to_dataframe`."""
+    require_extra("tables")
+    import pandas as pd
+
     codes, probabilities = class_codes(result), result.class_probabilities
     names = result.classes.astype(object) if result.classes.dtype.kind == "U" else result.classes
     columns = {

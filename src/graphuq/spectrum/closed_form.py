@@ -8,13 +8,17 @@ replaces the fast transform. No matrix of eigenvectors is stored.
 
 from collections.abc import Sequence
 from functools import lru_cache, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike, DTypeLike
 from scipy import fft
+
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FEW_WAVES = 128  # wave numbers on an axis up to which a table is faster than a transform
 MAX_TABLED = 4_000_000  # largest number of values in the table of an axis: 32 MB
@@ -44,8 +48,11 @@ class ProductBasis:
         self.waves = waves
         self._n_waves = tuple((waves.max(axis=0, initial=0) + 1).tolist())  # on each axis
 
-    def to_dataset(self) -> xr.Dataset:
+    def to_dataset(self) -> "xr.Dataset":
         """Return the wave numbers and the axes as arrays."""
+        require_extra("files")
+        import xarray as xr
+
         return xr.Dataset(
             {
                 "waves": (("pair", "axis"), self.waves),
@@ -55,7 +62,7 @@ class ProductBasis:
         )
 
     @staticmethod
-    def from_dataset(stored: xr.Dataset) -> "ProductBasis":
+    def from_dataset(stored: "xr.Dataset") -> "ProductBasis":
         """Return the basis that `to_dataset` took apart."""
         sizes, periodic = (stored[name].to_numpy().tolist() for name in ("sizes", "periodic"))
         return ProductBasis(sizes, periodic, stored["waves"].to_numpy())

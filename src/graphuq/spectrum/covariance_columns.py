@@ -3,16 +3,19 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.precision import Precision
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 PER_NODE = ("components", "degrees", "node_scale")  # arrays of shape (N,)
 
@@ -90,8 +93,11 @@ class CovarianceColumns(NodeBasis):
             source = source.laplacian
         return _solve(source, beta, shift, labelled)
 
-    def to_dataset(self) -> xr.Dataset:
+    def to_dataset(self) -> "xr.Dataset":
         """Return the columns as arrays and attributes, without the Laplacian."""
+        require_extra("files")
+        import xarray as xr
+
         stored = xr.Dataset(
             {
                 "columns": (("node", "column"), self.columns),
@@ -108,7 +114,7 @@ class CovarianceColumns(NodeBasis):
         return stored
 
     @staticmethod
-    def from_dataset(stored: xr.Dataset) -> "CovarianceColumns":
+    def from_dataset(stored: "xr.Dataset") -> "CovarianceColumns":
         """Return the columns that `to_dataset` took apart; `laplacian` is None."""
         per_node: dict[str, Any] = {name: stored[name].to_numpy() for name in PER_NODE}
         return CovarianceColumns(

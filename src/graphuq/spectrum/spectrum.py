@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float, Int
 from scipy import sparse
 
@@ -17,8 +16,12 @@ from graphuq.errors import StorageError
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.utils.deprecation import renamed_fields, warn_renamed
+from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import read_npz, reading
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 FORMAT = 1
 
@@ -147,8 +150,11 @@ class Spectrum(NodeBasis):
                 settings=json.dumps(dict(self.settings)),
             )
 
-    def to_dataset(self) -> xr.Dataset:
+    def to_dataset(self) -> "xr.Dataset":
         """Return the spectrum as arrays and attributes, to be stored inside a larger file."""
+        require_extra("files")
+        import xarray as xr
+
         basis = self.eigenvectors
         if isinstance(basis, ProductBasis):
             stored = basis.to_dataset()
@@ -162,7 +168,7 @@ class Spectrum(NodeBasis):
         return stored.assign_attrs(tail=tail, settings=json.dumps(dict(self.settings)))
 
     @staticmethod
-    def from_dataset(stored: xr.Dataset) -> "Spectrum":
+    def from_dataset(stored: "xr.Dataset") -> "Spectrum":
         """Return the spectrum that `to_dataset` took apart."""
         names = ("eigenvalues", "residuals", "components", "degrees", "node_scale")
         tail = float(stored.attrs["tail"])

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from graphuq.utils.extras import require_extra
+
 Progress: TypeAlias = Callable[[str, int, int, float], None]
 """Callback that gets the phase, steps done, all steps, and mean acceptance or another number."""
 
@@ -24,6 +26,7 @@ def reporting(progress: bool | Progress) -> Iterator[Progress | None]:
 @contextmanager
 def progress_bar(number: str = "acceptance") -> Iterator[Progress]:
     """Yield a callback that draws a bar with acceptance, or another number, and time left."""
+    require_extra("progress")
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -22,7 +21,7 @@ from graphuq.classifier.regressor.values import (
     intervals,
     numbers_of,
 )
-from graphuq.classifier.types import Labels, Table
+from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.evidence.regression import GraphRegression, maximize_regression
 from graphuq.graphs import FeatureSpace, SelfTuning
@@ -300,7 +299,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         predicted = np.asarray(self.predict(X))[known]
         return float(r2_score(numbers[known], predicted, sample_weight=weights))
 
-    def save(self, path: str | Path, extra: dict[str, xr.Dataset] | None = None) -> None:
+    def save(self, path: str | Path, extra: Groups = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
 
         Raises

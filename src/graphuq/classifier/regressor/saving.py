@@ -5,27 +5,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from graphuq.classifier.saving import describe_features, params_from, stored_params
+from graphuq.classifier.types import Groups
 from graphuq.errors import StorageError
 from graphuq.evidence.regression import GraphRegression
 from graphuq.graphs import FeatureSpace
 from graphuq.priors import Prior
 from graphuq.results.storage import read_tree, write_tree
 from graphuq.spectrum import Spectrum
+from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
 from graphuq.utils.serialization import from_json, to_json
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from graphuq.classifier.regressor.regressor import GraphRegressor
 
 GIVEN = ("labelled", "values", "weights")  # arrays with one entry a number
 
 
-def save_regressor(
-    regressor: "GraphRegressor", path: str | Path, extra: dict[str, xr.Dataset] | None = None
-) -> None:
+def save_regressor(regressor: "GraphRegressor", path: str | Path, extra: Groups = None) -> None:
     """Write all that prediction needs to one file.
 
     Parameters
@@ -41,6 +42,9 @@ def save_regressor(
     StorageError
         If the file cannot be written, or a class of the user's own cannot be found again by name.
     """
+    require_extra("files")
+    import xarray as xr
+
     model, space = regressor.regression_, regressor._feature_space
     stored = xr.Dataset() if space is None else space.to_dataset()
     stored.attrs |= {
@@ -75,7 +79,7 @@ def load_regressor(kind: "type[GraphRegressor]", path: str | Path) -> "GraphRegr
         return regressor_from(kind, tree)
 
 
-def regressor_from(kind: "type[GraphRegressor]", tree: xr.DataTree) -> "GraphRegressor":
+def regressor_from(kind: "type[GraphRegressor]", tree: "xr.DataTree") -> "GraphRegressor":
     """Return the regressor of the groups of a file; its posterior is computed again."""
     stored, given = tree["regressor"].to_dataset(), tree["given"].to_dataset()
     known = set(kind._get_param_names())

@@ -3,12 +3,11 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Bool, Float
 from scipy.stats import norm
 from sklearn.exceptions import DataConversionWarning
 
-from graphuq.classifier.labels import label_array
+from graphuq.classifier.labels import label_array, unknown_mask
 from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, require
 from graphuq.utils.user_warnings import warn_user
@@ -46,7 +45,7 @@ def numbers_of(y: Labels, argument: str = "y", remedy: str = CLASSES) -> Float[n
         values = values.ravel()
     require(values.ndim == 1, "y", f"shape {values.shape}", "give one number a row")
     require(values.dtype.kind != "c", "y", "complex numbers", "give real numbers")
-    missing = np.array(pd.isna(values), dtype=bool) | np.array([_is_empty(v) for v in values], bool)
+    missing = unknown_mask(values) | np.array([_is_empty(v) for v in values], bool)
     numbers = np.full(len(values), np.nan)
     try:
         numbers[~missing] = values[~missing].astype(np.float64)

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.inputs import is_frame, is_polars
+from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +30,8 @@ def frame_of(X: Any, argument: str = "X") -> "pd.DataFrame":
     ------
     InvalidInput
         If it is no table with names of columns, has no rows or no columns, or a name repeats.
+    MissingPackage
+        If pandas is not installed (extra ``graphuq[tables]``).
     """
     require(
         is_frame(X) or is_polars(X),
@@ -36,6 +39,7 @@ def frame_of(X: Any, argument: str = "X") -> "pd.DataFrame":
         f"a {type(X).__name__} has no names of columns",
         "give a pandas or polars DataFrame",
     )
+    require_extra("tables")
     import pandas as pd
 
     if is_polars(X):

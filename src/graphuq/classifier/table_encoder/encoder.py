@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -21,11 +20,13 @@ from graphuq.classifier.table_encoder.columns import (
 from graphuq.classifier.table_encoder.transformer import build, from_plain, to_plain
 from graphuq.errors import GraphuqWarning, InvalidInput, StorageError, require
 from graphuq.results.storage import read_tree
+from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
 from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
 
 GROUP = "table_encoder"  # of a stored model
 PARAMETERS = ("encode", "impute", "scale", "kinds", "missing_values")
@@ -175,12 +176,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         names: np.ndarray = self.transformer_.get_feature_names_out()
         return names
 
-    def to_groups(self) -> dict[str, xr.Dataset]:
+    def to_groups(self) -> "dict[str, xr.Dataset]":
         """Return what was learnt as a group of arrays, for ``extra`` of `GraphClassifier.save`.
 
         `graphuq.TableEncoder.load` reads it from the file of the model, and ``graphuq predict``
         encodes new rows by it.
         """
+        require_extra("files")
+        import xarray as xr
+
         check_is_fitted(self, "transformer_")
         plain: dict[str, Any] = {name: getattr(self, name) for name in PARAMETERS}
         plain |= {"columns": self.kinds_, "empty": self._empty}
@@ -188,7 +192,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return {GROUP: xr.Dataset({"encoding": ((), json.dumps(plain))})}
 
     @classmethod
-    def from_tree(cls, tree: xr.DataTree) -> "TableEncoder":
+    def from_tree(cls, tree: "xr.DataTree") -> "TableEncoder":
         """Return the encoder in the groups of a file."""
         plain = json.loads(str(tree[GROUP]["encoding"].to_numpy()))
         texts = tuple(plain["missing_values"])

@@ -1,9 +1,8 @@
 """What is written into an AnnData object: columns of ``obs``, probabilities, settings, colours."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Int
 from scipy.special import entr
 
@@ -13,7 +12,11 @@ from graphuq.external.scanpy.cells import KnownTypes
 from graphuq.external.scanpy.novelty import novelty
 from graphuq.results.uncertainty import margin, rank_by_uncertainty
 from graphuq.utils.checks import require_number
+from graphuq.utils.extras import require_extra
 from graphuq.utils.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 UNKNOWN_COLOR = "#c8c8c8"
 
@@ -117,8 +120,11 @@ def _model(classifier: GraphClassifier) -> dict[str, Any]:
     }
 
 
-def _categorical(values: np.ndarray, categories: list[str]) -> pd.Categorical:
+def _categorical(values: np.ndarray, categories: list[str]) -> "pd.Categorical":
     """Return a categorical column; a category that does not occur stays, for its colour."""
+    require_extra("tables")
+    import pandas as pd
+
     return pd.Categorical(values.astype(object), categories=np.array(categories, dtype=object))
 
 

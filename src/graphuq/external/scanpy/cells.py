@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy import sparse
 
 from graphuq.errors import require
 from graphuq.graphs import Graph, from_adjacency
+from graphuq.utils.extras import require_extra
 
 DEFAULT_KEY = "neighbors"
 UNLABELLED = ("", None, "Unknown")
@@ -115,6 +115,9 @@ def known_types(
     InvalidInput
         If there is no such column.
     """
+    require_extra("tables")
+    import pandas as pd
+
     require(
         labels_key in adata.obs.columns,
         "labels_key",

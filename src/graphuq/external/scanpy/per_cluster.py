@@ -1,19 +1,22 @@
 """Types of clusters from the probabilities of their cells."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from graphuq.errors import require
 from graphuq.external.scanpy.annotation import UNKNOWN_COLOR, check_threshold
 from graphuq.external.scanpy.cells import check_annotated
 from graphuq.external.scanpy.suggest_cells import table_of_types
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def per_cluster(
     adata: Any, cluster_key: str, *, key_added: str = "gq", min_probability: float = 0.5
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Return the type of each cluster, and how mixed the cluster is.
 
     Parameters
@@ -41,6 +44,9 @@ def per_cluster(
     InvalidInput
         If a column is missing, or `label_cells` was not called before.
     """
+    require_extra("tables")
+    import pandas as pd
+
     check_annotated(adata)
     check_threshold(min_probability)
     require(

@@ -1,10 +1,9 @@
 """Cells whose type a person should look up next."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from graphuq.acquisition.base import Rule
 from graphuq.acquisition.query import query
@@ -12,6 +11,10 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
 from graphuq.external.scanpy.cells import UNLABELLED, check_annotated
 from graphuq.external.scanpy.label_cells import fit_cells
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def suggest_cells(
@@ -26,7 +29,7 @@ def suggest_cells(
     key_added: str = "gq",
     classifier: GraphClassifier | None = None,
     seed: int = 0,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Return the cells whose types would help most, a diverse batch of them.
 
     Parameters
@@ -59,6 +62,9 @@ def suggest_cells(
     InvalidInput
         As for `label_cells`, or if a fitted classifier is of other cells.
     """
+    require_extra("tables")
+    import pandas as pd
+
     check_annotated(adata)
     fitted = classifier
     if fitted is None or not hasattr(fitted, "result_"):
@@ -82,8 +88,8 @@ def suggest_cells(
 
 
 def table_of_types(
-    probabilities: np.ndarray, names: Sequence[str], index: pd.Index
-) -> pd.DataFrame:
+    probabilities: np.ndarray, names: Sequence[str], index: "pd.Index"
+) -> "pd.DataFrame":
     """Return the two most probable types of each row, with their probabilities.
 
     Parameters
@@ -92,6 +98,9 @@ def table_of_types(
     names : sequence of str, length K
     index : pandas.Index, length M
     """
+    require_extra("tables")
+    import pandas as pd
+
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     best, next_best = np.take_along_axis(probabilities, order, axis=1).T
     labels = np.array(names, dtype=object)[order]

@@ -1,15 +1,18 @@
 """Files of Label Studio: tasks with predictions, and exports with annotations."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 
 from graphuq.errors import InvalidInput, require
 from graphuq.labelling.label_studio.config import Choices, label_config, parse_config
 from graphuq.utils.checks import describe
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Task = dict[str, Any]
 
@@ -84,7 +87,7 @@ def prediction(
     return {"model_version": version, "score": round(score, 6), "result": result}
 
 
-def annotations(export: Any, config: str | None = None) -> pd.DataFrame:
+def annotations(export: Any, config: str | None = None) -> "pd.DataFrame":
     """Return the classes in an export of Label Studio (JSON), one row an annotation.
 
     Parameters
@@ -105,6 +108,9 @@ def annotations(export: Any, config: str | None = None) -> pd.DataFrame:
     InvalidInput
         If an annotation has several classes, or the export is something else.
     """
+    require_extra("label")
+    import pandas as pd
+
     name = None if config is None else parse_config(config).from_name
     found = [
         {
@@ -121,7 +127,7 @@ def annotations(export: Any, config: str | None = None) -> pd.DataFrame:
     return table.sort_values("time", kind="stable", ignore_index=True)
 
 
-def predictions(export: Any, config: str | None = None) -> pd.DataFrame:
+def predictions(export: Any, config: str | None = None) -> "pd.DataFrame":
     """Return the predictions in an export of Label Studio, one row a prediction.
 
     Parameters
@@ -136,6 +142,9 @@ def predictions(export: Any, config: str | None = None) -> pd.DataFrame:
     pandas.DataFrame
         Columns ``row``, ``task``, ``label``, ``score`` and ``model_version``.
     """
+    require_extra("label")
+    import pandas as pd
+
     name = None if config is None else parse_config(config).from_name
     found = [
         {
@@ -193,6 +202,9 @@ def _parts(export: Any, key: str) -> Iterator[tuple[int, Mapping[str, Any], Mapp
 
 def _fields(data: Any, choices: Choices) -> list[dict[str, Any]]:
     """Return the fields of each task."""
+    require_extra("label")
+    import pandas as pd
+
     if isinstance(data, pd.DataFrame):
         data = data.astype(object).to_dict("records")
     data = list(data)

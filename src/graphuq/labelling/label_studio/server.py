@@ -8,11 +8,12 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
 from graphuq.labelling.features import check_rows, with_features
 from graphuq.labelling.items import TextItems, items_of
-from graphuq.labelling.local_server import LocalServer, check_installed
+from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
 from graphuq.labelling.server import known_labels
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import LabelStore
+from graphuq.utils.extras import require_extra
 
 
 def serve(
@@ -61,7 +62,9 @@ def serve(
     InvalidInput
         If an argument cannot be used.
     StorageError
-        If the file of labels cannot be used, or the extra ``graphuq[label]`` is not installed.
+        If the file of labels cannot be used.
+    MissingPackage
+        If the extra ``graphuq[label]`` is not installed.
 
     Examples
     --------
@@ -72,7 +75,7 @@ def serve(
     ...     server.address[:17]
     'http://127.0.0.1:'
     """
-    check_installed()
+    require_extra("label")
     shown = items_of(items, X)
     if X is not None:
         check_rows(X, shown)

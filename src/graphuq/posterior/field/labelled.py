@@ -14,11 +14,10 @@ dimensions as there are labels" and "All other nodes in closed form".
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import equinox as eqx
 import numpy as np
-import xarray as xr
 from jaxtyping import Float
 
 from graphuq.posterior.field.base import Field
@@ -26,6 +25,10 @@ from graphuq.posterior.field.conditioning import FieldMoments, condition_with_fl
 from graphuq.priors import SpectralStd
 from graphuq.spectrum import CovarianceColumns, Spectrum
 from graphuq.utils.arrays import Array, array_namespace, solve_lower
+from graphuq.utils.extras import require_extra
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 RANK_TOLERANCE = 1e-12  # relative size of a standard deviation below which a direction is empty
 
@@ -70,8 +73,11 @@ class LabelledField(Field):
     def condition(self, precision: Float[Array, " J"], shift: Float[Array, " J"]) -> FieldMoments:
         """Return the field given sites of precision τ (of any sign) and shift ν."""
 
-    def to_dataset(self) -> xr.Dataset:
+    def to_dataset(self) -> "xr.Dataset":
         """Return the fields as arrays, each with dimensions of its own, and the class name."""
+        require_extra("files")
+        import xarray as xr
+
         stored = xr.Dataset(attrs={"class": type(self).__name__})
         for entry in dataclasses.fields(self):
             value = np.asarray(getattr(self, entry.name), dtype=np.float64)
@@ -80,7 +86,7 @@ class LabelledField(Field):
         return stored
 
     @classmethod
-    def from_dataset(cls, stored: xr.Dataset) -> "LabelledField":
+    def from_dataset(cls, stored: "xr.Dataset") -> "LabelledField":
         """Return the field of this class that `to_dataset` took apart."""
         arrays = {str(name): array.to_numpy() for name, array in stored.items()}
         values: dict[str, Any] = {n: a if a.ndim else float(a) for n, a in arrays.items()}

@@ -6,14 +6,14 @@ import io
 import warnings
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader
-from markupsafe import Markup
-from matplotlib.figure import Figure
-from PIL import Image
-
+from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 from graphuq.utils.html.scripts import bundled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 N_COLORS = 128  # of an embedded figure: a third of the bytes of all colours
 
@@ -50,7 +50,13 @@ def write_page(
     ------
     StorageError
         If the file cannot be written.
+    MissingPackage
+        If the extra ``graphuq[report]`` is not installed.
     """
+    require_extra("report")
+    from jinja2 import ChoiceLoader, Environment, PackageLoader
+    from markupsafe import Markup
+
     web = files("graphuq") / "web"
     style = "\n".join((web / name).read_text("utf-8") for name in ("page.css", *styles))
     code = None if script is None else bundled(script)
@@ -86,8 +92,10 @@ def _policy(style: str, script: str | None) -> str:
     return "; ".join(f"{kind} {value}" for kind, value in allowed.items())
 
 
-def embedded(figure: Figure, dpi: int = 130) -> str:
+def embedded(figure: "Figure", dpi: int = 130) -> str:
     """Return a figure as a PNG picture in base 64."""
+    from PIL import Image
+
     buffer = io.BytesIO()
     with warnings.catch_warnings():
         # The font of matplotlib lacks many alphabets; the page itself has the names of classes.

@@ -1,0 +1,198 @@
+"""The core alone fits and predicts; what needs an extra says so, with the command to install it."""
+
+import json
+import pickle
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions, requires
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from graphuq.errors import GraphuqError, MissingPackage
+from graphuq.utils.extras import DISTRIBUTIONS, EXTRAS, has_extra, require_extra
+
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
+OPTIONAL = PROJECT["optional-dependencies"]
+MAX_CORE = 15  # packages of the core beside those that scikit-learn installs, graphuq included
+
+
+def names_of(requirements):
+    """Return the names of requirements that apply here, those of graphuq's extras included."""
+    names = set()
+    for text in requirements:
+        needed = Requirement(text)
+        if needed.name == "graphuq":
+            names |= names_of(text for extra in needed.extras for text in OPTIONAL[extra])
+        elif needed.marker is None or needed.marker.evaluate({"extra": ""}):
+            names.add(canonicalize_name(needed.name))
+    return names
+
+
+def installed_by(names):
+    """Return packages and all that they install."""
+    found, left = set(), set(names)
+    while left:
+        name = left.pop()
+        found.add(name)
+        left |= names_of(requires(name) or []) - found
+    return found
+
+
+CORE = installed_by(names_of(PROJECT["dependencies"]))
+
+BLOCKER = """
+import json, sys, warnings
+
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in BLOCKED:
+            raise ModuleNotFoundError(f"{name} is blocked", name=name)
+
+sys.meta_path.insert(0, Blocker())
+"""
+
+FEATURES = """
+import numpy as np
+import graphuq as gq
+from graphuq import *
+from sklearn.datasets import make_moons
+
+X, classes = make_moons(60, noise=0.05, random_state=0)
+y = np.array([None] * 60, dtype=object)
+y[:10] = np.array(["inner", "outer"])[classes[:10]]
+by_rows = gq.GraphClassifier(random_state=0).fit(X, y)
+graph = gq.graphs.knn_graph(X, n_neighbors=8)
+by_graph = gq.GraphClassifier(graph, inference="expectation-propagation").fit(None, y)
+numbers = gq.GraphRegressor().fit(X, np.where(np.arange(60) < 20, X[:, 0], np.nan))
+wide = np.random.default_rng(0).uniform(size=(4200, 9))
+result = by_rows.result_
+
+def accuracy(labels):
+    return float((labels == np.array(["inner", "outer"])[classes]).mean())
+
+answers = {
+    "accuracy": accuracy(by_rows.predict(X)),
+    "accuracy on a graph": accuracy(by_graph.transduction_),
+    "probability": by_rows.predict_proba(X).sum(axis=1).tolist(),
+    "interval": bool((result.credible_interval()[:, 0] < result.credible_interval()[:, 1]).all()),
+    "verdict": str(result.summary()),
+    "deviation": float(numbers.predict(X[:1], return_std=True)[1][0]),
+    "edges": gq.graphs.knn_graph(wide, weights="unweighted").n_edges,
+}
+
+features = {
+    "anndata": lambda: __import__("graphuq.external.h5ad").external.h5ad.read_h5ad("a.h5ad"),
+    "arviz": result.to_arviz,
+    "datasets": lambda: gq.datasets.load_mnist(folder="."),
+    "files": lambda: by_rows.save("fit.nc"),
+    "jupyter": lambda: __import__("graphuq.labelling.notebook").labelling.notebook.widget(
+        "", 400, 0, ""
+    ),
+    "label": lambda: gq.label(["a", "b"], labels="labels.jsonl"),
+    "neighbors": lambda: gq.graphs.knn_graph(wide, search="approximate"),
+    "plots": lambda: gq.plots.plot_certainty(result),
+    "progress": lambda: gq.GraphClassifier(progress=True).fit(X, y),
+    "report": lambda: gq.write_report(result, "report.html"),
+    "tables": result.to_dataframe,
+}
+messages = {}
+for extra, ask in features.items():
+    try:
+        ask()
+    except ImportError as error:
+        messages[extra] = [type(error).__name__, str(error)]
+print(json.dumps({"answers": answers, "messages": messages}))
+"""
+
+
+def run_with_core(code, folder):
+    """Run code in a process that can import the core and the standard library only."""
+    blocked = {
+        module
+        for module, packages in packages_distributions().items()
+        if not CORE & {canonicalize_name(package) for package in packages}
+    } - {"graphuq"}
+    program = f"BLOCKED = {blocked!r}\n{BLOCKER}\n{code}"
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=folder, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory):
+    """Return what a process with the core alone computes, and what it refuses."""
+    done = run_with_core(FEATURES, tmp_path_factory.mktemp("core"))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_core_has_few_packages():
+    own = CORE - installed_by({"scikit-learn"}) | {"graphuq"}
+    assert len(own) <= MAX_CORE, sorted(own)
+    assert CORE & {"jax", "numba"} == {"jax", "numba"}
+
+
+def test_the_core_alone_fits_and_predicts(core):
+    answers = core["answers"]
+    assert answers["accuracy"] > 0.9
+    assert answers["accuracy on a graph"] > 0.9
+    assert answers["probability"] == pytest.approx([1.0] * 60)
+    assert answers["interval"]
+    assert answers["verdict"].startswith("Verdict: ")
+    assert answers["deviation"] > 0
+    assert answers["edges"] > 4200
+
+
+@pytest.mark.parametrize("extra", sorted(set(EXTRAS) - {"cli"}))
+def test_a_feature_names_the_extra_that_it_needs(core, extra):
+    kind, message = core["messages"][extra]
+    assert kind == "MissingPackage"
+    package = re.fullmatch(
+        rf"the package (\S+) is not installed; run pip install 'graphuq\[{extra}\]'", message
+    )
+    assert package[1] in names_of(OPTIONAL[extra])
+
+
+def test_the_command_without_its_extra_says_what_to_install(tmp_path):
+    done = run_with_core("from graphuq.cli import main\nmain(['demo'])", tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert re.fullmatch(
+        r"graphuq: error: the package \w+ is not installed; run pip install 'graphuq\[cli\]'\n",
+        done.stderr,
+    )
+
+
+def test_extras_are_those_that_are_installed():
+    assert set(EXTRAS) == set(OPTIONAL) - {"all", "dev", "gpu"}
+    for extra, modules in EXTRAS.items():
+        needed = {DISTRIBUTIONS.get(module, module) for module in modules}
+        direct = names_of(text for text in OPTIONAL[extra] if not text.startswith("graphuq"))
+        assert direct <= needed <= names_of(OPTIONAL[extra]), extra
+    everything = set().union(*(names_of(OPTIONAL[extra]) for extra in EXTRAS))
+    assert names_of(OPTIONAL["all"]) == everything
+
+
+def test_a_missing_package_is_an_import_error_of_graphuq():
+    error = MissingPackage("matplotlib", "plots")
+    assert isinstance(error, ImportError)
+    assert isinstance(error, GraphuqError)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.package, again.extra) == (str(error), "matplotlib", "plots")
+
+
+def test_a_blocked_package_is_missing(monkeypatch):
+    require_extra("plots")
+    assert has_extra("plots")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(EXTRAS, "blocked", ("matplotlib",))
+    assert not has_extra("plots")
+    with pytest.raises(MissingPackage, match=r"pip install 'graphuq\[blocked\]'"):
+        require_extra("blocked")
