@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         priors,
         scores,
     )
+    from graphuq.classifier.annotators import AnnotatorClassifier
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.model_selection import LabelledKFold, LabelledScorer
     from graphuq.classifier.regressor.regressor import GraphRegressor
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     )
 
 _MODULE_OF = {
+    "AnnotatorClassifier": "classifier.annotators",
     "GraphClassifier": "classifier.classifier",
     "GraphRegressor": "classifier.regressor.regressor",
     "GraphuqError": "errors",
@@ -115,6 +117,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "AnnotatorClassifier",
     "Categorical",
     "Converged",
     "CumulativeMean",

@@ -34,6 +34,7 @@ NUMBERS = [
     (gq.likelihoods.NoiseFree, "n_classes"),
     (gq.likelihoods.Probit, "noise_std"),
     (gq.likelihoods.Probit, "n_classes"),
+    (gq.likelihoods.SoftProbit, "noise_std"),
     (gq.likelihoods.Softmax, "noise_std"),
     (gq.likelihoods.Softmax, "n_classes"),
 ]

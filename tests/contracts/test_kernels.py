@@ -363,6 +363,7 @@ def test_every_exported_sampler_is_tested():
     # Samplers of fields and hyperparameters: tests/truth/test_hierarchical.py and
     # test_random_series.py. Samplers of the probit alone: tests/inference/.
     apart = {
+        gq.inference.AnnotatorGibbs,
         gq.inference.CollapsedGibbs,
         gq.inference.MetropolisWithinGibbs,
         gq.inference.ModelAverage,

@@ -7,17 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.incremental import Incremental
-from graphuq.classifier.labels import (
-    check_classes,
-    split_labels,
-    warn_of_placeholder,
-    weights_of_rows,
-)
 from graphuq.classifier.options import (
     averaged_posterior,
     averaging_method,
@@ -33,11 +26,11 @@ from graphuq.classifier.options import (
 )
 from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.saving import load_classifier, save_classifier
+from graphuq.classifier.training_labels import training_labels
 from graphuq.classifier.types import Groups, Labels, Table
-from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning, require
+from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
 from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import Approximation
-from graphuq.posterior.given_labels import check_weights
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import shares_of
 from graphuq.run.infer import infer
@@ -243,9 +236,11 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         X : array_like or sparse matrix, shape (N, d)
             Features; with ``graph="precomputed"`` weights, with ``metric="precomputed"``
             distances, both of shape (N, N). With a `Graph`, its features or None.
-        y : array_like, shape (N,)
+        y : array_like, shape (N,) or (N, K)
             Class of each row; ``missing_label``, NaN, None, ``pd.NA`` or "" if it is unknown. At
-            least two classes. For a graph, also a dict from names of nodes to classes.
+            least two classes. For a graph, also a dict from names of nodes to classes. Soft labels
+            have K columns, the probability of each class before graph and other labels are seen;
+            NaN or zeros in all columns of an unlabelled row. Names of columns are the classes.
         sample_weight : array_like, shape (N,), optional
             Weight w ≥ 0 of each label, 1 by default: the variance of its noise is γ²/w, so that a
             small weight is a doubtful label. A label of weight 0 is not used. Only for a probit;
@@ -276,19 +271,9 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         method = method_of(self.inference)
         check_unused(self, method)
         graph, X, n_rows = checked_rows(self, X)
-        y = labels_of_names(y, graph)
-        values, given = split_labels(y, self.missing_label)
-        require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
-        weights = weights_of_rows(sample_weight, n_rows)
-        given &= weights > 0
-        require(given.any(), "sample_weight", "zero at every label", "give weights > 0")
-        check_classification_targets(values[given])
-        self.classes_, codes = np.unique(values[given], return_inverse=True)
-        check_classes(self.classes_, self.missing_label)
-        warn_of_placeholder(values, given)
-        shares = shares_of(self.class_proportions, self.classes_, codes, self.max_classes)
-        likelihood = likelihood_of(self.likelihood, len(self.classes_))
-        check_weights(weights[given], len(codes), likelihood)
+        given = training_labels(self, labels_of_names(y, graph), n_rows, sample_weight)
+        self.classes_ = given.classes
+        shares = shares_of(self.class_proportions, given.classes, given.codes, self.max_classes)
 
         with reporting(self.progress) as report:
             self.graph_ = build_graph(
@@ -305,16 +290,17 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
             spectrum = basis_of(
                 self.graph_, self.laplacian, self.n_eigenpairs, self.tail_eigenvalue, prior, report
             )
-        labelled = np.flatnonzero(given)
-        posterior = averaged_posterior(self, method, spectrum, labelled, codes)
+        posterior = None
+        if not given.is_soft:
+            posterior = averaged_posterior(self, method, spectrum, given.labelled, given.codes)
         if posterior is None:
-            labels = codes if likelihood.is_multiclass else 2 * codes - 1
-            posterior = Posterior(spectrum, prior, likelihood, labelled, labels)
-        posterior = dataclasses.replace(posterior, label_weights=weights[labelled])
+            parts = given.likelihood, given.labelled, given.values
+            posterior = Posterior(spectrum, prior, *parts)
+        posterior = dataclasses.replace(posterior, label_weights=given.weights)
         posterior = self._chosen_by_evidence(posterior)
         if self.max_classes is not None:
             likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.max_classes)
-            labels = codes if likelihood.is_multiclass else posterior.labels
+            labels = given.codes if likelihood.is_multiclass else posterior.labels
             posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
         self._feature_space = self.graph_.feature_space
         self.withdrawn_ = np.arange(0)

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
-from graphuq.evidence.criteria import ObservedPrior, binary_likelihood, one_vs_rest
+from graphuq.evidence.criteria import ObservedPrior, binary_likelihood
 from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
+from graphuq.evidence.labellings import labellings_of, with_certain_labels
 from graphuq.evidence.quasi_newton import FAILED, minimize_loss
 from graphuq.inference.expectation_propagation import (
     ExpectationPropagation,
+    dampings_of,
     field_slopes,
     iterate_sites,
     likelihood_slopes,
@@ -23,8 +25,7 @@ from graphuq.priors import SpectralStd
 from graphuq.utils.arrays import parallel_map
 from graphuq.utils.deprecation import with_new_words
 
-TOLERANCE, MAX_SWEEPS, DAMPINGS = 1e-4, 300, (1.0, 0.2)  # the evidence error is its square
-MAX_ITERATIONS = 40
+TOLERANCE, MAX_SWEEPS, MAX_ITERATIONS = 1e-4, 300, 40  # the evidence error is its square
 DISCRETE = ("include_constant", "truncation")  # chosen among a few values, without derivatives
 TRUNCATION_RATIO = 2**0.5  # between successive candidates
 TRUNCATION_LOG_STD = 0.5  # in the hyperprior of the truncation, around ℓ
@@ -210,14 +211,14 @@ def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
     evidence = []
     for constant in (False, True):
         choice: dict[str, Any] = {"include_constant": constant}
-        changed = dataclasses.replace(
-            posterior,
-            prior=dataclasses.replace(posterior.prior, **choice),
-            labelled=posterior.labelled[some],
-            labels=labels[some],
-            label_weights=None if (w := posterior.label_weights) is None else w[some],
-        )
         try:
+            changed = dataclasses.replace(
+                with_certain_labels(posterior),
+                prior=dataclasses.replace(posterior.prior, **choice),
+                labelled=posterior.labelled[some],
+                labels=labels[some],
+                label_weights=None if (w := posterior.label_weights) is None else w[some],
+            )
             method = ExpectationPropagation(tolerance=ROUGH_TOLERANCE)
             evidence.append(method.fit(changed.plain_target).log_evidence)
         except (InvalidInput, IncompatibleParts):  # no EP for this likelihood, or no convergence
@@ -241,7 +242,7 @@ class _Search:
     def __init__(self, posterior: Posterior, names: list[str], hyperprior: bool) -> None:
         self.posterior, self.names, self.hyperprior = posterior, names, hyperprior
         self.hyperpriors = hyperpriors_of(posterior.spectrum)
-        self.labellings = one_vs_rest(posterior.labels, posterior.likelihood.is_multiclass)
+        self.labellings = labellings_of(posterior)
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation, self.include_constant = posterior.spectrum.n_columns, False
         self.n_evaluations = 0
@@ -302,9 +303,9 @@ class _Search:
 
         The first attempt starts from the fixed point of the previous evaluation.
         """
-        starts: list[tuple[float, np.ndarray | None]] = [(damping, None) for damping in DAMPINGS]
+        starts: list[Any] = [(damping, None) for damping in dampings_of(target.likelihood)]
         if number in self.sites:
-            starts.insert(0, (1.0, self.sites[number]))
+            starts.insert(0, (starts[0][0], self.sites[number]))
         for damping, initial in starts:
             found = iterate_sites(target, damping, MAX_SWEEPS, TOLERANCE, initial)
             if found.change <= TOLERANCE and np.isfinite(value := log_evidence(target, found)):

@@ -4,7 +4,7 @@ from typing import Any
 
 from graphuq.inference.answers import GaussianApproximation, Point
 from graphuq.inference.base import Approximation, Info, Sampler, State
-from graphuq.inference.collapsed_gibbs import CollapsedGibbs
+from graphuq.inference.collapsed_gibbs import AnnotatorGibbs, CollapsedGibbs
 from graphuq.inference.elliptical_slice import EllipticalSlice
 from graphuq.inference.exact_hamiltonian import ExactHamiltonian
 from graphuq.inference.exact_hamiltonian.reflective import ReflectiveHamiltonian
@@ -27,6 +27,7 @@ from graphuq.utils.deprecation import renamed_attribute
 __all__ = [
     "MAP",
     "PCN",
+    "AnnotatorGibbs",
     "Approximation",
     "CollapsedGibbs",
     "EllipticalSlice",

@@ -27,6 +27,7 @@ Sites: TypeAlias = Float[np.ndarray, "2 J"]  # precisions and shifts
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
 
 DAMPINGS = (1.0, 0.2)  # initial values, tried in this order until one converges
+SOFT_DAMPINGS = (0.2, 0.05)  # of soft labels, whose sites may have negative precisions
 SMALL = 1e9  # labels × coordinates², up to which one core is as fast as two
 PARALLEL = 1e-8  # determinant over product of squares, below which two differences are parallel
 LEEWAY = 5.0  # factor by which the change may grow in a good sweep with Anderson's step
@@ -86,7 +87,7 @@ class ExpectationPropagation(Approximation):
             if found_nested is not None:
                 return found_nested
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
-        for damping in DAMPINGS:
+        for damping in dampings_of(target.likelihood):
             with single_threaded_blas() if small else nullcontext():
                 found = iterate_sites(target, damping, self.max_sweeps, self.tolerance)
             if found.change <= self.tolerance:
@@ -182,6 +183,11 @@ class EPTarget(Protocol):
     def labels(self) -> Any:
         """Labels ±1, shape (J,)."""
         ...
+
+
+def dampings_of(likelihood: Any) -> tuple[float, ...]:
+    """Return initial values of the damping, to be tried in this order until one converges."""
+    return SOFT_DAMPINGS if likelihood.has_soft_labels else DAMPINGS
 
 
 class EPState(NamedTuple):

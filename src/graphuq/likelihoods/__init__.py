@@ -10,6 +10,7 @@ from graphuq.likelihoods.level_set import LevelSet
 from graphuq.likelihoods.logistic import Logistic
 from graphuq.likelihoods.noise_free import NoiseFree
 from graphuq.likelihoods.probit import Probit
+from graphuq.likelihoods.soft_probit import SoftProbit
 from graphuq.likelihoods.softmax import Softmax
 from graphuq.utils.deprecation import renamed_attribute
 
@@ -22,6 +23,7 @@ __all__ = [
     "Logistic",
     "NoiseFree",
     "Probit",
+    "SoftProbit",
     "Softmax",
     "StepLikelihood",
 ]

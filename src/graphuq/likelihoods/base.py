@@ -66,6 +66,7 @@ class Likelihood(eqx.Module):
     `uses_all_nodes`            False                        posterior: labelled nodes, or all
     `has_gaussian_tails`        False                        automatic choice of the sampler
     `takes_weights`             False                        posterior with weights of labels
+    `has_soft_labels`           False                        posterior, evidence, leave-one-out
     `is_multiclass`             K > 2 or K learnt            posterior: one field, or K fields
     `latent_noise_std`          None                         samplers that sample the noise too
     `probit_noise_std`          None                         expectation propagation, evidence
@@ -88,6 +89,9 @@ class Likelihood(eqx.Module):
     takes_weights : bool, default False
         Whether the label is S(u + noise), so that u times √w at a label divides the variance of its
         noise by w.
+    has_soft_labels : bool, default False
+        Whether the likelihood itself holds what is known of each labelled node, as `SoftProbit`
+        does; labels are then its ``most_probable``.
     n_classes : int or Distribution, optional
         Number of classes K of a multiclass likelihood, a field of the subclass. Without it, and
         with 2, labels are −1 and +1 and there is one field u. With more, and where K is learnt,
@@ -123,6 +127,7 @@ class Likelihood(eqx.Module):
     uses_all_nodes: ClassVar[bool] = False
     has_gaussian_tails: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
+    has_soft_labels: ClassVar[bool] = False
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """Refuse a subclass that lacks a required method."""

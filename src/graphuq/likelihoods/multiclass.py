@@ -17,7 +17,9 @@ from graphuq.distributions import (
     is_learnt,
 )
 from graphuq.errors import require
+from graphuq.utils.special_functions import log_normal_cdf
 
+NOISE_NODES = 32  # nodes of the quadrature over the noise of the label's own field
 MAX_CLASSES = 1_000.0  # fields per node; a larger number is taken for a mistake
 
 
@@ -78,3 +80,34 @@ def label_column(values: Float[Array, "J K"], y: Float[Array, " J"]) -> Float[Ar
 def is_label_column(shape: tuple[int, ...], y: Float[Array, " J"]) -> Bool[Array, "J K"]:
     """Return an array that is True in the column of each label."""
     return jax.nn.one_hot(codes(y), shape[-1], dtype=jnp.bool_)
+
+
+def log_probit_probability(
+    u: Float[Array, "J K"],
+    y: Float[Array, " J"],
+    noise_std: Any,
+    n_classes: int | float | Array,
+) -> Float[Array, " J"]:
+    """Return ``log E ∏_{k ≠ y} Φ(z + (u_y − u_k) / γ)``, z ~ N(0, 1): y is argmax(u + γ ε).
+
+    The expectation is computed by Gauss-Hermite quadrature. It is centred where the integrand is,
+    at half the largest lead of another class. Its relative error is below 1e-6.
+    """
+    lead = (label_column(u, y)[:, None] - u) / noise_std
+    counted = possible_classes(u, n_classes)[None, :] & ~is_label_column(u.shape, y)
+    behind = jnp.where(counted, jnp.maximum(-lead, 0.0), 0.0).max(axis=1)
+    center = jax.lax.stop_gradient(behind / 2)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NOISE_NODES)
+    log_weights = np.log(weights / weights.sum())
+
+    def integrand(node: Array, log_weight: Array) -> Array:
+        z = center + node
+        factors = log_normal_cdf(z[:, None] + jnp.where(counted, lead, 0.0))
+        # ratio of φ(z) to the density φ(node) of the quadrature rule
+        shift = -center * (center / 2 + node)
+        value: Array = log_weight + shift + jnp.where(counted, factors, 0.0).sum(axis=1)
+        return value
+
+    values = jax.vmap(integrand)(jnp.asarray(nodes, u.dtype), jnp.asarray(log_weights, u.dtype))
+    possible = codes(y) < jnp.asarray(n_classes)
+    return jnp.where(possible, jax.nn.logsumexp(values, axis=0), -jnp.inf)

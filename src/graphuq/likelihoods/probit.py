@@ -3,7 +3,6 @@
 from typing import ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -11,20 +10,9 @@ from scipy.special import log_ndtr
 
 from graphuq.distributions import Hyperparameter, check_range, is_learnt, parameter
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
-from graphuq.likelihoods.multiclass import (
-    check_n_classes,
-    class_count,
-    codes,
-    is_label_column,
-    label_column,
-    possible_classes,
-)
+from graphuq.likelihoods.multiclass import check_n_classes, class_count, log_probit_probability
 from graphuq.utils.arrays import Array
-from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
-
-NOISE_NODES = 32  # nodes of the quadrature over the noise of the label's own field
-SIDE_NODES = 64  # nodes of the quadrature over the half-line on the other side of zero
-HALF_RANGE = 9.0  # half the range of that quadrature, in standard deviations of the integrand
+from graphuq.utils.special_functions import log_normal_cdf, normal_hazard, probit_label_mean
 
 
 class Probit(Likelihood):
@@ -73,31 +61,10 @@ class Probit(Likelihood):
         return self.noise_std
 
     def log_prob(self, u: Float[Array, "J *K"], y: Float[Array, " J"]) -> Float[Array, " J"]:
-        """Return ``log Φ(y u / γ)``, or ``log E ∏_{k ≠ y} Φ(z + (u_y − u_k) / γ)``, z ~ N(0, 1).
-
-        The expectation is computed by Gauss-Hermite quadrature. It is centred where the integrand
-        is, at half the largest lead of another class. Its relative error is below 1e-6.
-        """
+        """Return ``log Φ(y u / γ)``, or for K classes what `log_probit_probability` returns."""
         if u.ndim == y.ndim:
             return log_normal_cdf(y * u / self.noise_std)
-        lead = (label_column(u, y)[:, None] - u) / self.noise_std
-        counted = possible_classes(u, self.n_classes)[None, :] & ~is_label_column(u.shape, y)
-        behind = jnp.where(counted, jnp.maximum(-lead, 0.0), 0.0).max(axis=1)
-        center = jax.lax.stop_gradient(behind / 2)
-        nodes, weights = np.polynomial.hermite_e.hermegauss(NOISE_NODES)
-        log_weights = np.log(weights / weights.sum())
-
-        def integrand(node: Array, log_weight: Array) -> Array:
-            z = center + node
-            factors = log_normal_cdf(z[:, None] + jnp.where(counted, lead, 0.0))
-            # ratio of φ(z) to the density φ(node) of the quadrature rule
-            shift = -center * (center / 2 + node)
-            value: Array = log_weight + shift + jnp.where(counted, factors, 0.0).sum(axis=1)
-            return value
-
-        values = jax.vmap(integrand)(jnp.asarray(nodes, u.dtype), jnp.asarray(log_weights, u.dtype))
-        possible = codes(y) < jnp.asarray(self.n_classes)
-        return jnp.where(possible, jax.nn.logsumexp(values, axis=0), -jnp.inf)
+        return log_probit_probability(u, y, self.noise_std, self.n_classes)
 
     def log_partition(
         self, mean: Float[Array, " J"], variance: Float[Array, " J"], y: Float[Array, " J"]
@@ -118,23 +85,5 @@ class Probit(Likelihood):
         return {"noise_std": float(self.noise_std * (second + first**2).sum())}
 
     def tilted_label_mean(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> PerLabel:
-        """Return ``y (1 − 2 p)`` with p the share of Z on the other side of zero.
-
-        p is found by Gauss-Legendre quadrature on that half-line. The integrand is bounded by a
-        Gaussian of precision 1/γ² + 1/variance. The nodes cover that Gaussian, so that the result
-        is accurate whichever of noise and variance is smaller.
-        """
-        precision = 1 / self.noise_std**2 + 1 / variance
-        center, width = -y * mean / (variance * precision), HALF_RANGE / np.sqrt(precision)
-        near = np.maximum(center - width, 0.0)
-        half = (np.maximum(center + width, near + width / HALF_RANGE) - near)[:, None] / 2
-        nodes, weights = np.polynomial.legendre.leggauss(SIDE_NODES)
-        depth = near[:, None] + half * (nodes + 1)
-        logs = log_ndtr(-depth / self.noise_std)
-        logs -= (depth + (y * mean)[:, None]) ** 2 / (2 * variance[:, None])
-        largest = logs.max(axis=1)
-        mass = (np.exp(logs - largest[:, None]) * (weights * half)).sum(axis=1)
-        log_density = largest - np.log(2 * np.pi * variance) / 2
-        log_partition = log_ndtr(y * mean / np.sqrt(self.noise_std**2 + variance))
-        label_mean: np.ndarray = y * (1 - 2 * mass * np.exp(log_density - log_partition))
-        return label_mean
+        """Return ``E sign(u)`` under likelihood × Gaussian; see `probit_label_mean`."""
+        return probit_label_mean(mean, variance, y, float(self.noise_std))

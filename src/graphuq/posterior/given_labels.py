@@ -58,6 +58,8 @@ def check_labels(
         "GraphClassifier for labels of any type"
         + ("" if likelihood.is_multiclass else "; more than two need n_classes of the likelihood"),
     )
+    if likelihood.has_soft_labels:
+        return nodes.astype(np.int64), _most_probable(values, likelihood)
     require(
         len(np.unique(values)) >= 2,
         "labels",
@@ -65,6 +67,25 @@ def check_labels(
         "label at least one node of each of two classes",
     )
     return nodes.astype(np.int64), values.astype(np.float64)
+
+
+def _most_probable(values: np.ndarray, likelihood: Any) -> Float[np.ndarray, " J"]:
+    """Return the most probable class of each soft label, which the labels must be."""
+    q = likelihood.probabilities
+    require(
+        q is not None and len(q) == len(values),
+        "probabilities",
+        f"{0 if q is None else len(q)} soft labels of {len(values)} labelled nodes",
+        "give one row for each labelled node; after new labels, fit again",
+    )
+    expected: np.ndarray = likelihood.most_probable
+    require(
+        bool((values == expected).all()),
+        "labels",
+        "they are not the most probable classes of the soft labels",
+        "pass likelihood.most_probable",
+    )
+    return expected.astype(np.float64)
 
 
 def _among(codes: list[int]) -> str:

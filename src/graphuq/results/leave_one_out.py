@@ -108,6 +108,7 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
 
 @leave_one_out.register
 def _(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
+    _demand_certain_labels(posterior)
     if posterior.likelihood.uses_all_nodes:
         raise IncompatibleParts(
             f"leave-one-out probabilities with {posterior.likelihood}, which uses all nodes, need "
@@ -167,8 +168,17 @@ def thinned(draws: Draws, max_draws: int) -> Draws:
     )
 
 
+def _demand_certain_labels(posterior: Posterior) -> None:
+    if posterior.likelihood.has_soft_labels:
+        raise IncompatibleParts(
+            "leave-one-out probabilities are those of labels that are certain, and these are soft; "
+            "compare with them by predict_proba at rows that were left out of the fit"
+        )
+
+
 def _demand_overlap(posterior: Posterior) -> None:
     """Refuse a step likelihood whose draws are all, or almost all, on the label's side."""
+    _demand_certain_labels(posterior)
     likelihood = posterior.likelihood
     if not likelihood.is_step:
         return

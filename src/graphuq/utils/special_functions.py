@@ -8,6 +8,8 @@ from scipy.special import erfcx, log_ndtr
 
 from graphuq.utils.arrays import Array
 
+SIDE_NODES = 64  # nodes of the quadrature over the half-line on the other side of zero
+HALF_RANGE = 9.0  # half the range of that quadrature, in standard deviations of the integrand
 # Chebyshev coefficients on t in [0, 1] of log erfcx(z) − log t with t = 2 / (2 + z), found by
 # interpolation at 40 Chebyshev nodes with 40 digits; what is left out sums to 2e-16.
 _CHEBYSHEV = [
@@ -129,3 +131,32 @@ SIGMOID_SCALES = np.array(
 )
 """``1/(1 + e^{−x}) = Σ_k weights_k Φ(x / scales_k)`` to 1.4e-8 for all x. The fit is that of
 Monahan & Stefanski (1992). It makes the mean over a Gaussian x a sum of normal cdfs too."""
+
+
+def probit_label_mean(
+    mean: Float[np.ndarray, " J"],
+    variance: Float[np.ndarray, " J"],
+    y: Float[np.ndarray, " J"],
+    noise_std: float,
+) -> Float[np.ndarray, " J"]:
+    """Return ``E sign(u)`` under ``Φ(y u / γ) N(u; mean, variance)``, normalised.
+
+    It is ``y (1 − 2 p)`` with p the share of Z on the other side of zero. p is found by
+    Gauss-Legendre quadrature on that half-line. The integrand is bounded by a Gaussian of
+    precision 1/γ² + 1/variance. The nodes cover that Gaussian, so that the result is accurate
+    whichever of noise and variance is smaller.
+    """
+    precision = 1 / noise_std**2 + 1 / variance
+    center, width = -y * mean / (variance * precision), HALF_RANGE / np.sqrt(precision)
+    near = np.maximum(center - width, 0.0)
+    half = (np.maximum(center + width, near + width / HALF_RANGE) - near)[:, None] / 2
+    nodes, weights = np.polynomial.legendre.leggauss(SIDE_NODES)
+    depth = near[:, None] + half * (nodes + 1)
+    logs = log_ndtr(-depth / noise_std)
+    logs -= (depth + (y * mean)[:, None]) ** 2 / (2 * variance[:, None])
+    largest = logs.max(axis=1)
+    mass = (np.exp(logs - largest[:, None]) * (weights * half)).sum(axis=1)
+    log_density = largest - np.log(2 * np.pi * variance) / 2
+    log_partition = log_ndtr(y * mean / np.sqrt(noise_std**2 + variance))
+    label_mean: np.ndarray = y * (1 - 2 * mass * np.exp(log_density - log_partition))
+    return label_mean

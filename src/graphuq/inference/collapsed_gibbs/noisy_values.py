@@ -25,6 +25,8 @@ class NoisyValues:
         K.
     one_field : bool
         Whether two classes share one field, which is positive for class 1.
+    log_weights : numpy.ndarray, shape (J, K), optional
+        Logarithm of the weight of each class as the label; by default labels are certain.
     """
 
     def __init__(
@@ -34,10 +36,12 @@ class NoisyValues:
         labels: Int[np.ndarray, " J"],
         n_classes: int,
         one_field: bool,
+        log_weights: Float[np.ndarray, "J K"] | None = None,
     ) -> None:
         from graphuq.inference.collapsed_gibbs.sweeps import Values  # imports Numba
 
         self.factor, self.noise_std, self.one_field = factor, noise_std, one_field
+        self.log_weights = log_weights
         self.n_rows = 1 if one_field else n_classes
         own = np.where(labels > 0, 0, -1) if one_field else labels
         covariance = factor @ factor.T
@@ -48,14 +52,21 @@ class NoisyValues:
 
     @staticmethod
     def of(posterior: Posterior) -> "NoisyValues":
-        """Return those of a posterior with a probit of fixed noise and classes."""
-        field, noise_std = posterior.plain_target.field, posterior.likelihood.latent_noise_std
+        """Return those of a posterior with a probit of fixed noise and classes, soft or not."""
+        likelihood: Any = posterior.likelihood
+        field, noise_std = posterior.plain_target.field, likelihood.noise_std
+        log_weights = None
+        if likelihood.has_soft_labels:
+            with np.errstate(divide="ignore"):
+                log_weights = np.log(np.asarray(likelihood.probabilities))
         with jax.enable_x64(True):
             factor = np.asarray(field.one_class.matrix(), dtype=np.float64)
         several = posterior.likelihood.is_multiclass
         labels = np.asarray(posterior.labels)
         codes = (labels if several else labels > 0).astype(np.int64)
-        return NoisyValues(factor, float(noise_std), codes, field.n_fields, not several)
+        return NoisyValues(
+            factor, float(noise_std), codes, field.n_fields, not several, log_weights
+        )
 
     def start(self, rng: np.random.Generator) -> Float[np.ndarray, "R J"]:
         """Return values that agree with the labels."""
@@ -67,8 +78,10 @@ class NoisyValues:
         self, rng: np.random.Generator, state: Float[np.ndarray, "R J"], n_kept: int, thin: int
     ) -> Float[np.ndarray, "S R J"]:
         """Return the values after each ``thin`` sweeps."""
-        from graphuq.inference.collapsed_gibbs import sweeps
+        from graphuq.inference.collapsed_gibbs import soft_sweeps, sweeps
 
+        if self.log_weights is not None:
+            return soft_sweeps.run(rng, state, self.values, self.log_weights, n_kept, thin)
         return sweeps.run(rng, state, self.values, n_kept, thin)
 
     def white_given(
@@ -79,13 +92,20 @@ class NoisyValues:
         prior = white @ self.factor.T + self.noise_std * rng.normal(size=noisy.shape)
         return np.asarray(white + (noisy - prior) @ self.gain)
 
+    def fields(self, white: Float[np.ndarray, "S R r"]) -> Float[np.ndarray, "S J *K"]:
+        """Return the field at the labels in each draw, classes last."""
+        fields: Any = white @ self.factor.T
+        return fields[:, 0] if self.one_field else np.swapaxes(fields, 1, 2)
+
     def log_likelihood(self, white: Float[np.ndarray, "S R r"]) -> Float[np.ndarray, " S"]:
         """Return the log probability of all labels in each draw."""
+        from graphuq.inference.collapsed_gibbs import soft_sweeps
         from graphuq.inference.collapsed_gibbs.sweeps import log_probabilities
 
-        fields: Any = white @ self.factor.T
-        own = self.values.own
+        u, own = self.fields(white), self.values.own
+        if self.log_weights is not None:
+            return soft_sweeps.log_probabilities(u, np.exp(self.log_weights), self.noise_std)
         if not self.one_field:
-            return log_probabilities(np.swapaxes(fields, 1, 2), own, self.noise_std)
-        margins = np.where(own == 0, 1.0, -1.0) * fields[:, 0]
+            return log_probabilities(u, own, self.noise_std)
+        margins = np.where(own == 0, 1.0, -1.0) * u
         return np.asarray(log_ndtr(margins / self.noise_std).sum(axis=1))

@@ -220,29 +220,39 @@ def _add_log_probabilities(
     lead, values = np.empty(n_classes), np.empty(len(nodes))
     for s in range(n_draws):
         for j in range(n_labels):
-            behind = 0.0
-            for k in range(n_classes):
-                lead[k] = (u[s, j, own[j]] - u[s, j, k]) * unit
-                behind = max(behind, -lead[k])
-            center, largest = behind / 2, -np.inf
-            for g in range(len(nodes)):
-                # The second term is the log ratio of φ(z) to the density of the rule.
-                value = log_weights[g] - center * (center / 2 + nodes[g])
-                product = 1.0
-                for k in range(n_classes):
-                    at = center + nodes[g] + lead[k]
-                    if k == own[j] or at > CERTAIN:
-                        continue
-                    if at < TAIL:
-                        value -= 0.5 * at * at + math.log(-at * 2.5066282746310002)
-                        value += math.log1p(-1 / (at * at))
-                        continue
-                    product *= 0.5 * math.erfc(-at * 0.7071067811865476)
-                    if product < SMALL:
-                        value, product = value + math.log(product), 1.0
-                value += math.log(product)
-                values[g], largest = value, max(largest, value)
-            sum_ = 0.0
-            for g in range(len(nodes)):
-                sum_ += math.exp(values[g] - largest)
-            total[s] += largest + math.log(sum_)
+            row = u[s, j]
+            total[s] += _log_probability(row, own[j], unit, nodes, log_weights, lead, values)
+
+
+@njit_cached
+@no_type_check
+def _log_probability(
+    u: Any, own: Any, unit: Any, nodes: Any, log_weights: Any, lead: Any, values: Any
+) -> float:
+    """Return the log probability of one class given its K fields; the last two are scratch."""
+    behind = 0.0
+    for k in range(len(u)):
+        lead[k] = (u[own] - u[k]) * unit
+        behind = max(behind, -lead[k])
+    center, largest = behind / 2, -np.inf
+    for g in range(len(nodes)):
+        # The second term is the log ratio of φ(z) to the density of the rule.
+        value = log_weights[g] - center * (center / 2 + nodes[g])
+        product = 1.0
+        for k in range(len(u)):
+            at = center + nodes[g] + lead[k]
+            if k == own or at > CERTAIN:
+                continue
+            if at < TAIL:
+                value -= 0.5 * at * at + math.log(-at * 2.5066282746310002)
+                value += math.log1p(-1 / (at * at))
+                continue
+            product *= 0.5 * math.erfc(-at * 0.7071067811865476)
+            if product < SMALL:
+                value, product = value + math.log(product), 1.0
+        value += math.log(product)
+        values[g], largest = value, max(largest, value)
+    sum_ = 0.0
+    for g in range(len(nodes)):
+        sum_ += math.exp(values[g] - largest)
+    return largest + math.log(sum_)

@@ -153,7 +153,7 @@ def _log_normalizer(result: "Result") -> float | None:
     not a distribution of class labels.
     """
     likelihood = result.posterior.likelihood
-    if likelihood.uses_all_nodes:
+    if likelihood.uses_all_nodes or likelihood.has_soft_labels:
         return None
     values = {}
     if isinstance(result.answer, Draws):

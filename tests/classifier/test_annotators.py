@@ -1,0 +1,108 @@
+"""``AnnotatorClassifier``: rows that several people have labelled."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import graphuq as gq
+from graphuq.errors import InvalidInput
+
+DIGITS = gq.datasets.load_digits((3, 5, 8))
+KEPT = np.concatenate([np.flatnonzero(DIGITS.codes() == k)[:60] for k in range(3)])
+X, CODES = DIGITS.data[KEPT], DIGITS.codes()[KEPT]
+NAMES = np.array(["three", "five", "eight"])
+RNG = np.random.default_rng(1)
+ROWS = RNG.choice(180, 60, replace=False)
+ACCURACIES = np.array([0.95, 0.6, 0.1])  # the last one is nearly always wrong
+
+
+def annotations():
+    labels = np.full((180, 3), "", dtype=object)
+    for a, accuracy in enumerate(ACCURACIES):
+        right = RNG.uniform(size=60) < accuracy
+        shift = np.where(right, 0, RNG.integers(1, 3, 60))
+        labels[ROWS, a] = NAMES[(CODES[ROWS] + shift) % 3]
+    labels[ROWS[:5], 1] = ""
+    return pd.DataFrame(labels, columns=["ann", "bob", "cyd"])
+
+
+LABELS = annotations()
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return gq.AnnotatorClassifier(n_samples=1500).fit(X, LABELS)
+
+
+def test_accuracies_are_learnt(fitted):
+    table = fitted.annotators_
+    assert table["annotator"].tolist() == ["ann", "bob", "cyd"]
+    assert table["n_labels"].tolist() == [60, 55, 60]
+    true = [(LABELS[n][ROWS] == NAMES[CODES[ROWS]])[LABELS[n][ROWS] != ""].mean() for n in LABELS]
+    np.testing.assert_allclose(table["accuracy"], true, atol=0.12)
+    assert (table["lower"] < table["accuracy"]).all()
+    assert (table["upper"] > table["accuracy"]).all()
+    assert fitted.confusion_.shape == (3, 3, 3)
+    np.testing.assert_allclose(fitted.confusion_.sum(axis=2), 1)
+
+
+def test_classes_and_new_rows(fitted):
+    assert fitted.classes_.tolist() == sorted(NAMES)
+    assert (fitted.transduction_ == NAMES[CODES]).mean() > 0.9
+    np.testing.assert_allclose(fitted.label_distributions_.sum(axis=1), 1)
+    assert (fitted.predict(X) == fitted.transduction_).all()
+    assert (fitted.predict(X + 0.01) == NAMES[CODES]).mean() > 0.85
+
+
+def test_better_than_the_majority(fitted):
+    votes = np.stack([(name == LABELS).sum(axis=1) for name in fitted.classes_], axis=1)[ROWS]
+    majority = fitted.classes_[votes.argmax(axis=1)]
+    truth = NAMES[CODES[ROWS]]
+    assert (fitted.transduction_[ROWS] == truth).mean() > (majority == truth).mean()
+
+
+def test_true_classes_are_more_certain_than_new_labels(fitted):
+    """At an annotated row, readings of the row itself count beside the field."""
+    drawn = fitted.result_.hyperparameters["true_class"]
+    members = np.eye(3)[drawn].mean(axis=(0, 1))
+    labelled = fitted.result_.posterior.labelled
+    np.testing.assert_allclose(fitted.label_distributions_[labelled], members, atol=1e-12)
+
+
+def test_stored(fitted, tmp_path):
+    fitted.save(tmp_path / "a.nc")
+    again = gq.load(tmp_path / "a.nc")
+    np.testing.assert_array_equal(again.transduction_, fitted.transduction_)
+    np.testing.assert_array_equal(again.predict(X + 0.01), fitted.predict(X + 0.01))
+    drawn = again.result_.hyperparameters["accuracy_0"]
+    np.testing.assert_array_equal(drawn, fitted.result_.hyperparameters["accuracy_0"])
+    assert "accuracy_2: median" in again.result_.summary()
+
+
+def test_two_classes_and_codes():
+    truth = (CODES > 0).astype(int)
+    labels = np.full((180, 3), -1)
+    for a, accuracy in enumerate([0.9, 0.8, 0.5]):
+        right = RNG.uniform(size=60) < accuracy
+        labels[ROWS, a] = np.where(right, truth[ROWS], 1 - truth[ROWS])
+    classifier = gq.AnnotatorClassifier(n_samples=1500).fit(X, labels)
+    assert classifier.classes_.tolist() == [0, 1]
+    assert (classifier.transduction_ == truth).mean() > 0.85
+    assert classifier.annotators_["annotator"].tolist() == ["0", "1", "2"]
+    assert classifier.annotators_["accuracy"].argmax() == 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "labels", "words"),
+    [
+        ({}, LABELS["ann"], r"y: shape \(180,\); give one row for each row of X"),
+        ({}, LABELS.assign(dan=""), "y: annotator 'dan' has no label; leave the column out"),
+        ({}, LABELS[:5], "y: 5 rows; X has 180 rows"),
+        ({}, LABELS.replace({"three": "", "five": ""}), "labels of one class only"),
+        ({"inference": "pcn"}, LABELS, "inference: given beside annotators"),
+        ({"max_classes": 5}, LABELS, "max_classes: 5 beside soft labels"),
+    ],
+)
+def test_refusals(parameters, labels, words):
+    with pytest.raises(InvalidInput, match=words):
+        gq.AnnotatorClassifier(**parameters).fit(X, labels)

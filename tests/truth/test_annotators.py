@@ -1,0 +1,141 @@
+"""Several annotators against enumeration of the true classes, confusion matrices integrated out."""
+
+import itertools
+
+import numpy as np
+import pytest
+from reference import covariance, orthant
+from scipy.special import gammaln
+
+import graphuq as gq
+from conftest import random_adjacency
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.inference import AnnotatorGibbs
+from graphuq.inference.collapsed_gibbs.annotators import Readings
+from graphuq.likelihoods import SoftProbit
+
+N, PAIRS, NOISE, NODE = 7, 5, 0.6, 2
+WEIGHTS = random_adjacency(N)
+SPECTRUM = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=PAIRS)
+COVARIANCE = covariance(WEIGHTS, PAIRS, None)
+PROBLEMS = {  # nodes, readings
+    2: ([0, 3, 5, 6], np.array([[0, 1, 0], [1, 1, -1], [0, 0, 1], [-1, 1, 0]])),
+    3: ([0, 3], np.array([[0, 0, 2], [1, 2, -1]])),
+}
+
+
+def posterior(n_classes):
+    nodes, readings = PROBLEMS[n_classes]
+    q = np.full((len(nodes), n_classes), 1 / n_classes)
+    likelihood = SoftProbit(NOISE, q)
+    prior = gq.priors.InverseLaplacian()
+    return gq.Posterior(SPECTRUM, prior, likelihood, nodes, likelihood.most_probable), readings
+
+
+def log_probability_of_readings(readings, classes, n_classes):
+    """Return log p(readings | true classes), a product of Dirichlet-multinomials, and accuracies.
+
+    An accuracy is the posterior mean of ``C[z, z]`` over the annotated nodes.
+    """
+    prior = np.full((n_classes, n_classes), 1 / (n_classes - 1))
+    np.fill_diagonal(prior, 2.0)
+    total, accuracies = 0.0, []
+    for column in readings.T:
+        counts = np.zeros((n_classes, n_classes))
+        for true, read in zip(classes, column, strict=True):
+            if read >= 0:
+                counts[true, read] += 1
+        for before, after in zip(prior, prior + counts, strict=True):
+            total += gammaln(after).sum() - gammaln(after.sum())
+            total -= gammaln(before).sum() - gammaln(before.sum())
+        mean = (prior + counts) / (prior + counts).sum(axis=1, keepdims=True)
+        accuracies.append(mean[classes, classes].mean())
+    return total, np.array(accuracies)
+
+
+def probability_of_classes(nodes, classes, n_classes):
+    """Return the prior probability of the classes of some nodes, the last one without noise."""
+    noise = np.diag([NOISE**2] * (len(nodes) - 1) + [0.0])
+    noisy = COVARIANCE[np.ix_(nodes, nodes)] + noise
+    if n_classes == 2:
+        return orthant(noisy, 2 * np.array(classes) - 1)
+    rows = []
+    for j, own in enumerate(classes):
+        for other in set(range(n_classes)) - {own}:
+            row = np.zeros((len(nodes), n_classes))
+            row[j, own], row[j, other] = 1, -1
+            rows.append(row.ravel())
+    flat = np.array(rows)
+    return orthant(flat @ np.kron(noisy, np.eye(n_classes)) @ flat.T, np.ones(len(flat)))
+
+
+def truth(n_classes):
+    """Return probabilities of true classes, accuracies, and classes of the unlabelled node."""
+    nodes, readings = PROBLEMS[n_classes]
+    n_nodes = len(nodes)
+    members, node = np.zeros((n_nodes, n_classes)), np.zeros(n_classes)
+    accuracy, total = 0.0, 0.0
+    for classes in itertools.product(range(n_classes), repeat=n_nodes + 1):
+        given = np.array(classes[:n_nodes])
+        log_weight, accuracies = log_probability_of_readings(readings, given, n_classes)
+        weight = probability_of_classes([*nodes, NODE], classes, n_classes) * np.exp(log_weight)
+        members[np.arange(n_nodes), given] += weight
+        node[classes[-1]] += weight
+        accuracy, total = accuracy + weight * accuracies, total + weight
+    return members / total, accuracy / total, node / total
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_true_classes_and_accuracies(n_classes):
+    target, readings = posterior(n_classes)
+    result = gq.infer(target, AnnotatorGibbs(readings=readings), n_samples=3000, seed=1)
+    members, accuracy, node = truth(n_classes)
+    drawn = result.hyperparameters
+    found = np.eye(n_classes)[drawn["true_class"]].mean(axis=(0, 1))
+    np.testing.assert_allclose(found, members, atol=0.02)  # about 9,000 effective draws: 4 errors
+    means = [drawn[f"accuracy_{a}"].mean() for a in range(3)]
+    np.testing.assert_allclose(means, accuracy, atol=0.012)
+    probability = result.class_probabilities[NODE]
+    error = result.label_mcse[NODE].max()
+    np.testing.assert_allclose(probability, node, atol=4.5 * error)
+    assert error < 0.015
+    assert result.diagnostics.converged
+
+
+def test_confusion_matrices_have_their_dirichlet_distribution():
+    readings = np.array([[0], [0], [1], [1], [1]])
+    table = Readings(readings, 2, 2.0, 1.0)
+    rng, classes = np.random.default_rng(0), np.array([0, 0, 0, 1, 1])
+    draws = np.array([table.draw(rng, classes)[0] for _ in range(20_000)])
+    expected = np.array([[4 / 6, 2 / 6], [1 / 5, 4 / 5]])
+    np.testing.assert_allclose(draws.mean(axis=0), expected, atol=4.5 * 0.2 / np.sqrt(20_000))
+    np.testing.assert_allclose(table.mean(np.eye(2)[classes])[0], expected)
+    weights = np.exp(table.log_weights(expected[None]))
+    np.testing.assert_allclose(weights[0], [1, 0.2 / (4 / 6)])
+
+
+def test_votes_without_graph_find_who_is_good():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 300)
+    right = rng.uniform(size=(300, 3)) < [0.95, 0.7, 0.7]
+    readings = np.where(right, truth[:, None], (truth[:, None] + rng.integers(1, 3, (300, 3))) % 3)
+    weights = Readings(readings, 3, 2.0, 1.0).without_graph()
+    votes = np.eye(3)[readings].sum(axis=1)
+    assert (weights.argmax(axis=1) == truth).mean() > (votes.argmax(axis=1) == truth).mean()
+
+
+def test_refusals():
+    target, readings = posterior(2)
+    with pytest.raises(IncompatibleParts, match="readings of 2 nodes and 4 labelled nodes"):
+        gq.infer(target, AnnotatorGibbs(readings=readings[:2]))
+    with pytest.raises(IncompatibleParts, match="a reading is above the last class, 1"):
+        gq.infer(target, AnnotatorGibbs(readings=readings + 1))
+    certain = gq.Posterior(
+        SPECTRUM, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(), [0, 3], [-1, 1]
+    )
+    with pytest.raises(IncompatibleParts, match="needs a SoftProbit and a fixed prior"):
+        gq.infer(certain, AnnotatorGibbs(readings=readings[:2]))
+    with pytest.raises(InvalidInput, match="readings: float64 of shape"):
+        AnnotatorGibbs(readings=readings * 1.0)
+    with pytest.raises(InvalidInput, match=r"right: -1\.0; use a positive number"):
+        AnnotatorGibbs(readings=readings, right=-1.0)
