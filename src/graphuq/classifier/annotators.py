@@ -65,7 +65,7 @@ class AnnotatorClassifier(GraphClassifier):
     >>> for a, accuracy in enumerate([0.95, 0.6]):
     ...     right = rng.uniform(size=30) < accuracy
     ...     labels[:30, a] = np.where(right, moons.codes()[:30], 1 - moons.codes()[:30])
-    >>> classifier = gq.AnnotatorClassifier(n_samples=200).fit(moons.features, labels)
+    >>> classifier = gq.AnnotatorClassifier(n_samples=500).fit(moons.features, labels)
     >>> bool(classifier.accuracy_[0] > classifier.accuracy_[1])
     True
     """

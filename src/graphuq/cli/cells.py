@@ -54,7 +54,13 @@ def read_cells(
     InvalidInput, StorageError
         If the file cannot be read, a part is missing, or an option has no meaning.
     """
-    unused = ["id_column", "drop", *ENCODING_OPTIONS, *(GRAPH_OPTIONS if use_rep is None else ())]
+    unused = [
+        "id_column",
+        "annotator_columns",
+        "drop",
+        *ENCODING_OPTIONS,
+        *(GRAPH_OPTIONS if use_rep is None else ()),
+    ]
     refuse_given({name: options[name] for name in unused}, "the graph of the cells"
                  if use_rep is None else "an H5AD file", "leave it out, or name features of the "
                  "cells with --use-rep")  # fmt: skip

@@ -26,6 +26,7 @@ def classify(
     file: opt.File,
     label_column: opt.LabelColumn = None,
     labels: opt.Labels = None,
+    annotator_columns: opt.AnnotatorColumns = None,
     missing_label: opt.MissingLabel = None,
     id_column: opt.IdColumn = None,
     truth_column: opt.TruthColumn = None,
@@ -78,19 +79,25 @@ def classify(
 
     Example: graphuq classify votes.csv --label-column label --scaling standard -o out
     """
+    from graphuq.cli.annotators import annotators_from
     from graphuq.cli.columns import require_one_source, weights_from
     from graphuq.cli.fitting import check_options, fit_and_write, parse_likelihood
     from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
     from graphuq.cli.searching import parse_proportions, parse_search
 
     require(
-        label_column is not None or labels is not None,
+        label_column is not None or labels is not None or annotator_columns is not None,
         "--label-column",
         "not given",
         "name the column with the known classes, or give --labels FILE",
     )
+    excluded = {"label_column": label_column, "labels": labels, "weight_column": weight_column,
+                "search": search, "max_classes": max_classes,
+                "class_proportions": class_proportions}  # fmt: skip
+    annotators = annotators_from(annotator_columns, excluded)
     require_one_source(label_column, labels)
-    node_options = {"label_column": label_column, "id_column": id_column,
+    node_options = {"label_column": label_column, "annotator_columns": annotators,
+                    "id_column": id_column,
                     "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
                     "encode": encode, "impute": impute, "kind": kind,
                     "missing_value": missing_value, "scaling": scaling, "pca": pca,
@@ -146,6 +153,7 @@ def classify(
             criterion="auto" if criterion is None else criterion,
             proportions=parse_proportions(class_proportions),
             weights=weights_from(table.weights, weight_column, given != ""),
+            annotators=annotators,
             resume=resume,
             quiet=quiet,
         )
@@ -199,6 +207,7 @@ def _read(
         nodes["drop"] or (),
         weight_column=nodes["weight_column"],
         encoder=encoder_from(*given),
+        annotator_columns=nodes["annotator_columns"],
     )
     require_features(table, options)
     return table, None, options["graph"]
@@ -207,10 +216,11 @@ def _read(
 def _given_labels(
     table: "Table", labels: Path | None, missing_label: list[str] | None
 ) -> "np.ndarray":
-    """Return the class of each labelled row, empty where unlabelled."""
+    """Return the class of each labelled row, or by each annotator, empty where unlabelled."""
     from graphuq.cli.columns import without_missing
     from graphuq.cli.tables import read_labels
 
-    given = read_labels(labels, table.ids) if labels is not None else table.labels
+    in_table = table.labels if table.annotations is None else table.annotations
+    given = read_labels(labels, table.ids) if labels is not None else in_table
     assert given is not None  # one of the two sources is required
     return without_missing(given, missing_label)

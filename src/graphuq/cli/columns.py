@@ -45,7 +45,7 @@ def check_column(column: str, columns: list[str]) -> None:
 
 
 def require_one_source(label_column: str | None, labels: Path | None) -> None:
-    """Require that labels come from a column or from a file of their own, not from both."""
+    """Require that labels do not come from a column and from a file of their own."""
     require(
         label_column is None or labels is None,
         "--label-column",
@@ -60,7 +60,7 @@ def without_missing(labels: np.ndarray, missing: Sequence[str] | None) -> np.nda
 
 
 def weights_from(
-    text: np.ndarray | None, column: str | None, given: Bool[np.ndarray, " N"]
+    text: np.ndarray | None, column: str | None, given: Bool[np.ndarray, "N *A"]
 ) -> Float[np.ndarray, " N"] | None:
     """Return weights of labels from a column of text, or None without one.
 

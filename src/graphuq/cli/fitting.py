@@ -9,9 +9,11 @@ import pandas as pd
 from jaxtyping import Float
 from scipy.special import entr
 
+from graphuq.classifier.annotators import AnnotatorClassifier
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import LIKELIHOODS, check_numbers, method_of, prior_of
+from graphuq.cli.annotators import joined, print_annotators
 from graphuq.cli.columns import refuse_given
 from graphuq.cli.csv_files import without_formulas, write_csv
 from graphuq.cli.preprocessing import preprocess
@@ -45,6 +47,7 @@ def fit_and_write(
     criterion: str = "auto",
     proportions: str | dict[str, float] | None = None,
     weights: np.ndarray | None = None,
+    annotators: Sequence[str] = (),
     resume: bool = False,
     quiet: bool = False,
 ) -> GraphClassifier:
@@ -54,8 +57,8 @@ def fit_and_write(
     ----------
     table : Table
         Features, row names and, where known, true classes.
-    given : numpy.ndarray of str, shape (N,)
-        Class of each labelled row; empty where unlabelled.
+    given : numpy.ndarray of str, shape (N,) or (N, A)
+        Class of each labelled row, or by each annotator; empty where unlabelled.
     options : dict
         Keyword arguments of `GraphClassifier`.
     output : path
@@ -77,6 +80,8 @@ def fit_and_write(
         Share of each class, by name.
     weights : numpy.ndarray, shape (N,), optional
         Weight of each given label.
+    annotators : sequence of str
+        Names of annotators, whose labels are the columns of ``given``.
     resume : bool, default False
         Continue from the checkpoints in ``output`` instead of deleting them.
     quiet : bool, default False
@@ -88,22 +93,25 @@ def fit_and_write(
         If the input cannot be used or a file cannot be written.
     """
     names = class_names(given, positive)
-    warn_of_placeholder(given, given != "")
-    codes = codes_of_names(given, names)
+    warn_of_placeholder(given.ravel(), given.ravel() != "")
+    codes: Any = codes_of_names(given, names)
     truth = _true_labels(table.truth, names, options.get("max_classes"))
     features, groups = preprocess(table, options["graph"], scaling, pca)
     checkpoints = output / CHECKPOINT, output / SEARCH_CHECKPOINT
     if not resume:
         _remove(checkpoints)
     shares = proportions_of(names, proportions)
-    classifier = GraphClassifier(**options, missing_label=None, class_proportions=shares)
+    kind = AnnotatorClassifier if annotators else GraphClassifier
+    classifier = kind(**options, missing_label=None, class_proportions=shares)
+    if annotators:
+        codes, given = pd.DataFrame(codes, columns=list(annotators)), joined(given)
     tried = None
     if search:
         classifier, tried = select_by_evidence(
             classifier, search, criterion, features, codes, checkpoint=checkpoints[1], quiet=quiet
         )
     method = method_of(classifier.inference)
-    shown = method is None and not quiet
+    shown = method is None and not quiet and not annotators
     classifier.set_params(
         progress=not quiet,
         on_first_result=(lambda first: print_preview(first, names, truth)) if shown else None,
@@ -117,6 +125,8 @@ def fit_and_write(
     with atomic_folder(output) as folder:
         if tried is not None:
             without_formulas(tried).to_csv(folder / "search.csv", index=False, float_format="%.6g")
+        if isinstance(classifier, AnnotatorClassifier):
+            write_csv(classifier.annotators_, folder / "annotators.csv")
         write_csv(_predictions(classifier, table.ids, given), folder / "predictions.csv")
         classifier.save(folder / "posterior.nc", groups)
         write_report(
@@ -131,6 +141,8 @@ def fit_and_write(
     _remove(checkpoints)
     if not quiet:
         print_summary(classifier.result_, names, truth, output, table.ids)
+        if isinstance(classifier, AnnotatorClassifier):
+            print_annotators(classifier.annotators_)
         if shares is not None:
             print_tuned(classifier.transduction_, names, table.truth, given)
     return classifier
@@ -223,7 +235,7 @@ def class_names(given: np.ndarray, positive: str | None) -> list[str]:
     InvalidInput
         If there are fewer than two classes, or ``positive`` cannot be used.
     """
-    classes = sorted(set(given.tolist()) - {""})
+    classes = sorted(set(given.ravel().tolist()) - {""})
     require(len(classes) > 0, "labels", "no row has a label", "label some rows of each class")
     require(
         len(classes) > 1, "labels", f"only the class {classes}", "label rows of a second class too"
@@ -243,7 +255,8 @@ def class_names(given: np.ndarray, positive: str | None) -> list[str]:
 def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
     """Return the code of each name, from 0; NaN where it is empty or no name of a class."""
     place = {name: float(code) for code, name in enumerate(names)}
-    return np.array([place.get(str(value), np.nan) for value in values])
+    codes = np.array([place.get(str(value), np.nan) for value in values.ravel()])
+    return codes.reshape(values.shape)
 
 
 def check_options(

@@ -40,6 +40,15 @@ Labels = Annotated[
     Path | None,
     option("FILE", "Second file with the columns id and label, instead of --label-column.", INPUT),
 ]
+AnnotatorColumns = Annotated[
+    str | None,
+    option(
+        "COLUMNS",
+        "Columns with the labels of several annotators, as in ann,bob,cyd, instead of "
+        "--label-column. How often each of them is right is learnt, and written to annotators.csv.",
+        INPUT,
+    ),
+]
 MissingLabel = Annotated[
     list[str] | None,
     option(

@@ -49,6 +49,8 @@ class Table:
         Weights of labels.
     encoder : TableEncoder or None
         Made the features from the columns of the file.
+    annotations : numpy.ndarray of str, shape (N, A), or None
+        Label of each row by each annotator, empty where there is none.
     """
 
     features: Features
@@ -58,6 +60,7 @@ class Table:
     feature_names: list[str]
     weights: np.ndarray | None = None
     encoder: Any = None
+    annotations: np.ndarray | None = None
 
 
 def read_table(
@@ -69,6 +72,7 @@ def read_table(
     feature_columns: Sequence[str] = (),
     weight_column: str | None = None,
     encoder: Any = None,
+    annotator_columns: Sequence[str] = (),
 ) -> Table:
     """Read features, ids and labels from a CSV, Parquet, NPY or NPZ file.
 
@@ -91,6 +95,8 @@ def read_table(
         Column that holds weights of labels.
     encoder : TableEncoder, optional
         Encodes the columns of features; it is fitted, unless it was before.
+    annotator_columns : sequence of str
+        Columns of ``annotations``.
 
     Raises
     ------
@@ -102,7 +108,7 @@ def read_table(
         raise InvalidInput(
             "file", f"'{path.name}' has an unknown type", f"use {', '.join(FORMATS)}"
         )
-    named = (label_column, id_column, truth_column, weight_column)
+    named = (label_column, id_column, truth_column, weight_column, *annotator_columns)
     special = [c for c in named if c is not None]
     require(
         len(set(special)) == len(special), "columns", f"{special} repeat", "name each column once"
@@ -126,6 +132,9 @@ def read_table(
         feature_names=names,
         weights=columns[weight_column] if weight_column else None,
         encoder=encoder,
+        annotations=np.stack([columns[c] for c in annotator_columns], axis=1)
+        if annotator_columns
+        else None,
     )
 
 

@@ -90,7 +90,7 @@ class SoftProbit(Likelihood):
 
     @property
     def n_classes(self) -> int:
-        """K."""
+        """Number of classes K."""
         return 2 if self.probabilities is None else int(self.probabilities.shape[1])
 
     @property

@@ -52,7 +52,7 @@ class AnnotatorGibbs(Sampler):
     wrong: float = 1.0
     reference: Approximation | None = None
     default_warmup: ClassVar[int] = 400
-    default_thin: ClassVar[int] = 4
+    default_thin: ClassVar[int] = 10
     default_chains: ClassVar[int | None] = 4
     always_float64: ClassVar[bool] = True
 
