@@ -13,6 +13,8 @@ NUMBERS = [
     (gq.priors.Matern, "tau"),
     (gq.priors.Matern, "alpha"),
     (gq.priors.Matern, "truncation"),
+    (gq.priors.Diffusion, "time"),
+    (gq.priors.RandomWalk, "n_steps"),
     (gq.priors.EigenScales, "tau"),
     (gq.priors.EigenScales, "scales"),
     (gq.priors.LearnedSpectrum, "slopes"),

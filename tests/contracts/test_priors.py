@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import sparse
+from scipy import linalg, sparse
 
 import graphuq as gq
 from conftest import random_adjacency
@@ -21,9 +21,14 @@ ALL_PRIORS = [
     gq.priors.Matern(),
     gq.priors.Matern(tau=0.7, alpha=8.0, include_constant=True),
     gq.priors.Matern(tau=0.0, alpha=1.5),
+    gq.priors.Diffusion(time=3.0),
+    gq.priors.Diffusion(time=400.0, include_constant=True),
+    gq.priors.RandomWalk(n_steps=5.0, include_constant=True),
+    gq.priors.InverseCosine(),
     gq.priors.EigenScales(0.5, 2.0, scales=np.linspace(0.5, 2.0, 20)),
     gq.priors.LearnedSpectrum(slopes=np.array([0.0, 1.0, 3.0, 8.0]), n_knots=4),
 ]
+NORMALIZED_ONLY = (gq.priors.RandomWalk, gq.priors.InverseCosine)
 
 
 def graphs():
@@ -43,6 +48,11 @@ def test_mean_square_is_one_per_node(prior, laplacian, tail, n_eigenpairs):
         prior = dataclasses.replace(prior, scales=prior.scales[:n_eigenpairs])
     for graph in graphs():
         spectrum = gq.laplacian_spectrum(graph, laplacian, n_eigenpairs, tail_eigenvalue=tail)
+        largest = max(spectrum.eigenvalues.max(), spectrum.tail_eigenvalue or 0.0)
+        if isinstance(prior, NORMALIZED_ONLY) and largest > 2:
+            with pytest.raises(IncompatibleParts, match="defined for eigenvalues up to 2"):
+                prior.spectral_std(spectrum)
+            continue
         std = prior.spectral_std(spectrum)
         q, scale = spectrum.eigenvectors, spectrum.node_scale[:, None]
         covariance = (
@@ -75,6 +85,43 @@ def test_matern_is_a_power_of_the_shifted_spectrum():
     expected = (spectrum.eigenvalues[:8] + 0.36) ** -1.5
     np.testing.assert_allclose(std.modes[:8] / std.modes[0], expected / expected[0])
     assert not std.modes[8:].any()
+
+
+KERNELS = [  # and the matrix function of the Laplacian that each stands for
+    (gq.priors.Diffusion(time=1.7, include_constant=True), lambda L: linalg.expm(-1.7 * L)),
+    (
+        gq.priors.RandomWalk(n_steps=3, include_constant=True),
+        lambda L: np.linalg.matrix_power(2 * np.eye(len(L)) - L, 3),
+    ),
+    (gq.priors.InverseCosine(include_constant=True), lambda L: linalg.cosm(np.pi / 4 * L)),
+]
+
+
+@pytest.mark.parametrize(("prior", "kernel"), KERNELS, ids=["diffusion", "walk", "cosine"])
+def test_kernels_are_functions_of_the_laplacian(prior, kernel):
+    for graph in graphs():
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=graph.n_nodes)
+        std, q = prior.spectral_std(spectrum), spectrum.eigenvectors
+        covariance = (q * std.modes**2) @ q.T
+        expected = kernel(gq.Laplacian(graph).dense())
+        expected *= graph.n_nodes / np.trace(expected)
+        np.testing.assert_allclose(covariance, expected, atol=1e-9)
+
+
+def test_a_bipartite_graph_has_a_mode_without_variance():
+    """A path has λ = 2, where both kernels are zero, and its logarithm stays finite."""
+    path = np.diag(np.ones(5), 1) + np.diag(np.ones(5), -1)
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path), n_eigenpairs=6)
+    for prior in (gq.priors.RandomWalk(3, True), gq.priors.InverseCosine(True)):
+        std = prior.spectral_std(spectrum)
+        assert std.modes[-1] < 1e-6
+        assert np.isfinite(prior.log_std_of(prior.modes(spectrum)).modes).all()
+
+
+@pytest.mark.parametrize("prior", [gq.priors.Diffusion, gq.priors.RandomWalk])
+def test_kernels_refuse(prior):
+    with pytest.raises(InvalidInput, match="0 is out of range; use"):
+        prior(0)
 
 
 @pytest.mark.parametrize("tail", [False, 0.5])

@@ -65,6 +65,32 @@ def test_the_gradient_is_that_of_the_evidence(likelihood, n_eigenpairs, tail, la
         assert gradient[k] == pytest.approx(slope, abs=2e-4)
 
 
+@pytest.mark.parametrize(
+    ("prior", "name", "start"),
+    [(gq.priors.Diffusion, "time", 1.0), (gq.priors.RandomWalk, "n_steps", 2.0)],
+)
+@pytest.mark.parametrize("tail", [False, 0.9])
+def test_kernels_learn_their_hyperparameter(prior, name, start, tail):
+    """The evidence of t and p has the right gradient, and its maximum is the exact one's."""
+    posterior = build(gq.likelihoods.Probit(0.3), tail=tail)
+    posterior = dataclasses.replace(posterior, prior=prior(start))
+    search = _Search(posterior, [name, "noise_std"], hyperprior=True)
+    at, step = np.log([2 * start, 0.4]), 1e-4
+    gradient = search.loss(at)[1]
+    for k in range(2):
+        shift = step * np.eye(2)[k]
+        slope = (search.loss(at + shift)[0] - search.loss(at - shift)[0]) / (2 * step)
+        assert gradient[k] == pytest.approx(slope, abs=2e-4)
+    found = gq.maximize_evidence(posterior, [name], hyperprior=False)
+
+    def loss(log_value):
+        moved = _with_values(posterior, {name: float(np.exp(log_value))})
+        return -exact_log_evidence(moved)
+
+    truth = minimize_scalar(loss, bounds=(np.log(0.01), np.log(1e3)), method="bounded")
+    assert exact_log_evidence(found.posterior) == pytest.approx(-truth.fun, abs=0.005)
+
+
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), FORMS[:3])
 def test_the_maximum_is_that_of_the_exact_evidence(n_eigenpairs, tail):
     """The maximum in γ agrees with a scalar search over orthant probabilities."""
@@ -124,6 +150,10 @@ def test_the_median_of_tau_is_bounded_by_the_spectrum():
     assert hyperpriors_of(small)["tau"].median == HYPERPRIORS["tau"].median
     expected = np.sqrt(1 - np.cos(np.pi * 8 / 399))  # eigenvalues of a path are 1 − cos(πk/(N − 1))
     assert hyperpriors_of(large)["tau"].median == pytest.approx(expected, rel=1e-6)
+    for name in ("time", "n_steps"):  # in units of 1/λ
+        assert hyperpriors_of(small)[name] == HYPERPRIORS[name]
+        longer = hyperpriors_of(large)[name].median / HYPERPRIORS[name].median
+        assert longer == pytest.approx((HYPERPRIORS["tau"].median / expected) ** 2, rel=1e-6)
 
 
 @pytest.mark.parametrize("likelihood", [gq.likelihoods.Probit(), gq.likelihoods.Softmax(2)])

@@ -42,7 +42,15 @@ from graphuq.likelihoods import (
 )
 from graphuq.likelihoods.multiclass import MAX_CLASSES
 from graphuq.posterior.posterior import Posterior
-from graphuq.priors import InverseLaplacian, Matern, Prior, RegularizedLaplacian
+from graphuq.priors import (
+    Diffusion,
+    InverseCosine,
+    InverseLaplacian,
+    Matern,
+    Prior,
+    RandomWalk,
+    RegularizedLaplacian,
+)
 from graphuq.run.words import method_from, part_from
 from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 from graphuq.utils.checks import check_seed, require_integer
@@ -68,6 +76,9 @@ PRIORS: dict[str, Callable[[], Prior]] = {
     "matern": Matern,
     "inverse-laplacian": InverseLaplacian,
     "regularized-laplacian": RegularizedLaplacian,
+    "diffusion": Diffusion,
+    "random-walk": RandomWalk,
+    "inverse-cosine": InverseCosine,
 }
 
 

@@ -230,7 +230,8 @@ Prior = Annotated[
     option(
         "PRIOR",
         "auto (Matérn, chosen by evidence), matern, inverse-laplacian, regularized-laplacian, "
-        "or a Python expression: 'Matern(tau=LogUniform(0.02, 3))' samples τ too.",
+        "diffusion, random-walk, inverse-cosine, or a Python expression: "
+        "'Matern(tau=LogUniform(0.02, 3))' samples τ too.",
         MODEL,
     ),
 ]

@@ -11,7 +11,8 @@ Prior = Annotated[
     opt.option(
         "PRIOR",
         "auto (Matérn, chosen by evidence), matern, inverse-laplacian, "
-        "regularized-laplacian, or a Python expression: 'Matern(tau=0.2, alpha=3)'.",
+        "regularized-laplacian, diffusion, random-walk, inverse-cosine, or a Python "
+        "expression: 'Matern(tau=0.2, alpha=3)'.",
         opt.MODEL,
     ),
 ]

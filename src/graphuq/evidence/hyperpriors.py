@@ -30,23 +30,33 @@ class Hyperprior(NamedTuple):
 
 SMOOTH_MODES = 8  # modes beside the null vectors with λ below the median of τ², at least
 # Medians that suit voting records and two pairs of digits; see docs/measurements.md. That of τ is
-# an upper bound: on a large graph it decreases with the spectrum.
+# an upper bound: on a large graph it decreases with the spectrum. With those of `Diffusion` and
+# `RandomWalk`, the variance at λ = τ² is about that of `Matern`, 1/16 of the one at 0.
 HYPERPRIORS = {
     "tau": Hyperprior(0.25, 0.25, 0.01, 3.0),
     "alpha": Hyperprior(4.0, 0.25, 0.25, 32.0),
     "noise_std": Hyperprior(0.1, 0.25, 0.01, 10.0),
+    "time": Hyperprior(45.0, 0.5, 1e-2, 1e5),
+    "n_steps": Hyperprior(90.0, 0.5, 1e-2, 1e5),
 }
 
 
 def hyperpriors_of(spectrum: Spectrum | CovarianceColumns) -> dict[str, Hyperprior]:
-    """Return the hyperpriors by name, with that of τ adapted to the spectrum.
+    """Return the hyperpriors by name, with those of τ, t and p adapted to the spectrum.
 
     1/τ is the range of a label, and the same structure has smaller eigenvalues if it has more
-    nodes. The median of τ² is therefore at most the eighth eigenvalue above the null ones.
+    nodes. The median of τ² is therefore at most the eighth eigenvalue above the null ones, and
+    those of the time t and the number of steps p, which are in units of 1/λ, are in proportion.
     """
     if not spectrum.has_eigenpairs:
         return HYPERPRIORS
     place = min(spectrum.n_components + SMOOTH_MODES - 1, spectrum.n_eigenpairs - 1)
     tau = HYPERPRIORS["tau"]
     smooth = float(np.sqrt(max(spectrum.eigenvalues[place], tau.lower**2)))
-    return HYPERPRIORS | {"tau": tau._replace(median=min(tau.median, smooth))}
+    ratio = min(1.0, smooth / tau.median)
+    adapted = {name: HYPERPRIORS[name] for name in ("time", "n_steps")}
+    return (
+        HYPERPRIORS
+        | {name: one._replace(median=one.median / ratio**2) for name, one in adapted.items()}
+        | {"tau": tau._replace(median=tau.median * ratio)}
+    )

@@ -1,16 +1,21 @@
 """Priors: Gaussian random series on the eigenvectors of a graph, one file each."""
 
 from graphuq.priors.base import Modes, Prior, SparsePrecision, SpectralStd
+from graphuq.priors.diffusion import Diffusion
 from graphuq.priors.eigen_scales import EigenScales
+from graphuq.priors.inverse_cosine import InverseCosine
 from graphuq.priors.inverse_laplacian import InverseLaplacian
 from graphuq.priors.learned_spectrum import LearnedSpectrum
 from graphuq.priors.matern import Matern
 from graphuq.priors.matern_mixture import MaternMixture
 from graphuq.priors.random_series import RandomSeries
+from graphuq.priors.random_walk import RandomWalk
 from graphuq.priors.regularized_laplacian import RegularizedLaplacian
 
 __all__ = [
+    "Diffusion",
     "EigenScales",
+    "InverseCosine",
     "InverseLaplacian",
     "LearnedSpectrum",
     "Matern",
@@ -18,6 +23,7 @@ __all__ = [
     "Modes",
     "Prior",
     "RandomSeries",
+    "RandomWalk",
     "RegularizedLaplacian",
     "SparsePrecision",
     "SpectralStd",

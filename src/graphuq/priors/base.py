@@ -23,6 +23,8 @@ from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_fields, describe
 from graphuq.utils.deprecation import RenamedAttribute
 
+MAX_EIGENVALUE = 2 + 1e-9  # of the symmetric and the random-walk Laplacian, with rounding
+
 
 class SpectralStd(eqx.Module):
     """Standard deviations of the random series ``u = Σ_j s_j ξ_j q_j + s̄ r``.
@@ -108,21 +110,21 @@ class Prior(eqx.Module):
 
     Examples
     --------
-    A prior whose variances decay exponentially, the diffusion kernel. A field made with
+    A prior whose variances decay exponentially in the square of an eigenvalue. A field made with
     ``parameter`` accepts a number, or a distribution if it is to be learnt.
 
     >>> import numpy as np, graphuq as gq
     >>> from graphuq.distributions import Hyperparameter, parameter
-    >>> class Diffusion(gq.priors.Prior):
-    ...     time: Hyperparameter = parameter(5.0)
+    >>> class Bell(gq.priors.Prior):
+    ...     width: Hyperparameter = parameter(0.5)
     ...
     ...     def log_variances(self, eigenvalues):
-    ...         return -self.time * eigenvalues
+    ...         return -((eigenvalues / self.width) ** 2)
     >>> graph = gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2)
     >>> spectrum = gq.laplacian_spectrum(graph)
-    >>> round(float((Diffusion(2.0).spectral_std(spectrum).modes ** 2).sum()), 6)
+    >>> round(float((Bell(0.7).spectral_std(spectrum).modes ** 2).sum()), 6)
     9.0
-    >>> posterior = gq.Posterior(spectrum, Diffusion(2.0), gq.likelihoods.Probit(),
+    >>> posterior = gq.Posterior(spectrum, Bell(0.7), gq.likelihoods.Probit(),
     ...                          labelled=[0, 8], labels=[-1, 1])
     >>> result = gq.infer(posterior, gq.inference.ExpectationPropagation())
     >>> np.sign(result.label_mean[[1, 7]]).tolist()
@@ -344,6 +346,17 @@ def check_power_law(tau: Hyperparameter, alpha: Hyperparameter) -> None:
     if not is_learnt(tau):
         check_range("tau", tau, 0.0, open=False, remedy="use τ >= 0")
     check_range("alpha", alpha, 0.0, open=True, remedy="use α > 0")
+
+
+def check_largest_eigenvalue(prior: Prior, modes: Modes) -> Modes:
+    """Return the modes of a prior that is defined for λ <= 2 only; raise if one has a larger λ."""
+    largest = max(float(modes.eigenvalues.max()), 0.0 if modes.tail is None else float(modes.tail))
+    if largest > MAX_EIGENVALUE:
+        raise IncompatibleParts(
+            f"{prior} is defined for eigenvalues up to 2, and one is {largest:.4g}; use "
+            "laplacian='symmetric' or 'random-walk', or another prior"
+        )
+    return modes
 
 
 def check_truncation(truncation: Hyperparameter) -> None:
