@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         Gamma,
         LogNormal,
         LogUniform,
+        NegativeBinomial,
+        Poisson,
         Uniform,
     )
     from graphuq.errors import GraphuqError, GraphuqWarning
@@ -73,6 +75,8 @@ _MODULE_OF = {
     "Gamma": "distributions",
     "LogNormal": "distributions",
     "LogUniform": "distributions",
+    "NegativeBinomial": "distributions",
+    "Poisson": "distributions",
     "Uniform": "distributions",
     "infer": "run.infer",
     "Posterior": "posterior.posterior",
@@ -137,6 +141,8 @@ __all__ = [
     "Laplacian",
     "LogNormal",
     "LogUniform",
+    "NegativeBinomial",
+    "Poisson",
     "Posterior",
     "Result",
     "Spectrum",

@@ -74,12 +74,36 @@ def test_numpy_numbers_are_accepted():
         (lambda x: gq.LogNormal(x, 1.0), "median"),
         (lambda x: gq.Gamma(1.0, x), "rate"),
         (lambda x: gq.DiscreteUniform(0, x), "high"),
+        (lambda x: gq.Poisson(x, low=1), "mean"),
+        (lambda x: gq.Poisson(2.0, low=x), "low"),
+        (lambda x: gq.NegativeBinomial(2.0, x), "shape"),
         (lambda x: gq.Distribution("gamma", (x, 0.0, 1.0)), "parameters"),
     ],
 )
 def test_distributions_have_numbers_as_parameters(distribution, name, value):
     with pytest.raises(InvalidInput, match=f"^{name}: .*; use "):
         distribution(value)
+
+
+def test_counts_have_their_moments_and_names():
+    poisson, wide = gq.Poisson(3.0, low=1), gq.NegativeBinomial(4.0, 2.0, low=2)
+    assert (poisson.frozen.mean(), poisson.frozen.var()) == pytest.approx((4.0, 3.0))
+    assert (wide.frozen.mean(), wide.frozen.var()) == pytest.approx((6.0, 4.0 + 4.0**2 / 2.0))
+    assert (repr(poisson), repr(wide)) == ("Poisson(3, 1)", "NegativeBinomial(4, 2, 2)")
+    for make in (lambda: gq.Poisson(0.0), lambda: gq.NegativeBinomial(1.0, -2.0)):
+        with pytest.raises(InvalidInput, match=r"is not positive; use (mean|shape) > 0"):
+            make()
+
+
+def test_a_length_without_end_is_bounded_by_the_eigenpairs():
+    path = np.diag(np.ones(9), 1) + np.diag(np.ones(9), -1)
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path), n_eigenpairs=6)
+    bound = gq.priors.Matern(truncation=gq.Poisson(4.0, low=2)).bind(spectrum).truncation
+    expected = gq.Poisson(4.0, low=2).frozen.pmf(np.arange(2, 7))
+    assert bound.support == (2.0, 6.0)
+    np.testing.assert_allclose(bound.frozen.pmf(np.arange(2, 7)), expected / expected.sum())
+    with pytest.raises(InvalidInput, match=r"^truncation: Poisson\(4, 1\) has support \[1, inf"):
+        gq.priors.Matern(truncation=gq.Poisson(4.0, low=1))
 
 
 class OwnPrior(Prior):

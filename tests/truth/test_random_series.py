@@ -19,21 +19,21 @@ LABELLED, LABELS = np.array([2, 6, 13, 17]), np.array([1, 1, -1, 1])
 SHOWN = [0, 10]
 BELOW = [2, 6]
 SCALE = gq.Gamma(2.0, 1.0)
+GEOMETRIC = gq.Distribution("boltzmann", (RATE, N, 1))  # p(k) ∝ e^{−ρk}
+LENGTHS = np.arange(1, N + 1)
 
 
-def series(noise_std=1.0, scale=SCALE, labelled=LABELLED, labels=LABELS):
+def series(noise_std=1.0, scale=SCALE, labelled=LABELLED, labels=LABELS, length=None):
     path = np.diag(np.ones(N - 1), 1)
     spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(path + path.T), "unnormalized")
-    prior = gq.priors.RandomSeries(scale, EXPONENT, truncation_rate=RATE)
+    prior = gq.priors.RandomSeries(scale, EXPONENT, length, truncation_rate=RATE)
     return gq.Posterior(spectrum, prior, gq.likelihoods.Probit(noise_std), labelled, labels)
 
 
 def quadrature():
-    """Return nodes and weights for c, and p(k)."""
+    """Return nodes and weights for c."""
     z, weights = np.polynomial.legendre.leggauss(12)
-    c = SCALE.frozen.ppf(stats.norm.cdf(5 * z))
-    k = np.exp(-RATE * np.arange(1, N + 1))
-    return c, weights * stats.norm.pdf(5 * z), k / k.sum()
+    return SCALE.frozen.ppf(stats.norm.cdf(5 * z)), weights * stats.norm.pdf(5 * z)
 
 
 def covariance(k, c):
@@ -57,10 +57,9 @@ def probability(matrix, limits):
 
 
 def over_models(event):
-    """Return the prior expectation, over k and c, of the probability of labels and an event."""
-    c, weights, p_k = quadrature()
-    return np.array([[w * p * event(k + 1, x) for x, w in zip(c, weights, strict=True)]
-                     for k, p in enumerate(p_k)])  # fmt: skip
+    """Return the probability of labels and an event, for each k and with the weight of each c."""
+    return np.array([[w * event(k, x) for x, w in zip(*quadrature(), strict=True)]
+                     for k in LENGTHS])  # fmt: skip
 
 
 def with_labels(k, c, node=None, noise=0.0, limit=0.0):
@@ -74,16 +73,22 @@ def with_labels(k, c, node=None, noise=0.0, limit=0.0):
 
 
 @functools.cache
-def truth():
+def given_length():
+    """Return the probability of the labels, also with a negative soft label, for each k and c."""
+    soft = [over_models(lambda k, c, i=i: with_labels(k, c, i, noise=1.0)) for i in SHOWN]
+    return over_models(with_labels), soft
+
+
+def truth(length=GEOMETRIC):
     """Return E c, P(k ≤ 2), P(k ≤ 6) and E ℓ at two nodes; and the evidence."""
-    c, _, _ = quadrature()
-    joint = over_models(with_labels)
+    c, _ = quadrature()
+    p_k = length.frozen.pmf(LENGTHS)
+    p_k = (p_k / p_k.sum())[:, None]
+    labels, negative = given_length()
+    joint = p_k * labels
     evidence = joint.sum()
     below = [joint[:k].sum() / evidence for k in BELOW]
-    soft = [
-        1 - over_models(lambda k, c, i=i: with_labels(k, c, i, noise=1.0)).sum() / evidence
-        for i in SHOWN
-    ]
+    soft = [1 - (p_k * part).sum() / evidence for part in negative]
     return np.array([(joint * c).sum() / evidence, *below, *soft]), evidence
 
 
@@ -123,6 +128,26 @@ def test_scale_length_and_soft_labels(method):
     found, error, _ = estimate(series(), method)
     assert (error < [0.05, 0.02, 0.02, 0.01, 0.01]).all()
     np.testing.assert_array_less(np.abs(found - expected), 4 * error)
+
+
+@pytest.mark.parametrize(
+    ("length", "method"),
+    [
+        (gq.Poisson(3.0, low=1), METHODS[0]),
+        (gq.NegativeBinomial(8.0, 1.5, low=1), METHODS[0]),
+        pytest.param(gq.Poisson(3.0, low=1), SLOW[-1], marks=pytest.mark.slow),
+        pytest.param(gq.NegativeBinomial(8.0, 1.5, low=1), SLOW[0], marks=pytest.mark.slow),
+    ],
+    ids=repr,
+)
+def test_other_priors_of_the_length(length, method):
+    """Numbers above N, which are no length, are left out: 7 % of the second prior."""
+    expected, _ = truth(length)
+    found, error, result = estimate(series(length=length), method)
+    assert result.hyperparameters["truncation"].max() <= N
+    assert (error < [0.05, 0.02, 0.02, 0.01, 0.01]).all()
+    np.testing.assert_array_less(np.abs(found - expected), 4 * error)
+    assert abs(expected - truth()[0]).max() > 0.1  # another prior than the paper's
 
 
 @pytest.mark.slow
@@ -174,7 +199,8 @@ def test_credible_intervals_have_their_coverage():
     for node in SHOWN:
         f = result.draws.white @ posterior.spectrum.eigenvectors[node]
         for end, share in zip(result.credible_interval(0.95)[node], (0.025, 0.975), strict=True):
-            below = over_models(lambda k, c, i=node, x=end: with_labels(k, c, i, limit=x)).sum()
+            below = over_models(lambda k, c, i=node, x=end: with_labels(k, c, i, limit=x))
+            below = GEOMETRIC.frozen.pmf(LENGTHS) @ below.sum(axis=1)
             of_chains = (f <= end).mean(axis=1).var(ddof=1) / len(f)
             of_quantile = share * (1 - share) / QUANTILE_DRAWS
             assert abs(below / evidence - share) < 4 * np.sqrt(of_chains + of_quantile)
@@ -207,7 +233,7 @@ def prior_is_left(method, n_chains=2000, n_steps=40):
     )
     whitened = hmc.HMCUpdates(target, chains.rows, chains.noisy_nodes)
     tuning = whitened.start()._replace(scale=np.asarray(1.5), centre=rng.normal(size=N))
-    _, _, p_k = quadrature()
+    p_k = GEOMETRIC.frozen.pmf(LENGTHS)
     k = 1 + rng.choice(N, size=n_chains, p=p_k)
     c = SCALE.frozen.rvs(n_chains, random_state=rng)
     g = rng.normal(size=(N, n_chains)) / np.sqrt(c * target.precisions[:, None])

@@ -13,6 +13,8 @@ from graphuq.distributions.base import (
     Hyperparameter,
     LogNormal,
     LogUniform,
+    NegativeBinomial,
+    Poisson,
     Uniform,
 )
 from graphuq.distributions.hyperparameters import (
@@ -38,6 +40,8 @@ __all__ = [
     "Hyperparameter",
     "LogNormal",
     "LogUniform",
+    "NegativeBinomial",
+    "Poisson",
     "Uniform",
     "check_defined",
     "check_hyperparameters",

@@ -93,6 +93,10 @@ class Distribution:
         """Median of the distribution."""
         return float(self.frozen.median())
 
+    def up_to(self, high: int) -> "Distribution":
+        """Return the distribution of an integer, given that it is at most ``high``."""
+        return Categorical(self.frozen.pmf(np.arange(high + 1)))
+
     def stored_fields(self) -> dict[str, Any]:
         """Return the arguments of the constructor, for `graphuq.utils.serialization`."""
         return {"name": self.name, "parameters": self.parameters}
@@ -114,6 +118,8 @@ class Distribution:
 
 class Categorical(Distribution):
     """Distribution of the numbers 0, 1, …, M − 1 with given probabilities.
+
+    Its support goes from the first to the last number whose probability is positive.
 
     Parameters
     ----------
@@ -154,6 +160,12 @@ class Categorical(Distribution):
         """Whether its values are integers: yes."""
         return True
 
+    @property
+    def support(self) -> tuple[float, float]:
+        """Smallest and largest value of positive probability."""
+        possible = np.flatnonzero(self.parameters)
+        return float(possible[0]), float(possible[-1])
+
     def stored_fields(self) -> dict[str, Any]:
         """Return the argument of the constructor."""
         return {"probabilities": list(self.parameters)}
@@ -167,6 +179,8 @@ _SHORT: dict[str, tuple[str, Callable[..., tuple[float, ...]]]] = {
     "loguniform": ("LogUniform", lambda low, high, *_: (low, high)),
     "lognorm": ("LogNormal", lambda log_std, _, median: (median, log_std)),
     "gamma": ("Gamma", lambda shape, _, scale: (shape, 1 / scale)),
+    "poisson": ("Poisson", lambda mean, low: (mean, low)),
+    "nbinom": ("NegativeBinomial", lambda n, p, low: (n * (1 - p) / p, n, low)),
     "randint": ("DiscreteUniform", lambda low, end, *_: (low, end - 1)),
 }
 
@@ -233,3 +247,27 @@ def DiscreteUniform(low: int, high: int) -> Distribution:
         check_integer(name, value, "use an integer")
     require(low < high, "low", f"{low!r} is not below {high!r}", "use low < high")
     return Distribution("randint", (low, high + 1))
+
+
+def Poisson(mean: float | int, low: int = 0) -> Distribution:
+    """Return ``low`` plus a Poisson number with this mean.
+
+    As the number of eigenvectors of `RandomSeries` or `Matern`, at least 1 or 2, it is cut at the
+    number of computed ones.
+    """
+    _check_numbers(mean=mean)
+    check_integer("low", low, "use an integer")
+    require(mean > 0, "mean", f"{mean!r} is not positive", "use mean > 0")
+    return Distribution("poisson", (float(mean), low))
+
+
+def NegativeBinomial(mean: float | int, shape: float | int, low: int = 0) -> Distribution:
+    """Return ``low`` plus a Poisson number whose rate is ``Gamma(shape, shape / mean)``.
+
+    Its variance is ``mean + mean² / shape``; a geometric number has shape 1.
+    """
+    _check_numbers(mean=mean, shape=shape)
+    check_integer("low", low, "use an integer")
+    require(mean > 0, "mean", f"{mean!r} is not positive", "use mean > 0")
+    require(shape > 0, "shape", f"{shape!r} is not positive", "use shape > 0")
+    return Distribution("nbinom", (float(shape), float(shape / (shape + mean)), low))

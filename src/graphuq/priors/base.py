@@ -211,8 +211,15 @@ class Prior(eqx.Module):
         return learnt_of(self)
 
     def bind(self, spectrum: Spectrum) -> "Prior":
-        """Return the prior with fields that depend on the spectrum filled in; itself by default."""
-        return self
+        """Return the prior with fields that depend on the spectrum filled in.
+
+        By default that is a truncation without upper end, given that it is at most ℓ.
+        """
+        truncation = getattr(self, "truncation", None)
+        if not is_learnt(truncation) or np.isfinite(truncation.support[1]):
+            return self
+        bounded: Any = {"truncation": truncation.up_to(spectrum.n_columns)}
+        return dataclasses.replace(self, **bounded)
 
     def n_values(self, name: str, n_modes: int) -> int | None:
         """Return how many values a hyperparameter has, or None if it is a plain number."""
@@ -252,7 +259,7 @@ class Prior(eqx.Module):
         smallest, largest = (truncation, truncation)
         if is_learnt(truncation):
             smallest, largest = truncation.support
-            if np.isfinite(largest) and largest > n_pairs:
+            if largest > n_pairs:
                 raise IncompatibleParts(
                     f"truncation goes up to {largest:g} and there are {n_pairs} eigenpairs; "
                     "compute more, or lower the upper end of truncation"

@@ -45,7 +45,8 @@ class RandomSeries(Prior):
     exponent : float, default 1.0
         q ≥ 0.
     truncation : int or Distribution, optional
-        k; by default random with ``truncation_rate``. With k = N nothing is truncated.
+        k; by default random with ``truncation_rate``. With k = N nothing is truncated. The paper's
+        introduction also names ``Poisson(mean, low=1)``; `NegativeBinomial` has wider tails.
     truncation_rate : float, optional
         ρ ≥ 0; by default 20/N, the rule of thumb of the paper.
 
@@ -93,10 +94,10 @@ class RandomSeries(Prior):
         """True: null vectors have the variance of λ = 0."""
         return True
 
-    def bind(self, spectrum: Spectrum) -> "RandomSeries":
+    def bind(self, spectrum: Spectrum) -> Prior:
         """Return the prior with the distribution of k on the computed eigenpairs."""
         if self.truncation is not None or spectrum.tail_eigenvalue is not None:
-            return self
+            return super().bind(spectrum)
         rate, n_pairs = self.truncation_rate, spectrum.n_eigenpairs
         rate = RATE_TIMES_NODES / spectrum.n_nodes if rate is None else rate
         truncation = DiscreteUniform(1, n_pairs)

@@ -117,6 +117,8 @@ def _callables() -> dict[str, Any]:
         "Gamma",
         "LogNormal",
         "LogUniform",
+        "NegativeBinomial",
+        "Poisson",
         "Uniform",
     ]
     found = {name: getattr(distributions, name) for name in names}
