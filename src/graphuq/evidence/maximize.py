@@ -81,11 +81,10 @@ def maximize_evidence(
     posterior : Posterior
         Posterior whose hyperparameters are the start of the search.
     names : sequence of str, optional
-        Some of "tau", "alpha", "time", "n_steps", "noise_std", "truncation" and
-        "include_constant"; by default all that the parts have. "noise_std" is not offered by step
-        likelihoods, whose γ has other units than the hyperprior, nor "truncation" with a tail.
-        "include_constant" is offered if the prior's value is None, and has no effect on a
-        disconnected graph.
+        Of "tau", "alpha", "time", "n_steps", "noise_std", "truncation" and "include_constant"; by
+        default all that the parts have. "noise_std" is not offered by step likelihoods, whose γ has
+        other units than the hyperprior, nor "truncation" with a tail. "include_constant" is offered
+        if the prior's value is None, and has no effect on a disconnected graph.
     hyperprior : bool, default True
         Add the narrow log-normal hyperpriors of `graphuq.evidence.hyperpriors`. With few labels,
         maximising the evidence alone overfits and classifies worse than the prior medians.
