@@ -13,6 +13,7 @@ from graphuq.errors import require
 from graphuq.likelihoods.base import Likelihood, PerLabel, Tilted
 from graphuq.likelihoods.multiclass import log_probit_probability
 from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.checks import describe
 from graphuq.utils.special_functions import (
     log_normal_cdf,
     normal_hazard,
@@ -20,13 +21,19 @@ from graphuq.utils.special_functions import (
 )
 
 SUM_TOLERANCE = 1e-6
+REMEDY = "give a matrix of numbers: a row for each labelled node, a column for each class"
 
 
 def _matrix(values: Any) -> Any:
     """Return probabilities as an array in double; those of JAX stay as they are."""
-    if values is None or isinstance(values, jax.Array):
+    if values is None or isinstance(values, jax.Array | jax.ShapeDtypeStruct):
         return values
-    return np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.asarray(None)
+    require(array.dtype.kind in "biuf", "probabilities", describe(values), REMEDY)
+    return array.astype(np.float64)
 
 
 class SoftProbit(Likelihood):
@@ -76,8 +83,7 @@ class SoftProbit(Likelihood):
         check_range("noise_std", self.noise_std, 0.0, open=True, remedy="use γ > 0")
         if isinstance(self.probabilities, np.ndarray):
             q = self.probabilities
-            remedy = "give one row for each labelled node, and one column for each of 2 or more"
-            require(q.ndim == 2 and q.shape[1] >= 2, "probabilities", f"shape {q.shape}", remedy)
+            require(q.ndim == 2 and q.shape[1] >= 2, "probabilities", f"shape {q.shape}", REMEDY)
             wrong = ~(np.isfinite(q).all(axis=1) & (q >= 0).all(axis=1))
             wrong |= ~(np.abs(q.sum(axis=1) - 1) <= SUM_TOLERANCE)
             row = int(wrong.argmax())
