@@ -189,7 +189,7 @@ def test_without_evidence_the_medians_are_kept(monkeypatch):
             "posterior", "expectation propagation does not converge", "use another prior"
         )
 
-    monkeypatch.setattr("graphuq.classifier.classifier.maximize_evidence", not_converged)
+    monkeypatch.setattr("graphuq.classifier.fitting.maximize_evidence", not_converged)
     X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0, 0], [2, 2]], 20, axis=0)
     y = np.full(40, -1)
     y[[0, 5, 25, 30]] = [0, 0, 1, 1]

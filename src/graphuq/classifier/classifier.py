@@ -1,43 +1,20 @@
 """Scikit-learn estimator that composes graph, spectrum, posterior and inference."""
 
-import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.incremental import Incremental
-from graphuq.classifier.options import (
-    averaged_posterior,
-    averaging_method,
-    basis_of,
-    build_graph,
-    check_unused,
-    check_words,
-    chosen_by_evidence,
-    likelihood_of,
-    method_of,
-    prior_of,
-    seed_of,
-)
 from graphuq.classifier.prediction import Prediction
-from graphuq.classifier.saving import load_classifier, save_classifier
-from graphuq.classifier.training_labels import training_labels
 from graphuq.classifier.types import Groups, Labels, Table
-from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
-from graphuq.evidence.maximize import maximize_evidence
-from graphuq.inference import Approximation
-from graphuq.posterior.posterior import Posterior
-from graphuq.results.class_proportions import shares_of
-from graphuq.run.infer import infer
-from graphuq.run.stopping import Converged
 from graphuq.utils.deprecation import renamed_arguments
-from graphuq.utils.progress import reporting
-from graphuq.utils.user_warnings import warn_user
+
+if TYPE_CHECKING:
+    from graphuq.posterior.posterior import Posterior
 
 RENAMED_PARAMETERS = {
     "most_classes": "max_classes",
@@ -45,7 +22,6 @@ RENAMED_PARAMETERS = {
     "preview": "on_first_result",
     "tail": "tail_eigenvalue",
 }
-LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
 
 
 class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
@@ -265,61 +241,10 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         MissingLabelWarning
             If most rows have a class such as "?" or "unknown".
         """
-        check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
-        prior = prior_of(self.prior)
-        likelihood_of(self.likelihood)  # raise for an unknown word before any work
-        method = method_of(self.inference)
-        check_unused(self, method)
-        graph, X, n_rows = checked_rows(self, X)
-        given = training_labels(self, labels_of_names(y, graph), n_rows, sample_weight)
-        self.classes_ = given.classes
-        shares = shares_of(self.class_proportions, given.classes, given.codes, self.max_classes)
+        from graphuq.classifier.fitting import fit_classifier  # imports JAX
 
-        with reporting(self.progress) as report:
-            self.graph_ = build_graph(
-                graph,
-                X,
-                self.n_neighbors,
-                self.weights,
-                self.scale,
-                self.metric,
-                self.radius,
-                report,
-                getattr(self, "feature_names_in_", None),
-            )
-            spectrum = basis_of(
-                self.graph_, self.laplacian, self.n_eigenpairs, self.tail_eigenvalue, prior, report
-            )
-        posterior = None
-        if not given.is_soft:
-            posterior = averaged_posterior(self, method, spectrum, given.labelled, given.codes)
-        if posterior is None:
-            parts = given.likelihood, given.labelled, given.values
-            posterior = Posterior(spectrum, prior, *parts)
-        posterior = dataclasses.replace(posterior, label_weights=given.weights)
-        posterior = self._chosen_by_evidence(posterior)
-        if self.max_classes is not None:
-            likelihood = likelihood_of(posterior.likelihood, len(self.classes_), self.max_classes)
-            labels = given.codes if likelihood.is_multiclass else posterior.labels
-            posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
-        self._feature_space = self.graph_.feature_space
-        self.withdrawn_ = np.arange(0)
-        self._explore(posterior, method, shares, self.checkpoint)
+        fit_classifier(self, X, y, sample_weight)
         return self
-
-    def _chosen_by_evidence(self, posterior: Posterior) -> Posterior:
-        """Return the posterior whose hyperparameters "auto" are those of largest evidence."""
-        auto = chosen_by_evidence(self.prior, self.likelihood, self.n_eigenpairs)
-        if auto and not posterior.learnt:
-            try:
-                posterior = maximize_evidence(posterior, auto).posterior
-            except (InvalidInput, IncompatibleParts) as error:
-                warn_user(
-                    f"the evidence could not choose {', '.join(auto)} ({error}); "
-                    f"{posterior.prior} and {posterior.likelihood} are kept",
-                    NotConvergedWarning,
-                )
-        return posterior
 
     def save(self, path: str | Path, extra: Groups = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
@@ -329,6 +254,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         StorageError
             If the file cannot be written.
         """
+        from graphuq.classifier.saving import save_classifier
+
         check_is_fitted(self)
         save_classifier(self, path, extra)
 
@@ -341,34 +268,16 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         StorageError
             If the file is missing, truncated, without a classifier, or of another version.
         """
+        from graphuq.classifier.saving import load_classifier
+
         return load_classifier(cls, path)
 
     def _explore(
-        self, posterior: Posterior, method: Any, shares: Any = None, checkpoint: Any = None
+        self, posterior: "Posterior", method: Any, shares: Any = None, checkpoint: Any = None
     ) -> None:
-        sampling: dict[str, Any] = {
-            "n_samples": self.n_samples,
-            "n_chains": self.n_chains,
-            "n_warmup": self.n_warmup,
-            "thin": self.thin,
-            "precision": self.precision,
-            "stop": Converged(label_mcse=LABEL_MCSE) if self.until_converged else None,
-            "progress": self.progress,
-            "checkpoint": checkpoint,
-        }
-        if method is None:
-            sampling["on_first_result"] = self._named_callback()
-        method = averaging_method(method_of(method), posterior)
-        arguments = {} if isinstance(method, Approximation) else sampling
-        result = infer(posterior, method, seed=seed_of(self.random_state), **arguments)
-        self.result_ = result.with_classes(self.classes_)
-        self._tuning = None if shares is None else self.result_.tuning(shares)
-        self._describe()
+        from graphuq.classifier.fitting import explore
 
-    def _named_callback(self) -> Any:
-        """Return the callback ``on_first_result``, which receives a result with class names."""
-        callback = self.on_first_result
-        return callback and (lambda first: callback(first.with_classes(self.classes_)))
+        explore(self, posterior, method, shares, checkpoint)
 
     def _describe(self) -> None:
         nodes = np.arange(self.result_.n_nodes)

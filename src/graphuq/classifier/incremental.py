@@ -2,28 +2,23 @@
 
 import dataclasses
 from abc import abstractmethod
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from jaxtyping import Int
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from graphuq.acquisition.query import query, unlabelled
 from graphuq.classifier.labels import codes_among, label_array, split_labels
-from graphuq.classifier.options import method_of
-from graphuq.classifier.relabelling import relabelled
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import InvalidInput, require
-from graphuq.graphs import FeatureSpace, Graph
-from graphuq.graphs.inputs import check_kind
-from graphuq.graphs.knn import grown_graph
-from graphuq.posterior.posterior import Posterior
-from graphuq.results.class_proportions import shares_of
-from graphuq.results.result import Result
-from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
-from graphuq.spectrum.solve import DENSE_BELOW
 from graphuq.utils.deprecation import warn_renamed
 from graphuq.utils.progress import Progress, reporting
+
+if TYPE_CHECKING:
+    from graphuq.graphs import FeatureSpace, Graph
+    from graphuq.posterior.posterior import Posterior
+    from graphuq.results.result import Result
+    from graphuq.spectrum import Laplacian, Spectrum
 
 Own = TypeVar("Own", bound="Incremental")
 
@@ -32,17 +27,17 @@ class Incremental:
     """Methods of `GraphClassifier` that update a fit with more labels or rows."""
 
     classes_: np.ndarray
-    graph_: Graph
+    graph_: "Graph"
     withdrawn_: np.ndarray
-    result_: Result
+    result_: "Result"
     class_proportions: Any
     max_classes: Any
     missing_label: Any
     progress: Any
-    _feature_space: FeatureSpace | None
+    _feature_space: "FeatureSpace | None"
 
     @abstractmethod
-    def _explore(self, posterior: Posterior, method: Any, shares: Any = None) -> None:
+    def _explore(self, posterior: "Posterior", method: Any, shares: Any = None) -> None:
         """Run inference and set the attributes of every row."""
 
     def add_labels(
@@ -77,6 +72,8 @@ class Incremental:
         IncompatibleParts
             If the likelihood is for two classes, and there are more.
         """
+        from graphuq.classifier.options import method_of
+
         check_is_fitted(self)
         method = method_of(inference)
         rows = np.atleast_1d(np.asarray(rows))
@@ -137,6 +134,8 @@ class Incremental:
         >>> classifier.add_labels(rows, moons.classes[rows]).result_.posterior.labels.shape
         (15,)
         """
+        from graphuq.acquisition.query import query, unlabelled
+
         check_is_fitted(self)
         rows = unlabelled(self.result_, candidates)
         return query(self.result_, n, rule, np.setdiff1d(rows, self.withdrawn_))
@@ -180,6 +179,10 @@ class Incremental:
         IncompatibleParts
             If ``eigenpairs="extend"`` and the prior was solved exactly, without eigenpairs.
         """
+        from graphuq.classifier.options import method_of
+        from graphuq.graphs.inputs import check_kind
+        from graphuq.graphs.knn import grown_graph
+
         check_is_fitted(self)
         method = method_of(inference)
         renamed = {"anew": "recompute", "extended": "extend"}
@@ -221,9 +224,12 @@ class Incremental:
         return self
 
     def _take_in(
-        self, posterior: Posterior, rows: np.ndarray, values: Any, given: Any, method: Any
+        self, posterior: "Posterior", rows: np.ndarray, values: Any, given: Any, method: Any
     ) -> None:
         """Run inference with changed labels, and apply class proportions again."""
+        from graphuq.classifier.relabelling import relabelled
+        from graphuq.results.class_proportions import shares_of
+
         posterior, classes = relabelled(posterior, self.classes_, rows, values, given)
         several = posterior.likelihood.is_multiclass
         codes = posterior.labels if several else posterior.labels > 0
@@ -237,8 +243,11 @@ class Incremental:
             raise
 
 
-def _recomputed(graph: Graph, known: Any, progress: Progress | None) -> Spectrum | Laplacian:
+def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> "Spectrum | Laplacian":
     """Return the spectrum of a grown graph, with as many eigenpairs as before (or all)."""
+    from graphuq.spectrum import Laplacian, laplacian_spectrum
+    from graphuq.spectrum.solve import DENSE_BELOW
+
     kind = known.settings["laplacian"]
     if not known.has_eigenpairs:
         return Laplacian(graph, kind)

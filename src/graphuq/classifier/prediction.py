@@ -7,19 +7,17 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from graphuq.classifier.model_selection import labelled_accuracy
-from graphuq.classifier.new_rows import rows_in_basis
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts
-from graphuq.graphs import FeatureSpace
-from graphuq.results.class_proportions import ClassThreshold, keep_given
-from graphuq.results.result import Result
-from graphuq.results.summaries import NodeSummaries
-from graphuq.results.uncertainty import class_probabilities
 from graphuq.utils.deprecation import RenamedAttribute
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from graphuq.graphs import FeatureSpace
+    from graphuq.results.class_proportions import ClassThreshold
+    from graphuq.results.result import Result
+    from graphuq.results.summaries import NodeSummaries
 
 
 class Prediction:
@@ -29,9 +27,9 @@ class Prediction:
     graph: Any
     missing_label: Any
     out_of_sample: Any
-    result_: Result
-    _feature_space: FeatureSpace | None
-    _tuning: ClassThreshold | None
+    result_: "Result"
+    _feature_space: "FeatureSpace | None"
+    _tuning: "ClassThreshold | None"
     novelty_ = RenamedAttribute("unseen_class_probability_")
     predict_novelty = RenamedAttribute("predict_unseen_class")
 
@@ -159,7 +157,7 @@ class Prediction:
         check_is_fitted(self)
         return self.result_.suspect_labels(n)
 
-    def predict_summaries(self, X: Table) -> NodeSummaries:
+    def predict_summaries(self, X: Table) -> "NodeSummaries":
         """Predict label mean, Monte-Carlo error, latent mean and deviation; see `Result`."""
         return self._summaries(X)[0]
 
@@ -191,10 +189,12 @@ class Prediction:
         float
             In [0, 1]; NaN, with a warning, if no row is labelled.
         """
+        from graphuq.classifier.model_selection import labelled_accuracy
+
         check_is_fitted(self)
         return labelled_accuracy(self, X, y, self.missing_label, sample_weight)
 
-    def _summaries(self, X: Table) -> tuple[NodeSummaries, Int[np.ndarray, " M"]]:
+    def _summaries(self, X: Table) -> tuple["NodeSummaries", Int[np.ndarray, " M"]]:
         """Return the posterior of each row, and its node in the graph or −1."""
         check_is_fitted(self)
         eigenvectors, scale, nodes = self._rows(X)
@@ -206,7 +206,7 @@ class Prediction:
 
     def _labels(
         self,
-        summaries: NodeSummaries | Result,
+        summaries: "NodeSummaries | Result",
         nodes: Int[np.ndarray, " M"],
         probability: Float[np.ndarray, "M K"],
     ) -> np.ndarray:
@@ -219,12 +219,16 @@ class Prediction:
         return classes
 
     def _known_and_novel(
-        self, summaries: NodeSummaries | Result, nodes: Int[np.ndarray, " M"]
+        self, summaries: "NodeSummaries | Result", nodes: Int[np.ndarray, " M"]
     ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
         """Return probabilities of the classes with labels, and of all others together."""
+        from graphuq.results.uncertainty import class_probabilities
+
         probability, n_known = class_probabilities(summaries.label_mean), len(self.classes_)
         if self._tuning is not None:
             link = self.result_.posterior.likelihood.link
+            from graphuq.results.class_proportions import keep_given
+
             moved = self._tuning.probabilities(summaries, link)
             probability = keep_given(moved, probability, self._given_codes(nodes))
         known, novel = probability[:, :n_known], probability[:, n_known:].sum(axis=1)
@@ -246,5 +250,7 @@ class Prediction:
         self, X: Table
     ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
         """Return eigenvector rows, scales, and nodes (−1 outside the graph) of the rows of X."""
+        from graphuq.classifier.new_rows import rows_in_basis
+
         spectrum = self.result_.posterior.spectrum
         return rows_in_basis(self, X, spectrum, "each class has the same probability")

@@ -1,0 +1,148 @@
+"""The fit of a classifier: graph, spectrum, posterior, inference.
+
+This module imports JAX and all methods, `graphuq.classifier.classifier` does not. So a classifier
+can be made, cloned and searched over before they are loaded.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from graphuq.classifier.given_graph import checked_rows, labels_of_names
+from graphuq.classifier.options import (
+    averaged_posterior,
+    averaging_method,
+    basis_of,
+    build_graph,
+    check_unused,
+    check_words,
+    chosen_by_evidence,
+    likelihood_of,
+    method_of,
+    prior_of,
+    seed_of,
+)
+from graphuq.classifier.training_labels import training_labels
+from graphuq.classifier.types import Labels, Table
+from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
+from graphuq.evidence.maximize import maximize_evidence
+from graphuq.inference import Approximation
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.class_proportions import shares_of
+from graphuq.run.infer import infer
+from graphuq.run.stopping import Converged
+from graphuq.utils.progress import reporting
+from graphuq.utils.user_warnings import warn_user
+
+if TYPE_CHECKING:
+    from graphuq.classifier.classifier import GraphClassifier
+
+LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
+
+
+def fit_classifier(
+    classifier: "GraphClassifier", X: Table | None, y: Labels, sample_weight: ArrayLike | None
+) -> None:
+    """Infer the class of every row; see `GraphClassifier.fit`."""
+    check_words(
+        classifier.graph, classifier.n_neighbors, classifier.n_eigenpairs, classifier.out_of_sample
+    )
+    prior = prior_of(classifier.prior)
+    likelihood_of(classifier.likelihood)  # raise for an unknown word before any work
+    method = method_of(classifier.inference)
+    check_unused(classifier, method)
+    graph, X, n_rows = checked_rows(classifier, X)
+    given = training_labels(classifier, labels_of_names(y, graph), n_rows, sample_weight)
+    classifier.classes_ = given.classes
+    shares = shares_of(
+        classifier.class_proportions, given.classes, given.codes, classifier.max_classes
+    )
+
+    with reporting(classifier.progress) as report:
+        classifier.graph_ = build_graph(
+            graph,
+            X,
+            classifier.n_neighbors,
+            classifier.weights,
+            classifier.scale,
+            classifier.metric,
+            classifier.radius,
+            report,
+            getattr(classifier, "feature_names_in_", None),
+        )
+        spectrum = basis_of(
+            classifier.graph_,
+            classifier.laplacian,
+            classifier.n_eigenpairs,
+            classifier.tail_eigenvalue,
+            prior,
+            report,
+        )
+    posterior = None
+    if not given.is_soft:
+        posterior = averaged_posterior(classifier, method, spectrum, given.labelled, given.codes)
+    if posterior is None:
+        parts = given.likelihood, given.labelled, given.values
+        posterior = Posterior(spectrum, prior, *parts)
+    posterior = dataclasses.replace(posterior, label_weights=given.weights)
+    posterior = _chosen_by_evidence(classifier, posterior)
+    if classifier.max_classes is not None:
+        likelihood = likelihood_of(
+            posterior.likelihood, len(classifier.classes_), classifier.max_classes
+        )
+        labels = given.codes if likelihood.is_multiclass else posterior.labels
+        posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
+    classifier._feature_space = classifier.graph_.feature_space
+    classifier.withdrawn_ = np.arange(0)
+    classifier._explore(posterior, method, shares, classifier.checkpoint)
+
+
+def _chosen_by_evidence(classifier: "GraphClassifier", posterior: Posterior) -> Posterior:
+    """Return the posterior whose hyperparameters "auto" are those of largest evidence."""
+    auto = chosen_by_evidence(classifier.prior, classifier.likelihood, classifier.n_eigenpairs)
+    if auto and not posterior.learnt:
+        try:
+            posterior = maximize_evidence(posterior, auto).posterior
+        except (InvalidInput, IncompatibleParts) as error:
+            warn_user(
+                f"the evidence could not choose {', '.join(auto)} ({error}); "
+                f"{posterior.prior} and {posterior.likelihood} are kept",
+                NotConvergedWarning,
+            )
+    return posterior
+
+
+def explore(
+    classifier: "GraphClassifier",
+    posterior: Posterior,
+    method: Any,
+    shares: Any = None,
+    checkpoint: Any = None,
+) -> None:
+    """Run inference and set the attributes of every row."""
+    sampling: dict[str, Any] = {
+        "n_samples": classifier.n_samples,
+        "n_chains": classifier.n_chains,
+        "n_warmup": classifier.n_warmup,
+        "thin": classifier.thin,
+        "precision": classifier.precision,
+        "stop": Converged(label_mcse=LABEL_MCSE) if classifier.until_converged else None,
+        "progress": classifier.progress,
+        "checkpoint": checkpoint,
+    }
+    if method is None:
+        sampling["on_first_result"] = _named_callback(classifier)
+    method = averaging_method(method_of(method), posterior)
+    arguments = {} if isinstance(method, Approximation) else sampling
+    result = infer(posterior, method, seed=seed_of(classifier.random_state), **arguments)
+    classifier.result_ = result.with_classes(classifier.classes_)
+    classifier._tuning = None if shares is None else classifier.result_.tuning(shares)
+    classifier._describe()
+
+
+def _named_callback(classifier: "GraphClassifier") -> Any:
+    """Return the callback ``on_first_result``, which receives a result with class names."""
+    callback = classifier.on_first_result
+    return callback and (lambda first: callback(first.with_classes(classifier.classes_)))
