@@ -22,9 +22,10 @@ temperature, fitted by leave-one-out on the labels. Probabilities of all methods
 Seconds include the graph, and for the first fits of a process the compilation.
 
 Prints: a table of means over sets for each rate. ECE is the expected calibration error (15 bins) of
-one draw; "pooled" is that of all draws together. Coverage and size are those of 90 % prediction
-sets. AUC is the area under the ROC curve of certainty against error. The last table compares
-graphuq with the best peer of each set and rate, which is chosen afterwards for each score.
+one draw; "pooled" is that of all draws together, and "all sets" that of all sets together, each
+with equal weight. Coverage and size are those of 90 % prediction sets. AUC is the area under the
+ROC curve of certainty against error. The last table compares graphuq with the best peer of each set
+and rate, which is chosen afterwards for each score.
 """
 
 import argparse

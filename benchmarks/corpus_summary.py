@@ -23,6 +23,7 @@ COLUMNS = {
 }
 COMPARED = {"log": "log score", "ece": "ECE", "accuracy": "accuracy"}
 MIN_SHARE = 0.03  # share of the rows of a set below which a point of the figure is noise
+MIN_SHARE_OF_ALL = 0.005  # the same, for the line of all sets
 VERDICTS = {1: "ahead", 0: "level", -1: "behind"}
 
 
@@ -110,15 +111,18 @@ def show_means(sets):
         common = [own[name]["log"] for name in shared if name in own]
         everywhere = len(common) == len(shared) > 0
         means = [np.nanmean([s[key] for s in own.values()] or [np.nan]) for key in COLUMNS]
+        together = all_sets_error([pooled_curve(sets[name][method]) for name in own])
         lines.append(
             [
                 method,
                 f"{len(own)}, {n_draws / len(own):.1f}",
                 _number(np.mean(common)) if everywhere else "",
+                _number(together),
                 *map(_number, means),
             ]
         )
-    header = ["method", "sets, draws", f"log score, {len(shared)} shared sets", *COLUMNS.values()]
+    header = ["method", "sets, draws", f"log score, {len(shared)} shared sets", "ECE, all sets"]
+    header += COLUMNS.values()
     table(header, lines)
 
 
@@ -188,17 +192,16 @@ def draw(rows, method, path):
         1, len(groups), figsize=(3.1 * len(groups), 3.4), sharey=True, squeeze=False
     )
     for axis, (rate, sets) in zip(axes[0], groups.items(), strict=True):
-        points = []
+        curves = [pooled_curve(own) for own in sets.values()]
         axis.plot([0, 1], [0, 1], color="0.3", linewidth=1, linestyle=":")
-        for own in sets.values():
-            curve = pooled_curve(own)
-            share = curve.count / curve.count.sum()
-            points.append(np.array([curve.confidence, curve.accuracy, share]))
-            kept = share >= MIN_SHARE
+        for curve in curves:
+            kept = curve.count / curve.count.sum() >= MIN_SHARE
             axis.plot(
                 curve.confidence[kept], curve.accuracy[kept], color="C0", alpha=0.3, linewidth=0.8
             )
-        confidence, accuracy = mean_curve(np.concatenate(points, axis=1))
+        confidence, accuracy, share = mean_curve(curves)
+        kept = share >= MIN_SHARE_OF_ALL
+        confidence, accuracy = confidence[kept], accuracy[kept]
         axis.plot(confidence, accuracy, color="C3", linewidth=2.5, label="all sets")
         axis.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="confidence")
         axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
@@ -213,17 +216,24 @@ def draw(rows, method, path):
     plt.close(figure)
 
 
-def mean_curve(points, n_bins=10):
-    """Return confidence and accuracy of all sets together, with equal weight for each set.
+def mean_curve(curves, n_bins=10):
+    """Return confidence, accuracy and share of all sets together, with equal weight for each set.
 
-    ``points`` has rows of confidence, accuracy and weight. Bins with less than half a percent of
-    the weight are left out.
+    Bins without any row are left out.
     """
-    confidence, accuracy, weight = points
+    weight = np.concatenate([curve.count / curve.count.sum() for curve in curves]) / len(curves)
+    confidence, accuracy = (
+        np.concatenate([getattr(curve, name) for curve in curves])
+        for name in ("confidence", "accuracy")
+    )
     bins = np.clip((confidence * n_bins).astype(int), 0, n_bins - 1)
     total = np.bincount(bins, weight, n_bins)
-    kept = total >= 0.005 * total.sum()
-    return tuple(
-        np.bincount(bins, weight * values, n_bins)[kept] / total[kept]
-        for values in (confidence, accuracy)
-    )
+    kept = total > 0
+    means = [np.bincount(bins, weight * v, n_bins)[kept] for v in (confidence, accuracy)]
+    return means[0] / total[kept], means[1] / total[kept], total[kept]
+
+
+def all_sets_error(curves):
+    """Return the expected calibration error of all sets together, in 15 bins."""
+    confidence, accuracy, share = mean_curve(curves, n_bins=15)
+    return float(share @ np.abs(confidence - accuracy))

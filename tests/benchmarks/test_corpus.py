@@ -1,5 +1,7 @@
 """Scores, peers and tables of the corpus benchmark, against results got without them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -179,6 +181,16 @@ def test_temperature_is_the_best_of_a_grid():
     best = min(np.exp(np.linspace(-6, 3, 4001)), key=loss)
     np.testing.assert_allclose(found, probabilities(best, everywhere), atol=0.005)
     assert corpus_peers.with_temperature(problem(per_class=1), None) is None
+
+
+def test_all_sets_together_have_equal_weight():
+    """One set is too sure by 0.2 and another too unsure by 0.2, in one bin and in two."""
+    few, many = np.array([10]), np.array([1000])
+    sure = SimpleNamespace(confidence=np.array([0.7]), accuracy=np.array([0.5]), count=few)
+    unsure = SimpleNamespace(confidence=np.array([0.7]), accuracy=np.array([0.9]), count=many)
+    other = SimpleNamespace(confidence=np.array([0.9]), accuracy=np.array([1.0]), count=many)
+    assert corpus_summary.all_sets_error([sure, unsure]) == pytest.approx(0.0, abs=1e-12)
+    assert corpus_summary.all_sets_error([sure, other]) == pytest.approx((0.2 + 0.1) / 2)
 
 
 def test_best_peer_is_chosen_afterwards():
