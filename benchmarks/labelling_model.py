@@ -5,18 +5,22 @@ a posterior in a fraction of a second. The model is the mixture of priors of
 `graphuq.evidence.learnt_mixture`, of which the two components with the largest evidence are kept.
 Expectation propagation is that of the library (`graphuq.inference.nested_sites`). Class
 probabilities treat the fields of the classes at a node as independent, which they nearly are, and
-need no draws.
+need no draws. As in `graphuq.acquisition.query`, rules choose among the
+least certain nodes and a random sample.
 """
 
 import numpy as np
-from scipy.special import ndtr
 
+from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.acquisition.pool import FLOOR, SHARPNESS, Pool
 from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.inference.nested_sites import fit_sites
+from graphuq.results.summaries.gaussian_fields import largest_shares
 
-N_COMPONENTS = 2  # components that are averaged
+N_COMPONENTS = 1  # components that are averaged
 SHARE = 0.1  # of the largest evidence, below which a component is left out until labels double
+N_SEARCHED = 300  # components times labels, at most, that are looked at when labels have doubled
+N_CANDIDATES = 1_000  # nodes among which the rules choose: half are the least certain ones
 N_TARGETS = 400  # unlabelled nodes that stand for all in the rules
 JITTER = 1e-9  # added to the diagonal, as a share of its largest entry
 
@@ -33,7 +37,7 @@ class LabellingModel:
     def __init__(self, spectrum, n_classes):
         self.spectrum, self.n_classes = spectrum, n_classes
         self.rows = np.asarray(spectrum.eigenvectors) * spectrum.node_scale[:, None]
-        self.kept, self.n_searched, self.sites = None, 0, {}
+        self.kept, self.ranked, self.n_searched, self.sites = None, None, 0, {}
 
     def fit(self, labelled, codes):
         """Condition on labels, and return class probabilities, shape (N, K).
@@ -47,8 +51,12 @@ class LabellingModel:
             for m in np.flatnonzero(np.isfinite(log_prior)).tolist()
         }
         numbers = [m for m in identity if self.kept and identity[m] in self.kept]
-        if not numbers or len(labelled) >= 2 * self.n_searched:
-            numbers, self.n_searched = list(identity), len(labelled)
+        search = not numbers or len(labelled) >= 2 * self.n_searched
+        if search:
+            self.n_searched, numbers = len(labelled), list(identity)
+            if self.ranked is not None:
+                likely = self.ranked[: max(5, N_SEARCHED // len(labelled))]
+                numbers = [m for m in identity if identity[m] in likely]
         found = {}
         for m in numbers:
             std = np.asarray(prior.component(m).std_of(modes).modes)
@@ -71,7 +79,10 @@ class LabellingModel:
                 found[m] = log_prior[m] + sites.log_evidence, std, sites
         best = max(value for value, _, _ in found.values())
         self.kept = {identity[m] for m in found if found[m][0] > best + np.log(SHARE)}
-        order = sorted(found, key=lambda m: -found[m][0])[:N_COMPONENTS]
+        order = sorted(found, key=lambda m: -found[m][0])
+        if search:
+            self.ranked = [identity[m] for m in order]
+        order = order[:N_COMPONENTS]
         weights = np.exp([found[m][0] - best for m in order])
         self._average(labelled, [found[m][1:] for m in order], weights / weights.sum())
         self.free = np.setdiff1d(np.arange(len(self.rows)), labelled)
@@ -90,29 +101,36 @@ class LabellingModel:
             ]
             prior = (loadings**2).sum(axis=1)
             variance = np.stack([prior - ((across @ x) * across).sum(axis=1) for x in lost], axis=1)
-            probabilities += weight * largest_shares(mean, np.maximum(variance, 0.0) + 1.0)
+            probabilities += weight * largest_shares(mean, np.sqrt(np.maximum(variance, 0.0) + 1.0))
             inner = np.eye(len(std)) - factor.T @ (sum(lost) / self.n_classes) @ factor
             covariance = covariance + weight * std[:, None] * inner * std
         values, vectors = np.linalg.eigh(covariance)
-        self.factor = self.rows @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+        self.root = vectors * np.sqrt(np.maximum(values, 0.0))
         probabilities = np.maximum(probabilities, FLOOR)
         self.probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
 
     def pool(self, rng):
-        """Return the pool of the rules: all unlabelled nodes are candidates."""
-        targets = rng.choice(len(self.free), min(N_TARGETS, len(self.free)), replace=False)
-        factor, p = self.factor[self.free], self.probabilities[self.free]
-        sharpness = SHARPNESS / np.sqrt((factor**2).sum(axis=1) + 1.0)
+        """Return the pool of the rules."""
+        rows, stands_for = self.free, np.ones(len(self.free))
+        if len(rows) > N_CANDIDATES:
+            half = N_CANDIDATES // 2
+            two = np.partition(self.probabilities[rows], -2, axis=1)[:, -2:]
+            order = rows[np.argsort(two[:, 1] - two[:, 0])]
+            rest = rng.choice(order[half:], N_CANDIDATES - half, replace=False)
+            stands_for = np.repeat([1.0, (len(rows) - half) / half], half)
+            rows = np.append(order[:half], rest)
+        targets = rng.choice(self.free, min(N_TARGETS, len(self.free)), replace=False)
+        at = self.rows[rows] @ self.root, self.rows[targets] @ self.root
+        sharpness = [SHARPNESS / np.sqrt((one**2).sum(axis=1) + 1.0) for one in at]
         return Pool(
-            rows=self.free,
-            n_represented=np.ones(len(self.free)),
-            probabilities=p,
-            target_rows=self.free[targets],
-            target_probabilities=p[targets],
-            sharpness=sharpness,
-            target_sharpness=sharpness[targets],
-            covariance=factor @ factor.T,
-            cross_covariance=factor @ factor[targets].T,
+            rows=rows,
+            n_represented=stands_for,
+            probabilities=self.probabilities[rows],
+            target_rows=targets,
+            target_probabilities=self.probabilities[targets],
+            sharpness=sharpness[0],
+            target_sharpness=sharpness[1],
+            joint=JointCovariance(*at, np.zeros(len(rows))),
             noise_std=1.0,
             rng=rng,
         )
@@ -123,17 +141,3 @@ def _pulls(sites):
     gained = np.einsum("kij,jk->ik", sites.gains, sites.covariance @ sites.pull)
     shared = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=1))
     return sites.pull - gained + np.einsum("kij,j->ik", sites.gains, shared)
-
-
-def largest_shares(mean, variance):
-    """Return the probability that each of K independent Gaussians is the largest."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(15)
-    std, shares = np.sqrt(variance), np.empty_like(mean)
-    for k in range(mean.shape[1]):
-        x = mean[:, k, None] + std[:, k, None] * nodes
-        product = np.ones_like(x)
-        for other in range(mean.shape[1]):
-            if other != k:
-                product *= ndtr((x - mean[:, other, None]) / std[:, other, None])
-        shares[:, k] = product @ (weights / weights.sum())
-    return shares

@@ -3,6 +3,7 @@
 import numpy as np
 
 import graphuq as gq
+from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.acquisition.pool import SHARPNESS, Pool
 
 
@@ -21,8 +22,11 @@ def random_pool(n_rows=12, n_classes=3, noise_std=0.4, seed=0, scale=1.0):
         target_probabilities=p,
         sharpness=sharpness[:n_rows],
         target_sharpness=sharpness,
-        covariance=covariance[:n_rows, :n_rows],
-        cross_covariance=covariance[:n_rows],
+        joint=JointCovariance(
+            factor=np.hstack([root, 0.1**0.5 * scale * np.eye(n_rows + 5)])[:n_rows],
+            target_factor=np.hstack([root, 0.1**0.5 * scale * np.eye(n_rows + 5)]),
+            own=np.zeros(n_rows),
+        ),
         noise_std=noise_std,
         rng=np.random.default_rng(seed),
     )

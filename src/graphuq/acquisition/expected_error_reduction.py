@@ -6,7 +6,7 @@ from jaxtyping import Float
 from graphuq.acquisition.pool import Pool
 from graphuq.acquisition.variance_reduction import VarianceReduction
 
-N_CANDIDATES = 200  # candidates looked at, those whose label moves probabilities most
+N_CANDIDATES = 100  # candidates looked at, those whose label moves probabilities most
 N_TARGETS = 500  # targets that stand for all
 MIN_PROBABILITY = 0.02  # of a label that is tried; its share of the expectation is lost below
 
@@ -28,9 +28,7 @@ class ExpectedErrorReduction:
         for at in looked_at:
             labels = np.flatnonzero(pool.probabilities[at] >= MIN_PROBABILITY)
             chances = pool.probabilities[at, labels]
-            errors = [
-                (1 - pool.target_probabilities_given(int(at), int(y), targets).max(axis=1)).mean()
-                for y in labels
-            ]
+            later = pool.target_probabilities_given(int(at), labels, targets)
+            errors = 1 - later.max(axis=2).mean(axis=1)
             found[at] = -(chances * errors).sum() / chances.sum()
         return found

@@ -25,7 +25,7 @@ class MutualInformation:
         sobol = qmc.Sobol(pool.n_classes, seed=np.random.default_rng(0))
         z = norm.ppf(sobol.random_base2(LOG2_DRAWS))
         mean = np.log(pool.probabilities) / pool.sharpness[:, None]
-        deviation = np.sqrt(np.diagonal(pool.covariance))
+        deviation = np.sqrt(pool.variance)
         found = np.empty(len(mean))
         for k in range(0, len(mean), BLOCK):
             u = mean[k : k + BLOCK, None] + deviation[k : k + BLOCK, None, None] * z

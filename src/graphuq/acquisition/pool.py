@@ -13,8 +13,9 @@ it raises β_i.
 import dataclasses
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
+from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import GaussianApproximation, Point
 from graphuq.results.joint_draws import seen_draws
@@ -44,10 +45,8 @@ class Pool:
         Class probabilities of these; those of a row with a label are (nearly) 0 and 1.
     sharpness, target_sharpness : numpy.ndarray, shape (M,) and (T,)
         β.
-    covariance : numpy.ndarray, shape (M, M)
-        Posterior covariance of the field of a class at the candidates, averaged over classes.
-    cross_covariance : numpy.ndarray, shape (M, T)
-        Between candidates and targets.
+    joint : JointCovariance
+        Posterior covariance of the field of a class, averaged over classes.
     noise_std : float
         γ of the probit that is equal to the likelihood, or 0 if there is none.
     rng : numpy.random.Generator
@@ -60,8 +59,7 @@ class Pool:
     target_probabilities: Float[np.ndarray, "T K"]
     sharpness: Float[np.ndarray, " M"]
     target_sharpness: Float[np.ndarray, " T"]
-    covariance: Float[np.ndarray, "M M"]
-    cross_covariance: Float[np.ndarray, "M T"]
+    joint: JointCovariance
     noise_std: float | int
     rng: np.random.Generator
 
@@ -82,7 +80,7 @@ class Pool:
             If the result is a point, which has no uncertainty.
         """
         candidates, n_represented = _screened(result, candidates, rng)
-        targets = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
+        targets = np.flatnonzero(is_unlabelled(result))
         if len(targets) > MAX_ROWS:
             targets = rng.choice(targets, MAX_ROWS, replace=False)
         factor, own = _field_factor(result)
@@ -91,8 +89,7 @@ class Pool:
             scale[nodes, None] * (np.asarray(basis[nodes]) @ factor)
             for nodes in (candidates, targets)
         ]
-        covariance = at[0] @ at[0].T
-        covariance[np.diag_indices(len(candidates))] += (own * scale[candidates]) ** 2
+        joint = JointCovariance(*at, (own * scale[candidates]) ** 2)
         noise = result.posterior.likelihood.probit_noise_std
         noise = float(noise) if isinstance(noise, float | int) else 0.0
         probabilities = np.maximum(result.class_probabilities, FLOOR)
@@ -103,10 +100,9 @@ class Pool:
             probabilities=probabilities[candidates],
             target_rows=targets,
             target_probabilities=probabilities[targets],
-            sharpness=SHARPNESS / np.sqrt(np.diagonal(covariance) + noise**2),
+            sharpness=SHARPNESS / np.sqrt(joint.variance + noise**2),
             target_sharpness=SHARPNESS / np.sqrt(variance + noise**2),
-            covariance=covariance,
-            cross_covariance=at[0] @ at[1].T,
+            joint=joint,
             noise_std=noise,
             rng=rng,
         )
@@ -117,19 +113,39 @@ class Pool:
         return self.probabilities.shape[1]
 
     @property
+    def covariance(self) -> Float[np.ndarray, "M M"]:
+        """Posterior covariance of the field of a class at the candidates."""
+        return self.joint.matrix
+
+    @property
+    def cross_covariance(self) -> Float[np.ndarray, "M T"]:
+        """Posterior covariance of the field between candidates and targets."""
+        return self.joint.across
+
+    @property
+    def variance(self) -> Float[np.ndarray, " M"]:
+        """Posterior variance of the field of a class at each candidate."""
+        return self.joint.variance
+
+    @property
     def observed_variance(self) -> Float[np.ndarray, " M"]:
         """Variance of the field of a class at each candidate, with noise: ``C_cc + γ²``."""
-        return np.asarray(np.diagonal(self.covariance) + self.noise_std**2)
+        return np.asarray(self.variance + self.noise_std**2)
 
     def target_probabilities_given(
-        self, at: int, label: int, targets: Int[np.ndarray, " t"]
-    ) -> Float[np.ndarray, "t K"]:
-        """Return probabilities of these targets if the candidate at ``at`` had this label."""
+        self, at: int, label: int | Int[np.ndarray, " y"], targets: Int[np.ndarray, " t"]
+    ) -> Float[np.ndarray, "*y t K"]:
+        """Return probabilities of these targets if the candidate at ``at`` had this label.
+
+        Several labels give one array for each.
+        """
         p, sharpness = self.target_probabilities[targets], self.target_sharpness[targets]
-        across = self.cross_covariance[at, targets]
+        across = self.joint.with_targets(at, targets)
         later = _sharpened(sharpness, across, self._gain(at))
         new = _moved(p, sharpness, later, across, self._pull(at, label))
-        new[self.target_rows[targets] == self.rows[at]] = self._known(label)
+        known = np.arange(self.n_classes) == np.asarray(label)[..., None]
+        own = self.target_rows[targets] == self.rows[at]
+        new[..., own, :] = np.where(known, 1.0, FLOOR)[..., None, :]
         return new
 
     def given(self, at: int, label: int | None = None) -> "Pool":
@@ -144,7 +160,7 @@ class Pool:
         """
         label = int(self.probabilities[at].argmax()) if label is None else label
         gain, pull = self._gain(at), self._pull(at, label)
-        column, across = self.covariance[:, at], self.cross_covariance[at]
+        column, across = self.joint.column(at), self.joint.with_targets(at)
         kept = np.arange(len(self.rows)) != at
         later = _sharpened(self.sharpness, column, gain)
         return dataclasses.replace(
@@ -157,24 +173,26 @@ class Pool:
             ),
             sharpness=later[kept],
             target_sharpness=_sharpened(self.target_sharpness, across, gain),
-            covariance=(self.covariance - gain * np.outer(column, column))[np.ix_(kept, kept)],
-            cross_covariance=(self.cross_covariance - gain * np.outer(column, across))[kept],
+            joint=self.joint.given(at, gain),
         )
 
     def _gain(self, at: int) -> float:
         """Return g: a label at c takes ``g C_ic C_jc`` from the covariance."""
         p = self.probabilities[at]
         information = self.sharpness[at] ** 2 * (p * (1 - p)).max()
-        return float(information / (1 + information * self.covariance[at, at]))
+        return float(information / (1 + information * self.joint.column(at)[at]))
 
-    def _known(self, label: int) -> Float[np.ndarray, " K"]:
-        """Return the class probabilities of a row with this label."""
-        return np.where(np.arange(self.n_classes) == label, 1.0, FLOOR)
-
-    def _pull(self, at: int, label: int) -> Float[np.ndarray, " K"]:
+    def _pull(self, at: int, label: int | Int[np.ndarray, " y"]) -> Float[np.ndarray, "*y K"]:
         """Return a_y."""
-        p = self.probabilities[at]
-        return np.asarray(self.sharpness[at] * ((np.arange(len(p)) == label) - p))
+        p, labels = self.probabilities[at], np.asarray(label)[..., None]
+        return np.asarray(self.sharpness[at] * ((np.arange(len(p)) == labels) - p))
+
+
+def is_unlabelled(result: Result) -> Bool[np.ndarray, " N"]:
+    """Return whether each row has no label; a mask, since sorting a million rows takes a while."""
+    free = np.ones(result.n_nodes, dtype=bool)
+    free[result.posterior.labelled] = False
+    return free
 
 
 def _sharpened(sharpness: np.ndarray, column: np.ndarray, gain: float) -> np.ndarray:
@@ -186,9 +204,10 @@ def _moved(
     p: np.ndarray, sharpness: np.ndarray, later: np.ndarray, column: np.ndarray, pull: np.ndarray
 ) -> np.ndarray:
     """Return probabilities after means moved by ``column × pull``, and β became ``later``."""
-    logits = (later / sharpness)[:, None] * np.log(p) + np.outer(later * column, pull)
-    new = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.maximum(new / new.sum(axis=1, keepdims=True), FLOOR)
+    logits = (later / sharpness)[:, None] * np.log(p)
+    logits = logits + (later * column)[:, None] * pull[..., None, :]
+    new = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return np.maximum(new / new.sum(axis=-1, keepdims=True), FLOOR)
 
 
 def _screened(

@@ -11,7 +11,7 @@ from graphuq.acquisition.expected_error_reduction import ExpectedErrorReduction
 from graphuq.acquisition.margin import Margin
 from graphuq.acquisition.model_change import ModelChange
 from graphuq.acquisition.mutual_information import MutualInformation
-from graphuq.acquisition.pool import Pool
+from graphuq.acquisition.pool import Pool, is_unlabelled
 from graphuq.acquisition.random import Random
 from graphuq.acquisition.sigma_optimality import SigmaOptimality
 from graphuq.acquisition.stochastic_margin import StochasticMargin
@@ -145,4 +145,4 @@ def unlabelled(result: Result, candidates: Any = None) -> Int[np.ndarray, " M"]:
             f"row {outside[:1].tolist()} does not exist",
             f"use rows from 0 to {result.n_nodes - 1}",
         )
-    return np.setdiff1d(rows, result.posterior.labelled)
+    return rows[is_unlabelled(result)[rows]]

@@ -138,7 +138,9 @@ class Incremental:
 
         check_is_fitted(self)
         rows = unlabelled(self.result_, candidates)
-        return query(self.result_, n, rule, np.setdiff1d(rows, self.withdrawn_))
+        shown = np.ones(self.result_.n_nodes, dtype=bool)
+        shown[self.withdrawn_] = False
+        return query(self.result_, n, rule, rows[shown[rows]])
 
     def add_rows(
         self: Own,
