@@ -6,6 +6,7 @@ from pools import moved, random_pool, result_of
 
 import graphuq as gq
 from graphuq.acquisition import Pool
+from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.errors import IncompatibleParts
 
 
@@ -56,6 +57,24 @@ def test_a_batch_is_conditioned_on_all_its_picks():
     np.testing.assert_allclose(later.covariance, expected[np.ix_(left, left)])
     np.testing.assert_allclose(later.cross_covariance[:, :12], expected[left])
     assert later.rows.tolist() == (left + 100).tolist()
+
+
+def test_columns_are_those_of_the_whole_matrices():
+    """With a variance that a row shares with no other, as a tail gives it."""
+    rng = np.random.default_rng(0)
+    joint = JointCovariance(rng.normal(size=(6, 3)), rng.normal(size=(4, 3)), rng.random(6))
+    for _ in range(3):
+        matrix, across = joint.matrix, joint.across
+        np.testing.assert_allclose(joint.variance, np.diagonal(matrix))
+        np.testing.assert_allclose(joint.column(2), matrix[:, 2])
+        np.testing.assert_allclose(joint.with_targets(2), across[2])
+        np.testing.assert_allclose(joint.with_targets(2, np.array([3, 1])), across[2, [3, 1]])
+        joint = joint.given(2, 0.1)
+        left = np.arange(len(matrix)) != 2
+        expected = matrix - 0.1 * np.outer(matrix[2], matrix[2])
+        np.testing.assert_allclose(joint.matrix, expected[np.ix_(left, left)])
+        expected = across - 0.1 * np.outer(matrix[2], across[2])
+        np.testing.assert_allclose(joint.across, expected[left])
 
 
 def test_probabilities_move_towards_the_label():

@@ -75,3 +75,35 @@ def test_a_named_prior_is_not_averaged():
     X, _, y = blobs((0.5, 0.5))
     with pytest.raises(IncompatibleParts, match="MaternMixture"):
         averaged(X, y, prior="matern")
+
+
+def test_added_labels_are_learnt_by_the_most_probable_model():
+    """The update is expectation propagation of one component, as `infer` finds it from nothing."""
+    X, classes, y = blobs((0.4, 0.3, 0.3))
+    classifier = averaged(X, y)
+    models = classifier.result_.draws.hyperparameters["model"].astype(int)
+    likeliest = np.bincount(models.ravel()).argmax()
+    prior = classifier.result_.posterior.prior.component(int(likeliest))
+    more = np.flatnonzero(y < 0)[:10]
+    classifier.add_labels(more[:5], classes[more[:5]]).add_labels(more[5:], classes[more[5:]])
+    known = classifier.result_.posterior
+    assert known.prior == prior
+    assert len(known.labelled) == 16
+    fresh = gq.infer(known, "expectation-propagation")
+    assert classifier.result_.answer.n_iterations < fresh.answer.n_iterations  # a warm start
+    np.testing.assert_allclose(
+        classifier.label_distributions_, fresh.class_probabilities, atol=1e-3
+    )
+
+
+def test_labels_added_with_a_sampler_are_averaged_again():
+    X, classes, y = blobs((0.4, 0.3, 0.3))
+    classifier = averaged(X, y)
+    more = np.flatnonzero(y < 0)[:10]
+    classifier.add_labels(more[:5], classes[more[:5]])
+    assert not classifier.result_.posterior.learnt
+    classifier.add_labels(more[5:], classes[more[5:]], "model-average")
+    assert list(classifier.result_.posterior.learnt) == ["model"]
+    y[more] = classes[more]
+    expected = averaged(X, y).label_distributions_
+    assert np.abs(classifier.label_distributions_ - expected).max() < 0.1  # 1,600 draws each

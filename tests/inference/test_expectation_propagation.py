@@ -18,6 +18,8 @@ from graphuq.evidence.criteria import ObservedPrior
 from graphuq.inference import expectation_propagation as ep
 from graphuq.posterior.field import CovarianceField, SeriesField
 from graphuq.posterior.target import log_likelihoods
+from graphuq.results import diagnostics
+from graphuq.results.diagnostics import diagnostics_from
 
 WEIGHTS = random_adjacency(24, seed=3)
 GRAPH = gq.graphs.from_adjacency(WEIGHTS)
@@ -413,3 +415,42 @@ def test_few_points_are_computed_by_numpy(likelihood):
     single = log_likelihoods(target, white, "float32", few=0)
     np.testing.assert_allclose(single, compiled, rtol=1e-4)
     assert compiled.shape == (3, 7)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_start_saves_sweeps_and_moves_nothing(n_classes):
+    codes = np.arange(24) % n_classes
+    labels = codes if n_classes > 2 else 2 * codes - 1
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(np.arange(60.0)[:, None], 6))
+
+    def posterior(n):
+        likelihood = gq.likelihoods.Probit(0.5, n_classes)
+        labelled = np.arange(0, 48, 2)[:n]
+        return gq.Posterior(spectrum, gq.priors.Matern(), likelihood, labelled, labels[:n])
+
+    before = gq.infer(posterior(22), "expectation-propagation").answer
+    cold = gq.infer(posterior(24), "expectation-propagation")
+    warm = gq.infer(posterior(24), "expectation-propagation", start=before)
+    assert warm.answer.n_iterations < cold.answer.n_iterations
+    np.testing.assert_allclose(warm.latent_mean, cold.latent_mean, atol=1e-4)
+    np.testing.assert_allclose(warm.latent_std, cold.latent_std, atol=1e-4)
+    again = gq.infer(posterior(24), "expectation-propagation", start=cold.answer)
+    assert again.answer.n_iterations <= 3  # the sites of an answer are its fixed point
+    with pytest.raises(InvalidInput, match="start"):
+        gq.infer(posterior(24), "pcn", start=before)
+
+
+def test_acceptance_is_estimated_when_it_is_asked_for(monkeypatch):
+    asked = []
+    estimate = diagnostics.acceptance_rate_of_gaussian
+    monkeypatch.setattr(
+        diagnostics, "acceptance_rate_of_gaussian", lambda *a: asked.append(1) or estimate(*a)
+    )
+    target = build(gq.likelihoods.Probit(0.3), 12, None, 6)
+    result = gq.infer(target, "expectation-propagation")
+    assert not asked
+    first = result.diagnostics.acceptance
+    assert 0 < first <= 1
+    assert result.diagnostics.acceptance == first
+    assert len(asked) == 1
+    assert diagnostics_from(result.diagnostics.to_plain()).acceptance == first

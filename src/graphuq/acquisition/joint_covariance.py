@@ -70,7 +70,10 @@ class JointCovariance:
         column, across = root * self.column(at), root * self.with_targets(at)
         lost, target_lost = column[:, None], across[:, None]
         if self.lost is not None:
-            lost, target_lost = np.hstack([self.lost, lost]), np.hstack([self._target_lost, target_lost])
+            lost, target_lost = (
+                np.hstack([self.lost, lost]),
+                np.hstack([self._target_lost, target_lost]),
+            )
         return JointCovariance(
             factor=np.delete(self.factor, at, axis=0),
             target_factor=self.target_factor,

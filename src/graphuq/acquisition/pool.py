@@ -89,7 +89,7 @@ class Pool:
             scale[nodes, None] * (np.asarray(basis[nodes]) @ factor)
             for nodes in (candidates, targets)
         ]
-        joint = JointCovariance(*at, (own * scale[candidates]) ** 2)
+        joint = JointCovariance(at[0], at[1], (own * scale[candidates]) ** 2)
         noise = result.posterior.likelihood.probit_noise_std
         noise = float(noise) if isinstance(noise, float | int) else 0.0
         probabilities = np.maximum(result.class_probabilities, FLOOR)

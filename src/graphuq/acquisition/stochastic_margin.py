@@ -21,11 +21,11 @@ class StochasticMargin:
 
     Parameters
     ----------
-    power : float, default 4.0
+    power : float, default 8.0
         0 draws at random, and a large number takes the smallest margins. Positive or 0.
     """
 
-    power: float | int = 4.0
+    power: float | int = 8.0
 
     def __post_init__(self) -> None:
         require(self.power >= 0, "power", f"{self.power!r}", "use a number, 0 or more")

@@ -273,11 +273,11 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         return load_classifier(cls, path)
 
     def _explore(
-        self, posterior: "Posterior", method: Any, shares: Any = None, checkpoint: Any = None
+        self, posterior: "Posterior", method: Any, shares: Any = None, **more: Any
     ) -> None:
         from graphuq.classifier.fitting import explore
 
-        explore(self, posterior, method, shares, checkpoint)
+        explore(self, posterior, method, shares, **more)
 
     def _describe(self) -> None:
         nodes = np.arange(self.result_.n_nodes)

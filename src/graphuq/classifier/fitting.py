@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.options import (
     averaged_posterior,
-    averaging_method,
     basis_of,
     build_graph,
     check_unused,
@@ -96,7 +95,7 @@ def fit_classifier(
         posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
     classifier._feature_space = classifier.graph_.feature_space
     classifier.withdrawn_ = np.arange(0)
-    classifier._explore(posterior, method, shares, classifier.checkpoint)
+    classifier._explore(posterior, method, shares, checkpoint=classifier.checkpoint)
 
 
 def _chosen_by_evidence(classifier: "GraphClassifier", posterior: Posterior) -> Posterior:
@@ -119,9 +118,9 @@ def explore(
     posterior: Posterior,
     method: Any,
     shares: Any = None,
-    checkpoint: Any = None,
+    **more: Any,
 ) -> None:
-    """Run inference and set the attributes of every row."""
+    """Run inference, with more arguments of `infer`, and set the attributes of every row."""
     sampling: dict[str, Any] = {
         "n_samples": classifier.n_samples,
         "n_chains": classifier.n_chains,
@@ -130,13 +129,11 @@ def explore(
         "precision": classifier.precision,
         "stop": Converged(label_mcse=LABEL_MCSE) if classifier.until_converged else None,
         "progress": classifier.progress,
-        "checkpoint": checkpoint,
     }
     if method is None:
         sampling["on_first_result"] = _named_callback(classifier)
-    method = averaging_method(method_of(method), posterior)
     arguments = {} if isinstance(method, Approximation) else sampling
-    result = infer(posterior, method, seed=seed_of(classifier.random_state), **arguments)
+    result = infer(posterior, method, seed=seed_of(classifier.random_state), **arguments, **more)
     classifier.result_ = result.with_classes(classifier.classes_)
     classifier._tuning = None if shares is None else classifier.result_.tuning(shares)
     classifier._describe()

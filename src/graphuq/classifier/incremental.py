@@ -37,17 +37,18 @@ class Incremental:
     _feature_space: "FeatureSpace | None"
 
     @abstractmethod
-    def _explore(self, posterior: "Posterior", method: Any, shares: Any = None) -> None:
-        """Run inference and set the attributes of every row."""
+    def _explore(
+        self, posterior: "Posterior", method: Any, shares: Any = None, **more: Any
+    ) -> None:
+        """Run inference, with more arguments of `infer`, and set the attributes of every row."""
 
-    def add_labels(
-        self: Own, rows: Labels, labels: Labels, inference: Any = "expectation-propagation"
-    ) -> Own:
+    def add_labels(self: Own, rows: Labels, labels: Labels, inference: Any = None) -> Own:
         """Add, correct or withdraw labels without a new fit.
 
         Graph, spectrum and hyperparameters stay as `fit` found them, also with another number of
-        classes. Class proportions are applied again. If the labels cannot be used, nothing
-        changes.
+        classes. If `fit` averaged over models, one of them is kept, the most probable one: an
+        average would take as long as `fit`. Class proportions are applied again. If the labels
+        cannot be used, nothing changes.
 
         Parameters
         ----------
@@ -56,8 +57,10 @@ class Incremental:
         labels : array_like, shape (M,)
             Their classes. A class that is new is added to ``classes_``; a class that has no label
             any more is removed. A missing label withdraws the label of its row, if there is one.
-        inference : str, Sampler or Approximation, default "expectation-propagation"
-            As for the constructor; "auto" samples as `fit` does.
+        inference : str, Sampler or Approximation, optional
+            By default `ExpectationPropagation` with a tolerance of 0.001, from the sites of the
+            result before. Otherwise as for the constructor; "auto" samples, and averages again, as
+            `fit` does.
 
         Returns
         -------
@@ -73,9 +76,10 @@ class Incremental:
             If the likelihood is for two classes, and there are more.
         """
         from graphuq.classifier.options import method_of
+        from graphuq.classifier.update import quick_method
 
         check_is_fitted(self)
-        method = method_of(inference)
+        method = quick_method() if inference is None else method_of(inference)
         rows = np.atleast_1d(np.asarray(rows))
         values, given = split_labels(
             np.atleast_1d(label_array(labels)), self.missing_label, False, "labels"
@@ -230,16 +234,19 @@ class Incremental:
     ) -> None:
         """Run inference with changed labels, and apply class proportions again."""
         from graphuq.classifier.relabelling import relabelled
+        from graphuq.classifier.update import continued
         from graphuq.results.class_proportions import shares_of
 
         posterior, classes = relabelled(posterior, self.classes_, rows, values, given)
         several = posterior.likelihood.is_multiclass
         codes = posterior.labels if several else posterior.labels > 0
         codes = codes.astype(np.int64)
+        whole: Any = self
+        posterior, start = continued(whole, posterior, classes, codes, rows, method)
         shares = shares_of(self.class_proportions, classes, codes, self.max_classes)
         before, self.classes_ = self.classes_, classes
         try:
-            self._explore(posterior, method, shares)
+            self._explore(posterior, method, shares, start=start)
         except BaseException:
             self.classes_ = before
             raise

@@ -24,7 +24,6 @@ from graphuq.graphs.features import check_size
 from graphuq.graphs.weights import weight_function
 from graphuq.inference import (
     Approximation,
-    ExpectationPropagation,
     ModelAverage,
     Sampler,
 )
@@ -172,13 +171,6 @@ def averaged_posterior(
     labels = codes if n_classes > 2 else 2 * codes - 1
     prior = learnt_mixture(spectrum, n_classes, len(codes))
     return Posterior(spectrum, prior, likelihood, labelled, labels)
-
-
-def averaging_method(method: Any, posterior: Posterior) -> Any:
-    """Return the method; for a mixture of priors, expectation propagation of its components."""
-    if posterior.prior.is_mixture and isinstance(method, ExpectationPropagation):
-        return ModelAverage(exact=False)
-    return method
 
 
 def check_words(

@@ -103,7 +103,10 @@ class Approximation(eqx.Module):
         settings: RunSettings,
         reference: GaussianApproximation | None = None,
     ) -> GaussianApproximation | Point:
-        """Return the approximation of a posterior; settings and reference are not used."""
+        """Return the approximation of a posterior; settings and reference are not used.
+
+        `ExpectationPropagation` starts from the sites of the reference.
+        """
         return self.fit(posterior.plain_target)
 
 
@@ -171,8 +174,8 @@ class Sampler(eqx.Module):
         return None
 
     def unused_arguments(self, given: Sequence[str]) -> list[str]:
-        """Return the arguments of `graphuq.infer` that have no effect: none."""
-        return []
+        """Return the arguments of `graphuq.infer` that have no effect: where to start."""
+        return [name for name in given if name == "start"]
 
     def check(self, posterior: Posterior, answer: Draws) -> None:
         """Raise if a draw is impossible, and warn if the eigenpairs may be too few.

@@ -1,6 +1,7 @@
 """Expectation propagation: a Gaussian that matches the moments of each label's likelihood term."""
 
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
@@ -12,13 +13,15 @@ from jaxtyping import Float
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, SiteTarget
-from graphuq.inference.nested_answer import nested_answer
+from graphuq.inference.nested_answer import nested_answer, starting_sites
+from graphuq.inference.settings import RunSettings
 from graphuq.likelihoods import Probit
 from graphuq.posterior.field import (
     ClassDifferenceField,
     FieldMoments,
     covariances_at,
 )
+from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import single_threaded_blas
 from graphuq.utils.checks import check_fields
@@ -68,8 +71,29 @@ class ExpectationPropagation(Approximation):
         require(self.max_sweeps >= 1, "max_sweeps", f"{self.max_sweeps}", "use 1 or more")
         require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
 
-    def fit(self, target: SiteTarget) -> GaussianApproximation:
+    def unused_arguments(self, given: Sequence[str]) -> list[str]:
+        """Return the arguments of `graphuq.infer` that have no effect: all but ``start``."""
+        return [name for name in given if name != "start"]
+
+    def run(
+        self,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> GaussianApproximation:
+        """Return the approximation of a posterior, from the sites of the reference."""
+        return self.fit(posterior.plain_target, reference)
+
+    def fit(
+        self, target: SiteTarget, start: GaussianApproximation | None = None
+    ) -> GaussianApproximation:
         """Iterate to the fixed point.
+
+        Parameters
+        ----------
+        target : SiteTarget
+        start : GaussianApproximation, optional
+            Answer for the first of these labels, from whose sites the sweeps start.
 
         Raises
         ------
@@ -83,13 +107,17 @@ class ExpectationPropagation(Approximation):
         fields, several = target.field, target.likelihood.is_multiclass
         if several:
             target = _binary_target(target)
-            found_nested = self._nested(fields, target)
+            found_nested = self._nested(fields, target, start)
             if found_nested is not None:
                 return found_nested
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
+        sites = None
+        if not several and start is not None and start.sites is not None:
+            more = len(target.labels) - np.shape(start.sites)[1]
+            sites = np.pad(np.asarray(start.sites), [(0, 0), (0, more)])
         for damping in dampings_of(target.likelihood):
             with single_threaded_blas() if small else nullcontext():
-                found = iterate_sites(target, damping, self.max_sweeps, self.tolerance)
+                found = iterate_sites(target, damping, self.max_sweeps, self.tolerance, sites)
             if found.change <= self.tolerance:
                 break
         else:
@@ -129,20 +157,21 @@ class ExpectationPropagation(Approximation):
             class_shift=class_shift,
         )
 
-    def _nested(self, fields: Any, target: Target) -> GaussianApproximation | None:
+    def _nested(
+        self, fields: Any, target: Target, start: GaussianApproximation | None
+    ) -> GaussianApproximation | None:
         """Return the answer of sweeps at the labels, or None where white coordinates are fewer."""
         leads = cast(ClassDifferenceField, target.field)
         factor = np.asarray(fields.one_class.matrix(), dtype=np.float64)
         n_labels, r = factor.shape
         if n_labels**3 > leads.n_classes**2 * r**3:  # operations of a sweep, over K
             return None
+        codes, noise_std = np.asarray(leads.codes, dtype=np.int64), float(leads.noise_std)
+        sites = None
+        if start is not None and start.class_precision is not None:
+            sites = starting_sites(start.class_precision, start.class_shift, codes, noise_std)
         return nested_answer(
-            factor,
-            np.asarray(leads.codes, dtype=np.int64),
-            leads.n_classes,
-            float(leads.noise_std),
-            self.max_sweeps,
-            self.tolerance,
+            factor, codes, leads.n_classes, noise_std, self.max_sweeps, self.tolerance, sites
         )
 
 

@@ -7,12 +7,26 @@ all classes have the mean ``Fᵀ α``, ``α = b − Q G b``, and the covariance 
 """
 
 import time
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.utils.arrays import single_threaded_blas
+
+
+class StartingSites(NamedTuple):
+    """Sites of the first labels, from which sweeps start.
+
+    Attributes
+    ----------
+    weights, shifts : numpy.ndarray, shape (j, K)
+        As in `nested_sites.NestedSites`.
+    """
+
+    weights: Float[np.ndarray, "j K"]
+    shifts: Float[np.ndarray, "j K"]
 
 
 def nested_answer(
@@ -22,6 +36,7 @@ def nested_answer(
     noise_std: float,
     max_sweeps: int,
     tolerance: float,
+    start: "StartingSites | None" = None,
 ) -> GaussianApproximation | None:
     """Return the fixed point of nested expectation propagation, or None if it is not reached.
 
@@ -37,6 +52,8 @@ def nested_answer(
         γ > 0.
     max_sweeps, tolerance
         See `nested_sites.fit_sites`, whose cost O(K J³) for each sweep this has.
+    start : StartingSites, optional
+        Sites of the first labels.
     """
     from graphuq.inference.nested_sites import fit_sites  # Numba takes a while to import
 
@@ -44,7 +61,9 @@ def nested_answer(
     covariance = factor @ factor.T
     try:
         with single_threaded_blas():  # thousands of small products
-            sites = fit_sites(covariance, labels, n_classes, noise_std, max_sweeps, tolerance)
+            sites = fit_sites(
+                covariance, labels, n_classes, noise_std, max_sweeps, tolerance, start
+            )
     except np.linalg.LinAlgError:
         return None
     if not sites.converged:
@@ -77,6 +96,28 @@ def nested_answer(
         class_precision=site_precisions(sites.weights),
         class_shift=sites.pull,
     )
+
+
+def starting_sites(
+    precision: Float[np.ndarray, "j K K"],
+    shift: Float[np.ndarray, "j K"],
+    labels: Int[np.ndarray, " J"],
+    noise_std: float,
+) -> StartingSites:
+    """Return the sites of the first j labels from their `site_precisions` and shifts.
+
+    With ``w_y = 1/γ²``, ``Σ w = w_y / (1 − γ² W_yy)`` and ``w_k = −γ² W_yk Σ w``; and
+    ``Σ ν = b_y γ² Σ w``, ``ν_k = w_k Σ ν / Σ w − b_k``.
+    """
+    rows, own = np.arange(len(precision)), labels[: len(precision)]
+    of_own = np.asarray(precision)[rows, own] * noise_std**2  # (j, K)
+    total = 1 / (noise_std**2 * (1 - of_own[rows, own]))
+    weights = -of_own * total[:, None]
+    weights[rows, own] = noise_std**-2.0
+    pulled = np.asarray(shift)[rows, own] * noise_std**2  # Σ ν / Σ w
+    shifts = weights * pulled[:, None] - shift
+    shifts[rows, own] = 0.0
+    return StartingSites(weights, shifts)
 
 
 def site_precisions(weights: Float[np.ndarray, "J K"]) -> Float[np.ndarray, "J K K"]:

@@ -15,7 +15,7 @@ One sweep costs O(K J³) for J labels. Compiled by Numba; a module that uses it 
 """
 
 import math
-from typing import NamedTuple, no_type_check
+from typing import NamedTuple, Protocol, no_type_check, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -66,6 +66,21 @@ class NestedSites(NamedTuple):
     inner_root: Float[np.ndarray, "J J"]
 
 
+@runtime_checkable
+class Sites(Protocol):
+    """Sites to start from, such as `NestedSites`."""
+
+    @property
+    def weights(self) -> Float[np.ndarray, "j K"]:
+        """Precisions w."""
+        ...
+
+    @property
+    def shifts(self) -> Float[np.ndarray, "j K"]:
+        """Shifts ν."""
+        ...
+
+
 def fit_sites(
     covariance: Float[np.ndarray, "J J"],
     labels: Int[np.ndarray, " J"],
@@ -73,7 +88,7 @@ def fit_sites(
     noise_std: float,
     max_sweeps: int = 100,
     tolerance: float = 1e-3,
-    start: NestedSites | None = None,
+    start: Sites | None = None,
 ) -> NestedSites:
     """Iterate the sites of all labels to their fixed point.
 
@@ -96,7 +111,7 @@ def fit_sites(
     tolerance : float, default 1e-3
         Bound of `NestedSites.change`. The evidence is stationary in the sites, so its error is of
         second order.
-    start : NestedSites, optional
+    start : Sites, optional
         Sites of the first labels, of the same classes and noise, to start from. By default, and for
         later labels, they are zero.
 

@@ -1,7 +1,8 @@
 """Convergence of chains and accuracy of approximations, with a verdict in words."""
 
 import dataclasses
-from functools import singledispatch
+from collections.abc import Callable
+from functools import cached_property, partial, singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
@@ -71,6 +72,10 @@ class Diagnostics:
             self.rhat < RHAT_BOUND and self.ess_bulk >= ESS_BOUND and self.ess_tail >= ESS_BOUND
         )
 
+    def to_plain(self) -> dict[str, Any]:
+        """Return the numbers by name, from which `diagnostics_from` makes an equal one."""
+        return dataclasses.asdict(self)
+
     @property
     def state(self) -> str:
         """The verdict in a word or two."""
@@ -106,6 +111,11 @@ class Diagnostics:
         )
 
 
+def _known(value: float | None) -> float | None:
+    """Return a number that was computed before."""
+    return value
+
+
 @dataclasses.dataclass(frozen=True)
 class ApproximationDiagnostics:
     """Convergence of an approximation, and how close it is to the posterior.
@@ -119,21 +129,35 @@ class ApproximationDiagnostics:
         Wall time in seconds, compilation included.
     is_point : bool
         Whether it is a single field, without any uncertainty.
-    acceptance : float or None
-        Share of its draws that would be accepted as draws of the posterior, estimated from up to
-        1,600 draws. In many dimensions a small share need not mean wrong label means; see
-        `docs/measurements.md`. It is None for a point, and for a tail with more labels than
-        eigenpairs.
+    estimate_acceptance : callable
+        Returns `acceptance`, which is computed when it is first asked for.
     """
 
     description: str
     n_iterations: int
     seconds: float
     is_point: bool = False
-    acceptance: float | None = None
+    estimate_acceptance: Callable[[], float | None] = dataclasses.field(
+        default=partial(_known, None), repr=False, compare=False
+    )
     label_mcse: ClassVar[float] = 0.0
     converged: ClassVar[bool] = True
     state: ClassVar[str] = "approximation"
+
+    @cached_property
+    def acceptance(self) -> float | None:
+        """Share of its draws that would be accepted as draws of the posterior.
+
+        It is estimated from up to 1,600 draws. In many dimensions a small share need not mean wrong
+        label means; see `docs/measurements.md`. It is None for a point, and for a tail with more
+        labels than eigenpairs.
+        """
+        return self.estimate_acceptance()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the numbers by name, from which `diagnostics_from` makes an equal one."""
+        names = ("description", "n_iterations", "seconds", "is_point", "acceptance")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def verdict(self) -> str:
@@ -173,7 +197,7 @@ def _(
         answer.description,
         answer.n_iterations,
         answer.seconds,
-        acceptance=acceptance_rate_of_gaussian(posterior, answer),
+        estimate_acceptance=partial(acceptance_rate_of_gaussian, posterior, answer),
     )
 
 
@@ -202,7 +226,10 @@ def acceptance_rate_of_gaussian(
 
 def diagnostics_from(values: dict[str, Any]) -> Diagnostics | ApproximationDiagnostics:
     """Return the diagnostics whose fields these are, as read from a file."""
-    return Diagnostics(**values) if "rhat" in values else ApproximationDiagnostics(**values)
+    if "rhat" in values:
+        return Diagnostics(**values)
+    acceptance = values.pop("acceptance", None)
+    return ApproximationDiagnostics(**values, estimate_acceptance=partial(_known, acceptance))
 
 
 def monitored_functionals(

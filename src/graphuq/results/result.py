@@ -353,7 +353,7 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
         """
         attributes = posterior_attributes(self.posterior) | {
             "classes": json.dumps(to_plain(self.classes, "classes")),
-            "diagnostics": json.dumps(dataclasses.asdict(self.diagnostics)),
+            "diagnostics": json.dumps(self.diagnostics.to_plain()),
             "settings": json.dumps(dict(self.settings)),
         }
         groups = {

@@ -58,6 +58,7 @@ def infer(
     on_first_result: Callable[[Result], None] | None = None,
     progress: bool | Progress = False,
     checkpoint: str | Path | None = None,
+    start: GaussianApproximation | None = None,
 ) -> Result:
     """Explore a posterior and report on every node.
 
@@ -99,6 +100,9 @@ def infer(
         number of steps and acceptance.
     checkpoint : path, optional
         File from which an interrupted run with the same arguments resumes, to the same result.
+    start : GaussianApproximation, optional
+        ``answer`` of a result with the first of these labels, which saves `ExpectationPropagation`
+        some sweeps.
 
     Returns
     -------
@@ -151,13 +155,14 @@ def infer(
         "stop": stop,
         "progress": progress or None,
         "checkpoint": checkpoint,
+        "start": start,
     }
     unused = chosen.unused_arguments([name for name, value in given.items() if value is not None])
     require(
         not unused,
         ", ".join(unused),
         f"given beside {chosen}, which draws no samples or does not use it",
-        "leave it out, or name a sampler",
+        "leave it out, or name a method that does",
     )
     reason = chosen.refusal(posterior)
     if reason is not None:
@@ -174,7 +179,7 @@ def infer(
             progress=report,
             checkpoint=checkpoint,
         )
-        answer: Any = chosen.run(posterior, settings, first)
+        answer: Any = chosen.run(posterior, settings, first if start is None else start)
     if first is not None:
         answer = answer.with_log_evidence(first.log_evidence)
     chosen.check(posterior, answer)

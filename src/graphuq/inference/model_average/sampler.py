@@ -94,7 +94,7 @@ class ModelAverage(Sampler):
 
     def unused_arguments(self, given: Any) -> list[str]:
         """Return arguments without effect: there is no warm-up, and nothing to thin."""
-        unused = ("n_warmup", "thin")
+        unused = ("n_warmup", "thin", "start")
         return [name for name in given if name in unused]
 
     def run(

@@ -41,7 +41,7 @@ class ClassDifferenceField(Field):
         field: ClassField, labels: Float[Array, " J"], noise_std: float
     ) -> "ClassDifferenceField":
         """Make the leads of some labels."""
-        codes = jnp.asarray(labels).astype(jnp.int32)
+        codes = np.asarray(labels).astype(np.int32)  # in JAX, each number of labels is compiled
         gamma = np.asarray(noise_std, dtype=np.float64)  # an array, so that no γ is compiled alone
         return ClassDifferenceField(field.field, codes, field.n_classes, gamma)
 

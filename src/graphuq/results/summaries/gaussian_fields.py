@@ -2,8 +2,12 @@
 
 If the fields are independent with means m_k and deviations s_k, the largest is class k with
 probability ``∫ φ((t − m_k)/s_k)/s_k ∏_{l ≠ k} Φ((t − m_l)/s_l) dt``. A trapezoid rule has an error
-below 1e-5. For dependent fields, only differences matter; `comparable_variances` are those of the
-independent fields whose differences have the same variances, by least squares.
+below 1e-5.
+
+Fields given labels depend on each other, and only their differences matter. They are replaced by
+independent ones. With the class t of the largest mean, ``v_t + v_k = Var(u_t − u_k)`` for all k,
+and ``v_t = Cov(u_t − u_a, u_t − u_b)`` for its two closest rivals a and b. This is exact for three
+classes; for more, other pairs of rivals have approximate variances.
 """
 
 from typing import Any, no_type_check
@@ -11,12 +15,52 @@ from typing import Any, no_type_check
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.inference import GaussianApproximation
+from graphuq.posterior.field import ClassField
+from graphuq.results.summaries.base import (
+    BLOCK_ELEMENTS,
+    Link,
+    NodeSummaries,
+    Rows,
+    conditional_distribution,
+    slices,
+)
 from graphuq.results.summaries.random_label import REACH, STEPS_PER_UNIT, TABLES
-from graphuq.utils.arrays import njit_cached
+from graphuq.utils.arrays import njit_cached, parallel_map
 
 WIDTH = 5.0  # deviations on both sides of a mean, outside of which nothing is integrated
 STEP = 0.6  # step of the trapezoid rule, in the smallest deviation of a class that matters
 MAX_POINTS = 400  # of the rule, reached if deviations differ by a factor of more than 20
+
+
+def gaussian_summaries(
+    answer: GaussianApproximation, field: ClassField, rows: Rows, link: Link = None
+) -> NodeSummaries:
+    """Return means and deviations at nodes under a Gaussian approximation of several classes.
+
+    There is no Monte-Carlo error. A link adds the noise of the label to each field.
+    """
+    n_classes = field.n_classes
+    mean = np.asarray(field.by_class(np.asarray(answer.white_mean)[None]))[0]  # (K, r)
+    r = mean.shape[1]
+    blocks = answer.white_covariance.reshape(n_classes, r, n_classes, r).swapaxes(1, 2)
+    own = np.ascontiguousarray(np.einsum("kkrs->rks", blocks)).reshape(r, -1)
+    weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
+    found = NodeSummaries(*np.zeros((4, len(rows.scale), n_classes)))
+
+    def fill(part: slice) -> None:
+        loadings, std = conditional_distribution(field.field, rows[part])
+        latent_mean = loadings @ mean.T
+        variance = np.maximum(_quadratic(loadings, own), 0.0)
+        apart = _independent_variances(loadings, blocks, latent_mean, variance)
+        found.latent_mean[part] = latent_mean
+        found.latent_std[part] = np.sqrt(variance + std[:, None] ** 2)
+        for weight, scale in zip(weights, scales, strict=True):
+            deviation = np.sqrt(apart + std[:, None] ** 2 + scale**2)
+            found.label_mean[part] += weight * largest_shares(latent_mean, deviation)
+
+    parallel_map(fill, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_classes * r)))
+    return found
 
 
 def largest_shares(
@@ -39,25 +83,47 @@ def largest_shares(
     return shares
 
 
-def comparable_variances(
-    covariance: Float[np.ndarray, "K K *n"],
-) -> Float[np.ndarray, "K *n"]:
-    """Return v with ``v_k + v_l ≈ Var(u_k − u_l)`` by least squares, which is exact up to K = 3.
+def _quadratic(
+    loadings: Float[np.ndarray, "B r"], forms: Float[np.ndarray, "r m"]
+) -> Float[np.ndarray, "B K"]:
+    """Return ``l F_k l`` of each row l and matrix F_k, given the matrices side by side."""
+    products = (loadings @ forms).reshape(len(loadings), -1, loadings.shape[1])
+    return np.asarray(np.einsum("bkr,br->bk", products, loadings))
 
-    Parameters
-    ----------
-    covariance : numpy.ndarray, shape (K, K, ...)
-        Covariances of the K fields. The map is linear, so that further axes may hold matrices of
-        a quadratic form.
-    """
-    n_classes = len(covariance)
-    own = np.einsum("kk...->k...", covariance)
-    total = own.sum(axis=0)
-    # Sum over l of Var(u_k − u_l).
-    reach = n_classes * own + total - 2 * covariance.sum(axis=1)
-    if n_classes == 2:
-        return np.asarray(reach / 2)
-    return np.asarray((reach - reach.sum(axis=0) / (2 * (n_classes - 1))) / (n_classes - 2))
+
+def _independent_variances(
+    loadings: Float[np.ndarray, "B r"],
+    blocks: Float[np.ndarray, "K K r r"],
+    mean: Float[np.ndarray, "B K"],
+    variance: Float[np.ndarray, "B K"],
+) -> Float[np.ndarray, "B K"]:
+    """Return variances of independent fields that stand for the dependent ones at each node."""
+    rows, top = np.arange(len(mean)), mean.argmax(axis=1)
+    with_top = np.empty_like(mean)
+    for t in np.unique(top):
+        at = np.flatnonzero(top == t)
+        forms = np.ascontiguousarray(blocks[:, t].transpose(1, 0, 2)).reshape(len(blocks[0, 0]), -1)
+        with_top[at] = _quadratic(loadings[at], forms)
+    apart = np.maximum(variance[rows, top, None] + variance - 2 * with_top, 0.0)
+    if mean.shape[1] == 2:
+        return apart.sum(axis=1, keepdims=True) / 2 + np.zeros_like(mean)
+    # Of the rivals, the two with the best chances to be ahead of the top.
+    behind = mean[rows, top, None] - mean
+    chances = -np.divide(behind, np.sqrt(apart), where=apart > 0, out=np.full_like(mean, np.inf))
+    chances[rows, top] = -np.inf
+    a, b = np.sort(np.argpartition(-chances, 1, axis=1)[:, :2], axis=1).T
+    common = np.empty(len(mean))
+    for pair in np.unique(a * len(blocks) + b):
+        k, other = divmod(int(pair), len(blocks))
+        at = np.flatnonzero((a == k) & (b == other))
+        between = _quadratic(loadings[at], blocks[k, other])[:, 0]
+        t = top[at]
+        common[at] = variance[at, t] - with_top[at, k] - with_top[at, other] + between
+    of_rivals = np.where(np.arange(mean.shape[1]) == top[:, None], np.inf, apart)
+    common = np.clip(common, 0.0, of_rivals.min(axis=1))
+    found = apart - common[:, None]
+    found[rows, top] = common
+    return found
 
 
 @njit_cached

@@ -30,7 +30,6 @@ from graphuq.results.summaries.base import (
 from graphuq.results.summaries.random_label import random_label_shares
 from graphuq.utils.arrays import parallel_map
 
-GAUSSIAN_DRAWS = 2_000  # draws of a Gaussian approximation, whose probabilities have no closed form
 MANY_NUMBERS = 1_000_000_000  # nodes × draws × classes above which draws are thinned
 ROWS_IN_CACHE = 16  # rows whose fields in all draws fit the CPU cache
 FEW_DRAWS, MAX_DRAWS = (
@@ -61,10 +60,9 @@ def _(answer: Draws, field: ClassField, rows: Rows, link: Link = None) -> NodeSu
 def _(
     answer: GaussianApproximation, field: ClassField, rows: Rows, link: Link = None
 ) -> NodeSummaries:
-    root = np.linalg.cholesky(answer.white_covariance)
-    z = np.random.default_rng(0).normal(size=(GAUSSIAN_DRAWS, len(root)))
-    white = (answer.white_mean + z @ root.T)[None]
-    return _adaptive_summaries(field, white, None, rows, link=link)
+    from graphuq.results.summaries.gaussian_fields import gaussian_summaries  # imports Numba
+
+    return gaussian_summaries(answer, field, rows, link)
 
 
 def label_errors(

@@ -1,0 +1,80 @@
+"""What an update keeps of the fit before: the model, and the sites from which it starts."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from graphuq.classifier.options import averaged_posterior
+from graphuq.inference import Approximation, ExpectationPropagation, GaussianApproximation
+from graphuq.posterior.posterior import Posterior
+
+if TYPE_CHECKING:
+    from graphuq.classifier.classifier import GraphClassifier
+
+UPDATE_TOLERANCE = 1e-3  # of means at the labels, in standard deviations, after labels were added
+
+
+def quick_method() -> ExpectationPropagation:
+    """Return the default of `GraphClassifier.add_labels`."""
+    return ExpectationPropagation(tolerance=UPDATE_TOLERANCE)
+
+
+def continued(
+    classifier: "GraphClassifier",
+    posterior: Posterior,
+    classes: np.ndarray,
+    codes: Int[np.ndarray, " J"],
+    rows: Int[np.ndarray, " M"],
+    method: Any,
+) -> tuple[Posterior, GaussianApproximation | None]:
+    """Return the posterior of an update, and the answer from whose sites it starts.
+
+    An approximation of an average over models is that of the most probable model. A sampler
+    averages again.
+
+    Parameters
+    ----------
+    classifier : GraphClassifier
+        As the fit or the last update left it.
+    posterior : Posterior
+        With changed labels: those that stay come first.
+    classes : numpy.ndarray, shape (K,)
+        Names of its classes.
+    codes : numpy.ndarray of int, shape (J,)
+        Classes of its labels, from 0.
+    rows : numpy.ndarray of int, shape (M,)
+        Rows whose labels changed.
+    method : Sampler, Approximation or None
+    """
+    answer, known = classifier.result_.answer, classifier.result_.posterior.labelled
+    if isinstance(method, Approximation):
+        if posterior.prior.is_mixture and posterior.learnt:
+            return likeliest_component(posterior, answer), None
+        if method.unused_arguments(["start"]) or not np.array_equal(classes, classifier.classes_):
+            return posterior, None
+        return posterior, sites_of(answer, ~np.isin(known, rows))
+    if posterior.prior.is_mixture:
+        basis, labelled = posterior.spectrum, posterior.labelled
+        again = averaged_posterior(classifier, method, basis, labelled, codes)
+        if again is not None:
+            posterior = dataclasses.replace(again, label_weights=posterior.label_weights)
+    return posterior, None
+
+
+def likeliest_component(posterior: Posterior, answer: Any) -> Posterior:
+    """Return the posterior with the component of its mixture of priors that most draws have."""
+    counts = np.bincount(answer.hyperparameters["model"].astype(int).ravel())
+    mixture: Any = posterior.prior
+    return dataclasses.replace(posterior, prior=mixture.component(int(counts.argmax())))
+
+
+def sites_of(answer: Any, kept: Bool[np.ndarray, " J"]) -> GaussianApproximation | None:
+    """Return a Gaussian with the sites of the labels that are kept, or None if it has none."""
+    if not isinstance(answer, GaussianApproximation):
+        return None
+    if answer.class_precision is not None:
+        precision, shift = answer.class_precision[kept], answer.class_shift[kept]
+        return answer._replace(class_precision=precision, class_shift=shift)
+    return None if answer.sites is None else answer._replace(sites=answer.sites[:, kept])
