@@ -70,7 +70,8 @@ def test_the_worst_level_counts_and_comes_first():
 
 @pytest.mark.parametrize(("acceptance", "level"), [(0.9, "green"), (0.1, "amber"), (None, "amber")])
 def test_convergence_of_an_approximation(clear, acceptance, level):
-    diagnostics = dataclasses.replace(clear.diagnostics, acceptance=acceptance)
+    changed = {"estimate_acceptance": lambda: acceptance}
+    diagnostics = dataclasses.replace(clear.diagnostics, **changed)
     check = dataclasses.replace(clear, diagnostics=diagnostics).trust.checks["convergence"]
     assert (check.level, check.value) == (level, acceptance)
 
