@@ -119,10 +119,8 @@ class AnnotatorClassifier(GraphClassifier):
         sampler = AnnotatorGibbs(readings=self._readings)
         return Readings(self._readings, n_classes, sampler.right, sampler.wrong)
 
-    def _explore(
-        self, posterior: Any, method: Any, shares: Any = None, checkpoint: Any = None
-    ) -> None:
-        super()._explore(posterior, AnnotatorGibbs(readings=self._readings), shares, checkpoint)
+    def _explore(self, posterior: Any, method: Any, shares: Any = None, **more: Any) -> None:
+        super()._explore(posterior, AnnotatorGibbs(readings=self._readings), shares, **more)
 
     def _describe_annotators(self, names: list[str]) -> None:
         drawn, n_classes = self.result_.answer.hyperparameters, len(self.classes_)
