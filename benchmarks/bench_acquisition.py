@@ -14,8 +14,8 @@ one row at a time, for Laplace learning on their default graph of ten neighbours
 is that of 50 eigenvectors of the normalised Laplacian. Accuracy is that of unlabelled rows, by the
 classifier of the same library. It takes half an hour of one core.
 
-Prints: for each data set, rules by accuracy at 20, 50, 100 and 200 labels, each with the standard
-error of its difference to the default on the same draws; and the number of labels that reach 95 %
+Prints: mean accuracy of each rule at 20, 50, 100 and 200 labels, and its difference to the default
+with the standard error of pairs of the same draw; and the median number of labels that reach 95 %
 of the best final accuracy. Runs that the results file already has are not repeated.
 
 Results go to ``benchmarks/results/acquisition.json`` after each run. The power of the default was
@@ -42,6 +42,7 @@ STOPS = (20, 50, 100, 200)
 MAX_ROWS, MAX_IMAGES = 1_000, 5_000
 TUNING = ("digits", "optdigits", "JapaneseVowels", "gaussians, five", "digits, unequal", "splice")
 UNEQUAL = (412, 272, 181, 121, 83, 58, 42, 31, 24, 20)  # images of digits 0 to 9
+DEFAULT = "stochastic-margin"
 PEERS = ("uncertainty", "var-opt", "sigma-opt", "model-change", "mc-var-opt")
 N_PEER_EIGENVECTORS = 50
 
@@ -160,31 +161,44 @@ def run(job):
 
 
 def labels_to_reach(curves, level):
-    """Return the mean number of labels at which curves first reach an accuracy; None if not all."""
+    """Return the median number of labels at which curves first reach an accuracy.
+
+    A curve that does not reach it counts as more than any; None if that is the median.
+    """
     first = [
-        min((int(n) for n, value in curve.items() if value >= level), default=None)
+        min((int(n) for n, value in curve.items() if value >= level), default=np.inf)
         for curve in curves
     ]
-    return None if None in first else float(np.mean(first))
+    return None if np.isinf(np.median(first)) else float(np.median(first))
 
 
-def report(name, curves):
-    """Print a line for each rule, best at 100 labels first."""
-    final = max(np.mean([c["200"] for c in by_draw.values()]) for by_draw in curves.values())
-    print(f"\n{name}: 95 % of the best final accuracy is {0.95 * final:.3f}")
-    print(f"{'rule':26} {'draws':>5}" + "".join(f" {n:>6}" for n in STOPS) + "  ±100  labels")
-
-    def at(by_draw, n):
-        return [curve[str(n)] for curve in by_draw.values()]
-
-    for rule, by_draw in sorted(curves.items(), key=lambda item: -np.mean(at(item[1], 100))):
-        means = "".join(f" {np.mean(at(by_draw, n)):6.3f}" for n in STOPS)
-        error = np.std(at(by_draw, 100), ddof=1) / len(by_draw) ** 0.5 if len(by_draw) > 1 else 0
-        needed = labels_to_reach(by_draw.values(), 0.95 * final)
-        print(
-            f"{rule:26} {len(by_draw):5}{means}  {error:.3f}"
-            f"  {'> 200' if needed is None else round(needed)}"
-        )
+def report(found):
+    """Print a Markdown table for each number of labels, and one of labels that are needed."""
+    sets = list(found)
+    rules = list(dict.fromkeys(rule for name in sets for rule in found[name]))
+    head = f"| rule | draws | {' | '.join(sets)} | to the default |"
+    for stop in map(str, STOPS):
+        print(f"\n{stop} labels:\n\n{head}\n|{'---|' * (len(sets) + 3)}")
+        for rule in rules:
+            cells, differences, variance = [], [], 0.0
+            for name in sets:
+                curves, default = found[name].get(rule, {}), found[name][DEFAULT]
+                cells.append(f"{np.mean([curve[stop] for curve in curves.values()]):.3f}")
+                pairs = [curves[draw][stop] - default[draw][stop] for draw in curves]
+                differences.append(np.mean(pairs))
+                variance += np.var(pairs, ddof=1) / len(pairs) / len(sets) ** 2
+            draws = min(len(found[name].get(rule, {})) for name in sets)
+            mean = f"{np.mean(differences):+.3f} ± {variance**0.5:.3f}"
+            print(f"| {rule} | {draws} | {' | '.join(cells)} | {mean if rule != DEFAULT else ''} |")
+    print(f"\n| rule | {' | '.join(sets)} |\n|{'---|' * (len(sets) + 1)}")
+    levels = {
+        name: 0.95 * max(np.mean([c["200"] for c in d.values()]) for d in found[name].values())
+        for name in sets
+    }
+    for rule in rules:
+        needed = [labels_to_reach(found[name][rule].values(), levels[name]) for name in sets]
+        words = ["> 200" if n is None else str(round(n)) for n in needed]
+        print(f"| {rule} | {' | '.join(words)} |")
 
 
 def main():
@@ -213,8 +227,7 @@ def main():
             by_draw = found.setdefault(name, {}).setdefault(rule, {})
             by_draw[str(draw)] = {str(n): value for n, value in curve.items()}
             options.output.write_text(json.dumps(found, indent=1))
-    for name, curves in found.items():
-        report(name, curves)
+    report({name: found[name] for name in found if name not in TUNING})
 
 
 if __name__ == "__main__":

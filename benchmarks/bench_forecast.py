@@ -8,7 +8,8 @@ How to run (GRAPHUQ_DATA names the folder of the data sets):
     python benchmarks/bench_forecast.py [--draws 20] [--labels 10] [--more 20]
 
 Each draw labels some rows at random, forecasts, labels the rows that the default rule picks in
-batches of ten, and counts wrong labels. Inference averages over models, as an approximation.
+batches of ten, and counts wrong labels. The fit averages over models, as an approximation; added
+labels are learnt by the most probable of them, which is the default of `add_labels`.
 
 Prints: for each data set, means over draws of the errors now (true, expected) and after the labels
 (true, expected then, forecast), and the share of draws whose intervals hold the true number.
@@ -46,7 +47,7 @@ def one_draw(features, truth, n_labels, n_more, draw):
     wrong_now = int((classifier.transduction_ != truth).sum())
     for begin in range(0, n_more, 10):
         picks = classifier.query(min(10, n_more - begin))
-        classifier.add_labels(picks, truth[picks], METHOD)
+        classifier.add_labels(picks, truth[picks])
     then = classifier.result_.expected_errors()
     wrong = int((classifier.transduction_ != truth).sum())
     return {

@@ -163,6 +163,7 @@ def _open(
     import graphuq
     from graphuq.cli.columns import without_missing
     from graphuq.cli.preprocessing import fit_preprocessing
+    from graphuq.labelling.features import default_classifier
 
     X, (scaling, pca) = source.features, preprocessing
     used = [name for name, value in settings.items() if value is not None]
@@ -174,11 +175,8 @@ def _open(
     elif (mapping := fit_preprocessing(X, scaling, pca)) is not None:
         X = mapping(X)
     settings = {name: settings[name] for name in used}
-    classifier = graphuq.GraphClassifier(
-        "precomputed" if source.is_graph else "knn",
-        inference="expectation-propagation",
-        **settings,
-    )
+    kind = "precomputed" if source.is_graph else "knn"
+    classifier = default_classifier().set_params(graph=kind, **settings)
     given = source.labels
     if given is not None:
         given = without_missing(given, missing).astype(object)
