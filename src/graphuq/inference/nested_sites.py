@@ -15,11 +15,12 @@ One sweep costs O(K J³) for J labels. Compiled by Numba; a module that uses it 
 """
 
 import math
-from typing import NamedTuple, Protocol, no_type_check, runtime_checkable
+from typing import NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from graphuq.inference.nested_answer import StartingSites
 from graphuq.utils.arrays import njit_cached
 
 INITIAL_DAMPING, MIN_DAMPING = 0.9, 0.1  # share of each update, in the first sweep and at least
@@ -66,21 +67,6 @@ class NestedSites(NamedTuple):
     inner_root: Float[np.ndarray, "J J"]
 
 
-@runtime_checkable
-class Sites(Protocol):
-    """Sites to start from, such as `NestedSites`."""
-
-    @property
-    def weights(self) -> Float[np.ndarray, "j K"]:
-        """Precisions w."""
-        ...
-
-    @property
-    def shifts(self) -> Float[np.ndarray, "j K"]:
-        """Shifts ν."""
-        ...
-
-
 def fit_sites(
     covariance: Float[np.ndarray, "J J"],
     labels: Int[np.ndarray, " J"],
@@ -88,7 +74,7 @@ def fit_sites(
     noise_std: float,
     max_sweeps: int = 100,
     tolerance: float = 1e-3,
-    start: Sites | None = None,
+    start: NestedSites | StartingSites | None = None,
 ) -> NestedSites:
     """Iterate the sites of all labels to their fixed point.
 
@@ -111,7 +97,7 @@ def fit_sites(
     tolerance : float, default 1e-3
         Bound of `NestedSites.change`. The evidence is stationary in the sites, so its error is of
         second order.
-    start : Sites, optional
+    start : NestedSites or StartingSites, optional
         Sites of the first labels, of the same classes and noise, to start from. By default, and for
         later labels, they are zero.
 
