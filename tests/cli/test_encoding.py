@@ -109,7 +109,7 @@ def test_regress_encodes(folder):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([], "column 'size' is empty in row 0; fill the cell, or use --drop or --impute"),
+        ([], "column 'size' is empty in row 0; fill the cell, or use --drop or"),
         (["--drop", "size"], "column 'colour' holds text ('?' in row 0); add --encode, or name it"),
         (["--impute"], "column 'colour' is a category, as '?' in row 0; leave it out, or encode"),
         (["--encode"], "column 'size' has 18 empty cells, the first in row 0; fill them, or use"),

@@ -27,17 +27,22 @@ COVARIANCE = covariance(WEIGHTS, PAIRS, None)
 EP = gq.inference.ExpectationPropagation()
 
 
-def posterior(q, **parameters):
+def posterior(q, weights=None, **parameters):
     likelihood = SoftProbit(NOISE, q, **parameters)
-    nodes = LABELLED[: len(q)]
-    return gq.Posterior(SPECTRUM, PRIOR, likelihood, nodes, likelihood.most_probable)
+    labels = LABELLED[: len(q)], likelihood.most_probable
+    return gq.Posterior(SPECTRUM, PRIOR, likelihood, *labels, label_weights=weights)
 
 
 @pytest.fixture(scope="module")
 def truth_of_two():
     """Return log p(q) and E sign(u) at the unlabelled node."""
+    return enumerated([1.0, 1.0, 1.0])
+
+
+def enumerated(weights):
+    """Return both for labels whose noise has the variance γ²/w."""
     index = [*LABELLED, NODE]
-    noisy = COVARIANCE[np.ix_(index, index)] + np.diag([NOISE**2] * 3 + [0.0])
+    noisy = COVARIANCE[np.ix_(index, index)] + np.diag([*(NOISE**2 / np.array(weights)), 0.0])
     total = positive = 0.0
     for classes in itertools.product([0, 1], repeat=3):
         weight = TWO[np.arange(3), classes].prod()
@@ -82,6 +87,15 @@ def test_two_classes(truth_of_two, name):
     method, lengths = METHODS[name]
     result = gq.infer(posterior(TWO), method, seed=1, **lengths)
     error = result.label_mean[NODE] - truth_of_two[1]
+    assert abs(error) < 4.5 * result.label_mcse[NODE] + 1e-4
+    assert result.label_mcse[NODE] < 0.02
+
+
+@pytest.mark.parametrize("name", ["default", "collapsed Gibbs"])
+def test_weights_of_soft_labels(name):
+    weights = [4.0, 0.2, 1.0]
+    result = gq.infer(posterior(TWO, weights), METHODS[name][0], seed=1)
+    error = result.label_mean[NODE] - enumerated(weights)[1]
     assert abs(error) < 4.5 * result.label_mcse[NODE] + 1e-4
     assert result.label_mcse[NODE] < 0.02
 

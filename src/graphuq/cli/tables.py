@@ -371,7 +371,7 @@ def _numeric(frame: pd.DataFrame) -> np.ndarray:
             raise InvalidInput(
                 "features",
                 f"column '{name}' is empty in row {row}",
-                "fill the cell, or use --drop or --impute",
+                "fill the cell, or use --drop or, with classify and regress, --impute",
             )
         raise InvalidInput(
             "features",
