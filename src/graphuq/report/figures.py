@@ -1,6 +1,7 @@
 """Figures of the report, as embedded pictures."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,18 +55,20 @@ def result_figures(
         curve = scores.reliability_curve(*scored)
         draw["Reliability"] = lambda ax: plots.plot_reliability(curve, ax=ax)
     return {
-        name: _both_themes(function) if name in THEMED else {"light": _one_panel(function)}
+        name: _both_themes(partial(_one_panel, function))
+        if name in THEMED
+        else {"light": _one_panel(function)}
         for name, function in draw.items()
     }
 
 
-def _both_themes(draw: "Callable[[Axes], Axes]") -> dict[str, str]:
+def _both_themes(picture: Callable[[], str]) -> dict[str, str]:
     """Draw a figure for a light and for a dark page, in the colours of its map."""
     import matplotlib
 
     with matplotlib.rc_context(DARK):
-        dark = _one_panel(draw)
-    return {"light": _one_panel(draw), "dark": dark}
+        dark = picture()
+    return {"light": picture(), "dark": dark}
 
 
 def _one_panel(draw: "Callable[[Axes], Axes]") -> str:
@@ -84,12 +87,19 @@ def node_pictures(
     return embedded(figure)
 
 
-def chain_figures(result: Result, names: list[str]) -> dict[str, str]:
-    """Return traces, and effective sample sizes and R-hat against the number of draws."""
-    trace, traces = plots.panels(2, 1, (8.0, 2.3))
-    drawn = plots.plot_trace(result, names, axes=traces)
-    for unused in traces[len(drawn) :]:
-        unused.remove()
+def chain_figures(result: Result, names: list[str]) -> dict[str, dict[str, str]]:
+    """Return traces, and effective sample sizes and R-hat against the number of draws, by theme.
+
+    Traces have the colours of classes, whose pale ones would be too dark if they were inverted.
+    """
+
+    def trace() -> str:
+        figure, traces = plots.panels(2, 1, (8.0, 2.3))
+        drawn = plots.plot_trace(result, names, axes=traces)
+        for unused in traces[len(drawn) :]:
+            unused.remove()
+        return embedded(figure)
+
     ess, both = plots.panels(2, 2, (4.0, 2.8))
     plots.plot_ess(result, axes=both)
-    return {"Trace": embedded(trace), "Effective sample size": embedded(ess)}
+    return {"Trace": _both_themes(trace), "Effective sample size": {"light": embedded(ess)}}
