@@ -65,6 +65,20 @@ def test_forecast_falls_with_labels():
         forecast_errors(result, 0)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_errors_left_are_whole_numbers_that_draws_of_all_labels_have(n_classes):
+    result = result_of(n_classes)
+    free = np.setdiff1d(np.arange(80), result.posterior.labelled)
+    labels = joint_labels(result, free, 2000, np.random.default_rng(1))
+    counts = (labels != result.class_probabilities[free].argmax(axis=1)[:, None]).sum(axis=0)
+    count = result.expected_errors()
+    assert count.lower == round(count.lower)
+    assert count.upper == round(count.upper)
+    held = ((count.lower <= counts) & (counts <= count.upper)).mean()
+    assert held > 0.9 - 4 * np.sqrt(0.09 / 500)  # the ends come from 500 draws
+    assert abs(count.expected - counts.mean()) < 4 * counts.std() / np.sqrt(500)
+
+
 def test_joint_labels_have_the_probabilities_of_the_posterior():
     """Each of 2,000 draws gives every node a label; frequencies are its class probabilities."""
     for n_classes in (2, 3):

@@ -89,7 +89,8 @@ class ErrorsLeft:
         counts = self._error_draws(free, p[free].argmax(axis=1))
         counts += expected - counts.mean()
         tails = [(1 - probability) / 2, (1 + probability) / 2]
-        lower, upper = np.clip(np.quantile(counts, tails), 0, len(free))
+        ends = np.quantile(counts, tails)
+        lower, upper = np.clip([np.floor(ends[0]), np.ceil(ends[1])], 0, len(free))  # whole numbers
         return ErrorCount(expected, min(float(lower), expected), max(float(upper), expected))
 
     def _error_draws(self, nodes: np.ndarray, codes: np.ndarray) -> Float[np.ndarray, " S"]:
