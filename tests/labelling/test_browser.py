@@ -166,12 +166,31 @@ def test_digits_are_labelled_by_keys(page, tab, digits, n_labels):
     assert saved(page, n_labels + 2)[row] == "9"
 
 
+@pytest.mark.slow
+def test_a_late_queue_brings_no_item_back(page, tab, digits):
+    """The queue arrives a second after it was made; items labelled meanwhile are still in it."""
+    start(tab, page)
+    tab.evaluate(
+        """() => { const real = window.fetch; window.fetch = async (...given) => {
+        const answer = await real(...given);
+        if (String(given[0]).includes("/api/queue")) await new Promise(f => setTimeout(f, 1000));
+        return answer; }; }"""
+    )
+    rows = []
+    for _ in range(20):
+        tab.wait_for_function(SHOWN)
+        rows.append(int(name(tab)))
+        label(tab, str(int(digits.target[rows[-1]])))
+        tab.wait_for_timeout(100)
+    assert len(set(rows)) == 20
+
+
 def watch_paint(tab):
     """Let the page note the time from a key to the paint of another item."""
     tab.evaluate(
         """() => { const at = document.getElementById("item-name"); let began = 0;
         document.addEventListener("keydown", () => { began = performance.now(); }, true);
-        new MutationObserver(() => requestAnimationFrame(() => {
+        new MutationObserver(() => at.textContent === "" || requestAnimationFrame(() => {
           window.painted = performance.now() - began; })).observe(at, { childList: true }); }"""
     )
 
@@ -470,6 +489,7 @@ def test_latency_with_five_thousand_items(tab, tmp_path, data_folder):
         watch_paint(tab)
         latencies = []
         for _ in range(40):
+            tab.wait_for_function(SHOWN)
             row = int(name(tab))
             latencies.append(paint_after(tab, keys(tab)[truth[row]]))
             tab.wait_for_timeout(200)

@@ -25,6 +25,7 @@ let filling = null, refill = false;
 let sending = Promise.resolve(); // labels go out in their order
 let acted = -Infinity, changed = -Infinity; // times of the latest act, and of the latest change under the eyes
 const unsaved = new Set(); // rows whose labels are on their way
+const passed = new Set(); // rows that got a label or were skipped since the queue was asked for
 
 if (location.protocol.startsWith("http")) history.replaceState(null, "", "/"); // a cookie has the token
 byId("user").value = remembered("user") ?? document.body.dataset.user;
@@ -113,9 +114,11 @@ async function fill(renew = false) {
   refill = false;
   const held = [...unsaved, ...(current === null ? [] : [current.row]),
     ...(whole ? [] : queue.map(({ row }) => row))];
+  passed.clear();
   filling = get("/api/queue", { user: user(), n: AHEAD, held: held.join(",") });
   try {
-    const cards = (await filling).filter(({ row }) => !unsaved.has(row) && row !== current?.row);
+    const cards = (await filling).filter(
+      ({ row }) => !unsaved.has(row) && !passed.has(row) && row !== current?.row);
     if (whole) queue = [];
     const known = new Set(queue.map(({ row }) => row));
     queue.push(...cards.filter(({ row }) => !known.has(row)));
@@ -163,6 +166,7 @@ async function openRow(row) {
 function give(label) {
   if (current === null) return;
   const card = current;
+  passed.add(card.row);
   const share = card.classes.find(({ name }) => name === label)?.probability ?? null;
   unsaved.add(card.row);
   next();
@@ -198,6 +202,7 @@ function skip() {
   if (current === null) return;
   const row = current.row;
   unsaved.add(row);
+  passed.add(row);
   next();
   say("Skipped; the item comes again later.");
   sending = sending.then(() => post("/api/skip", { user: user(), rows: [row] }).catch(lost))
@@ -274,7 +279,10 @@ byId("alike-class").addEventListener("change", () => showAlike().catch(lost));
 byId("alike-accept").addEventListener("click", () => {
   const rows = marked(), label = byId("alike-class").value;
   byId("alike-dialog").close();
-  for (const row of rows) unsaved.add(row);
+  for (const row of rows) {
+    unsaved.add(row);
+    passed.add(row);
+  }
   queue = queue.filter(({ row }) => !unsaved.has(row));
   send(rows, label, [], current?.version ?? null, () => fill(true));
   say(`${rows.length} items: ${label}`);
