@@ -23,7 +23,7 @@ MOONS = gq.datasets.two_moons(60, n_features=2, noise_std=0.05, seed=1)
 
 def frame(n_labelled=8):
     names = np.array(["left", "right"])[MOONS.classes]
-    table = pd.DataFrame(MOONS.features, columns=["a", "b"])
+    table = pd.DataFrame(MOONS.features.copy(), columns=["a", "b"])
     table.insert(0, "name", [f"row{i}" for i in range(60)])
     table["truth"] = names
     table["label"] = np.where(np.arange(60) < n_labelled, names, "")

@@ -75,6 +75,9 @@ def test_parts(part, argument, kind):
     needed = {n: NEEDED[n] for n in arguments_of(part) if n in NEEDED} | {argument: NEVER[kind]}
     if part == "DiscreteUniform":
         needed = {"low": 1, "high": 2} | {argument: NEVER[kind]}
+    if part in ("Poisson", "NegativeBinomial"):
+        needed = {"mean": 2.0, "shape": 1.0, "low": 1} | {argument: NEVER[kind]}
+        needed = {name: needed[name] for name in arguments_of(part)}
     with pytest.raises(GraphuqError) as caught:
         PARTS[part](**needed)
     assert len(str(caught.value)) <= MAX_MESSAGE
