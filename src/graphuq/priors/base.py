@@ -23,7 +23,7 @@ from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_fields, describe
 from graphuq.utils.deprecation import RenamedAttribute
 
-MAX_EIGENVALUE = 2 + 1e-9  # of the symmetric and the random-walk Laplacian, with rounding
+NORMALIZED_MAX = 2 + 1e-9  # largest λ of the symmetric and random-walk Laplacian, with rounding
 
 
 class SpectralStd(eqx.Module):
@@ -96,6 +96,8 @@ class Prior(eqx.Module):
         disconnected. A subclass that annotates the attribute makes it a field, which users can set.
     truncation : int or Distribution, optional
         A field with this name limits the series to its first eigenvectors.
+    max_eigenvalue : float, default inf
+        Largest λ for which `log_variances` is defined.
     has_sparse_precision : bool, default False
         Whether `sparse_precision` is defined, so that no eigenpairs are needed.
     is_random_series : bool, default False
@@ -132,6 +134,7 @@ class Prior(eqx.Module):
     """
 
     include_constant = cast("bool | None", None)  # no annotation: subclasses may make it a field
+    max_eigenvalue: ClassVar[float] = np.inf
     has_sparse_precision: ClassVar[bool] = False
     is_random_series: ClassVar[bool] = False
     is_mixture: ClassVar[bool] = False
@@ -231,10 +234,17 @@ class Prior(eqx.Module):
         Raises
         ------
         IncompatibleParts
-            In three cases. Null vectors are left out, and isolated nodes have no other mode.
+            In four cases. Null vectors are left out, and isolated nodes have no other mode.
             ``truncation`` is not above the number of components. ``truncation`` leaves out
-            computed eigenvectors, and the spectrum has a tail.
+            computed eigenvectors, and the spectrum has a tail. An eigenvalue is above
+            `max_eigenvalue`.
         """
+        largest = max(float(spectrum.eigenvalues.max()), spectrum.tail_eigenvalue or 0.0)
+        if largest > self.max_eigenvalue:
+            raise IncompatibleParts(
+                f"{self} is defined for eigenvalues up to {self.max_eigenvalue:g}, and one is "
+                f"{largest:.4g}; use laplacian='symmetric' or 'random-walk', or another prior"
+            )
         n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
         present = np.arange(n_pairs) < self._n_kept(spectrum)
         present[:n_null] = null_vectors_included(self.include_constant, spectrum)
@@ -353,17 +363,6 @@ def check_power_law(tau: Hyperparameter, alpha: Hyperparameter) -> None:
     if not is_learnt(tau):
         check_range("tau", tau, 0.0, open=False, remedy="use τ >= 0")
     check_range("alpha", alpha, 0.0, open=True, remedy="use α > 0")
-
-
-def check_largest_eigenvalue(prior: Prior, modes: Modes) -> Modes:
-    """Return the modes of a prior that is defined for λ <= 2 only; raise if one has a larger λ."""
-    largest = max(float(modes.eigenvalues.max()), 0.0 if modes.tail is None else float(modes.tail))
-    if largest > MAX_EIGENVALUE:
-        raise IncompatibleParts(
-            f"{prior} is defined for eigenvalues up to 2, and one is {largest:.4g}; use "
-            "laplacian='symmetric' or 'random-walk', or another prior"
-        )
-    return modes
 
 
 def check_truncation(truncation: Hyperparameter) -> None:

@@ -1,10 +1,11 @@
 """Inverse-cosine prior of Smola and Kondor (2003)."""
 
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.priors.base import Modes, Prior, check_largest_eigenvalue
-from graphuq.spectrum import Spectrum
+from graphuq.priors.base import NORMALIZED_MAX, Prior
 from graphuq.utils.arrays import Array, array_namespace
 
 
@@ -35,21 +36,12 @@ class InverseCosine(Prior):
     """
 
     include_constant: bool | None = None
+    max_eigenvalue: ClassVar[float] = NORMALIZED_MAX
 
     @property
     def frees_null_vectors(self) -> bool:
         """True: the kernel is finite at λ = 0."""
         return True
-
-    def modes(self, spectrum: Spectrum) -> Modes:
-        """Return the modes; see `Prior.modes`.
-
-        Raises
-        ------
-        IncompatibleParts
-            If an eigenvalue is above 2, as the unnormalised Laplacian has.
-        """
-        return check_largest_eigenvalue(self, super().modes(spectrum))
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """Return ``log cos(πλ/4)``."""

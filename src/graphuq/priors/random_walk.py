@@ -1,11 +1,12 @@
 """Prior whose covariance is that of a random walk of p steps."""
 
+from typing import ClassVar
+
 import numpy as np
 from jaxtyping import Float
 
 from graphuq.distributions import Hyperparameter, check_range, parameter
-from graphuq.priors.base import Modes, Prior, check_largest_eigenvalue
-from graphuq.spectrum import Spectrum
+from graphuq.priors.base import NORMALIZED_MAX, Prior
 from graphuq.utils.arrays import Array, array_namespace
 
 
@@ -39,6 +40,7 @@ class RandomWalk(Prior):
 
     n_steps: Hyperparameter = parameter(60.0)
     include_constant: bool | None = None
+    max_eigenvalue: ClassVar[float] = NORMALIZED_MAX
 
     def __check_init__(self) -> None:
         check_range("n_steps", self.n_steps, 0.0, open=True, remedy="use p > 0")
@@ -47,16 +49,6 @@ class RandomWalk(Prior):
     def frees_null_vectors(self) -> bool:
         """True: the kernel is finite at λ = 0."""
         return True
-
-    def modes(self, spectrum: Spectrum) -> Modes:
-        """Return the modes; see `Prior.modes`.
-
-        Raises
-        ------
-        IncompatibleParts
-            If an eigenvalue is above 2, as the unnormalised Laplacian has.
-        """
-        return check_largest_eigenvalue(self, super().modes(spectrum))
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """Return ``p log(1 − λ/2)``."""
