@@ -24,8 +24,9 @@ Seconds include the graph, and for the first fits of a process the compilation.
 Prints: a table of means over sets for each rate. ECE is the expected calibration error (15 bins) of
 one draw; "pooled" is that of all draws together, and "all sets" that of all sets together, each
 with equal weight. Coverage and size are those of 90 % prediction sets. AUC is the area under the
-ROC curve of certainty against error. The last table compares graphuq with the best peer of each set
-and rate, which is chosen afterwards for each score.
+ROC curve of certainty against error. A second table has differences to graphuq, paired by set. The
+last one compares graphuq with the best peer of each set and rate, which is chosen afterwards for
+each score.
 """
 
 import argparse

@@ -249,6 +249,9 @@ def bayes_posterior(problem):
 BOUND = "Bayes posterior"
 METHODS = {
     "graphuq": graphuq,
+    "graphuq, random labels": functools.partial(
+        graphuq, inference=gq.inference.ModelAverage(label_design="random")
+    ),
     "graphuq, by evidence": functools.partial(graphuq, thin=1),
     "graphuq, first answer": functools.partial(graphuq, inference="expectation-propagation"),
     "Laplace learning": laplace_learning,

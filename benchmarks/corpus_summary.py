@@ -126,6 +126,29 @@ def show_means(sets):
     table(header, lines)
 
 
+def show_differences(sets, ours="graphuq"):
+    """Print how far each method is from ours, paired by set, with the standard error over sets."""
+    lines = []
+    for method in sorted({name for methods in sets.values() for name in methods} - {ours, BOUND}):
+        both = [methods for methods in sets.values() if ours in methods and method in methods]
+        cells = [paired(both, ours, method, score) for score in ("log", "accuracy")]
+        lines.append([method, str(len(both)), *cells])
+    table(["graphuq minus", "sets", "log score", "accuracy"], lines)
+
+
+def paired(both, ours, method, score):
+    """Return the mean difference of a score over sets and its standard error, as text."""
+    gaps = np.array(
+        [
+            np.mean([row[score] for row in methods[ours]])
+            - np.mean([row[score] for row in methods[method]])
+            for methods in both
+        ]
+    )
+    error = gaps.std(ddof=1) / np.sqrt(len(gaps)) if len(gaps) > 1 else np.nan
+    return f"{gaps.mean():+.3f} ± {error:.3f}"
+
+
 def show(rows, by_set=None):
     """Print the tables of all rates, and those of all sets for one score if ``by_set`` names it."""
     total = defaultdict(list)
@@ -133,6 +156,8 @@ def show(rows, by_set=None):
     for rate, sets in groups.items():
         print(f"### {rate} labels a class, mean over sets\n")
         show_means(sets)
+        if any("graphuq" in methods for methods in sets.values()):
+            show_differences(sets)
     lines = []
     ours = sorted({row["method"] for row in rows if is_ours(row["method"])})
     for method in ours:

@@ -193,6 +193,14 @@ def test_all_sets_together_have_equal_weight():
     assert corpus_summary.all_sets_error([sure, other]) == pytest.approx((0.2 + 0.1) / 2)
 
 
+def test_differences_are_paired_by_set():
+    sets = [
+        {"graphuq": [{"log": ours}], "a": [{"log": ours + gap}, {"log": ours + gap}]}
+        for ours, gap in ((0.2, 0.1), (5.0, 0.3))
+    ]
+    assert corpus_summary.paired(sets, "graphuq", "a", "log") == "-0.200 ± 0.100"
+
+
 def test_best_peer_is_chosen_afterwards():
     def rows(method, values):
         return [{"draw": i, "log": value} for i, value in enumerate(values)]
