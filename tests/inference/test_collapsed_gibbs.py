@@ -111,7 +111,8 @@ def test_log_probabilities_are_those_of_the_likelihood():
     target = posterior(2).plain_target
     with jax.enable_x64(True):
         expected = [float(target.log_likelihood(jnp.asarray(x))) for x in white]
-    np.testing.assert_allclose(binary.log_likelihood(white[:, None, :]), expected, rtol=1e-6)
+    found = binary.log_likelihood(binary.fields(white[:, None, :]))
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

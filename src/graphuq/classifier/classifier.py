@@ -79,7 +79,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         `graphuq.inference.ModelAverage`.
     n_samples : int, default 4000
         Maximum number of kept draws per chain. Sampling stops once R-hat < 1.01, effective
-        samples exceed 400 and the Monte-Carlo error of every label mean is at most 0.01.
+        samples exceed 400 and the Monte-Carlo error of every probability is at most 0.01.
     n_chains, n_warmup, thin : int, optional
         See `graphuq.infer`.
     until_converged : bool, default True

@@ -38,7 +38,7 @@ from graphuq.utils.user_warnings import warn_user
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
 
-LABEL_MCSE = 0.01  # Monte-Carlo error of label means at which sampling may stop
+PROBABILITY_MCSE = 0.01  # Monte-Carlo error of probabilities at which sampling may stop
 
 
 def fit_classifier(
@@ -121,13 +121,15 @@ def explore(
     **more: Any,
 ) -> None:
     """Run inference, with more arguments of `infer`, and set the attributes of every row."""
+    # The label mean of two classes, p₊ − p₋, has twice the error of a probability.
+    bound = PROBABILITY_MCSE * (1 if posterior.likelihood.is_multiclass else 2)
     sampling: dict[str, Any] = {
         "n_samples": classifier.n_samples,
         "n_chains": classifier.n_chains,
         "n_warmup": classifier.n_warmup,
         "thin": classifier.thin,
         "precision": classifier.precision,
-        "stop": Converged(label_mcse=LABEL_MCSE) if classifier.until_converged else None,
+        "stop": Converged(label_mcse=bound) if classifier.until_converged else None,
         "progress": classifier.progress,
     }
     if method is None:

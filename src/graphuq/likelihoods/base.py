@@ -21,7 +21,7 @@ from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods.multiclass import codes, max_classes, min_classes, restricted
 from graphuq.utils.arrays import Array, array_namespace, with_dtype
 from graphuq.utils.checks import check_fields
-from graphuq.utils.special_functions import log_normal_cdf, normal_hazard
+from graphuq.utils.special_functions import log_normal_cdf, normal_hazard, normal_quadrature
 
 QUADRATURE_NODES = 64  # nodes of each one-dimensional quadrature rule
 RENAMED = {  # attributes of version 0.1, which would be ignored
@@ -246,10 +246,10 @@ class Likelihood(eqx.Module):
         The default is Gauss-Hermite quadrature; a subclass may override it by a closed form.
         Expectation propagation matches the moments that its first two derivatives in the mean give.
         """
-        nodes, weights = np.polynomial.hermite_e.hermegauss(QUADRATURE_NODES)
+        nodes, logs = normal_quadrature(QUADRATURE_NODES)
         u = mean[:, None] + jnp.sqrt(variance)[:, None] * jnp.asarray(nodes, mean.dtype)[None, :]
         values = jax.vmap(lambda column: self.log_prob(column, y), in_axes=1, out_axes=1)(u)
-        log_weights = jnp.asarray(np.log(weights / weights.sum()), mean.dtype)
+        log_weights = jnp.asarray(logs, mean.dtype)
         return jax.nn.logsumexp(values + log_weights[None, :], axis=1)
 
     def tilt(self, mean: PerLabel, variance: PerLabel, y: PerLabel) -> Tilted:

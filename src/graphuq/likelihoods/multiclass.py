@@ -17,7 +17,7 @@ from graphuq.distributions import (
     is_learnt,
 )
 from graphuq.errors import require
-from graphuq.utils.special_functions import log_normal_cdf
+from graphuq.utils.special_functions import log_normal_cdf, normal_quadrature
 
 NOISE_NODES = 32  # nodes of the quadrature over the noise of the label's own field
 MAX_CLASSES = 1_000.0  # fields per node; a larger number is taken for a mistake
@@ -97,8 +97,7 @@ def log_probit_probability(
     counted = possible_classes(u, n_classes)[None, :] & ~is_label_column(u.shape, y)
     behind = jnp.where(counted, jnp.maximum(-lead, 0.0), 0.0).max(axis=1)
     center = jax.lax.stop_gradient(behind / 2)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(NOISE_NODES)
-    log_weights = np.log(weights / weights.sum())
+    nodes, log_weights = normal_quadrature(NOISE_NODES)
 
     def integrand(node: Array, log_weight: Array) -> Array:
         z = center + node

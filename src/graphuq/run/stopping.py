@@ -76,9 +76,13 @@ class Converged:
     def _has_larger_error(self, posterior: Posterior, draws: Draws, bound: float) -> bool:
         """Return whether the Monte-Carlo error of a label mean at a monitored node is too large.
 
+        It counts as too large until there are the draws in which the nodes are found.
         All checks of one run share their early draws and find the nodes once.
         """
-        few = draws.first(max(20, FIRST_DRAWS // draws.n_chains))
+        n_few = max(20, FIRST_DRAWS // draws.n_chains)
+        if draws.n_samples < n_few:
+            return True
+        few = draws.first(n_few)
         if not self._sought or not (
             self._sought[0] is posterior and np.array_equal(self._sought[1], few.white)
         ):

@@ -1,5 +1,7 @@
 """Special functions whose other implementations are too slow or too inaccurate."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -86,6 +88,20 @@ def _log_normal_cdf_jvp(
     (x,), (dx,) = primals, tangents
     value = _log_normal_cdf(x)
     return value, jnp.exp(-0.5 * x * x - _LOG_ROOT_2PI - value) * dx
+
+
+@cache
+def normal_quadrature(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return nodes and log weights of Gauss-Hermite quadrature over a standard normal variable.
+
+    Examples
+    --------
+    >>> nodes, log_weights = normal_quadrature(8)
+    >>> round(float(np.exp(log_weights) @ nodes**4), 6)
+    3.0
+    """
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    return nodes, np.log(weights / weights.sum())
 
 
 def normal_hazard(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:

@@ -97,12 +97,12 @@ class NoisyValues:
         fields: Any = white @ self.factor.T
         return fields[:, 0] if self.one_field else np.swapaxes(fields, 1, 2)
 
-    def log_likelihood(self, white: Float[np.ndarray, "S R r"]) -> Float[np.ndarray, " S"]:
-        """Return the log probability of all labels in each draw."""
+    def log_likelihood(self, u: Float[np.ndarray, "S J *K"]) -> Float[np.ndarray, " S"]:
+        """Return the log probability of all labels, given the `fields` of each draw."""
         from graphuq.inference.collapsed_gibbs import soft_sweeps
         from graphuq.inference.collapsed_gibbs.sweeps import log_probabilities
 
-        u, own = self.fields(white), self.values.own
+        own = self.values.own
         if self.log_weights is not None:
             return soft_sweeps.log_probabilities(u, np.exp(self.log_weights), self.noise_std)
         if not self.one_field:

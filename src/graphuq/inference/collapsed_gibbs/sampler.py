@@ -72,7 +72,7 @@ class CollapsedGibbs(Sampler):
         def advance(rng: np.random.Generator, state: np.ndarray, thin: int) -> Any:
             made = model.run(rng, state, BLOCK, thin)
             white = model.white_given(rng, made)
-            value = model.log_likelihood(white)
+            value = model.log_likelihood(model.fields(white))
             return made[-1], Kept(white.reshape(BLOCK, -1), value, np.ones_like(value))
 
         parts = self.default_thin, model.start, advance, Kept

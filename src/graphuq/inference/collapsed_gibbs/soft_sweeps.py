@@ -23,6 +23,7 @@ from graphuq.inference.collapsed_gibbs.sweeps import (
     _truncated_normal,
 )
 from graphuq.utils.arrays import njit_cached
+from graphuq.utils.special_functions import normal_quadrature
 
 ROOT_HALF = 0.7071067811865476
 TAIL = -30.0  # below it Φ is replaced by its expansion, before it underflows
@@ -129,9 +130,8 @@ def log_probabilities(
     if u.ndim == 2:
         shares = ndtr(u / noise_std)
         return np.asarray(np.log(weights[:, 1] * shares + weights[:, 0] * (1 - shares)).sum(axis=1))
-    nodes, rule = np.polynomial.hermite_e.hermegauss(N_NODES)
+    nodes, log_rule = normal_quadrature(N_NODES)
     total = np.zeros(len(u))
-    log_rule = np.log(rule / rule.sum())
     _add_log_probabilities(u, weights, 1 / noise_std, nodes, log_rule, total)
     return total
 

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.utils.arrays import njit_cached
+from graphuq.utils.special_functions import normal_quadrature
 
 N_NODES = 32  # nodes of the quadrature of `log_probabilities`
 CERTAIN = 6.0  # 1 − Φ of this is 1e-9
@@ -205,9 +206,8 @@ def log_probabilities(
 
     It is `Probit.log_prob`, summed over the labels, without compilation by JAX.
     """
-    nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES)
     total = np.zeros(len(u))
-    _add_log_probabilities(u, own, 1 / noise_std, nodes, np.log(weights / weights.sum()), total)
+    _add_log_probabilities(u, own, 1 / noise_std, *normal_quadrature(N_NODES), total)
     return total
 
 

@@ -112,7 +112,7 @@ class ComponentChains:
     ) -> tuple[Float[np.ndarray, "M R J"], Made]:
         """Return the noisy values after n proposals, and these in random order."""
         counts = rng.multinomial(n, np.exp(self.log_proposal)).tolist()
-        values, parts = state.copy(), []
+        values, parts, fields = state.copy(), [], []
         for m, count in enumerate(counts):
             if not count:
                 continue
@@ -124,7 +124,10 @@ class ComponentChains:
             if self.shares is not None:
                 ratio += self.shares.log_weights(coefficients)
             number = np.full(count, float(self.numbers[m]))
-            parts.append(Made(coefficients, number, ratio, self.noisy[m].log_likelihood(white)))
+            parts.append((coefficients, number, ratio))
+            fields.append(self.noisy[m].fields(white))
+        # All components have the same likelihood, so one call serves their draws.
+        log_likelihood = self.noisy[0].log_likelihood(np.concatenate(fields))
+        columns = [*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)), log_likelihood]
         order = rng.permutation(n)
-        made = Made(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
-        return values, made
+        return values, Made(*(column[order] for column in columns))

@@ -141,12 +141,18 @@ class Proposals:
     def correction(self, rng: np.random.Generator, place: int) -> tuple[float, float]:
         """Return an estimate of ``log(Z / Z_EP)`` of a component, and its standard error.
 
-        It is found by importance sampling, with as many draws as the error needs.
+        It is found by importance sampling of the fields at the labels, with as many draws as the
+        error needs.
         """
-        logs = np.zeros(0)
+        from graphuq.inference.nested_sites import draw_shifts
+
+        one = self.components[place]
+        covariance = one.sites.covariance
+        root, logs = np.linalg.cholesky(covariance), np.zeros(0)
         for _ in range(MAX_ROUNDS):
-            made = self._of_component(place, rng, N_PILOT)
-            logs = np.append(logs, made.log_ratio + made.log_likelihood)
+            u = root @ rng.normal(size=(N_PILOT, len(root), self.n_classes))
+            u += covariance @ draw_shifts(one.sites, rng, u)
+            logs = np.append(logs, self._log_likelihood(u) - one.log_sites(u))
             weights = np.exp(logs - logs.max())
             error = float(weights.std() / weights.mean() / np.sqrt(len(logs)))
             if error < EVIDENCE_ERROR:
@@ -186,18 +192,15 @@ class Proposals:
         if self.binary:
             coefficients = (coefficients[:, 1] - coefficients[:, 0]) / np.sqrt(2.0)
         u = np.swapaxes(white @ one.factor.T, 1, 2)
-        log_sites = one.log_sites(u)
         model = np.full(n, float(self.numbers[place]))
         coefficients = coefficients.reshape(n, -1)
-        return Made(coefficients, model, -log_sites, self._log_likelihood(coefficients))
+        return Made(coefficients, model, -one.log_sites(u), self._log_likelihood(u))
 
-    def _log_likelihood(self, coefficients: Float[np.ndarray, "S n"]) -> Float[np.ndarray, " S"]:
-        """Return the log probability of all labels in each draw."""
+    def _log_likelihood(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
+        """Return the log probability of all labels, given K fields at the labels in each draw."""
         from graphuq.inference.collapsed_gibbs.sweeps import log_probabilities  # imports Numba
 
-        by_class = coefficients.reshape(len(coefficients), -1, self.rows.shape[1])
-        fields = by_class @ self.rows.T
         if not self.binary:
-            return log_probabilities(np.swapaxes(fields, 1, 2), self.codes, self.noise_std)
-        signs = 2 * self.codes - 1
-        return np.asarray(log_ndtr(signs * fields[:, 0] / self.noise_std).sum(axis=1))
+            return log_probabilities(u, self.codes, self.noise_std)
+        margins = (2 * self.codes - 1) * (u[..., 1] - u[..., 0]) / np.sqrt(2.0)
+        return np.asarray(log_ndtr(margins / self.noise_std).sum(axis=1))
