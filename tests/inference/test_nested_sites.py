@@ -8,6 +8,7 @@ from scipy.special import ndtr
 from graphuq.evidence.criteria import ObservedPrior
 from graphuq.inference import expectation_propagation as ep
 from graphuq.inference.nested_answer import site_precisions, starting_sites
+from graphuq.inference.nested_low_rank import fit_low_rank_sites
 from graphuq.inference.nested_sites import draw_shifts, fit_sites
 from graphuq.likelihoods import Probit
 from graphuq.posterior.field import ClassDifferenceField, ClassField, CovarianceField
@@ -179,6 +180,46 @@ def test_both_forms_agree(n_classes, noise_std):
     by_class = (root @ found.given.white_covariance @ root.T).reshape(n_classes, 15, n_classes, 15)
     by_label = covariance.reshape(15, n_classes, 15, n_classes).transpose(1, 0, 3, 2)
     np.testing.assert_allclose(by_class, by_label, atol=1e-4)
+
+
+@pytest.mark.parametrize(("n_labels", "rank"), [(15, 8), (150, 8), (6, 6)])
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("noise_std", [0.05, 0.5])
+def test_low_rank_sites_are_those_of_the_labels(n_labels, rank, n_classes, noise_std):
+    """Products of thin matrices give the sites, evidence, means and covariance of J × J ones."""
+    rng = np.random.default_rng(n_classes)
+    factor = rng.normal(size=(n_labels, rank)) / np.sqrt(rank)
+    u = factor @ rng.normal(size=(rank, n_classes))
+    labels = (u + 0.1 * rng.normal(size=u.shape)).argmax(axis=1)
+    sites = fit_sites(factor @ factor.T, labels, n_classes, noise_std, 1000, 1e-8)
+    found = fit_low_rank_sites(factor, labels, n_classes, noise_std, 1000, 1e-8)
+    assert sites.converged
+    assert found.converged
+    assert found.n_sweeps < sites.n_sweeps + 10
+    scale = np.maximum(sites.weights, 1.0)
+    np.testing.assert_allclose(found.weights / scale, sites.weights / scale, atol=1e-5)
+    np.testing.assert_allclose(found.shifts / scale, sites.shifts / scale, atol=1e-5)
+    assert found.log_evidence == pytest.approx(sites.log_evidence, rel=1e-8, abs=1e-6)
+    if n_labels > 15:
+        return
+    mean, covariance = gaussian_given(sites, factor @ factor.T)
+    np.testing.assert_allclose(factor @ found.white_mean.T, mean, atol=1e-5)
+    common = np.einsum("kja,ia->kji", found.common, factor)
+    by_class = np.einsum("kji,ljm->iklm", common, common).transpose(0, 1, 3, 2)  # (J, K, J, K)
+    for k, root in enumerate(found.roots):
+        by_class[:, k, :, k] += factor @ root.T @ root @ factor.T
+    np.testing.assert_allclose(by_class, covariance.reshape(by_class.shape), atol=1e-5)
+
+
+def test_low_rank_sites_start_from_those_before():
+    rng = np.random.default_rng(0)
+    factor, labels = rng.normal(size=(60, 20)) / np.sqrt(20), rng.integers(0, 4, 60)
+    first = fit_low_rank_sites(factor, labels, 4, 0.5, 500, 1e-8)
+    again = fit_low_rank_sites(factor, labels, 4, 0.5, 500, 1e-6, first)
+    assert again.n_sweeps == 1
+    once = fit_low_rank_sites(factor, labels, 4, 0.5, 1, 1e-8)
+    assert not once.converged
+    assert once.n_sweeps == 1
 
 
 def test_moments_of_leads_and_normalizer():

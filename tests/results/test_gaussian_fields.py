@@ -46,6 +46,18 @@ def test_equal_fields_share_and_points_are_certain():
     np.testing.assert_allclose(found, [[0.0, 0.5, 0.5]])
 
 
+@pytest.mark.parametrize("n_classes", [2, 6])
+def test_a_known_field_beside_uncertain_ones(n_classes):
+    """The probability of a field without deviation is the product of the Φ of the others."""
+    rng = np.random.default_rng(2)
+    mean, std = rng.normal(size=(50, n_classes)), np.exp(0.5 * rng.normal(size=(50, n_classes)))
+    std[:, 0] = 0.0
+    expected = norm.cdf((mean[:, :1] - mean[:, 1:]) / std[:, 1:]).prod(axis=1)
+    found = largest_shares(mean, std)
+    np.testing.assert_allclose(found[:, 0], expected, atol=1e-3)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
 def posterior_of(n_classes, random_labels):
     rng = np.random.default_rng(2)
     codes = np.repeat(np.arange(n_classes), 40)

@@ -32,6 +32,7 @@ PerLabel: TypeAlias = Float[np.ndarray, " J"]
 DAMPINGS = (1.0, 0.2)  # initial values, tried in this order until one converges
 SOFT_DAMPINGS = (0.2, 0.05)  # of soft labels, whose sites may have negative precisions
 SMALL = 1e9  # labels × coordinates², up to which one core is as fast as two
+MAX_NESTED = 4096  # labels of several classes up to which J × J matrices are made
 PARALLEL = 1e-8  # determinant over product of squares, below which two differences are parallel
 LEEWAY = 5.0  # factor by which the change may grow in a good sweep with Anderson's step
 GAIN, LOSS, MIN_DAMPING = 1.2, 0.5, 0.02  # factors of the damping after a good or a bad sweep
@@ -164,7 +165,8 @@ class ExpectationPropagation(Approximation):
         leads = cast(ClassDifferenceField, target.field)
         factor = np.asarray(fields.one_class.matrix(), dtype=np.float64)
         n_labels, r = factor.shape
-        if n_labels**3 > leads.n_classes**2 * r**3:  # operations of a sweep, over K
+        k = leads.n_classes  # a sweep takes K r J (2 r + 4 J) operations, or 3 J (K − 1) (K r)²
+        if n_labels > MAX_NESTED or 2 * r + 4 * n_labels > 3 * k * (k - 1) * r:
             return None
         codes, noise_std = np.asarray(leads.codes, dtype=np.int64), float(leads.noise_std)
         sites = None

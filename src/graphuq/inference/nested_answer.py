@@ -1,9 +1,6 @@
 """The Gaussian of nested expectation propagation in white coordinates, from sites at the labels.
 
-With F of ``u = F x``, ``G = F Fᵀ`` and the factors E and R of `nested_sites`, the coordinates x of
-all classes have the mean ``Fᵀ α``, ``α = b − Q G b``, and the covariance ``I − Fᵀ Q F``, where
-
-    Q_kl = δ_kl E_k − E_k M E_l,   M = (Σ_k E_k)⁻¹.
+The factors of `nested_low_rank` give mean and covariance of the coordinates of all classes.
 """
 
 import time
@@ -13,7 +10,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference.answers import GaussianApproximation
-from graphuq.utils.arrays import single_threaded_blas
 
 
 class StartingSites(NamedTuple):
@@ -51,42 +47,33 @@ def nested_answer(
     noise_std : float
         γ > 0.
     max_sweeps, tolerance
-        See `nested_sites.fit_sites`, whose cost O(K J³) for each sweep this has.
+        See `nested_sites.fit_sites`.
     start : StartingSites, optional
         Sites of the first labels.
     """
-    from graphuq.inference.nested_sites import fit_sites  # Numba takes a while to import
+    from graphuq.inference.nested_low_rank import fit_low_rank_sites  # imports Numba
 
     began = time.perf_counter()
-    covariance = factor @ factor.T
     try:
-        with single_threaded_blas():  # thousands of small products
-            sites = fit_sites(
-                covariance, labels, n_classes, noise_std, max_sweeps, tolerance, start
-            )
+        sites = fit_low_rank_sites(
+            factor, labels, n_classes, noise_std, max_sweeps, tolerance, start
+        )
     except np.linalg.LinAlgError:
         return None
     if not sites.converged:
         return None
-    r = factor.shape[1]
-    roots = sites.inner_root @ sites.gains  # (K, J, J), M = inner_rootᵀ inner_root
-    before = covariance @ sites.pull  # (J, K)
-    shared = np.einsum("kij,jk->i", roots, before)
-    gained = np.einsum("kij,jk->ik", sites.gains, before)
-    alpha = sites.pull - gained + np.einsum("kij,i->jk", roots, shared)
-    of_class = factor.T @ sites.gains @ factor  # Fᵀ E_k F
-    common = (roots @ factor).transpose(1, 0, 2).reshape(len(labels), -1)
-    white_covariance = np.eye(n_classes * r) + common.T @ common
-    for k in range(n_classes):
+    n_labels, r = factor.shape
+    common = sites.common.transpose(1, 0, 2).reshape(n_labels, -1)
+    white_covariance = common.T @ common
+    variance = np.empty((n_labels, n_classes))
+    for k, root in enumerate(sites.roots):
         block = slice(k * r, (k + 1) * r)
-        white_covariance[block, block] -= of_class[k]
-    blocks = white_covariance.reshape(n_classes, r, n_classes, r)
-    own = np.einsum("krks->krs", blocks)
-    variance = np.einsum("jr,krs,js->jk", factor, own, factor, optimize=True)
+        white_covariance[block, block] += root.T @ root
+        variance[:, k] = ((factor @ white_covariance[block, block]) * factor).sum(axis=1)
     return GaussianApproximation(
-        white_mean=(factor.T @ alpha).T.ravel(),
+        white_mean=sites.white_mean.ravel(),
         white_covariance=white_covariance,
-        labelled_mean=covariance @ alpha,
+        labelled_mean=factor @ sites.white_mean.T,
         labelled_variance=variance,
         labelled_label_mean=np.full_like(variance, np.nan),  # `summaries` estimates it from draws
         log_evidence=sites.log_evidence,

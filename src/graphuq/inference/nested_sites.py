@@ -120,7 +120,7 @@ def fit_sites(
         log_evidence=log_evidence,
         weights=weights,
         shifts=shifts,
-        pull=_field_shifts(weights, shifts),
+        pull=field_shifts(weights, shifts),
         change=change,
         n_sweeps=n_sweeps,
         converged=bool(change <= tolerance and np.isfinite(log_evidence)),
@@ -180,24 +180,37 @@ def _iterate(
     damping, last, change, log_evidence = INITIAL_DAMPING, np.inf, np.inf, -np.inf
     n_sweeps = 0
     new_weights, new_shifts = weights.copy(), shifts.copy()
+    variances = np.empty_like(weights)
     while n_sweeps < max_sweeps and change > tolerance:
+        if n_sweeps:
+            weights += damping * (new_weights - weights)
+            shifts += damping * (new_shifts - shifts)
         n_sweeps += 1
-        weights[:], shifts[:] = new_weights, new_shifts
         log_determinant = _factorize(covariance, weights, gains, inner_root)
-        pull = _field_shifts(weights, shifts)
+        pull = field_shifts(weights, shifts)
         mean = _field_means(covariance, pull, gains, inner_root)
         spread, own = _covariance_factors(covariance, gains, inner_root)
-        change, log_sites = _propose(
-            labels, weights, shifts, mean, spread, own, damping, new_weights, new_shifts
+        lead_variances(weights, spread, own, variances)
+        change, log_sites = propose(
+            labels, weights, shifts, mean, variances, new_weights, new_shifts
         )
-        log_evidence = log_sites + log_determinant + 0.5 * (pull * mean).sum()
-        for j in range(len(labels)):
-            log_evidence += 0.5 * shifts[j].sum() ** 2 / weights[j].sum()
-            log_evidence += 0.5 * math.log(weights[j, labels[j]])  # −log γ
+        log_evidence = log_determinant + log_norm_of_noise(labels, weights, shifts)
+        log_evidence += log_sites + 0.5 * (pull * mean).sum()
         if change > last:
             damping = max(DAMPING_LOSS * damping, MIN_DAMPING)
         last = change
     return log_evidence, change, n_sweeps
+
+
+@njit_cached
+@no_type_check
+def log_norm_of_noise(labels: np.ndarray, weights: np.ndarray, shifts: np.ndarray) -> float:
+    """Return ``Σ_j (Σν)² / 2Σw − log γ``, what integrating the noise adds to the evidence."""
+    total = 0.0
+    for j in range(len(labels)):
+        total += 0.5 * shifts[j].sum() ** 2 / weights[j].sum()
+        total += 0.5 * math.log(weights[j, labels[j]])
+    return total
 
 
 @njit_cached
@@ -232,7 +245,7 @@ def _factorize(
 
 @njit_cached
 @no_type_check
-def _field_shifts(weights: np.ndarray, shifts: np.ndarray) -> np.ndarray:
+def field_shifts(weights: np.ndarray, shifts: np.ndarray) -> np.ndarray:
     """Return the shifts ``b_k = w_k Σν / Σw − ν_k`` of the K fields at each label."""
     pull = np.empty_like(weights)
     for j in range(len(weights)):
@@ -287,57 +300,54 @@ def _covariance_factors(
 
 @njit_cached
 @no_type_check
-def _lead_variances(
-    j: int, weights: np.ndarray, spread: np.ndarray, own: np.ndarray, variances: np.ndarray
+def lead_variances(
+    weights: np.ndarray, spread: np.ndarray, own: np.ndarray, variances: np.ndarray
 ) -> None:
-    """Fill the variances of ``v − u_k`` at label j, where v is the noisy value of its class.
+    """Fill the variances of ``v − u_k`` at labels, where v is the noisy value of the own class.
 
-    They are ``1/Σw + Var(p·u − u_k)`` with ``p = w / Σw``.
+    They are ``1/Σw + Var(p·u − u_k)`` with ``p = w / Σw``. The K fields at label j have the
+    covariance ``diag(own[:, j]) + A Aᵀ`` with ``A = spread[:, j, :]``.
     """
-    n_classes, n_labels, _ = spread.shape
-    total = weights[j].sum()
-    center = np.zeros(n_labels)
-    common = 1 / total
-    for k in range(n_classes):
-        share = weights[j, k] / total
-        common += share * share * own[k, j]
-        for i in range(n_labels):
-            center[i] += share * spread[k, j, i]
-    for k in range(n_classes):
-        value = common + own[k, j] * (1 - 2 * weights[j, k] / total)
-        for i in range(n_labels):
-            value += (center[i] - spread[k, j, i]) ** 2
-        variances[k] = value
+    n_classes, n_labels, width = spread.shape
+    for j in range(n_labels):
+        total = weights[j].sum()
+        center = np.zeros(width)
+        common = 1 / total
+        for k in range(n_classes):
+            share = weights[j, k] / total
+            common += share * share * own[k, j]
+            for i in range(width):
+                center[i] += share * spread[k, j, i]
+        for k in range(n_classes):
+            value = common + own[k, j] * (1 - 2 * weights[j, k] / total)
+            for i in range(width):
+                value += (center[i] - spread[k, j, i]) ** 2
+            variances[j, k] = value
 
 
 @njit_cached
 @no_type_check
-def _propose(
+def propose(
     labels: np.ndarray,
     weights: np.ndarray,
     shifts: np.ndarray,
     mean: np.ndarray,
-    spread: np.ndarray,
-    own: np.ndarray,
-    damping: float,
+    variances: np.ndarray,
     new_weights: np.ndarray,
     new_shifts: np.ndarray,
 ) -> tuple[float, float]:
-    """Fill the damped new sites; return the largest change and the log norm of all sites."""
+    """Fill the undamped new sites; return the largest change and the log norm of all sites."""
     n_labels, n_classes = weights.shape
     change = log_sites = 0.0
-    variances = np.empty(n_classes)
     for j in range(n_labels):
-        _lead_variances(j, weights, spread, own, variances)
         center = ((weights[j] * mean[j]).sum() + shifts[j].sum()) / weights[j].sum()
         for k in range(n_classes):
             if k == labels[j]:
                 continue
             precision, shift = weights[j, k], shifts[j, k]
             noise = 1 / weights[j, labels[j]]
-            site = _matching_site(precision, shift, center - mean[j, k], variances[k], noise)
-            new_weights[j, k] = precision + damping * (site[0] - precision)
-            new_shifts[j, k] = shift + damping * (site[1] - shift)
+            site = _matching_site(precision, shift, center - mean[j, k], variances[j, k], noise)
+            new_weights[j, k], new_shifts[j, k] = site[0], site[1]
             change = max(change, site[2])
             log_sites += site[3]
     return change, log_sites

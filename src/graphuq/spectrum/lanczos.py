@@ -17,6 +17,7 @@ from graphuq.spectrum.block_operator import BlockOperator, by_rows
 from graphuq.spectrum.block_operator_gpu import operator_of
 from graphuq.spectrum.chebyshev import window_of
 from graphuq.spectrum.laplacian import Laplacian
+from graphuq.utils.arrays import single_threaded_blas
 from graphuq.utils.progress import Progress
 
 MANY_NODES = 50_000  # nodes from which a block of columns exceeds the CPU cache
@@ -175,7 +176,8 @@ class _Problem:
                         self._random(min(block, room - end)), basis[:, :end]
                     )
                 width = fresh.shape[1]
-                values, turn = eigh(projected[:end, :end])
+                with single_threaded_blas():  # a small matrix: threads would only wait
+                    values, turn = eigh(projected[:end, :end])
                 values, turn = values[::-1], np.ascontiguousarray(turn[:, ::-1])
                 missing = np.linalg.norm(beyond @ turn[last], axis=0)
                 if width == 0 or end + width > size or self._hopeful(values, missing):
@@ -281,7 +283,9 @@ def _finished(laplacian: Laplacian, vectors: Float[np.ndarray, "N k"]) -> Eigenp
     x = vectors.astype(np.float64)
     x -= laplacian.project_to_null_space(x)
     energy = np.hstack([x.T @ image for _, image in operator.by_columns(x)])
-    values, turn = eigh((energy + energy.T) / 2, x.T @ x)
+    energy, gram = (energy + energy.T) / 2, x.T @ x
+    with single_threaded_blas():
+        values, turn = eigh(energy, gram)
     _rotate(x, turn, x.shape[1])
     residuals = np.empty(len(values))
     for part, image in operator.by_columns(x):

@@ -71,7 +71,8 @@ def largest_shares(
     Parameters
     ----------
     mean, std : numpy.ndarray, shape (B, K)
-        Deviations may be 0; Gaussians that are equal share the probability.
+        Deviations may be 0; Gaussians that are equal share the probability. One below a 240th
+        of the range of all Gaussians counts as that.
     """
     shares = np.empty(mean.shape)
     _fill_shares(
@@ -148,19 +149,24 @@ def _fill_shares(mean: Any, std: Any, table: Any, shares: Any) -> None:
             for c in range(n):
                 shares[i, rival[c]] = 1.0 / n
             continue
-        n_points = 2 + int(min((upper - lower) / (STEP * smallest), MAX_POINTS - 2.0))
+        # The rule resolves no smaller deviation; a field of deviation 0 is given this one.
+        resolved = (upper - lower) / (STEP * (MAX_POINTS - 2.0) - WIDTH)
+        if smallest < resolved:
+            smallest, lower = resolved, lower - WIDTH * resolved
+        n_points = 2 + int((upper - lower) / (STEP * smallest))
         step = (upper - lower) / (n_points - 1)
         for g in range(n_points):
             t, product = lower + g * step, 1.0
             for c in range(n):
                 k = rival[c]
-                at = (t - mean[i, k]) / std[i, k]
+                deviation = max(std[i, k], resolved)
+                at = (t - mean[i, k]) / deviation
                 at = min(max((at + REACH) * STEPS_PER_UNIT, 0.0), len(table) - 1.001)
                 place = int(at)
                 share = at - place
                 product *= table[place, 0] + share * (table[place + 1, 0] - table[place, 0])
                 hazard = table[place, 1] + share * (table[place + 1, 1] - table[place, 1])
-                value[c] = hazard / std[i, k]
+                value[c] = hazard / deviation
             for c in range(n):
                 shares[i, rival[c]] += product * value[c]
         for c in range(n):

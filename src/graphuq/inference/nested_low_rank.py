@@ -1,0 +1,227 @@
+"""Nested expectation propagation in the white coordinates of each class, on all cores.
+
+`nested_sites` has the model and the sites. Here the covariance at the labels is ``G = F Fᵀ`` with F
+of shape (J, r), r ≤ J. With ``B_k = I + Fᵀ W_k F = L_k L_kᵀ`` and ``X_k = L_k⁻¹ Fᵀ``, the matrices
+of `nested_sites` are products of thin ones:
+
+    E_k = W_k − (X_k W_k)ᵀ (X_k W_k),   Σ_k E_k = R Rᵀ,   T_k = R⁻¹ (X_k W_k)ᵀ,
+    G E_k R⁻ᵀ = X_kᵀ T_kᵀ,   (G − G E_k G)_jj = Σ_i (X_k)_ij²,
+
+so that a sweep costs O(K r J²) instead of O(K J³). The sweeps are extrapolated to their linear
+fixed point (Anderson 1965).
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg.lapack import dtrtri
+
+from graphuq.inference.nested_sites import (
+    field_shifts,
+    lead_variances,
+    log_norm_of_noise,
+    propose,
+)
+from graphuq.utils.arrays import single_threaded_blas
+
+DAMPING, MIN_DAMPING = 0.8, 0.1  # share of each update, at first and at least
+DAMPING_LOSS = 0.7  # factor of the damping when the change grows by `GROWTH`
+GROWTH = 3.0
+HISTORY = 3  # earlier sweeps that an extrapolation uses
+MIN_INDEPENDENT = 1e-8  # share below which directions of the history are rounding error
+FEW_LABELS = 100  # labels up to which threads cost more than they save
+LABELS = 32  # labels whose covariances are in memory together, in each thread
+
+Map: TypeAlias = Callable[..., Iterable[Any]]
+"""``map``, or that of a pool of threads."""
+
+
+class LowRankSites(NamedTuple):
+    """Sites at their fixed point, or after the last sweep, and factors of the Gaussian.
+
+    Attributes
+    ----------
+    log_evidence, weights, shifts, pull, change, n_sweeps, converged
+        As in `nested_sites.NestedSites`.
+    white_mean : numpy.ndarray, shape (K, r)
+        Posterior mean of the white coordinates of each class.
+    roots : numpy.ndarray, shape (K, r, r)
+        L_k⁻¹.
+    common : numpy.ndarray, shape (K, J, r)
+        ``T_k L_k⁻¹``. The posterior covariance of the white coordinates of classes k and l is
+        ``δ_kl L_k⁻ᵀ L_k⁻¹ + common_kᵀ common_l``.
+    """
+
+    log_evidence: float
+    weights: Float[np.ndarray, "J K"]
+    shifts: Float[np.ndarray, "J K"]
+    pull: Float[np.ndarray, "J K"]
+    change: float
+    n_sweeps: int
+    converged: bool
+    white_mean: Float[np.ndarray, "K r"]
+    roots: Float[np.ndarray, "K r r"]
+    common: Float[np.ndarray, "K J r"]
+
+
+def fit_low_rank_sites(
+    factor: Float[np.ndarray, "J r"],
+    labels: Int[np.ndarray, " J"],
+    n_classes: int,
+    noise_std: float,
+    max_sweeps: int,
+    tolerance: float,
+    start: Any = None,
+) -> LowRankSites:
+    """Iterate the sites of all labels to their fixed point.
+
+    Parameters
+    ----------
+    factor : numpy.ndarray, shape (J, r)
+        F, the map from the white coordinates of a class to its field at the labels.
+    labels, n_classes, noise_std, max_sweeps, tolerance, start
+        See `nested_sites.fit_sites`.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If rounding errors make a matrix indefinite.
+    """
+    n_labels = len(labels)
+    sites = np.zeros((2, n_labels, n_classes))
+    if start is not None:
+        sites[:, : len(start.weights)] = start.weights, start.shifts
+    sites[0, np.arange(n_labels), labels] = noise_std**-2.0
+    damping, best, change, n_sweeps = DAMPING, np.inf, np.inf, 0
+    past: list[_Sweep] = []
+    with single_threaded_blas(), ThreadPoolExecutor(os.cpu_count()) as pool:
+        run: Map = pool.map if n_labels > FEW_LABELS else map
+        while True:
+            given = _Given(factor, sites[0], sites[1], run)
+            new = sites.copy()
+            change, log_sites = propose(
+                labels, *sites, given.mean, given.lead_variances(sites[0], run), *new
+            )
+            n_sweeps += 1
+            if not (change > tolerance and n_sweeps < max_sweeps):
+                break
+            if change > GROWTH * best:  # oscillation
+                damping, past = max(DAMPING_LOSS * damping, MIN_DAMPING), []
+            best = min(best, change)
+            past = [_Sweep(sites, new - sites), *past[:HISTORY]]
+            sites = _extrapolated(past, given.variances, damping)
+        log_evidence = log_sites + given.log_determinant
+        log_evidence += log_norm_of_noise(labels, *sites) + 0.5 * (given.pull * given.mean).sum()
+        roots = np.stack(given.roots)
+        common = np.stack(list(run(np.matmul, given.thin, roots)))
+    return LowRankSites(
+        log_evidence=float(log_evidence),
+        weights=sites[0],
+        shifts=sites[1],
+        pull=given.pull,
+        change=float(change),
+        n_sweeps=n_sweeps,
+        converged=bool(change <= tolerance and np.isfinite(log_evidence)),
+        white_mean=np.einsum("kba,kb->ka", roots, given.white_mean),
+        roots=roots,
+        common=common,
+    )
+
+
+class _Given:
+    """The K fields given sites: factors, means and variances at the labels."""
+
+    def __init__(
+        self,
+        factor: Float[np.ndarray, "J r"],
+        weights: Float[np.ndarray, "J K"],
+        shifts: Float[np.ndarray, "J K"],
+        run: Map,
+    ) -> None:
+        n_labels, n_classes = weights.shape
+        self.pull = field_shifts(weights, shifts)
+        inner = np.diag(weights.sum(axis=1))
+        self.roots, self.white, determinants = [], [], []  # L_k⁻¹, X_k
+        for root, white, product, determinant in run(lambda w: _of_class(factor, w), weights.T):
+            self.roots.append(root)
+            self.white.append(white)
+            determinants.append(determinant)
+            inner -= product
+        lower = np.linalg.cholesky(inner)  # R
+        inverse, _ = dtrtri(lower, lower=1)
+        self.thin = list(run(lambda x, w: inverse @ (x * w).T, self.white, weights.T))  # T_k
+        own = [x @ b for x, b in zip(self.white, self.pull.T, strict=True)]
+        shared = sum(t @ x for t, x in zip(self.thin, own, strict=True))
+        self.white_mean = np.stack([x + t.T @ shared for x, t in zip(own, self.thin, strict=True)])
+        of_class = zip(self.white, self.white_mean, strict=True)
+        self.mean = np.stack([x.T @ m for x, m in of_class], axis=1)
+        self.own = np.stack([(x**2).sum(axis=0) for x in self.white])
+        self.log_determinant = -float(sum(determinants) + np.log(np.diagonal(lower)).sum())
+        self.variances = np.empty((n_labels, n_classes))
+
+    def lead_variances(
+        self, weights: Float[np.ndarray, "J K"], run: Map
+    ) -> Float[np.ndarray, "J K"]:
+        """Return the variances of ``v − u_k`` at each label, some labels at a time."""
+
+        def fill(begin: int) -> None:
+            part = slice(begin, begin + LABELS)
+            of_class = zip(self.white, self.thin, strict=True)
+            spread = np.stack([x[:, part].T @ t.T for x, t in of_class])
+            own = np.ascontiguousarray(self.own[:, part])
+            lead_variances(weights[part], spread, own, self.variances[part])
+
+        list(run(fill, range(0, len(weights), LABELS)))
+        return self.variances
+
+
+def _of_class(
+    factor: Float[np.ndarray, "J r"], weights: Float[np.ndarray, " J"]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return L_k⁻¹, X_k, ``(X_k W_k)ᵀ (X_k W_k)`` and ``log|L_k|``.
+
+    NumPy's routines release Python's global lock; SciPy's triangular solver does not.
+    """
+    scaled = np.sqrt(weights)[:, None] * factor
+    inner = scaled.T @ scaled
+    inner[np.diag_indices(len(inner))] += 1.0
+    lower = np.linalg.cholesky(inner)
+    root = np.linalg.inv(lower)
+    white = root @ factor.T
+    weighted = white * weights
+    return root, white, weighted.T @ weighted, float(np.log(np.diagonal(lower)).sum())
+
+
+class _Sweep(NamedTuple):
+    """Sites before a sweep, and its undamped update, each (2, J, K)."""
+
+    sites: np.ndarray
+    residual: np.ndarray
+
+
+def _extrapolated(
+    sweeps: list[_Sweep], variances: Float[np.ndarray, "J K"], damping: float
+) -> Float[np.ndarray, "2 J K"]:
+    """Return Anderson's step (1965): the fixed point of a linear map with these sweeps.
+
+    Residuals are measured in deviations of ``v − u_k``. A site whose precision would be negative
+    is given the damped update.
+    """
+    now = sweeps[0]
+    plain = now.sites + damping * now.residual
+    if len(sweeps) == 1:
+        return plain
+    scale = np.stack([variances, np.sqrt(variances)])
+    moved = [one.sites - now.sites for one in sweeps[1:]]
+    changed = [one.residual - now.residual for one in sweeps[1:]]
+    design = np.stack([(scale * one).ravel() for one in changed], axis=1)
+    shares, *_ = np.linalg.lstsq(design, (scale * now.residual).ravel(), rcond=MIN_INDEPENDENT)
+    found = plain.copy()
+    for share, of_sites, of_residual in zip(shares, moved, changed, strict=True):
+        found -= share * (of_sites + damping * of_residual)
+    proper = np.isfinite(found).all(axis=0) & (found[0] >= 0)
+    return np.where(proper, found, plain)
