@@ -50,9 +50,9 @@ class Preprocessing:
             f"give the {len(self.shift)} columns of the fit; name the others with --drop",
         )
         mapped = np.empty((len(features), self.matrix.shape[1]), features.dtype)
-        matrix = self.matrix.astype(features.dtype)
+        matrix, shift = self.matrix.astype(features.dtype), _as_rows(self.shift, features)
         for part in row_blocks(*features.shape):
-            mapped[part] = (features[part] - self.shift).astype(features.dtype) @ matrix
+            mapped[part] = (features[part] - shift).astype(features.dtype, copy=False) @ matrix
         return mapped
 
     def to_dataset(self) -> xr.Dataset:
@@ -161,13 +161,21 @@ def _moments(
     """
     n_rows, width = features.shape
     parts = list(row_blocks(n_rows, width))
-    about = np.asarray(features[parts[0]], np.float64).mean(axis=0)
+    about = _as_rows(features[parts[0]].mean(axis=0, dtype=np.float64), features)
     total, products = np.zeros(width), np.zeros((width, width) if full else width)
     for part in parts:
-        rows = (features[part] - about).astype(features.dtype)
+        rows = (features[part] - about).astype(features.dtype, copy=False)
         total += rows.sum(axis=0, dtype=np.float64)
         products += rows.T @ rows if full else (rows**2).sum(axis=0)
     mean = total / n_rows
     if full:
         return about + mean, products / n_rows - np.outer(mean, mean)
     return about + mean, np.diag(products / n_rows - mean**2)
+
+
+def _as_rows(values: Float[np.ndarray, " d"], features: Float[np.ndarray, "N d"]) -> np.ndarray:
+    """Return numbers in the precision of the features, if that is a floating-point type.
+
+    A difference in single precision is made at once, without a block in double precision.
+    """
+    return values.astype(features.dtype) if features.dtype.kind == "f" else values

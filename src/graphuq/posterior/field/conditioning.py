@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg.lapack import dtrtri
 
 from graphuq.utils.arrays import Array, array_namespace
 
@@ -103,3 +104,30 @@ def condition_with_floor(
     log_determinant = xp.linalg.slogdet(system)[1] + xp.log(xp.abs(e)).sum()
     field = without_coordinates(mean, variance, shift, log_determinant)
     return FloorConditioning(field, e, information, system, inner)
+
+
+def moments_with_floor(
+    rows: Float[np.ndarray, "J r"],
+    mode_variance: Float[np.ndarray, " r"],
+    floor: float,
+    precision: Float[np.ndarray, " J"],
+    shift: Float[np.ndarray, " J"],
+) -> FieldMoments:
+    """Return the moments of `condition_with_floor` alone, with half of the arithmetic.
+
+    The system is symmetric, ``I + √d M √d``, and has a Cholesky factor. So ``mode_variance`` and
+    ``precision`` must not be negative.
+    """
+    e = 1 + floor * precision
+    root_modes = np.sqrt(mode_variance)
+    weighted = np.sqrt(precision / e)[:, None] * (rows * root_modes)
+    system = weighted.T @ weighted
+    system[np.diag_indices(len(system))] += 1.0
+    lower = np.linalg.cholesky(system)
+    # SciPy holds Python's global lock: inverting the small factor is shorter than solving with it.
+    inverse, _ = dtrtri(lower, lower=1)
+    half = (inverse * root_modes) @ rows.T / e
+    mean = floor * shift / e + half.T @ (half @ shift)
+    variance = floor / e + (half**2).sum(axis=0)
+    log_determinant = 2 * np.log(np.diagonal(lower)).sum() + np.log(e).sum()
+    return without_coordinates(mean, variance, shift, log_determinant)

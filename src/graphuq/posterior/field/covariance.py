@@ -13,6 +13,7 @@ from graphuq.posterior.field.conditioning import (
     FieldMoments,
     FloorConditioning,
     condition_with_floor,
+    moments_with_floor,
     without_coordinates,
 )
 
@@ -102,7 +103,9 @@ class SeriesField:
         if self.dense is not None:
             found = self.dense.condition(precision, shift)
         else:
-            found = self._condition_by_modes(precision, shift).field
+            parts = self.rows, self.mode_variance, self.tail**2, precision, shift
+            proper = precision.min() >= 0 and self.mode_variance.min() >= 0
+            found = moments_with_floor(*parts) if proper else condition_with_floor(*parts).field
         return found._replace(mean=self.scale * found.mean, variance=self.scale**2 * found.variance)
 
     def _condition_by_modes(

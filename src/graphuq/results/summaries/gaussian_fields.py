@@ -151,8 +151,8 @@ def _fill_shares(mean: Any, std: Any, table: Any, shares: Any) -> None:
             continue
         # The rule resolves no smaller deviation; a field of deviation 0 is given this one.
         resolved = (upper - lower) / (STEP * (MAX_POINTS - 2.0) - WIDTH)
-        if smallest < resolved:
-            smallest, lower = resolved, lower - WIDTH * resolved
+        lower -= WIDTH * resolved * (smallest < resolved)
+        smallest = max(smallest, resolved)
         n_points = 2 + int((upper - lower) / (STEP * smallest))
         step = (upper - lower) / (n_points - 1)
         for g in range(n_points):
