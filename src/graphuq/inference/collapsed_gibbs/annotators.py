@@ -91,7 +91,7 @@ class AnnotatorGibbs(Sampler):
         reference: GaussianApproximation | None = None,
     ) -> Draws:
         """Return draws in the white coordinates of the field; soft labels are only the start."""
-        from graphuq.inference.collapsed_gibbs import soft_sweeps  # imports Numba
+        from graphuq.inference.collapsed_gibbs import annotated_sweeps, soft_sweeps  # imports Numba
 
         model = NoisyValues.of(posterior)
         table = Readings(self.readings, posterior.n_classes, self.right, self.wrong)
@@ -99,10 +99,9 @@ class AnnotatorGibbs(Sampler):
         def advance(rng: np.random.Generator, noisy: np.ndarray, thin: int) -> Any:
             kept = []
             for _ in range(BLOCK):
-                for _ in range(thin):
-                    confusion = table.draw(rng, soft_sweeps.classes_of(noisy))
-                    log_weights = table.log_weights(confusion)
-                    noisy = soft_sweeps.run(rng, noisy, model.values, log_weights, 1, 1)[-1]
+                noisy, confusion, log_weights = annotated_sweeps.run(
+                    rng, noisy, model.values, table.readings, table.prior, thin
+                )
                 white = model.white_given(rng, noisy[None])
                 classes = soft_sweeps.classes_of(noisy)
                 u = model.fields(white)
@@ -150,11 +149,11 @@ class Readings:
     def __init__(
         self, readings: Int[np.ndarray, "J A"], n_classes: int, right: float, wrong: float
     ) -> None:
-        self.readings, self.n_classes = readings, n_classes
+        self.readings, self.n_classes = np.ascontiguousarray(readings, dtype=np.int64), n_classes
         self.n_annotators = readings.shape[1]
         one = np.full((n_classes, n_classes), wrong / (n_classes - 1))
         np.fill_diagonal(one, right)
-        self.prior = np.broadcast_to(one, (self.n_annotators, n_classes, n_classes))
+        self.prior = np.stack([one] * self.n_annotators)
         given = readings >= 0
         self.read = np.where(given[..., None], np.eye(n_classes)[np.maximum(readings, 0)], 0.0)
 
@@ -166,9 +165,11 @@ class Readings:
         self, rng: np.random.Generator, classes: Int[np.ndarray, " J"]
     ) -> Float[np.ndarray, "A K K"]:
         """Draw the confusion matrices given the true classes."""
-        shapes = self.prior + self.counts(np.eye(self.n_classes)[classes])
-        gammas = np.maximum(rng.standard_gamma(shapes), np.finfo(float).tiny)
-        return np.asarray(gammas / gammas.sum(axis=2, keepdims=True))
+        from graphuq.inference.collapsed_gibbs.annotated_sweeps import write_confusion
+
+        confusion = np.empty(self.prior.shape)
+        write_confusion(rng, classes, self.readings, self.prior, confusion)
+        return confusion
 
     def mean(self, weights: Float[np.ndarray, "J K"]) -> Float[np.ndarray, "A K K"]:
         """Return the posterior means of the confusion matrices given class probabilities."""
@@ -176,9 +177,12 @@ class Readings:
         return np.asarray(shapes / shapes.sum(axis=2, keepdims=True))
 
     def log_weights(self, confusion: Float[np.ndarray, "A K K"]) -> Float[np.ndarray, "J K"]:
-        """Return ``Σ_a log C_a[k, r_ja]`` of each node and class, up to a constant of the node."""
-        logs = np.einsum("jal,akl->jk", self.read, np.log(confusion))
-        return np.asarray(logs - logs.max(axis=1, keepdims=True))
+        """Return ``Σ_a log C_a[k, r_ja]`` of each node and class, less the largest of the node."""
+        from graphuq.inference.collapsed_gibbs.annotated_sweeps import write_log_weights
+
+        weights = np.empty((len(self.readings), self.n_classes))
+        write_log_weights(self.readings, confusion, weights)
+        return weights
 
     def without_graph(self, n_rounds: int = 30) -> Float[np.ndarray, "J K"]:
         """Return class probabilities by the readings alone: Dawid & Skene's EM from the votes."""

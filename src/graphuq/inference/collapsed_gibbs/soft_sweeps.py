@@ -77,11 +77,29 @@ def _run(
     for i in range(len(kept)):
         pull = v @ precision  # computed anew, so that rounding errors do not add up
         for _ in range(thin):
-            for k in range(len(v)):
-                _find_limits(v, own, k, limit, above)
-                _move_directions(rng, v[k], pull[k], directions, duals, limit, above)
-                _move_values(rng, v, k, pull[k], precision, own, log_weights)
+            _sweep(rng, v, pull, precision, directions, duals, own, log_weights, limit, above)
         kept[i] = v
+
+
+@njit_cached
+@no_type_check
+def _sweep(
+    rng: Any,
+    v: Any,
+    pull: Any,
+    precision: Any,
+    directions: Any,
+    duals: Any,
+    own: Any,
+    log_weights: Any,
+    limit: Any,
+    above: Any,
+) -> None:
+    """Move all values once; the last two are scratch."""
+    for k in range(len(v)):
+        _find_limits(v, own, k, limit, above)
+        _move_directions(rng, v[k], pull[k], directions, duals, limit, above)
+        _move_values(rng, v, k, pull[k], precision, own, log_weights)
 
 
 @njit_cached
