@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike
 
 from graphuq.errors import require
 from graphuq.plots.panels import (
-    BLUE,
     GREY,
-    ORANGE,
     AxesArray,
     ManyAxes,
+    accents,
     add_colorbar,
     check_panels,
     class_colors,
@@ -47,12 +46,12 @@ def plot_spectrum(spectrum: Spectrum, *, ax: "Axes | None" = None) -> "Axes":
     """
     ax = new_or_given(ax)
     index = np.arange(spectrum.n_eigenpairs)
-    ax.plot(index, spectrum.eigenvalues, ".", color=BLUE, markersize=4, label="computed")
+    ax.plot(index, spectrum.eigenvalues, ".", color=accents()[0], markersize=4, label="computed")
     if spectrum.tail_eigenvalue is not None:
         ax.plot(
             [spectrum.n_eigenpairs, spectrum.n_nodes],
             [spectrum.tail_eigenvalue] * 2,
-            color=ORANGE,
+            color=accents()[1],
             label="tail eigenvalue λ̄, for all others",
         )
         ax.legend(frameon=False)
@@ -94,8 +93,8 @@ def plot_evidence(
     ax.set_title("Evidence of the labels")
     names, axis = list(grids), [np.asarray(grid, dtype=float) for grid in grids.values()]
     if len(names) == 1:
-        ax.plot(axis[0], np.asarray(values), "o-", color=BLUE, markersize=3)
-        ax.axvline(best[names[0]], color=ORANGE, linewidth=1, label="best value")
+        ax.plot(axis[0], np.asarray(values), "o-", color=accents()[0], markersize=3)
+        ax.axvline(best[names[0]], color=accents()[1], linewidth=1, label="best value")
         ax.legend(frameon=False)
         ax.set(xlabel=names[0], ylabel="log evidence", xscale="log")
         if len(axis[0]) <= MAX_TICKS:
@@ -104,7 +103,7 @@ def plot_evidence(
         return ax
     mesh = ax.pcolormesh(*axis, np.asarray(values).T, cmap="viridis", shading="nearest")
     point = tuple(best[name] for name in names)
-    ax.plot(*point, "o", color="white", markeredgecolor=ORANGE, label="best values")
+    ax.plot(*point, "o", color="white", markeredgecolor=accents()[1], label="best values")
     ax.legend(loc="upper right", fontsize=8)
     ax.set(xlabel=names[0], ylabel=names[1], xscale="log", yscale="log")
     add_colorbar(mesh, ax, "log evidence")
@@ -139,7 +138,7 @@ def plot_reliability(curve: ReliabilityCurve, *, ax: "Axes | None" = None) -> "A
         curve.accuracy,
         yerr=[np.minimum(error, curve.accuracy), np.minimum(error, 1 - curve.accuracy)],
         fmt="o",
-        color=BLUE,
+        color=accents()[0],
         capsize=2,
         markersize=4,
         linewidth=1,
@@ -230,11 +229,11 @@ def plot_ess(result: Result, *, axes: ManyAxes | None = None) -> AxesArray:
             for count in counts
         ]
     ).T
-    left.plot(counts, bulk, "o-", color=BLUE, label="bulk", markersize=4)
-    left.plot(counts, tail, "o-", color=ORANGE, label="tail", markersize=4)
+    left.plot(counts, bulk, "o-", color=accents()[0], label="bulk", markersize=4)
+    left.plot(counts, tail, "o-", color=accents()[1], label="tail", markersize=4)
     left.axhline(ESS_BOUND, color=GREY, linestyle="--", linewidth=1, label="required")
     left.set(title="Smallest effective sample size", ylim=(0, None))
-    right.plot(counts, rhat, "o-", color=BLUE, markersize=4)
+    right.plot(counts, rhat, "o-", color=accents()[0], markersize=4)
     right.axhline(RHAT_BOUND, color=GREY, linestyle="--", linewidth=1, label="upper limit")
     right.set(title="Largest R-hat")
     for ax in grid:

@@ -7,10 +7,10 @@ import numpy as np
 from jaxtyping import Int
 
 from graphuq.plots.panels import (
-    BLUE,
     GREY,
     AxesArray,
     ManyAxes,
+    accents,
     check_panels,
     class_colors,
     figure_names,
@@ -103,7 +103,7 @@ def plot_order(result: Result, *, ax: "Axes | None" = None) -> "Axes":
     """
     ax = new_or_given(ax)
     variance = result.label_variance[result.rank_by_uncertainty()[::-1]]
-    ax.plot(np.arange(1, result.n_nodes + 1), variance, color=BLUE, rasterized=True)
+    ax.plot(np.arange(1, result.n_nodes + 1), variance, color=accents()[0], rasterized=True)
     ax.set(
         xlabel="nodes, most certain first",
         ylabel="label variance",
@@ -150,7 +150,7 @@ def plot_marginals(
                 line = {"histtype": "step", "color": colors(k), "label": names[k]}
                 ax.hist(values, bins=edges, density=True, **line)
         else:
-            ax.hist(u, bins=_n_bins(u), density=True, color=BLUE)
+            ax.hist(u, bins=_n_bins(u), density=True, color=accents()[0])
             ax.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
         ax.set_title(f"node {node}: {_label_words(result, int(node), names)}", fontsize=8)
         ax.set_yticks([])

@@ -213,6 +213,12 @@ def class_colors(n_classes: int) -> "ListedColormap":
     return ListedColormap([tuple(twenty[k % 20]) for k in range(n_classes)])
 
 
+def accents() -> tuple[str, str]:
+    """Return a blue and an orange for curves, lighter on a dark background."""
+    first, second = CLASS_COLORS["dark"][:2]
+    return (first, second) if theme() == "dark" else (BLUE, ORANGE)
+
+
 def label_colors() -> "LinearSegmentedColormap":
     """Return the colour map of label means: the first class at −1, the second at +1."""
     from matplotlib.colors import LinearSegmentedColormap

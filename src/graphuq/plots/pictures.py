@@ -14,6 +14,7 @@ from graphuq.plots.panels import (
     figure_names,
     frame_panels,
     panels,
+    theme,
 )
 from graphuq.results.result import Result
 
@@ -31,6 +32,8 @@ def plot_images(
     axes: ManyAxes | None = None,
 ) -> AxesArray:
     """Plot the images of some nodes, each under its inferred class and the probability of it.
+
+    Large numbers are dark, or light if matplotlib's style has a dark background.
 
     Parameters
     ----------
@@ -53,8 +56,9 @@ def plot_images(
         figure.suptitle(title, fontsize=10)
     grid = check_panels(axes, len(nodes))
     names, probability = figure_names(result, class_names), result.class_probabilities
+    cmap = "gray" if theme() == "dark" else "gray_r"
     for ax, node in zip(grid, nodes, strict=True):
-        ax.imshow(images[node], cmap="gray_r", interpolation="nearest")
+        ax.imshow(images[node], cmap=cmap, interpolation="nearest")
         label = int(result.labels[node])
         k = label if result.label_mean.ndim == 2 else int(label > 0)
         ax.set_title(f"{names[k]}\n{probability[node, k]:.2f}", fontsize=7)

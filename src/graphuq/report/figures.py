@@ -21,7 +21,6 @@ DARK: dict[Any, Any] = {  # names of matplotlib's settings
     **dict.fromkeys(["text.color", "axes.labelcolor", "axes.edgecolor"], INK),
     **dict.fromkeys(["xtick.color", "ytick.color"], INK),
 }
-THEMED = ("Certainty", "Map")  # figures with colours of classes
 
 ALTERNATIVES = {
     "Spectrum": "Eigenvalues of the Laplacian in ascending order",
@@ -40,10 +39,7 @@ def result_figures(
     nodes: Int[np.ndarray, " n"],
     places: Float[np.ndarray, "n 2"],
 ) -> dict[str, dict[str, str]]:
-    """Return the figures that the result has, by the names in `ALTERNATIVES` and by theme.
-
-    Figures without a dark version have no colours of classes; a dark page inverts them.
-    """
+    """Return the figures that the result has, by the names in `ALTERNATIVES` and by theme."""
     draw: dict[str, Callable[[Axes], Axes]] = {
         "Certainty": lambda ax: plots.plot_certainty(result, names, ax=ax),
         "Map": lambda ax: plots.plot_map(result, nodes, places, names, ax=ax),
@@ -54,16 +50,11 @@ def result_figures(
     if scored is not None:
         curve = scores.reliability_curve(*scored)
         draw["Reliability"] = lambda ax: plots.plot_reliability(curve, ax=ax)
-    return {
-        name: _both_themes(partial(_one_panel, function))
-        if name in THEMED
-        else {"light": _one_panel(function)}
-        for name, function in draw.items()
-    }
+    return {name: _both_themes(partial(_one_panel, part)) for name, part in draw.items()}
 
 
 def _both_themes(picture: Callable[[], str]) -> dict[str, str]:
-    """Draw a figure for a light and for a dark page, in the colours of its map."""
+    """Draw a figure for a light and for a dark page, in the colours of that page."""
     import matplotlib
 
     with matplotlib.rc_context(DARK):
@@ -80,18 +71,19 @@ def _one_panel(draw: "Callable[[Axes], Axes]") -> str:
 
 def node_pictures(
     result: Result, images: np.ndarray, nodes: Int[np.ndarray, " M"], names: list[str]
-) -> str:
-    """Return images of some nodes, each under its class and the probability of it."""
-    figure, axes = plots.panels(len(nodes), IMAGE_COLUMNS, IMAGE_SIZE)
-    plots.plot_images(result, images, nodes, class_names=names, axes=axes)
-    return embedded(figure)
+) -> dict[str, str]:
+    """Return images of some nodes, each under its class and the probability of it, by theme."""
+
+    def strip() -> str:
+        figure, axes = plots.panels(len(nodes), IMAGE_COLUMNS, IMAGE_SIZE)
+        plots.plot_images(result, images, nodes, class_names=names, axes=axes)
+        return embedded(figure)
+
+    return _both_themes(strip)
 
 
 def chain_figures(result: Result, names: list[str]) -> dict[str, dict[str, str]]:
-    """Return traces, and effective sample sizes and R-hat against the number of draws, by theme.
-
-    Traces have the colours of classes, whose pale ones would be too dark if they were inverted.
-    """
+    """Return traces, and effective sample sizes and R-hat against the number of draws, by theme."""
 
     def trace() -> str:
         figure, traces = plots.panels(2, 1, (8.0, 2.3))
@@ -100,6 +92,9 @@ def chain_figures(result: Result, names: list[str]) -> dict[str, dict[str, str]]
             unused.remove()
         return embedded(figure)
 
-    ess, both = plots.panels(2, 2, (4.0, 2.8))
-    plots.plot_ess(result, axes=both)
-    return {"Trace": _both_themes(trace), "Effective sample size": {"light": embedded(ess)}}
+    def ess() -> str:
+        figure, both = plots.panels(2, 2, (4.0, 2.8))
+        plots.plot_ess(result, axes=both)
+        return embedded(figure)
+
+    return {"Trace": _both_themes(trace), "Effective sample size": _both_themes(ess)}
