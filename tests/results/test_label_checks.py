@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
+from graphuq.results import leave_one_out
 from graphuq.results.leave_one_out import class_codes, class_log_probs, given_classes
 from graphuq.results.prediction_sets import conformal_sets, conformal_threshold, posterior_sets
 
@@ -115,6 +116,17 @@ def test_weights_use_the_hyperparameters_of_each_draw():
     of_label, _ = refitted(posterior, 3, n_samples=2000, n_chains=4)
     result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
     np.testing.assert_allclose(result.leave_one_out()[:3], of_label, atol=0.05)
+
+
+def test_classes_of_a_probit_are_found_all_at_once():
+    """Interpolation in a table, beside the quadrature of the likelihood of one class."""
+    u = np.random.default_rng(0).normal(size=(5, 40, 4))
+    codes = np.arange(4.0)
+    for noise_std in (0.05, 0.7):
+        likelihood = LIKELIHOODS.Probit(noise_std, 4)
+        expected = np.exp(class_log_probs(likelihood, u, codes, {})).mean(axis=2).T
+        found = leave_one_out._class_probabilities(likelihood, u, codes)
+        np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
 def test_likelihood_on_all_nodes_loses_only_the_label():
