@@ -13,13 +13,13 @@ demo: .venv/ready
 	$(BIN)/graphuq demo --output out/demo
 
 test: .venv/ready
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist worksteal
 
 coverage: .venv/ready
-	$(BIN)/pytest --cov --cov-report=term:skip-covered -n 2
+	$(BIN)/pytest --cov --cov-report=term:skip-covered -n 2 --dist worksteal
 
 slow: .venv/ready
-	$(BIN)/pytest -m slow -n 2
+	$(BIN)/pytest -m slow -n 2 --dist worksteal
 
 bench: .venv/ready
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done

@@ -455,7 +455,7 @@ def test_a_text_can_mean_unlabelled(csv, tmp_path):
 
 
 @pytest.mark.filterwarnings("default::graphuq.errors.MissingLabelWarning")
-@pytest.mark.parametrize("mark", ["?", "-1"])
+@pytest.mark.parametrize("mark", ["?", pytest.param("-1", marks=pytest.mark.slow)])
 def test_a_class_that_may_mean_unlabelled_is_asked_about(mark, csv, tmp_path, capsys):
     table = frame()
     table["label"] = table["label"].replace("", mark)

@@ -103,14 +103,15 @@ def test_log_probabilities_are_those_of_the_likelihood():
     with jax.enable_x64(True):
         likelihood = gq.likelihoods.Probit(0.7, 4)
         labels = jnp.asarray(own, jnp.float64)
-        expected = [likelihood.log_prob(jnp.asarray(one), labels).sum() for one in u]
+        log_prob = jax.jit(jax.vmap(lambda one: likelihood.log_prob(one, labels).sum()))
+        expected = log_prob(jnp.asarray(u))
     found = sweeps.log_probabilities(u, own, 0.7)
     np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
     binary = NoisyValues.of(posterior(2))
     white = rng.normal(size=(7, binary.factor.shape[1]))
     target = posterior(2).plain_target
     with jax.enable_x64(True):
-        expected = [float(target.log_likelihood(jnp.asarray(x))) for x in white]
+        expected = jax.jit(jax.vmap(target.log_likelihood))(jnp.asarray(white))
     found = binary.log_likelihood(binary.fields(white[:, None, :]))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
 

@@ -56,9 +56,11 @@ def test_classes_have_names(fitted, chosen, several):
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_classes_without_labels_are_numbered():
-    y = np.where(np.arange(len(DIGIT)) % 5 == 0, DIGIT, -1)
-    classifier = gq.GraphClassifier(n_eigenpairs=8, max_classes=5, n_samples=60)
-    result = classifier.fit(DIGITS.data, y).result_
+    y = np.where(np.arange(90) % 6 == 0, DIGIT[:90], -1)
+    classifier = gq.GraphClassifier(
+        n_neighbors=8, n_eigenpairs=8, max_classes=5, n_samples=40, n_warmup=40, n_chains=2
+    )
+    result = classifier.fit(DIGITS.data[:90], y).result_
     assert result.classes.tolist() == [1, 4, 9, "unseen 1", "unseen 2"]
     assert {"probability_1", "probability_unseen 2"} <= set(result.to_dataframe().columns)
     posterior = result.to_arviz()["posterior"]
@@ -193,9 +195,9 @@ def test_summary_and_table_of_many_nodes_are_efficient(several):
     arrays = {name: np.resize(getattr(result, name), (n, 3)) for name in names}
     grown = replace(result, has_evidence=np.ones(n, dtype=bool), **arrays)
     vars(grown)["trust"] = result.trust  # its own checks would need a graph of as many nodes
-    began = time.perf_counter()
+    began = time.process_time()
     table, text = grown.to_dataframe(), grown.summary()
-    assert time.perf_counter() - began < 3.0
+    assert time.process_time() - began < 3.0
     assert isinstance(table, pd.DataFrame)
     assert table.memory_usage(deep=False).sum() < 100 * n
     assert sys.getsizeof(str(text)) < 5_000

@@ -260,6 +260,7 @@ def test_a_tail_whose_prior_is_learnt():
         assert np.all(np.abs(summed[power - 1] - mean) < 4 * error)
 
 
+@pytest.mark.slow
 def test_a_tail_of_each_class_whose_prior_is_learnt():
     n, rng = 200_000, np.random.default_rng(2)
     u = np.stack([simulated_with_tail(n, rng)[1] for _ in range(3)], axis=2)
@@ -275,7 +276,7 @@ def test_a_tail_of_each_class_whose_prior_is_learnt():
         assert np.all(np.abs(result.class_probabilities[:, k] - share) < 4 * error)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
     """The log likelihood that a step returns, without recomputing it, is that of its end."""
     with jax.enable_x64(True):

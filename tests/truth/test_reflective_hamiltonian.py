@@ -129,7 +129,7 @@ def test_a_chain_that_starts_where_labels_are_impossible_finds_the_cone():
     with jax.enable_x64(True):
         assert lost.log_likelihood(lost.start(None)) == -np.inf
     found = run_chains(
-        lost, ReflectiveHamiltonian(), n_samples=50, n_chains=4, n_warmup=200, thin=1
+        lost, ReflectiveHamiltonian(), n_samples=10, n_chains=2, n_warmup=200, thin=1
     )
     assert np.isfinite(found.log_likelihood[:, -1]).all()
 

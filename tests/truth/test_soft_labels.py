@@ -82,7 +82,12 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("name", METHODS)
+LONG = ("pCN", "elliptical slice about EP", "independence about EP")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in METHODS]
+)
 def test_two_classes(truth_of_two, name):
     method, lengths = METHODS[name]
     result = gq.infer(posterior(TWO), method, seed=1, **lengths)
@@ -100,7 +105,10 @@ def test_weights_of_soft_labels(name):
     assert result.label_mcse[NODE] < 0.02
 
 
-@pytest.mark.parametrize("name", ["default", "collapsed Gibbs", "elliptical slice"])
+@pytest.mark.parametrize(
+    "name",
+    ["default", "collapsed Gibbs", pytest.param("elliptical slice", marks=pytest.mark.slow)],
+)
 def test_three_classes(truth_of_three, name):
     method, lengths = METHODS[name]
     result = gq.infer(posterior(THREE), method, seed=1, **lengths)
@@ -124,7 +132,10 @@ def test_certain_labels_are_a_probit():
         u = rng.normal(size=(6,) if n_classes == 2 else (6, n_classes))
         with jax.enable_x64(True):
             u, y = jnp.asarray(u), jnp.asarray(y)
-            np.testing.assert_allclose(soft.log_prob(u, y), hard.log_prob(u, y), rtol=1e-12)
+            found, expected = (
+                jax.jit(lambda u, y, part=part: part.log_prob(u, y))(u, y) for part in (soft, hard)
+            )
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
     assert soft.link is None
     assert SoftProbit(0.3, q, random_labels=True).link[1] == 0.3
 

@@ -234,9 +234,9 @@ def test_checks_of_many_nodes_are_quick():
         **{name: getattr(result, name)[rows] for name in names},
     )
     vars(grown)["withheld"] = result.withheld
-    began = time.perf_counter()
+    began = time.process_time()
     assert set(grown.trust.checks) == set(result.trust.checks)
-    assert time.perf_counter() - began < 3.0
+    assert time.process_time() - began < 3.0
 
 
 @pytest.mark.slow
