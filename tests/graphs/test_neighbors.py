@@ -124,6 +124,7 @@ def test_rows_of_the_graph_are_found_again(kind):
 def test_neighbours_by_matrix_products(monkeypatch, metric):
     """Run the accelerator's method on the CPU, with several blocks of rows and of queries."""
     monkeypatch.setattr(neighbors, "has_accelerator", lambda: True)
+    monkeypatch.setattr(neighbors, "EXACT_ROWS", 1)  # an accelerator has a larger limit
     monkeypatch.setattr(neighbors_jax, "ROWS", 1000)
     monkeypatch.setattr(neighbors_jax, "BLOCK_ELEMENTS", 1_500_000)
     features = RNG.normal(size=(4200, 12)) + 30
@@ -131,6 +132,7 @@ def test_neighbours_by_matrix_products(monkeypatch, metric):
     near = nearest_neighbors(features, 7, metric, progress=lambda *seen: phases.append(seen[1:3]))
     assert phases == [(1500, 4200), (3000, 4200), (4200, 4200)]
     assert not (near.indices == np.arange(4200)[:, None]).any()
+    assert near.recall == 1.0
     np.testing.assert_allclose(
         near.distances, true_distances(features, features, metric, 7), rtol=2e-4, atol=1e-6
     )

@@ -22,6 +22,7 @@ FEW_ROWS = 4096  # below this scikit-learn is fast, and it computes in double pr
 TREE_COLUMNS = 4  # with many rows, a tree is fastest up to this number of features
 FEW_ROWS_TREE_COLUMNS = 8  # with few rows, a tree is fastest up to this number of features
 EXACT_ROWS = 50_000  # up to this number of dense rows the default search is exact
+EXACT_ROWS_ACCELERATOR = 500_000  # and up to this one on an accelerator
 SEARCHES = ("auto", "exact", "approximate")
 
 
@@ -55,8 +56,9 @@ def nearest_neighbors(
     used for at most four features. In all other cases faiss searches in single precision, and
     distances are recomputed in double precision. The search is then exact for at most 50,000
     rows, else by inverted lists, unless ``search`` says otherwise. On an accelerator, exact
-    neighbours are found by matrix products instead of faiss. Without faiss (extra
-    ``graphuq[neighbors]``) scikit-learn compares all pairs in single precision, however many.
+    neighbours are found by matrix products instead, by default for at most 500,000 rows. Without
+    faiss (extra ``graphuq[neighbors]``) scikit-learn compares all pairs in single precision,
+    however many.
 
     Parameters
     ----------
@@ -95,7 +97,8 @@ def nearest_neighbors(
         return _by_scikit_learn(features, n_neighbors, metric, queries)
     if metric == "euclidean" and width <= TREE_COLUMNS and search != "approximate":
         return _by_tree(features, n_neighbors, queries)
-    exact = search == "exact" or (search == "auto" and n_rows <= EXACT_ROWS)
+    limit = EXACT_ROWS_ACCELERATOR if has_accelerator() else EXACT_ROWS
+    exact = search == "exact" or (search == "auto" and n_rows <= limit)
     if search == "auto" and not exact and not has_extra("neighbors"):
         warn_user(
             f"all pairs of {n_rows:,} rows are compared, which takes long; for a faster search run "

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.progress import Progress
 
 BLOCK_ELEMENTS = 1 << 28  # number of distances in memory together: one gigabyte
@@ -39,6 +40,7 @@ def nearest(
     -------
     numpy.ndarray of int, shape (R, k)
     """
+    use_compilation_cache()
     center = features.mean(axis=0, dtype=np.float64).astype(np.float32)
     rows = jnp.asarray(features - center)
     asked = features if queries is None else queries

@@ -13,6 +13,7 @@ from graphuq.spectrum.laplacian import Laplacian
 from graphuq.utils.arrays import Array
 
 PARTS = 8  # row blocks per core, with similar numbers of edges, so that cores finish together
+MIN_EDGES = 1 << 17  # edge ends of a block, unless cores had none: a block costs time of its own
 COLUMNS = 32  # number of columns per product in `by_columns`
 
 
@@ -32,7 +33,8 @@ class BlockOperator:
         self._parts: list[tuple[slice, sparse.csr_array]] = []
         if not isinstance(self._weights, np.ndarray):
             ends = self._weights.indptr
-            n_parts = PARTS * (os.cpu_count() or 1)
+            n_cores = os.cpu_count() or 1
+            n_parts = min(PARTS * n_cores, max(n_cores, int(ends[-1]) // MIN_EDGES))
             cuts = np.searchsorted(ends, np.linspace(0, ends[-1], n_parts + 1))
             cuts[0], cuts[-1] = 0, self.n_nodes
             parts = [slice(int(a), int(b)) for a, b in pairwise(cuts) if a < b]
@@ -50,6 +52,7 @@ class BlockOperator:
         if isinstance(self._weights, np.ndarray):
             dense: np.ndarray = along * x - self.dtype(of_l) * (self._weights @ x)
             return dense if before is None else dense - before
+        x = np.ascontiguousarray(x)
         out = np.empty_like(x)
 
         def work(share: tuple[slice, sparse.csr_array]) -> None:

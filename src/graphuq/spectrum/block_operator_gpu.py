@@ -1,4 +1,4 @@
-"""Product of a Laplacian with many columns on an accelerator, in single precision."""
+"""Product of a Laplacian with many columns on an accelerator."""
 
 import jax
 import jax.numpy as jnp
@@ -16,15 +16,16 @@ class DeviceOperator(BlockOperator):
 
     A product is then a gather and a sum in a fixed order, which is reproducible bit by bit; a
     scatter-add is not. Rows of up to 1, 2, 4, … edges form a group, which costs less than twice
-    the memory. Results stay on the device until they are converted to NumPy.
+    the memory. Results stay on the device until they are converted to NumPy. Double precision
+    needs ``jax.enable_x64``.
     """
 
-    def __init__(self, laplacian: Laplacian) -> None:
-        self.dtype = np.float32
-        self.diagonal = laplacian.diagonal.astype(np.float32)
+    def __init__(self, laplacian: Laplacian, dtype: type = np.float32) -> None:
+        self.dtype = dtype
+        self.diagonal = laplacian.diagonal.astype(dtype)
         self.n_nodes = len(self.diagonal)
         self._on_device = jnp.asarray(self.diagonal)[:, None]
-        weights = sparse.csr_array(laplacian.scaled_weights(np.float32))
+        weights = sparse.csr_array(laplacian.scaled_weights(dtype))
         lengths = np.diff(weights.indptr)
         size = np.ceil(np.log2(np.maximum(lengths, 1))).astype(np.int64)
         self._groups = tuple(
@@ -43,19 +44,16 @@ class DeviceOperator(BlockOperator):
     ) -> Float[Array, "N b"]:
         """Return ``of_l · L x + of_x · x − before``, one step of a three-term recurrence."""
         x = jnp.asarray(x)
+        of_l, of_x = self.dtype(of_l), self.dtype(of_x)
         before = jnp.zeros_like(x) if before is None else jnp.asarray(before)
         return _step(self._groups, self._place, self._on_device, x, of_l, of_x, before)
 
-    def __matmul__(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
-        """Return ``L x`` as a writable NumPy array."""
-        return np.array(self.step(x, 1.0, 0.0))
-
 
 def operator_of(laplacian: Laplacian, dtype: type) -> BlockOperator:
-    """Return the operator for the accelerator, if there is one and precision is single."""
+    """Return the operator for the accelerator, if there is one and the graph is sparse."""
     sparse_weights = not isinstance(laplacian.graph.weights, np.ndarray)
-    if has_accelerator() and dtype is np.float32 and sparse_weights:
-        return DeviceOperator(laplacian)
+    if has_accelerator() and sparse_weights:
+        return DeviceOperator(laplacian, dtype)
     return BlockOperator(laplacian, dtype)
 
 
@@ -64,9 +62,12 @@ def _padded(weights: sparse.csr_array, rows: np.ndarray, width: int) -> tuple[ja
     own = weights[rows]
     row = np.repeat(np.arange(len(rows)), np.diff(own.indptr))
     place = np.arange(own.nnz) - own.indptr[row]
-    columns, values = np.zeros((len(rows), width), np.int32), np.zeros((len(rows), width))
+    columns, values = (
+        np.zeros((len(rows), width), np.int32),
+        np.zeros((len(rows), width), weights.dtype),
+    )
     columns[row, place], values[row, place] = own.indices, own.data
-    return jnp.asarray(columns), jnp.asarray(values.astype(np.float32))
+    return jnp.asarray(columns), jnp.asarray(values)
 
 
 @jax.jit

@@ -8,12 +8,13 @@ from jaxtyping import Float
 from scipy.linalg import eigh_tridiagonal
 
 from graphuq.spectrum.block_operator import BlockOperator
+from graphuq.utils.arrays import Array, array_namespace
 
 BEYOND = 1.5  # eigenvalues that are amplified, as a multiple of those to be computed
 AMPLIFICATION = 8.0  # logarithm of the polynomial at zero
 PROBES, PROBE_STEPS = 3, 40  # random vectors and Lanczos steps of the estimate of that window
 
-Deflate: TypeAlias = Callable[[np.ndarray], np.ndarray]
+Deflate: TypeAlias = Callable[[Array], Array]
 """Function that removes the null-space part of columns."""
 
 
@@ -29,9 +30,7 @@ class ChebyshevFilter(NamedTuple):
         at_zero = (self.high + self.low) / (self.high - self.low)
         return max(1, round(AMPLIFICATION / float(np.arccosh(at_zero))))
 
-    def polynomial(
-        self, operator: BlockOperator, x: Float[np.ndarray, "N b"]
-    ) -> Float[np.ndarray, "N b"]:
+    def polynomial(self, operator: BlockOperator, x: Float[Array, "N b"]) -> Float[Array, "N b"]:
         """Apply the polynomial of L to columns by its three-term recurrence.
 
         It is positive below ``low``.
@@ -41,7 +40,7 @@ class ChebyshevFilter(NamedTuple):
         for _ in range(self.degree - 1):
             following = operator.step(current, -2 / half, 2 * centre / half, previous)
             previous, current = current, following
-        return np.asarray(current)  # copies from the accelerator, if there is one
+        return current
 
     def residual_factor(self, values: Float[np.ndarray, " k"]) -> Float[np.ndarray, " k"]:
         """Return the approximate ratio of a residual of L to that of the polynomial.
@@ -83,21 +82,20 @@ def _quadratures(
     Vectors are not reorthogonalised; the resulting copies of a node share its weight.
     """
     x = deflate(rng.standard_normal((operator.n_nodes, PROBES)).astype(operator.dtype))
-    x /= np.linalg.norm(x, axis=0)
-    before = np.zeros_like(x)
+    x = before = x / array_namespace(x).linalg.norm(x, axis=0, keepdims=True)
     diagonal, beside = np.zeros((2, PROBE_STEPS, PROBES))
     n_steps = min(PROBE_STEPS, operator.n_nodes)
     for step in range(n_steps):
-        image = deflate(operator @ x)
+        image = deflate(operator.step(x, 1.0, 0.0))
         if step:
-            image -= before * beside[step - 1].astype(operator.dtype)
-        diagonal[step] = np.einsum("nb,nb->b", x, image, dtype=np.float64)
-        image -= x * diagonal[step].astype(operator.dtype)
-        beside[step] = np.linalg.norm(image, axis=0)
+            image -= before * beside[None, step - 1].astype(operator.dtype)
+        diagonal[step] = (x * image).sum(axis=0, dtype=np.float64)
+        image -= x * diagonal[None, step].astype(operator.dtype)
+        beside[step] = array_namespace(image).linalg.norm(image, axis=0)
         if (beside[step] <= 1e-5 * high).any():  # the operator has only a few distinct eigenvalues
             n_steps = step + 1
             break
-        before, x = x, image / beside[step].astype(operator.dtype)
+        before, x = x, image / beside[None, step].astype(operator.dtype)
     for probe in range(PROBES):
         nodes, vectors = eigh_tridiagonal(diagonal[:n_steps, probe], beside[: n_steps - 1, probe])
         yield nodes, vectors[0] ** 2

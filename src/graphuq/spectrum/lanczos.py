@@ -6,6 +6,7 @@ tolerance allows it; the last step is in double precision.
 
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
@@ -13,11 +14,12 @@ from scipy.linalg import eigh
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from graphuq.errors import InvalidInput
-from graphuq.spectrum.block_operator import BlockOperator, by_rows
 from graphuq.spectrum.block_operator_gpu import operator_of
 from graphuq.spectrum.chebyshev import window_of
+from graphuq.spectrum.krylov_basis import KrylovBasis
+from graphuq.spectrum.krylov_basis_gpu import basis_of
 from graphuq.spectrum.laplacian import Laplacian
-from graphuq.utils.arrays import single_threaded_blas
+from graphuq.utils.arrays import Array, array_namespace, single_threaded_blas
 from graphuq.utils.progress import Progress
 
 MANY_NODES = 50_000  # nodes from which a block of columns exceeds the CPU cache
@@ -116,12 +118,12 @@ def _in_precision(
     for dtype in (np.float32, np.float64):
         if dtype is np.float32 and tolerance < MIN_TOLERANCE:
             continue
-        try:
-            problem = _Problem(laplacian, n_pairs, tolerance, dtype, progress)
-            vectors = problem.krylov(block)
-        except _Coarse:
-            continue
-        return _finished(laplacian, vectors)
+        with jax.enable_x64(True):  # for the last step, and where single precision is too coarse
+            try:
+                problem = _Problem(laplacian, n_pairs, tolerance, dtype, progress)
+                return _finished(laplacian, problem.krylov(block), n_pairs)
+            except _Coarse:
+                continue
     raise AssertionError("double precision resolves what it is asked for")
 
 
@@ -140,41 +142,36 @@ class _Problem:
         self.dtype, self.progress = dtype, progress
         self.n_nodes = laplacian.graph.n_nodes
         self.operator = operator_of(laplacian, dtype)
+        self.basis = basis_of(laplacian, self.operator)
         self.rng = np.random.default_rng(0)
         self.floor = ROUNDING * float(np.finfo(dtype).eps) * laplacian.upper_bound
         high = laplacian.upper_bound * (1 + 1e-6)
         self.optimism = 1.0  # factor on estimates of residuals; decreases when they fail
         self.largest = np.inf  # largest of the computed eigenvalues, once it is known
-        self.window = window_of(self.operator, self.deflate, high, n_pairs, self.rng)
+        self.window = window_of(self.operator, self.basis.deflate, high, n_pairs, self.rng)
 
-    def deflate(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
-        """Return columns without their null part."""
-        result: np.ndarray = x - self.laplacian.project_to_null_space(x).astype(self.dtype)
-        return result
-
-    def krylov(self, block: int) -> Float[np.ndarray, "N k"]:
-        """Compute the vectors from random starts."""
+    def krylov(self, block: int) -> KrylovBasis:
+        """Compute the vectors from random starts: the first columns of the basis."""
         n_pairs, room = self.n_pairs, self.n_nodes - self.laplacian.graph.n_components
         size = min(room, n_pairs + max(4 * block, round(SPARE_SHARE * n_pairs)))
         kept_share = n_pairs + max(block, n_pairs // 10)
-        basis: np.ndarray = np.empty((self.n_nodes, size + block), self.dtype)
+        basis = self.basis
+        basis.allocate(size + block)
         projected = np.zeros((size, size))
-        fresh, _, _ = self._orthonormal(self._random(min(block, size)), basis[:, :0])
+        fresh, _, _ = self._orthonormal(self._random(min(block, size)), 0)
         begin, end = 0, fresh.shape[1]
-        basis[:, :end] = fresh
+        basis.put(0, fresh)
         for restart in range(RESTARTS):
             while True:
-                image = self._polynomial(basis[:, begin:end])
-                fresh, along, beyond = self._orthonormal(image, basis[:, :end])
+                image = self._polynomial(basis[begin:end])
+                fresh, along, beyond = self._orthonormal(image, end)
                 projected[:end, begin:end] = along
                 projected[begin:end, :end] = along.T
                 last = slice(begin, end)
                 if (
                     not fresh.shape[1] and end < room
                 ):  # invariant space: continue from random vectors
-                    fresh, _, _ = self._orthonormal(
-                        self._random(min(block, room - end)), basis[:, :end]
-                    )
+                    fresh, _, _ = self._orthonormal(self._random(min(block, room - end)), end)
                 width = fresh.shape[1]
                 with single_threaded_blas():  # a small matrix: threads would only wait
                     values, turn = eigh(projected[:end, :end])
@@ -182,7 +179,7 @@ class _Problem:
                 missing = np.linalg.norm(beyond @ turn[last], axis=0)
                 if width == 0 or end + width > size or self._hopeful(values, missing):
                     break
-                basis[:, end : end + width] = fresh
+                basis.put(end, fresh)
                 begin, end = end, end + width
             if (
                 restart >= 2 and values[n_pairs - 1] <= 1.01
@@ -190,12 +187,10 @@ class _Problem:
                 self.window = self.window.wider()
                 return self.krylov(block)
             kept = max(n_pairs, min(kept_share, end - width))
-            _rotate(basis, turn[:, :kept].astype(self.dtype), end)
-            if self._hopeful(values, missing, ESTIMATE_FACTOR) and self._good_enough(
-                basis[:, :n_pairs]
-            ):
-                return basis[:, :n_pairs]
-            basis[:, kept : kept + width] = fresh
+            basis.rotate(turn[:, :kept])
+            if self._hopeful(values, missing, ESTIMATE_FACTOR) and self._good_enough():
+                return basis
+            basis.put(kept, fresh)
             projected[:] = 0.0
             projected[np.diag_indices(kept)] = values[:kept]
             begin, end = kept, kept + width
@@ -214,14 +209,11 @@ class _Problem:
         target = max(self.tolerance * min(self.largest, self.window.low), self.floor)
         return bool(estimates.max() <= self.optimism * slack * target)
 
-    def _good_enough(self, vectors: Float[np.ndarray, "N k"]) -> bool:
+    def _good_enough(self) -> bool:
         """Return whether all residuals are small."""
-        rayleigh, residuals = np.zeros((2, vectors.shape[1]))
-        for part, image in self.operator.by_columns(vectors):
-            own = vectors[:, part]
-            rayleigh[part] = np.einsum("nb,nb->b", own, image, dtype=np.float64)
-            image -= own * rayleigh[part].astype(self.dtype)
-            residuals[part] = np.sqrt(np.einsum("nb,nb->b", image, image, dtype=np.float64))
+        rayleigh, residuals = np.zeros((2, self.n_pairs))
+        for part, *found in self.basis.quotients(self.operator, self.n_pairs):
+            rayleigh[part], residuals[part] = found
         largest = rayleigh.max()
         if self.dtype is np.float32 and self.floor > COARSE * largest:
             raise _Coarse
@@ -238,56 +230,48 @@ class _Problem:
             self.optimism /= ESTIMATE_FACTOR
         return good
 
-    def _polynomial(self, x: Float[np.ndarray, "N b"]) -> Float[np.ndarray, "N b"]:
-        return self.deflate(self.window.polynomial(self.operator, np.ascontiguousarray(x)))
+    def _polynomial(self, x: Float[Array, "N b"]) -> Float[Array, "N b"]:
+        return self.basis.deflate(self.window.polynomial(self.operator, x))
 
-    def _random(self, width: int) -> Float[np.ndarray, "N b"]:
+    def _random(self, width: int) -> Float[Array, "N b"]:
         draws = self.rng.standard_normal((self.n_nodes, width), dtype=np.float32)
-        return self.deflate(draws.astype(self.dtype))
+        return self.basis.deflate(draws.astype(self.dtype))
 
     def _orthonormal(
-        self, x: Float[np.ndarray, "N b"], basis: Float[np.ndarray, "N m"]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        self, x: Float[Array, "N b"], n_columns: int
+    ) -> tuple[Float[Array, "N c"], np.ndarray, np.ndarray]:
         """Return q, along and beyond with ``x = basis along + q beyond``.
 
-        q is orthonormal and orthogonal to the basis, without directions that are rounding error.
+        q is orthonormal and orthogonal to the first columns of the basis, without directions that
+        are rounding error.
         """
-        scale = float(np.linalg.norm(x, axis=0).max())
+        scale = float(array_namespace(x).linalg.norm(x, axis=0).max())
         noise = (10 * float(np.finfo(self.dtype).eps) * scale) ** 2
-        along, beyond = np.zeros((basis.shape[1], x.shape[1])), np.eye(x.shape[1])
+        along, beyond = np.zeros((n_columns, x.shape[1])), np.eye(x.shape[1])
         for sweep in range(2):
-            coefficients = basis.T @ x
-            x = x - basis @ coefficients
+            x, coefficients, gram = self.basis.remove(x, n_columns)
             along += coefficients @ beyond
-            gram = (x.T @ x).astype(np.float64)
             squares, turn = eigh(gram)
             kept = squares > (noise if sweep == 0 else 1e-3)
             root = np.sqrt(squares[kept])
-            x = x @ (turn[:, kept] / root).astype(self.dtype)
+            x = self.basis.combine(x, turn[:, kept] / root)
             beyond = (turn[:, kept] * root).T @ beyond
         return x, along, beyond
 
 
-def _rotate(basis: np.ndarray, turn: np.ndarray, n_columns: int) -> None:
-    """Multiply the first columns of a basis by a matrix, in place."""
-    for part in by_rows(len(basis)):
-        basis[part, : turn.shape[1]] = basis[part, :n_columns] @ turn
-
-
-def _finished(laplacian: Laplacian, vectors: Float[np.ndarray, "N k"]) -> Eigenpairs:
+def _finished(laplacian: Laplacian, basis: KrylovBasis, n_pairs: int) -> Eigenpairs:
     """Return Rayleigh-Ritz pairs in double precision.
 
     Errors of the eigenvalues are of the order of the squares of the residuals.
     """
-    operator = BlockOperator(laplacian, np.float64)
-    x = vectors.astype(np.float64)
-    x -= laplacian.project_to_null_space(x)
-    energy = np.hstack([x.T @ image for _, image in operator.by_columns(x)])
-    energy, gram = (energy + energy.T) / 2, x.T @ x
+    operator = operator_of(laplacian, np.float64)
+    exact = basis_of(laplacian, operator)
+    exact.load(basis[:n_pairs])
+    energy, gram = exact.energy(operator)
     with single_threaded_blas():
-        values, turn = eigh(energy, gram)
-    _rotate(x, turn, x.shape[1])
-    residuals = np.empty(len(values))
-    for part, image in operator.by_columns(x):
-        residuals[part] = np.linalg.norm(image - x[:, part] * values[part], axis=0)
-    return Eigenpairs(np.maximum(values, 0.0), x, residuals)
+        values, turn = eigh((energy + energy.T) / 2, gram)
+    exact.rotate(turn)
+    residuals = np.empty(n_pairs)
+    for part, _, found in exact.quotients(operator, n_pairs):
+        residuals[part] = found
+    return Eigenpairs(np.maximum(values, 0.0), np.asarray(exact[:n_pairs]), residuals)
