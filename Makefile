@@ -1,7 +1,10 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test coverage slow bench lint report clean
+.PHONY: demo test coverage slow bench lint docs package clean
+
+# 0: the site has the scripts of the gallery without their pictures, which is quicker.
+GALLERY ?= 1
 
 # The environment is made once, and again whenever pyproject.toml changes.
 .venv/ready: pyproject.toml
@@ -31,5 +34,12 @@ lint: .venv/ready
 	$(BIN)/lint-imports
 	$(BIN)/python tests/contracts/module_length.py
 
+docs: .venv/ready
+	rm -rf build/site docs/api/generated
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -D plot_gallery=$(GALLERY) docs build/site
+
+package: .venv/ready
+	$(BIN)/pytest -m slow tests/test_packaging.py
+
 clean:
-	rm -rf .venv out build *.egg-info src/*.egg-info
+	rm -rf .venv out build *.egg-info src/*.egg-info docs/api/generated docs/gallery

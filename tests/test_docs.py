@@ -165,13 +165,3 @@ def test_the_page_on_tables_runs(tmp_path, monkeypatch):
     failed, tried = doctest.testfile(page, module_relative=False)
     assert failed == 0
     assert tried > 5
-
-
-def test_the_example_of_people_and_tables_finds_who_is_right(capsys):
-    runpy.run_path(str(ROOT / "examples" / "people_and_tables.py"), run_name="__main__")
-    printed = capsys.readouterr().out
-    shares = dict(re.findall(r"right at (.+): (\d\.\d\d)", printed))
-    assert float(shares["labelled rows, by graphuq"]) > float(shares["labelled rows, by majority"])
-    assert float(shares["new rows"]) > 0.9
-    ann, bob, cyd = re.findall(r"(?:ann|bob|cyd) +60 +(\d\.\d\d)", printed)
-    assert float(ann) > float(bob) > float(cyd)

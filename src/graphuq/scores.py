@@ -124,7 +124,7 @@ class ReliabilityCurve:
 
     @property
     def expected_calibration_error(self) -> float:
-        """Mean over nodes of |confidence − accuracy| of their bin (Naeini et al. 2015)."""
+        """Mean over nodes of ``|confidence − accuracy|`` of their bin (Naeini et al. 2015)."""
         weights = self.count / self.count.sum()
         return float(weights @ np.abs(self.confidence - self.accuracy))
 

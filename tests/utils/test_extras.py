@@ -171,7 +171,7 @@ def test_the_command_without_its_extra_says_what_to_install(tmp_path):
 
 
 def test_extras_are_those_that_are_installed():
-    assert set(EXTRAS) == set(OPTIONAL) - {"all", "dev", "gpu"}
+    assert set(EXTRAS) == set(OPTIONAL) - {"all", "dev", "docs", "gpu"}
     for extra, modules in EXTRAS.items():
         needed = {DISTRIBUTIONS.get(module, module) for module in modules}
         direct = names_of(text for text in OPTIONAL[extra] if not text.startswith("graphuq"))

@@ -1,0 +1,133 @@
+"""Configuration of the site: ``make docs`` builds it into ``build/site``."""
+
+import os
+import re
+import sys
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext")]
+
+from sphinx.ext.autosummary import autosummary_toc  # noqa: E402
+
+from graphuq import __version__  # noqa: E402
+
+project = "graphuq"
+author = copyright = "the graphuq developers"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "numpydoc",
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+    "command_reference",
+]
+exclude_patterns = [
+    "_ext",
+    "gallery/**/*.ipynb",
+    "gallery/**/*.py",
+    "**/GALLERY_HEADER.rst",
+    "**sg_execution_times.rst",
+]
+templates_path = ["_templates"]
+highlight_language = "text"
+default_role = "py:obj"
+nitpicky = False
+
+# Pages: headings have the anchors that viewers of repositories give them.
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache"]  # the gallery's settings hold functions
+ROOT_PAGES = {
+    "CHANGELOG.md": "changelog",
+    "CODE_OF_CONDUCT.md": "conduct",
+    "CONTRIBUTING.md": "contributing",
+    "SECURITY.md": "security",
+}
+ROOT_LINK = re.compile(rf"\]\((?:\.\./)*({'|'.join(map(re.escape, ROOT_PAGES))})")
+
+# Reference: parameters are described by the docstrings, whose types numpydoc shows.
+autosummary_generate = True
+autosummary_imported_members = True
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+# Other projects' references need the network, which a build must not depend on.
+intersphinx_mapping = (
+    {
+        "python": ("https://docs.python.org/3", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+        "matplotlib": ("https://matplotlib.org/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+    }
+    if os.environ.get("GRAPHUQ_DOCS_ONLINE") == "1"
+    else {}
+)
+
+SECTIONS = ["first_steps", "data", "labels", "trust", "models"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"(own_\w+|readme_figure)\.py$",
+    "subsection_order": [f"../examples/{section}" for section in SECTIONS],
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "plot_gallery": "True",
+    "abort_on_example_error": True,
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib",),
+}
+
+html_theme = "furo"
+html_title = f"graphuq {version}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+warnings.filterwarnings("ignore", "ArviZ is undergoing a major refactor", FutureWarning)
+warnings.filterwarnings(
+    "ignore", r"\w+\.\w+ is deprecated", FutureWarning
+)  # autodoc reads all names
+
+
+MEASUREMENTS = "\n```{toctree}\n:hidden:\n:glob:\n\nmeasurements/*\n```\n"
+
+
+def adapt_to_the_site(app, docname, source):
+    """Put pages of the root in place of their stubs, mend links, and list the measurements."""
+    text = source[0]
+    for name, stub in ROOT_PAGES.items():
+        if docname == f"project/{stub}":
+            app.env.note_dependency(str(HERE.parent / name))
+            text = (HERE.parent / name).read_text(encoding="utf-8").replace("](docs/", "](../")
+    folder = "../" * docname.count("/") + "project/"
+    text = ROOT_LINK.sub(lambda link: f"]({folder}{ROOT_PAGES[link[1]]}.md", text)
+    text = text.replace("../examples/GALLERY_HEADER.rst", "gallery/index.rst")
+    source[0] = text + MEASUREMENTS if docname == "measurements" else text
+
+
+def keep_objects_out_of_the_sidebar(app, doctree):
+    """Leave pages of single names to tables and search, so that sidebars are short."""
+    for toc in list(doctree.findall(autosummary_toc)):
+        toc.parent.remove(toc)
+
+
+def setup(app):
+    """Register the hooks, the second one before Sphinx collects the tables of contents."""
+    app.connect("source-read", adapt_to_the_site)
+    app.connect("doctree-read", keep_objects_out_of_the_sidebar, priority=100)

@@ -1,0 +1,147 @@
+"""Each script of the gallery runs, shows what its text says, and ends in a readable picture."""
+
+import re
+import runpy
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SCRIPTS = sorted(str(path.relative_to(EXAMPLES)) for path in EXAMPLES.glob("*/*.py"))
+SLOW = {
+    "data/film.py",
+    "labels/wrong_labels.py",
+    "models/learnt_hyperparameters.py",
+    "trust/without_leaking.py",
+}
+NEEDS = {"data/single_cells.py": "anndata", "data/network.py": "networkx"}
+
+
+def closest_to_truth_is(names):
+    """Whether annotators are ranked as their labels were drawn, and graphuq beats the majority."""
+    accuracy = names["people"].set_index("annotator")["accuracy"]
+    shares = names["shares"]
+    return (
+        accuracy["ann"] > accuracy["bob"] > accuracy["cyd"]
+        and shares["labelled rows, by graphuq"] > shares["labelled rows, by majority"]
+        and shares["new rows"] > 0.9
+    )
+
+
+def certificate_is_honest(names):
+    """Whether the real move is below the bound, and within a factor of two of the estimate."""
+    real, estimate, bound = (np.array(names[name]) for name in ("real", "estimate", "bound"))
+    return (real < 1.1 * bound).all() and (real < 2 * estimate).all()
+
+
+def honest_choices_are_good(names):
+    """Whether held-out labels and evidence choose nearly as well as the truth would."""
+    unseen = dict(zip(names["choices"], names["unseen"], strict=True))
+    chosen = {name: unseen[count] for name, count in names["chosen"].items()}
+    return min(chosen["held out"], chosen["evidence"]) > max(unseen.values()) - 0.03
+
+
+CLAIMS = {
+    "data/film.py": lambda names: names["accuracy"] > 0.95 and names["kept"] < 0.5,
+    "data/network.py": lambda names: names["accuracy"] > 0.9,
+    "data/numbers_as_labels.py": lambda names: (
+        names["error"] < names["error_process"] and 0.8 < names["inside"] < 0.97
+    ),
+    "data/single_cells.py": lambda names: names["accuracy"] > 0.85,
+    "data/texts.py": lambda names: names["accuracy"] > 0.85,
+    "first_steps/few_labels.py": lambda names: names["accuracy"] > 0.9,
+    "first_steps/scaling_matters.py": lambda names: (
+        names["accuracy"]["columns scaled"] > names["accuracy"]["columns as they are"] + 0.1
+        and "scales of features differ" in str(names["caught"][0].message)
+    ),
+    "labels/next_labels.py": lambda names: names["wrong"][-1] < names["wrong"][0],
+    "labels/people_and_tables.py": closest_to_truth_is,
+    "labels/unequal_classes.py": lambda names: (
+        names["numbers"]["default"][0] > 0.8
+        and names["numbers"]["default"][1] > 0.5 > 0.2 > names["numbers"]["no constant"][1]
+    ),
+    "labels/wrong_labels.py": lambda names: names["found"] >= 7,
+    "models/learnt_hyperparameters.py": lambda names: names["table"]["r_hat"].max() < 1.02,
+    "models/likelihood_of_your_own.py": lambda names: (
+        names["accuracy"]["Cauchit"] > names["accuracy"]["Probit"] + 0.05
+    ),
+    "models/many_rows.py": lambda names: min(names["accuracies"]) > 0.9,
+    "trust/truncation.py": certificate_is_honest,
+    "trust/verdict.py": lambda names: (
+        names["fitted"]["labels as they are"].result_.trust.level == "green"
+        and names["fitted"]["labels shuffled"].result_.trust.level != "green"
+    ),
+    "trust/without_leaking.py": honest_choices_are_good,
+}
+
+
+@pytest.fixture
+def pyplot():
+    """Pyplot without a window, whose figures are closed afterwards."""
+    matplotlib.use("agg")
+    from matplotlib import pyplot as plt
+
+    plt.close("all")
+    yield plt
+    plt.close("all")
+
+
+def unreadable(figure):
+    """Return what a reader could not tell: panels without content, or axes without a name."""
+    faults = []
+    for ax in figure.axes:
+        if not ax.axison or ax.get_label() == "<colorbar>":
+            continue
+        if not (ax.collections or ax.lines or ax.patches or ax.images):
+            faults.append("empty panel")
+        is_picture = bool(ax.images)
+        if not is_picture and not ax.get_xlabel():
+            faults.append(f"no name of the x axis: {ax.get_title()}")
+    return faults
+
+
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SCRIPTS],
+)
+def test_a_script_shows_what_it_says(script, pyplot, capsys):
+    if script in NEEDS:
+        pytest.importorskip(NEEDS[script], reason=f"pip install {NEEDS[script]}, to run {script}")
+    names = runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+    assert CLAIMS[script](names), capsys.readouterr().out
+    assert len(pyplot.get_fignums()) == 1
+    assert unreadable(pyplot.gcf()) == []
+
+
+def test_every_script_has_a_claim_and_a_form_that_the_gallery_reads():
+    assert set(CLAIMS) == set(SCRIPTS)
+    assert len(SCRIPTS) >= 12
+    for script in SCRIPTS:
+        text = (EXAMPLES / script).read_text(encoding="utf-8")
+        title, line = re.match(r'"""\n(.+)\n(=+)\n\n', text).groups()
+        assert len(line) == len(title), script
+        assert "# %%" in text, script
+        assert text.endswith("plt.show()\n"), script
+
+
+def test_every_section_of_the_gallery_is_in_its_order():
+    conf = (EXAMPLES.parent / "docs" / "conf.py").read_text(encoding="utf-8")
+    sections = re.search(r"^SECTIONS = \[(.*)\]$", conf, re.M)[1].replace('"', "").split(", ")
+    folders = {path.parent.name for path in EXAMPLES.glob("*/GALLERY_HEADER.rst")}
+    assert set(sections) == folders == {script.split("/")[0] for script in SCRIPTS}
+
+
+def test_a_picture_without_names_is_found(pyplot):
+    figure, (left, right) = pyplot.subplots(1, 2)
+    left.plot([0, 1])
+    assert unreadable(figure) == [
+        "no name of the x axis: ",
+        "empty panel",
+        "no name of the x axis: ",
+    ]
+    left.set_xlabel("x")
+    right.scatter([0], [0])
+    right.set_xlabel("y")
+    assert unreadable(figure) == []

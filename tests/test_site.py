@@ -1,0 +1,92 @@
+"""The site names every public name once, and includes the pages of the root."""
+
+import importlib
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import graphuq as gq
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+MODULES = {
+    "graphuq": "main",
+    "graphuq.acquisition": "acquisition",
+    "graphuq.datasets": "datasets",
+    "graphuq.errors": "errors",
+    "graphuq.external.scanpy": "external",
+    "graphuq.graphs": "graphs",
+    "graphuq.inference": "inference",
+    "graphuq.labelling.label_studio": "label_studio",
+    "graphuq.likelihoods": "likelihoods",
+    "graphuq.plots": "plots",
+    "graphuq.priors": "priors",
+    "graphuq.results": "results",
+    "graphuq.scores": "scores",
+}
+
+
+def listed(page):
+    """Return the names that the tables of a page of the reference have."""
+    text = (DOCS / "api" / f"{page}.rst").read_text(encoding="utf-8")
+    return re.findall(r"^   ([A-Za-z_][\w.]*)$", text, re.M)
+
+
+def public_names(module):
+    """Return the names that a module exports, without modules and errors that have own pages."""
+    found = importlib.import_module(module)
+    names = getattr(found, "__all__", None) or [
+        name
+        for name, value in vars(found).items()
+        if getattr(value, "__module__", None) == module and name[0] != "_"
+    ]
+    if module == "graphuq":
+        elsewhere = {"GraphuqError", "GraphuqWarning", "__version__", "label_studio"}
+        return set(names) - elsewhere - set(gq._MODULES)
+    if module == "graphuq.scores":
+        return set(names) - {"where_known"}  # a helper of the other packages
+    if module == "graphuq.errors":
+        return {name for name in names if name[0].isupper()}
+    return set(names)
+
+
+@pytest.mark.parametrize(("module", "page"), [*MODULES.items()], ids=[*MODULES])
+def test_the_reference_has_every_public_name_once(module, page):
+    names = listed(page)
+    assert [name for name, n in Counter(names).items() if n > 1] == []
+    if module == "graphuq.results":
+        for name in names:
+            part, _, attribute = f"{module}.{name}".rpartition(".")
+            assert hasattr(importlib.import_module(part), attribute), name
+    else:
+        assert set(names) == public_names(module)
+
+
+def test_the_reference_has_every_page():
+    pages = {path.stem for path in (DOCS / "api").glob("*.rst")}
+    assert pages == {*MODULES.values(), "index", "command_line"}
+
+
+def test_the_index_has_every_page_of_text():
+    index = (DOCS / "index.rst").read_text(encoding="utf-8")
+    for page in DOCS.glob("*.md"):
+        assert re.search(rf"^   {page.stem}$", index, re.M), page.name
+
+
+def test_versions_agree():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[1]
+    cited = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text("utf-8"), re.M)[1]
+    assert project["version"] == newest == cited == gq.__version__
+
+
+def test_the_page_to_start_with_runs():
+    import doctest
+
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    tried = doctest.testfile(str(DOCS / "start.md"), module_relative=False, optionflags=flags)
+    assert tried.attempted > 5
+    assert tried.failed == 0
