@@ -39,7 +39,15 @@ def test_a_fault_of_ours_is_one_line_and_exit_code_70(debug, tmp_path, capsys, m
     assert ("Traceback" in printed) == (debug is not None)
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left"), MemoryError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(28, "No space left"),
+        MemoryError(),
+        ImportError("libjax_common.so: failed to map segment from shared object"),
+        RuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating 80 bytes."),
+    ],
+)
 def test_the_system_says_no(error, tmp_path, capsys, monkeypatch):
     path = hostile.write_csv(tmp_path / "x.csv")
 

@@ -334,14 +334,14 @@ def test_survives_a_file_and_has_no_draws(tmp_path):
     with pytest.raises(IncompatibleParts, match="has no draws"):
         result.draws  # noqa: B018
     gq.write_report(result, tmp_path / "report.html")
-    assert "would be accepted as draws" in (tmp_path / "report.html").read_text()
+    assert "has converged" in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
     ("likelihood", "n_eigenpairs", "tail", "n_labelled", "words"),
     [
         (gq.likelihoods.Probit(1.0), 12, None, 4, "close to the posterior"),
-        (gq.likelihoods.Probit(0.02), 12, None, 8, "may be wrong by some hundredths"),
+        (gq.likelihoods.Probit(0.02), 12, None, 8, "probabilities may be wrong by up to"),
         (gq.likelihoods.Probit(0.4), 4, 0.8, 8, "its distance from the posterior is unknown"),
     ],
     ids=["close", "off", "tail"],
@@ -440,11 +440,11 @@ def test_a_start_saves_sweeps_and_moves_nothing(n_classes):
         gq.infer(posterior(24), "pcn", start=before)
 
 
-def test_acceptance_is_estimated_when_it_is_asked_for(monkeypatch):
+def test_the_error_is_estimated_when_it_is_asked_for(monkeypatch):
     asked = []
-    estimate = diagnostics.acceptance_rate_of_gaussian
+    estimate = diagnostics.approximation_error
     monkeypatch.setattr(
-        diagnostics, "acceptance_rate_of_gaussian", lambda *a: asked.append(1) or estimate(*a)
+        diagnostics, "approximation_error", lambda *a: asked.append(1) or estimate(*a)
     )
     target = build(gq.likelihoods.Probit(0.3), 12, None, 6)
     result = gq.infer(target, "expectation-propagation")

@@ -28,6 +28,11 @@ from graphuq.utils.deprecation import warn_renamed
 INTERRUPTED = "interrupted; repeat the command with --resume (classify, track) to continue"
 
 UNEXPECTED = 70  # exit code of an error that is a fault of graphuq (EX_SOFTWARE of sysexits.h)
+NO_MEMORY = (  # how the loader of libraries, the system and JAX say so
+    "failed to map segment",
+    "Cannot allocate memory",
+    "RESOURCE_EXHAUSTED",
+)
 DEBUG = "GRAPHUQ_DEBUG"  # environment variable that shows the traceback of such an error
 MAX_LINE = 300  # characters of an error
 
@@ -114,6 +119,8 @@ def run(arguments: list[str] | None = None) -> int:
                 return _fail(error.format_message() or "see graphuq --help", 2)
             if type(error).__name__ == "Abort":
                 return _interrupted()
+            if any(sign in str(error) for sign in NO_MEMORY):
+                return _fail("there is not enough memory", 2)
             return _fail_unexpectedly(error, debug)
     if code == 130:  # some versions of the argument parser catch the interruption
         return _interrupted()

@@ -13,7 +13,7 @@ from graphuq.errors import GraphuqWarning, require
 from graphuq.graphs import neighbors_faiss, neighbors_jax
 from graphuq.graphs.features import row_blocks
 from graphuq.graphs.inputs import Features
-from graphuq.utils.arrays import has_accelerator
+from graphuq.utils.arrays import has_accelerator, safe_openmp
 from graphuq.utils.extras import has_extra
 from graphuq.utils.progress import Progress
 from graphuq.utils.user_warnings import warn_user
@@ -91,6 +91,18 @@ def nearest_neighbors(
     require(
         search in SEARCHES, "search", f"{search!r} is unknown", f"use one of {', '.join(SEARCHES)}"
     )
+    with safe_openmp():
+        return _nearest(features, n_neighbors, metric, queries, search, progress)
+
+
+def _nearest(
+    features: Features,
+    n_neighbors: int,
+    metric: str,
+    queries: Features | None,
+    search: str,
+    progress: Progress | None,
+) -> Neighbors:
     n_rows, width = features.shape
     few = n_rows < FEW_ROWS and search != "approximate"
     if few or sparse.issparse(features) or metric == "precomputed":
@@ -267,8 +279,8 @@ def neighbors_within(
     scipy.sparse.csr_array, shape (R, N)
     """
     index = NearestNeighbors(radius=radius, metric=metric, algorithm=_algorithm(features, metric))
-    index.fit(features)
-    distances, indices = index.radius_neighbors(queries)
+    with safe_openmp():
+        distances, indices = index.fit(features).radius_neighbors(queries)
     counts = np.array([len(row) for row in indices])
     pointers = np.concatenate([[0], np.cumsum(counts)])
     columns = np.concatenate(indices).astype(np.int64) if counts.sum() else np.arange(0)

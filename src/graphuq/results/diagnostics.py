@@ -9,11 +9,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.errors import NotConvergedWarning
-from graphuq.inference import GaussianApproximation, Independence, Point
+from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
-from graphuq.inference.reference import n_proposals
 from graphuq.posterior.posterior import Posterior
-from graphuq.posterior.target import can_be_referred
+from graphuq.results.approximation_error import ApproximationError, approximation_error
 from graphuq.results.convergence import convergence
 from graphuq.results.summaries import Rows, conditional_moments
 from graphuq.utils.user_warnings import warn_user
@@ -23,7 +22,8 @@ ESS_BOUND = (
     400  # Vehtari et al. 2021: with fewer, estimates of R-hat and of the error are unreliable
 )
 SKETCH_NODES = 50
-CLOSE = 0.5  # share of a Gaussian's draws accepted, from which it is
+ERROR_NODES = 200  # nodes at which errors of an approximation are estimated
+CLOSE = 0.05  # error of a probability up to which an approximation is close
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Diagnostics:
         )
 
 
-def _known(value: float | None) -> float | None:
-    """Return a number that was computed before."""
-    return value
+def _known(error: ApproximationError) -> ApproximationError:
+    """Return what was computed before."""
+    return error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,34 +129,47 @@ class ApproximationDiagnostics:
         Wall time in seconds, compilation included.
     is_point : bool
         Whether it is a single field, without any uncertainty.
-    estimate_acceptance : callable
-        Returns `acceptance`, which is computed when it is first asked for.
+    estimate_error : callable
+        Returns `acceptance` and `probability_error`, which are computed when first asked for.
     """
 
     description: str
     n_iterations: int
     seconds: float
     is_point: bool = False
-    estimate_acceptance: Callable[[], float | None] = dataclasses.field(
-        default=partial(_known, None), repr=False, compare=False
+    estimate_error: Callable[[], ApproximationError] = dataclasses.field(
+        default=partial(_known, ApproximationError(None, None)), repr=False, compare=False
     )
     label_mcse: ClassVar[float] = 0.0
     converged: ClassVar[bool] = True
     state: ClassVar[str] = "approximation"
 
     @cached_property
+    def _error(self) -> ApproximationError:
+        return self.estimate_error()
+
+    @property
     def acceptance(self) -> float | None:
         """Share of its draws that would be accepted as draws of the posterior.
 
         It is estimated from up to 1,600 draws. In many dimensions a small share need not mean wrong
-        label means; see `docs/measurements.md`. It is None for a point, and for a tail with more
-        labels than eigenpairs.
+        probabilities. It is None for a point, and for a tail with more labels than eigenpairs.
         """
-        return self.estimate_acceptance()
+        return self._error.acceptance
+
+    @property
+    def probability_error(self) -> float | None:
+        """Largest error of a class probability, estimated from above.
+
+        Draws of the approximation are weighted as draws of the posterior, at up to 200 nodes,
+        unlabelled ones first; two standard errors are added. None if it is unknown: where
+        `acceptance` is, and if too few draws have weight.
+        """
+        return self._error.probability_error
 
     def to_plain(self) -> dict[str, Any]:
         """Return the numbers by name, from which `diagnostics_from` makes an equal one."""
-        names = ("description", "n_iterations", "seconds", "is_point", "acceptance")
+        names = ("description", "n_iterations", "seconds", "is_point", *ApproximationError._fields)
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -171,11 +184,17 @@ class ApproximationDiagnostics:
         if self.acceptance is None:
             return f"{name}; its distance from the posterior is unknown. Sample to be sure."
         share = f"{self.acceptance:.0%} of its draws would be accepted as draws of the posterior"
-        if self.acceptance >= CLOSE:
-            return f"{name}, close to the posterior: {share}."
+        if self.probability_error is None:
+            return (
+                f"{name}, but is too far from the posterior to tell how wrong its probabilities "
+                f"are: {share}. Sample to be sure."
+            )
+        error = f"{self.probability_error:.2g}"
+        if self.probability_error <= CLOSE:
+            return f"{name}, close to the posterior: probabilities are off by at most {error}."
         return (
-            f"{name}, and differs from the posterior: {share}, so that label means may be wrong by "
-            "some hundredths, most where labels contradict their neighbours. Sample to be sure."
+            f"{name}, and differs from the posterior: probabilities may be wrong by up to {error}, "
+            f"most where labels contradict their neighbours; {share}. Sample to be sure."
         )
 
 
@@ -197,7 +216,7 @@ def _(
         answer.description,
         answer.n_iterations,
         answer.seconds,
-        estimate_acceptance=partial(acceptance_rate_of_gaussian, posterior, answer),
+        estimate_error=partial(_error_of, posterior, answer),
     )
 
 
@@ -210,26 +229,18 @@ def _(
     )
 
 
-def acceptance_rate_of_gaussian(
-    posterior: Posterior, gaussian: GaussianApproximation
-) -> float | None:
-    """Return the share of a Gaussian's draws that would be accepted as draws of the posterior.
-
-    Estimated from 1,600 draws, fewer from 1,000 labels on. The result is None if the target has
-    coordinates that the Gaussian does not describe.
-    """
-    target = posterior.plain_target
-    if posterior.likelihood.uses_all_nodes or not can_be_referred(target):
-        return None
-    return Independence().expected_acceptance(target, gaussian, n_proposals(posterior))
+def _error_of(posterior: Posterior, answer: GaussianApproximation) -> ApproximationError:
+    n_unlabelled = posterior.spectrum.n_nodes - len(posterior.observed_nodes)
+    nodes = monitored_nodes(posterior, min(ERROR_NODES, n_unlabelled or ERROR_NODES))
+    return approximation_error(posterior, answer, node_rows(posterior)[nodes])
 
 
 def diagnostics_from(values: dict[str, Any]) -> Diagnostics | ApproximationDiagnostics:
     """Return the diagnostics whose fields these are, as read from a file."""
     if "rhat" in values:
         return Diagnostics(**values)
-    acceptance = values.pop("acceptance", None)
-    return ApproximationDiagnostics(**values, estimate_acceptance=partial(_known, acceptance))
+    error = ApproximationError(*(values.pop(name, None) for name in ApproximationError._fields))
+    return ApproximationDiagnostics(**values, estimate_error=partial(_known, error))
 
 
 def monitored_functionals(
@@ -270,12 +281,12 @@ def monitored_functionals(
     return {"log_likelihood": draws.log_likelihood.astype(np.float64), **learnt, **latent}
 
 
-def monitored_nodes(posterior: Posterior) -> Int[np.ndarray, " m"]:
-    """Return up to 50 nodes at random, in ascending order; unlabelled ones are preferred."""
+def monitored_nodes(posterior: Posterior, n: int = SKETCH_NODES) -> Int[np.ndarray, " m"]:
+    """Return up to n nodes at random, in ascending order; unlabelled ones are preferred."""
     position = node_positions(posterior)
     order = np.random.default_rng(0).permutation(posterior.spectrum.n_nodes)
     order = order[np.argsort(position[order] >= 0, kind="stable")]
-    return np.sort(order[:SKETCH_NODES])
+    return np.sort(order[:n])
 
 
 def node_positions(posterior: Posterior) -> np.ndarray:

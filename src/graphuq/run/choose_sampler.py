@@ -29,7 +29,7 @@ from graphuq.inference import (
 )
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import can_be_referred, log_likelihoods
-from graphuq.results.diagnostics import acceptance_rate_of_gaussian
+from graphuq.results.approximation_error import acceptance_of_gaussian
 
 MAX_NOISY_LABELS = 1_000  # labels of a probit up to which exact Hamiltonian trajectories pay
 MAX_GIBBS_LABELS = 1_000  # labels up to which sweeps over all of them pay
@@ -66,7 +66,7 @@ class Case:
         """Acceptance rate of the Gaussian's draws, or None if it cannot be estimated."""
         if self.gaussian is None:
             return None
-        return acceptance_rate_of_gaussian(self.posterior, self.gaussian)
+        return acceptance_of_gaussian(self.posterior, self.gaussian)
 
     @property
     def is_binary_probit(self) -> bool:

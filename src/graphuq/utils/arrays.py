@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,7 @@ else:
     Array = jax.Array | np.ndarray
 
 Out = TypeVar("Out")
+_IMPORTED_BY = os.getpid()
 
 
 def array_namespace(values: Array) -> Any:
@@ -40,6 +42,16 @@ def single_threaded_blas() -> Any:
     NumPy and SciPy each include a BLAS. Idle threads of one occupy cores that the other needs.
     """
     return _libraries().limit(limits=1, user_api="blas")
+
+
+def safe_openmp() -> Any:
+    """Return a context in which OpenMP uses one thread, if this process was forked after import.
+
+    Its threads do not live on in a fork: scikit-learn and faiss would wait for them for ever.
+    """
+    if os.getpid() == _IMPORTED_BY:
+        return nullcontext()
+    return ThreadpoolController().limit(limits=1, user_api="openmp")
 
 
 def parallel_map(work: Callable[..., Out], *parts: Iterable[Any]) -> list[Out]:

@@ -9,6 +9,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.inference import Point
+from graphuq.results.approximation_error import ApproximationError
 from graphuq.results.trust import Check, Trust
 from graphuq.results.trust.agreement import MANY_LABELS, SIMULATIONS, p_value_of
 from graphuq.results.trust.labels import log_chance
@@ -68,12 +69,12 @@ def test_the_worst_level_counts_and_comes_first():
     assert str(trust).splitlines()[1:] == ["- wrong", "- care"]
 
 
-@pytest.mark.parametrize(("acceptance", "level"), [(0.9, "green"), (0.1, "amber"), (None, "amber")])
-def test_convergence_of_an_approximation(clear, acceptance, level):
-    changed = {"estimate_acceptance": lambda: acceptance}
+@pytest.mark.parametrize(("error", "level"), [(0.04, "green"), (0.06, "amber"), (None, "amber")])
+def test_convergence_of_an_approximation(clear, error, level):
+    changed = {"estimate_error": lambda: ApproximationError(0.5, error)}
     diagnostics = dataclasses.replace(clear.diagnostics, **changed)
     check = dataclasses.replace(clear, diagnostics=diagnostics).trust.checks["convergence"]
-    assert (check.level, check.value) == (level, acceptance)
+    assert (check.level, check.value) == (level, error)
 
 
 def test_convergence_of_chains():

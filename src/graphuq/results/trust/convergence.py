@@ -3,26 +3,30 @@
 from typing import TYPE_CHECKING
 
 from graphuq.results.diagnostics import CLOSE, RHAT_BOUND, Diagnostics
-from graphuq.results.trust.base import Check
+from graphuq.results.trust.base import Check, Level
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
+
+MIN_SHARE = 0.5  # share of approximate draws that would be accepted, from which they are close
 
 
 def check_convergence(result: "Result") -> Check:
     """Check that the numbers are those of the posterior, by `Result.diagnostics`.
 
     Chains that have not converged are red, and so is a point, whose probabilities are 0 or 1.
-    An approximation is green if half of its draws would be accepted as draws of the posterior,
-    and amber otherwise, whether it is a Gaussian or consists of draws.
+    A Gaussian approximation is green if its probabilities are off by at most 0.05, and amber if
+    they are off by more, or if that is unknown. Approximate draws are green if half of them would
+    be accepted as draws of the posterior, and amber otherwise.
     """
     found = result.diagnostics
     if isinstance(found, Diagnostics):
-        if found.converged and found.is_approximate and found.acceptance < CLOSE:
-            return Check(found.acceptance, CLOSE, "amber", found.verdict)
+        if found.converged and found.is_approximate and found.acceptance < MIN_SHARE:
+            return Check(found.acceptance, MIN_SHARE, "amber", found.verdict)
         good = found.converged
         return Check(found.rhat, RHAT_BOUND, "green" if good else "red", found.verdict)
     if found.is_point or not found.converged:
-        return Check(found.acceptance, CLOSE, "red", found.verdict)
-    close = found.acceptance is not None and found.acceptance >= CLOSE
-    return Check(found.acceptance, CLOSE, "green" if close else "amber", found.verdict)
+        return Check(found.probability_error, CLOSE, "red", found.verdict)
+    close = found.probability_error is not None and found.probability_error <= CLOSE
+    level: Level = "green" if close else "amber"
+    return Check(found.probability_error, CLOSE, level, found.verdict)

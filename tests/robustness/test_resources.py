@@ -1,0 +1,111 @@
+"""Full disks, threads and workers, and many fits in one process."""
+
+import multiprocessing
+import os
+import resource
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from robustness import hostile
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="limits and forks of POSIX")
+RUN = "import sys\nfrom graphuq.cli import main\nmain(sys.argv[1:])\n"
+N_FITS = int(os.environ.get("GRAPHUQ_FITS", "60"))
+GROWTH = 60.0  # MB that memory may grow after the first third of the fits
+
+
+def classify(folder, **more):
+    command = [sys.executable, "-c", RUN, "classify", str(folder / "x.csv"), "--label-column"]
+    options = [
+        "label",
+        "-o",
+        str(folder / "out"),
+        "--quiet",
+        "--inference",
+        "expectation-propagation",
+    ]
+    return subprocess.run([*command, *options], capture_output=True, text=True, **more)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("n_bytes", [100, 2_000, 20_000, 100_000])
+def test_a_file_that_cannot_grow(n_bytes, older, tmp_path):
+    """No file may be larger than a limit of the system, as on a full disk."""
+    hostile.write_csv(tmp_path / "x.csv")
+    out = tmp_path / "out"
+    if older:
+        assert classify(tmp_path).returncode == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()} if older else {}
+    limit = (resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+    found = classify(tmp_path, preexec_fn=lambda: resource.setrlimit(*limit))
+    assert found.returncode == 2
+    assert found.stderr.startswith("graphuq: error: cannot write")
+    assert len(found.stderr.strip().splitlines()) == 1
+    assert len(found.stderr) <= 301
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert classify(tmp_path).returncode == 0
+
+
+MOONS = gq.datasets.two_moons(100, seed=0)
+NEW_ROWS = MOONS.features + 0.01
+
+
+def fitted(seed):
+    y = np.full(100, -1)
+    rows = np.random.default_rng(seed).permutation(100)[:20]
+    y[rows] = MOONS.classes[rows]
+    return gq.GraphClassifier(random_state=0).fit(MOONS.features, y)
+
+
+def probabilities(seed):
+    return fitted(seed).label_distributions_
+
+
+def test_threads_find_what_one_finds():
+    expected = [probabilities(seed) for seed in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(probabilities, range(3)))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)  # BLAS adds up in another order
+
+
+def of_new_rows(_):
+    return FITTED[0].predict_proba(NEW_ROWS)
+
+
+FITTED = []
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize("work", [probabilities, of_new_rows])
+def test_a_fork_finds_what_its_parent_finds(work):
+    """A process is forked after a fit, as a server does that loads a model before it forks."""
+    FITTED[:] = [fitted(0)]
+    expected = work(0)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        found = pool.map_async(work, [0]).get(timeout=100)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.slow
+def test_many_fits_leave_memory_flat():
+    """Fits of growing size, each of which has arrays of other shapes."""
+    used = []
+    for number in range(N_FITS):
+        data = gq.datasets.two_moons(200 + 5 * number, seed=number)
+        y = np.full(len(data.classes), -1)
+        y[:20] = data.classes[:20]
+        gq.GraphClassifier(random_state=0).fit(data.features, y)
+        used.append(resident_memory())
+    assert used[-1] - used[N_FITS // 3] < GROWTH
+
+
+def resident_memory():
+    """Return the memory of this process in MB, as it is and not at its largest."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
