@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.arrays import parallel_map
 
 MAX_MODES = 100  # smoothest eigenvectors that a place depends on
 MAX_LANDMARKS = 2000  # nodes that t-SNE arranges; 5 s on one core
@@ -113,7 +114,8 @@ def _among(
     places do not jump.
     """
     found = np.empty((len(rows), 2))
-    for at in range(0, len(rows), BLOCK_NODES):
+
+    def fill(at: int) -> None:
         block = slice(at, at + BLOCK_NODES)
         distance = np.maximum(2 - 2 * rows[block] @ landmarks.T, np.finfo(np.float32).eps)
         near = np.argpartition(distance, N_NEAREST, axis=1)[:, : N_NEAREST + 1]
@@ -122,4 +124,6 @@ def _among(
         weight = np.where(weight.any(axis=1, keepdims=True), weight, 1.0)
         weight /= weight.sum(axis=1, keepdims=True)
         found[block] = np.einsum("ij,ijk->ik", weight, places[near])
+
+    parallel_map(fill, range(0, len(rows), BLOCK_NODES))
     return found

@@ -87,8 +87,8 @@ def _libraries() -> ThreadpoolController:
 
 
 def has_accelerator() -> bool:
-    """Whether JAX computes on an accelerator instead of the CPU."""
-    return bool(jax.default_backend() != "cpu")
+    """Whether JAX computes on a GPU, which has double precision, instead of the CPU."""
+    return bool(jax.default_backend() in ("gpu", "cuda", "rocm"))
 
 
 def with_dtype(tree: Any, dtype: str | type | np.dtype) -> Any:
