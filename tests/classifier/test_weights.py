@@ -164,7 +164,10 @@ def test_weights_of_one_are_no_weights():
         assert weighted.result_.posterior.label_weights is None
 
 
-@pytest.mark.parametrize("inference", ["expectation-propagation", AVERAGE, "auto"])
+@pytest.mark.parametrize(
+    "inference",
+    ["expectation-propagation", AVERAGE, pytest.param("auto", marks=pytest.mark.slow)],
+)
 def test_a_small_weight_has_little_influence_and_none_has_zero(inference):
     wrong, without, weights = few_labels(), few_labels(), np.ones(120)
     wrong[3], without[3] = 1 - wrong[3], -1

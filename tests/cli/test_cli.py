@@ -282,7 +282,9 @@ def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
     [
         ("pcn", "chains._run_block", 3),
         ("independence", "independence.base._metropolis", 7),
-        ("sequential-independence", "independence.base._metropolis", 7),
+        pytest.param(
+            "sequential-independence", "independence.base._metropolis", 7, marks=pytest.mark.slow
+        ),
     ],
 )
 def test_interrupted_run_resumes_to_the_same_numbers(

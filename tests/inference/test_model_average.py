@@ -70,7 +70,7 @@ def weighted_prior_draws(target, n=200_000, by_class=False):
     return means, shares, 1 / np.sqrt(1 / (weights**2).sum())
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes):
     result = gq.infer(posterior(n_classes), ModelAverage(exact=True), n_samples=4000)
     means, shares, error = weighted_prior_draws(posterior(n_classes))
