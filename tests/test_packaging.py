@@ -1,0 +1,109 @@
+"""Wheel and source archive: complete, installable into a clean environment, and working there."""
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.slow
+
+
+def run(*command, folder, **variables):
+    """Run a command outside of the checkout, and return what it printed."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory):
+    """Return the source archive, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, folder=folder)
+    (source,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    return source, wheel
+
+
+@pytest.fixture(scope="module")
+def installed(archives, tmp_path_factory):
+    """Return the programs of a new environment, into which the wheel is installed with ``all``."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    programs = folder / ("Scripts" if os.name == "nt" else "bin")
+    run(programs / "pip", "install", "--quiet", f"{archives[1]}[all]", folder=folder)
+    return programs
+
+
+def files_of_the_package():
+    """Return the files below ``src`` that belong into a wheel."""
+    tracked = subprocess.run(
+        ["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return {line.removeprefix("src/") for line in tracked.stdout.splitlines()}
+
+
+def test_both_archives_have_every_file_of_the_package(archives):
+    source, wheel = archives
+    with zipfile.ZipFile(wheel) as archive:
+        in_wheel = set(archive.namelist())
+        metadata = archive.read(next(n for n in in_wheel if n.endswith("/METADATA"))).decode()
+    with tarfile.open(source) as archive:
+        in_source = {name.partition("/src/")[2] for name in archive.getnames()}
+    expected = files_of_the_package()
+    assert len(expected) > 200
+    assert expected <= in_wheel
+    assert expected <= in_source
+    assert {name for name in in_wheel if ".dist-info/" not in name} == expected
+    assert re.search(r"^Author: the graphuq developers$", metadata, re.M)
+    assert re.search(r"^License-Expression: MIT$", metadata, re.M)
+
+
+def test_the_readme_runs_with_what_is_installed(installed, tmp_path):
+    """The code of the README, run by an environment that has no checkout and no tools of tests."""
+    script = (
+        "import doctest, sys, graphuq\n"
+        f"assert not graphuq.__file__.startswith({str(ROOT / 'src')!r})\n"
+        "flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE\n"
+        "failed, tried = doctest.testfile(sys.argv[1], module_relative=False, optionflags=flags)\n"
+        "assert tried > 10 and not failed\n"
+    )
+    run(installed / "python", "-c", script, ROOT / "README.md", folder=tmp_path)
+
+
+def test_the_commands_of_the_readme_run_with_what_is_installed(installed, tmp_path):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = [f"{k},{k % 2 + 0.01 * k},{'' if k > 9 else 'ab'[k % 2]}" for k in range(40)]
+    (tmp_path / "votes.csv").write_text("\n".join(["name,x,party", *rows]) + "\n")
+    shown = "graphuq classify votes.csv --label-column party --output out"
+    assert shown in readme
+    graphuq, *arguments = shown.split()
+    run(installed / graphuq, *arguments, "--id-column", "name", folder=tmp_path)
+    assert {"predictions.csv", "posterior.nc", "report.html"} <= {
+        path.name for path in (tmp_path / "out").iterdir()
+    }
+    run(installed / graphuq, "predict", "out/posterior.nc", "votes.csv", folder=tmp_path)
+    run(installed / graphuq, "demo", "--output", "demo", folder=tmp_path)
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
+    for command in re.findall(r"`graphuq (\w+)", readme):
+        assert "Usage" in run(installed / graphuq, command, "--help", folder=tmp_path)
+    version = run(installed / graphuq, "--version", folder=tmp_path)
+    assert version.split()[1] in archives_version()
+
+
+def archives_version():
+    """Return the line of the project's version."""
+    return re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)[0]
