@@ -14,6 +14,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.cli.app import run
+from graphuq.cli.items import Columns, read_source
 
 pytest.importorskip("uvicorn", reason="pip install graphuq[label], to test the page")
 DIGITS = gq.datasets.load_digits((0, 1))
@@ -96,6 +97,42 @@ def test_texts_are_shown_and_compared_by_their_words(label, csv, capsys):
     assert page.session.items.content(0) == {"kind": "text", "text": ITEMS[0]}
     assert (table["label"] == NAMES).mean() > 0.9
     assert "tf-idf" in capsys.readouterr().out
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A table of numbers with gaps, categories that tell the class, and texts."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"size": rng.normal(size=40), "body": ITEMS})
+    table.loc[3, "size"] = np.nan
+    table["colour"] = np.where(rng.uniform(size=40) < 0.9, NAMES, "none")
+    table.to_csv(tmp_path / "mixed.csv", index=False)
+    return tmp_path / "mixed.csv"
+
+
+def test_encoded_columns_are_features_of_rows_and_texts(label, mixed):
+    page, table, _ = label(mixed, "--encode", "--impute")
+    assert page.session.items.names == ["size", "body", "colour"]
+    assert (table["label"] == NAMES).mean() > 0.9
+    page, table, _ = label(mixed, "--encode", "--impute", "--text-column", "body", out="texts")
+    assert page.session.items.texts == ITEMS
+    assert (table["label"] == NAMES).mean() > 0.9
+
+
+@pytest.mark.parametrize("text", [None, "body"])
+def test_encoded_features_are_those_of_the_encoder(text, mixed):
+    frame = pd.read_csv(mixed)
+    expected = gq.TableEncoder(impute=True).fit_transform(frame)
+    source = read_source(mixed, Columns(text=text, encoder=gq.TableEncoder(impute=True)), None)
+    np.testing.assert_allclose(as_dense(source.features), as_dense(expected))
+    assert source.words == ""
+    imputed = gq.TableEncoder(False, impute=True, scale=False)
+    source = read_source(mixed, Columns(dropped=["body", "colour"], encoder=imputed), None)
+    assert source.features.shape == (40, 2)  # and where the cell was empty
+
+
+def as_dense(features):
+    return features.toarray() if sparse.issparse(features) else np.asarray(features)
 
 
 def test_the_same_command_goes_on(label, csv):
@@ -220,7 +257,7 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
     ("arguments", "message"),
     [
         ([], "FILE: not given; give a table, or --images FOLDER"),
-        (["{csv}"], "); add --text-column body to label these, or --drop body"),
+        (["{csv}"], "); add --text-column body to label these, --encode to"),
         (["{pictures}"], "'file' holds texts ('a.png'); add --image-column file"),
         (["{csv}", "--text-column", "boddy"], "did you mean 'body'?"),
         (["{csv}", "--text-column", "body", "--image-column", "name"], "give one of the two"),
@@ -235,6 +272,11 @@ def test_ctrl_c_ends_the_page_and_writes_the_tables(csv, tmp_path):
         (["{weights}"], "'w.npz' holds a sparse matrix"),
         (["{short}", "--label-column", "x"], "--label-column: given beside 'short.npy'"),
         (["{broken}"], "is not a readable npy file"),
+        (["{short}", "--encode"], "--encode: given beside 'short.npy'"),
+        (["--images", ".", "--encode"], "--encode: given beside --images without a table"),
+        (["{csv}", "--encode", "--features", "{short}"], "--encode: given beside --features"),
+        (["{csv}", "--kind", "body=text"], "--kind: given without --encode"),
+        (["{csv}", "--image-column", "name", "--encode", "--pca", "2"], "of a known type"),
     ],
 )
 def test_errors(arguments, message, csv, tmp_path, capsys, opened):

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.columns import check_column
+from graphuq.cli.encoding import read_encoded
 from graphuq.cli.tables import Table, as_text, check_ids, read_frame, read_labels, read_table
 from graphuq.errors import InvalidInput, require
 from graphuq.external.h5ad import read_h5ad
@@ -43,6 +45,7 @@ class Columns:
     dropped: Sequence[str] = ()
     images: Path | None = None
     features: Path | None = None
+    encoder: TableEncoder | None = None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -85,6 +88,10 @@ def read_source(file: Path | None, columns: Columns, labels: Path | None) -> Sou
     InvalidInput, StorageError
         If a file cannot be read or an option does not fit it.
     """
+    if columns.encoder is not None:
+        option = "--encode" if columns.encoder.encode else "--impute"
+        require(columns.features is None, option, "given beside --features", "give one of the two")
+        require(file is not None, option, "given beside --images without a table", "leave it out")
     source = _read(file, columns)
     if columns.features is not None:
         features = read_features(columns.features)
@@ -106,6 +113,8 @@ def _read(file: Path | None, columns: Columns) -> Source:
         return Source(PictureFiles.in_folder(columns.images), None, words=PIXEL_WORDS)
     require_file(file)
     kind = file.suffix.lower()
+    if columns.encoder is not None and kind not in (".csv", ".parquet"):
+        read_encoded(file, [], (), columns.encoder)  # says why it cannot
     if kind == ".h5ad":
         return _read_anndata(file, columns)
     if kind in (".npy", ".npz"):
@@ -141,11 +150,17 @@ def _read_table(file: Path, columns: Columns) -> Source:
     if columns.id is not None:
         ids = as_text(frame[columns.id])
         check_ids(ids, columns.id)
+    features = None
+    if columns.encoder is not None:
+        unused = [*columns.dropped, *([] if columns.image is None else [columns.image])]
+        features = read_encoded(file, special, unused, columns.encoder)[1]
     if columns.text is not None:
-        return Source(TextItems(values.tolist(), ids.tolist()), None, labels, TEXT_WORDS)
-    folder = file.parent if columns.images is None else columns.images
-    items = PictureFiles(folder, values.tolist(), ids.tolist())
-    return Source(items, None, labels, PIXEL_WORDS)
+        items: Items = TextItems(values.tolist(), ids.tolist())
+    else:
+        folder = file.parent if columns.images is None else columns.images
+        items = PictureFiles(folder, values.tolist(), ids.tolist())
+    words = TEXT_WORDS if columns.text is not None else PIXEL_WORDS
+    return Source(items, features, labels, words if features is None else "")
 
 
 def _read_rows(file: Path, columns: Columns, special: list[str]) -> Source:
@@ -155,8 +170,11 @@ def _read_rows(file: Path, columns: Columns, special: list[str]) -> Source:
     frame = read_frame(file, special)
     features: Any = None
     if columns.features is None:
-        _suggest_text(frame, [*special, *columns.dropped])
-        table = read_table(file, columns.label, columns.id, dropped=columns.dropped)
+        if columns.encoder is None or not columns.encoder.encode:
+            _suggest_text(frame, [*special, *columns.dropped])
+        table = read_table(
+            file, columns.label, columns.id, dropped=columns.dropped, encoder=columns.encoder
+        )
         features, labels, ids = table.features, table.labels, table.ids
     else:
         for name in special:
@@ -177,7 +195,10 @@ def _suggest_text(frame: pd.DataFrame, used: Sequence[str]) -> None:
         texts = values[np.isnan(numbers) & (values != "")]
         if len(texts):
             option = "image" if Path(texts[0]).suffix.lower() in PICTURES else "text"
-            remedy = f"add --{option}-column {name} to label these, or --drop {name}"
+            remedy = (
+                f"add --{option}-column {name} to label these, --encode to compare rows by them, "
+                f"or --drop {name}"
+            )
             raise InvalidInput("columns", f"'{name}' holds texts ({texts[0][:20]!r})", remedy)
 
 

@@ -58,6 +58,10 @@ def label(
     missing_label: opt.MissingLabel = None,
     id_column: opt.IdColumn = None,
     drop: opt.Drop = None,
+    encode: opt.Encode = False,
+    impute: opt.Impute = False,
+    kind: opt.Kind = None,
+    missing_value: opt.MissingValue = None,
     class_name: Annotated[
         list[str] | None,
         opt.option(
@@ -118,6 +122,8 @@ def label(
     labels.jsonl, which is written at each label and continued by the same command; and at the end
     labels.csv (for graphuq classify --labels) and predictions.csv (a class for every item).
 
+    With --encode, all columns of FILE but labels, ids and pictures are features, of whatever kind.
+
     Example: graphuq label mails.csv --text-column body -o out
     """
     from graphuq.cli.columns import require_one_source
@@ -126,10 +132,12 @@ def label(
     require_extra("label")
     require_one_source(label_column, labels)
     check_writable(output)
+    from graphuq.cli.encoding import encoder_from
     from graphuq.cli.items import Columns, read_source
 
+    encoder = encoder_from(encode, impute, kind, missing_value, scaling)
     columns = Columns(text_column, image_column, label_column, id_column, drop or (), images,
-                      features)  # fmt: skip
+                      features, encoder)  # fmt: skip
     source = read_source(file, columns, labels)
     if source.words and not quiet:
         print(source.words)
@@ -138,7 +146,7 @@ def label(
     page = _open(
         source,
         {"n_neighbors": n_neighbors, "metric": metric},
-        (scaling, pca),
+        ("none" if encoder is not None else scaling, pca),
         missing=missing_label or [],
         classes=class_name or [],
         labels=output / LABELS_FILE,
