@@ -127,7 +127,20 @@ def keep_objects_out_of_the_sidebar(app, doctree):
         toc.parent.remove(toc)
 
 
+def make_accessible(app, exception):
+    """Add what readers without a mouse or a screen need and the theme lacks."""
+    if exception or app.builder.name != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        found = text.replace('role="heading">', 'role="heading" aria-level="2">')
+        found = found.replace("<pre>", '<pre tabindex="0">')
+        if found != text:
+            page.write_text(found, encoding="utf-8")
+
+
 def setup(app):
     """Register the hooks, the second one before Sphinx collects the tables of contents."""
     app.connect("source-read", adapt_to_the_site)
     app.connect("doctree-read", keep_objects_out_of_the_sidebar, priority=100)
+    app.connect("build-finished", make_accessible)

@@ -51,6 +51,9 @@ CLAIMS = {
     ),
     "data/single_cells.py": lambda names: names["accuracy"] > 0.85,
     "data/texts.py": lambda names: names["accuracy"] > 0.85,
+    "first_steps/how_it_works.py": lambda names: (
+        names["accuracy"] > 0.85 and names["accuracy_of_sure"] > 0.95 and names["sure"].sum() > 15
+    ),
     "first_steps/few_labels.py": lambda names: names["accuracy"] > 0.9,
     "first_steps/scaling_matters.py": lambda names: (
         names["accuracy"]["columns scaled"] > names["accuracy"]["columns as they are"] + 0.1
@@ -64,6 +67,10 @@ CLAIMS = {
     ),
     "labels/wrong_labels.py": lambda names: names["found"] >= 7,
     "models/learnt_hyperparameters.py": lambda names: names["table"]["r_hat"].max() < 1.02,
+    "models/likelihoods.py": lambda names: (
+        set(names["LIKELIHOODS"]) - set(names["posterior"]) == {"NoiseFree()"}
+        and all(p.min() >= 0 and p.max() <= 1 for p in names["probability"].values())
+    ),
     "models/likelihood_of_your_own.py": lambda names: (
         names["accuracy"]["Cauchit"] > names["accuracy"]["Probit"] + 0.05
     ),
@@ -96,8 +103,8 @@ def unreadable(figure):
             continue
         if not (ax.collections or ax.lines or ax.patches or ax.images):
             faults.append("empty panel")
-        is_picture = bool(ax.images)
-        if not is_picture and not ax.get_xlabel():
+        shared = ax.get_shared_x_axes().get_siblings(ax)
+        if not ax.images and not any(other.get_xlabel() for other in shared):
             faults.append(f"no name of the x axis: {ax.get_title()}")
     return faults
 

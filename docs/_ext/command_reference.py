@@ -8,6 +8,18 @@ from docutils.statemachine import StringList
 from sphinx.util.nodes import nested_parse_with_titles
 
 
+def help_lines(text):
+    """Return the help of a command; an example is a line of its own that can be copied."""
+    lines = []
+    for paragraph in re.split(r"\n\s*\n", text.replace("\b", "").strip()):
+        words = " ".join(paragraph.split())
+        if words.startswith("Example: "):
+            lines += ["Example::", "", f"    {words.removeprefix('Example: ')}", ""]
+        else:
+            lines += [paragraphs(words), ""]
+    return lines
+
+
 def paragraphs(text):
     """Return a help text as reStructuredText: bare ``--options`` and code are literal."""
     text = re.sub(r"`+([^`]+)`+", r"``\1``", text.replace("\b", ""))
@@ -41,7 +53,7 @@ def option_lines(option):
 def command_lines(name, command):
     """Return the page section of one command."""
     title = f"graphuq {name}"
-    lines = [title, "-" * len(title), "", *paragraphs(command.help or "").splitlines(), ""]
+    lines = [title, "-" * len(title), "", *help_lines(command.help or "")]
     panels = {}
     for option in command.params:
         if getattr(option, "hidden", False):
