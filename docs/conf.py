@@ -83,6 +83,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "min_reported_time": 3600,  # seconds: no page says how long it took on which machine
     "show_signature": False,
     "plot_gallery": "True",
     "abort_on_example_error": True,

@@ -76,6 +76,28 @@ def test_the_index_has_every_page_of_text():
         assert re.search(rf"^   {page.stem}$", index, re.M), page.name
 
 
+def test_the_reference_of_commands_has_every_option(monkeypatch):
+    pytest.importorskip("sphinx", reason="pip install graphuq[docs], to test the site")
+    typer = pytest.importorskip("typer")
+    from graphuq.cli.app import app
+
+    monkeypatch.syspath_prepend(str(DOCS / "_ext"))
+    reference = importlib.import_module("command_reference")
+    commands = typer.main.get_command(app).commands
+    assert len(commands) >= 8
+    for name, command in commands.items():
+        lines = reference.command_lines(name, command)
+        assert lines[0] == f"graphuq {name}"
+        text = "\n".join(lines)
+        for option in command.params:
+            if option.param_type_name != "argument" and not option.hidden:
+                assert all(f"``{spelling}``" in text for spelling in option.opts)
+    classify = reference.command_lines("classify", commands["classify"])
+    assert (
+        "    graphuq classify votes.csv --label-column label --scaling standard -o out" in classify
+    )
+
+
 def test_versions_agree():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)[1]
