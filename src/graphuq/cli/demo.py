@@ -7,7 +7,7 @@ import typer
 
 from graphuq.utils.output_folder import output_folder
 
-DIGITS, N_LABELLED = (4, 9), 4  # the two digits, and the labelled images of each
+DIGITS, N_LABELLED = (4, 9), 5  # the two digits, and the labelled images of each
 
 
 def demo(
@@ -27,7 +27,7 @@ def demo(
         bool, typer.Option("--quiet", help="Print no progress bar and no table.")
     ] = False,
 ) -> None:
-    """Classify 361 images of handwritten fours and nines from four labelled images of each.
+    """Classify 361 images of handwritten fours and nines from five labelled images of each.
 
     The output folder receives predictions.csv, report.html and posterior.nc.
     """
