@@ -5,7 +5,7 @@ means that a long run contradicts?
 
 How to run:
 
-    python benchmarks/bench_verdicts.py [--problems 200]
+    python benchmarks/bench_verdicts.py [--problems 200]     # Ctrl-C counts the problems so far
 
 Data: random problems of 12, 30 or 60 nodes, 2 to 4 classes, and 4, 8 or 12 labels, half of them
 with labels at random, which no smooth field follows. Likelihood, noise (0.03 to 1), prior and
@@ -26,6 +26,7 @@ Results go to ``benchmarks/results/verdicts.json``.
 
 import argparse
 import collections
+import contextlib
 import json
 import warnings
 
@@ -103,10 +104,11 @@ def main():
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = []
-    for seed in range(arguments.problems):
-        rows.append(compare(seed))
-        if rows[-1].get("contradicted"):
-            print("contradicted:", json.dumps(rows[-1]), flush=True)
+    with contextlib.suppress(KeyboardInterrupt):  # the problems so far are counted
+        for seed in range(arguments.problems):
+            rows.append(compare(seed))
+            if rows[-1].get("contradicted"):
+                print("contradicted:", json.dumps(rows[-1]), flush=True)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "verdicts.json").write_text(json.dumps(rows, indent=1))
     print("sampler | runs | converged | contradicted | 95 % interval of the share")
