@@ -191,7 +191,7 @@ class ApproximationDiagnostics:
             )
         error = f"{self.probability_error:.2g}"
         if self.probability_error <= CLOSE:
-            return f"{name}, close to the posterior: probabilities are off by at most {error}."
+            return f"{name}, close to the posterior: probabilities are off by up to about {error}."
         return (
             f"{name}, and differs from the posterior: probabilities may be wrong by up to {error}, "
             f"most where labels contradict their neighbours; {share}. Sample to be sure."
