@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         priors,
         scores,
     )
+    from graphuq.blocks.classifier import BlockClassifier
     from graphuq.classifier.annotators import AnnotatorClassifier
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.model_selection import LabelledKFold, LabelledScorer
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "AnnotatorClassifier": "classifier.annotators",
+    "BlockClassifier": "blocks.classifier",
     "GraphClassifier": "classifier.classifier",
     "GraphRegressor": "classifier.regressor.regressor",
     "GraphuqError": "errors",
@@ -122,6 +124,7 @@ _MODULES = {
 
 __all__ = [
     "AnnotatorClassifier",
+    "BlockClassifier",
     "Categorical",
     "Converged",
     "CumulativeMean",

@@ -90,6 +90,7 @@ answers = {
 features = {
     "anndata": lambda: __import__("graphuq.external.h5ad").external.h5ad.read_h5ad("a.h5ad"),
     "arviz": result.to_arviz,
+    "blocks": lambda: gq.BlockClassifier("store").fit("rows.npy", {}),
     "datasets": lambda: gq.datasets.load_mnist(folder="."),
     "files": lambda: by_rows.save("fit.nc"),
     "jupyter": lambda: __import__("graphuq.labelling.notebook").labelling.notebook.widget(

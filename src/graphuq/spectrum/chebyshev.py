@@ -1,7 +1,7 @@
 """Chebyshev filter: a polynomial that amplifies the smallest eigenvalues of a Laplacian."""
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +18,15 @@ Deflate: TypeAlias = Callable[[Array], Array]
 """Function that removes the null-space part of columns."""
 
 
+@runtime_checkable
+class StepOperator(Protocol):
+    """Operator L with the steps of a three-term recurrence, on columns of any kind."""
+
+    def step(self, x: Any, of_l: float, of_x: float, before: Any = None) -> Any:
+        """Return ``of_l · L x + of_x · x − before``."""
+        ...
+
+
 class ChebyshevFilter(NamedTuple):
     """Chebyshev polynomial, between −1 and 1 on ``[low, high]`` and growing below ``low``."""
 
@@ -30,7 +39,7 @@ class ChebyshevFilter(NamedTuple):
         at_zero = (self.high + self.low) / (self.high - self.low)
         return max(1, round(AMPLIFICATION / float(np.arccosh(at_zero))))
 
-    def polynomial(self, operator: BlockOperator, x: Float[Array, "N b"]) -> Float[Array, "N b"]:
+    def polynomial(self, operator: StepOperator, x: Any) -> Any:
         """Apply the polynomial of L to columns by its three-term recurrence.
 
         It is positive below ``low``.

@@ -7,6 +7,7 @@ from graphuq.errors import MissingPackage
 EXTRAS = {
     "anndata": ("anndata",),
     "arviz": ("arviz", "xarray", "h5netcdf"),
+    "blocks": ("faiss", "pyarrow"),
     "cli": ("typer", "rich", "pyarrow", "pandas", "xarray", "h5netcdf", "matplotlib", "jinja2"),
     "datasets": ("pooch", "PIL"),
     "files": ("xarray", "h5netcdf"),

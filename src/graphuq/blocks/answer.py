@@ -1,0 +1,269 @@
+"""The posterior from the labelled rows, and probabilities of all rows, block by block.
+
+A row of the eigenvectors is all that the posterior needs of a row. So labels are explored with the
+labelled rows and a sample of the others, as a spectrum of n nodes instead of N. With eigenvectors
+multiplied by ``√(N/n)`` its priors, which have ``E|u|² = n``, are those of the whole table.
+"""
+
+import dataclasses
+import json
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import entr
+
+from graphuq.blocks.store import Stage
+from graphuq.blocks.tasks import Tasks
+from graphuq.errors import require
+from graphuq.evidence.maximize import maximize_evidence
+from graphuq.inference import ExpectationPropagation, GaussianApproximation
+from graphuq.posterior.field import ClassField, LowRankField
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.result import Result
+from graphuq.results.summaries import Rows, summarize
+from graphuq.run.infer import infer
+from graphuq.spectrum import Spectrum
+from graphuq.utils.files import atomic_write
+
+SAMPLED = 10_000  # rows without label whose posterior `BlockClassifier.result_` has
+FIELD = ("factor", "coefficient_map", "mode_variance")
+GAUSSIAN = GaussianApproximation._fields[:5]
+
+
+@dataclasses.dataclass(frozen=True)
+class Basis:
+    """Eigenvectors of all rows, null vectors included, in the store.
+
+    Attributes
+    ----------
+    graph, pairs : Stage
+    starts : list of int
+        Places at which the parts begin.
+    """
+
+    graph: Stage
+    pairs: Stage
+    starts: list[int]
+
+    @property
+    def n_null(self) -> int:
+        """Number of null vectors, one for each component of the graph."""
+        return int(self.graph.record["n_components"])
+
+    def rows(self, places: Int[np.ndarray, " R"]) -> Float[np.ndarray, "R L"]:
+        """Return rows of eigenvectors."""
+        vectors = self.pairs.parts("vectors", self.starts).take(places)
+        n_null = self.n_null
+        rows = np.zeros((len(places), n_null + vectors.shape[1]))
+        rows[np.arange(len(places)), self.components(places)] = self.graph.parts(
+            "profile", self.starts
+        ).take(places)
+        rows[:, n_null:] = vectors
+        return rows
+
+    def components(self, places: Int[np.ndarray, " R"]) -> Int[np.ndarray, " R"]:
+        """Return the component of each row."""
+        return np.asarray(self.graph.parts("component", self.starts).take(places))
+
+
+def sampled_spectrum(
+    basis: Basis, places: Int[np.ndarray, " n"], settings: dict[str, Any]
+) -> Spectrum:
+    """Return the spectrum at some rows, as one of so many nodes."""
+    n_rows, record = basis.starts[-1], basis.pairs.record
+    zeros = np.zeros(basis.n_null)
+    return Spectrum(
+        eigenvalues=np.append(zeros, record["eigenvalues"]),
+        eigenvectors=basis.rows(places) * np.sqrt(n_rows / len(places)),
+        residuals=np.append(zeros, record["residuals"]),
+        tail_eigenvalue=None,
+        components=basis.components(places),
+        degrees=np.asarray(basis.graph.parts("degree", basis.starts).take(places)),
+        node_scale=np.ones(len(places)),
+        settings=settings,
+    )
+
+
+def sample_of(basis: Basis, labelled: Int[np.ndarray, " J"], seed: int) -> Int[np.ndarray, " n"]:
+    """Return the labelled places, then others: a row of each component, and a random sample."""
+    n_rows = basis.starts[-1]
+    rng = np.random.default_rng(seed)
+    random = np.arange(n_rows) if n_rows <= SAMPLED else rng.choice(n_rows, SAMPLED, False)
+    if basis.n_null > 1:
+        first = np.full(basis.n_null, n_rows)
+        for part in range(len(basis.starts) - 1):
+            component = np.asarray(basis.graph.load("component", part))
+            found, at = np.unique(component, return_index=True)
+            np.minimum.at(first, found, basis.starts[part] + at)
+        random = np.append(first, random)
+    return np.append(labelled, np.setdiff1d(random, labelled))
+
+
+def explore(
+    stage: Stage,
+    basis: Basis,
+    labelled: Int[np.ndarray, " J"],
+    codes: Int[np.ndarray, " J"],
+    classes: list[Any],
+    model: tuple[Any, Any, list[str]],
+    settings: dict[str, Any],
+) -> Result:
+    """Choose hyperparameters, find the posterior and write it; return it at a sample of the rows.
+
+    Parameters
+    ----------
+    stage : Stage
+    basis : Basis
+    labelled : numpy.ndarray of int, shape (J,)
+        Places of the labelled rows, in order.
+    codes : numpy.ndarray of int, shape (J,)
+        Their classes, as indices into ``classes``.
+    classes : list
+    model : tuple
+        Prior, likelihood, and names of the hyperparameters that the evidence chooses.
+    settings : dict
+        Settings of graph and spectrum.
+    """
+    prior, likelihood, auto = model
+    sample = sample_of(basis, labelled, seed=0)
+    labels = codes if likelihood.is_multiclass else 2 * codes - 1
+    spectrum = sampled_spectrum(basis, sample, settings)
+    at = np.arange(len(labelled))
+    posterior = Posterior(spectrum, prior, likelihood, at, labels)
+    if auto:
+        posterior = maximize_evidence(posterior, auto).posterior
+    result = infer(posterior, ExpectationPropagation()).with_classes(np.array(classes))
+    write_answer(stage, result, labelled, sample, len(sample))
+    stage.finish(
+        {
+            "classes": classes,
+            "link": result.posterior.likelihood.link is not None,
+            "n_labelled": len(labelled),
+            "n_classes": result.posterior.n_classes if likelihood.is_multiclass else 0,
+            "settings": {k: v for k, v in result.settings.items() if _is_plain(v)},
+            "hyperparameters": {k: float(v) for k, v in result.hyperparameters.items()},
+            "log_evidence": result.log_evidence,
+            "verdict": str(result.trust),
+            "description": result.diagnostics.verdict,
+        }
+    )
+    return result
+
+
+def write_answer(
+    stage: Stage, result: Result, labelled: np.ndarray, sample: np.ndarray, n_sampled: int
+) -> None:
+    """Write what the tasks of the blocks need: field, Gaussian, link and labelled places."""
+    field = result.posterior.field.one_class
+    require(
+        isinstance(field, LowRankField) and isinstance(result.answer, GaussianApproximation),
+        "inference",
+        f"{type(field).__name__} with {type(result.answer).__name__}",
+        "use a prior without tail, and expectation propagation",
+    )
+    for name in FIELD:
+        stage.save(f"field_{name}", None, np.asarray(getattr(field, name)))
+    for name in GAUSSIAN:
+        stage.save(f"gaussian_{name}", None, np.asarray(getattr(result.answer, name)))
+    link = result.posterior.likelihood.link
+    if link is not None:
+        stage.save("link", None, np.stack(link))
+    evidence = np.unique(result.posterior.spectrum.components[: len(labelled)])
+    stage.save("labelled", None, labelled)
+    stage.save("components", None, evidence)
+    stage.save("n_sampled", None, np.array(n_sampled))
+
+
+def _read_answer(stage: Stage) -> tuple[Any, Any, Any]:
+    """Return field, Gaussian and link."""
+    record = stage.record
+    arrays = {name: np.asarray(stage.load(f"field_{name}")) for name in FIELD}
+    field: Any = LowRankField(**arrays, tail_std=0.0)
+    if record["n_classes"]:
+        field = ClassField(field, record["n_classes"])
+    parts = {name: np.asarray(stage.load(f"gaussian_{name}")) for name in GAUSSIAN}
+    answer = GaussianApproximation(
+        **parts, log_evidence=0.0, n_iterations=0, seconds=0.0, description=""
+    )
+    link = tuple(np.asarray(stage.load("link"))) if record["link"] else None
+    return field, answer, link
+
+
+def write_probabilities(
+    stage: Stage, rows: Stage, basis: Basis, answer: Stage, tasks: Tasks
+) -> None:
+    """Write the table of each block of the source, in the order of its rows."""
+    blocks = rows.record["blocks"]
+    arguments = [(stage, rows, basis, answer, blocks[k], k) for k in range(len(blocks) - 1)]
+    counts = tasks.map(_block_of_probabilities, arguments, "probabilities")
+    found = np.sum([some for some, _ in counts], axis=0)
+    total = np.sum([some for _, some in counts], axis=0)
+    stage.finish({"counts": found.tolist(), "sums": total.tolist(), "n_files": len(arguments)})
+
+
+def _block_of_probabilities(
+    stage: Stage, rows: Stage, basis: Basis, answer: Stage, begin: int, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Write the table of a block; return rows and sums of largest probabilities by class."""
+    import pyarrow as pa
+    from pyarrow import compute, parquet
+
+    classes = answer.record["classes"]
+    path = stage.path("rows", k, ".parquet")
+    if not path.is_file():
+        places = np.asarray(rows.load("place", k))
+        table = pa.table(_columns(places, begin, basis, answer, classes))
+        with atomic_write(path) as temporary:
+            parquet.write_table(table, temporary)
+    table = parquet.read_table(path, columns=["label", "probability"])
+    codes = compute.index_in(table.column("label"), value_set=pa.array(classes)).to_numpy()
+    probability, n_classes = table.column("probability").to_numpy(), len(classes)
+    return np.bincount(codes, minlength=n_classes), np.bincount(codes, probability, n_classes)
+
+
+def _columns(
+    places: Int[np.ndarray, " B"], begin: int, basis: Basis, answer: Stage, classes: list[Any]
+) -> dict[str, Any]:
+    """Return the columns of the table of some rows."""
+    import pyarrow as pa
+
+    field, gaussian, link = _read_answer(answer)
+    labelled = np.asarray(answer.load("labelled"))
+    scale = np.sqrt(basis.starts[-1] / int(answer.load("n_sampled")))
+    at = np.searchsorted(labelled, places).clip(max=len(labelled) - 1)
+    is_labelled = labelled[at] == places
+    found = summarize(
+        gaussian,
+        field,
+        Rows(basis.rows(places) * scale, np.ones(len(places)), np.where(is_labelled, at, -1)),
+        link,
+    )
+    mean = found.label_mean
+    shares = mean if mean.ndim == 2 else np.stack([(1 - mean) / 2, (1 + mean) / 2], axis=1)
+    codes = shares.argmax(axis=1)
+    ordered = np.partition(shares, -2, axis=1)
+    columns = {
+        "row": begin + np.arange(len(places)),
+        "label": pa.array(classes).take(codes),
+        "probability": ordered[:, -1].astype(np.float32),
+    }
+    for k, name in enumerate(classes):
+        columns[f"probability_{name}"] = shares[:, k].astype(np.float32)
+    columns["margin"] = (ordered[:, -1] - ordered[:, -2]).astype(np.float32)
+    columns["entropy"] = entr(shares).sum(axis=1).astype(np.float32)
+    if mean.ndim == 1:
+        columns["latent_mean"] = found.latent_mean.astype(np.float32)
+        columns["latent_std"] = found.latent_std.astype(np.float32)
+    columns["has_evidence"] = np.isin(basis.components(places), answer.load("components"))
+    columns["labelled"] = is_labelled
+    return columns
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether JSON can hold a value."""
+    try:
+        json.dumps(value)
+    except TypeError:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""Products of the Laplacian with columns whose rows are in the store, part by part."""
+
+import itertools
+import os
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.blocks.graph import load_block
+from graphuq.blocks.store import Stage
+from graphuq.blocks.tasks import Tasks
+
+_numbers = itertools.count()
+
+
+class Columns:
+    """Columns with one row for each node, as scratch files of the parts.
+
+    The files are removed with the last reference.
+    """
+
+    def __init__(self, stage: Stage, n_parts: int) -> None:
+        self.stage, self.n_parts = stage, n_parts
+        self.name = f"scratch-{os.getpid()}-{next(_numbers)}"
+        paths = [stage.path(self.name, p) for p in range(n_parts)]
+        weakref.finalize(self, _remove, paths)
+
+
+def _remove(paths: Sequence[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
+
+
+class PartedOperator:
+    """Laplacian L in row blocks: the operator of `graphuq.spectrum.chebyshev.ChebyshevFilter`.
+
+    A step reads columns from the store and writes new ones, so that it can be repeated.
+    """
+
+    def __init__(self, stage: Stage, graph: Stage, starts: list[int], tasks: Tasks) -> None:
+        self.stage, self.graph, self.starts, self.tasks = stage, graph, starts, tasks
+        self.n_steps = 0  # products with a group of columns so far
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return len(self.starts) - 1
+
+    def step(self, x: Any, of_l: float, of_x: float, before: Any = None) -> Columns:
+        """Return ``of_l · L x + of_x · x − before``, one step of a three-term recurrence."""
+        out = Columns(self.stage, self.n_parts)
+        earlier = None if before is None else before.name
+        arguments = [
+            (self.stage, self.graph, self.starts, p, (x.name, earlier, out.name), of_l, of_x)
+            for p in range(self.n_parts)
+        ]
+        self.tasks.map(_step, arguments)
+        self.n_steps += 1
+        return out
+
+
+def _step(
+    stage: Stage,
+    graph: Stage,
+    starts: list[int],
+    p: int,
+    names: tuple[str, str | None, str],
+    of_l: float,
+    of_x: float,
+) -> None:
+    x_name, earlier, out_name = names
+    image = product(stage, graph, starts, p, x_name)
+    own = stage.load(x_name, p)
+    image *= np.float32(-of_l)
+    image += np.float32(of_x + of_l) * own
+    if not np.all(occupied := _occupied(graph, p)):
+        image[~occupied] -= np.float32(of_l) * own[~occupied]  # L is 0 at an isolated node
+    if earlier is not None:
+        image -= stage.load(earlier, p)
+    stage.save_scratch(out_name, p, image)
+
+
+def product(
+    stage: Stage, graph: Stage, starts: list[int], p: int, name: str
+) -> Float[np.ndarray, "n b"]:
+    """Return the rows of a part of the normalised adjacency matrix times columns."""
+    block, columns = load_block(graph, p), stage.parts(name, starts)
+    own = columns.part(p)
+    every = np.empty((len(own) + len(block.halo), own.shape[1]), np.float32)
+    every[: len(own)] = own
+    if len(block.halo):
+        every[len(own) :] = columns.take(block.halo)
+    return np.asarray(block.weights @ every)
+
+
+def _occupied(graph: Stage, p: int) -> np.ndarray:
+    """Return which rows of a part have an edge."""
+    return np.asarray(np.diff(graph.load("pointer", p)) > 0)

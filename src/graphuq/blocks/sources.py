@@ -1,0 +1,255 @@
+"""Tables that are read some rows at a time: Parquet, NPY and Zarr files, and Dask collections."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Int
+
+from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.utils.gate import reading
+
+BLOCK_ROWS = 100_000  # rows of a block of an array, and the smallest number of one of Parquet
+KINDS = "give a folder of Parquet files, a Parquet or NPY file, a Zarr array, or a Dask collection"
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """Some consecutive rows of a table, in a form that can be sent to another process.
+
+    Attributes
+    ----------
+    kind : {"parquet", "npy", "zarr", "dask"}
+    where : str or object
+        Path of the file, or the delayed value of a Dask collection.
+    begin, end : int
+        Rows of the file.
+    groups : tuple of int
+        Row groups of a Parquet file.
+    """
+
+    kind: str
+    where: Any
+    begin: int
+    end: int
+    groups: tuple[int, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.end - self.begin
+
+    def features(self, columns: Sequence[str]) -> np.ndarray:
+        """Return the features as they are stored; ``columns`` are those of a table with names."""
+        if self.kind == "parquet":
+            table = self._table(columns)
+            rows = np.empty((table.num_rows, len(columns)), np.float32)
+            for place, name in enumerate(columns):
+                column = table.column(name)
+                rows[:, place] = column.to_numpy(zero_copy_only=False)
+            return rows
+        if self.kind == "dask":
+            value = self.where.compute(scheduler="synchronous")
+            return np.asarray(value[list(columns)] if columns else value)
+        if self.kind == "zarr":
+            import zarr
+
+            return np.asarray(zarr.open_array(self.where, mode="r")[self.begin : self.end])
+        return np.load(self.where, mmap_mode="r")[self.begin : self.end]
+
+    def texts(self, column: str) -> tuple[Int[np.ndarray, " r"], list[str]]:
+        """Return the rows in which a column has a value, and the values as text."""
+        if self.kind == "dask":
+            import pyarrow as pa
+
+            frame = self.where.compute(scheduler="synchronous")
+            values = pa.array(frame[column], from_pandas=True)
+        else:
+            values = self._table([column]).column(column).combine_chunks()
+        found = np.flatnonzero(np.asarray(values.is_valid()))
+        texts = [_as_text(value) for value in values.drop_null().to_pylist()]
+        kept = [k for k, text in enumerate(texts) if text not in ("", "nan")]
+        return found[kept], [texts[k] for k in kept]
+
+    def _table(self, columns: Sequence[str]) -> Any:
+        from pyarrow.parquet import ParquetFile
+
+        with reading(self.where, "parquet file"), ParquetFile(self.where) as file:
+            return file.read_row_groups(list(self.groups), columns=list(columns))
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A table in blocks.
+
+    Attributes
+    ----------
+    blocks : list of Block
+    names : list of str
+        Names of the columns that hold numbers; empty if columns have no names.
+    width : int
+        Number of columns with features.
+    identity : list
+        What tells the table from others: names, sizes and times of files, or Dask's own name.
+    """
+
+    blocks: list[Block]
+    names: list[str]
+    width: int
+    identity: list[Any]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(block.n_rows for block in self.blocks)
+
+    @property
+    def starts(self) -> Int[np.ndarray, " B"]:
+        """Row with which each block begins, and the number of rows."""
+        return np.cumsum([0, *(block.n_rows for block in self.blocks)])
+
+
+def open_source(source: Any, special: Sequence[str] = ()) -> Source:
+    """Return a table in blocks.
+
+    Parameters
+    ----------
+    source : path, dask.array.Array or dask.dataframe.DataFrame
+        A folder of Parquet files, which are taken in the order of their names; a Parquet file; an
+        NPY file; or a Zarr array.
+    special : sequence of str
+        Columns that are no features.
+
+    Raises
+    ------
+    InvalidInput, StorageError
+        If there is no such table, a column is missing or no column of numbers, or the features
+        of a collection have no known number of rows.
+    """
+    if not isinstance(source, str | Path):
+        return _of_dask(source, special)
+    path = Path(source)
+    if not path.exists():
+        raise StorageError(f"'{path}' does not exist")
+    if path.is_dir() and not any((path / name).exists() for name in ("zarr.json", ".zarray")):
+        files = sorted(path.glob("*.parquet"))
+        require(files, "source", f"'{path}' holds no file *.parquet", KINDS)
+        return _of_parquet(files, special)
+    if path.suffix.lower() == ".parquet":
+        return _of_parquet([path], special)
+    require(
+        not special,
+        "columns",
+        f"{list(special)} of '{path.name}', whose columns have no names",
+        "give labels as a dict from row numbers to classes",
+    )
+    if path.is_dir():
+        return _of_zarr(path)
+    if path.suffix.lower() == ".npy":
+        with reading(path, "NPY file"):
+            shape = np.load(path, mmap_mode="r").shape
+        return _of_array("npy", path, shape, _identity(path))
+    raise InvalidInput("source", f"'{path.name}' has an unknown type", KINDS)
+
+
+def _of_parquet(files: list[Path], special: Sequence[str]) -> Source:
+    from pyarrow.parquet import ParquetFile
+
+    blocks, names = [], None
+    for path in files:
+        with reading(path, "parquet file"), ParquetFile(path) as file:
+            found = _numbers(file.schema_arrow, special, path)
+            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+        require(
+            names is None or found == names,
+            "source",
+            f"'{path.name}' has other columns than '{files[0].name}'",
+            "give files with the same columns in the same order",
+        )
+        names, begin, groups = found, 0, []
+        for group in range(len(sizes)):
+            groups.append(group)
+            end = sum(sizes[: group + 1])
+            if end - begin >= BLOCK_ROWS or group == len(sizes) - 1:
+                blocks.append(Block("parquet", str(path), begin, end, tuple(groups)))
+                begin, groups = end, []
+    assert names is not None
+    return Source(blocks, names, len(names), [_identity(path) for path in files])
+
+
+def _numbers(schema: Any, special: Sequence[str], path: Path) -> list[str]:
+    """Return the columns that hold features, all of which must be numbers."""
+    import pyarrow as pa
+
+    for name in special:
+        require(
+            name in schema.names,
+            "columns",
+            f"'{path.name}' has no column {name!r}",
+            f"use one of {', '.join(map(str, schema.names[:5]))}",
+        )
+    names = [name for name in schema.names if name not in special]
+    require(names, "source", f"'{path.name}' has no columns of features", "give one or more")
+    for name in names:
+        kind = schema.field(name).type
+        require(
+            pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind),
+            "source",
+            f"column {name!r} of '{path.name}' holds {kind}, and features are numbers",
+            "name it among the columns that are no features, or encode it",
+        )
+    return names
+
+
+def _of_array(kind: str, path: Path, shape: tuple[int, ...], identity: list[Any]) -> Source:
+    require(len(shape) == 2, "source", f"'{path.name}' has shape {shape}", "give rows and columns")
+    begins = range(0, shape[0], BLOCK_ROWS)
+    blocks = [Block(kind, str(path), b, min(b + BLOCK_ROWS, shape[0])) for b in begins]
+    return Source(blocks, [], shape[1], identity)
+
+
+def _of_zarr(path: Path) -> Source:
+    try:
+        import zarr
+    except ImportError:
+        raise InvalidInput(
+            "source", f"'{path.name}' is a Zarr array, and zarr is missing", "pip install zarr"
+        ) from None
+    array = zarr.open_array(str(path), mode="r")
+    files = sorted(p for p in path.rglob("*") if p.is_file())
+    return _of_array("zarr", path, array.shape, [_identity(file) for file in files])
+
+
+def _of_dask(source: Any, special: Sequence[str]) -> Source:
+    require(hasattr(source, "to_delayed"), "source", f"a {type(source).__name__}", KINDS)
+    if hasattr(source, "chunks"):
+        require(not special, "columns", f"{list(special)} of an array", "give labels as a dict")
+        require(source.ndim == 2, "source", f"{source.ndim} dimensions", "give rows and columns")
+        source = source.rechunk({1: -1})
+        sizes, width, names = source.chunks[0], source.shape[1], []
+        delayed = source.to_delayed().ravel().tolist()
+    else:
+        names = [str(name) for name in source.columns if name not in special]
+        sizes = [int(n) for n in source.map_partitions(len).compute()]
+        delayed, width = source.to_delayed(), len(names)
+    require(
+        not np.isnan(np.sum(sizes)), "source", "the number of rows is unknown",
+        "call compute_chunk_sizes() first",
+    )  # fmt: skip
+    blocks = [Block("dask", d, 0, int(n)) for d, n in zip(delayed, sizes, strict=True)]
+    return Source(blocks, names, width, [str(d.key) for d in delayed])
+
+
+def _identity(path: Path) -> list[Any]:
+    """Return name, size and time of a file, by which a changed file counts as another one."""
+    status = path.stat()
+    return [str(path.resolve()), status.st_size, status.st_mtime_ns]
+
+
+def _as_text(value: object) -> str:
+    """Return a class as text, and 3.0 as 3."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()

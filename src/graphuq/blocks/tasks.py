@@ -1,0 +1,111 @@
+"""Tasks run on the threads of this process, or on the workers of a Dask cluster.
+
+A task is a function with small arguments. It reads its large inputs from the store and writes its
+large outputs there, whole. So it can be repeated anywhere, and a lost worker costs its tasks only.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from graphuq.errors import require
+from graphuq.utils.progress import Progress
+
+
+class Tasks:
+    """Runs a function on many arguments.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client, optional
+        By default the tasks run on one thread for each core of this machine.
+    progress : callable, optional
+        See `graphuq.utils.progress`.
+    """
+
+    def __init__(self, client: Any = None, progress: Progress | None = None) -> None:
+        require(
+            client is None or (hasattr(client, "submit") and hasattr(client, "nthreads")),
+            "client",
+            f"a {type(client).__name__}",
+            "give a dask.distributed.Client, or None for threads",
+        )
+        self.client, self.progress = client, progress
+
+    @property
+    def n_workers(self) -> int:
+        """Number of tasks that run at the same time."""
+        if self.client is None:
+            return os.cpu_count() or 1
+        return max(1, sum(self.client.nthreads().values()))
+
+    def map(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], phase: str = ""
+    ) -> list[Any]:
+        """Return what a function returns for each tuple of arguments.
+
+        Task number p goes to the same worker in every call, as long as that lives, so that the
+        files of a part stay in its memory. Results are gathered before the call returns, and no
+        task refers to another one: a lost worker never makes tasks of earlier calls run again.
+        """
+        if self.client is None:
+            return self._on_threads(function, arguments, phase)
+        workers = sorted(self.client.nthreads())
+        futures = []
+        for p, some in enumerate(arguments):
+            home = {"workers": [workers[p % len(workers)]]} if workers else {}
+            futures.append(
+                self.client.submit(
+                    run_alone, function, *some, pure=False, allow_other_workers=bool(home), **home
+                )
+            )
+        results = []
+        for done, future in enumerate(futures, 1):
+            results.append(future.result())
+            self._report(phase, done, len(futures))
+        return results
+
+    def _on_threads(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], phase: str
+    ) -> list[Any]:
+        results = []
+        with ThreadPoolExecutor(self.n_workers) as pool:
+            futures = [pool.submit(function, *some) for some in arguments]
+            try:
+                for done, future in enumerate(futures, 1):
+                    results.append(future.result())
+                    self._report(phase, done, len(futures))
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+        return results
+
+    def _report(self, phase: str, done: int, total: int) -> None:
+        if self.progress is not None and phase:
+            self.progress(phase, done, total, np.nan)
+
+
+def run_alone(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a task in a worker process, in which libraries use one thread."""
+    _limit_libraries()
+    return function(*arguments)
+
+
+def single_threaded() -> AbstractContextManager:
+    """Return a context in which libraries use one thread, so that results are reproducible."""
+    import faiss  # noqa: F401  its libraries are limited as well
+
+    return threadpool_limits(1)
+
+
+@cache
+def _limit_libraries() -> Any:
+    import faiss  # noqa: F401
+
+    return threadpool_limits(1)
