@@ -91,6 +91,9 @@ features = {
     "anndata": lambda: __import__("graphuq.external.h5ad").external.h5ad.read_h5ad("a.h5ad"),
     "arviz": result.to_arviz,
     "blocks": lambda: gq.BlockClassifier("store").fit("rows.npy", {}),
+    "dask": lambda: __import__("graphuq.blocks.cluster").blocks.cluster.dask_client(
+        2
+    ).__enter__(),
     "datasets": lambda: gq.datasets.load_mnist(folder="."),
     "files": lambda: by_rows.save("fit.nc"),
     "jupyter": lambda: __import__("graphuq.labelling.notebook").labelling.notebook.widget(

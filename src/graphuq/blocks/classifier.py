@@ -346,7 +346,9 @@ class BlockClassifier:
                 lines.append(f"{name}: {number} rows, mean probability {mean}")
         for name, value in record["hyperparameters"].items():
             lines.append(f"Hyperparameter {name}: {value:.4g}, chosen by the evidence.")
-        lines += [f"Log evidence: {record['log_evidence']:.2f}.", record["description"]]
+        lines.append(f"Log evidence: {record['log_evidence']:.2f}.")
+        if record["description"] not in record["verdict"]:
+            lines.append(record["description"])
         return Summary("\n".join(lines))
 
     def _check_fitted(self) -> None:

@@ -26,7 +26,7 @@ def given_labels(
         pieces = [rows + begin for (rows, _), begin in zip(found, table.starts, strict=False)]
         rows = np.concatenate(pieces).astype(np.int64)
         values: list[Any] = [text for _, texts in found for text in texts]
-        missing_label = str(missing_label)
+        missing_label = None if missing_label is None else str(missing_label)
     else:
         rows, values = _checked_rows(list(labels), table.n_rows), list(labels.values())
     kept = [k for k, value in enumerate(values) if value is not None and value != missing_label]

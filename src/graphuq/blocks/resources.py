@@ -31,7 +31,7 @@ class Estimate:
 
     def __str__(self) -> str:
         return (
-            f"about {self.memory / 1e9:.1f} GB of memory and {self.disk / 1e9:.1f} GB of disk, in "
+            f"about {self.memory / 1e9:.1f} GB of memory and {self.disk / 1e9:.2g} GB of disk, in "
             f"{self.n_parts} parts"
         )
 

@@ -70,6 +70,9 @@ def classify(
     fixed_length: opt.FixedLength = False,
     precision: opt.Precision = None,
     seed: opt.Seed = 0,
+    store: opt.Store = None,
+    workers: opt.Workers = None,
+    scheduler: opt.Scheduler = None,
 ) -> None:
     """Infer the class of every row of FILE from a few labelled rows.
 
@@ -79,7 +82,9 @@ def classify(
 
     Example: graphuq classify votes.csv --label-column label --scaling standard -o out
     """
+    given_options = dict(locals())
     from graphuq.cli.annotators import annotators_from
+    from graphuq.cli.blocks import classify_blocks, require_store
     from graphuq.cli.columns import require_one_source, weights_from
     from graphuq.cli.fitting import check_options, fit_and_write, parse_likelihood
     from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
@@ -91,6 +96,10 @@ def classify(
         "not given",
         "name the column with the known classes, or give --labels FILE",
     )
+    if store is not None:
+        require_one_source(label_column, labels)
+        return classify_blocks(classify, given_options)
+    require_store(file, workers, scheduler)
     excluded = {"label_column": label_column, "labels": labels, "weight_column": weight_column,
                 "search": search, "max_classes": max_classes,
                 "class_proportions": class_proportions}  # fmt: skip

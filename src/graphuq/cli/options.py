@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 # Headings that group the options in the help text.
-INPUT, OUTPUT = "Input", "Output and progress"
+INPUT, OUTPUT, BLOCKS = "Input", "Output and progress", "Large tables"
 FEATURES, GRAPH = "Features", "Graph and Laplacian"
 MODEL, SELECTION, SAMPLING = "Model", "Selection by evidence", "Sampling"
 
@@ -111,6 +111,28 @@ Output = Annotated[
 Quiet = Annotated[bool, flag("--quiet", "Print no progress bar and no table.", OUTPUT)]
 Resume = Annotated[
     bool, flag("--resume", "Continue an interrupted run of the same command.", OUTPUT)
+]
+Store = Annotated[
+    Path | None,
+    option(
+        "FOLDER",
+        "Work by row blocks, with all stages kept in this folder: for tables that do not fit in "
+        "memory. FILE may then be a folder of Parquet files, and Parquet files are written.",
+        BLOCKS,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    option(
+        "NUMBER",
+        "Processes of a local Dask cluster, with --store.",
+        BLOCKS,
+        default="threads, one a core",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    option("ADDRESS", "Scheduler of a Dask cluster, with --store, as in tcp://host:8786.", BLOCKS),
 ]
 Encode = Annotated[
     bool,

@@ -9,6 +9,7 @@ EXTRAS = {
     "arviz": ("arviz", "xarray", "h5netcdf"),
     "blocks": ("faiss", "pyarrow"),
     "cli": ("typer", "rich", "pyarrow", "pandas", "xarray", "h5netcdf", "matplotlib", "jinja2"),
+    "dask": ("dask", "distributed", "faiss", "pyarrow"),
     "datasets": ("pooch", "PIL"),
     "files": ("xarray", "h5netcdf"),
     "jupyter": ("anywidget",),

@@ -1,0 +1,140 @@
+"""``graphuq classify --store``: tables of any length, by row blocks."""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphuq.errors import InvalidInput, require
+
+USED = (
+    "file", "store", "workers", "scheduler", "label_column", "labels", "missing_label",
+    "truth_column", "drop", "output", "quiet", "resume", "n_neighbors", "n_eigenpairs", "prior",
+    "likelihood", "noise_std", "inference", "seed",
+)  # fmt: skip
+"""Options that have a meaning beside ``--store``."""
+
+
+def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> None:
+    """Infer the class of every row of a folder of Parquet files, or of one large file.
+
+    Parameters
+    ----------
+    command : callable
+        The command, whose defaults tell which options were given.
+    given : dict
+        All its options.
+
+    Raises
+    ------
+    GraphuqError
+        If an option has no meaning here, or the input cannot be used.
+    """
+    from graphuq.blocks.classifier import BlockClassifier
+    from graphuq.blocks.cluster import dask_client
+    from graphuq.cli.fitting import parse_likelihood
+
+    _refuse_others(command, given)
+    file, label_column = given["file"], given["label_column"]
+    labels: Any = label_column if label_column else _labels_of(given["labels"])
+    missing = given["missing_label"] or [None]
+    require(len(missing) == 1, "--missing-label", f"{missing} beside --store", "give one text")
+    special = [*([given["truth_column"]] if given["truth_column"] else []), *(given["drop"] or ())]
+    likelihood = given["likelihood"]
+    if likelihood != "auto" or given["noise_std"] is not None:
+        likelihood = parse_likelihood(likelihood, given["noise_std"])
+    with dask_client(given["workers"], given["scheduler"]) as client:
+        classifier = BlockClassifier(
+            given["store"],
+            client=client,
+            n_neighbors=15 if given["n_neighbors"] is None else given["n_neighbors"],
+            n_eigenpairs=_n_eigenpairs(given["n_eigenpairs"]),
+            prior=given["prior"],
+            likelihood=likelihood,
+            missing_label=missing[0],
+            random_state=given["seed"],
+            progress=not given["quiet"],
+        )
+        columns = [*([label_column] if label_column else []), *special]
+        if not given["quiet"]:
+            if client is not None and client.dashboard_link:
+                print(f"Dask's dashboard: {client.dashboard_link}")
+            print(f"It needs {classifier.estimate(file, columns)}.")
+        classifier.fit(file, labels, special)
+        files = classifier.to_parquet(given["output"])
+        if not given["quiet"]:
+            print(classifier.summary())
+            if given["truth_column"]:
+                accuracy = _accuracy(file, given["truth_column"], columns, files)
+                print(f"Accuracy: {accuracy:.4f}.")
+            print(f"{len(files)} files are in {given['output']}.")
+
+
+def require_store(file: Path, workers: int | None, scheduler: str | None) -> None:
+    """Refuse, without ``--store``, what needs it."""
+    for name, value in (("--workers", workers), ("--scheduler", scheduler)):
+        require(value is None, name, f"{value} without --store", "add --store FOLDER")
+    require(
+        not file.is_dir(),
+        "file",
+        f"'{file}' is a folder",
+        "give a file, or add --store FOLDER for a folder of Parquet files",
+    )
+
+
+def _refuse_others(command: Callable[..., None], given: Mapping[str, Any]) -> None:
+    """Refuse options that would have no effect."""
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name not in USED and given[name] != parameter.default:
+            raise InvalidInput(
+                f"--{name.replace('_', '-')}", f"{given[name]} beside --store", "leave it out"
+            )
+    inference = given["inference"]
+    require(
+        inference in ("auto", "expectation-propagation"),
+        "--inference",
+        f"{inference} beside --store, which has expectation propagation alone",
+        "leave it out",
+    )
+
+
+def _n_eigenpairs(text: str | None) -> int | None:
+    if text is None:
+        return None
+    require(text.isdigit(), "--n-eigenpairs", f"{text!r} beside --store", "give a number")
+    return int(text)
+
+
+def _labels_of(path: Path) -> dict[int, str]:
+    """Return the labels in a file with the columns id, which has row numbers, and label."""
+    from graphuq.cli.columns import check_column
+    from graphuq.cli.tables import as_text, check_ids, read_frame
+    from graphuq.utils.gate import require_file
+
+    require_file(path)
+    frame = read_frame(path, ["id", "label"])
+    for column in ("id", "label"):
+        check_column(column, list(frame.columns))
+    ids, labels = as_text(frame["id"]), as_text(frame["label"])
+    check_ids(ids, "id")
+    bad = [name for name in ids if not name.isdigit()]
+    require(not bad, "labels", f"id {bad[:1]}", "use row numbers from 0, which --store needs")
+    return {int(a): b for a, b in zip(ids, labels, strict=True) if b}
+
+
+def _accuracy(file: Path, column: str, special: list[str], files: Iterable[Path]) -> float:
+    """Return the share of rows with a true class whose label is that class."""
+    from pyarrow import parquet
+
+    from graphuq.blocks.sources import open_source
+
+    right = total = 0
+    written = [path for path in files if path.suffix == ".parquet"]
+    for block, path in zip(open_source(file, special).blocks, written, strict=True):
+        rows, truth = block.texts(column)
+        labels = np.array(parquet.read_table(path, columns=["label"]).column(0).to_pylist())[rows]
+        right += int((labels.astype(str) == np.array(truth, dtype=str)).sum())
+        total += len(rows)
+    return right / max(total, 1)

@@ -1,0 +1,187 @@
+"""Blocks on a cluster of processes: the same bytes, also if a worker or the driver is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import graphuq as gq
+from graphuq.blocks.cluster import dask_client
+from graphuq.blocks.tasks import Tasks
+from graphuq.errors import InvalidInput
+from mixture import mixture
+
+pytest.importorskip("distributed", reason="pip install graphuq[dask], to test clusters")
+
+N_ROWS, N_PARTS = 6000, 6
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Return a client of a cluster of two processes."""
+    with dask_client(n_workers=2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Return the file of features, features, and labels of some rows."""
+    features, classes = mixture(N_ROWS, width=12, n_classes=2)
+    path = tmp_path_factory.mktemp("data") / "rows.npy"
+    np.save(path, features)
+    rng = np.random.default_rng(0)
+    rows = [rng.choice(np.flatnonzero(classes == k), 15, replace=False) for k in range(2)]
+    return path, features, {int(row): int(classes[row]) for row in np.concatenate(rows)}
+
+
+def classifier(store, **more):
+    return gq.BlockClassifier(store, n_eigenpairs=30, n_parts=N_PARTS, **more)
+
+
+def written(found, folder):
+    """Return the bytes of all files of probabilities."""
+    return [path.read_bytes() for path in found.to_parquet(folder) if path.suffix == ".parquet"]
+
+
+@pytest.fixture(scope="module")
+def on_threads(data, tmp_path_factory):
+    """Return what threads of one process write."""
+    folder = tmp_path_factory.mktemp("threads")
+    return written(classifier(folder / "store").fit(data[0], data[2]), folder / "out")
+
+
+def test_processes_write_the_same_bytes_as_threads(cluster, data, on_threads, tmp_path):
+    found = classifier(tmp_path / "store", client=cluster).fit(data[0], data[2])
+    assert written(found, tmp_path / "out") == on_threads
+
+
+def killer(cluster, phase):
+    """Return a callback that kills a worker once in a phase, and the processes before that."""
+    cluster.wait_for_workers(2)
+    processes = []
+
+    def kill(reported, *_):
+        if reported == phase and not processes:
+            processes.extend(cluster.run(os.getpid).values())
+            os.kill(processes[0], signal.SIGKILL)
+
+    return kill, processes
+
+
+@pytest.mark.parametrize("phase", ["neighbours", "eigenpairs"])
+def test_a_killed_worker_changes_nothing(phase, cluster, data, on_threads, tmp_path):
+    kill, processes = killer(cluster, phase)
+    found = classifier(tmp_path / "store", client=cluster, progress=kill)
+    assert written(found.fit(data[0], data[2]), tmp_path / "out") == on_threads
+    assert len(processes) == 2
+    cluster.wait_for_workers(2)
+    assert processes[0] not in cluster.run(os.getpid).values()
+
+
+@pytest.mark.slow
+def test_workers_killed_in_search_and_filter_of_20_000_rows(cluster, tmp_path):
+    features, classes = mixture(20_000)
+    np.save(tmp_path / "rows.npy", features)
+    rng = np.random.default_rng(0)
+    rows = [rng.choice(np.flatnonzero(classes == k), 20, replace=False) for k in range(10)]
+    given = {int(row): int(classes[row]) for row in np.concatenate(rows)}
+    files = []
+    for phase in (None, "neighbours", "eigenpairs", "probabilities"):
+        kill, processes = killer(cluster, phase)
+        client = None if phase is None else cluster
+        found = classifier(tmp_path / f"store-{phase}", client=client, progress=kill)
+        files.append(written(found.fit(tmp_path / "rows.npy", given), tmp_path / f"out-{phase}"))
+        assert len(processes) == (0 if phase is None else 2)
+    assert all(some == files[0] for some in files)
+
+
+@pytest.mark.parametrize(
+    "stage", ["graph", *(pytest.param(s, marks=pytest.mark.slow) for s in ("parts", "pairs"))]
+)
+def test_a_killed_driver_goes_on(stage, data, on_threads, tmp_path):
+    program = (
+        "import graphuq as gq\n"
+        f"c = gq.BlockClassifier({str(tmp_path / 'store')!r}, n_eigenpairs=30, n_parts={N_PARTS})\n"
+        f"c.fit({str(data[0])!r}, {data[2]!r})\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program])
+    until = time.monotonic() + 60
+    while not list(tmp_path.glob(f"store/{stage}-*")) and time.monotonic() < until:
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    assert not list(tmp_path.glob("store/posterior-*/done.json"))
+    found = classifier(tmp_path / "store").fit(data[0], data[2])
+    assert written(found, tmp_path / "out") == on_threads
+
+
+def where():
+    from distributed import get_worker
+
+    return get_worker().address
+
+
+def test_a_part_stays_on_its_worker(cluster):
+    cluster.wait_for_workers(2)
+    first, second = (Tasks(cluster).map(where, [()] * 6) for _ in range(2))
+    assert first == second
+    assert len(set(first)) == 2
+
+
+def fail(number):
+    raise InvalidInput("number", f"{number}", "use another one")
+
+
+def test_an_error_of_a_task_comes_back(cluster):
+    for client in (None, cluster):
+        with pytest.raises(InvalidInput, match="number: 3; use another one"):
+            Tasks(client).map(fail, [(3,), (3,)])
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # of dask.dataframe, by pandas
+@pytest.mark.parametrize("is_cluster", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_dask_collections(is_cluster, cluster, data, on_threads, tmp_path):
+    array = pytest.importorskip("dask.array")
+    client, features, given = cluster if is_cluster else None, data[1], data[2]
+    blocks = array.from_array(features, chunks=(2500, 5))
+    found = classifier(tmp_path / "a", client=client).fit(blocks, given)
+    table = pa.table({f"x{k}": features[:, k] for k in range(12)})
+    label = [str(given[row]) if row in given else None for row in range(N_ROWS)]
+    parquet.write_table(table.append_column("y", pa.array(label)), tmp_path / "rows.parquet")
+    frame = pytest.importorskip("dask.dataframe").read_parquet(tmp_path / "rows.parquet")
+    frame = frame.repartition(npartitions=3)
+    other = classifier(tmp_path / "b", client=client).fit(frame, "y")
+    expected = parquet.read_table(pa.BufferReader(on_threads[0]))["probability"].to_numpy()
+    for one in (found, other):
+        files = one.to_parquet(tmp_path / "out")
+        tables = [parquet.read_table(f) for f in files if f.suffix == ".parquet"]
+        assert len(tables) == 3
+        shares = pa.concat_tables(tables)["probability"].to_numpy()
+        np.testing.assert_allclose(shares, expected, atol=1e-5)
+
+
+def test_clients_are_checked():
+    with (
+        pytest.raises(InvalidInput, match="workers: 2 beside scheduler 'tcp"),
+        dask_client(2, "tcp://localhost:1"),
+    ):
+        pass
+    with pytest.raises(InvalidInput, match="workers"), dask_client(0):
+        pass
+    with dask_client() as client:
+        assert client is None
+
+
+def test_a_scheduler_that_does_not_answer(monkeypatch):
+    monkeypatch.setattr("graphuq.blocks.cluster.CONNECTING", 0.5)
+    with (
+        pytest.raises(InvalidInput, match="does not answer"),
+        dask_client(scheduler="tcp://127.0.0.1:9"),
+    ):
+        pass

@@ -1,0 +1,93 @@
+"""``graphuq classify --store``: tables by row blocks from the command line."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from graphuq.cli.app import run
+from mixture import mixture
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder of two Parquet files with labels and true classes."""
+    features, classes = mixture(3000, width=12, n_classes=2)
+    rng = np.random.default_rng(0)
+    labelled = [rng.choice(np.flatnonzero(classes == k), 15, replace=False) for k in range(2)]
+    label = np.full(3000, None, object)
+    label[np.concatenate(labelled)] = classes[np.concatenate(labelled)].astype(str)
+    columns = {f"x{k}": features[:, k] for k in range(12)}
+    table = pa.table({**columns, "y": pa.array(label.tolist()), "truth": classes.astype(str)})
+    path = tmp_path_factory.mktemp("in") / "rows"
+    path.mkdir()
+    for k in range(2):
+        parquet.write_table(table.slice(1500 * k, 1500), path / f"{k}.parquet")
+    ids = np.sort(np.concatenate(labelled))
+    lines = ["id,label", *(f"{row},{label[row]}" for row in ids)]
+    (path.parent / "labels.csv").write_text("\n".join(lines) + "\n")
+    return path
+
+
+def classify(folder, store, output, *more):
+    start = ["classify", str(folder), "--store", str(store), "-o", str(output)]
+    return run([*start, "--truth-column", "truth", "--n-eigenpairs", "20", *more])
+
+
+def test_a_folder_of_parquet_files(folder, tmp_path, capsys):
+    assert classify(folder, tmp_path / "s", tmp_path / "o", "--label-column", "y") == 0
+    printed = capsys.readouterr().out
+    assert "It needs about" in printed
+    accuracy = float(printed.split("Accuracy: ")[1].split()[0].rstrip("."))
+    table = pa.concat_tables(
+        [parquet.read_table(tmp_path / "o" / f"rows-0000{k}.parquet") for k in range(2)]
+    )
+    truth = pa.concat_tables([parquet.read_table(folder / f"{k}.parquet") for k in range(2)])
+    right = np.array(table["label"].to_pylist()) == np.array(truth["truth"].to_pylist())
+    assert accuracy == pytest.approx(right.mean(), abs=1e-4)
+    assert accuracy > 0.8
+    assert (table["row"].to_numpy() == np.arange(3000)).all()
+    settings = json.loads((tmp_path / "o" / "settings.json").read_text())
+    assert settings["classes"] == ["0", "1"]
+    drop = ["--labels", str(folder.parent / "labels.csv"), "--drop", "y", "--quiet"]
+    assert classify(folder, tmp_path / "s", tmp_path / "o2", *drop) == 0
+    again = pa.concat_tables(
+        [parquet.read_table(tmp_path / "o2" / f"rows-0000{k}.parquet") for k in range(2)]
+    )
+    assert again.equals(table)
+    assert len(list((tmp_path / "s").glob("pairs-*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--store", "s", "--pca", "3"], "--pca: 3 beside --store; leave it out"),
+        (["--store", "s", "--inference", "pcn"], "--inference: pcn beside --store"),
+        (["--store", "s", "--scaling", "standard"], "--scaling: standard beside --store"),
+        (["--store", "s", "--n-eigenpairs", "auto"], "--n-eigenpairs: 'auto' beside --store"),
+        (["--store", "s", "--workers", "0"], "workers"),
+        (["--store", "s", "--workers", "1", "--scheduler", "tcp://a:1"], "give one of the two"),
+        (["--workers", "2"], "--workers: 2 without --store; add --store FOLDER"),
+        (["--scheduler", "tcp://a:1"], "--scheduler: tcp://a:1 without --store"),
+        ([], "is a folder; give a file, or add --store FOLDER"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    options, message, folder, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    code = run(["classify", str(folder), "--label-column", "y", "--drop", "truth", *options])
+    assert code == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_two_processes(folder, tmp_path):
+    pytest.importorskip("distributed", reason="pip install graphuq[dask], to test clusters")
+    more = ["--label-column", "y", "--quiet"]
+    assert classify(folder, tmp_path / "s", tmp_path / "o", *more) == 0
+    assert classify(folder, tmp_path / "t", tmp_path / "p", *more, "--workers", "2") == 0
+    for file in (tmp_path / "o").iterdir():
+        assert file.read_bytes() == (tmp_path / "p" / file.name).read_bytes()
