@@ -96,6 +96,56 @@ def test_small_noise_still_mixes(noise_std):
     assert result.diagnostics.ess_bulk > 1000
 
 
+def test_many_labels_still_mix():
+    """Many limits leave each move of a leading direction little room: it is moved again.
+
+    With one move a sweep, and none of the mean over classes, 300 draws count as 6.
+    """
+    rng = np.random.default_rng(0)
+    classes = np.repeat(np.arange(4), 75)
+    centres = np.array([[0.0, 0], [1.5, 0], [0, 1.5], [1.5, 1.5]])
+    graph = gq.graphs.knn_graph(centres[classes] + 0.4 * rng.normal(size=(300, 2)))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=30)
+    rows = rng.choice(300, 200, replace=False)
+    prior, likelihood = gq.priors.Matern(tau=0.1, alpha=2.0), gq.likelihoods.Probit(0.1, 4)
+    target = gq.Posterior(spectrum, prior, likelihood, rows, classes[rows])
+    diagnostics = gq.infer(target, CollapsedGibbs(), n_samples=1000, seed=0).diagnostics
+    assert diagnostics.rhat < 1.01
+    assert diagnostics.ess_bulk > 400
+
+
+@pytest.mark.parametrize(("n_rows", "n_labels"), [(1, 60), (3, 60), (3, 10)])
+def test_a_sweep_leaves_the_prior_unchanged(n_rows, n_labels):
+    """Values of the prior, moved given the labels that they have, are again values of the prior."""
+    rng = np.random.default_rng(2)
+    factor = rng.normal(size=(n_labels, 4)) * np.array([2.0, 1.0, 0.7, 0.4])
+    root = np.linalg.cholesky(factor @ factor.T + 0.1**2 * np.eye(n_labels))
+    n_repeats = 3000
+    before = rng.normal(size=(n_repeats, n_rows, n_labels)) @ root.T
+    after = np.empty_like(before)
+    for i, values in enumerate(before):
+        own = np.where(values[0] > 0, 0, -1) if n_rows == 1 else values.argmax(axis=0)
+        if i == 0:
+            parts = sweeps.Values.of(root @ root.T, 0.1, own)
+        after[i] = sweeps.run(rng, values, parts._replace(own=own), 1, 1)[0]
+        found = np.where(after[i, 0] > 0, 0, -1) if n_rows == 1 else after[i].argmax(axis=0)
+        assert (found == own).all()
+    assert len(parts.duals) == 4
+    moved = np.abs(after - before).max(axis=(1, 2))
+    assert moved.min() > 0
+    for k in range(n_rows):
+        for dual in parts.duals:
+            assert stats.kstest(after[:, k] @ dual, "norm").pvalue > 1e-3
+    differences = (after[:, 0] - after[:, -1]) @ parts.duals.T / np.sqrt(2)
+    means = after.mean(axis=1) @ parts.duals.T * np.sqrt(n_rows)
+    for coordinates in (means, differences) if n_rows > 1 else ():
+        covariance = coordinates.T @ coordinates / n_repeats
+        assert np.abs(covariance - np.eye(4)).max() < 5 * np.sqrt(2 / n_repeats)
+    if n_rows > 1:
+        old = before.mean(axis=1) @ parts.duals.T * np.sqrt(n_rows)
+        assert np.abs(old.T @ means / n_repeats).max() < 4.5 / np.sqrt(n_repeats)
+
+
 def test_log_probabilities_are_those_of_the_likelihood():
     rng = np.random.default_rng(0)
     own = rng.integers(0, 4, size=5)

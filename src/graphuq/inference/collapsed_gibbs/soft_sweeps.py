@@ -20,6 +20,7 @@ from graphuq.inference.collapsed_gibbs.sweeps import (
     _find_limits,
     _log_probability,
     _move_directions,
+    _move_mean,
     _truncated_normal,
 )
 from graphuq.utils.arrays import njit_cached
@@ -100,6 +101,7 @@ def _sweep(
         _find_limits(v, own, k, limit, above)
         _move_directions(rng, v[k], pull[k], directions, duals, limit, above)
         _move_values(rng, v, k, pull[k], precision, own, log_weights)
+    _move_mean(rng, v, pull, directions, duals)
 
 
 @njit_cached

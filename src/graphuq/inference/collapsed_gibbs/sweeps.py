@@ -22,6 +22,8 @@ CERTAIN = 6.0  # 1 − Φ of this is 1e-9
 TAIL = -20.0  # below it the expansion of Φ is accurate to 2e-5
 SMALL = 1e-150  # products below this are replaced by their logarithm
 WIDE = 2.5  # length of an interval from which uniform proposals are seldom accepted
+LEADING, MAX_REPEATS = 10, 8  # directions that are moved again in a sweep, and how often
+LABELS_A_REPEAT = 25  # more labels leave less room to each move of them
 SMOOTH = 2.0  # variance of a direction, in units of the noise, from which it is moved as a whole
 
 
@@ -96,6 +98,7 @@ def _run(
                 _find_limits(v, own, k, limit, above)
                 _move_directions(rng, v[k], pull[k], directions, duals, limit, above)
                 _move_values(rng, v[k], pull[k], precision, limit, above)
+            _move_mean(rng, v, pull, directions, duals)
         kept[i] = v
 
 
@@ -123,26 +126,76 @@ def _find_limits(v: Any, own: Any, k: Any, limit: Any, above: Any) -> None:
 def _move_directions(
     rng: Any, v: Any, pull: Any, directions: Any, duals: Any, limit: Any, above: Any
 ) -> None:
+    """Draw the coordinate of each direction given all others, of leading ones several times.
+
+    A leading direction has the largest variance and moves all labels, so that the tightest of
+    many limits leaves it little room.
+    """
+    first, first_duals = directions[:LEADING], duals[:LEADING]
+    for _ in range(min(len(v) // LABELS_A_REPEAT, MAX_REPEATS)):
+        _move_each(rng, v, pull, first, first_duals, limit, above)
+    _move_each(rng, v, pull, directions, duals, limit, above)
+
+
+@njit_cached
+@no_type_check
+def _move_each(
+    rng: Any, v: Any, pull: Any, directions: Any, duals: Any, limit: Any, above: Any
+) -> None:
     """Draw the coordinate of each direction given all others: normal between two bounds."""
     n_labels = len(v)
+    sign, slack = np.empty(n_labels), np.empty(n_labels)
+    for j in range(n_labels):
+        sign[j] = 1.0 if above[j] else -1.0
+        slack[j] = max(sign[j] * (v[j] - limit[j]), SMALL)
     for i in range(len(directions)):
-        low, high, at = -np.inf, np.inf, 0.0
+        at = 0.0
         for j in range(n_labels):
             at += duals[i, j] * v[j]
-            step = directions[i, j]
-            if step == 0.0:
-                continue
-            bound = (limit[j] - v[j]) / step
-            if above[j] == (step > 0.0):
-                low = max(low, bound)
-            else:
-                high = min(high, bound)
-        if low > high:  # rounding error only: the present value lies between them
-            continue
-        move = _truncated_normal(rng, at + low, at + high) - at
+        fall, rise = _rates(sign, directions, i, slack)
+        low = at - 1.0 / rise if rise > 0.0 else -np.inf
+        high = at - 1.0 / fall if fall < 0.0 else np.inf
+        move = _truncated_normal(rng, low, high) - at
         for j in range(n_labels):
             v[j] += move * directions[i, j]
             pull[j] += move * duals[i, j]
+            slack[j] = max(sign[j] * (v[j] - limit[j]), SMALL)
+
+
+@njit_cached
+@no_type_check
+def _rates(sign: Any, directions: Any, i: Any, slack: Any) -> Any:
+    """Return the smallest and largest gain of slack along a direction, as a share of the slack."""
+    smallest, largest = 0.0, 0.0
+    for j in range(len(slack)):  # without a branch, so that it vectorises
+        rate = sign[j] * directions[i, j] / slack[j]
+        smallest, largest = min(smallest, rate), max(largest, rate)
+    return smallest, largest
+
+
+@njit_cached
+@no_type_check
+def _move_mean(rng: Any, v: Any, pull: Any, directions: Any, duals: Any) -> None:
+    """Draw the mean over classes along all directions: it has its prior whatever the labels."""
+    n_rows, n_labels = v.shape
+    if n_rows == 1:
+        return
+    mean, move, change = np.zeros(n_labels), np.zeros(n_labels), np.zeros(n_labels)
+    for k in range(n_rows):
+        for j in range(n_labels):
+            mean[j] += v[k, j] / n_rows
+    for i in range(len(directions)):
+        at = 0.0
+        for j in range(n_labels):
+            at += duals[i, j] * mean[j]
+        step = rng.normal() / math.sqrt(n_rows) - at
+        for j in range(n_labels):
+            move[j] += step * directions[i, j]
+            change[j] += step * duals[i, j]
+    for k in range(n_rows):
+        for j in range(n_labels):
+            v[k, j] += move[j]
+            pull[k, j] += change[j]
 
 
 @njit_cached

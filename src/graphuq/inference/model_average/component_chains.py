@@ -15,7 +15,7 @@ from graphuq.utils.arrays import parallel_map
 LEAST_WEIGHT = 1e-3  # share of the likeliest component, from which a component is proposed
 BEHIND = 12.0  # log weight behind the largest, from which class shares may not lift a component
 THIN, N_WARMUP = 3, 60  # least sweeps for each draw, and sweeps before the first
-LABELS_PER_SWEEP = 10  # a draw has another sweep for each so many labels, which mix more slowly
+LABELS_PER_SWEEP = 20  # a draw has another sweep for each so many labels, which mix more slowly
 N_PILOT = 64  # draws of a component, from which the mean weight of its class shares is estimated
 TRIES = 4  # proposals for each kept draw with class shares, whose weights have heavy tails
 
