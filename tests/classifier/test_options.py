@@ -14,6 +14,8 @@ from graphuq.classifier.options import (
 )
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import PCN
+from graphuq.results.diagnostics import node_rows
+from graphuq.results.summaries import label_errors
 from graphuq.run import choose_sampler as rules
 from graphuq.run import stopping
 from graphuq.run.choose_sampler import choose_sampler
@@ -111,6 +113,26 @@ def test_a_stop_rule_serves_many_runs(monkeypatch):
             assert kept._sought[2].tolist() == fresh._sought[2].tolist()
         watched.append(int(kept._sought[2][0]))
     assert len(set(watched)) > 1, "else one that is never sought again would do"
+
+
+def test_a_share_of_the_nodes_may_have_a_larger_error():
+    posterior = build(gq.likelihoods.Probit(0.5))
+    draws = gq.infer(posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=0).draws
+    unlabelled = np.setdiff1d(np.arange(posterior.spectrum.n_nodes), posterior.labelled)
+    rows = node_rows(posterior)[unlabelled]
+    errors = np.sort(label_errors(draws, posterior.field, rows, posterior.likelihood.link))
+    few = int(0.1 * len(unlabelled) + 1e-9)
+    assert few > 0
+    for n_larger in range(2 * few):
+        bound = errors[-1 - n_larger] * (1 + 1e-9)
+        every, most = (gq.Converged(label_mcse=bound, label_mcse_share=s) for s in (1.0, 0.9))
+        assert every._has_larger_error(posterior, draws, bound) == (n_larger > 0)
+        assert most._has_larger_error(posterior, draws, bound) == (n_larger > few)
+
+
+def test_stop_rule_refuses_a_share_below_nine_tenths():
+    with pytest.raises(InvalidInput, match=r"label_mcse_share: 0\.5"):
+        gq.Converged(label_mcse=0.01, label_mcse_share=0.5)
 
 
 def test_stop_rule_refuses_a_negative_error():

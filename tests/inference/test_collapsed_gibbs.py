@@ -234,3 +234,5 @@ def test_the_first_result_of_several_classes_is_near_the_final_one():
     assert near < 0.06
     assert far > 2 * near
     assert final.log_evidence == pytest.approx(gaussian.log_evidence)
+    assert len(first) == 1
+    np.testing.assert_array_equal(first[0].draws.white, final.draws.first(200).white)

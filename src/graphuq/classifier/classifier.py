@@ -83,7 +83,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     n_chains, n_warmup, thin : int, optional
         See `graphuq.infer`.
     until_converged : bool, default True
-        False: always draw ``n_samples``.
+        Sample until R-hat is below 1.01, effective sample sizes are above 400, and 99 % of the
+        nodes have probabilities with a Monte-Carlo error below 0.01. False: draw ``n_samples``.
     precision : {"float32", "float64"}, default "float32"
         Precision of the chains; everything else is computed in float64. Label means of the two
         agree within their Monte-Carlo error (``benchmarks/bench_pcn.py``).
@@ -102,7 +103,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     progress : bool or callable, default False
         See `graphuq.infer`.
     on_first_result : callable, optional
-        Called with the first, approximate `Result` before sampling starts; only with
+        Called with the first, approximate `Result` before sampling ends; only with
         ``inference="auto"``. See `graphuq.infer`.
     checkpoint : path, optional
         See `graphuq.infer`.

@@ -38,7 +38,8 @@ from graphuq.utils.user_warnings import warn_user
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
 
-PROBABILITY_MCSE = 0.01  # Monte-Carlo error of probabilities at which sampling may stop
+PROBABILITY_MCSE, MCSE_SHARE = 0.01, 0.99  # Monte-Carlo error at which sampling stops, and the
+# share of nodes that must have it
 
 
 def fit_classifier(
@@ -123,13 +124,14 @@ def explore(
     """Run inference, with more arguments of `infer`, and set the attributes of every row."""
     # The label mean of two classes, p₊ − p₋, has twice the error of a probability.
     bound = PROBABILITY_MCSE * (1 if posterior.likelihood.is_multiclass else 2)
+    stop = Converged(label_mcse=bound, label_mcse_share=MCSE_SHARE)
     sampling: dict[str, Any] = {
         "n_samples": classifier.n_samples,
         "n_chains": classifier.n_chains,
         "n_warmup": classifier.n_warmup,
         "thin": classifier.thin,
         "precision": classifier.precision,
-        "stop": Converged(label_mcse=bound) if classifier.until_converged else None,
+        "stop": stop if classifier.until_converged else None,
         "progress": classifier.progress,
     }
     if method is None:

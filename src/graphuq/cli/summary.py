@@ -33,7 +33,7 @@ def all_names(result: Result, names: Sequence[str]) -> list[str]:
 
 
 def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None) -> None:
-    """Print the first, approximate result before sampling starts."""
+    """Print the first, approximate result."""
     counts = ", ".join(
         f"{int((result.labels == code).sum())} {name}"
         for name, code in zip(all_names(result, names), codes_of(result), strict=True)
@@ -44,7 +44,7 @@ def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None
     method = "expectation propagation" if gaussian else "few draws"
     Console(markup=False, emoji=False).print(
         f"Approximate result after {time.perf_counter() - STARTED:.1f} s, by {method}: "
-        f"{counts}{accuracy}. Now sampling the posterior.",
+        f"{counts}{accuracy}. Sampling goes on.",
         soft_wrap=True,
         highlight=False,
     )

@@ -17,7 +17,7 @@ from graphuq.inference import (
     Point,
     Sampler,
 )
-from graphuq.inference.draws import Draws
+from graphuq.inference.draws import Draws, StopRule
 from graphuq.inference.settings import RunSettings, check_lengths
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converged
@@ -93,8 +93,9 @@ def infer(
     stop : Converged, CumulativeMean or callable, optional
         Rule that ends the run early.
     on_first_result : callable, optional
-        Called with a first result before sampling starts: that of expectation propagation, if it
-        converges, or 200 draws a chain of `CollapsedGibbs`. Only without ``method``.
+        Called once with a first result: that of expectation propagation, if it converges, before
+        sampling starts, or the first 200 draws a chain of `CollapsedGibbs`. Only without
+        ``method``.
     progress : bool or callable, default False
         True shows a bar on standard error. A callable is called with phase, steps done, total
         number of steps and acceptance.
@@ -175,7 +176,7 @@ def infer(
             thin=thin,
             seed=seed,
             precision="float64" if precision is None else precision,
-            stop=None if stop is None else lambda draws: stop(posterior, draws),
+            stop=_stop_rule(posterior, chosen, stop, on_first_result, seed),
             progress=report,
             checkpoint=checkpoint,
         )
@@ -196,17 +197,39 @@ def _default_method(
     """Return the sampler that the rules choose, and the first approximation, which is reported."""
     first = first_approximation(posterior)
     chosen = choose_sampler(posterior, first)
-    if on_first_result is not None:
-        if isinstance(chosen, CollapsedGibbs):  # nearly as quick, and right with few labels
-            draws = chosen.run(posterior, RunSettings(n_samples=FIRST_DRAWS))
-            on_first_result(_result(posterior, chosen, draws, 0))
-        elif first is not None:
+    if on_first_result is not None and not isinstance(chosen, CollapsedGibbs):
+        if first is not None:
             on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
         elif posterior.prior.is_mixture and chosen.refusal(posterior) is None:
             average = ModelAverage(exact=False)
             draws = average.run(posterior, RunSettings(n_samples=FIRST_DRAWS))
             on_first_result(_result(posterior, average, draws, 0))
     return chosen, first
+
+
+def _stop_rule(
+    posterior: Posterior,
+    chosen: Sampler | Approximation,
+    stop: Stop | None,
+    on_first_result: Callable[[Result], None] | None,
+    seed: int | np.random.Generator,
+) -> StopRule | None:
+    """Return the rule for draws, which also reports the first of them if no first result was.
+
+    The first draws of `CollapsedGibbs` are nearly as quick as an approximation, and right with
+    few labels.
+    """
+    waiting = [on_first_result] if on_first_result and isinstance(chosen, CollapsedGibbs) else []
+    if stop is None and not waiting:
+        return None
+
+    def rule(draws: Draws) -> str | None:
+        reason = None if stop is None else stop(posterior, draws)
+        if waiting and reason is None and draws.n_samples >= FIRST_DRAWS:
+            waiting.pop()(_result(posterior, chosen, draws, seed))
+        return reason
+
+    return rule
 
 
 def _result(
