@@ -129,6 +129,20 @@ def test_classes_of_a_probit_are_found_all_at_once():
         np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
+def test_weights_of_a_probit_are_those_of_its_log_probabilities(monkeypatch):
+    """Also where the given label has the least probability: there the weight is largest."""
+    posterior = small_problem(LIKELIHOODS.Probit(0.1, 4))
+    u = (
+        np.random.default_rng(0).normal(size=(9, 300, 4))
+        * np.geomspace(0.05, 3.0, 9)[:, None, None]
+    )
+    ours = leave_one_out._by_weights(posterior, u, posterior.labels, {})
+    monkeypatch.setattr(leave_one_out, "_fixed_noise", lambda likelihood: None)
+    theirs = leave_one_out._by_weights(posterior, u, posterior.labels, {})
+    for found, expected in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
 def test_likelihood_on_all_nodes_loses_only_the_label():
     """What is left of its term is the Gaussian density of the label, without the well."""
     u = np.random.default_rng(0).normal(size=(3, 50))

@@ -20,7 +20,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 from graphuq.errors import IncompatibleParts, InvalidInput
@@ -43,6 +43,7 @@ MIN_DRAWS, MAX_DRAWS = 1_000, 4_000  # evenly spaced draws that are used
 MAX_NUMBERS = 10_000_000  # draws × labels × classes, above which fewer draws are used
 CAVITY_DRAWS = 4_000  # draws of a multiclass cavity
 BLOCK_ELEMENTS = 2_000_000  # draws × labels × classes of one block
+SMALLEST = 1e-300  # probability that replaces smaller ones, before a logarithm
 MAX_LOG_RATIO = math.log(100.0)  # largest log ratio of a step likelihood's two values
 
 
@@ -225,8 +226,15 @@ def _by_weights(
 ) -> LeaveOneOut:
     """Return the probabilities of some labels, from draws of u at their nodes."""
     codes = class_codes(posterior)
-    log_probs = class_log_probs(posterior.likelihood, u, codes, values)  # (K, B, S)
-    given = log_probs[np.searchsorted(codes, labels), np.arange(len(labels))]
+    own = np.searchsorted(codes, labels), np.arange(len(labels))
+    noise_std = _fixed_noise(posterior.likelihood)
+    if noise_std is None:
+        log_probs = class_log_probs(posterior.likelihood, u, codes, values)  # (K, B, S)
+    else:  # of all classes at once; the inverse of the given one's is a weight, and needs its log
+        log_probs = np.moveaxis(class_shares(u, (np.ones(1), np.array([noise_std]))), 2, 0)
+        log_probs = np.log(np.maximum(log_probs, SMALLEST))
+        log_probs[own] = _probit_log_probs(u, own[0], noise_std)
+    given = log_probs[own]
     if posterior.likelihood.is_step:  # two weights, whose ratio is bounded
         weights, shape = -given - logsumexp(-given, axis=1, keepdims=True), np.zeros(len(given))
     else:
@@ -237,6 +245,22 @@ def _by_weights(
         of_class=np.einsum("bs,bsk->bk", np.exp(weights), _classes_of(posterior, u, values)),
         pareto_shape=shape,
     )
+
+
+def _fixed_noise(likelihood: Likelihood) -> float | None:
+    """Return the noise of a probit of several classes, if it is a known positive number."""
+    noise_std = likelihood.latent_noise_std if likelihood.is_multiclass else None
+    return float(noise_std) if isinstance(noise_std, float | int) and noise_std > 0 else None
+
+
+def _probit_log_probs(
+    u: Float[np.ndarray, "B S K"], own: Int[np.ndarray, " B"], noise_std: float
+) -> Float[np.ndarray, "B S"]:
+    """Return the log probability of one class for each label, of a probit, given u."""
+    from graphuq.inference.collapsed_gibbs.sweeps import log_probabilities  # imports Numba
+
+    rows = (np.ascontiguousarray(one[:, None, :], dtype=np.float64) for one in u)
+    return np.stack([log_probabilities(one, own[[j]], noise_std) for j, one in enumerate(rows)])
 
 
 def _classes_of(
@@ -341,9 +365,9 @@ def _class_probabilities(
     likelihood: Likelihood, u: Float[np.ndarray, "B S K"], codes: Float[np.ndarray, " K"]
 ) -> Float[np.ndarray, "B K"]:
     """Return the mean probability of each class as a label; of a probit, of all classes at once."""
-    noise = likelihood.latent_noise_std
-    if isinstance(noise, float | int) and noise > 0:
-        return class_shares(u, (np.ones(1), np.array([float(noise)]))).mean(axis=1)
+    noise_std = _fixed_noise(likelihood)
+    if noise_std is not None:
+        return class_shares(u, (np.ones(1), np.array([noise_std]))).mean(axis=1)
     return np.exp(class_log_probs(likelihood, u, codes, {})).mean(axis=2).T
 
 
