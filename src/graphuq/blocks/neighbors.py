@@ -40,7 +40,7 @@ def _choose(rows: Stage, starts: list[int], k: int, tasks: Tasks) -> tuple[int, 
     """Return how many lists to search, and the share of true neighbours that these hold.
 
     The true neighbours of a sample tell at which place, among the lists in the order of their
-    distance from the row, that of each neighbour is.
+    distance from the row, that of each neighbour is, and so how many must be searched.
     """
     features = rows.parts("features", starts)
     list_starts, centres = rows.load("list_starts"), rows.load("centres")
@@ -61,10 +61,10 @@ def _choose(rows: Stage, starts: list[int], k: int, tasks: Tasks) -> tuple[int, 
         of_row[i] = _ranks(centres, asked[i])[lists[i]]
         of_list[i] = _ranks(centres, centres[own[i]])[lists[i]]
     half = max(1, len(sample) // 2)
-    ordered = np.sort(of_row[:half].ravel())
-    n_searched = int(ordered[int(np.ceil(MIN_RECALL * len(ordered))) - 1]) + 1
-    is_found = (of_row < n_searched) & (of_list < NEAR_LISTS * n_searched)
-    return n_searched, float(is_found[-half:].mean())
+    needed = np.maximum(of_row, of_list // NEAR_LISTS) + 1
+    ordered = np.sort(needed[:half].ravel())
+    n_searched = int(ordered[int(np.ceil(MIN_RECALL * len(ordered))) - 1])
+    return n_searched, float((needed[-half:] <= n_searched).mean())
 
 
 def _ranks(centres: Float[np.ndarray, "C d"], point: Float[np.ndarray, " d"]) -> np.ndarray:

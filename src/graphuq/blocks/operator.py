@@ -73,30 +73,28 @@ def _step(
     of_x: float,
 ) -> None:
     x_name, earlier, out_name = names
-    image = product(stage, graph, starts, p, x_name)
-    own = stage.load(x_name, p)
-    image *= np.float32(-of_l)
-    image += np.float32(of_x + of_l) * own
-    if not np.all(occupied := _occupied(graph, p)):
-        image[~occupied] -= np.float32(of_l) * own[~occupied]  # L is 0 at an isolated node
-    if earlier is not None:
-        image -= stage.load(earlier, p)
+    before = None if earlier is None else stage.load(earlier, p)
+    image = step_of_part(stage, graph, starts, p, x_name, of_l, of_x, before)
     stage.save_scratch(out_name, p, image)
 
 
-def product(
-    stage: Stage, graph: Stage, starts: list[int], p: int, name: str
+def step_of_part(
+    stage: Stage,
+    graph: Stage,
+    starts: list[int],
+    p: int,
+    name: str,
+    of_l: float,
+    of_x: float,
+    before: np.ndarray | None = None,
 ) -> Float[np.ndarray, "n b"]:
-    """Return the rows of a part of the normalised adjacency matrix times columns."""
+    """Return the rows of a part of ``of_l · L x + of_x · x − before``."""
+    from graphuq.blocks.laplacian_step import laplacian_step  # imports Numba
+
     block, columns = load_block(graph, p), stage.parts(name, starts)
-    own = columns.part(p)
-    every = np.empty((len(own) + len(block.halo), own.shape[1]), np.float32)
-    every[: len(own)] = own
-    if len(block.halo):
-        every[len(own) :] = columns.take(block.halo)
-    return np.asarray(block.weights @ every)
-
-
-def _occupied(graph: Stage, p: int) -> np.ndarray:
-    """Return which rows of a part have an edge."""
-    return np.asarray(np.diff(graph.load("pointer", p)) > 0)
+    own, halo = columns.part(p), columns.take(block.halo)
+    out = np.empty(own.shape, np.float32)
+    factors = np.array([of_l, of_x, 0.0 if before is None else -1.0], np.float32)
+    entries = block.weights.indptr, block.weights.indices, block.weights.data
+    laplacian_step(*entries, own, halo, own if before is None else before, *factors, out)
+    return out

@@ -17,7 +17,7 @@ from scipy.sparse.linalg import eigsh
 
 from graphuq.blocks.graph import load_block
 from graphuq.blocks.neighbors import list_of
-from graphuq.blocks.operator import Columns, PartedOperator, product
+from graphuq.blocks.operator import Columns, PartedOperator, step_of_part
 from graphuq.blocks.store import Stage
 from graphuq.blocks.tasks import Tasks
 from graphuq.errors import InvalidInput
@@ -289,11 +289,7 @@ def _products_part(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the products of [Y, L Y] with itself, and of null vectors with Y, over a part."""
     y = [stage.load(name, p) for name in names]
-    occupied = (np.diff(graph.load("pointer", p)) > 0)[:, None]
-    images = [
-        own * occupied - product(stage, graph, starts, p, name)
-        for own, name in zip(y, names, strict=True)
-    ]
+    images = [step_of_part(stage, graph, starts, p, name, 1.0, 0.0) for name in names]
     profile, component = graph.load("profile", p), graph.load("component", p)
     width = sum(some.shape[1] for some in y)
     gram, along = np.zeros((2 * width, 2 * width)), np.zeros((n_null, width))

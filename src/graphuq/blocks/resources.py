@@ -9,7 +9,7 @@ from graphuq.errors import InvalidInput
 
 PART_ROWS = 200_000  # rows of a part, unless more memory or less is at hand
 ENDS = 1.6  # ends of edges per row, relative to the number of neighbours
-WHOLE = 600 << 20  # bytes of the process itself: libraries and compiled programs
+WHOLE = 1200 << 20  # bytes of the process itself: libraries, and the posterior of the sample
 MIN_PART_ROWS = 2_000
 
 

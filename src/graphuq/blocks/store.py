@@ -147,7 +147,7 @@ class RowParts:
             if found is None:
                 found = np.empty((len(rows), *values.shape[1:]), values.dtype)
             found[at] = values
-        return self.part(0)[:0] if found is None else found
+        return self.part(0)[:0].copy() if found is None else found
 
     def range(self, begin: int, end: int) -> np.ndarray:
         """Return consecutive rows; they are not copied if they lie in one part."""
