@@ -1,5 +1,6 @@
 """Fits by row blocks give what a fit in memory gives, whatever happens on the way."""
 
+import errno
 import json
 import shutil
 import warnings
@@ -241,6 +242,39 @@ def test_an_interrupted_fit_goes_on_to_the_same_bytes(n_calls, fitted, data, tmp
     for a, b in zip(files, again.to_parquet(tmp_path / "out"), strict=True):
         assert a.read_bytes() == b.read_bytes()
     assert not list(again.store.rglob("*scratch*"))
+
+
+@pytest.mark.parametrize("n_calls", [2, 20, 60])
+def test_a_full_disk_is_told_and_nothing_is_half_written(
+    n_calls, fitted, data, tmp_path, monkeypatch
+):
+    _, files, _ = fitted
+    calls, save = [], np.save
+
+    def full(file, array):
+        calls.append(file)
+        if len(calls) >= n_calls:
+            file.write(b"the beginning")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(file, array)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("graphuq.blocks.store.np.save", full)
+        with pytest.raises(StorageError, match="No space left on device"):
+            block_classifier(tmp_path / "store").fit(data[0], some_labels(data[2]))
+    again = block_classifier(tmp_path / "store").fit(data[0], some_labels(data[2]))
+    for a, b in zip(files, again.to_parquet(tmp_path / "out"), strict=True):
+        assert a.read_bytes() == b.read_bytes()
+
+
+def test_parts_are_gathered_in_several_passes(fitted, data, tmp_path, monkeypatch):
+    found, _, _ = fitted
+    monkeypatch.setattr(partition, "GATHERED", 4 * 6 * 1000)
+    other = block_classifier(tmp_path / "store", n_eigenpairs=3).fit(data[0], some_labels(data[2]))
+    for p in range(3):
+        features = other._stages.parts.load("features", p)
+        np.testing.assert_array_equal(features, found._stages.parts.load("features", p))
+        np.testing.assert_array_equal(features, data[1][other._stages.parts.load("row", p)])
 
 
 def test_other_labels_use_the_same_graph_and_pairs(fitted, data, monkeypatch, tmp_path):

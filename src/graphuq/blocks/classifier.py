@@ -139,7 +139,7 @@ class BlockClassifier:
         self.prior, self.likelihood = prior_of(prior), likelihood_of(likelihood)
         self._auto = chosen_by_evidence(prior, likelihood, n_eigenpairs)
         Tasks(client)  # raise for another kind of client before any work
-        self.store, self.client = Path(store), client
+        self.store, self.client = Path(store).resolve(), client
         self.n_neighbors, self.n_eigenpairs = n_neighbors, n_eigenpairs
         self.tolerance, self.search, self.missing_label = tolerance, search, missing_label
         self.n_parts, self.memory, self.random_state = n_parts, memory, random_state

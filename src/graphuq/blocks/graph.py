@@ -45,7 +45,7 @@ def build(
     """
     starts = rows.record["starts"]
     parts = range(len(starts) - 1)
-    names = ("outward", "outward_counts", "inward", "ends", "pointers", "local", "links")
+    names = ("outward", "outward_counts", "lengths", "inward", "ends", "pointers", "local", "links")
     tasks.map(_send, [(stage, neighbors, starts, p) for p in parts])
     tasks.map(_receive, [(stage, neighbors, starts, p, weight) for p in parts], "graph")
     found = tasks.map(_normalise, [(stage, starts, p) for p in parts], "graph")
@@ -89,15 +89,10 @@ def _send(stage: Stage, neighbors: Stage, starts: list[int], p: int) -> None:
     target = near.ravel()
     owner = np.searchsorted(starts, target, side="right") - 1
     order = np.argsort(owner, kind="stable")
-    edges = np.empty(len(target), _EDGE)
-    edges["target"] = target[order]
-    edges["source"] = starts[p] + order // max(1, near.shape[1])
-    edges["distance"] = distance.ravel()[order]
-    stage.save("outward", p, edges)
+    source = starts[p] + order // max(1, near.shape[1])
+    stage.save("outward", p, np.stack([source, target[order]]))
+    stage.save("lengths", p, distance.ravel()[order])
     stage.save("outward_counts", p, np.bincount(owner, minlength=len(starts) - 1))
-
-
-_EDGE = np.dtype([("source", np.int64), ("target", np.int64), ("distance", np.float32)])
 
 
 def _receive(
@@ -108,16 +103,16 @@ def _receive(
         return
     near, distance = neighbors.load("near", p), neighbors.load("distance", p)
     n_own, k = near.shape
-    inward = []
+    inward, lengths = [], []
     for q in range(len(starts) - 1):
         ends = np.append(0, np.cumsum(stage.load("outward_counts", q)))
-        inward.append(np.asarray(stage.load("outward", q)[ends[p] : ends[p + 1]]))
-    own = np.concatenate(
-        [np.repeat(np.arange(n_own), k), *(e["target"] - starts[p] for e in inward)]
-    )
-    other = np.concatenate([near.ravel(), *(e["source"] for e in inward)])
-    length = np.concatenate([distance.ravel(), *(e["distance"] for e in inward)])
-    del inward
+        part = slice(ends[p], ends[p + 1])
+        inward.append(stage.load("outward", q)[:, part])
+        lengths.append(stage.load("lengths", q)[part])
+    source, target = np.concatenate(inward, axis=1)
+    own = np.concatenate([np.repeat(np.arange(n_own), k), target - starts[p]])
+    other = np.concatenate([near.ravel(), source])
+    length = np.concatenate([distance.ravel(), *lengths])
     key = own * starts[-1] + other
     first = np.unique(key, return_index=True)[1]
     own, other, length = own[first], other[first], length[first].astype(np.float64)

@@ -136,21 +136,12 @@ class _Solver:
     def start(self, rows: Stage) -> None:
         """Write the columns of pass 0."""
         n_random = max(4, round(RANDOM_SHARE * self.width))
-        coarse = self._list_vectors(rows, self.width - n_random)
-        n_random = self.width - coarse.shape[1]
+        if not self.stage.has("coarse"):
+            found = self._list_vectors(rows, self.width - n_random)
+            self.stage.save("coarse", None, found)
         columns = Columns(self.stage, len(self.starts) - 1)
         arguments = [
-            (
-                self.stage,
-                rows,
-                self.graph,
-                self.starts,
-                p,
-                coarse,
-                n_random,
-                self.seed,
-                columns.name,
-            )
+            (self.stage, rows, self.graph, self.starts, p, self.width, self.seed, columns.name)
             for p in range(len(self.starts) - 1)
         ]
         self.tasks.map(_start_part, arguments)
@@ -257,16 +248,16 @@ def _start_part(
     graph: Stage,
     starts: list[int],
     p: int,
-    coarse: Float[np.ndarray, "C m"],
-    n_random: int,
+    width: int,
     seed: int,
     name: str,
 ) -> None:
+    coarse = stage.load("coarse")
     lists = list_of(np.arange(starts[p], starts[p + 1]), rows.load("list_starts"))
     degree = np.asarray(graph.load("degree", p))
     extended = np.sqrt(degree)[:, None] * coarse[lists]
     rng = np.random.default_rng([seed, p])
-    random = rng.standard_normal((len(lists), n_random), dtype=np.float32)
+    random = rng.standard_normal((len(lists), width - coarse.shape[1]), dtype=np.float32)
     random /= np.sqrt(np.float32(starts[-1]))
     stage.save_scratch(name, p, np.concatenate([extended.astype(np.float32), random], axis=1))
 

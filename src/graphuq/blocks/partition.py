@@ -5,6 +5,8 @@ centre. Bisection of the centres puts lists in order, and parts are consecutive 
 a region of space, and few edges leave it.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -16,6 +18,7 @@ from graphuq.errors import InvalidInput
 LIST_ROWS = 64  # smallest mean number of rows of a list
 LISTS = 4  # number of lists, relative to the root of the number of rows
 TRAINING = 32  # rows per list that train the k-means of the lists
+GATHERED = 1 << 28  # bytes of features that a task gathers in one pass over the rows
 SWEEPS = 8  # iterations of that k-means
 
 
@@ -75,7 +78,10 @@ def partition(stage: Stage, rows: Stage, n_parts: int, seed: int, tasks: Tasks) 
     stage.save("begins", None, begins + np.cumsum([0 * sizes, *counts[:-1]], axis=0))
     tasks.map(_place, [(stage, k) for k in range(n_blocks)], "lists")
     starts = part_starts(list_starts, n_parts)
-    arguments = [(stage, rows, block_starts, p, starts[p : p + 2]) for p in range(n_parts)]
+    arguments = [
+        (stage, rows, block_starts, list(parts), starts)
+        for parts in _batches(starts, blocks.range(0, 1).shape[1])
+    ]
     tasks.map(_gather, arguments, "parts")
     stage.finish({"starts": starts.tolist(), "blocks": list(block_starts), "n_lists": len(order)})
     stage.remove("list")
@@ -123,12 +129,27 @@ def _place(stage: Stage, k: int) -> None:
     stage.save("place", k, place)
 
 
+def _batches(starts: Int[np.ndarray, " P"], width: int) -> Iterator[range]:
+    """Yield consecutive parts that are gathered in one pass over the rows."""
+    first, n_parts = 0, len(starts) - 1
+    while first < n_parts:
+        most = starts[first] + GATHERED // (4 * width)
+        last = int(np.searchsorted(starts, most, side="right")) - 1
+        yield range(first, min(max(last, first + 1), n_parts))
+        first = max(last, first + 1)
+
+
 def _gather(
-    stage: Stage, rows: Stage, block_starts: list[int], p: int, bounds: Int[np.ndarray, " 2"]
+    stage: Stage,
+    rows: Stage,
+    block_starts: list[int],
+    parts: list[int],
+    starts: Int[np.ndarray, " P"],
 ) -> None:
-    if stage.has("row", p):
+    """Write the features of some parts, and the numbers of their rows."""
+    if all(stage.has("row", p) for p in parts):
         return
-    begin, end = map(int, bounds)
+    begin, end = int(starts[parts[0]]), int(starts[parts[-1] + 1])
     features, numbers = None, np.empty(end - begin, np.int64)
     for k in range(len(block_starts) - 1):
         place, block = stage.load("place", k), rows.load("rows", k)
@@ -138,8 +159,10 @@ def _gather(
         features[place[own] - begin] = block[own]
         numbers[place[own] - begin] = block_starts[k] + own
     assert features is not None
-    stage.save("features", p, features)
-    stage.save("row", p, numbers)
+    for p in parts:
+        part = slice(starts[p] - begin, starts[p + 1] - begin)
+        stage.save("features", p, features[part])
+        stage.save("row", p, numbers[part])
 
 
 def bisection(centres: Float[np.ndarray, "C d"], sizes: Int[np.ndarray, " C"]) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from graphuq.blocks.store import load_mapped
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.utils.gate import reading
 
@@ -57,7 +58,7 @@ class Block:
             import zarr
 
             return np.asarray(zarr.open_array(self.where, mode="r")[self.begin : self.end])
-        return np.load(self.where, mmap_mode="r")[self.begin : self.end]
+        return load_mapped(self.where)[self.begin : self.end]
 
     def texts(self, column: str) -> tuple[Int[np.ndarray, " r"], list[str]]:
         """Return the rows in which a column has a value, and the values as text."""
@@ -130,7 +131,7 @@ def open_source(source: Any, special: Sequence[str] = ()) -> Source:
     """
     if not isinstance(source, str | Path):
         return _of_dask(source, special)
-    path = Path(source)
+    path = Path(source).resolve()  # workers may be in another folder
     if not path.exists():
         raise StorageError(f"'{path}' does not exist")
     if path.is_dir() and not any((path / name).exists() for name in ("zarr.json", ".zarray")):

@@ -4,8 +4,11 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 import shutil
+import struct
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,12 @@ from graphuq.utils.files import atomic_write
 
 FORMAT = 1  # of the files; another number makes all stages anew
 DONE = "done.json"
+HEADER = re.compile(
+    r"\{'descr': '([<>|=]?\w+)', 'fortran_order': False, 'shape': \(([\d, ]*)\), \}\s*"
+)
+"""Header of an NPY file of numbers."""
+
+_parsing = threading.Lock()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -163,7 +172,10 @@ class RowParts:
 
 
 def load_mapped(path: str | Path) -> np.ndarray:
-    """Return an array, mapped from its file unless it is empty.
+    """Return an array, mapped from an NPY file.
+
+    NumPy parses the header by Python's parser, which fails at times in several threads (seen with
+    Python 3.11). So the headers that `numpy.save` writes are read here.
 
     Raises
     ------
@@ -171,9 +183,19 @@ def load_mapped(path: str | Path) -> np.ndarray:
         If the file is missing or damaged.
     """
     try:
-        array: np.ndarray = np.load(path, mmap_mode="r")
-    except (OSError, ValueError) as error:
+        with open(path, "rb") as file:
+            version = np.lib.format.read_magic(file)
+            size, form = (2, "<H") if version == (1, 0) else (4, "<I")
+            (length,) = struct.unpack(form, file.read(size))
+            found = HEADER.fullmatch(file.read(length).decode("latin1"))
+            offset = file.tell()
+        if found is None:
+            with _parsing:
+                return np.load(path, mmap_mode="r").view(np.ndarray)
+        shape = tuple(int(n) for n in found[2].split(",") if n.strip())
+        mapped = np.memmap(path, np.dtype(found[1]), "r", offset, shape)
+    except (OSError, ValueError, TypeError, struct.error) as error:
         raise StorageError(
             f"cannot read '{path}' ({error}); remove the folder of its stage and fit again"
         ) from None
-    return array.view(np.ndarray)
+    return mapped.view(np.ndarray)

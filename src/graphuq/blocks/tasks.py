@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,16 @@ from threadpoolctl import threadpool_limits
 
 from graphuq.errors import require
 from graphuq.utils.progress import Progress
+
+LIBRARIES = (
+    "faiss",
+    "pyarrow.compute",
+    "pyarrow.parquet",
+    "graphuq.blocks.laplacian_step",
+    "graphuq.blocks.list_search",
+    "graphuq.results.summaries.gaussian_fields",
+)
+"""Modules that are imported late because they are slow or optional."""
 
 
 class Tasks:
@@ -99,13 +110,17 @@ def run_alone(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def single_threaded() -> AbstractContextManager:
     """Return a context in which libraries use one thread, so that results are reproducible."""
-    import faiss  # noqa: F401  its libraries are limited as well
-
+    _import_libraries()
     return threadpool_limits(1)
 
 
 @cache
 def _limit_libraries() -> Any:
-    import faiss  # noqa: F401
-
+    _import_libraries()
     return threadpool_limits(1)
+
+
+def _import_libraries() -> None:
+    """Import what tasks use: several threads that import at once may see half of a module."""
+    for name in LIBRARIES:
+        import_module(name)
