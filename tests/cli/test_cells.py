@@ -49,6 +49,21 @@ def test_cells_are_classified_and_written_back(more, h5ad, tmp_path):
     assert written.obs["gq_labelled"].sum() == 8
 
 
+def test_cells_are_in_the_set_of_outputs(h5ad, tmp_path, monkeypatch):
+    """If they cannot be written, all older results stay."""
+    out = tmp_path / "out"
+    command = ["classify", str(h5ad), "--label-column", "few", "-o", str(out), *FAST]
+    assert run(command) == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("graphuq.cli.cells.write_h5ad", fail)
+    assert run([*command, "--positive", "four"]) == 2
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
 def test_types_from_a_second_file(h5ad, tmp_path):
     labels = tmp_path / "labels.csv"
     frame = pd.DataFrame({"id": [f"cell{k}" for k in range(8)], "label": NAMES[:8]})

@@ -1,106 +1,289 @@
 """Runs that are killed at random moments: nothing partial, the same result after, no litter.
 
-Slow: each kill starts two processes. Set ``GRAPHUQ_KILLS`` to change the number of kills.
+Slow: each kill starts a command twice. ``GRAPHUQ_KILLS`` sets the number of kills, and
+``GRAPHUQ_LONG_KILLS`` that of kills of runs of about a minute.
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
+from PIL import Image
 
+import graphuq as gq
 from graphuq.utils.output_folder import COMMITTED, LOCK
 from robustness import hostile
+from robustness.fork_server import ForkServer
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(os.name == "nt", reason="POSIX signals"),
 ]
-N_KILLS = int(os.environ.get("GRAPHUQ_KILLS", "5"))
+N_KILLS = int(os.environ.get("GRAPHUQ_KILLS", "36"))
+N_LONG_KILLS = int(os.environ.get("GRAPHUQ_LONG_KILLS", "2"))
 SIGNALS = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]
-RESULTS = {"predictions.csv", "posterior.nc", "report.html"}
-HIDDEN = {".checkpoint.npz", ".search.json"}  # from which a run resumes
+FITTED = {"predictions.csv", "posterior.nc", "report.html"}
+CHECKPOINTS = {".checkpoint.npz", ".search.json", ".track.npz"}  # from which a run resumes
 RUN = "import sys\nfrom graphuq.cli import main\nmain(sys.argv[1:])\n"
-METHODS = {
-    "pcn": ["--inference", "pcn", "--n-warmup", "2000", "--n-samples", "400"],
-    "exact": ["--inference", "exact-hamiltonian", "--n-samples", "400"],
-    "search": ["--search", "n_neighbors=5:20", "--inference", "laplace"],
+TRACKED = {f"{kind}_f{t}.png" for kind in ("probability", "location", "width") for t in range(3)}
+BALL = {f"frame{t}.png" for t in range(1, 10)}
+
+
+class Command:
+    """A command, and what it writes to the folder ``out``.
+
+    Parameters
+    ----------
+    words : str
+        Arguments, in which ``{folder}`` stands for a folder of inputs.
+    files : set of str
+        Names of the files that it writes.
+    telling : str
+        Name of the file that must be the same after a kill.
+    resumes : bool
+        Whether it has the option ``--resume``.
+    """
+
+    def __init__(self, words, files, telling, resumes=False):
+        self.words, self.files, self.telling, self.resumes = words, files, telling, resumes
+
+    def arguments(self, folder, resume=False):
+        words = [word.format(folder=folder) for word in self.words.split()]
+        return [*words, *(["--resume"] if resume and self.resumes else [])]
+
+
+CLASSIFY = "classify {folder}/x.csv --label-column label -o {folder}/out --quiet "
+
+
+def classify(options, *more):
+    return Command(CLASSIFY + options, FITTED | set(more), "predictions.csv", resumes=True)
+
+
+COMMANDS = {
+    "pcn": classify("--inference pcn --n-warmup 400 --n-samples 200 --n-chains 2 --fixed-length"),
+    "exact": classify("--inference exact-hamiltonian --n-samples 100 --fixed-length"),
+    "default": classify(""),
+    "search": classify("--search n_neighbors=5:20 --inference laplace", "search.csv"),
+    "cells": Command(
+        CLASSIFY.replace("x.csv", "x.h5ad") + "--use-rep X_own --inference laplace",
+        FITTED | {"x.h5ad"},
+        "predictions.csv",
+        resumes=True,
+    ),
+    "store": Command(
+        CLASSIFY.replace("x.csv", "rows.parquet")
+        + "--store {folder}/store --n-eigenpairs 12 --n-neighbors 5",
+        {"rows-00000.parquet", "settings.json"},
+        "rows-00000.parquet",
+    ),
+    "regress": Command(
+        "regress {folder}/x.csv --target-column c1 --drop label -o {folder}/out --quiet",
+        {"predictions.csv", "posterior.nc"},
+        "predictions.csv",
+    ),
+    "predict": Command(
+        "predict {folder}/good.nc {folder}/x.csv --drop label -o {folder}/out/new.csv",
+        {"new.csv"},
+        "new.csv",
+    ),
+    "track": Command(
+        "track {folder}/frames -o {folder}/out --quiet --n-eigenpairs 20 --n-warmup 50 "
+        "--n-samples 200 --n-chains 2",
+        TRACKED | {"frames.csv", "overview_probability.png", "overview_width.png", "posterior.nc"},
+        "frames.csv",
+        resumes=True,
+    ),
+    "datasets": Command(
+        "datasets two-moons --csv {folder}/out/moons.csv", {"moons.csv"}, "moons.csv"
+    ),
+    "frames": Command("datasets moving-ball --frames {folder}/out", BALL, "frame3.png"),
+    "reproduce": Command(
+        "reproduce hartog figure3 --quick -o {folder}/out",
+        {"figure3.csv", "figure3.txt", "figure3.png"},
+        "figure3.csv",
+    ),
 }
+LONG = ["--inference", "pcn", "--n-warmup", "20000", "--n-samples", "20000", "--fixed-length"]
 
 
-def command(folder, method, *more):
-    length = [] if "laplace" in METHODS[method] else ["--fixed-length"]
-    return [sys.executable, "-c", RUN, "classify", str(folder / "x.csv"), "--label-column", "label",
-            "-o", str(folder / "out"), "--quiet", *METHODS[method], *length, *more]  # fmt: skip
+def write_inputs(folder):
+    hostile.write_csv(folder / "x.csv")
+    moons = gq.datasets.two_moons(600, n_features=3, seed=0)
+    table = pd.DataFrame(moons.features, columns=["a", "b", "c"])
+    labels = np.where(np.arange(600) < 20, moons.classes.astype(str), "")
+    table.assign(label=labels).to_parquet(folder / "rows.parquet")
+    classifier = gq.GraphClassifier(inference="laplace", missing_label="")
+    classifier.fit(hostile.MOONS.features, hostile.LABELS).save(folder / "good.nc")
+    (folder / "frames").mkdir()
+    for t in range(3):
+        picture = np.zeros((9, 9), dtype=np.uint8)
+        picture[3:6, 2 + t : 5 + t] = 255
+        Image.fromarray(picture).save(folder / "frames" / f"f{t}.png")
+    return folder
 
 
-def finish(folder, method, *more):
-    subprocess.run(command(folder, method, *more), check=True, capture_output=True)
-    return (folder / "out" / "predictions.csv").read_bytes()
+def write_cells(path):
+    anndata = pytest.importorskip("anndata", reason="pip install graphuq[anndata]")
+    types = np.where(hostile.LABELS == "", "Unknown", hostile.LABELS).astype(object)
+    names = pd.Index([f"cell{k}" for k in range(hostile.N)], dtype=object)
+    obs = pd.DataFrame({"label": pd.Categorical(types)}, index=names)
+    var = pd.DataFrame(index=pd.Index(["gene"], dtype=object))
+    X = np.ones((hostile.N, 1), dtype=np.float32)
+    anndata.AnnData(X, obs, var, obsm={"X_own": hostile.MOONS.features}).write_h5ad(path)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """Return a function that gives the predictions of an undisturbed run, and its seconds."""
+def server(tmp_path_factory):
+    with ForkServer(tmp_path_factory.mktemp("server") / "errors.txt") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, server):
+    """Return a function that gives what an undisturbed command writes, and its seconds."""
+    folder = write_inputs(tmp_path_factory.mktemp("inputs"))
     found = {}
 
-    def result(method):
-        if method not in found:
-            folder = tmp_path_factory.mktemp(method)
-            hostile.write_csv(folder / "x.csv")
-            finish(folder, method)  # compiles
+    def result(name):
+        if name not in found:
+            if name == "cells":
+                write_cells(folder / "x.h5ad")
+            finish(server, name, folder)  # compiles
+            clear(folder)
             began = time.monotonic()
-            found[method] = finish(folder, method), time.monotonic() - began
-        return found[method]
+            telling = finish(server, name, folder)
+            found[name] = telling, time.monotonic() - began
+            clear(folder)
+        return folder, *found[name]
 
     return result
 
 
-@pytest.mark.parametrize("number", range(N_KILLS))
-@pytest.mark.parametrize("name", SIGNALS)
-@pytest.mark.parametrize("method", METHODS)
-def test_kills(method, name, number, whole, tmp_path):
-    expected, seconds = whole(method)
-    rng = np.random.default_rng([number, SIGNALS.index(name), list(METHODS).index(method)])
-    hostile.write_csv(tmp_path / "x.csv")
-    out = tmp_path / "out"
-    older = number % 2 == 1
-    if older:
-        out.mkdir()
-        for result in RESULTS:
-            (out / result).write_text("older")
-    with subprocess.Popen(command(tmp_path, method), stderr=subprocess.DEVNULL) as run:
-        time.sleep(rng.uniform(0.3, 1.1) * seconds)
-        run.send_signal(getattr(signal, name))
-        code = run.wait(120)
-    assert code in (0, -getattr(signal, name), 128 + getattr(signal, name))
+def clear(folder):
+    for path in (folder / "out", folder / "store"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def finish(server, name, folder, resume=False):
+    arguments = COMMANDS[name].arguments(folder, resume)
+    server.start(arguments)
+    assert server.wait() == 0, (arguments, server.errors.read_text().splitlines()[-1])
+    return (folder / "out" / COMMANDS[name].telling).read_bytes()
+
+
+def wait_for_writing(out, seconds):
+    """Wait until a process writes its results, at most for some seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if out.exists() and any(".writing-" in path.name for path in out.iterdir()):
+            return
+        time.sleep(0.002)
+
+
+def check_nothing_partial(out, command, older):
+    """Older files or newer ones are visible, and not some of each, unless all are committed."""
     files = {path.name for path in out.iterdir()} if out.exists() else set()
     visible = {name for name in files if not name.startswith(".")}
-    committed = (out / COMMITTED).is_dir()
-    assert visible in (set(), RESULTS, RESULTS | {"search.csv"}) or committed
-    if visible and not committed:
-        ages = {(out / result).read_bytes() == b"older" for result in RESULTS}
-        assert len(ages) == 1
-    if name != "SIGKILL":  # a process that is told so clears up itself
-        assert files - visible <= HIDDEN
-    assert finish(tmp_path, method, "--resume") == expected
-    left = {path.name for path in out.iterdir()}
-    assert left == RESULTS | ({"search.csv"} if method == "search" else set())
-    assert LOCK not in left
+    if (out / COMMITTED).is_dir():
+        return files - visible
+    assert visible in (set(), command.files)
+    ages = {(out / name).read_bytes() == b"older" for name in visible}
+    assert len(ages) == (1 if visible else 0)
+    assert visible or not older
+    return files - visible
+
+
+def litter(folder):
+    """Return the hidden files in a folder and below."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob(".*"))
+
+
+def kill(server, name, rng, whole):
+    """Kill a command once, and run it again; return what is left of the first run."""
+    folder, expected, seconds = whole(name)
+    clear(folder)
+    command, out = COMMANDS[name], folder / "out"
+    sent, older = getattr(signal, rng.choice(SIGNALS)), rng.uniform() < 0.5
+    if older:
+        out.mkdir()
+        for file in command.files:
+            (out / file).write_text("older")
+    process = server.start(command.arguments(folder))
+    if rng.uniform() < 0.5:
+        time.sleep(rng.uniform(0.0, 1.1) * seconds)
+    else:
+        wait_for_writing(out, 2 * seconds)
+        time.sleep(rng.uniform(0.0, 0.3) * seconds)
+    os.kill(process, sent)
+    assert server.wait() in (0, -sent, 128 + sent)
+    hidden = check_nothing_partial(out, command, older)
+    if sent != signal.SIGKILL:  # a process that is told so clears up itself
+        assert hidden <= CHECKPOINTS
+    assert finish(server, name, folder, resume=rng.uniform() < 0.7) == expected
+    assert {path.name for path in out.iterdir()} == command.files
+    assert litter(folder) == []
+
+
+@pytest.mark.parametrize("number", range(N_KILLS))
+def test_kills(number, server, whole):
+    rng = np.random.default_rng([39, number])
+    names = list(COMMANDS)
+    kill(server, names[number % len(names)], rng, whole)
+
+
+def process_of(folder, *more):
+    """Return the words that start a long run in a process of its own."""
+    words = [word.format(folder=folder) for word in CLASSIFY.split()]
+    return [sys.executable, "-c", RUN, *words, *LONG, *more]
+
+
+def finish_process(folder, *more):
+    subprocess.run(process_of(folder, *more), check=True, capture_output=True)
+    return (folder / "out" / "predictions.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    """Return the predictions of an undisturbed long run, and its seconds."""
+    folder = tmp_path_factory.mktemp("long")
+    hostile.write_csv(folder / "x.csv")
+    began = time.monotonic()
+    return finish_process(folder), time.monotonic() - began
+
+
+@pytest.mark.parametrize("number", range(N_LONG_KILLS))
+def test_kills_of_long_runs(number, long_run, tmp_path):
+    """Checkpoints are 10 seconds apart; a run is killed up to twice before it may end."""
+    expected, seconds = long_run
+    rng = np.random.default_rng([40, number])
+    hostile.write_csv(tmp_path / "x.csv")
+    out = tmp_path / "out"
+    for resume in [[], ["--resume"]]:
+        sent = getattr(signal, SIGNALS[number % 4])
+        with subprocess.Popen(process_of(tmp_path, *resume), stderr=subprocess.DEVNULL) as run:
+            time.sleep(rng.uniform(0.1, 0.7) * seconds)
+            run.send_signal(sent)
+            assert run.wait(120) in (0, -sent, 128 + sent)
+        check_nothing_partial(out, COMMANDS["pcn"], older=False)
+    assert finish_process(tmp_path, "--resume") == expected
+    assert {path.name for path in out.iterdir()} == FITTED
 
 
 def test_two_runs_in_one_folder(tmp_path):
     """The second is refused, and says which process is at work; the first is not disturbed."""
     hostile.write_csv(tmp_path / "x.csv")
-    with subprocess.Popen(command(tmp_path, "pcn"), stderr=subprocess.DEVNULL) as first:
+    with subprocess.Popen(process_of(tmp_path), stderr=subprocess.DEVNULL) as first:
         while not (tmp_path / "out" / LOCK).exists():
             time.sleep(0.05)
         time.sleep(0.2)
-        second = subprocess.run(command(tmp_path, "pcn"), capture_output=True, text=True)
+        second = subprocess.run(process_of(tmp_path), capture_output=True, text=True)
         assert second.returncode == 2
         assert f"in use by process {first.pid} on" in second.stderr
         assert first.wait(300) == 0
-    assert {path.name for path in (tmp_path / "out").iterdir()} == RESULTS
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FITTED

@@ -41,6 +41,16 @@ def test_an_error_leaves_the_older_results(tmp_path):
     assert contents(tmp_path) == OLD
 
 
+def test_links_to_the_file_that_is_in_place(tmp_path):
+    """A rename does nothing if both names are links to one file, as those of a store are."""
+    (tmp_path / "store.txt").write_text("one")
+    out = tmp_path / "out"
+    for _ in range(2):
+        with held(out), atomic_folder(out) as writing:
+            os.link(tmp_path / "store.txt", writing / "a.txt")
+        assert contents(out) == {"a.txt": "one"}
+
+
 class Died(BaseException):
     """The end of a process, as far as a test can stop one."""
 

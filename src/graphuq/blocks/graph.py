@@ -64,9 +64,9 @@ def build(
             "n_isolated": int(sum(isolated for isolated, _, _ in found)),
             "n_edges": int(sum(edges for _, edges, _ in found)) // 2,
             "halo": int(sum(halo for _, _, halo in found)),
-        }
+        },
+        temporary=names,
     )
-    stage.remove(*names)
 
 
 def warn_if_disconnected(record: dict[str, int], n_rows: int) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.blocks.graph import load_block
-from graphuq.blocks.store import Stage
+from graphuq.blocks.store import SCRATCH, Stage
 from graphuq.blocks.tasks import Tasks
 
 _numbers = itertools.count()
@@ -25,7 +25,7 @@ class Columns:
 
     def __init__(self, stage: Stage, n_parts: int) -> None:
         self.stage, self.n_parts = stage, n_parts
-        self.name = f"scratch-{os.getpid()}-{next(_numbers)}"
+        self.name = f"{SCRATCH}-{os.getpid()}-{next(_numbers)}"
         paths = [stage.path(self.name, p) for p in range(n_parts)]
         weakref.finalize(self, _remove, paths)
 

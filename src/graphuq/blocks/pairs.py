@@ -18,7 +18,7 @@ from scipy.sparse.linalg import eigsh
 from graphuq.blocks.graph import load_block
 from graphuq.blocks.neighbors import list_of
 from graphuq.blocks.operator import Columns, PartedOperator, step_of_part
-from graphuq.blocks.store import Stage
+from graphuq.blocks.store import SCRATCH, Stage
 from graphuq.blocks.tasks import Tasks
 from graphuq.errors import InvalidInput
 from graphuq.spectrum.chebyshev import ChebyshevFilter
@@ -88,7 +88,7 @@ def compute(
     starts, n_null = rows.record["starts"], graph.record["n_components"]
     operator = PartedOperator(stage, graph, starts, tasks)
     solver = _Solver(stage, operator, n_null, n_wanted, seed)
-    stage.remove("scratch")
+    stage.remove(SCRATCH)
     done = max((n for n in range(MAX_PASSES) if solver.has_pass(n)), default=-1)
     if done < 0:
         done = 0
@@ -220,10 +220,9 @@ class _Solver:
                 "n_passes": number,
                 "n_columns": self.width,
                 "n_steps": self.operator.n_steps,
-            }
+            },
+            temporary=[*(f"columns_{n}" for n in range(number + 1)), SCRATCH],
         )
-        for name in [f"columns_{n}" for n in range(number + 1)] + ["scratch"]:
-            self.stage.remove(name)
 
 
 def _list_weights(rows: Stage, graph: Stage, starts: list[int], p: int) -> sparse.csr_array:

@@ -83,8 +83,8 @@ def partition(stage: Stage, rows: Stage, n_parts: int, seed: int, tasks: Tasks) 
         for parts in _batches(starts, blocks.range(0, 1).shape[1])
     ]
     tasks.map(_gather, arguments, "parts")
-    stage.finish({"starts": starts.tolist(), "blocks": list(block_starts), "n_lists": len(order)})
-    stage.remove("list")
+    record = {"starts": starts.tolist(), "blocks": list(block_starts), "n_lists": len(order)}
+    stage.finish(record, temporary=["list"])
 
 
 def _trained_centres(blocks: RowParts, n_lists: int, seed: int) -> Float[np.ndarray, "C d"]:

@@ -79,6 +79,8 @@ class Stages:
         if not self.pairs.is_done:
             arguments = self.parts, self.graph, n_wanted, options.tolerance, options.seed
             pairs.compute(self.pairs, *arguments, tasks)
+        for stage in (self.parts, self.graph, self.pairs):
+            stage.clear()
 
     def _n_wanted(self) -> int:
         """Return the number of eigenpairs without null vectors."""

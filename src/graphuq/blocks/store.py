@@ -21,6 +21,8 @@ from graphuq.utils.files import atomic_write
 
 FORMAT = 1  # of the files; another number makes all stages anew
 DONE = "done.json"
+TEMPORARY = "temporary"  # in that file: arrays that no later stage needs
+SCRATCH = "scratch"  # how names of arrays begin that nobody needs after a crash
 HEADER = re.compile(
     r"\{'descr': '([<>|=]?\w+)', 'fortran_order': False, 'shape': \(([\d, ]*)\), \}\s*"
 )
@@ -71,17 +73,28 @@ class Stage:
         StorageError
             If the record cannot be read.
         """
+        return {key: value for key, value in self._contents().items() if key != TEMPORARY}
+
+    def _contents(self) -> dict[str, Any]:
         path = self.path(DONE, suffix="")
         try:
-            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            contents: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            if not all(map(str.isidentifier, contents.get(TEMPORARY, []))):
+                raise ValueError("a name of no array")
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
             raise StorageError(f"cannot read '{path}' ({error}); remove its folder") from None
-        return record
+        return contents
 
-    def finish(self, record: Mapping[str, Any]) -> None:
-        """Declare the stage complete."""
-        with atomic_write(self.path(DONE, suffix="")) as temporary:
-            temporary.write_text(json.dumps(dict(record), indent=1), encoding="utf-8")
+    def finish(self, record: Mapping[str, Any], temporary: Sequence[str] = ()) -> None:
+        """Declare the stage complete, and remove the arrays that no later stage needs."""
+        contents = {**record, TEMPORARY: list(temporary)}
+        with atomic_write(self.path(DONE, suffix="")) as path:
+            path.write_text(json.dumps(contents, indent=1), encoding="utf-8")
+        self.remove(*temporary)
+
+    def clear(self) -> None:
+        """Remove from a complete stage what a run left that was killed while it removed it."""
+        self.remove(*self._contents().get(TEMPORARY, ()))
 
     def has(self, name: str, part: int | None = None) -> bool:
         """Return whether an array has been written."""
@@ -97,7 +110,7 @@ class Stage:
         path = self.path(name, part)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".scratch-")
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{SCRATCH}-")
             with open(handle, "wb") as file:
                 np.save(file, array)
             os.replace(temporary, path)
@@ -114,10 +127,11 @@ class Stage:
         return RowParts(paths, np.asarray(starts))
 
     def remove(self, *names: str) -> None:
-        """Remove all parts of arrays that no later stage needs."""
+        """Remove all parts of arrays, and what dead runs left of writes to them."""
         for name in names:
-            for path in Path(self.folder).glob(f"{name}-*.npy"):
-                path.unlink(missing_ok=True)
+            for pattern in (f"{name}-*.npy", f".{name}-*"):
+                for path in Path(self.folder).glob(pattern):
+                    path.unlink(missing_ok=True)
 
     def remove_all(self) -> None:
         """Remove the stage; it counts as incomplete from the first moment on."""
@@ -194,7 +208,7 @@ def load_mapped(path: str | Path) -> np.ndarray:
                 return np.load(path, mmap_mode="r").view(np.ndarray)
         shape = tuple(int(n) for n in found[2].split(",") if n.strip())
         mapped = np.memmap(path, np.dtype(found[1]), "r", offset, shape)
-    except (OSError, ValueError, TypeError, struct.error) as error:
+    except (OSError, ValueError, TypeError, AttributeError, struct.error) as error:
         raise StorageError(
             f"cannot read '{path}' ({error}); remove the folder of its stage and fit again"
         ) from None

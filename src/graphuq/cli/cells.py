@@ -1,5 +1,6 @@
 """Cells of an H5AD file: what ``graphuq classify`` reads of them, and writes back."""
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,7 @@ def write_cells(
     StorageError
         If the file cannot be written.
     """
+    classifier = copy.copy(classifier)
     classifier.transduction_ = classifier.classes_[classifier.transduction_.astype(int)]
     if label_column is None:
         label_column = f"{KEY}_given"

@@ -1,6 +1,6 @@
 """``graphuq classify``: a table with a few labels → predictions, posterior, report."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from graphuq.utils.output_folder import output_folder
 if TYPE_CHECKING:
     import numpy as np
 
+    from graphuq.classifier.classifier import GraphClassifier
     from graphuq.cli.tables import Table
 
 OLD_OPTIONS = {
@@ -149,7 +150,7 @@ def classify(
         )
         options["likelihood"] = parse_likelihood(likelihood, noise_std)
         options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
-        fitted = fit_and_write(
+        fit_and_write(
             table,
             given,
             options,
@@ -165,11 +166,19 @@ def classify(
             annotators=annotators,
             resume=resume,
             quiet=quiet,
+            write_more=_writer_of(cells, given, label_column, file.name),
         )
-        if cells is not None:
-            from graphuq.cli.cells import write_cells
 
-            write_cells(cells, fitted, given, label_column, output / file.name)
+
+def _writer_of(
+    cells: Any, given: "np.ndarray", label_column: str | None, name: str
+) -> "Callable[[GraphClassifier, Path], None] | None":
+    """Return the function that writes cells of an H5AD file, if there are some, to a folder."""
+    if cells is None:
+        return None
+    from graphuq.cli.cells import write_cells
+
+    return lambda fitted, folder: write_cells(cells, fitted, given, label_column, folder / name)
 
 
 def _read(

@@ -7,6 +7,7 @@ import typer
 
 from graphuq.errors import require
 from graphuq.utils.files import check_writable
+from graphuq.utils.output_folder import atomic_folder, output_folder
 
 NAMES = {
     "digits": "1,797 digits of 8×8 pixels; comes with scikit-learn",
@@ -108,5 +109,6 @@ def _moving_ball(folder: Path | None, seed: int) -> None:
     n_frames, height, width = frames.labels.shape
     print(f"moving-ball: {n_frames} frames of {height} × {width} pixels; generated")
     if folder is not None:
-        frames.save(folder)
+        with output_folder(folder), atomic_folder(folder) as writing:
+            frames.save(writing)
         print(f"written to {folder}")

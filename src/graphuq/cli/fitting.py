@@ -50,6 +50,7 @@ def fit_and_write(
     annotators: Sequence[str] = (),
     resume: bool = False,
     quiet: bool = False,
+    write_more: Callable[[GraphClassifier, Path], None] | None = None,
 ) -> GraphClassifier:
     """Fit a classifier to a table and write its output files, all of them or none.
 
@@ -86,6 +87,8 @@ def fit_and_write(
         Continue from the checkpoints in ``output`` instead of deleting them.
     quiet : bool, default False
         Print nothing.
+    write_more : callable, optional
+        Writes further files, given the classifier and the folder that becomes ``output``.
 
     Raises
     ------
@@ -138,6 +141,8 @@ def fit_and_write(
             truth=truth,
             images=images,
         )
+        if write_more is not None:
+            write_more(classifier, folder)
     _remove(checkpoints)
     if not quiet:
         print_summary(classifier.result_, names, truth, output, table.ids)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from graphuq.errors import InvalidInput, require
-from graphuq.utils.files import check_writable
+from graphuq.utils.output_folder import atomic_folder, output_folder
 
 
 def reproduce(
@@ -66,19 +66,20 @@ def reproduce(
         require(
             name in experiments, "NAMES", f"{name!r} is unknown", "see graphuq reproduce --list"
         )
-    output = check_writable(Path("out") / paper if output is None else output)
     context = Context(quick=quick, folder=folder, seed=seed)
     found = []
-    for name in chosen:
-        began = time.perf_counter()
-        outcome = experiments[name].run(context)
-        seconds = time.perf_counter() - began
-        paths = write_outcome(outcome, output, name)
-        found.append((experiments[name], outcome, seconds))
-        print(f"{name} ({seconds:.0f} s): {outcome.text}")
-        for path in paths:
-            print(f"  {path}")
-        if everything:  # after each one, so that an interruption keeps the finished results
-            write_summary(f"graphuq reproduce {paper}", found, output / "index.html", quick)
-    if everything:
-        print(f"  {output / 'index.html'}")
+    with output_folder(Path("out") / paper if output is None else output) as output:
+        for name in chosen:
+            began = time.perf_counter()
+            outcome = experiments[name].run(context)
+            seconds = time.perf_counter() - began
+            with atomic_folder(output) as writing:
+                paths = write_outcome(outcome, writing, name)
+            found.append((experiments[name], outcome, seconds))
+            print(f"{name} ({seconds:.0f} s): {outcome.text}")
+            for path in paths:
+                print(f"  {output / path.name}")
+            if everything:  # after each one, so that an interruption keeps the finished results
+                write_summary(f"graphuq reproduce {paper}", found, output / "index.html", quick)
+        if everything:
+            print(f"  {output / 'index.html'}")

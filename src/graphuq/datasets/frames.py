@@ -169,7 +169,7 @@ def load_frames(folder: str | Path, mask: str | Path | None = None) -> Frames:
     InvalidInput
         If sizes differ, a mask is missing, or no pixel (or every pixel) belongs to the object.
     """
-    paths = sorted(Path(folder).glob("*.png"))
+    paths = sorted(path for path in Path(folder).glob("*.png") if path.name[0] != ".")
     if len(paths) < 2:
         raise StorageError(f"'{folder}' holds {len(paths)} PNG frame(s); give two or more")
     pictures = [_read_picture(path) for path in paths]

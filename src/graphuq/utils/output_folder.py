@@ -102,6 +102,7 @@ def complete(output: Path) -> None:
     sync_folder(output)
     for path in sorted(committed.iterdir()):
         path.replace(output / path.name)
+        path.unlink(missing_ok=True)  # POSIX renames nothing if both are links to one file
     sync_folder(output)
     committed.rmdir()
 
