@@ -10,6 +10,7 @@ from graphuq.cli.columns import check_column, refuse_given
 from graphuq.cli.tables import Table, as_text, read_frame
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import from_edges
+from graphuq.utils.text_numbers import to_numbers
 
 FORMATS = (".csv", ".parquet")
 
@@ -71,7 +72,7 @@ def _numbers(column: pd.Series) -> Any:
     InvalidInput
         If one is empty or text.
     """
-    numbers = pd.to_numeric(column, errors="coerce")
+    numbers = to_numbers(column)
     if numbers.isna().any():
         row = int(numbers.isna().to_numpy().argmax())
         raise InvalidInput(

@@ -13,6 +13,7 @@ from graphuq.errors import require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import Features
 from graphuq.utils.gate import reading
+from graphuq.utils.text_numbers import read_csv
 
 FORMATS = (".csv", ".parquet")
 GAPS = ("", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>", "#N/A")
@@ -108,7 +109,7 @@ def _read_csv(
     with reading(path, "csv file"):
         names = pd.read_csv(path, nrows=0).columns
         gaps = sorted({*GAPS, *encoder.missing_values})
-        frame = pd.read_csv(
+        frame = read_csv(
             path,
             dtype=dict.fromkeys([*special, *as_texts], str),
             keep_default_na=False,

@@ -26,6 +26,7 @@ from graphuq.labelling.items import (
     TextItems,
 )
 from graphuq.utils.gate import read_npy, require_file
+from graphuq.utils.text_numbers import to_numbers
 
 TEXT_WORDS = "Features: words of the texts (tf-idf). Embeddings, given with --features, are better."
 PIXEL_WORDS = (
@@ -191,7 +192,7 @@ def _suggest_text(frame: pd.DataFrame, used: Sequence[str]) -> None:
         if name in used or pd.api.types.is_numeric_dtype(frame[name]):
             continue
         values = as_text(frame[name])
-        numbers = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy()
+        numbers = to_numbers(pd.Series(values)).to_numpy()
         texts = values[np.isnan(numbers) & (values != "")]
         if len(texts):
             option = "image" if Path(texts[0]).suffix.lower() in PICTURES else "text"

@@ -25,6 +25,7 @@ from graphuq.utils.gate import (
     require_file,
     sparse_from,
 )
+from graphuq.utils.text_numbers import read_csv, to_numbers
 
 FORMATS = (".csv", ".parquet", ".npy", ".npz")
 BATCH_ROWS = 65_536  # rows that are read together
@@ -191,7 +192,7 @@ def read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
             return frame
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # cells are checked below
-            frame = pd.read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
+            frame = read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
     check_last_line(path, frame.shape[1])
     return frame
 
@@ -360,7 +361,7 @@ def _numeric(frame: pd.DataFrame) -> np.ndarray:
         column = frame[name]
         if pd.api.types.is_numeric_dtype(column):
             continue
-        converted = pd.to_numeric(column, errors="coerce")
+        converted = to_numbers(column)
         bad = converted.isna().to_numpy()
         if not bad.any():
             frame = frame.assign(**{str(name): converted})

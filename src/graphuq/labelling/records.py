@@ -66,7 +66,7 @@ class Record:
         if not isinstance(values, dict):
             raise ValueError("not a record")
         texts = [values[name] for name in ("time", "user", "item")]
-        optional = [values.get(name) for name in ("label", "batch")]
+        optional = [values["label"], values.get("batch")]
         numbers = [values.get(name) for name in NUMBERS]
         whole = [values["row"], values.get("model") or 0]
         fits = (
@@ -120,7 +120,7 @@ class Standing:
         if record.is_undo:
             if acts and not continues:
                 acts.pop()
-        elif continues:
+        elif acts and continues:
             acts[-1].append((record.row, before))
         else:
             acts.append([(record.row, before)])

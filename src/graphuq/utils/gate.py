@@ -7,6 +7,7 @@ outside of an array when its parts contradict each other. Every file passes here
 import contextlib
 import os
 import stat
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,6 +114,7 @@ def read_npy(path: str | Path) -> np.ndarray:
         mapped = np.load(path, mmap_mode="r", allow_pickle=False)
         if not isinstance(mapped, np.ndarray):
             raise ValueError("no array")
+        _check_text(mapped)
         return mapped
 
 
@@ -197,6 +199,7 @@ def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> np.ndarray:
         _header(file, entry.file_size)
     with archive.open(entry) as file:
         array = np.lib.format.read_array(file, allow_pickle=False)
+        _check_text(array)
         if file.read(1):  # reads to the end, where the checksum of the member is compared
             raise ValueError(f"{shortened(entry.filename, 40)!r} is longer than its array")
     return array
@@ -215,6 +218,14 @@ def _header(file: Any, n_bytes: int) -> None:
         size *= int(length)
     if size != n_bytes - file.tell() or min(shape, default=0) < 0:
         raise ValueError(f"an array of {size} bytes in {n_bytes - file.tell()} bytes")
+
+
+def _check_text(array: np.ndarray) -> None:
+    """Refuse text of which a number is no character, with which Python cannot make a string."""
+    if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        codes = np.ascontiguousarray(array).reshape(-1).view(f"{array.dtype.str[0]}u4")
+        if codes.max() > sys.maxunicode:
+            raise ValueError("text with numbers that are no characters")
 
 
 def _plain_integers(arrays: dict[str, np.ndarray], name: str) -> np.ndarray:

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.inputs import is_frame, is_polars
 from graphuq.utils.extras import require_extra
+from graphuq.utils.text_numbers import to_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,9 +110,8 @@ def kind_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"]) -> str:
 
 
 def _kind_of_texts(name: str, texts: "pd.Series") -> str:
-    import pandas as pd
 
-    if pd.to_numeric(texts, errors="coerce").notna().all():
+    if to_numbers(texts).notna().all():
         return "number"
     if texts.str.match(r"\d{4}-\d\d?-\d\d?").all() and _as_dates(texts).notna().all():
         return "date"
@@ -175,9 +175,8 @@ def values_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"], kind: str) -> n
 
 
 def _numbers(column: "pd.Series") -> Float[np.ndarray, " N"]:
-    import pandas as pd
 
-    numbers = pd.to_numeric(column, errors="coerce")
+    numbers = to_numbers(column)
     return numbers.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
 
 

@@ -118,7 +118,7 @@ def annotations(export: Any, config: str | None = None) -> "pd.DataFrame":
             "task": task.get("id"),
             "label": label,
             "user": user_of(annotation),
-            "time": annotation.get("updated_at") or annotation.get("created_at") or "",
+            "time": str(annotation.get("updated_at") or annotation.get("created_at") or ""),
         }
         for row, task, annotation in _parts(export, "annotations")
         if (label := label_of(annotation, name)) is not None
@@ -171,14 +171,19 @@ def label_of(annotation: Mapping[str, Any], from_name: str | None = None) -> str
     if annotation.get("was_cancelled"):
         return None
     results = annotation.get("result")
-    chosen = [
-        name
+    values = [
+        part.get("value")
         for part in (results if isinstance(results, list) else [])
         if isinstance(part, dict)
         and part.get("type") == "choices"
         and from_name in (None, part.get("from_name"))
-        for name in part.get("value", {}).get("choices", [])
     ]
+    chosen: list[Any] = []
+    for value in values:
+        names = value.get("choices", []) if isinstance(value, dict) else value
+        require(isinstance(names, list), "annotations", f"a choice is {describe(names)}",
+                "give choices as lists of names")  # fmt: skip
+        chosen.extend(names or ())
     require(len(chosen) < 2, "annotations", f"one has {chosen[:3]}", "give one class a task")
     return str(chosen[0]) if chosen else None
 
@@ -195,7 +200,10 @@ def _parts(export: Any, key: str) -> Iterator[tuple[int, Mapping[str, Any], Mapp
     fits = isinstance(export, list | tuple) and all(isinstance(task, dict) for task in export)
     require(fits, "export", describe(export), "give the decoded JSON export, a list of tasks")
     for row, task in enumerate(export):
-        for part in task.get(key) or []:
+        parts = task.get(key) or []
+        require(isinstance(parts, list), "export", f"{key} of task {row} are {describe(parts)}",
+                "give a list")  # fmt: skip
+        for part in parts:
             if isinstance(part, dict):
                 yield row, task, part
 

@@ -1,0 +1,210 @@
+"""Every reader of files: how to write a sound file for it, and how to read it."""
+
+import collections
+import importlib.util
+import json
+
+import numpy as np
+import pandas as pd
+from PIL import Image
+from scipy import sparse
+
+import graphuq as gq
+from graphuq.blocks.sources import open_source
+from graphuq.blocks.store import Stage
+from graphuq.classifier.search.checkpoint import SearchCheckpoint
+from graphuq.classifier.table_encoder import TableEncoder
+from graphuq.cli.cells import read_cells
+from graphuq.cli.edges import read_edges
+from graphuq.cli.encoding import read_encoded
+from graphuq.cli.items import Columns, read_source
+from graphuq.cli.tables import read_labels, read_table
+from graphuq.datasets import load_frames
+from graphuq.inference.checkpoint import Checkpoint
+from graphuq.labelling.features import reduced_pixels
+from graphuq.labelling.items import PictureFiles, TextItems
+from graphuq.labelling.label_studio.config import label_config, parse_config
+from graphuq.labelling.store import LabelStore
+from graphuq.results.storage import END
+from graphuq.spectrum import load_spectrum
+from robustness import hostile
+
+ITEMS = TextItems(["a", "b", "c"])
+MOONS = hostile.MOONS.features
+TABLE = pd.DataFrame(MOONS, columns=["a", "b"]).assign(label=hostile.LABELS)
+MIXED = TABLE.assign(colour=np.array(["red", "blue", ""])[np.arange(hostile.N) % 3], day="2026-1-2")
+EDGES = pd.DataFrame({"source": ["a", "b", "c"], "target": ["b", "c", "a"], "weight": [1, 2, 0.5]})
+IDS = np.arange(hostile.N).astype(str)
+EXPORT = [
+    {
+        "id": k,
+        "data": {"text": f"text {k}"},
+        "annotations": [
+            {
+                "result": [{"type": "choices", "value": {"choices": ["spam"]}, "from_name": "c"}],
+                "completed_by": {"email": "a@b.c"},
+                "was_cancelled": False,
+                "created_at": "2026-01-01T00:00:00Z",
+            }
+        ],
+        "predictions": [
+            {
+                "result": [{"type": "choices", "value": {"choices": ["spam"]}, "from_name": "c"}],
+                "score": 0.9,
+                "model_version": "graphuq-1",
+            }
+        ],
+    }
+    for k in range(3)
+]
+
+
+def write_label_store(path):
+    store = LabelStore(path, ITEMS)
+    store.append("me", {0: "x", 2: "y"})
+    store.close()
+
+
+def read_label_store(path):
+    store = LabelStore(path, ITEMS)
+    store.close()
+    return store.labels(), store.disagreements(), store.to_array()
+
+
+def save_classifier(path):
+    classifier = gq.GraphClassifier(inference="laplace", missing_label="")
+    classifier.fit(MOONS, hostile.LABELS).save(path)
+
+
+def save_regressor(path):
+    gq.GraphRegressor().fit(MOONS, np.where(np.arange(hostile.N) < 8, MOONS[:, 0], np.nan)).save(
+        path
+    )
+
+
+def without_checksum(path):
+    save_classifier(path)
+    path.write_bytes(path.read_bytes()[:-END])
+
+
+def write_frames(path):
+    path.parent.mkdir(exist_ok=True)
+    Image.fromarray(np.eye(12, dtype=np.uint8) * 255).save(path)
+    Image.fromarray(np.eye(12, dtype=np.uint8) * 255).save(path.parent / "z.png")
+
+
+def write_picture(path):
+    picture = Image.fromarray((np.arange(432) % 256).astype(np.uint8).reshape(12, 12, 3))
+    picture.save(path)
+    picture.save(path.parent / "other.png")
+
+
+def write_cells(path):
+    import anndata
+
+    types = np.where(hostile.LABELS == "", "Unknown", hostile.LABELS).astype(object)
+    names = pd.Index([f"cell{k}" for k in range(hostile.N)], dtype=object)
+    obs = pd.DataFrame({"label": pd.Categorical(types)}, index=names)
+    var = pd.DataFrame(index=pd.Index(["gene"], dtype=object))
+    X = sparse.csr_matrix(np.ones((hostile.N, 1), dtype=np.float32))
+    anndata.AnnData(X, obs, var, obsm={"X_own": MOONS}).write_h5ad(path)
+
+
+def read_h5ad(path):
+    options = collections.defaultdict(type(None), label_column="label")
+    return read_cells(path, options, None, "X_own")
+
+
+def read_studio(path):
+    try:
+        export = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return  # the user decodes the export
+    gq.label_studio.annotations(export)
+    gq.label_studio.predictions(export, label_config(["spam", "mail"]))
+
+
+def read_config(path):
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return parse_config(text)
+
+
+def read_encoded_table(path):
+    return read_encoded(path, ["label"], ["day"], TableEncoder(impute=True, missing_values=["?"]))
+
+
+def read_blocks(path):
+    source = open_source(path, ["label"] if path.suffix == ".parquet" else [])
+    for block in source.blocks:
+        block.features(source.names)
+        if path.suffix == ".parquet":
+            block.texts("label")
+
+
+def write_stage(path):
+    Stage(str(path.parent)).finish({"starts": [0, 3]}, temporary=["list"])
+
+
+def read_stage(path):
+    stage = Stage(str(path.parent))
+    return stage.record, stage.clear()
+
+
+def read_pictures(path):
+    return reduced_pixels(PictureFiles(path.parent, [path.name, "other.png"], ["a", "b"]))
+
+
+FILES = {
+    "table.csv": (lambda path: TABLE.to_csv(path, index=False), lambda p: read_table(p, "label")),
+    "table.parquet": (TABLE.to_parquet, lambda p: read_table(p, "label")),
+    "table.npz": (
+        lambda path: path.write_bytes(hostile.npz_bytes()),
+        lambda path: read_table(path, "label"),
+    ),
+    "plain.npz": (lambda path: np.savez(path, X=MOONS), read_table),
+    "sparse.npz": (
+        hostile.sparse_npz,
+        lambda path: gq.graphs.from_adjacency(read_table(path).features),
+    ),
+    "array.npy": (lambda path: np.save(path, MOONS), read_table),
+    "mixed.csv": (lambda path: MIXED.to_csv(path, index=False), read_encoded_table),
+    "mixed.parquet": (MIXED.to_parquet, read_encoded_table),
+    "edges.csv": (
+        lambda path: EDGES.to_csv(path, index=False),
+        lambda path: read_edges(path, "source,target,weight", {}),
+    ),
+    "labels.csv": (hostile.write_labels, lambda path: read_labels(path, IDS)),
+    "items.csv": (
+        lambda path: MIXED.to_csv(path, index=False),
+        lambda path: read_source(path, Columns(text="colour", label="label"), None),
+    ),
+    "labels.jsonl": (write_label_store, read_label_store),
+    "studio.json": (lambda path: path.write_text(json.dumps(EXPORT)), read_studio),
+    "config.xml": (lambda path: path.write_text(label_config(["spam", "mail"])), read_config),
+    "result.nc": (save_classifier, gq.load),
+    "regressor.nc": (save_regressor, gq.load),
+    "old.nc": (without_checksum, gq.load),
+    "cells.h5ad": (write_cells, read_h5ad),
+    "chains.npz": (
+        lambda path: Checkpoint(path, (), "a").save({"x": np.arange(9.0)}),
+        lambda path: Checkpoint(path, (), "a").load(),
+    ),
+    "search.json": (
+        lambda path: SearchCheckpoint(path, "this").add({"a": 1}, [{"a": 1, "objective": 0.5}]),
+        lambda path: SearchCheckpoint(path, "this").rows({"a": 1}),
+    ),
+    "spectrum.npz": (
+        lambda path: gq.laplacian_spectrum(gq.graphs.ring_graph(12)).save(path),
+        load_spectrum,
+    ),
+    "frames/a.png": (write_frames, lambda path: load_frames(path.parent)),
+    "picture.png": (write_picture, read_pictures),
+    "blocks.parquet": (TABLE.to_parquet, read_blocks),
+    "blocks.npy": (lambda path: np.save(path, MOONS), read_blocks),
+    "stage/done.json": (write_stage, read_stage),
+}
+"""For each kind of file, a function that writes a sound one and one that reads it."""
+
+DANGEROUS = {"old.nc", "cells.h5ad"}  # HDF5, a library in C, reads them before any check of ours
+if importlib.util.find_spec("anndata") is None:
+    del FILES["cells.h5ad"]
