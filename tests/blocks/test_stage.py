@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from graphuq.blocks.store import SCRATCH, Stage
+from graphuq.blocks.store import SCRATCH, Stage, load_mapped
+from graphuq.errors import StorageError
+from robustness.hostile import npy_header
 
 
 def names(stage):
@@ -30,3 +32,13 @@ def test_what_is_temporary_goes_in_the_next_run_at_the_latest(tmp_path, monkeypa
     stage.clear()
     assert names(stage) == ["done.json", "kept-00000.npy"]
     stage.clear()
+
+
+def test_objects_are_not_read(tmp_path):
+    """A file would hold them as pointers, which nobody may follow."""
+    path = tmp_path / "x.npy"
+    path.write_bytes(npy_header((1,), "|O") + bytes(8))
+    with pytest.raises(StorageError, match="cannot read"):
+        load_mapped(path)
+    path.write_bytes(npy_header((1,)) + bytes(8))
+    assert load_mapped(path).tolist() == [0.0]

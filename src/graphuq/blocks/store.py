@@ -24,9 +24,9 @@ DONE = "done.json"
 TEMPORARY = "temporary"  # in that file: arrays that no later stage needs
 SCRATCH = "scratch"  # how names of arrays begin that nobody needs after a crash
 HEADER = re.compile(
-    r"\{'descr': '([<>|=]?\w+)', 'fortran_order': False, 'shape': \(([\d, ]*)\), \}\s*"
+    r"\{'descr': '([<>|=]?[biuf]\d+)', 'fortran_order': False, 'shape': \(([\d, ]*)\), \}\s*"
 )
-"""Header of an NPY file of numbers."""
+"""Header of an NPY file of numbers; never one of objects, which a file would hold as pointers."""
 
 _parsing = threading.Lock()
 
