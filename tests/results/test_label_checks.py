@@ -4,10 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.stats import norm
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
+from graphuq.inference.collapsed_gibbs import noisy_given
 from graphuq.results import leave_one_out
 from graphuq.results.leave_one_out import class_codes, class_log_probs, given_classes
 from graphuq.results.prediction_sets import conformal_sets, conformal_threshold, posterior_sets
@@ -129,18 +131,37 @@ def test_classes_of_a_probit_are_found_all_at_once():
         np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
-def test_weights_of_a_probit_are_those_of_its_log_probabilities(monkeypatch):
-    """Also where the given label has the least probability: there the weight is largest."""
-    posterior = small_problem(LIKELIHOODS.Probit(0.1, 4))
-    u = (
-        np.random.default_rng(0).normal(size=(9, 300, 4))
-        * np.geomspace(0.05, 3.0, 9)[:, None, None]
-    )
-    ours = leave_one_out._by_weights(posterior, u, posterior.labels, {})
-    monkeypatch.setattr(leave_one_out, "_fixed_noise", lambda likelihood: None)
-    theirs = leave_one_out._by_weights(posterior, u, posterior.labels, {})
-    for found, expected in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_integrated_weights_equal_refits_where_others_do_not(n_classes, monkeypatch):
+    """With little noise a label decides its own u, and ``1/p(y | u)`` has heavy tails."""
+    posterior = small_problem(LIKELIHOODS.Probit(0.3, n_classes))
+    of_label, of_class = refitted(posterior, n_samples=1500, n_chains=4)
+    result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
+    ours = leave_one_out.leave_one_out(result.draws, posterior)
+    np.testing.assert_allclose(ours.of_label, of_label, atol=0.03)
+    np.testing.assert_allclose(ours.of_class, of_class, atol=0.03)
+    monkeypatch.setattr(leave_one_out, "by_integrated_weights", lambda *_: None)
+    monkeypatch.setattr(leave_one_out, "_expectation_propagation", lambda *_: None)
+    theirs = leave_one_out.leave_one_out(result.draws, posterior)
+    assert np.abs(theirs.of_label - of_label).max() > 2 * np.abs(ours.of_label - of_label).max()
+    assert np.median(theirs.pareto_shape) > np.median(ours.pareto_shape) + 0.1
+
+
+def test_noisy_values_given_a_field_are_those_that_agree_with_the_label():
+    """Beside draws without regard to the label, of which those that agree are kept."""
+    rng = np.random.default_rng(0)
+    u = np.array([[0.0, 0.3, -0.2], [-0.6, 0.1, 0.2]])  # two labels of three classes
+    own, n_draws = np.array([0, 0]), 4000
+    fields = np.broadcast_to(u.T, (n_draws, 3, 2))
+    found = noisy_given.noisy_given(rng, fields, own, 0.2)
+    for label in range(2):
+        values = u[label] + 0.2 * rng.normal(size=(2_000_000, 3))
+        values = values[values.argmax(axis=1) == 0]
+        assert len(values) > 500
+        for k in range(3):
+            assert stats.ks_2samp(found[:, k, label], values[:, k]).pvalue > 1e-3
+    signs = noisy_given.noisy_given(rng, np.full((n_draws, 1, 1), 0.1), np.array([-1]), 0.2)
+    assert stats.kstest(signs.ravel(), stats.truncnorm(-np.inf, -0.5, 0.1, 0.2).cdf).pvalue > 1e-3
 
 
 def test_likelihood_on_all_nodes_loses_only_the_label():

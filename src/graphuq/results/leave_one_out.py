@@ -1,6 +1,7 @@
 """Class probabilities of each labelled node given all other labels, without refitting.
 
-From draws, by importance sampling with weights ``1/p(y_j | u_j)`` (Gelfand, Dey & Chang 1992):
+From draws, by importance sampling with weights ``1/p(y_j | u_j)`` (Gelfand, Dey & Chang 1992),
+and for a probit with better ones (`integrated_weights`):
 
     p(y_j = c | y_−j) = E[p(c | u_j) / p(y_j | u_j)] / E[1 / p(y_j | u_j)],
 
@@ -20,7 +21,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import logsumexp
 
 from graphuq.errors import IncompatibleParts, InvalidInput
@@ -31,6 +32,7 @@ from graphuq.posterior.field import covariances_at
 from graphuq.posterior.hierarchical import with_values
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import node_rows
+from graphuq.results.integrated_weights import by_integrated_weights
 from graphuq.results.summaries import latent_draws
 from graphuq.results.summaries.base import slices
 from graphuq.results.summaries.binary import expected_label
@@ -43,7 +45,6 @@ MIN_DRAWS, MAX_DRAWS = 1_000, 4_000  # evenly spaced draws that are used
 MAX_NUMBERS = 10_000_000  # draws × labels × classes, above which fewer draws are used
 CAVITY_DRAWS = 4_000  # draws of a multiclass cavity
 BLOCK_ELEMENTS = 2_000_000  # draws × labels × classes of one block
-SMALLEST = 1e-300  # probability that replaces smaller ones, before a logarithm
 MAX_LOG_RATIO = math.log(100.0)  # largest log ratio of a step likelihood's two values
 
 
@@ -89,6 +90,9 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
     _demand_overlap(posterior)
     n_numbers = len(posterior.labels) * posterior.n_classes
     draws = thinned(answer, int(np.clip(MAX_NUMBERS // n_numbers, MIN_DRAWS, MAX_DRAWS)))
+    integrated = by_integrated_weights(draws, posterior)
+    if integrated is not None:
+        return LeaveOneOut(*integrated)
     rows = node_rows(posterior)[posterior.labelled]
     n_draws = draws.n_chains * draws.n_samples
     values = own_values(posterior.likelihood, draws)
@@ -227,13 +231,7 @@ def _by_weights(
     """Return the probabilities of some labels, from draws of u at their nodes."""
     codes = class_codes(posterior)
     own = np.searchsorted(codes, labels), np.arange(len(labels))
-    noise_std = _fixed_noise(posterior.likelihood)
-    if noise_std is None:
-        log_probs = class_log_probs(posterior.likelihood, u, codes, values)  # (K, B, S)
-    else:  # of all classes at once; the inverse of the given one's is a weight, and needs its log
-        log_probs = np.moveaxis(class_shares(u, (np.ones(1), np.array([noise_std]))), 2, 0)
-        log_probs = np.log(np.maximum(log_probs, SMALLEST))
-        log_probs[own] = _probit_log_probs(u, own[0], noise_std)
+    log_probs = class_log_probs(posterior.likelihood, u, codes, values)  # (K, B, S)
     given = log_probs[own]
     if posterior.likelihood.is_step:  # two weights, whose ratio is bounded
         weights, shape = -given - logsumexp(-given, axis=1, keepdims=True), np.zeros(len(given))
@@ -251,16 +249,6 @@ def _fixed_noise(likelihood: Likelihood) -> float | None:
     """Return the noise of a probit of several classes, if it is a known positive number."""
     noise_std = likelihood.latent_noise_std if likelihood.is_multiclass else None
     return float(noise_std) if isinstance(noise_std, float | int) and noise_std > 0 else None
-
-
-def _probit_log_probs(
-    u: Float[np.ndarray, "B S K"], own: Int[np.ndarray, " B"], noise_std: float
-) -> Float[np.ndarray, "B S"]:
-    """Return the log probability of one class for each label, of a probit, given u."""
-    from graphuq.inference.collapsed_gibbs.sweeps import log_probabilities  # imports Numba
-
-    rows = (np.ascontiguousarray(one[:, None, :], dtype=np.float64) for one in u)
-    return np.stack([log_probabilities(one, own[[j]], noise_std) for j, one in enumerate(rows)])
 
 
 def _classes_of(

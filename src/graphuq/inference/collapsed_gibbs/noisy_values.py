@@ -84,6 +84,14 @@ class NoisyValues:
             return soft_sweeps.run(rng, state, self.values, self.log_weights, n_kept, thin)
         return sweeps.run(rng, state, self.values, n_kept, thin)
 
+    def noisy_given(
+        self, rng: np.random.Generator, fields: Float[np.ndarray, "S R J"]
+    ) -> Float[np.ndarray, "S R J"]:
+        """Draw the noisy values given the fields of each draw, and the labels."""
+        from graphuq.inference.collapsed_gibbs.noisy_given import noisy_given
+
+        return noisy_given(rng, fields, self.values.own, self.noise_std)
+
     def white_given(
         self, rng: np.random.Generator, noisy: Float[np.ndarray, "S R J"]
     ) -> Float[np.ndarray, "S R r"]:
