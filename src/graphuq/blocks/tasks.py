@@ -22,8 +22,11 @@ LIBRARIES = (
     "faiss",
     "pyarrow.compute",
     "pyarrow.parquet",
+    "graphuq.blocks.answer",
     "graphuq.blocks.laplacian_step",
     "graphuq.blocks.list_search",
+    "graphuq.blocks.pairs",
+    "graphuq.blocks.partition",
     "graphuq.results.summaries.gaussian_fields",
 )
 """Modules that are imported late because they are slow or optional."""
@@ -47,7 +50,7 @@ class Tasks:
             f"a {type(client).__name__}",
             "give a dask.distributed.Client, or None for threads",
         )
-        self.client, self.progress = client, progress
+        self.client, self.progress, self._is_prepared = client, progress, False
 
     @property
     def n_workers(self) -> int:
@@ -67,6 +70,11 @@ class Tasks:
         """
         if self.client is None:
             return self._on_threads(function, arguments, phase)
+        if not self._is_prepared:
+            from graphuq.blocks.worker_plugin import PrepareWorker
+
+            self.client.register_plugin(PrepareWorker())
+            self._is_prepared = True
         workers = sorted(self.client.nthreads())
         futures = []
         for p, some in enumerate(arguments):
@@ -104,7 +112,7 @@ class Tasks:
 
 def run_alone(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task in a worker process, in which libraries use one thread."""
-    _limit_libraries()
+    limit_libraries()
     return function(*arguments)
 
 
@@ -115,7 +123,8 @@ def single_threaded() -> AbstractContextManager:
 
 
 @cache
-def _limit_libraries() -> Any:
+def limit_libraries() -> Any:
+    """Import what tasks use, and limit libraries to one thread, in this process for good."""
     _import_libraries()
     return threadpool_limits(1)
 
