@@ -5,7 +5,9 @@ means that a long run contradicts?
 
 How to run:
 
-    python benchmarks/bench_verdicts.py [--problems 200]     # Ctrl-C counts the problems so far
+    python benchmarks/bench_verdicts.py [--problems 200] [--first 0]
+
+Ctrl-C counts the problems so far; ``--first`` is the number of the first problem.
 
 Data: random problems of 12, 30 or 60 nodes, 2 to 4 classes, and 4, 8 or 12 labels, half of them
 with labels at random, which no smooth field follows. Likelihood, noise (0.03 to 1), prior and
@@ -101,11 +103,12 @@ def compare(seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--problems", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = []
     with contextlib.suppress(KeyboardInterrupt):  # the problems so far are counted
-        for seed in range(arguments.problems):
+        for seed in range(arguments.first, arguments.first + arguments.problems):
             rows.append(compare(seed))
             if rows[-1].get("contradicted"):
                 print("contradicted:", json.dumps(rows[-1]), flush=True)

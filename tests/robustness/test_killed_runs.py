@@ -109,7 +109,7 @@ COMMANDS = {
         "figure3.csv",
     ),
 }
-LONG = ["--inference", "pcn", "--n-warmup", "20000", "--n-samples", "20000", "--fixed-length"]
+LONG = ["--inference", "pcn", "--n-warmup", "5000", "--n-samples", "5000", "--fixed-length"]
 
 
 def write_inputs(folder):
