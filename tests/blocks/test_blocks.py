@@ -174,7 +174,12 @@ def test_two_classes_from_a_column_of_parquet_files(tmp_path):
         end = (400, 1100, 1500)[k]
         parquet.write_table(table.slice(begin, end - begin), tmp_path / "in" / f"{k}.parquet")
     found = block_classifier(tmp_path / "store").fit(tmp_path / "in", "label")
+    (tmp_path / "out").mkdir()
+    for name in ("rows-00003.parquet", "notes.txt"):  # of a longer table, and of the user
+        (tmp_path / "out" / name).write_text("old")
     files = found.to_parquet(tmp_path / "out")
+    there = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert there == sorted([*(path.name for path in files), "notes.txt"])
     y = np.array([value if value else "" for value in label])
     memory = gq.GraphClassifier(
         inference="expectation-propagation", n_eigenpairs=N_PAIRS, n_neighbors=15

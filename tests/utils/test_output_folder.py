@@ -51,6 +51,25 @@ def test_links_to_the_file_that_is_in_place(tmp_path):
         assert contents(out) == {"a.txt": "one"}
 
 
+def test_older_files_that_are_void_are_removed_with_the_commit(tmp_path, monkeypatch):
+    """Also by the next run, if this one dies after the commit."""
+    older = {"rows-0.txt": "old", "rows-1.txt": "old", "notes.txt": "mine"}
+    newer = {"rows-0.txt": "new", "notes.txt": "mine"}
+    for dies in (False, True):
+        folder = tmp_path / str(dies)
+        write(folder, older)
+        with monkeypatch.context() as patch:
+            if dies:
+                patch.setattr(output_folder, "complete", lambda output: None)
+            with held(folder), atomic_folder(folder, "rows-*.txt") as writing:
+                (writing / "rows-0.txt").write_text("new")
+        if dies:
+            assert (folder / "rows-1.txt").read_text() == "old"
+            with held(folder):
+                pass
+        assert contents(folder) == newer
+
+
 class Died(BaseException):
     """The end of a process, as far as a test can stop one."""
 

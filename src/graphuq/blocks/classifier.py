@@ -302,7 +302,10 @@ class BlockClassifier:
                     stage, self._stages.parts, self._stages.basis, self._posterior, tasks
                 )
             self._counted = stage.record
-            with output_folder(path) as output, atomic_folder(output) as folder:
+            with (
+                output_folder(path) as output,
+                atomic_folder(output, "rows-?????.parquet") as folder,
+            ):
                 for k in range(self._counted["n_files"]):
                     file = stage.path("rows", k, ".parquet")
                     _link_or_copy(file, folder / file.name)

@@ -30,6 +30,7 @@ from graphuq.utils.files import (
 
 LOCK = ".graphuq.lock"
 COMMITTED = ".graphuq-committed"  # holds files that are complete, until they are in place
+REMOVED = ".removed"  # among committed files: names of older ones that they make void
 OLD_UNFINISHED = ".writing-"  # how names of unfinished folders began before version 0.3
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
@@ -68,10 +69,16 @@ def output_folder(folder: str | Path, wait: float = 0.0) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_folder(output: Path) -> Iterator[Path]:
+def atomic_folder(output: Path, void: str | None = None) -> Iterator[Path]:
     """Yield a folder whose files replace those in ``output`` together, after an errorless block.
 
     Use it inside `output_folder`.
+
+    Parameters
+    ----------
+    output : Path
+    void : str, optional
+        Pattern of the names of older files that are removed if there is no new one of their name.
 
     Raises
     ------
@@ -85,6 +92,11 @@ def atomic_folder(output: Path) -> Iterator[Path]:
             if (output / path.name).is_dir():
                 raise StorageError(f"'{output / path.name}' is a folder; rename it")
             sync(path)
+        if void is not None:
+            older = {path.name for path in output.glob(void) if path.is_file()}
+            names = sorted(older - {path.name for path in folder.iterdir()})
+            (folder / REMOVED).write_text(json.dumps(names), encoding="utf-8")
+            sync(folder / REMOVED)
         sync_folder(folder)
         os.rename(folder, output / COMMITTED)  # the commit
         _complete_in_spite_of_interruptions(output)
@@ -100,6 +112,11 @@ def complete(output: Path) -> None:
     if not committed.is_dir():
         return
     sync_folder(output)
+    removed = committed / REMOVED
+    if removed.is_file():
+        for name in json.loads(removed.read_text(encoding="utf-8")):
+            (output / Path(name).name).unlink(missing_ok=True)
+        removed.unlink()
     for path in sorted(committed.iterdir()):
         path.replace(output / path.name)
         path.unlink(missing_ok=True)  # POSIX renames nothing if both are links to one file
