@@ -15,6 +15,7 @@ import graphuq as gq
 from graphuq.blocks.cluster import dask_client
 from graphuq.blocks.tasks import Tasks
 from graphuq.errors import InvalidInput
+from graphuq.utils.checks import require_integer
 from mixture import mixture
 
 pytest.importorskip("distributed", reason="pip install graphuq[dask], to test clusters")
@@ -124,26 +125,16 @@ def test_a_killed_driver_goes_on(stage, data, on_threads, tmp_path):
     assert written(found, tmp_path / "out") == on_threads
 
 
-def where():
-    from distributed import get_worker
-
-    return get_worker().address
-
-
 def test_a_part_stays_on_its_worker(cluster):
-    first, second = (Tasks(cluster).map(where, [()] * 6) for _ in range(2))
+    first, second = (Tasks(cluster).map(os.getpid, [()] * 6) for _ in range(2))
     assert first == second
     assert len(set(first)) == 2
 
 
-def fail(number):
-    raise InvalidInput("number", f"{number}", "use another one")
-
-
 def test_an_error_of_a_task_comes_back(cluster):
     for client in (None, cluster):
-        with pytest.raises(InvalidInput, match="number: 3; use another one"):
-            Tasks(client).map(fail, [(3,), (3,)])
+        with pytest.raises(InvalidInput, match="number: -3"):
+            Tasks(client).map(require_integer, [("number", -3, 1), ("number", -3, 1)])
 
 
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of dask.dataframe, by pandas
