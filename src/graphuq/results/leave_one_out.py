@@ -230,9 +230,8 @@ def _by_weights(
 ) -> LeaveOneOut:
     """Return the probabilities of some labels, from draws of u at their nodes."""
     codes = class_codes(posterior)
-    own = np.searchsorted(codes, labels), np.arange(len(labels))
     log_probs = class_log_probs(posterior.likelihood, u, codes, values)  # (K, B, S)
-    given = log_probs[own]
+    given = log_probs[np.searchsorted(codes, labels), np.arange(len(labels))]
     if posterior.likelihood.is_step:  # two weights, whose ratio is bounded
         weights, shape = -given - logsumexp(-given, axis=1, keepdims=True), np.zeros(len(given))
     else:
@@ -243,12 +242,6 @@ def _by_weights(
         of_class=np.einsum("bs,bsk->bk", np.exp(weights), _classes_of(posterior, u, values)),
         pareto_shape=shape,
     )
-
-
-def _fixed_noise(likelihood: Likelihood) -> float | None:
-    """Return the noise of a probit of several classes, if it is a known positive number."""
-    noise_std = likelihood.latent_noise_std if likelihood.is_multiclass else None
-    return float(noise_std) if isinstance(noise_std, float | int) and noise_std > 0 else None
 
 
 def _classes_of(
@@ -353,9 +346,9 @@ def _class_probabilities(
     likelihood: Likelihood, u: Float[np.ndarray, "B S K"], codes: Float[np.ndarray, " K"]
 ) -> Float[np.ndarray, "B K"]:
     """Return the mean probability of each class as a label; of a probit, of all classes at once."""
-    noise_std = _fixed_noise(likelihood)
-    if noise_std is not None:
-        return class_shares(u, (np.ones(1), np.array([noise_std]))).mean(axis=1)
+    noise = likelihood.latent_noise_std
+    if isinstance(noise, float | int) and noise > 0:
+        return class_shares(u, (np.ones(1), np.array([float(noise)]))).mean(axis=1)
     return np.exp(class_log_probs(likelihood, u, codes, {})).mean(axis=2).T
 
 

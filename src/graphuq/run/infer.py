@@ -94,8 +94,8 @@ def infer(
         Rule that ends the run early.
     on_first_result : callable, optional
         Called once with a first result: that of expectation propagation, if it converges, before
-        sampling starts, or the first 200 draws a chain of `CollapsedGibbs`. Only without
-        ``method``.
+        sampling starts, or the first 200 draws a chain of `CollapsedGibbs`, unless the run ends
+        with them. Only without ``method``.
     progress : bool or callable, default False
         True shows a bar on standard error. A callable is called with phase, steps done, total
         number of steps and acceptance.

@@ -79,10 +79,9 @@ class Converged:
         reason = f"R-hat below {self.rhat} and effective sample sizes above {self.ess:g}"
         if self.label_mcse is None:
             return reason
-        share = (
-            "" if self.label_mcse_share == 1 else f" at {self.label_mcse_share:.3g} of the nodes"
-        )
-        return f"{reason}; Monte-Carlo errors of label means below {self.label_mcse:g}{share}"
+        reason += f"; Monte-Carlo errors of label means below {self.label_mcse:g}"
+        share = self.label_mcse_share
+        return reason if share == 1 else f"{reason} at {100 * share:g} % of the nodes"
 
     def _has_larger_error(self, posterior: Posterior, draws: Draws, bound: float) -> bool:
         """Return whether the Monte-Carlo error of a label mean is too large at too many nodes.
