@@ -143,8 +143,8 @@ def fit_blocks(folder, labels, n_workers, memory):
     with dask_client(n_workers) if n_workers else nullcontext() as client:
         watch, disk, finish = Watch(client), [], Stage.finish
 
-        def timed(stage, record):
-            finish(stage, record)
+        def timed(stage, record, temporary=()):
+            finish(stage, record, temporary)
             watch.stage(stage.name.split("-")[0])
             disk.append(used(store))
 
