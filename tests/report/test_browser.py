@@ -302,7 +302,7 @@ def test_report_is_accessible_narrow_and_dark(opened, scheme):
     opened.set_viewport_size({"width": 400, "height": 800})
     assert serious_findings(opened) == []
     assert opened.evaluate("document.documentElement.scrollWidth") == 400
-    for part in ("#map", "#table", "#details", ".cards", "#search", ".verdict"):
+    for part in ("#map", "#table", "#details", ".cards", "#search", ".verdict", ".strips img"):
         box = opened.locator(part).first.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 400
@@ -313,7 +313,8 @@ def test_without_script_figures_and_tables_remain(browser, report):
     context = browser.new_context(java_script_enabled=False, offline=True)
     page = context.new_page()
     page.goto(report[0].as_uri())
-    assert page.locator("img:visible").count() == 5
+    rows = [-(-len(nodes) // 5) for nodes in (gq.acquisition.query(result, 20), range(20))]
+    assert page.locator("img:visible").count() == 3 + sum(rows)  # figures, and pictures of nodes
     assert page.get_by_role("heading", name="Most certain nodes").is_visible()
     for node in [*gq.acquisition.query(result, 3), *result.most_certain(3)]:
         assert page.get_by_role("cell", name=ids[node], exact=True).first.is_visible()

@@ -57,7 +57,7 @@ def test_report_stands_alone(fitted, tmp_path):
     )
     trust = with_calibration(classifier.result_.trust, scored)
     assert f'<div class="verdict {trust.level}"><b>{trust.headline}</b>' in html
-    assert html.count('src="data:image/png;base64,') == 8
+    assert html.count('src="data:image/png;base64,') == 6 + 2 * 20 // 5  # five nodes a picture
     assert not re.search(r'(src|href)="(?!data:)', html)
     assert "accuracy" in html
     assert "expected calibration error" in html

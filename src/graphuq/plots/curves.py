@@ -145,9 +145,7 @@ def plot_reliability(curve: ReliabilityCurve, *, ax: "Axes | None" = None) -> "A
         label="accuracy ± 2 standard errors (number of nodes)",
     )
     for x, y, n in zip(curve.confidence, curve.accuracy, curve.count, strict=True):
-        ax.annotate(
-            f"{n}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7, color=GREY
-        )
+        ax.annotate(f"{n}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=8)
     ax.set(
         xlabel="probability of the inferred class",
         ylabel="accuracy",

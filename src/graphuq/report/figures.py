@@ -8,13 +8,15 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq import plots, scores
-from graphuq.plots.pictures import IMAGE_COLUMNS, IMAGE_SIZE
+from graphuq.plots.pictures import IMAGE_SIZE
 from graphuq.results.result import Result
 from graphuq.utils.html import embedded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+PANEL_SIZE = (5.0, 3.3)  # inches; its letters can be read in a page 400 pixels wide
+N_IMAGES = 5  # images in one picture, which such a page holds side by side
 BACKGROUND, INK = "#14171c", "#e6e9ee"  # of a dark page; see page.css
 DARK: dict[Any, Any] = {  # names of matplotlib's settings
     **dict.fromkeys(["figure.facecolor", "savefig.facecolor", "axes.facecolor"], BACKGROUND),
@@ -64,36 +66,42 @@ def _both_themes(picture: Callable[[], str]) -> dict[str, str]:
 
 def _one_panel(draw: "Callable[[Axes], Axes]") -> str:
     """Draw into a figure that pyplot does not manage, and embed it."""
-    figure, axes = plots.panels()
+    figure, axes = plots.panels(size=PANEL_SIZE)
     draw(axes[0])
     return embedded(figure)
 
 
 def node_pictures(
     result: Result, images: np.ndarray, nodes: Int[np.ndarray, " M"], names: list[str]
-) -> dict[str, str]:
-    """Return images of some nodes, each under its class and the probability of it, by theme."""
+) -> list[dict[str, str]]:
+    """Return images of some nodes, each under its class and the probability of it, by theme.
 
-    def strip() -> str:
-        figure, axes = plots.panels(len(nodes), IMAGE_COLUMNS, IMAGE_SIZE)
-        plots.plot_images(result, images, nodes, class_names=names, axes=axes)
+    A picture has `N_IMAGES` of them, so that the page puts as many side by side as it has room for.
+    """
+
+    def row(shown: Int[np.ndarray, " n"]) -> str:
+        figure, axes = plots.panels(N_IMAGES, N_IMAGES, IMAGE_SIZE)
+        plots.plot_images(result, images, shown, class_names=names, axes=axes)
+        for unused in axes[len(shown) :]:
+            unused.set_axis_off()
         return embedded(figure)
 
-    return _both_themes(strip)
+    rows = [nodes[k : k + N_IMAGES] for k in range(0, len(nodes), N_IMAGES)]
+    return [_both_themes(partial(row, shown)) for shown in rows]
 
 
 def chain_figures(result: Result, names: list[str]) -> dict[str, dict[str, str]]:
     """Return traces, and effective sample sizes and R-hat against the number of draws, by theme."""
 
     def trace() -> str:
-        figure, traces = plots.panels(2, 1, (8.0, 2.3))
+        figure, traces = plots.panels(2, 1, PANEL_SIZE)
         drawn = plots.plot_trace(result, names, axes=traces)
         for unused in traces[len(drawn) :]:
             unused.remove()
         return embedded(figure)
 
     def ess() -> str:
-        figure, both = plots.panels(2, 2, (4.0, 2.8))
+        figure, both = plots.panels(2, 1, PANEL_SIZE)
         plots.plot_ess(result, axes=both)
         return embedded(figure)
 
