@@ -11,8 +11,9 @@ from scipy.optimize import minimize_scalar
 import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import DisconnectedGraphWarning, InvalidInput
+from graphuq.evidence.choices import with_values
 from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
-from graphuq.evidence.maximize import _Search, _with_values
+from graphuq.evidence.maximize import _Search
 
 WEIGHTS = random_adjacency(24, seed=3)
 LABELLED, LABELS = [0, 3, 7, 12, 15, 18], [1, -1, 1, 1, 1, -1]
@@ -54,7 +55,7 @@ def test_the_gradient_is_that_of_the_evidence(likelihood, n_eigenpairs, tail, la
     at = np.log([0.4, 2.5, 0.6])
     value, gradient = search.loss(at)
     fitted = gq.infer(
-        _with_values(posterior, search.values(at)),
+        with_values(posterior, search.values(at)),
         gq.inference.ExpectationPropagation(),
     )
     assert value == pytest.approx(search.penalty(at) - fitted.log_evidence, abs=1e-6)
@@ -84,7 +85,7 @@ def test_kernels_learn_their_hyperparameter(prior, name, start, tail):
     found = gq.maximize_evidence(posterior, [name], hyperprior=False)
 
     def loss(log_value):
-        moved = _with_values(posterior, {name: float(np.exp(log_value))})
+        moved = with_values(posterior, {name: float(np.exp(log_value))})
         return -exact_log_evidence(moved)
 
     truth = minimize_scalar(loss, bounds=(np.log(0.01), np.log(1e3)), method="bounded")
@@ -98,7 +99,7 @@ def test_the_maximum_is_that_of_the_exact_evidence(n_eigenpairs, tail):
     found = gq.maximize_evidence(posterior, ["noise_std"], hyperprior=False)
 
     def loss(log_noise):
-        moved = _with_values(posterior, {"noise_std": float(np.exp(log_noise))})
+        moved = with_values(posterior, {"noise_std": float(np.exp(log_noise))})
         return -exact_log_evidence(moved)
 
     truth = minimize_scalar(loss, bounds=(np.log(0.01), np.log(10)), method="bounded")

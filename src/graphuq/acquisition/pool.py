@@ -90,7 +90,7 @@ class Pool:
             for nodes in (candidates, targets)
         ]
         joint = JointCovariance(at[0], at[1], (own * scale[candidates]) ** 2)
-        noise = result.posterior.likelihood.probit_noise_std
+        noise = result.posterior.likelihood.unshifted.probit_noise_std
         noise = float(noise) if isinstance(noise, float | int) else 0.0
         probabilities = np.maximum(result.class_probabilities, FLOOR)
         variance = (at[1] ** 2).sum(axis=1) + (own * scale[targets]) ** 2

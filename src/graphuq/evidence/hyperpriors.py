@@ -23,10 +23,67 @@ class Hyperprior(NamedTuple):
     lower: float
     upper: float
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Range of the logarithm."""
+        return float(np.log(self.lower)), float(np.log(self.upper))
+
+    def coordinate(self, value: float) -> float:
+        """Return the logarithm, in which the evidence is maximised, within the range."""
+        return float(np.log(np.clip(value, self.lower, self.upper)))
+
+    def value(self, log_value: float) -> float:
+        """Return the hyperparameter of a logarithm."""
+        return float(np.exp(log_value))
+
+    def derivative(self, log_value: float) -> float:
+        """Return the derivative of the hyperparameter in its logarithm."""
+        return float(np.exp(log_value))
+
     def penalty(self, log_value: float) -> float:
         """Return minus the log density of the logarithm, up to a constant."""
         return 0.5 * float((log_value - np.log(self.median)) / self.log_std) ** 2
 
+    def slope(self, log_value: float) -> float:
+        """Return the derivative of `penalty`."""
+        return float(log_value - np.log(self.median)) / self.log_std**2
+
+
+class NormalHyperprior(NamedTuple):
+    """Normal hyperprior of a number of any sign, around 0; the coordinate is the number itself.
+
+    Attributes
+    ----------
+    std : float
+    bounds : tuple of float
+        Range of the search.
+    """
+
+    std: float
+    bounds: tuple[float, float]
+
+    def coordinate(self, value: float) -> float:
+        """Return the number within the range."""
+        return float(np.clip(value, *self.bounds))
+
+    def value(self, at: float) -> float:
+        """Return the number."""
+        return float(at)
+
+    def derivative(self, at: float) -> float:
+        """Return 1."""
+        return 1.0
+
+    def penalty(self, at: float) -> float:
+        """Return minus the log density, up to a constant."""
+        return 0.5 * (float(at) / self.std) ** 2
+
+    def slope(self, at: float) -> float:
+        """Return the derivative of `penalty`."""
+        return float(at) / self.std**2
+
+
+MEAN_HYPERPRIOR = NormalHyperprior(1.0, (-100.0, 100.0))  # of a constant mean, in units of u
 
 SMOOTH_MODES = 8  # modes beside the null vectors with λ below the median of τ², at least
 # Medians that suit voting records and two pairs of digits; see docs/measurements.md. That of τ is

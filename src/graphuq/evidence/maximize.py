@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.evidence.choices import MEAN, checked_names, owner_of, with_values
 from graphuq.evidence.criteria import ObservedPrior, binary_likelihood
-from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
+from graphuq.evidence.hyperpriors import MEAN_HYPERPRIOR, hyperpriors_of
 from graphuq.evidence.labellings import labellings_of, with_certain_labels
 from graphuq.evidence.quasi_newton import FAILED, minimize_loss
 from graphuq.inference.expectation_propagation import (
@@ -23,7 +24,6 @@ from graphuq.posterior.field import SeriesField
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import SpectralStd
 from graphuq.utils.arrays import parallel_map
-from graphuq.utils.deprecation import with_new_words
 
 TOLERANCE, MAX_SWEEPS, MAX_ITERATIONS = 1e-4, 300, 40  # the evidence error is its square
 DISCRETE = ("include_constant", "truncation")  # chosen among a few values, without derivatives
@@ -81,10 +81,12 @@ def maximize_evidence(
     posterior : Posterior
         Posterior whose hyperparameters are the start of the search.
     names : sequence of str, optional
-        Of "tau", "alpha", "time", "n_steps", "noise_std", "truncation" and "include_constant"; by
-        default all that the parts have. "noise_std" is not offered by step likelihoods, whose γ has
-        other units than the hyperprior, nor "truncation" with a tail. "include_constant" is offered
-        if the prior's value is None, and has no effect on a disconnected graph.
+        Of "tau", "alpha", "time", "n_steps", "noise_std", "prior_mean", "truncation" and
+        "include_constant"; by default all that the parts have. "noise_std" is not offered by step
+        likelihoods, whose γ has other units than the hyperprior, nor "truncation" with a tail.
+        "prior_mean" is offered if the posterior was given a number, from which the search starts;
+        its hyperprior is N(0, 1). "include_constant" is offered if the prior's value is None, and
+        has no effect on a disconnected graph.
     hyperprior : bool, default True
         Add the narrow log-normal hyperpriors of `graphuq.evidence.hyperpriors`. With few labels,
         maximising the evidence alone overfits and classifies worse than the prior medians.
@@ -111,7 +113,7 @@ def maximize_evidence(
     >>> sorted(best.values)
     ['alpha', 'include_constant', 'noise_std', 'tau', 'truncation']
     """
-    names = _checked_names(posterior, names)
+    names = checked_names(posterior, names)
     search = _Search(posterior, [n for n in names if n not in DISCRETE], hyperprior)
     either = "include_constant" in names and posterior.spectrum.n_components == 1
     several = posterior.likelihood.is_multiclass
@@ -131,74 +133,17 @@ def maximize_evidence(
     if "truncation" in names:
         values["truncation"] = search.truncation
     if either:
-        chosen = _with_values(posterior, values)
+        chosen = with_values(posterior, values)
         values["include_constant"] = (
             _prefer_constant(chosen, hyperprior) if several else search.include_constant
         )
-    found = _with_values(posterior, values)
+    found = with_values(posterior, values)
     return EvidenceMaximum(
         posterior=dataclasses.replace(found, chosen_by_evidence=values),
         values=values,
         log_evidence=search.penalty(at) + search.cost_of(search.truncation) - best,
         n_evaluations=search.n_evaluations,
     )
-
-
-def _checked_names(posterior: Posterior, names: Sequence[str] | None) -> list[str]:
-    """Return the hyperparameters to choose, after checks of posterior and names."""
-    if posterior.likelihood.uses_all_nodes:
-        raise IncompatibleParts(
-            f"{posterior.likelihood} has no evidence by expectation propagation: its double well "
-            "at every node makes many modes; choose hyperparameters with Probit()"
-        )
-    if posterior.learnt:
-        raise IncompatibleParts(
-            f"{', '.join(posterior.learnt)} is learnt by sampling; give a number to choose "
-            "hyperparameters by the evidence"
-        )
-    offered = _hyperparameters(posterior)
-    chosen = offered if names is None else with_new_words(names, {"constant": "include_constant"})
-    for name in chosen:
-        require(
-            name in offered,
-            "names",
-            f"{name!r} is not a hyperparameter of {posterior.prior} and {posterior.likelihood}",
-            f"use some of {', '.join(offered) or '(there are none)'}",
-        )
-    return chosen
-
-
-def _hyperparameters(posterior: Posterior) -> list[str]:
-    """Return the names of hyperparameters that can be chosen."""
-    names = [n for n in HYPERPRIORS if _owner(posterior, n) is not None]
-    if posterior.likelihood.is_step and "noise_std" in names:
-        # γ is in units of the label, and the hyperprior in units of u.
-        names.remove("noise_std")
-    if not posterior.spectrum.has_eigenpairs:  # the covariance at the labels was solved for
-        return [n for n in names if _owner(posterior, n) == "likelihood"]
-    if hasattr(posterior.prior, "truncation") and posterior.spectrum.tail_eigenvalue is None:
-        names.append("truncation")
-    if posterior.prior.can_choose_constant:
-        names.append("include_constant")
-    return names
-
-
-def _owner(posterior: Posterior, name: str) -> str | None:
-    """Return the part that has a hyperparameter of this name."""
-    for part in ("prior", "likelihood"):
-        if hasattr(getattr(posterior, part), name):
-            return part
-    return None
-
-
-def _with_values(posterior: Posterior, values: dict[str, Any]) -> Posterior:
-    """Return the posterior with other hyperparameters."""
-
-    def updated(part: str) -> Any:
-        own = {n: v for n, v in values.items() if (_owner(posterior, n) or "prior") == part}
-        return dataclasses.replace(getattr(posterior, part), **own)
-
-    return dataclasses.replace(posterior, prior=updated("prior"), likelihood=updated("likelihood"))
 
 
 def _prefer_constant(posterior: Posterior, hyperprior: bool) -> bool:
@@ -241,28 +186,29 @@ class _Search:
 
     def __init__(self, posterior: Posterior, names: list[str], hyperprior: bool) -> None:
         self.posterior, self.names, self.hyperprior = posterior, names, hyperprior
-        self.hyperpriors = hyperpriors_of(posterior.spectrum)
+        every: dict[str, Any] = {**hyperpriors_of(posterior.spectrum), MEAN: MEAN_HYPERPRIOR}
+        self.hyperpriors = [every[name] for name in names]
         self.labellings = labellings_of(posterior)
         self.weight = 1.0 if len(self.labellings) == 1 else 0.5
         self.truncation, self.include_constant = posterior.spectrum.n_columns, False
         self.n_evaluations = 0
-        self.moves_likelihood = any(_owner(posterior, n) == "likelihood" for n in names)
+        self.moves_likelihood = any(owner_of(posterior, n) == "likelihood" for n in names)
         self.sites: dict[int, np.ndarray] = {}  # last fixed point of each labelling
-        initial = [getattr(getattr(posterior, _owner(posterior, n) or ""), n) for n in names]
-        bounds = [(HYPERPRIORS[n].lower, HYPERPRIORS[n].upper) for n in names]
-        self.bounds = np.log(bounds).reshape(-1, 2)
-        self.start = np.log(np.clip(initial, *np.exp(self.bounds).T) if names else np.zeros(0))
+        self.bounds = np.array([one.bounds for one in self.hyperpriors]).reshape(-1, 2)
+        initial = [getattr(getattr(posterior, owner_of(posterior, n) or ""), n) for n in names]
+        pairs = zip(self.hyperpriors, initial, strict=True)
+        self.start = np.array([one.coordinate(float(value)) for one, value in pairs])
 
     def values(self, at: np.ndarray) -> dict[str, float | int]:
         """Return the hyperparameters at a point of the search."""
-        return {name: float(np.exp(x)) for name, x in zip(self.names, at, strict=True)}
+        named = zip(self.names, self.hyperpriors, at, strict=True)
+        return {name: one.value(x) for name, one, x in named}
 
     def penalty(self, at: np.ndarray) -> float:
         """Return minus the log hyperprior."""
         if not self.hyperprior:
             return 0.0
-        hyperpriors = [self.hyperpriors[name] for name in self.names]
-        return float(sum(one.penalty(x) for one, x in zip(hyperpriors, at, strict=True)))
+        return float(sum(one.penalty(x) for one, x in zip(self.hyperpriors, at, strict=True)))
 
     def cost_of(self, truncation: int) -> float:
         """Return minus the log hyperprior of a truncation and of the constant."""
@@ -285,17 +231,15 @@ class _Search:
             value, ((by_modes, by_tail), by_likelihood) = one
             total += self.weight * value
             for k, name in enumerate(self.names):
-                if _owner(self.posterior, name) == "prior":
+                if owner_of(self.posterior, name) == "prior":
                     modes, tail = derivatives[name]
                     by_name = by_modes @ modes + by_tail * tail
                 else:
-                    by_name = by_likelihood[name] * np.exp(at[k])
+                    by_name = by_likelihood[name] * self.hyperpriors[k].derivative(at[k])
                 gradient[k] += self.weight * by_name
         slope = -gradient
         if self.hyperprior:
-            hyperpriors = [self.hyperpriors[name] for name in self.names]
-            medians = np.log([one.median for one in hyperpriors])
-            slope = slope + (at - medians) / np.square([one.log_std for one in hyperpriors])
+            slope += [one.slope(x) for one, x in zip(self.hyperpriors, at, strict=True)]
         return self.penalty(at) + self.cost_of(kept) - total, slope
 
     def _fixed_point(self, number: int, target: ObservedPrior) -> tuple[float, Any] | None:
@@ -366,7 +310,7 @@ class _Search:
         if not posterior.spectrum.has_eigenpairs:  # the rows are those of a root of G
             return SpectralStd(np.ones(posterior.spectrum.n_columns), 0.0), {}
         changes: dict[str, Any] = {
-            n: v for n, v in values.items() if _owner(posterior, n) == "prior"
+            n: v for n, v in values.items() if owner_of(posterior, n) == "prior"
         }
         if truncation < posterior.spectrum.n_eigenpairs:
             changes["truncation"] = truncation
@@ -393,7 +337,7 @@ class _Search:
         posterior, spectrum = self.posterior, self.posterior.spectrum
         likelihood = binary_likelihood(posterior.likelihood)
         for name, value in self.values(at).items():
-            if _owner(posterior, name) == "likelihood":
+            if owner_of(posterior, name) == "likelihood":
                 likelihood = dataclasses.replace(likelihood, **{name: value})
         rows = spectrum.basis[posterior.labelled]
         field = SeriesField(rows, posterior.label_scale, std.modes, std.tail)

@@ -99,7 +99,8 @@ class Laplace(Approximation):
         variance = np.diagonal(np.asarray(spread), axis1=1, axis2=2)
         if not target.likelihood.is_multiclass:
             mean, variance = mean[:, 0], variance[:, 0]
-            label_mean = 2 * ndtr(mean / np.sqrt(variance)) - 1
+            u = mean + target.likelihood.prior_mean
+            label_mean = 2 * ndtr(u / np.sqrt(variance)) - 1
         else:
             label_mean = np.full(
                 mean.shape, np.nan

@@ -26,7 +26,8 @@ class ClassIntervals:
 
     def __init__(self, result: Result) -> None:
         posterior = result.posterior
-        self._likelihood, self._field = posterior.likelihood, posterior.field.one_class
+        self._likelihood, self._field = posterior.likelihood.unshifted, posterior.field.one_class
+        self._mean = posterior.node_mean
         self._spectrum = posterior.spectrum
         self._rng = np.random.default_rng(0)
         self._coefficients = coefficient_draws(result.answer, posterior, N_DRAWS, self._rng)
@@ -47,6 +48,8 @@ class ClassIntervals:
         u = self._coefficients @ (scale * np.asarray(self._spectrum.basis[row]))
         if self._field.tail_std > 0:
             u = u + scale * float(self._field.tail_std) * self._tail
+        if self._mean is not None:
+            u = u + self._mean[row]
         ends = ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)
         return np.asarray(np.quantile(self._shares(u), ends, axis=0).T)
 

@@ -128,6 +128,7 @@ class Likelihood(eqx.Module):
     has_gaussian_tails: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
     has_soft_labels: ClassVar[bool] = False
+    prior_mean: ClassVar[Any] = 0.0  # of u, which `ShiftedLikelihood` adds to its argument
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """Refuse a subclass that lacks a required method."""
@@ -142,6 +143,11 @@ class Likelihood(eqx.Module):
     def learnt(self) -> dict[str, Distribution]:
         """Hyperparameters that are distributions, by name."""
         return learnt_of(self)
+
+    @property
+    def unshifted(self) -> "Likelihood":
+        """The likelihood as a function of u; itself unless the prior of u has a mean."""
+        return self
 
     @property
     def link(self) -> tuple[np.ndarray, np.ndarray] | None:

@@ -1,12 +1,14 @@
-"""Checks of labels, their nodes and their weights."""
+"""Checks of labels, their nodes and their weights, and of the prior mean."""
 
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.likelihoods import Likelihood
+from graphuq.utils.checks import describe
 
 
 def check_labels(
@@ -134,3 +136,45 @@ def weights_after(
 ) -> Float[np.ndarray, " M"] | None:
     """Return the weights after labels were withdrawn and new ones of weight 1 were added."""
     return None if weights is None else np.append(weights[kept], np.ones(n_new))
+
+
+def check_prior_mean(
+    prior_mean: Any,
+    n_nodes: int,
+    likelihood: Likelihood,
+    labels: Float[np.ndarray, " J"],
+    weights: Any,
+) -> float | Float[np.ndarray, " N"] | None:
+    """Return the prior mean of u as a number or an array over nodes, or None without one.
+
+    Raises
+    ------
+    InvalidInput
+        If it is neither a finite number nor one for each node.
+    IncompatibleParts
+        If the likelihood is multiclass, has soft labels or excludes a label, or labels have
+        weights.
+    """
+    if prior_mean is None:
+        return None
+    remedy = "give a finite number, or one for each node"
+    try:
+        values = np.asarray(prior_mean, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidInput("prior_mean", describe(prior_mean), remedy) from None
+    require(values.shape in ((), (n_nodes,)), "prior_mean", describe(prior_mean), remedy)
+    require(bool(np.isfinite(values).all()), "prior_mean", "a value is not finite", remedy)
+    excludes = False
+    if likelihood.is_step and not likelihood.learnt:
+        with jax.enable_x64(True):
+            excludes = bool((np.asarray(likelihood.log_levels(labels)[1]) == -np.inf).any())
+    if likelihood.is_multiclass or likelihood.has_soft_labels or excludes:
+        raise IncompatibleParts(
+            f"a prior mean needs certain labels of two classes, each with a positive probability "
+            f"for every u, and not {likelihood}; use Probit(), or leave prior_mean out"
+        )
+    if weights is not None:
+        raise IncompatibleParts(
+            "a prior mean and weights of labels cannot be combined; leave one of them out"
+        )
+    return float(values) if values.ndim == 0 else values

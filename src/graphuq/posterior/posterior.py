@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from graphuq.distributions import Distribution
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.likelihoods import Likelihood
+from graphuq.likelihoods.shifted import shifted
 from graphuq.posterior.field import (
     ClassField,
     CoefficientField,
@@ -23,7 +24,12 @@ from graphuq.posterior.field import (
     labelled_field,
     series_field,
 )
-from graphuq.posterior.given_labels import check_labels, check_weights, weights_after
+from graphuq.posterior.given_labels import (
+    check_labels,
+    check_prior_mean,
+    check_weights,
+    weights_after,
+)
 from graphuq.posterior.hierarchical import HierarchicalTarget
 from graphuq.posterior.random_series import ProbitSeries
 from graphuq.posterior.target import Target
@@ -56,6 +62,9 @@ class Posterior:
         Weight w > 0 of each label, 1 by default: the variance of its noise is γ²/w. Only for
         likelihoods that are S(u + noise), such as `Probit`; not for a field with a tail and more
         labels than eigenpairs, nor for `RandomSeries`. See docs/theory.md, "Weights of labels".
+    prior_mean : float or array_like of shape (N,), optional
+        μ, the prior mean of u at every node, for two classes; zero by default. See docs/theory.md,
+        "Prior mean", for how `likelihood` changes, and for constants that are learnt.
     per_class : bool, default False
         Whether each class of a multiclass likelihood learns the prior's hyperparameters for
         itself.
@@ -81,8 +90,8 @@ class Posterior:
         no labels, labels of one class only, or labels other than ±1 or codes. If a labelled node
         does not exist or occurs twice.
     IncompatibleParts
-        If a Laplacian is given and the prior needs eigenpairs; if weights are given and the
-        likelihood takes none.
+        If a Laplacian is given and the prior needs eigenpairs; if weights or a prior mean are
+        given and the likelihood takes none.
 
     Examples
     --------
@@ -102,6 +111,7 @@ class Posterior:
     per_class: bool = False
     chosen_by_evidence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     label_weights: Any = None
+    prior_mean: Any = None
     seen_nodes = RenamedAttribute("observed_nodes")
     seen_labels = RenamedAttribute("observed_labels")
 
@@ -109,13 +119,18 @@ class Posterior:
         _check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
         _check_part("prior", self.prior, Prior)
         _check_part("likelihood", self.likelihood, Likelihood)
-        labelled, labels = check_labels(
-            self.labelled, self.labels, self.spectrum.n_nodes, self.likelihood
-        )
+        likelihood, n_nodes = self.likelihood.unshifted, self.spectrum.n_nodes
+        labelled, labels = check_labels(self.labelled, self.labels, n_nodes, likelihood)
         object.__setattr__(self, "labelled", labelled)
         object.__setattr__(self, "labels", labels)
-        weights = check_weights(self.label_weights, len(labelled), self.likelihood)
+        weights = check_weights(self.label_weights, len(labelled), likelihood)
         object.__setattr__(self, "label_weights", weights)
+        mean = check_prior_mean(self.prior_mean, n_nodes, likelihood, labels, weights)
+        object.__setattr__(self, "prior_mean", mean)
+        if mean is not None:
+            at = mean if isinstance(mean, float) else mean[self.observed_nodes]
+            likelihood = shifted(likelihood, at)
+        object.__setattr__(self, "likelihood", likelihood)
         object.__setattr__(self, "spectrum", self._basis())
         if self.spectrum.has_eigenpairs:
             object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
@@ -262,6 +277,12 @@ class Posterior:
         labels = np.zeros(self.spectrum.n_nodes)
         labels[self.labelled] = self.labels
         return labels
+
+    @property
+    def node_mean(self) -> Float[np.ndarray, " N"] | None:
+        """Prior mean of u at every node, or None without one."""
+        n_nodes = self.spectrum.n_nodes
+        return None if self.prior_mean is None else np.broadcast_to(self.prior_mean, n_nodes)
 
     @cached_property
     def target(self) -> Target | HierarchicalTarget:

@@ -101,9 +101,10 @@ class Target(eqx.Module):
             codes = self.labels.astype(jnp.int32)
             own = jax.nn.one_hot(codes, self.n_fields, dtype=self.labels.dtype)
             return 2 * own - 1, jnp.asarray(True)
+        values = self.labels - self.likelihood.prior_mean
         if self.likelihood.uses_all_nodes:
-            return self.labels, self.labels != 0
-        return self.labels, jnp.asarray(True)
+            return values, self.labels != 0
+        return values, jnp.asarray(True)
 
     def possible(self, white: Float[Array, " n"]) -> Float[Array, " n"]:
         """Return a nearby point of positive likelihood, for step likelihoods that can be zero.
@@ -308,10 +309,11 @@ def log_likelihoods(
     flat = white.reshape(-1, white.shape[-1])
     plain = target.field.is_low_rank and not target.likelihood.is_multiclass
     if plain and len(flat) * len(target.labels) <= few:
-        u = flat @ np.asarray(target.field.matrix()).T
+        likelihood = target.likelihood.unshifted
+        u = flat @ np.asarray(target.field.matrix()).T + target.likelihood.prior_mean
         labels = np.broadcast_to(target.labels, u.shape)
         with jax.enable_x64(True):  # for likelihoods that are written in JAX only
-            values = target.likelihood.log_prob(u.ravel(), labels.ravel())
+            values = likelihood.log_prob(u.ravel(), labels.ravel())
         found = np.asarray(values).reshape(u.shape).sum(axis=1)
     else:
         with jax.enable_x64(precision == "float64"):

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.errors import NotConvergedWarning
+from graphuq.errors import IncompatibleParts, NotConvergedWarning
 from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
@@ -301,7 +301,26 @@ def node_rows(posterior: Posterior) -> Rows:
     spectrum = posterior.spectrum
     apart = not (posterior.learnt and posterior.has_series)
     positions = node_positions(posterior) if apart else np.full(spectrum.n_nodes, -1)
-    return Rows(spectrum.basis, spectrum.node_scale, positions)
+    return Rows(spectrum.basis, spectrum.node_scale, positions, posterior.node_mean)
+
+
+def rows_outside(
+    posterior: Posterior, eigenvectors: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
+) -> Rows:
+    """Return the rows of nodes outside the graph, from their rows of the eigenvector matrix.
+
+    Raises
+    ------
+    IncompatibleParts
+        If the prior mean of u is not the same number everywhere.
+    """
+    if isinstance(posterior.prior_mean, np.ndarray):
+        raise IncompatibleParts(
+            "the prior mean of u is known at the nodes of the graph alone; give a number for nodes "
+            "outside it"
+        )
+    mean = None if posterior.prior_mean is None else np.full(len(scale), posterior.prior_mean)
+    return Rows(eigenvectors, scale, np.full(len(scale), -1), mean)
 
 
 def convergence_table(

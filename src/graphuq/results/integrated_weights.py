@@ -1,10 +1,10 @@
 r"""Leave-one-out probabilities of a probit, by weights in which field and noise are integrated out.
 
 Behind label j of a probit is a noisy value ``v_j = u_j + γ ε`` of each class, and the values of a
-class at all labels are ``N(0, C)``, ``C = F Fᵀ + γ² I``. Given those at the other labels, v_j is
+class at all labels are ``N(μ, C)``, ``C = F Fᵀ + γ² I``. Given those at the other labels, v_j is
 Gaussian with, for the inverse A of C,
 
-    mean ``v_j − (A v)_j / A_jj``  and variance  ``1 / A_jj``,
+    mean ``v_j − (A (v − μ))_j / A_jj``  and variance  ``1 / A_jj``,
 
 so that the probability of label j is known without u_j. Its inverse is the weight of a draw
 (integrated importance sampling; Vehtari, Mononen, Tolvanen, Sivula & Winther 2016, §3.3). It varies
@@ -43,7 +43,7 @@ def by_integrated_weights(draws: Draws, posterior: Posterior) -> Parts | None:
     It may be a probit of fixed noise, with a fixed prior or a mixture of fixed ones. Weights for
     labels that were drawn class by class are taken as they are with all labels.
     """
-    likelihood: Any = posterior.likelihood
+    likelihood: Any = posterior.likelihood.unshifted
     noise_std = likelihood.latent_noise_std
     if (
         not isinstance(noise_std, float | int)
@@ -61,7 +61,8 @@ def by_integrated_weights(draws: Draws, posterior: Posterior) -> Parts | None:
     several = likelihood.is_multiclass
     codes = (posterior.labels if several else posterior.labels > 0).astype(np.int64)
     n_classes = u.shape[2] if several else 2
-    rng = np.random.default_rng(0)
+    rng, every = np.random.default_rng(0), posterior.node_mean
+    prior_mean = 0.0 if every is None else every[posterior.labelled]
     mean, std = np.empty(u.shape), np.empty(u.shape[:2])  # of v_j given the others, in each draw
     for those, factor in _factors(draws, posterior):
         values = NoisyValues(factor, float(noise_std), codes, n_classes, not several)
@@ -69,7 +70,7 @@ def by_integrated_weights(draws: Draws, posterior: Posterior) -> Parts | None:
         noisy = values.noisy_given(rng, rows)
         precision = values.values.precision
         own = np.diag(precision)
-        given = np.moveaxis(noisy - (noisy @ precision) / own, -1, 0)  # (J, S, R)
+        given = np.moveaxis(noisy - ((noisy - prior_mean) @ precision) / own, -1, 0)  # (J, S, R)
         mean[:, those] = given if several else given[..., 0]
         std[:, those] = 1 / np.sqrt(own)[:, None]
     found = [_of_label(posterior, mean[j], std[j], code) for j, code in enumerate(codes.tolist())]
@@ -102,7 +103,7 @@ def _of_label(
     code: int,
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Return the probabilities of one label, and the shape of its weights."""
-    likelihood: Any = posterior.likelihood
+    likelihood: Any = posterior.likelihood.unshifted
     noise, link = float(likelihood.latent_noise_std), likelihood.link
     latent = np.sqrt(np.maximum(std**2 - noise**2, LEAST_SHARE * noise**2))  # of u_j
     if likelihood.is_multiclass:

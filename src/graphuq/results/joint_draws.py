@@ -66,6 +66,8 @@ def joint_draws(
             units = float(np.sqrt((answer.units**2).mean()))
         tail = spectrum.node_scale[nodes, None, None] * field.tail_std * units
         u += tail * rng.normal(size=u.shape)
+    if posterior.node_mean is not None:
+        u += posterior.node_mean[nodes, None, None]
     return u
 
 

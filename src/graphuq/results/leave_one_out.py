@@ -95,7 +95,7 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
         return LeaveOneOut(*integrated)
     rows = node_rows(posterior)[posterior.labelled]
     n_draws = draws.n_chains * draws.n_samples
-    values = own_values(posterior.likelihood, draws)
+    values = own_values(posterior.likelihood.unshifted, draws)
     parts = []
     for part in slices(len(posterior.labels), BLOCK_ELEMENTS // (n_draws * posterior.n_classes)):
         u = latent_draws(draws, posterior.field, rows[part])
@@ -132,7 +132,8 @@ def _(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
         variance = 1 / (1 / variance - precision)
         mean = variance * before
     logs = _log_partitions(posterior.likelihood, mean, variance)
-    label = expected_label(mean[:, None], np.sqrt(variance), posterior.likelihood.link)[:, 0]
+    u = mean + posterior.likelihood.prior_mean
+    label = expected_label(u[:, None], np.sqrt(variance), posterior.likelihood.link)[:, 0]
     return LeaveOneOut(
         of_label=np.exp(logs - logsumexp(logs, axis=1, keepdims=True)),
         of_class=np.stack([1 - label, 1 + label], axis=1) / 2,
@@ -184,7 +185,7 @@ def _demand_certain_labels(posterior: Posterior) -> None:
 def _demand_overlap(posterior: Posterior) -> None:
     """Refuse a step likelihood whose draws are all, or almost all, on the label's side."""
     _demand_certain_labels(posterior)
-    likelihood = posterior.likelihood
+    likelihood = posterior.likelihood.unshifted
     if not likelihood.is_step:
         return
     ratio = np.inf
@@ -230,9 +231,10 @@ def _by_weights(
 ) -> LeaveOneOut:
     """Return the probabilities of some labels, from draws of u at their nodes."""
     codes = class_codes(posterior)
-    log_probs = class_log_probs(posterior.likelihood, u, codes, values)  # (K, B, S)
+    likelihood = posterior.likelihood.unshifted
+    log_probs = class_log_probs(likelihood, u, codes, values)  # (K, B, S)
     given = log_probs[np.searchsorted(codes, labels), np.arange(len(labels))]
-    if posterior.likelihood.is_step:  # two weights, whose ratio is bounded
+    if likelihood.is_step:  # two weights, whose ratio is bounded
         weights, shape = -given - logsumexp(-given, axis=1, keepdims=True), np.zeros(len(given))
     else:
         weights, shape = smooth_weights(-given)

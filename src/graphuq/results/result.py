@@ -29,6 +29,7 @@ from graphuq.results.diagnostics import (
     diagnostics_from,
     monitored_functionals,
     node_rows,
+    rows_outside,
 )
 from graphuq.results.errors_left import ErrorsLeft
 from graphuq.results.label_checks import LabelChecks
@@ -46,7 +47,6 @@ from graphuq.results.storage import (
 )
 from graphuq.results.summaries import (
     NodeSummaries,
-    Rows,
     credible_interval,
     latent_draws,
     soft_label_mean,
@@ -242,7 +242,7 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
     @property
     def _link(self) -> Likelihood:
         """The likelihood, if it gives the probability of a label at one node for two classes."""
-        likelihood = self.posterior.likelihood
+        likelihood = self.posterior.likelihood.unshifted
         if likelihood.is_multiclass or likelihood.uses_all_nodes or likelihood.learnt:
             raise IncompatibleParts(
                 f"soft labels need a likelihood of two classes with known noise, not {likelihood}; "
@@ -267,7 +267,7 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
         self, eigenvectors: Float[np.ndarray, "M L"], scale: Float[np.ndarray, " M"]
     ) -> NodeSummaries:
         """Return the posterior at nodes outside the graph, whose rows `Spectrum.extend` gives."""
-        rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
+        rows = rows_outside(self.posterior, eigenvectors, scale)
         return summarize(self.answer, self.posterior.field, rows, self.posterior.likelihood.link)
 
     def interval_at_rows(
@@ -277,7 +277,7 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
         probability: float = 0.95,
     ) -> Float[np.ndarray, "M *K 2"]:
         """Return equal-tailed intervals of u at nodes outside the graph."""
-        rows = Rows(eigenvectors, scale, np.full(len(scale), -1))
+        rows = rows_outside(self.posterior, eigenvectors, scale)
         return credible_interval(self.answer, self.posterior.field, rows, probability)
 
     def summary(self) -> Summary:

@@ -157,6 +157,9 @@ def label_groups(posterior: Posterior) -> "dict[str, xr.Dataset]":
     constant = xr.Dataset({"labelled": ("labelled_node", posterior.labelled)})
     if posterior.label_weights is not None:
         constant["label_weights"] = ("labelled_node", posterior.label_weights)
+    if posterior.prior_mean is not None:
+        at = "node" if isinstance(posterior.prior_mean, np.ndarray) else ()
+        constant["prior_mean"] = (at, posterior.prior_mean)
     return {"observed_data": observed, "constant_data": constant}
 
 
@@ -170,7 +173,7 @@ def posterior_attributes(posterior: Posterior) -> dict[str, Any]:
     """
     return {
         "prior": to_json(posterior.prior, "prior"),
-        "likelihood": to_json(posterior.likelihood, "likelihood"),
+        "likelihood": to_json(posterior.likelihood.unshifted, "likelihood"),
         "per_class": int(posterior.per_class),
         "chosen_by_evidence": json.dumps(dict(posterior.chosen_by_evidence)),
     }
@@ -188,6 +191,7 @@ def posterior_from(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, 
         per_class=bool(attributes.get("per_class", False)),
         chosen_by_evidence=json.loads(attributes.get("chosen_by_evidence", "{}")),
         label_weights=groups["constant_data"].get("label_weights"),
+        prior_mean=groups["constant_data"].get("prior_mean"),
     )
     stored = groups["field"]
     field: Any = FIELDS[stored.attrs["class"]].from_dataset(stored)

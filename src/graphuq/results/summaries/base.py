@@ -48,16 +48,24 @@ class NodeSummaries:
 class Rows:
     """Rows of the eigenvector matrix of the nodes to summarise.
 
-    ``at_labelled`` is the position of each node among the labelled nodes, or −1.
+    ``at_labelled`` is the position of each node among the labelled nodes, or −1. ``mean`` is the
+    prior mean of u, or None without one.
     """
 
     eigenvectors: Float[np.ndarray, "B L"] | ProductBasis
     scale: Float[np.ndarray, " B"]
     at_labelled: np.ndarray
+    mean: Float[np.ndarray, " B"] | None = None
 
     def __getitem__(self, part: slice | np.ndarray) -> "Rows":
         """Return a part of the rows."""
-        return Rows(self.eigenvectors[part], self.scale[part], self.at_labelled[part])
+        mean = None if self.mean is None else self.mean[part]
+        return Rows(self.eigenvectors[part], self.scale[part], self.at_labelled[part], mean)
+
+    @property
+    def shift(self) -> Float[np.ndarray, " B"]:
+        """Prior mean of u, zero without one."""
+        return np.zeros(len(self.scale)) if self.mean is None else self.mean
 
 
 def conditional_moments(
@@ -76,14 +84,17 @@ def conditional_moments(
         u = np.asarray(jax.vmap(field.at_labelled)(white))  # (S, J) or (S, J, K)
         mean[known] = np.swapaxes(u[:, at], 0, 1)
         std[known] = 0.0
+    if rows.mean is not None:
+        mean += rows.mean[:, None]
     return mean, std
 
 
 def conditional_distribution(
     field: LabelledField, rows: Rows
 ) -> tuple[Float[np.ndarray, "B r"], Float[np.ndarray, " B"]]:
-    """Return loadings and standard deviation of u given a draw: its mean is ``loadings @ seen``.
+    """Return loadings and standard deviation of u given a draw.
 
+    Its mean is ``loadings @ seen``, to which the caller adds ``rows.shift``.
     Nodes of `nodes_read_from_draws` are excepted.
     """
     eigenvectors = np.asarray(rows.eigenvectors)

@@ -72,11 +72,11 @@ def _(
     label, mean, std = np.empty((3, len(rows.scale)))
     for part in slices(len(rows.scale), BLOCK_ELEMENTS // len(answer.white_mean)):
         label[part], mean[part], std[part] = _gaussian_moments(
-            answer, *conditional_distribution(field, rows[part]), link
+            answer, *conditional_distribution(field, rows[part]), link, rows[part].shift
         )
     known = np.flatnonzero(rows.at_labelled >= 0)
     at = rows.at_labelled[known]
-    own_mean = field.without_weights(answer.labelled_mean[at], at)
+    own_mean = field.without_weights(answer.labelled_mean[at], at) + rows.shift[known]
     own_std = field.without_weights(np.sqrt(answer.labelled_variance[at]), at)
     mean[known], std[known] = own_mean, own_std
     label[known] = _gaussian_label(own_mean, own_std, link)
@@ -94,7 +94,8 @@ def _(answer: Draws, field: LabelledField, rows: Rows, link: Link = None) -> Nod
     with jax.enable_x64(True):
 
         def average(part: slice) -> None:
-            out[:, part] = averages.at_rows(*conditional_distribution(field, rows[part]))
+            given = conditional_distribution(field, rows[part])
+            out[:, part] = averages.at_rows(*given, rows[part].shift)
 
         parallel_map(average, slices(len(rows.scale), BLOCK_ELEMENTS // n_draws))
         known, at = nodes_read_from_draws(field, rows)
@@ -102,7 +103,8 @@ def _(answer: Draws, field: LabelledField, rows: Rows, link: Link = None) -> Nod
             white = averages.white.astype(np.float64)
             at_labelled = np.asarray(jax.vmap(field.at_labelled)(white)).T
             for part in slices(len(known), BLOCK_ELEMENTS // n_draws):
-                out[:, known[part]] = averages.at_labelled(at_labelled[at[part]], at[part])
+                own = at_labelled[at[part]], at[part], rows.shift[known[part]]
+                out[:, known[part]] = averages.at_labelled(*own)
     return NodeSummaries(*out)
 
 
@@ -116,7 +118,8 @@ def label_errors(
     errors = np.empty(len(rows.scale))
 
     def average(part: slice) -> None:
-        _, errors[part] = averages.labels(*conditional_distribution(field, rows[part]))
+        given = conditional_distribution(field, rows[part])
+        _, errors[part] = averages.labels(*given, rows[part].shift)
 
     size = BLOCK_ELEMENTS // (draws.n_chains * draws.n_samples)
     with jax.enable_x64(True):
@@ -132,6 +135,7 @@ def _(answer: Point, field: LabelledField, rows: Rows, link: Link = None) -> Nod
     known = np.flatnonzero(rows.at_labelled >= 0)
     at = rows.at_labelled[known]
     mean[known] = field.without_weights(answer.labelled[at], at)
+    mean += rows.shift
     return NodeSummaries(np.sign(mean), np.zeros_like(mean), mean, np.zeros_like(mean))
 
 
@@ -181,18 +185,19 @@ class _Averages:
         self.seen = np.ones((seen.shape[1] + 1, n_draws), dtype)
         np.subtract(seen.T, self.center[:, None], out=self.seen[:-1], casting="same_kind")
 
-    def at_rows(self, loadings: np.ndarray, std: np.ndarray) -> Any:
+    def at_rows(self, loadings: np.ndarray, std: np.ndarray, shift: np.ndarray) -> Any:
         """Return label mean, its error, latent mean and deviation of rows of the field."""
-        return np.stack([*self.labels(loadings, std), *self._latent(loadings, std)])
+        mean, spread = self._latent(loadings, std)
+        return np.stack([*self.labels(loadings, std, shift), mean + shift, spread])
 
-    def labels(self, loadings: np.ndarray, std: np.ndarray) -> tuple[Any, Any]:
-        """Return label mean and its error of rows of the field."""
+    def labels(self, loadings: np.ndarray, std: np.ndarray, shift: np.ndarray) -> tuple[Any, Any]:
+        """Return label mean and its error of rows of the field plus their prior mean."""
         dtype = self.first.dtype
-        center = loadings @ self.center
+        center = loadings @ self.center + shift
         mean = np.column_stack([loadings, center]).astype(dtype) @ self.seen
         known = np.zeros(len(std))
         if self.gaussian is not None:
-            known = _gaussian_moments(self.gaussian, loadings, std, self.link)[0]
+            known = _gaussian_moments(self.gaussian, loadings, std, self.link, shift)[0]
         return self._label(mean, std.astype(dtype), known)
 
     def prepare(self) -> None:
@@ -213,12 +218,12 @@ class _Averages:
             )
         return loadings @ self.center + plain, np.sqrt(spread + std**2 * self.mean_square)
 
-    def at_labelled(self, u: np.ndarray, at: np.ndarray) -> Any:
-        """Return label mean, its error, latent mean and deviation, from u at nodes in each draw."""
-        dtype = self.first.dtype
+    def at_labelled(self, field: np.ndarray, at: np.ndarray, shift: np.ndarray) -> Any:
+        """Return label mean, its error, latent mean and deviation, from nodes in each draw."""
+        dtype, u = self.first.dtype, field + shift[:, None]
         known_label, known, _ = np.zeros((3, len(u)))
         if self.gaussian is not None:
-            known_label, known, _ = _gaussian_at_labelled(self.gaussian, at, self.link)
+            known_label, known, _ = _gaussian_at_labelled(self.gaussian, at, self.link, shift)
         label = self._label(u.astype(dtype), np.zeros(len(u), dtype), known_label)
         batches = self._batches((u - known[:, None]).astype(dtype))
         return np.stack([*label, known + batches.mean(axis=1), u.std(axis=1)])
@@ -310,10 +315,14 @@ def _fast_erf(x: np.ndarray) -> Any:
 
 
 def _gaussian_moments(
-    gaussian: GaussianApproximation, loadings: np.ndarray, std: np.ndarray, link: Link
+    gaussian: GaussianApproximation,
+    loadings: np.ndarray,
+    std: np.ndarray,
+    link: Link,
+    shift: np.ndarray,
 ) -> tuple[Any, Any, Any]:
     """Return mean label, mean and deviation of u under the Gaussian at unlabelled nodes."""
-    mean = loadings @ gaussian.white_mean
+    mean = loadings @ gaussian.white_mean + shift
     spread = _quadratic(loadings, gaussian.white_covariance)
     std = np.sqrt(std**2 + np.maximum(spread, 0.0))
     return _gaussian_label(mean, std, link), mean, std
@@ -325,10 +334,10 @@ def _quadratic(rows: np.ndarray, matrix: np.ndarray) -> Any:
 
 
 def _gaussian_at_labelled(
-    gaussian: GaussianApproximation, at: np.ndarray, link: Link
+    gaussian: GaussianApproximation, at: np.ndarray, link: Link, shift: np.ndarray
 ) -> tuple[Any, Any, Any]:
     """Return mean label, mean and deviation of u under the Gaussian at labelled nodes."""
-    mean, std = gaussian.labelled_mean[at], np.sqrt(gaussian.labelled_variance[at])
+    mean, std = gaussian.labelled_mean[at] + shift, np.sqrt(gaussian.labelled_variance[at])
     return _gaussian_label(mean, std, link), mean, std
 
 
