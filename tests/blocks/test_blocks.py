@@ -3,6 +3,7 @@
 import errno
 import json
 import shutil
+import sys
 import warnings
 
 import numpy as np
@@ -193,6 +194,44 @@ def test_two_classes_from_a_column_of_parquet_files(tmp_path):
     assert (table["row"].to_numpy() == np.arange(1500)).all()
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_zarr_array(zarr_format, fitted, data, tmp_path):
+    zarr = pytest.importorskip("zarr", minversion="3", reason="pip install zarr")
+    array = zarr.create_array(
+        tmp_path / "rows.zarr", shape=data[1].shape, chunks=(400, 4), dtype="f4",
+        zarr_format=zarr_format,
+    )  # fmt: skip
+    array[:] = data[1]
+    source = open_source(tmp_path / "rows.zarr")
+    assert [block.n_rows for block in source.blocks] == [800, 800, 800, 100]  # whole chunks
+    again = open_source(tmp_path / "rows.zarr")
+    assert source.identity == again.identity
+    if zarr_format == 3:
+        found = block_classifier(tmp_path / "store").fit(
+            tmp_path / "rows.zarr", some_labels(data[2])
+        )
+        shares = shares_in(found.to_parquet(tmp_path / "out"), found.classes_)
+        np.testing.assert_allclose(shares, shares_in(fitted[1], found.classes_), atol=1e-6)
+    else:
+        rows = np.concatenate([block.features(()) for block in source.blocks])
+        np.testing.assert_array_equal(rows, data[1])
+    array[3, 0] = 9.0
+    assert open_source(tmp_path / "rows.zarr").identity != source.identity
+
+
+def test_zarr_arrays_that_cannot_be_read(tmp_path, monkeypatch):
+    folder = tmp_path / "rows.zarr"
+    folder.mkdir()
+    (folder / "zarr.json").write_text("{}")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "zarr", None)
+        with pytest.raises(InvalidInput, match="zarr is missing; pip install zarr"):
+            open_source(folder)
+    pytest.importorskip("zarr", minversion="3", reason="pip install zarr")
+    with pytest.raises(StorageError, match=r"rows\.zarr"):
+        open_source(folder)
+
+
 def test_more_rows_than_the_sample_has(fitted, data, tmp_path, monkeypatch):
     found, files, _ = fitted
     monkeypatch.setattr(answer, "SAMPLED", 100)
@@ -361,6 +400,7 @@ def test_identical_rows(tmp_path):
         (np.full((100, 3), np.nan), {0: 0, 1: 1}, "source: row 0 has a feature that is NaN"),
         (np.zeros((10, 3)), {0: 0, 1: 1}, "source: 10 rows, with 15 neighbours"),
         (np.zeros(100), {0: 0, 1: 1}, "source: 'rows.npy' has shape"),
+        (np.full((100, 3), "x"), {0: 0, 1: 1}, "source: 'rows.npy' holds <U1"),
         (np.zeros((100, 3)), {0: 0, 1: 0}, "labels: 1 class"),
         (np.zeros((100, 3)), {0: 0, 100: 1}, r"labels: row \[100\] of a table of 100"),
         (np.zeros((100, 3)), {0: 0, "a": 1}, "labels: a row that is no integer"),

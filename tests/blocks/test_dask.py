@@ -5,6 +5,9 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +15,14 @@ import pytest
 from pyarrow import parquet
 
 import graphuq as gq
-from graphuq.blocks.cluster import dask_client
+from graphuq.blocks.cluster import MAX_DEATHS, dask_client, results_of
 from graphuq.blocks.tasks import Tasks
 from graphuq.errors import InvalidInput
 from graphuq.utils.checks import require_integer
 from mixture import mixture
 
-pytest.importorskip("distributed", reason="pip install graphuq[dask], to test clusters")
+distributed = pytest.importorskip("distributed", reason="pip install graphuq[dask]")
+dask = pytest.importorskip("dask")
 
 N_ROWS, N_PARTS = 6000, 6
 
@@ -157,6 +161,94 @@ def test_dask_collections(is_cluster, cluster, data, on_threads, tmp_path):
         assert len(tables) == 3
         shares = pa.concat_tables(tables)["probability"].to_numpy()
         np.testing.assert_allclose(shares, expected, atol=1e-5)
+
+
+@contextmanager
+def one_worker(folder, graphuq=None):
+    """Yield a client of a worker that is started by hand, whose graphuq may be another file."""
+    path = [str(p) for p in (Path(gq.__file__).parents[1], Path(__file__).parents[2])]
+    if graphuq is not None:
+        (folder / "graphuq.py").write_text(graphuq)
+        path = [str(folder)]
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--no-nanny"]
+    more = ["--nthreads", "1", "--memory-limit", "0", "--local-directory", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
+    cluster = distributed.LocalCluster(n_workers=0, protocol="tcp", dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        worker = subprocess.Popen(
+            [*command, *more, cluster.scheduler_address], env=environment, cwd=folder,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            yield client, worker
+        finally:
+            worker.kill()
+            worker.wait()
+
+
+@pytest.mark.parametrize(
+    ("graphuq", "message"),
+    [
+        ("raise ModuleNotFoundError('No module of graphuq')", "cannot import .*No module of graph"),
+        ("__version__ = '0.0.1'", "has graphuq 0.0.1, and this process"),
+    ],
+)
+def test_workers_without_this_graphuq_are_refused(graphuq, message, data, tmp_path):
+    with one_worker(tmp_path, graphuq) as (client, worker):
+        with pytest.raises(InvalidInput, match=f"client: worker tcp.* {message}"):
+            classifier(tmp_path / "store", client=client).fit(data[0], data[2])
+        assert worker.poll() is None  # it has not died of the question
+
+
+def test_a_cluster_without_workers_is_refused_before_and_while_it_works(monkeypatch):
+    monkeypatch.setattr("graphuq.blocks.cluster.NO_WORKERS", 0.3)
+    monkeypatch.setattr("graphuq.blocks.cluster.POLL", 0.1)
+    cluster = distributed.LocalCluster(n_workers=0, protocol="tcp", dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        with pytest.raises(InvalidInput, match=r"client: .* no worker for 0\.3 s"):
+            Tasks(client).map(os.getpid, [()])
+        with pytest.raises(InvalidInput, match=r"client: .* no worker for 0\.3 s"):
+            list(results_of(client, [client.submit(os.getpid)], []))
+
+
+def test_a_task_of_which_workers_die(tmp_path):
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        one_worker(tmp_path) as (client, worker),
+        pytest.raises(InvalidInput, match="client: its workers die over and over"),
+    ):
+        Tasks(client).map(os._exit, [(3,)])
+    assert worker.wait() == 3
+
+
+def test_workers_that_die_before_they_take_a_task(monkeypatch):
+    """A new worker at each look, as if a plugin killed it."""
+    monkeypatch.setattr("graphuq.blocks.cluster.POLL", 0.01)
+
+    class Flapping:
+        n_looks = 0
+
+        def nthreads(self):
+            self.n_looks += 1
+            return {f"tcp://worker:{self.n_looks}": 1}
+
+    cluster = distributed.LocalCluster(n_workers=0, protocol="tcp", dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client, pytest.raises(InvalidInput, match="die"):
+        list(results_of(flapping := Flapping(), [client.submit(os.getpid)], []))
+    assert flapping.n_looks == MAX_DEATHS + 2
+
+
+def test_a_store_that_workers_do_not_see(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster, "run", partial(blind, cluster.run))
+    with pytest.raises(InvalidInput, match=r"store: worker .* does not see"):
+        Tasks(cluster, folder=tmp_path).map(os.getpid, [()])
+    assert not list(tmp_path.iterdir())
+
+
+def blind(run, function, *arguments, **more):
+    """Answer as workers whose folder is another one."""
+    other = [f"{argument}-elsewhere" for argument in arguments]
+    return run(function, *(other if function is os.path.isfile else arguments), **more)
 
 
 def test_clients_are_checked():

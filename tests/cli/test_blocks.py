@@ -1,6 +1,11 @@
 """``graphuq classify --store``: tables by row blocks from the command line."""
 
 import json
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
@@ -84,10 +89,38 @@ def test_options_without_effect_are_refused(
 
 
 @pytest.mark.slow
-def test_two_processes(folder, tmp_path):
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_workers_of_this_command_and_of_a_scheduler(is_remote, folder, tmp_path):
     pytest.importorskip("distributed", reason="pip install graphuq[dask], to test clusters")
     more = ["--label-column", "y", "--quiet"]
     assert classify(folder, tmp_path / "s", tmp_path / "o", *more) == 0
-    assert classify(folder, tmp_path / "t", tmp_path / "p", *more, "--workers", "2") == 0
+    with started_by_hand(tmp_path) if is_remote else nullcontext() as address:
+        others = ["--scheduler", address] if is_remote else ["--workers", "2"]
+        assert classify(folder, tmp_path / "t", tmp_path / "p", *more, *others) == 0
     for file in (tmp_path / "o").iterdir():
         assert file.read_bytes() == (tmp_path / "p" / file.name).read_bytes()
+
+
+@contextmanager
+def started_by_hand(folder):
+    """Yield the address of a scheduler with two workers, each a process of its own."""
+    here = folder / "scheduler.json"
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    commands = [["scheduler", "--port", "0", "--host", "127.0.0.1", "--no-dashboard"]]
+    commands += 2 * [["worker", "--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]]
+    processes = []
+    try:
+        for command in commands:
+            start = [sys.executable, "-m", "dask", *command, "--scheduler-file", str(here)]
+            processes.append(subprocess.Popen(start, **quiet, cwd=folder))
+            until = time.monotonic() + 30
+            while not here.exists() and time.monotonic() < until:
+                time.sleep(0.05)
+        address = json.loads(here.read_text())["address"]
+        with import_module("distributed").Client(address) as client:
+            client.wait_for_workers(2, timeout=30)  # their number decides that of the parts
+        yield address
+    finally:
+        for process in reversed(processes):
+            process.terminate()
+            process.wait()

@@ -12,7 +12,7 @@ import pytest
 
 from graphuq.cli import app
 from graphuq.cli.csv_files import FORMULA, without_formulas, write_csv
-from graphuq.cli.tables import read_labels
+from graphuq.cli.label_files import read_labels
 from graphuq.errors import GraphuqWarning
 from robustness import hostile
 

@@ -18,7 +18,8 @@ from graphuq.cli.cells import read_cells
 from graphuq.cli.edges import read_edges
 from graphuq.cli.encoding import read_encoded
 from graphuq.cli.items import Columns, read_source
-from graphuq.cli.tables import read_labels, read_table
+from graphuq.cli.label_files import read_labels
+from graphuq.cli.tables import read_table
 from graphuq.datasets import load_frames
 from graphuq.inference.checkpoint import Checkpoint
 from graphuq.labelling.features import reduced_pixels

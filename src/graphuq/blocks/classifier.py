@@ -230,7 +230,7 @@ class BlockClassifier:
         )
         with output_folder(self.store), single_threaded(), reporting(self.progress) as report:
             check(self.estimate_, self.store, self.memory)
-            tasks = Tasks(self.client, report)
+            tasks = Tasks(self.client, report, self.store)
             rows, codes, classes = given_labels(table, labels, self.missing_label, tasks)
             self._stages = Stages(self.store, table, options)
             self._stages.complete(tasks)
@@ -295,7 +295,7 @@ class BlockClassifier:
         """
         self._check_fitted()
         with output_folder(self.store), single_threaded(), reporting(self.progress) as report:
-            tasks = Tasks(self.client, report)
+            tasks = Tasks(self.client, report, self.store)
             stage = Stage.of(self.store, "probabilities", {}, [self._posterior])
             if not stage.is_done:
                 answer.write_probabilities(

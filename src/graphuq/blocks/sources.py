@@ -57,7 +57,8 @@ class Block:
         if self.kind == "zarr":
             import zarr
 
-            return np.asarray(zarr.open_array(self.where, mode="r")[self.begin : self.end])
+            with reading(self.where, "Zarr array"):
+                return np.asarray(zarr.open_array(self.where, mode="r")[self.begin : self.end])
         return load_mapped(self.where)[self.begin : self.end]
 
     def texts(self, column: str) -> tuple[Int[np.ndarray, " r"], list[str]]:
@@ -150,8 +151,8 @@ def open_source(source: Any, special: Sequence[str] = ()) -> Source:
         return _of_zarr(path)
     if path.suffix.lower() == ".npy":
         with reading(path, "NPY file"):
-            shape = np.load(path, mmap_mode="r").shape
-        return _of_array("npy", path, shape, _identity(path))
+            array = np.load(path, mmap_mode="r")
+        return _of_array("npy", path, array, 1, _identity(path))
     raise InvalidInput("source", f"'{path.name}' has an unknown type", KINDS)
 
 
@@ -204,11 +205,21 @@ def _numbers(schema: Any, special: Sequence[str], path: Path) -> list[str]:
     return names
 
 
-def _of_array(kind: str, path: Path, shape: tuple[int, ...], identity: list[Any]) -> Source:
-    require(len(shape) == 2, "source", f"'{path.name}' has shape {shape}", "give rows and columns")
-    begins = range(0, shape[0], BLOCK_ROWS)
-    blocks = [Block(kind, str(path), b, min(b + BLOCK_ROWS, shape[0])) for b in begins]
-    return Source(blocks, [], shape[1], identity)
+def _of_array(kind: str, path: Path, array: Any, chunk: int, identity: list[Any]) -> Source:
+    """Return an array in blocks of whole chunks of rows."""
+    require(
+        array.ndim == 2, "source", f"'{path.name}' has shape {array.shape}", "give rows and columns"
+    )
+    require(
+        array.dtype.kind in "biuf",
+        "source",
+        f"'{path.name}' holds {array.dtype}, and features are numbers",
+        "convert it",
+    )
+    n_rows, size = array.shape[0], max(1, BLOCK_ROWS // chunk) * chunk
+    begins = range(0, n_rows, size)
+    blocks = [Block(kind, str(path), b, min(b + size, n_rows)) for b in begins]
+    return Source(blocks, [], array.shape[1], identity)
 
 
 def _of_zarr(path: Path) -> Source:
@@ -218,9 +229,10 @@ def _of_zarr(path: Path) -> Source:
         raise InvalidInput(
             "source", f"'{path.name}' is a Zarr array, and zarr is missing", "pip install zarr"
         ) from None
-    array = zarr.open_array(str(path), mode="r")
+    with reading(path, "Zarr array"):
+        array = zarr.open_array(str(path), mode="r")
     files = sorted(p for p in path.rglob("*") if p.is_file())
-    return _of_array("zarr", path, array.shape, [_identity(file) for file in files])
+    return _of_array("zarr", path, array, array.chunks[0], [_identity(file) for file in files])
 
 
 def _of_dask(source: Any, special: Sequence[str]) -> Source:

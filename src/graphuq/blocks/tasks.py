@@ -5,16 +5,18 @@ large outputs there, whole. So it can be repeated anywhere, and a lost worker co
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from graphuq.blocks.cluster import check_workers, results_of
 from graphuq.errors import require
 from graphuq.utils.progress import Progress
 
@@ -39,18 +41,23 @@ class Tasks:
     ----------
     client : dask.distributed.Client, optional
         By default the tasks run on one thread for each core of this machine.
+    folder : Path, optional
+        Folder that all workers must see.
     progress : callable, optional
         See `graphuq.utils.progress`.
     """
 
-    def __init__(self, client: Any = None, progress: Progress | None = None) -> None:
+    def __init__(
+        self, client: Any = None, progress: Progress | None = None, folder: Path | None = None
+    ) -> None:
         require(
             client is None or (hasattr(client, "submit") and hasattr(client, "nthreads")),
             "client",
             f"a {type(client).__name__}",
             "give a dask.distributed.Client, or None for threads",
         )
-        self.client, self.progress, self._is_prepared = client, progress, False
+        self.client, self.progress, self.folder = client, progress, folder
+        self._is_prepared = False
 
     @property
     def n_workers(self) -> int:
@@ -68,9 +75,31 @@ class Tasks:
         files of a part stay in its memory. Results are gathered before the call returns, and no
         task refers to another one: a lost worker never makes tasks of earlier calls run again.
         """
-        if self.client is None:
-            return self._on_threads(function, arguments, phase)
+        run = self._on_threads if self.client is None else self._on_cluster
+        results = []
+        with closing(run(function, arguments)) as found:
+            for result in found:
+                results.append(result)
+                if self.progress is not None and phase:
+                    self.progress(phase, len(results), len(arguments), np.nan)
+        return results
+
+    def _on_threads(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> Generator[Any, None, None]:
+        with ThreadPoolExecutor(self.n_workers) as pool:
+            futures = [pool.submit(function, *some) for some in arguments]
+            try:
+                for future in futures:
+                    yield future.result()
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def _on_cluster(
+        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]
+    ) -> Generator[Any, None, None]:
         if not self._is_prepared:
+            check_workers(self.client, self.folder)
             from graphuq.blocks.worker_plugin import PrepareWorker
 
             self.client.register_plugin(PrepareWorker())
@@ -84,30 +113,11 @@ class Tasks:
                     run_alone, function, *some, pure=False, allow_other_workers=bool(home), **home
                 )
             )
-        results = []
-        for done, future in enumerate(futures, 1):
-            results.append(future.result())
-            self._report(phase, done, len(futures))
-        return results
-
-    def _on_threads(
-        self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], phase: str
-    ) -> list[Any]:
-        results = []
-        with ThreadPoolExecutor(self.n_workers) as pool:
-            futures = [pool.submit(function, *some) for some in arguments]
-            try:
-                for done, future in enumerate(futures, 1):
-                    results.append(future.result())
-                    self._report(phase, done, len(futures))
-            except BaseException:
-                pool.shutdown(wait=True, cancel_futures=True)
-                raise
-        return results
-
-    def _report(self, phase: str, done: int, total: int) -> None:
-        if self.progress is not None and phase:
-            self.progress(phase, done, total, np.nan)
+        try:
+            yield from results_of(self.client, futures, workers)
+        finally:
+            if unfinished := [future for future in futures if not future.done()]:
+                self.client.cancel(unfinished)
 
 
 def run_alone(function: Callable[..., Any], *arguments: Any) -> Any:

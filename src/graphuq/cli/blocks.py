@@ -35,10 +35,11 @@ def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> N
     from graphuq.blocks.classifier import BlockClassifier
     from graphuq.blocks.cluster import dask_client
     from graphuq.cli.fitting import parse_likelihood
+    from graphuq.cli.label_files import read_labels_of_rows
 
     _refuse_others(command, given)
     file, label_column = given["file"], given["label_column"]
-    labels: Any = label_column if label_column else _labels_of(given["labels"])
+    labels: Any = label_column if label_column else read_labels_of_rows(given["labels"])
     missing = given["missing_label"] or [None]
     require(len(missing) == 1, "--missing-label", f"{missing} beside --store", "give one text")
     special = [*([given["truth_column"]] if given["truth_column"] else []), *(given["drop"] or ())]
@@ -105,23 +106,6 @@ def _n_eigenpairs(text: str | None) -> int | None:
         return None
     require(text.isdigit(), "--n-eigenpairs", f"{text!r} beside --store", "give a number")
     return int(text)
-
-
-def _labels_of(path: Path) -> dict[int, str]:
-    """Return the labels in a file with the columns id, which has row numbers, and label."""
-    from graphuq.cli.columns import check_column
-    from graphuq.cli.tables import as_text, check_ids, read_frame
-    from graphuq.utils.gate import require_file
-
-    require_file(path)
-    frame = read_frame(path, ["id", "label"])
-    for column in ("id", "label"):
-        check_column(column, list(frame.columns))
-    ids, labels = as_text(frame["id"]), as_text(frame["label"])
-    check_ids(ids, "id")
-    bad = [name for name in ids if not name.isdigit()]
-    require(not bad, "labels", f"id {bad[:1]}", "use row numbers from 0, which --store needs")
-    return {int(a): b for a, b in zip(ids, labels, strict=True) if b}
 
 
 def _accuracy(file: Path, column: str, special: list[str], files: Iterable[Path]) -> float:

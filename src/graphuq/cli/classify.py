@@ -236,7 +236,7 @@ def _given_labels(
 ) -> "np.ndarray":
     """Return the class of each labelled row, or by each annotator, empty where unlabelled."""
     from graphuq.cli.columns import without_missing
-    from graphuq.cli.tables import read_labels
+    from graphuq.cli.label_files import read_labels
 
     in_table = table.labels if table.annotations is None else table.annotations
     given = read_labels(labels, table.ids) if labels is not None else in_table

@@ -153,36 +153,6 @@ def _read_contents(
     return _read_csv(path, special, dropped, required)
 
 
-def read_labels(path: Path, ids: np.ndarray) -> np.ndarray:
-    """Read labels from a file with the columns ``id`` and ``label``, in the order of ``ids``.
-
-    Raises
-    ------
-    InvalidInput
-        If an id is not among ``ids``, or repeats.
-    StorageError
-        If the file cannot be read.
-    """
-    require_file(path)
-    frame = read_frame(path, ["id", "label"])
-    for column in ("id", "label"):
-        check_column(column, list(frame.columns))
-    named, values = as_text(frame["id"]), as_text(frame["label"])
-    check_ids(named, "id")
-    unknown = np.setdiff1d(named, ids)
-    require(
-        len(unknown) == 0,
-        "labels",
-        f"{len(unknown)} label(s) with ids that the table lacks, such as {unknown[:1].tolist()}",
-        "use ids of the table (row numbers from 0 without --id-column)",
-    )
-    place = {identifier: index for index, identifier in enumerate(ids)}
-    labels = np.full(len(ids), "", dtype=object)
-    for identifier, value in zip(named, values, strict=True):
-        labels[place[identifier]] = value
-    return labels.astype(str)
-
-
 def read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
     """Read a CSV file, or a Parquet file of labels, with some columns as text."""
     with reading(path, f"{path.suffix[1:]} file"):
