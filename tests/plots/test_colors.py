@@ -10,6 +10,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from graphuq.plots import class_colors
+from graphuq.plots.panels import GREY, accents, label_colors
 
 # Machado, Oliveira & Fernandes 2009, severity 1: linear RGB as seen by dichromats.
 SIGHT = {
@@ -79,3 +80,13 @@ def test_figures_have_the_colours_of_the_pages(theme, style):
         twenty = {class_colors(20)(k) for k in range(20)}
     assert figures == [to_rgb(color) for color in palette_of_pages(theme)]
     assert len(twenty) == 20
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_curves_and_ends_of_label_means_differ_to_all_readers(style, sight):
+    with matplotlib.style.context(style):
+        curves = [*accents(), GREY]
+        means = [label_colors()(x) for x in (0.0, 0.5, 1.0)]
+    assert least_distance(curves, SIGHT[sight]) > 11
+    assert least_distance(means, SIGHT[sight]) > 20

@@ -96,7 +96,7 @@ def plot_evidence(
         ax.plot(axis[0], np.asarray(values), "o-", color=accents()[0], markersize=3)
         ax.axvline(best[names[0]], color=accents()[1], linewidth=1, label="best value")
         ax.legend(frameon=False)
-        ax.set(xlabel=names[0], ylabel="log evidence", xscale="log")
+        ax.set(xlabel=names[0], ylabel="log evidence (nats)", xscale="log")
         if len(axis[0]) <= MAX_TICKS:
             ax.set_xticks(axis[0], labels=[f"{value:g}" for value in axis[0]])
             ax.set_xticks([], minor=True)
@@ -106,7 +106,7 @@ def plot_evidence(
     ax.plot(*point, "o", color="white", markeredgecolor=accents()[1], label="best values")
     ax.legend(loc="upper right", fontsize=8)
     ax.set(xlabel=names[0], ylabel=names[1], xscale="log", yscale="log")
-    add_colorbar(mesh, ax, "log evidence")
+    add_colorbar(mesh, ax, "log evidence (nats)")
     return ax
 
 
@@ -197,6 +197,7 @@ def plot_trace(
         note = "" if row is None else f" (R-hat {row['rhat']:.3f}, ESS {row['ess_bulk']:.0f})"
         slow = "Slowest functional: " if name == slowest else ""
         ax.set_title(f"{slow}{functional_words(name, classes)}{note}", fontsize=10)
+        ax.set_ylabel("nats" if name == "log_likelihood" else name.split("[")[0])
     grid[-1].set_xlabel("kept draw, one line for each chain")
     return grid
 
@@ -230,10 +231,10 @@ def plot_ess(result: Result, *, axes: ManyAxes | None = None) -> AxesArray:
     left.plot(counts, bulk, "o-", color=accents()[0], label="bulk", markersize=4)
     left.plot(counts, tail, "o-", color=accents()[1], label="tail", markersize=4)
     left.axhline(ESS_BOUND, color=GREY, linestyle="--", linewidth=1, label="required")
-    left.set(title="Smallest effective sample size", ylim=(0, None))
+    left.set(title="Smallest effective sample size", ylabel="effective draws", ylim=(0, None))
     right.plot(counts, rhat, "o-", color=accents()[0], markersize=4)
     right.axhline(RHAT_BOUND, color=GREY, linestyle="--", linewidth=1, label="upper limit")
-    right.set(title="Largest R-hat")
+    right.set(title="Largest R-hat", ylabel="R-hat")
     for ax in grid:
         ax.set_xlabel("kept draws of each chain")
         ax.legend(frameon=False)

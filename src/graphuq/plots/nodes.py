@@ -154,6 +154,7 @@ def plot_marginals(
             ax.axvline(0.0, color=GREY, linewidth=1, linestyle="--")
         ax.set_title(f"node {node}: {_label_words(result, int(node), names)}", fontsize=8)
         ax.set_yticks([])
+        ax.set_xlabel("u", fontsize=7)
         ax.tick_params(labelsize=7)
         ax.spines[["top", "right", "left"]].set_visible(False)
     if len(grid) and result.label_mean.ndim == 2:
