@@ -77,7 +77,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"(own_\w+|readme_figure)\.py$",
+    "ignore_pattern": r"(own_\w+|readme_figure|animations)\.py$",
     "subsection_order": [f"../examples/{section}" for section in SECTIONS],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,

@@ -2,10 +2,14 @@
 
 import importlib
 import re
+import runpy
+import subprocess
+import sys
 import tomllib
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import graphuq as gq
@@ -112,3 +116,49 @@ def test_the_page_to_start_with_runs():
     tried = doctest.testfile(str(DOCS / "start.md"), module_relative=False, optionflags=flags)
     assert tried.attempted > 5
     assert tried.failed == 0
+
+
+PICTURE = re.compile(
+    r"<details open>\n<summary>.*hide.*</summary>\n<picture>\n"
+    r'<source media="\(prefers-reduced-motion: reduce\)" srcset="_static/(\w+)\.png">\n'
+    r'<img src="_static/(\w+)\.gif" alt="[^"]{40,}">\n'
+)
+
+
+def test_animations_are_small_can_be_hidden_and_have_a_still_and_words():
+    found = {}
+    for page in DOCS.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        shown = PICTURE.findall(text)
+        assert len(shown) == text.count(".gif"), page.name
+        found |= dict(shown)
+    files = {path.stem for path in (DOCS / "_static").glob("*.gif")}
+    assert set(found) == set(found.values()) == files
+    assert len(files) >= 2
+    for name in files:
+        assert (DOCS / "_static" / f"{name}.gif").stat().st_size < 300_000
+        assert (DOCS / "_static" / f"{name}.png").exists()
+
+
+@pytest.mark.slow  # some hundred pictures
+def test_the_animations_are_made_by_their_script(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    script = ROOT / "examples" / "animations.py"
+    subprocess.run([sys.executable, script, tmp_path], check=True)
+    for kept in (DOCS / "_static").glob("*.gif"):
+        with image.open(kept) as old, image.open(tmp_path / kept.name) as new:
+            assert (old.n_frames, old.size) == (new.n_frames, new.size)
+
+
+@pytest.mark.slow  # compiles the chain
+def test_the_chain_of_the_animation_stays_between_its_walls():
+    """The positions on the way have the signs of the labels, and are exact: they keep energy."""
+    pytest.importorskip("PIL")
+    names = runpy.run_path(str(ROOT / "examples" / "animations.py"))
+    walls, chain = names["cone"](), names["trajectories"]
+    for path, momentum in chain(walls, n_trajectories=3, n_positions=9):
+        assert (path @ walls.factor.T * walls.labels > -1e-9).all()
+        angles = np.linspace(0, np.pi / 2, 9)
+        # Without reflections x cos t + p sin t would be the position; with them, its image.
+        free = np.outer(np.cos(angles), path[0]) + np.outer(np.sin(angles), momentum)
+        assert np.linalg.norm(path, axis=1) == pytest.approx(np.linalg.norm(free, axis=1))

@@ -2,54 +2,75 @@
 The likelihoods, side by side
 =============================
 
-How probable is the label +1 if the field at its node is u? The likelihoods differ in what they
-think of a label that contradicts the field: impossible, unlikely, or a slip that happens now and
-then.
+How probable is a label if the field at its node is u? The likelihoods differ in what they think of
+a label that contradicts the field: impossible, unlikely, or a slip that happens now and then.
 """
 
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 
-import graphuq as gq
+from graphuq import likelihoods as gql
 
-u = np.linspace(-2, 3, 1200)  # 0, where steps jump, is not among them
+u = np.linspace(-3, 3, 1200)  # 0, where steps jump, is not among them
+N = len(u)
+
+
+def of_sign(likelihood):
+    """Return the log likelihood of a label +1 or −1, as a function of that label."""
+    return lambda y: likelihood.log_prob(jnp.asarray(u), y * jnp.ones(N))
+
+
+def soft(y):
+    """Return that of somebody who is sure of the label to 90 %."""
+    belief = [0.1, 0.9] if y > 0 else [0.9, 0.1]
+    return gql.SoftProbit(0.3, [belief] * N).log_prob(jnp.asarray(u), y * jnp.ones(N))
+
+
+def of_class(y):
+    """Return that of the first of three classes, or of another; u is the field of the first."""
+    fields = np.stack([u, np.zeros(N), np.zeros(N)], axis=1)
+    return gql.Softmax(0.5).log_prob(jnp.asarray(fields), (0.0 if y > 0 else 1.0) * jnp.ones(N))
+
+
 LIKELIHOODS = {
-    "Probit(0.3)": (gq.likelihoods.Probit(0.3), "-", "#2f80cc"),
-    "Logistic(1.5)": (gq.likelihoods.Logistic(1.5), "--", "#832db6"),
-    "NoiseFree()": (gq.likelihoods.NoiseFree(), "-", "black"),
-    "LevelSet(1)": (gq.likelihoods.LevelSet(1.0), "-.", "#e76300"),
-    "AtomicNoise(0.9, 0.7)": (gq.likelihoods.AtomicNoise(0.9, 0.7), ":", "#bd1f01"),
+    "Probit(0.3)": of_sign(gql.Probit(0.3)),
+    "Logistic(1.5)": of_sign(gql.Logistic(1.5)),
+    "NoiseFree()": of_sign(gql.NoiseFree()),
+    "LevelSet(1)": of_sign(gql.LevelSet(1.0)),
+    "AtomicNoise(0.9, 0.7)": of_sign(gql.AtomicNoise(0.9, 0.7)),
+    "SoftProbit(0.3), 90 % sure": soft,
+    "Softmax(0.5), three classes": of_class,
+    "GaussianNoise(0.5)": of_sign(gql.GaussianNoise(0.5)),
+    "GinzburgLandau(0.5, 0.7)": of_sign(gql.GinzburgLandau(0.5, 0.7)),
 }
 probability = {
-    name: np.exp(likelihood.log_prob(jnp.asarray(u), jnp.ones(len(u))))
-    for name, (likelihood, _, _) in LIKELIHOODS.items()
+    name: [np.exp(log_prob(y)) for y in (1, -1)] for name, log_prob in LIKELIHOODS.items()
 }
 
 # %%
 # What four labels +1 and one label −1 of the same node say about it: the posterior of a field that
-# is standard normal before. A step keeps both sides, at different heights; without noise the labels
-# contradict each other, and nothing is left.
-prior = np.exp(-(u**2) / 2)
+# is standard normal before. Steps keep both sides, at different heights. Without noise the labels
+# contradict each other, and nothing is left. For the last two likelihoods labels are numbers, and
+# the field is near their mean; the double well of Ginzburg and Landau keeps it near ±1.
 posterior = {}
-for name, (likelihood, _, _) in LIKELIHOODS.items():
-    other = np.exp(likelihood.log_prob(jnp.asarray(u), -jnp.ones(len(u))))
-    density = prior * probability[name] ** 4 * other
+for name, (plus, minus) in probability.items():
+    density = np.exp(-(u**2) / 2) * plus**4 * minus
     if density.sum() > 0:
         posterior[name] = density / density.sum() / (u[1] - u[0])
 
 # %%
-figure, panels = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-for name, (_, style, color) in LIKELIHOODS.items():
-    panels[0].plot(u, probability[name], style, color=color, label=name)
+figure, panels = plt.subplots(3, 3, figsize=(11, 8), layout="constrained", sharex=True)
+for ax, (name, (plus, minus)) in zip(panels.flat, probability.items(), strict=True):
     if name in posterior:
-        panels[1].plot(u, posterior[name], style, color=color, label=name)
-panels[0].set(xlabel="field u at the node", ylabel="p(y = +1 | u)", title="one label")
-panels[1].set(
-    xlabel="field u at the node", ylabel="density given the labels", title="labels + + + + −"
-)
-panels[0].legend(frameon=False)
-for ax in panels:
-    ax.axvline(0, color="#94a4a2", lw=0.8)
+        ax.fill_between(u, posterior[name], color="#d5d8dd", label="density of u after ++++−")
+    ax.plot(u, plus, color="#2f80cc", label="likelihood of +1")
+    ax.plot(u, minus, "--", color="#e76300", label="likelihood of −1")
+    ax.set_title(name, fontsize=10)
     ax.spines[["top", "right"]].set_visible(False)
+for ax in panels[-1]:
+    ax.set_xlabel("field u at the node")
+for ax in panels[:, 0]:
+    ax.set_ylabel("probability or density")
+figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 plt.show()
