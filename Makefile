@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test coverage slow bench lint docs package clean
+.PHONY: demo test coverage slow bench bench-all lint docs package clean
 
 # 0: the site has the scripts of the gallery without their pictures, which is quicker.
 GALLERY ?= 1
@@ -24,7 +24,12 @@ coverage: .venv/ready
 slow: .venv/ready
 	$(BIN)/pytest -m slow -n 2 --dist worksteal
 
+# Adds the seconds of this commit to a history, and shows which commit became slower.
 bench: .venv/ready
+	$(BIN)/python benchmarks/history.py run
+
+# Every script: many hours, and the data sets are needed.
+bench-all: .venv/ready
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 lint: .venv/ready
