@@ -23,6 +23,7 @@ import resource
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--nodes", type=int, nargs="*", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--alone", type=int, help="run one size in this process and print JSON")
-    parser.add_argument("--output", default=RESULTS / "scale.json")
+    parser.add_argument("--output", type=Path, default=RESULTS / "scale.json")
     options = parser.parse_args()
     if options.alone:
         print(json.dumps(one_size(options.alone)))
