@@ -30,6 +30,7 @@ NUMBERS = [
     (gq.likelihoods.GaussianNoise, "noise_std"),
     (gq.likelihoods.GinzburgLandau, "epsilon"),
     (gq.likelihoods.GinzburgLandau, "noise_std"),
+    (gq.likelihoods.GinzburgLandau, "n_classes"),
     (gq.likelihoods.LevelSet, "noise_std"),
     (gq.likelihoods.LevelSet, "n_classes"),
     (gq.likelihoods.Logistic, "steepness"),

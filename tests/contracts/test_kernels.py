@@ -344,7 +344,8 @@ def test_unsupported_tempering_is_refused():
         (lambda: tempering(step_size=2.0), "step_size: 2.0"),
         (lambda: gq.likelihoods.GinzburgLandau(epsilon=0.0), "epsilon: 0.0"),
         (lambda: gq.likelihoods.GinzburgLandau(noise_std=-1.0), "noise_std: -1.0"),
-        (lambda: gq.likelihoods.AtomicNoise(p=1.0), "p: 1.0"),
+        (lambda: gq.likelihoods.AtomicNoise(p=1.1), "p: 1.1"),
+        (lambda: gq.likelihoods.AtomicNoise(p=0.0), "p: 0"),
         (lambda: gq.likelihoods.AtomicNoise(p=0.4, q=0.5), "evidence against its own class"),
     ],
 )

@@ -50,7 +50,7 @@ def fit_classifier(
         classifier.graph, classifier.n_neighbors, classifier.n_eigenpairs, classifier.out_of_sample
     )
     prior = prior_of(classifier.prior)
-    likelihood_of(classifier.likelihood)  # raise for an unknown word before any work
+    likelihood_of(classifier.likelihood, None)  # raise for an unknown word before any work
     method = method_of(classifier.inference)
     check_unused(classifier, method)
     graph, X, n_rows = checked_rows(classifier, X)

@@ -87,13 +87,15 @@ def prior_of(prior: str | Prior) -> Prior:
 
 
 def likelihood_of(
-    likelihood: str | Likelihood, n_classes: int = 2, max_classes: int | None = None
+    likelihood: str | Likelihood, n_classes: int | None = 2, max_classes: int | None = None
 ) -> Any:
-    """Return the likelihood of a name, or the given one, for a number of classes.
+    """Return the likelihood of a name, or the given one, for a number of classes, if it is known.
 
     With ``max_classes``, the number of classes is learnt.
     """
     found = part_from(likelihood, LIKELIHOODS, Likelihood, "likelihood")
+    if n_classes is None:
+        return found
     count: Any = n_classes
     require(
         max_classes is None or max_classes >= n_classes,
@@ -103,15 +105,16 @@ def likelihood_of(
     )
     if max_classes is not None and max_classes > n_classes:
         count = DiscreteUniform(n_classes, max_classes)
-    if not hasattr(found, "n_classes"):
-        require(
-            count == 2,
-            "likelihood",
-            f"{found} is for two classes, and there are {n_classes} or more",
-            "use softmax, probit, level-set or noise-free",
-        )
-        return found
-    return dataclasses.replace(found, n_classes=count)
+    if "n_classes" in {field.name for field in dataclasses.fields(found)}:
+        return dataclasses.replace(found, n_classes=count)
+    own = getattr(found, "n_classes", 2)
+    require(
+        count == own,
+        "likelihood",
+        f"{found} is for {'two' if own == 2 else own} classes, not {count}",
+        "use softmax, probit, level-set or noise-free",
+    )
+    return found
 
 
 def method_of(method: Any) -> Sampler | Approximation | None:

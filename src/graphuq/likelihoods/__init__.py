@@ -4,8 +4,9 @@ from typing import Any
 
 from graphuq.likelihoods.atomic_noise import AtomicNoise
 from graphuq.likelihoods.base import Likelihood, StepLikelihood
+from graphuq.likelihoods.confusion_matrix import ConfusionMatrix
 from graphuq.likelihoods.gaussian import GaussianNoise
-from graphuq.likelihoods.ginzburg_landau import GinzburgLandau
+from graphuq.likelihoods.ginzburg_landau import GinzburgLandau, GinzburgLandauPrior
 from graphuq.likelihoods.level_set import LevelSet
 from graphuq.likelihoods.logistic import Logistic
 from graphuq.likelihoods.noise_free import NoiseFree
@@ -16,8 +17,10 @@ from graphuq.utils.deprecation import renamed_attribute
 
 __all__ = [
     "AtomicNoise",
+    "ConfusionMatrix",
     "GaussianNoise",
     "GinzburgLandau",
+    "GinzburgLandauPrior",
     "LevelSet",
     "Likelihood",
     "Logistic",

@@ -63,6 +63,7 @@ class Likelihood(eqx.Module):
     ==========================  ===========================  ====================================
     `has_gradient`              True                         samplers that follow gradients
     `is_step`                   False                        exact Hamiltonian samplers
+    `has_levels`                `is_step`                    leave-one-out
     `uses_all_nodes`            False                        posterior: labelled nodes, or all
     `has_gaussian_tails`        False                        automatic choice of the sampler
     `takes_weights`             False                        posterior with weights of labels
@@ -80,9 +81,12 @@ class Likelihood(eqx.Module):
     is_step : bool, default False
         Whether `log_prob` takes two values for each label, one on either side of a threshold of
         ``u``; see `StepLikelihood`.
+    has_levels : bool, default False
+        Whether the probability of a label takes finitely many values. `log_levels` then gives the
+        largest and the smallest. True for a `StepLikelihood`.
     uses_all_nodes : bool, default False
         Whether `log_prob` is evaluated at every node instead of the labelled nodes only. A node
-        without label then has ``y = 0``.
+        without label then has ``y = 0``, or −1 if the likelihood is multiclass.
     has_gaussian_tails : bool, default False
         Whether `log_prob` falls like ``−u²`` far on the wrong side of the label. A Gaussian
         approximation of the posterior then has tails of the right order.
@@ -124,6 +128,7 @@ class Likelihood(eqx.Module):
 
     has_gradient: ClassVar[bool] = True
     is_step: ClassVar[bool] = False
+    has_levels: ClassVar[bool] = False
     uses_all_nodes: ClassVar[bool] = False
     has_gaussian_tails: ClassVar[bool] = False
     takes_weights: ClassVar[bool] = False
@@ -223,7 +228,7 @@ class Likelihood(eqx.Module):
         Raises
         ------
         IncompatibleParts
-            If `is_step` is false.
+            If `has_levels` is false.
         """
         raise IncompatibleParts(f"{self} has no two levels; use a StepLikelihood")
 
@@ -299,6 +304,7 @@ class StepLikelihood(Likelihood):
 
     has_gradient: ClassVar[bool] = False
     is_step: ClassVar[bool] = True
+    has_levels: ClassVar[bool] = True
 
     @abstractmethod
     def log_levels(self, y: Float[Array, " J"]) -> tuple[Float[Array, " J"], Float[Array, " J"]]:

@@ -81,7 +81,7 @@ class HierarchicalTarget(eqx.Module):
     prior, likelihood
         Parts with NaN for each learnt hyperparameter.
     labels : array of ±1, or of codes of classes, shape (J,)
-        0 at nodes without label, for a likelihood on all nodes.
+        At nodes without label, for a likelihood on all nodes, 0 or −1.
     learnt : tuple of Learnt
     n_fields : int
         Number of fields at a node: 1, or one for each class.

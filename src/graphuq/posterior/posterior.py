@@ -271,10 +271,10 @@ class Posterior:
 
     @cached_property
     def observed_labels(self) -> Float[np.ndarray, " J"]:
-        """Labels of `observed_nodes`, 0 for nodes without label."""
+        """Labels of `observed_nodes`; without label 0, or −1 for more than two classes."""
         if not self.likelihood.uses_all_nodes:
             return self.labels
-        labels = np.zeros(self.spectrum.n_nodes)
+        labels = np.full(self.spectrum.n_nodes, -1.0 if self.likelihood.is_multiclass else 0.0)
         labels[self.labelled] = self.labels
         return labels
 

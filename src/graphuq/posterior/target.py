@@ -29,7 +29,7 @@ class Target(eqx.Module):
     field : Field
     likelihood : Likelihood
     labels : array of ±1, or of codes of classes, shape (J,)
-        0 at nodes without label, for a likelihood on all nodes.
+        At nodes without label, for a likelihood on all nodes, 0 or −1.
     """
 
     field: Field
@@ -100,7 +100,7 @@ class Target(eqx.Module):
         if self.likelihood.is_multiclass:
             codes = self.labels.astype(jnp.int32)
             own = jax.nn.one_hot(codes, self.n_fields, dtype=self.labels.dtype)
-            return 2 * own - 1, jnp.asarray(True)
+            return 2 * own - 1, (codes >= 0)[:, None]
         values = self.labels - self.likelihood.prior_mean
         if self.likelihood.uses_all_nodes:
             return values, self.labels != 0

@@ -58,8 +58,8 @@ class LeaveOneOut(NamedTuple):
     of_class : numpy.ndarray, shape (J, K)
         Probability of each class as `Result.class_probabilities` defines it.
     pareto_shape : numpy.ndarray, shape (J,)
-        k̂ of the importance weights; NaN for a cavity, and 0 for the bounded weights of a step
-        likelihood. Above 0.7 the row is unreliable.
+        k̂ of the importance weights; NaN for a cavity, and 0 for the bounded weights of a
+        likelihood with levels. Above 0.7 the row is unreliable.
     """
 
     of_label: Float[np.ndarray, "J K"]
@@ -186,7 +186,7 @@ def _demand_overlap(posterior: Posterior) -> None:
     """Refuse a step likelihood whose draws are all, or almost all, on the label's side."""
     _demand_certain_labels(posterior)
     likelihood = posterior.likelihood.unshifted
-    if not likelihood.is_step:
+    if not likelihood.has_levels:
         return
     ratio = np.inf
     if not likelihood.learnt:
@@ -234,7 +234,7 @@ def _by_weights(
     likelihood = posterior.likelihood.unshifted
     log_probs = class_log_probs(likelihood, u, codes, values)  # (K, B, S)
     given = log_probs[np.searchsorted(codes, labels), np.arange(len(labels))]
-    if likelihood.is_step:  # two weights, whose ratio is bounded
+    if likelihood.has_levels:  # few weights, whose ratio is bounded
         weights, shape = -given - logsumexp(-given, axis=1, keepdims=True), np.zeros(len(given))
     else:
         weights, shape = smooth_weights(-given)
@@ -275,7 +275,7 @@ def class_log_probs(
         labels = np.repeat(codes, len(u)).reshape(len(codes), len(u))
         found = np.asarray(_log_probs(part, np.swapaxes(u, 0, 1), labels, values))
         if likelihood.uses_all_nodes:
-            none = np.zeros((1, len(u)))
+            none = np.full((1, len(u)), -1.0 if likelihood.is_multiclass else 0.0)
             found = found - np.asarray(_log_probs(part, np.swapaxes(u, 0, 1), none, values))
     return np.moveaxis(found, 0, 2)
 
