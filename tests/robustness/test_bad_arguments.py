@@ -56,6 +56,7 @@ NEEDED = {  # arguments without a default
     "parameters": (1.0, 0.0, 1.0),
     "probabilities": [0.5, 0.5],
     "kernel": gq.inference.PCN(),
+    "label_model": gq.likelihoods.AtomicNoise(),
 }
 
 
