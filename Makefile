@@ -37,6 +37,7 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell *.md benchmarks docs examples src tests
 	$(BIN)/python tests/contracts/module_length.py
 
 docs: .venv/ready

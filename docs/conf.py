@@ -58,19 +58,26 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
-# Other projects' references need the network, which a build must not depend on.
-intersphinx_mapping = (
-    {
-        "python": ("https://docs.python.org/3", None),
-        "numpy": ("https://numpy.org/doc/stable", None),
-        "scipy": ("https://docs.scipy.org/doc/scipy", None),
-        "sklearn": ("https://scikit-learn.org/stable", None),
-        "matplotlib": ("https://matplotlib.org/stable", None),
-        "pandas": ("https://pandas.pydata.org/docs", None),
-    }
-    if os.environ.get("GRAPHUQ_DOCS_ONLINE") == "1"
-    else {}
-)
+# Other projects' references need the network, on which a build must not depend. With
+# GRAPHUQ_DOCS_ONLINE=1 it is tried; a project that is not reached is read from an empty inventory,
+# so its names have no links, and nothing is warned of. GRAPHUQ_INVENTORIES names a folder of files
+# like numpy.inv, to be read in place of the network.
+PROJECTS = {
+    "python": "https://docs.python.org/3",
+    "numpy": "https://numpy.org/doc/stable",
+    "scipy": "https://docs.scipy.org/doc/scipy",
+    "sklearn": "https://scikit-learn.org/stable",
+    "matplotlib": "https://matplotlib.org/stable",
+    "pandas": "https://pandas.pydata.org/docs",
+}
+intersphinx_timeout = 10  # seconds
+intersphinx_mapping = {}
+if folder := os.environ.get("GRAPHUQ_INVENTORIES"):
+    found = {path.stem: str(path) for path in Path(folder).glob("*.inv")}
+    intersphinx_mapping = {name: (PROJECTS[name], path) for name, path in found.items()}
+elif os.environ.get("GRAPHUQ_DOCS_ONLINE") == "1":
+    empty = str(HERE / "_ext" / "empty.inv")
+    intersphinx_mapping = {name: (url, (None, empty)) for name, url in PROJECTS.items()}
 
 SECTIONS = ["first_steps", "data", "labels", "trust", "models"]
 sphinx_gallery_conf = {
@@ -128,14 +135,24 @@ def keep_objects_out_of_the_sidebar(app, doctree):
         toc.parent.remove(toc)
 
 
+MENDS = {
+    'role="heading">': 'role="heading" aria-level="2">',
+    "<pre>": '<pre tabindex="0">',  # what scrolls can be reached by keys
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+    '<aside class="sidebar': '<aside aria-label="All pages" class="sidebar',
+    '<aside class="toc': '<aside aria-label="On this page" class="toc',
+}
+
+
 def make_accessible(app, exception):
     """Add what readers without a mouse or a screen need and the theme lacks."""
     if exception or app.builder.name != "html":
         return
     for page in Path(app.outdir).rglob("*.html"):
         text = page.read_text(encoding="utf-8")
-        found = text.replace('role="heading">', 'role="heading" aria-level="2">')
-        found = found.replace("<pre>", '<pre tabindex="0">')
+        found = text
+        for old, new in MENDS.items():
+            found = found.replace(old, new)
         if found != text:
             page.write_text(found, encoding="utf-8")
 

@@ -109,13 +109,38 @@ def test_versions_agree():
     assert project["version"] == newest == cited == gq.__version__
 
 
-def test_the_page_to_start_with_runs():
+def test_the_page_to_start_with_runs(tmp_path, monkeypatch):
     import doctest
 
+    monkeypatch.chdir(tmp_path)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     tried = doctest.testfile(str(DOCS / "start.md"), module_relative=False, optionflags=flags)
     assert tried.attempted > 5
     assert tried.failed == 0
+    assert (tmp_path / "votes.csv").exists()
+
+
+@pytest.mark.slow  # four commands
+def test_the_commands_of_the_page_to_start_with_run(tmp_path, monkeypatch, capsys):
+    """The table that the page writes, classified and predicted by the page's own commands."""
+    pytest.importorskip("typer")
+    import doctest
+
+    from graphuq.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "start.md").read_text(encoding="utf-8")
+    table = page.split("No table at hand?")[1].split("```")[1].removeprefix("python\n")
+    names: dict = {}
+    for example in doctest.DocTestParser().get_examples(table):
+        exec(example.source, names)
+    names["votes"].drop(columns="party").to_csv("new_votes.csv", index=False)
+    for command in re.findall(r"graphuq (?:classify|predict) [\w./ -]+", page):
+        with pytest.raises(SystemExit) as ended:
+            main(command.split()[1:])
+        assert not ended.value.code, command
+    assert (tmp_path / "new_predictions.csv").exists()
+    assert "Verdict" in capsys.readouterr().out
 
 
 PICTURE = re.compile(
@@ -162,3 +187,24 @@ def test_the_chain_of_the_animation_stays_between_its_walls():
         # Without reflections x cos t + p sin t would be the position; with them, its image.
         free = np.outer(np.cos(angles), path[0]) + np.outer(np.sin(angles), momentum)
         assert np.linalg.norm(path, axis=1) == pytest.approx(np.linalg.norm(free, axis=1))
+
+
+@pytest.mark.slow  # builds a site of one page
+def test_projects_that_are_not_reached_do_not_fail_the_site(tmp_path, monkeypatch):
+    """The settings of docs/conf.py for other projects, at an address where nobody answers."""
+    pytest.importorskip("furo", reason="pip install graphuq[docs], to build the site")
+    monkeypatch.setenv("GRAPHUQ_DOCS_ONLINE", "1")
+    monkeypatch.delenv("GRAPHUQ_INVENTORIES", raising=False)
+    settings = runpy.run_path(str(DOCS / "conf.py"))["intersphinx_mapping"]
+    assert {"numpy", "scipy", "sklearn", "pandas", "matplotlib"} < set(settings)
+    empty = settings["numpy"][1]
+    mapping = {"numpy": ("http://127.0.0.1:9/", empty)}
+    (tmp_path / "conf.py").write_text(
+        f"extensions = ['sphinx.ext.intersphinx']\nintersphinx_mapping = {mapping!r}\n"
+    )
+    (tmp_path / "index.rst").write_text("Title\n=====\n\n:py:func:`numpy.linspace`\n")
+    command = [sys.executable, "-m", "sphinx", "--fail-on-warning", tmp_path, tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "working alternatives" in done.stdout
+    assert "numpy.linspace" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")

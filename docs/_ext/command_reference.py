@@ -21,9 +21,10 @@ def help_lines(text):
 
 
 def paragraphs(text):
-    """Return a help text as reStructuredText: bare ``--options`` and code are literal."""
+    """Return a help text as reStructuredText: bare ``--options``, addresses, code are literal."""
     text = re.sub(r"`+([^`]+)`+", r"``\1``", text.replace("\b", ""))
     text = re.sub(r"(?<![`\w-])(--?[a-z][\w-]*)(?![\w`-])", r"``\1``", text)
+    text = re.sub(r"(?<!`)(tcp://[\w:]+)", r"``\1``", text)
     return text.replace("*", r"\*")
 
 
