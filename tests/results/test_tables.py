@@ -181,7 +181,8 @@ def test_arviz_has_learnt_hyperparameters_by_their_names(fitted):
         result = gq.infer(posterior, n_samples=60, n_chains=4)
     data = result.to_arviz()
     np.testing.assert_array_equal(data["posterior"]["tau"], result.hyperparameters["tau"])
-    rows = arviz.summary(data).index
+    with np.errstate(invalid="ignore"):  # ArviZ 1 divides by the variance of constant numbers
+        rows = arviz.summary(data).index
     assert "tau" in rows
     assert not any(row.startswith("white") for row in rows)
 

@@ -34,10 +34,9 @@ def to_arviz(result: "Result") -> Any:
         groups = {"posterior": _posterior(result), "sample_stats": stats, **internal, **groups}
     else:
         groups = {**stored, **groups}
-    arviz = import_arviz()
-    if hasattr(arviz, "InferenceData"):
-        return arviz.InferenceData(**groups)
-    return xr.DataTree.from_dict(groups)
+    # ArviZ 1 warns when it is asked for this class, and gives DataTree in its place.
+    inference_data = vars(import_arviz()).get("InferenceData")
+    return xr.DataTree.from_dict(groups) if inference_data is None else inference_data(**groups)
 
 
 def _posterior(result: "Result") -> "xr.Dataset":
