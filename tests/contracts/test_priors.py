@@ -171,6 +171,14 @@ def test_learned_spectrum_decreases_and_holds_power_laws():
     np.testing.assert_allclose(power.modes, matern.modes, rtol=1e-9)
 
 
+def test_all_components_of_a_mixture_at_once():
+    prior = gq.priors.MaternMixture([0.2, 1.0, 0.5], [4, 2, 3], [3, 1, 2], with_constant=[0, 1, 0])
+    for graph in graphs():
+        modes = prior.modes(gq.laplacian_spectrum(graph, n_eigenpairs=9))
+        expected = [prior.component(m).std_of(modes).modes for m in range(3)]
+        np.testing.assert_allclose(prior.component_std(modes), expected, rtol=1e-12)
+
+
 def test_every_exported_prior_is_tested():
     exported = {
         value

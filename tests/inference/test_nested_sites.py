@@ -3,13 +3,14 @@
 import jax
 import numpy as np
 import pytest
+import scipy.linalg
 from scipy.special import ndtr
 
 from graphuq.evidence.criteria import ObservedPrior
 from graphuq.inference import expectation_propagation as ep
 from graphuq.inference.nested_answer import site_precisions, starting_sites
 from graphuq.inference.nested_low_rank import fit_low_rank_sites
-from graphuq.inference.nested_sites import draw_shifts, fit_sites
+from graphuq.inference.nested_sites import draw_shifts, fit_all_sites, fit_sites
 from graphuq.likelihoods import Probit
 from graphuq.posterior.field import ClassDifferenceField, ClassField, CovarianceField
 from graphuq.posterior.field.labelled import LowRankField
@@ -305,3 +306,26 @@ def test_sites_are_found_again_from_an_answer():
     found = starting_sites(site_precisions(sites.weights), sites.pull, codes, 0.7)
     np.testing.assert_allclose(found.weights, sites.weights, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.shifts, sites.shifts, rtol=1e-6, atol=1e-9)
+
+
+def test_several_covariances_at_once():
+    """Each has the sites that it has alone, after its own number of sweeps; a bad one has none."""
+    covariances = np.stack([scale * random_covariance(8) for scale in (0.1, 1.0, -1e3, 30.0)])
+    codes = np.arange(8) % 3
+    found = fit_all_sites(covariances, codes, 3, 0.5)
+    assert found[2] is None
+    assert len({sites.n_sweeps for sites in found if sites}) > 1
+    for covariance, sites in zip(covariances, found, strict=True):
+        if sites is not None:
+            alone = fit_sites(covariance, codes, 3, 0.5)
+            assert alone.n_sweeps == sites.n_sweeps
+            np.testing.assert_allclose(sites.weights, alone.weights, atol=1e-10)
+            assert sites.log_evidence == pytest.approx(alone.log_evidence, abs=1e-10)
+            # log ∫ N(u; 0, G) exp(bᵀ u − uᵀ W u/2) du, with dense matrices.
+            w = [np.diag(row) - np.outer(row, row) / row.sum() for row in sites.weights]
+            precision = scipy.linalg.block_diag(*w)
+            b, prior = sites.pull.ravel(), np.kron(covariance, np.eye(3))
+            system = np.eye(24) + prior @ precision
+            expected = 0.5 * b @ np.linalg.solve(system, prior @ b)
+            expected -= 0.5 * np.linalg.slogdet(system)[1]
+            assert sites.log_normalizer == pytest.approx(expected, abs=1e-8)

@@ -102,10 +102,9 @@ def fit_low_rank_sites(
         run: Map = pool.map if n_labels > FEW_LABELS else map
         while True:
             given = _Given(factor, sites[0], sites[1], run)
-            new = sites.copy()
-            change, log_sites = propose(
-                labels, *sites, given.mean, given.lead_variances(sites[0], run), *new
-            )
+            variances = given.lead_variances(sites[0], run)
+            new, *totals = propose(labels, sites, given.mean, variances)
+            change, log_sites = map(float, totals)
             n_sweeps += 1
             if not (change > tolerance and n_sweeps < max_sweeps):
                 break
@@ -172,8 +171,7 @@ class _Given:
             part = slice(begin, begin + LABELS)
             of_class = zip(self.white, self.thin, strict=True)
             spread = np.stack([x[:, part].T @ t.T for x, t in of_class])
-            own = np.ascontiguousarray(self.own[:, part])
-            lead_variances(weights[part], spread, own, self.variances[part])
+            self.variances[part] = lead_variances(weights[part], spread, self.own[:, part])
 
         list(run(fill, range(0, len(weights), LABELS)))
         return self.variances

@@ -97,6 +97,25 @@ class MaternMixture(Prior):
         """Return the prior of one component, without anything learnt."""
         return MaternMixture(self.tau, self.alpha, self.scale, self.with_constant, int(model))
 
+    def component_std(self, modes: Modes) -> Float[np.ndarray, "M L"]:
+        """Return the standard deviations of the modes in each component, without a tail.
+
+        They are those of `std_of`, for all components at once.
+        """
+        tau, alpha, scale, constant = (
+            np.array(values)[:, None]
+            for values in (self.tau, self.alpha, self.scale, self.with_constant)
+        )
+        eigenvalues, null = modes.eigenvalues, modes.eigenvalues == 0
+        without = null & (constant == 0)
+        at = np.where(without, eigenvalues[~null].min(), eigenvalues)
+        logs = np.where(
+            modes.present & ~(without & (null.sum() == 1)), -alpha * np.log(at + tau**2), -np.inf
+        )
+        relative = np.exp((logs - logs.max(axis=1, keepdims=True)) / 2)
+        energy = np.array([squares @ modes.energy for squares in relative**2])[:, None]
+        return np.asarray(scale * (np.sqrt(modes.n_nodes / energy) * relative))
+
     def named_draws(self, draws: dict[str, Any]) -> dict[str, Any]:
         """Return tau, alpha, scale and with_constant of the component of each draw."""
         if "model" not in draws:

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference.collapsed_gibbs.soft_sweeps import _sweep, classes_of
-from graphuq.inference.collapsed_gibbs.sweeps import Values
+from graphuq.inference.collapsed_gibbs.sweeps import Values, _copy, _multiply
 from graphuq.utils.arrays import njit_cached
 
 TINY = float(np.finfo(float).tiny)
@@ -59,12 +59,13 @@ def _run(
 ) -> None:
     limit, above = np.empty(v.shape[1]), np.empty(v.shape[1], np.bool_)
     classes, shift = np.empty_like(own), 1 if len(v) == 1 else 0
+    pull = np.empty_like(v)
     for _ in range(n_rounds):
         for j in range(len(own)):
             classes[j] = own[j] + shift
         write_confusion(rng, classes, readings, prior, confusion)
         write_log_weights(readings, confusion, weights)
-        pull = v @ precision
+        _multiply(v, precision, pull)
         _sweep(rng, v, pull, precision, directions, duals, own, weights, limit, above)
 
 
@@ -73,7 +74,8 @@ def _run(
 def write_confusion(rng: Any, classes: Any, readings: Any, prior: Any, confusion: Any) -> None:
     """Write confusion matrices drawn given the true classes."""
     n_annotators, n_classes, _ = prior.shape
-    confusion[:] = prior
+    for a in range(n_annotators):
+        _copy(prior[a], confusion[a])
     for j in range(len(classes)):
         for a in range(n_annotators):
             if readings[j, a] >= 0:

@@ -17,10 +17,12 @@ from scipy.special import ndtr
 from graphuq.inference.collapsed_gibbs.sweeps import (
     N_NODES,
     Values,
+    _copy,
     _find_limits,
     _log_probability,
     _move_directions,
     _move_mean,
+    _multiply,
     _truncated_normal,
 )
 from graphuq.utils.arrays import njit_cached
@@ -75,11 +77,12 @@ def _run(
     kept: Any,
 ) -> None:
     limit, above = np.empty(v.shape[1]), np.empty(v.shape[1], np.bool_)
+    pull = np.empty_like(v)
     for i in range(len(kept)):
-        pull = v @ precision  # computed anew, so that rounding errors do not add up
+        _multiply(v, precision, pull)
         for _ in range(thin):
             _sweep(rng, v, pull, precision, directions, duals, own, log_weights, limit, above)
-        kept[i] = v
+        _copy(v, kept[i])
 
 
 @njit_cached

@@ -91,15 +91,38 @@ def _run(
     rng: Any, v: Any, precision: Any, directions: Any, duals: Any, own: Any, thin: Any, kept: Any
 ) -> None:
     limit, above = np.empty(v.shape[1]), np.empty(v.shape[1], np.bool_)
+    pull = np.empty_like(v)
     for i in range(len(kept)):
-        pull = v @ precision  # computed anew, so that rounding errors do not add up
+        _multiply(v, precision, pull)  # anew, so that rounding errors do not add up
         for _ in range(thin):
             for k in range(len(v)):
                 _find_limits(v, own, k, limit, above)
                 _move_directions(rng, v[k], pull[k], directions, duals, limit, above)
                 _move_values(rng, v[k], pull[k], precision, limit, above)
             _move_mean(rng, v, pull, directions, duals)
-        kept[i] = v
+        _copy(v, kept[i])
+
+
+@njit_cached
+@no_type_check
+def _multiply(v: Any, precision: Any, pull: Any) -> None:
+    """Write ``V A``. NumPy's product, and its assignment to a row, take seconds to compile."""
+    n_rows, n_labels = v.shape
+    for k in range(n_rows):
+        for i in range(n_labels):
+            pull[k, i] = 0.0
+        for j in range(n_labels):
+            for i in range(n_labels):
+                pull[k, i] += v[k, j] * precision[j, i]
+
+
+@njit_cached
+@no_type_check
+def _copy(v: Any, to: Any) -> None:
+    n_rows, n_labels = v.shape
+    for k in range(n_rows):
+        for j in range(n_labels):
+            to[k, j] = v[k, j]
 
 
 @njit_cached
@@ -260,7 +283,8 @@ def log_probabilities(
     It is `Probit.log_prob`, summed over the labels, without compilation by JAX.
     """
     total = np.zeros(len(u))
-    _add_log_probabilities(u, own, 1 / noise_std, *normal_quadrature(N_NODES), total)
+    fields = np.ascontiguousarray(u)  # one memory layout, so that it is compiled once
+    _add_log_probabilities(fields, own, 1 / noise_std, *normal_quadrature(N_NODES), total)
     return total
 
 

@@ -16,6 +16,8 @@ from graphuq.utils.arrays import parallel_map
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
 N_PILOT = 400  # proposals from which the share of accepted ones, or an evidence, is estimated
 EVIDENCE_ERROR, MAX_ROUNDS = 0.03, 10  # relative error at which an evidence is known; most rounds
+N_PARTS = 4  # into which components are divided at least, for the cores
+MAX_NUMBERS = 100_000  # in the matrices of components that are fitted together
 JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
 
 
@@ -32,35 +34,19 @@ class Component(NamedTuple):
         What `nested_sites.fit_sites` found.
     log_evidence : float
         −inf if there is no fixed point.
-    log_normalizer : float
-        ``log ∫ N(u; 0, G) exp(bᵀ u − uᵀ W u/2) du`` of the sites.
     """
 
     std: Float[np.ndarray, " L"]
     factor: Float[np.ndarray, "J L"]
     sites: Any
     log_evidence: float
-    log_normalizer: float
 
     def log_sites(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
         """Return the log of all sites, scaled so that their prior mean is the evidence."""
         w = self.sites.weights
         quadratic = (w * u**2).sum(axis=2) - (w * u).sum(axis=2) ** 2 / w.sum(axis=1)
         logs = ((self.sites.pull * u).sum(axis=2) - 0.5 * quadratic).sum(axis=1)
-        return np.asarray(logs + self.log_evidence - self.log_normalizer)
-
-
-def log_normalizer(sites: Any) -> float:
-    """Return ``(bᵀ E[u] − log|I + W G|)/2``, with the factors of `nested_sites`."""
-    b, w, covariance = sites.pull, sites.weights, sites.covariance
-    before = covariance @ b
-    gained = np.einsum("kij,jk->ik", sites.gains, before)
-    shared = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=1))
-    mean = covariance @ (b - gained + np.einsum("kij,j->ik", sites.gains, shared))
-    roots = np.sqrt(w.T)
-    systems = np.eye(len(b)) + roots[:, :, None] * covariance * roots[:, None, :]
-    half = 0.5 * np.linalg.slogdet(systems)[1].sum() - np.log(np.diag(sites.inner_root)).sum()
-    return float(0.5 * (b * mean).sum() - half + 0.5 * np.log(w.sum(axis=1)).sum())
+        return np.asarray(logs + self.log_evidence - self.sites.log_normalizer)
 
 
 class Proposals:
@@ -84,7 +70,12 @@ class Proposals:
         self.modes = prior.modes(spectrum)
         log_prior = prior.log_probabilities
         self.numbers = np.flatnonzero(np.isfinite(log_prior))
-        self.components: list[Component] = parallel_map(self._fit, self.numbers.tolist())
+        stds = prior.component_std(self.modes)[self.numbers]
+        size = min(
+            -(-len(stds) // N_PARTS), max(1, MAX_NUMBERS // (self.n_classes * len(rows) ** 2))
+        )
+        parts = [stds[i : i + size] for i in range(0, len(stds), size)]
+        self.components = [one for part in parallel_map(self._fit, parts) for one in part]
         evidence = np.array([one.log_evidence for one in self.components])
         usable = np.isfinite(evidence)
         if not usable.any():
@@ -101,19 +92,18 @@ class Proposals:
         weights = np.where(weights < MIN_WEIGHT * weights.sum(), 0.0, weights)
         self.weights = weights / weights.sum()
 
-    def _fit(self, number: int) -> Component:
-        from graphuq.inference.nested_sites import fit_sites
+    def _fit(self, stds: Float[np.ndarray, "m L"]) -> list[Component]:
+        from graphuq.inference.nested_sites import fit_all_sites
 
-        std = np.asarray(self.prior.component(number).std_of(self.modes).modes)
-        factor = self.rows * std
-        covariance = factor @ factor.T
-        covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()
-        try:
-            sites = fit_sites(covariance, self.codes, self.n_classes, self.noise_std)
-        except np.linalg.LinAlgError:
-            return Component(std, factor, None, -np.inf, 0.0)
-        evidence = sites.log_evidence if sites.converged else -np.inf
-        return Component(std, factor, sites, evidence, log_normalizer(sites))
+        factors = self.rows * stds[:, None]
+        covariances = factors @ np.swapaxes(factors, 1, 2)
+        diagonal = np.einsum("mjj->mj", covariances)  # a view
+        diagonal += JITTER * diagonal.max(axis=1, keepdims=True)
+        sites = fit_all_sites(covariances, self.codes, self.n_classes, self.noise_std)
+        return [
+            Component(*parts, parts[2].log_evidence if parts[2] and parts[2].converged else -np.inf)
+            for parts in zip(stds, factors, sites, strict=True)
+        ]
 
     def acceptance(self) -> float:
         """Return the share of proposals that chains would accept: ``Σ_i mean_j min(w_i, w_j)``.

@@ -87,18 +87,19 @@ def _add_shares(u: Any, std: Any, table: Any, shares: Any) -> None:
                 if behind > -BEHIND:
                     rival[n], mean[n] = k, behind
                     n += 1
-            _probabilities(mean, n, table, hazard, probability)
+            _probabilities(mean[:n], table, hazard, probability)
             for c in range(n):
                 shares[i, s // size, rival[c]] += probability[c]
 
 
 @njit_cached
 @no_type_check
-def _probabilities(mean: Any, n: Any, table: Any, hazard: Any, probability: Any) -> None:
-    """Write the probability that each of the first n Gaussians of unit deviation is largest.
+def _probabilities(mean: Any, table: Any, hazard: Any, probability: Any) -> None:
+    """Write the probability that each of the Gaussians of unit deviation is largest.
 
     The density of the maximum at t, ``∏ Φ(t − a_l)``, times the hazard of each class is integrated.
     """
+    n = len(mean)
     if n == 1:
         probability[0] = 1.0
         return
