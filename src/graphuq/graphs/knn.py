@@ -5,6 +5,7 @@ from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.distances import graph_of_distances
+from graphuq.graphs.equal_rows import among_distinct_rows, are_often_equal
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_lengths, check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
@@ -28,6 +29,11 @@ def knn_graph(
     progress: Progress | None = None,
 ) -> Graph:
     """Join each node to its K nearest neighbours.
+
+    If more than a quarter of the neighbours of some row are equal to it, as in tables of few
+    distinct rows, equal rows count once: at most half of the neighbours of each node are equal
+    to it, and the others are the nearest *distinct* rows. Otherwise the graph would fall apart
+    into groups of equal rows. This is not done for given distances.
 
     Parameters
     ----------
@@ -88,7 +94,10 @@ def knn_graph(
     neighbors = nearest_neighbors(
         features, n_neighbors, weight.metric, search=search, progress=progress
     )
-    return _graph_of_neighbors(features, weight, neighbors, symmetrize)
+    distinct = None
+    if weight.metric != "precomputed" and are_often_equal(neighbors):
+        distinct = among_distinct_rows(features, neighbors, weight.metric, search)
+    return _graph_of_neighbors(features, weight, neighbors, symmetrize, distinct)
 
 
 def grown_graph(graph: Graph, X: MatrixLike) -> Graph:
@@ -139,13 +148,22 @@ def grown_graph(graph: Graph, X: MatrixLike) -> Graph:
         check_lengths(more)
     features, neighbors = add_rows(space.features, space.neighbors, more, metric)
     neighbors = neighbors._replace(recall=min(neighbors.recall, graph.settings["recall"]))
-    return _graph_of_neighbors(features, space.weight, neighbors, graph.settings["symmetrize"])
+    distinct = None
+    if "distinct" in graph.settings or are_often_equal(neighbors):
+        distinct = among_distinct_rows(features, neighbors, metric, search="exact")
+    symmetrize = graph.settings["symmetrize"]
+    return _graph_of_neighbors(features, space.weight, neighbors, symmetrize, distinct)
 
 
 def _graph_of_neighbors(
-    features: Features, weight: WeightFunction, neighbors: Neighbors, symmetrize: str
+    features: Features,
+    weight: WeightFunction,
+    nearest: Neighbors,
+    symmetrize: str,
+    distinct: Neighbors | None,
 ) -> Graph:
-    """Make the graph that joins each node to its nearest neighbours."""
+    """Make the graph that joins each node to its nearest neighbours, or nearest distinct ones."""
+    neighbors = nearest if distinct is None else distinct
     pairs = NodePairs.of_neighbors(neighbors.distances, neighbors.indices)
     values = pairs.weights(weight)
     if symmetrize == "average":
@@ -165,5 +183,6 @@ def _graph_of_neighbors(
             "symmetrize": symmetrize,
             "metric": weight.metric,
             "recall": round(neighbors.recall, 4),
+            **({} if distinct is None else {"distinct": True}),
         },
     )
