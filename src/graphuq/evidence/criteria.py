@@ -4,6 +4,7 @@ Each comes with its gradient in the covariance and in the hyperparameters of the
 fixed point that was found.
 """
 
+import dataclasses
 import math
 from typing import NamedTuple, TypeAlias
 
@@ -94,7 +95,8 @@ def evaluate(
     labellings = one_vs_rest(labels, likelihood.is_multiclass)
     two = binary_likelihood(likelihood)
     share = 1.0 if len(labellings) == 1 else 0.5
-    names = [f for f in getattr(two, "__dataclass_fields__", {}) if _is_number(getattr(two, f))]
+    fields = dataclasses.fields(two) if dataclasses.is_dataclass(two) else ()
+    names = [field.name for field in fields if _is_number(getattr(two, field.name))]
     total, by_covariance = 0.0, np.zeros_like(covariance)
     by_likelihood = dict.fromkeys(names, 0.0)
     for binary_labels in labellings:
