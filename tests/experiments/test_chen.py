@@ -1,33 +1,57 @@
-"""Figures of Chen: all are registered, and one of each kind is run."""
+"""Chen's Algorithm 2 in NumPy, and its variants, against quadrature."""
 
 import numpy as np
 import pytest
 
-from graphuq.experiments import PAPERS, Context
-from graphuq.experiments.base import write_outcome
+import graphuq as gq
+from graphuq.experiments import PAPERS
+from graphuq.experiments.chen.algorithm import ALPHA, TAU, walk
+from graphuq.experiments.problems import Problem
+
+N_MODES, NOISE = 4, 0.8
 
 
 def test_all_figures_are_registered():
-    assert list(PAPERS["chen"]) == [f"figure{k}" for k in range(1, 21)]
+    assert list(PAPERS["chen"]) == [*(f"figure{k}" for k in range(1, 21)), "updates"]
 
 
-def test_eigenvectors_of_voting(data_folder, tmp_path):
-    outcome = PAPERS["chen"]["figure1"].run(Context(quick=True, folder=data_folder))
-    correlations = [row["|correlation with the class|"] for row in outcome.rows]
-    assert len(correlations) == 9
-    assert np.argmax(correlations) == 1
-    assert [p.suffix for p in write_outcome(outcome, tmp_path, "figure1")] == [
-        ".csv",
-        ".txt",
-        ".png",
-    ]
+@pytest.fixture(scope="module")
+def problem():
+    graph = gq.graphs.path_graph(12)
+    truth = np.where(np.arange(12) < 6, 1.0, -1.0)
+    return Problem(gq.laplacian_spectrum(graph, n_eigenpairs=N_MODES), truth)
 
 
-@pytest.mark.slow
-def test_tau_on_voting(data_folder):
-    outcome = PAPERS["chen"]["figure8"].run(Context(quick=True, folder=data_folder))
-    rows = {row["quantity"]: row for row in outcome.rows}
-    assert rows["seconds"]["R-hat"] < 1.015
-    posterior = rows["median of tau"]
-    assert 0 <= posterior["5 %"] < posterior["converged"] < posterior["95 %"] <= 40
-    assert rows["accuracy"]["converged"] > 0.6
+def expected_log_tau(problem, labelled):
+    """Mean of log τ: two labels of a Gaussian field have orthant probabilities in closed form."""
+    tau, alpha = (np.linspace(*bounds, 400) for bounds in (TAU, ALPHA))
+    eigenvalues = problem.spectrum.eigenvalues
+    log_variance = -alpha[None, :, None] * np.log(eigenvalues + tau[:, None, None] ** 2)
+    variance = np.exp(log_variance - log_variance.max(axis=2, keepdims=True))
+    q = problem.spectrum.eigenvectors[labelled]
+    covariance = np.einsum("taj,mj,nj->tamn", variance, q, q)
+    a, b = covariance[..., 0, 0], covariance[..., 1, 1]
+    correlation = covariance[..., 0, 1] / np.sqrt(a * b) * np.prod(problem.truth[labelled])
+    area = np.arcsin(np.clip(correlation, -1, 1)) / (2 * np.pi)
+    one, two = np.exp(-2 / NOISE**2), np.exp(-4 / NOISE**2)  # likelihood of one and two errors
+    evidence = (1 + two) * (1 / 4 + area) + one * (1 / 2 - 2 * area)
+    weights = evidence / evidence.sum()
+    return float((weights.sum(axis=1) * np.log(tau)).sum())
+
+
+@pytest.mark.parametrize(("centred", "block"), [(False, False), (True, False), (False, True)])
+def test_walk_agrees_with_quadrature(problem, centred, block):
+    labelled = np.array([2, 8])
+    means = [
+        np.log(
+            walk(
+                problem, labelled, NOISE, N_MODES, 600, beta=0.5, start=(2.0, 20.0), seed=seed,
+                centred=centred, block=block, step_sizes=(6.0, 25.0),
+            ).tau[60:]
+        ).mean()
+        for seed in range(12)
+    ]  # fmt: skip
+    error = np.std(means, ddof=1) / np.sqrt(len(means))
+    exact = expected_log_tau(problem, labelled)
+    assert error < 0.15
+    assert abs(np.mean(means) - exact) < 4 * error

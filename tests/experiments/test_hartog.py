@@ -6,7 +6,6 @@ import pytest
 
 from graphuq.cli.app import run
 from graphuq.experiments import PAPERS, Context
-from graphuq.experiments.base import write_outcome
 from graphuq.experiments.hartog import digits, tracking
 
 
@@ -19,13 +18,6 @@ def test_one_figure_from_the_command_line(tmp_path, capsys):
     assert pd.read_csv(tmp_path / "figure1.csv")["labels"].tolist() == [400]
     assert (tmp_path / "figure1.png").stat().st_size > 10_000
     assert "figure1.csv" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("name", ["figure1", "figure3"])
-def test_figures_of_simulated_data(name, tmp_path):
-    outcome = PAPERS["hartog"][name].run(Context(quick=True))
-    suffixes = [p.suffix for p in write_outcome(outcome, tmp_path, name)]
-    assert suffixes == [".csv", ".txt", ".png"]
 
 
 @pytest.mark.slow

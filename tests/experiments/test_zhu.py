@@ -7,7 +7,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.errors import InvalidInput, StorageError
-from graphuq.experiments import PAPERS, Context
+from graphuq.experiments import Context
 from graphuq.experiments.zhu.tasks import accuracies, classifier, evidence_search, task
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
@@ -53,11 +53,3 @@ def test_search_improves_on_its_start(data_folder, graph):
     plain, tuned = accuracies(search.best_estimator_.result_, pair, labelled)
     assert tuned > 0.7
     assert 0.4 < plain <= 1
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(PAPERS["zhu"]))
-def test_every_table_and_figure(data_folder, name):
-    outcome = PAPERS["zhu"][name].run(context(data_folder))
-    assert len(outcome.rows) > 5
-    assert outcome.text.endswith(".")

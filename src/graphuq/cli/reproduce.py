@@ -1,17 +1,26 @@
 """``graphuq reproduce``: tables and figures of the papers."""
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from graphuq.errors import InvalidInput, require
 from graphuq.utils.output_folder import atomic_folder, output_folder
 
+if TYPE_CHECKING:
+    from graphuq.experiments import Experiment
+
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="bertozzi, chen, hartog or zhu.")],
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PAPER", help="bertozzi, chen, hartog or zhu; with --all, by default every one."
+        ),
+    ] = None,
     names: Annotated[
         list[str] | None,
         typer.Argument(metavar="NAMES", help="Tables and figures, such as table1 figure9."),
@@ -30,7 +39,7 @@ def reproduce(
             "-o",
             metavar="FOLDER",
             help="Folder for the files that are written.",
-            show_default="out/PAPER",
+            show_default="out/PAPER, or out",
         ),
     ] = None,
     folder: Annotated[
@@ -46,40 +55,67 @@ def reproduce(
     """Reproduce tables and figures of PAPER.
 
     Each compares the published number, the number from the published protocol, and the number from
-    converged chains. It writes NAME.csv, NAME.txt and, for a figure, NAME.png.
+    converged chains, and says whether what the paper claims of it holds. It writes NAME.csv,
+    NAME.txt and, for a figure, NAME.png.
     """
     from graphuq.experiments import PAPERS, Context
-    from graphuq.experiments.base import write_outcome, write_summary
+    from graphuq.experiments.base import Done, write_outcome, write_summary
+    from graphuq.experiments.claims import claims_text
 
-    require(paper in PAPERS, "PAPER", f"{paper!r} is unknown", f"use {', '.join(PAPERS)}")
-    experiments = PAPERS[paper]
+    known = ", ".join(PAPERS)
+    require(paper is None or paper in PAPERS, "PAPER", f"{paper!r} is unknown", f"use {known}")
+    require(
+        paper is not None or (everything and not show_list),
+        "PAPER", "not given", f"name {known}, or use --all",
+    )  # fmt: skip
+    chosen = _chosen(paper, list(names or []), everything or show_list)
     if show_list:
-        for name, experiment in experiments.items():
-            print(f"{name:10} {experiment.title}")
+        for _, experiment in chosen:
+            print(f"{experiment.name:10} {experiment.title}")
         return
-    chosen = list(experiments) if everything else list(names or [])
-    if not chosen:
-        raise InvalidInput(
-            "NAMES", "nothing to run", f"name some of {', '.join(experiments)}, or use --all"
-        )
-    for name in chosen:
-        require(
-            name in experiments, "NAMES", f"{name!r} is unknown", "see graphuq reproduce --list"
-        )
     context = Context(quick=quick, folder=folder, seed=seed)
-    found = []
-    with output_folder(Path("out") / paper if output is None else output) as output:
-        for name in chosen:
-            began = time.perf_counter()
-            outcome = experiments[name].run(context)
-            seconds = time.perf_counter() - began
-            with atomic_folder(output) as writing:
-                paths = write_outcome(outcome, writing, name)
-            found.append((experiments[name], outcome, seconds))
-            print(f"{name} ({seconds:.0f} s): {outcome.text}")
+    root = output or (Path("out") if paper is None else Path("out") / paper)
+    title = "graphuq reproduce" + ("" if paper is None else f" {paper}")
+    found: list[Done] = []
+    with output_folder(root):
+        for of, experiment in chosen:
+            with nullcontext(root) if paper else output_folder(root / of) as results:
+                began = time.perf_counter()
+                outcome = experiment.run(context)
+                found.append(Done(of, experiment, outcome, time.perf_counter() - began))
+                with atomic_folder(results) as writing:
+                    paths = write_outcome(outcome, writing, experiment.name)
+            print(f"{experiment.name} ({found[-1].seconds:.0f} s): {outcome.text}")
             for path in paths:
-                print(f"  {output / path.name}")
+                print(f"  {results / path.name}")
             if everything:  # after each one, so that an interruption keeps the finished results
-                write_summary(f"graphuq reproduce {paper}", found, output / "index.html", quick)
+                write_summary(title, found, root / "index.html", quick)
         if everything:
-            print(f"  {output / 'index.html'}")
+            print(f"  {root / 'index.html'}")
+    print("\nWhat the paper claims, and what was found:\n")
+    print(claims_text(one for done in found for one in done.experiment.judge(done.outcome)))
+
+
+def _chosen(
+    paper: str | None, names: list[str], everything: bool
+) -> "list[tuple[str, Experiment]]":
+    """Return the experiments to run, with their papers.
+
+    Raises
+    ------
+    InvalidInput
+        If a name is unknown, or nothing is chosen.
+    """
+    from graphuq.experiments import PAPERS
+
+    if paper is None or everything:
+        papers = PAPERS if paper is None else {paper: PAPERS[paper]}
+        return [(of, experiment) for of in papers for experiment in papers[of].values()]
+    known = PAPERS[paper]
+    if not names:
+        raise InvalidInput(
+            "NAMES", "nothing to run", f"name some of {', '.join(known)}, or use --all"
+        )
+    for name in names:
+        require(name in known, "NAMES", f"{name!r} is unknown", "see graphuq reproduce --list")
+    return [(paper, known[name]) for name in names]

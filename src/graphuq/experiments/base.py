@@ -2,20 +2,19 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import NamedTuple, TypeVar
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from graphuq.experiments.claims import Claim, Judged, Row
 from graphuq.results.storage import version
 from graphuq.utils.files import atomic_write
 from graphuq.utils.html import embedded, write_page
 
 T = TypeVar("T")
-
-Row = dict[str, Any]  # one row of a table: column name to cell (a number, a word or None)
 
 OPEN_ROWS = 12  # rows; the page folds a longer table if the experiment also has a figure
 MAX_ROWS = 40  # rows; the page shows no more of any table, the CSV file has them all
@@ -65,26 +64,62 @@ class Outcome:
     figure: Figure | None = None
 
 
+Run = Callable[[Context], Outcome]
+
+
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A table or figure of a paper: its name, its title and the function that computes it."""
+    """A table or figure of a paper: what the paper says of it, and the function that computes it.
+
+    Attributes
+    ----------
+    name : str
+    title : str
+    run : callable
+    claims : tuple of Claim
+    """
 
     name: str
     title: str
-    run: Callable[[Context], Outcome]
+    run: Run
+    claims: tuple[Claim, ...]
+
+    @property
+    def label(self) -> str:
+        """Name in words, such as "Figure 9"."""
+        return re.sub(r"(?<=[a-z])(?=\d)", " ", self.name).capitalize()
+
+    def judge(self, outcome: Outcome) -> list[Judged]:
+        """Return the findings of an outcome on the claims."""
+        return [Judged(self.label, claim, claim.judge(outcome.rows)) for claim in self.claims]
 
 
-def registered(*runs: Callable[[Context], Outcome]) -> dict[str, Experiment]:
-    """Return experiments by name.
+def experiment(*claims: Claim) -> Callable[[Run], Experiment]:
+    """Make an experiment of a function, with what the paper claims of it.
 
-    The name of an experiment is that of its function, and its title is the first line of the
+    The name of the experiment is that of the function, and its title is the first line of the
     function's docstring.
     """
-    return {run.__name__: Experiment(run.__name__, _title(run), run) for run in runs}
+
+    def of(run: Run) -> Experiment:
+        title = (run.__doc__ or "").partition("\n")[0].rstrip(".")
+        return Experiment(run.__name__, title, run, claims)
+
+    return of
 
 
-def _title(run: Callable[[Context], Outcome]) -> str:
-    return (run.__doc__ or "").partition("\n")[0].rstrip(".")
+def registered(*experiments: Experiment) -> dict[str, Experiment]:
+    """Return experiments by name."""
+    return {one.name: one for one in experiments}
+
+
+class Done(NamedTuple):
+    """An experiment of a paper that has been run, its outcome and its running time in seconds."""
+
+    paper: str
+    experiment: Experiment
+    outcome: Outcome
+    seconds: float
 
 
 def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
@@ -112,10 +147,8 @@ def write_outcome(outcome: Outcome, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def write_summary(
-    title: str, found: Sequence[tuple[Experiment, Outcome, float]], path: Path, quick: bool
-) -> None:
-    """Write all outcomes, with the running time of each in seconds, to one HTML page.
+def write_summary(title: str, found: Iterable[Done], path: Path, quick: bool) -> None:
+    """Write all outcomes, and what they say of the claims, to one HTML page.
 
     Raises
     ------
@@ -124,10 +157,13 @@ def write_summary(
     """
     entries = [
         {
+            "id": f"{paper}-{experiment.name}",
+            "paper": paper,
             "name": experiment.name,
-            "label": re.sub(r"(?<=[a-z])(?=\d)", " ", experiment.name).capitalize(),
+            "label": experiment.label,
             "title": experiment.title,
             "text": outcome.text,
+            "claims": experiment.judge(outcome),
             "seconds": seconds,
             "table": pd.DataFrame(list(outcome.rows))
             .head(MAX_ROWS)
@@ -143,7 +179,7 @@ def write_summary(
             "folded": outcome.figure is not None and len(outcome.rows) > OPEN_ROWS,
             "picture": None if outcome.figure is None else embedded(outcome.figure, dpi=110),
         }
-        for experiment, outcome, seconds in found
+        for paper, experiment, outcome, seconds in found
     ]
     write_page(
         path,

@@ -1,11 +1,13 @@
-"""Figures 1 to 14 and tables 1 and 2 of Bertozzi, Luo, Stuart & Zygalakis (2018)."""
+"""Figures and tables of Bertozzi, Luo, Stuart & Zygalakis (2018), and a study of pCN."""
 
 from graphuq.experiments.base import registered
 from graphuq.experiments.bertozzi.algorithms import figure9
-from graphuq.experiments.bertozzi.hyperspectral import figure10, figure11, figure12
+from graphuq.experiments.bertozzi.dimension import dimension
+from graphuq.experiments.bertozzi.hyperspectral import figure10, figure11
 from graphuq.experiments.bertozzi.marginals import figure4
 from graphuq.experiments.bertozzi.optimization import figure13, figure14
 from graphuq.experiments.bertozzi.pictures import figure1, figure2, figure3, figure5
+from graphuq.experiments.bertozzi.plume_optimum import figure12
 from graphuq.experiments.bertozzi.timing import table2
 from graphuq.experiments.bertozzi.variance import figure6, figure7, figure8, table1
 
@@ -26,4 +28,5 @@ EXPERIMENTS = registered(
     figure13,
     figure14,
     table2,
+    dimension,
 )

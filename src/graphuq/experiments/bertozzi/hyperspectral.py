@@ -1,12 +1,13 @@
-"""Figures 10, 11 and 12: the simulated gas plume."""
+"""Figures 10 and 11: the simulated gas plume."""
 
 import dataclasses
 import resource
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -16,11 +17,12 @@ from sklearn.cluster import KMeans
 
 from graphuq.datasets import gas_plume
 from graphuq.errors import InvalidInput, NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.base import Context, Outcome, experiment
 from graphuq.experiments.bertozzi.setup import Chain, protocol
+from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
 from graphuq.experiments.problems import rhat
-from graphuq.inference import MAP, ExpectationPropagation, Point
-from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
+from graphuq.inference import ExpectationPropagation
+from graphuq.likelihoods import LevelSet, Likelihood, Probit
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian
 from graphuq.results.result import Result
@@ -34,7 +36,7 @@ UNCERTAIN = 0.4  # a pixel is called uncertain if its label mean s has |s| < 0.4
 STEPS, STEP_SIZE = 20_000, 0.08  # the paper's number of pCN steps, and its β
 EDGE = 3  # pixels; distance from the plume's outline up to which a pixel counts as its edge
 PROTOCOL = "the paper's chain, "  # first words of column "how" for the paper's own chain
-ACCURACY, RECALL = "accuracy", "share of the plume found"  # columns; the truth is the clustering
+ACCURACY = "accuracy"  # a column; the truth is the clustering
 SHARE, ON_EDGE = "share uncertain", "share of uncertain on edge"  # columns
 
 
@@ -69,7 +71,7 @@ def plume(context: Context) -> Plume:
     A quick run has frames of 64 × 160 pixels.
     """
     frame = context.pick(QUICK_FRAME, FRAME)
-    clock = _Clock()
+    clock = Clock()
     video = gas_plume(7, frame, seed=context.seed)
     clock.lap("simulation")
     spectrum = nystrom_spectrum(video.features, "cosine", n_eigenpairs=N_PAIRS)
@@ -92,7 +94,7 @@ def plume(context: Context) -> Plume:
     )
 
 
-class _Clock:
+class Clock:
     """Recorder of the seconds and the peak memory of each stage."""
 
     def __init__(self) -> None:
@@ -108,9 +110,10 @@ class _Clock:
         self.began = now
 
 
-def _posterior(
+def posterior_of(
     context: Context, likelihood: Likelihood, tail: float | None, constant: bool
 ) -> Posterior:
+    """Return the posterior given labels of some pixels, with or without a tail and q_0."""
     data = plume(context)
     n_labels = context.pick(N_LABELS // 4, N_LABELS)
     nodes = np.random.default_rng(context.seed).choice(len(data.signs), n_labels, replace=False)
@@ -132,11 +135,40 @@ def _edge(data: Plume) -> Bool[np.ndarray, " N"]:
     return np.stack(frames).ravel()
 
 
+PROJECTION = "projection, sampled"  # cell of column "how" in figure 10
+
+
+def _edges(rows: Sequence[Row]) -> Finding:
+    """Judge probit with q_0, and the paper's chain for the level set, which has no q_0."""
+    probit = next(r for r in rows if r.get("q_0") and "Probit" in r["model"])
+    chain = next(r for r in rows if r["how"].startswith(PROTOCOL))
+    return finding(
+        probit[ON_EDGE] > 0.5,
+        f"{probit[SHARE]:.2%} uncertain, {probit[ON_EDGE]:.0%} of them there; by the paper's chain "
+        f"{chain[SHARE]:.2%} uncertain, accuracy {chain[ACCURACY]:.2f}",
+        protocol=bool(chain[ON_EDGE] > 0.5),
+    )
+
+
+def _more_uncertain(rows: Sequence[Row]) -> Finding:
+    tail = next(r for r in rows if r.get("q_0") and "Probit" in r["model"])[SHARE]
+    none = cell(rows, SHARE, {"how": PROJECTION})
+    return finding(tail > none, f"{tail:.2%} of the pixels uncertain, by projection {none:.2%}")
+
+
+EDGES = Claim("Uncertain pixels lie mainly on the edge of the plume.", _edges)
+
+
+@experiment(EDGES, Claim("Approximation leaves more pixels uncertain.", _more_uncertain))
 def figure10(context: Context) -> Outcome:
     """Gas plume: level set with spectral approximation, λ̄ = 1, γ = 0.1."""
-    return _maps(context, 1.0)
+    found, data = _maps(context, 1.0), plume(context)
+    other = _sampled(context, Probit(0.1), None, True)
+    row = _row(data, _edge(data), other.posterior, other, True, PROJECTION)
+    return dataclasses.replace(found, rows=[*found.rows, row])
 
 
+@experiment(EDGES)
 def figure11(context: Context) -> Outcome:
     """Gas plume: level set with spectral projection, γ = 0.1."""
     return _maps(context, None)
@@ -144,7 +176,7 @@ def figure11(context: Context) -> Outcome:
 
 def _maps(context: Context, tail: float | None) -> Outcome:
     """Compare the level set and probit, with and without q_0, and map the label means."""
-    data, clock = plume(context), _Clock()
+    data, clock = plume(context), Clock()
     edge = _edge(data)
     rows: list[Row] = []
     for constant in (False, True):
@@ -152,7 +184,7 @@ def _maps(context: Context, tail: float | None) -> Outcome:
         sampled = _sampled(context, Probit(0.1), tail, constant)
         how = f"sampled, R-hat {rhat(sampled):.3f}"
         rows += [*level_set_rows, _row(data, edge, sampled.posterior, sampled, constant, how)]
-        clock.lap(f"probit, sampled, {_constant_name(constant)}")
+        clock.lap(f"probit, sampled, {constant_name(constant)}")
     text = _probit_sentences(data, rows, edge, tail, rhat(sampled)) + _chain_sentence(context, rows)
     if level_set is not None:
         text += _level_set_sentences(rows[-2], level_set, sampled)
@@ -172,10 +204,10 @@ def _maps(context: Context, tail: float | None) -> Outcome:
             "paper needs smaller first eigenvalues than its cosine weights give on this video. "
         )
     stages = [*data.stages, *clock.laps]
-    return Outcome([*rows, *stages], text + _stage_summary(stages), _draw(data, sampled.label_mean))
+    return Outcome([*rows, *stages], text + stage_summary(stages), _draw(data, sampled.label_mean))
 
 
-def _constant_name(constant: bool) -> str:
+def constant_name(constant: bool) -> str:
     """Return the words that name a prior with or without the constant eigenvector."""
     return "with q_0" if constant else "without q_0"
 
@@ -185,7 +217,7 @@ def _level_set(
     tail: float | None,
     constant: bool,
     edge: Bool[np.ndarray, " N"],
-    clock: _Clock,
+    clock: Clock,
 ) -> tuple[list[Row], Result | None]:
     """Run the paper's chain, expectation propagation and a sampler on the level set.
 
@@ -198,8 +230,8 @@ def _level_set(
     result : Result or None
         The result of the sampler, if it ran.
     """
-    data, name = plume(context), _constant_name(constant)
-    posterior = _posterior(context, LevelSet(0.1), tail, constant)
+    data, name = plume(context), constant_name(constant)
+    posterior = posterior_of(context, LevelSet(0.1), tail, constant)
     chain = protocol(posterior, context.pick(STEPS // 4, STEPS), STEP_SIZE, context.seed)
     how = f"{PROTOCOL}{chain.acceptance:.4f} of proposals accepted"
     rows = [_row(data, edge, posterior, chain, constant, how)]
@@ -276,7 +308,7 @@ def _sampled(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
-            _posterior(context, likelihood, tail, constant),
+            posterior_of(context, likelihood, tail, constant),
             n_samples=context.pick(500, 4000),
             precision="float32",
             stop=Converged(),
@@ -303,79 +335,8 @@ def _row(
     }
 
 
-def figure12(context: Context) -> Outcome:
-    """Gas plume: maximum a posteriori of Ginzburg-Landau, ε = 1, γ = 2.2, and of probit."""
-    data, clock = plume(context), _Clock()
-    rows: list[Row] = []
-    shown: dict[str, np.ndarray] = {}
-    for constant in (False, True):
-        for model, likelihood, method in _estimators():
-            result = infer(_posterior(context, likelihood, None, constant), method)
-            clock.lap(f"{model}, {_constant_name(constant)}")
-            rows.append(_estimate_row(data, result, model, constant))
-            if constant:
-                shown[model] = result.label_mean
-    stages = [*data.stages, *clock.laps]
-    first = next(r for r in rows if r["q_0"] and "γ = 2.2, probit start" in r["model"])
-    return Outcome(
-        [*rows, *stages],
-        _estimate_sentences(rows, first) + _stage_summary(stages),
-        _draw_points(data, {name: shown[name] for name in (first["model"], "probit")}),
-    )
-
-
-def _estimators() -> list[tuple[str, Likelihood, MAP]]:
-    """Return the name, likelihood and method of each maximum a posteriori estimate."""
-    wells = (("γ = 2.2", GinzburgLandau(1.0, 2.2)), ("γ = 0.1", GinzburgLandau(1.0, 0.1)))
-    found: list[tuple[str, Likelihood, MAP]] = [("probit", Probit(0.1), MAP(tolerance=1e-6))]
-    for noise, likelihood in wells:
-        for word, start in (("probit", Probit(0.1)), ("random", "random")):
-            method = MAP(solver="flow", start=start, tolerance=1e-4)
-            found.append((f"Ginzburg-Landau, {noise}, {word} start", likelihood, method))
-    return found
-
-
-def _estimate_row(data: Plume, result: Result, model: str, constant: bool) -> Row:
-    """Return the objective, iterations, accuracy and recall of one estimate."""
-    point = cast(Point, result.answer)
-    return {
-        "model": model,
-        "q_0": constant,
-        "objective": point.objective,
-        "iterations": point.n_iterations,
-        ACCURACY: float((result.label_mean == data.signs).mean()),
-        RECALL: float((result.label_mean == 1)[data.signs > 0].mean()),
-    }
-
-
-def _estimate_sentences(rows: list[Row], first: Row) -> str:
-    """Compare the paper's Ginzburg-Landau estimate, the best variant and probit."""
-    best = max((r for r in rows if "Ginzburg" in r["model"]), key=lambda r: r[ACCURACY])
-    probit = next(r for r in rows if r["q_0"] and r["model"] == "probit")
-    return (
-        "Maximum a posteriori estimates by Algorithm 4, with q_0. Ginzburg-Landau with the γ of "
-        f"the paper, started at the estimate of probit, has accuracy {first[ACCURACY]:.4f} and "
-        f"finds a share of {first[RECALL]:.2f} of the plume. With kept eigenvalues near 1, the "
-        "prior couples pixels too weakly to move the field from one well to the other. Best "
-        f"Ginzburg-Landau variant: {best['model']}, {_constant_name(best['q_0'])}, "
-        f"{best[ACCURACY]:.4f} ({best[RECALL]:.2f}). Probit: {probit[ACCURACY]:.4f} "
-        f"({probit[RECALL]:.2f}). "
-    )
-
-
-def _draw_points(data: Plume, shown: dict[str, np.ndarray]) -> Figure:
-    figure = Figure(figsize=(10.5, 2.4 * len(shown)), layout="constrained")
-    grid = np.atleast_2d(figure.subplots(len(shown), 3))
-    for line, (name, signs) in zip(grid, shown.items(), strict=True):
-        for axes, k in zip(line, (2, 4, 6), strict=True):
-            axes.imshow(signs.reshape(data.shape)[k], cmap="gray", vmin=-1, vmax=1)
-            axes.set_title(f"{name}: frame {k + 1}", fontsize=8)
-            axes.set_xticks([])
-            axes.set_yticks([])
-    return figure
-
-
-def _stage_summary(stages: list[Row]) -> str:
+def stage_summary(stages: list[Row]) -> str:
+    """Return the seconds of each stage and the peak memory, in words."""
     laps = "; ".join(f"{s['stage']}: {s['seconds']:.1f} s" for s in stages)
     memory = max(s["peak GB"] for s in stages)
     return f"Time of each stage — {laps}. Peak memory of the process: {memory:.1f} GB."

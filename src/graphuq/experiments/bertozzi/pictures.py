@@ -1,17 +1,36 @@
 """Figures 1, 2, 3 and 5: likelihoods, spectra, spectral embeddings and images."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.base import Context, Outcome, experiment
 from graphuq.experiments.bertozzi.hyperspectral import plume
 from graphuq.experiments.bertozzi.setup import converged, protocol, voting
 from graphuq.experiments.bertozzi.variance import PAIRS
+from graphuq.experiments.claims import Claim, Finding, Row, cell, cells, finding, listed, rises
 from graphuq.experiments.problems import mnist, moons, share
 from graphuq.likelihoods import AtomicNoise, LevelSet, Likelihood, Probit
 from graphuq.spectrum import fiedler_signs
 
+MEDIAN = "median"  # cell of column "j" in figure 2
+ODD = "distance to the mean image"  # a column of figure 5
 
+
+def _costs(rows: Sequence[Row]) -> Finding:
+    probit, walls = (
+        [cell(rows, "Φ", {"model": model, "u": u}) for u in (1.0, -1.0, -2.0)]
+        for model in ("probit, y = 1", "level set, y = 1")
+    )
+    words = f"probit {listed(probit[1:], '.1f')}; level set {listed(walls[1:], '.1f')}"
+    holds = rises(probit) and np.allclose(walls, (0, 4, 4))
+    return finding(holds, f"at u = −1 and −2 {words}")
+
+
+@experiment(
+    Claim("A wrong sign costs probit the more the larger u, the level set always 2/γ².", _costs)
+)
 def figure1(_: Context) -> Outcome:
     """Negative log likelihood of one label; γ = 1/√2, p = 0.8, q = 0.7."""
     models: tuple[tuple[str, Likelihood, float], ...] = (
@@ -47,6 +66,15 @@ def figure1(_: Context) -> Outcome:
     )
 
 
+def _near_one(rows: Sequence[Row]) -> Finding:
+    medians = {row["data"]: row["eigenvalue"] for row in rows if row["j"] == MEDIAN}
+    far = {name: abs(value - 1) for name, value in medians.items()}
+    least = far.pop("MNIST (4, 9)")
+    words = ", ".join(f"{value:.2f} ({name})" for name, value in medians.items())
+    return finding(max(far.values()) < 0.1 < least, f"median {words}")
+
+
+@experiment(Claim("Eigenvalues pile up near 1, except on MNIST.", _near_one))
 def figure2(context: Context) -> Outcome:
     """Spectra of the four graph Laplacians."""
     spectra = {
@@ -66,6 +94,7 @@ def figure2(context: Context) -> Outcome:
         for j in (1, 2, 5, 10, 20, 39, spectrum.n_eigenpairs - 1):
             rows.append({"data": name, "j": j, "eigenvalue": float(spectrum.eigenvalues[j])})
     middle = {name: float(np.median(spectrum.eigenvalues)) for name, spectrum in spectra.items()}
+    rows += [{"data": name, "j": MEDIAN, "eigenvalue": value} for name, value in middle.items()]
     return Outcome(
         rows,
         "Median of the computed eigenvalues: "
@@ -76,6 +105,14 @@ def figure2(context: Context) -> Outcome:
     )
 
 
+def _separation(rows: Sequence[Row]) -> Finding:
+    values = cells(rows, "Fiedler accuracy")
+    return finding(rises(values), f"accuracy of the second eigenvector's signs {listed(values)}")
+
+
+@experiment(
+    Claim("Digits separate better in the order (4, 9), (3, 8), (0, 6), (5, 7).", _separation)
+)
 def figure3(context: Context) -> Outcome:
     """Four pairs of digits in the plane of the second and third eigenvectors."""
     figure = Figure(figsize=(11, 3.0), layout="constrained")
@@ -103,6 +140,16 @@ def figure3(context: Context) -> Outcome:
     )
 
 
+def _looks(rows: Sequence[Row]) -> Finding:
+    hard, easy = (float(np.mean(cells(rows, ODD, {"kind": kind}))) for kind in ("hard", "easy"))
+    return finding(
+        hard > 1.1 * easy, f"distance to the mean image {hard:.1f} (unsure) and {easy:.1f} (sure)"
+    )
+
+
+@experiment(
+    Claim("Images whose label mean is near the truth look alike; the others look odd.", _looks)
+)
 def figure5(context: Context) -> Outcome:
     """Images that are hard and easy to classify: MNIST (4, 9), probit, γ = 0.1, 4 % labelled."""
     problem = mnist(context, (4, 9))
@@ -112,6 +159,7 @@ def figure5(context: Context) -> Outcome:
     grid = figure.subplots(2, 12)
     rows: list[Row] = []
     assert problem.images is not None
+    means = {sign: problem.images[problem.truth == sign].mean(axis=0) for sign in (1, -1)}
     for half, (sign, digit) in enumerate(((1, 4), (-1, 9))):
         ordered = np.flatnonzero(problem.truth == sign)
         ordered = ordered[np.argsort(sign * result.label_mean[ordered])]
@@ -128,6 +176,7 @@ def figure5(context: Context) -> Outcome:
                         "node": int(node),
                         "protocol": float(chain.label_mean[node]),
                         "converged": float(result.label_mean[node]),
+                        ODD: float(np.linalg.norm(problem.images[node] - means[sign])),
                     }
                 )
     title = "fours (left) and nines (right), hard (top) and easy (bottom); titles: label means"

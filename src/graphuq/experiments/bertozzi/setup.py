@@ -66,10 +66,13 @@ class Chain(NamedTuple):
         Mean of ``sign(u_j)`` over the draws, in [−1, 1]; no part of u is integrated out.
     acceptance : float
         Share of proposals that were accepted.
+    white : numpy.ndarray, shape (S, L)
+        Stored draws, in white coordinates.
     """
 
     label_mean: Float[np.ndarray, " N"]
     acceptance: float
+    white: Float[np.ndarray, "S L"]
 
     @property
     def mean_label_variance(self) -> float:
@@ -114,7 +117,7 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
         with jax.enable_x64(True):
             u, std = conditional_moments(posterior.field, white, rows[part])
         label_mean[part] = np.where(u + _residuals(rng, std, kept).T >= 0, 1.0, -1.0).mean(axis=1)
-    return Chain(label_mean, float(draws.acceptance.mean()))
+    return Chain(label_mean, float(draws.acceptance.mean()), white)
 
 
 def _residuals(

@@ -2,14 +2,15 @@
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.base import Context, Outcome, experiment
 from graphuq.experiments.bertozzi.hyperspectral import N_LABELS, plume
 from graphuq.experiments.bertozzi.setup import truncated, voting
+from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
 from graphuq.experiments.problems import Problem, choose, mnist, rhat
 from graphuq.inference import PCN, TemperedHamiltonian
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
@@ -40,6 +41,35 @@ MNIST: Models = {"probit": (Probit(0.1), 0.4), "level set": (LevelSet(0.1), 0.4)
 PLUME: Models = {"probit": (Probit(1.0), 0.1), "level set": (LevelSet(1.0), 0.1)}
 
 
+def _seconds(rows: Sequence[Row], data: str, model: str) -> dict[str, float]:
+    where = {"data": data, "model": model}
+    return {way: cell(rows, way, where) for way in ("protocol", "converged")}
+
+
+def _wells_slow(rows: Sequence[Row]) -> Finding:
+    found = {model: _seconds(rows, "voting", model) for model in VOTING}
+    slowest = {
+        way: found["Ginzburg-Landau"][way] > max(found[model][way] for model in MNIST)
+        for way in ("protocol", "converged")
+    }
+    words = ", ".join(f"{model} {ways['converged']:.1f} s" for model, ways in found.items())
+    return finding(slowest["converged"], words, slowest["protocol"])
+
+
+def _level_set_cheap(rows: Sequence[Row]) -> Finding:
+    less, words = {"protocol": True, "converged": True}, []
+    for data in ("voting", "MNIST (4, 9)", "gas plume"):
+        probit, walls = (_seconds(rows, data, model) for model in ("probit", "level set"))
+        for way in less:
+            less[way] &= walls[way] < probit[way]
+        words.append(f"{data} {walls['converged']:.1f} and {probit['converged']:.1f} s")
+    return finding(less["converged"], "; ".join(words), less["protocol"])
+
+
+@experiment(
+    Claim("Ginzburg-Landau takes longest.", _wells_slow, of_time=True),
+    Claim("The level set takes less time than probit.", _level_set_cheap, of_time=True),
+)
 def table2(context: Context) -> Outcome:
     """Seconds to the paper's stopping rule, and to a Monte-Carlo error of 0.01 of label means."""
     rows: list[Row] = []

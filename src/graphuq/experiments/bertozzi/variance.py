@@ -1,6 +1,5 @@
 """Table 1 and figures 6, 7 and 8: posterior variance of the labels."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -8,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.base import Context, Outcome, experiment
 from graphuq.experiments.bertozzi.setup import converged, protocol, truncated
+from graphuq.experiments.claims import Claim, Finding, Row, cells, falls, finding, listed, rises
 from graphuq.experiments.problems import MNIST_PAIRS, Problem, mnist, moons, rhat, share
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 
@@ -23,6 +23,39 @@ STEPS, STEP_SIZE = 10_000, 0.3  # the paper's number of pCN steps, and its β fo
 COLORS = {"probit": "#3b6fb6", "level set": "#d97706"}
 
 
+SHORT = "protocol, 50 pairs"  # a column of table 1
+CONVERGED = "converged, 50 pairs"  # another one
+
+
+def _falling(rows: Sequence[Row]) -> Finding:
+    fall = {
+        column: all(falls(cells(rows, column, {"model": model})) for model in MODELS)
+        for column in ("converged", CONVERGED, "protocol", SHORT)
+    }
+    words = "; ".join(
+        f"{column} {listed(cells(rows, column, {'model': 'probit'}))}"
+        for column in ("protocol", "converged")
+    )
+    worst = max(row["largest R-hat"] for row in rows)
+    return finding(fall["converged"] and fall[CONVERGED], words, fall["protocol"], worst)
+
+
+def _printed(rows: Sequence[Row]) -> Finding:
+    def off(column: str) -> float:
+        return float(np.max([abs(np.log(row[column] / row["paper"])) for row in rows]))
+
+    words = "; ".join(
+        f"{column} off by at most a factor {np.exp(off(column)):.1f}"
+        for column in ("converged", "protocol", SHORT)
+    )
+    limit = np.log(1.25)
+    return finding(off("converged") < limit, words, protocol=off("protocol") < limit)
+
+
+@experiment(
+    Claim("Label variance falls in the order (4, 9), (3, 8), (0, 6), (5, 7).", _falling),
+    Claim("Mean label variances are those printed (within a quarter).", _printed),
+)
 def table1(context: Context) -> Outcome:
     """Mean label variance of four pairs of digits; 4 % labelled, γ = 0.1."""
     rows: list[Row] = []
@@ -41,8 +74,8 @@ def table1(context: Context) -> Outcome:
                 for name, value in (
                     ("protocol", chain.mean_label_variance),
                     ("converged", result.mean_label_variance),
-                    ("converged, 50 pairs", converged(smoother, trial).mean_label_variance),
-                    ("protocol, 50 pairs", short.mean_label_variance),
+                    (CONVERGED, converged(smoother, trial).mean_label_variance),
+                    (SHORT, short.mean_label_variance),
                     ("protocol acceptance", chain.acceptance),
                     ("R-hat", rhat(result)),
                 ):
@@ -51,11 +84,9 @@ def table1(context: Context) -> Outcome:
             means = {name: float(np.mean(values)) for name, values in found.items()}
             row = {"digits": f"({pair[0]}, {pair[1]})", "model": model, "paper": PAPER[model][k]}
             rows.append(row | means | {"largest R-hat": worst, "trials": n_trials})
-    columns = ("protocol", "converged", "protocol, 50 pairs", "converged, 50 pairs")
+    columns = ("protocol", "converged", SHORT, CONVERGED)
     n_falling = sum(
-        _falls([r[column] for r in rows if r["model"] == model])
-        for column in columns
-        for model in MODELS
+        falls(cells(rows, column, {"model": model})) for column in columns for model in MODELS
     )
     first = rows[0]
     return Outcome(
@@ -66,24 +97,20 @@ def table1(context: Context) -> Outcome:
         f"{first['paper']}. With {MNIST_PAIRS} eigenpairs, its protocol gives "
         f"{first['protocol']:.3f} (acceptance {100 * first['protocol acceptance']:.1f} %) and "
         f"converged chains give {first['converged']:.3f}; with 50 eigenpairs these are "
-        f"{first['protocol, 50 pairs']:.3f} and {first['converged, 50 pairs']:.3f}.",
+        f"{first[SHORT]:.3f} and {first[CONVERGED]:.3f}.",
         _bars(rows),
     )
 
 
-def _falls(values: Sequence[float]) -> bool:
-    return all(a > b for a, b in itertools.pairwise(values))
-
-
 def _bars(rows: list[Row]) -> Figure:
     figure = Figure(figsize=(9, 3.4), layout="constrained")
-    columns = ("paper", "protocol", "converged, 50 pairs", "converged")
-    shades = ("#8a8f98", "#d97706", "#9db8dc", "#3b6fb6")
+    columns = ("paper", SHORT, "protocol", CONVERGED, "converged")
+    shades = ("#1f2328", "#f2c48d", "#d97706", "#9db8dc", "#3b6fb6")
     for axes, model in zip(figure.subplots(1, 2, sharey=True), MODELS, strict=True):
         chosen = [r for r in rows if r["model"] == model]
         for k, (column, shade) in enumerate(zip(columns, shades, strict=True)):
-            at = np.arange(len(chosen)) + 0.2 * (k - 1.5)
-            axes.bar(at, [r[column] for r in chosen], 0.2, color=shade, label=column)
+            at = np.arange(len(chosen)) + 0.17 * (k - 2)
+            axes.bar(at, [r[column] for r in chosen], 0.17, color=shade, label=column)
         axes.set_xticks(np.arange(len(chosen)), [r["digits"] for r in chosen])
         axes.set(title=model, xlabel="digits")
         axes.spines[["top", "right"]].set_visible(False)
@@ -121,6 +148,44 @@ def _digits(context: Context, trial: int) -> Problem:
     return mnist(context, (4, 9))
 
 
+def _monotone(up: bool) -> Callable[[Sequence[Row]], Finding]:
+    """Return the judge of curves of the label variance, which rise or fall within errors."""
+    follows = rises if up else falls
+
+    def judge(rows: Sequence[Row]) -> Finding:
+        curves = _curves(list(rows)).values()
+        errors = [cells(curve, "standard error") for curve in curves]
+        found = {
+            column: [
+                follows(cells(curve, column), error)
+                for curve, error in zip(curves, errors, strict=True)
+            ]
+            for column in ("converged", "protocol")
+        }
+        ends = "; ".join(
+            f"{data} {curve[0]['converged']:.2f} to {curve[-1]['converged']:.2f}"
+            for (data, model), curve in _curves(list(rows)).items()
+            if model == "probit"
+        )
+        worst = max(row["largest R-hat"] for row in rows)
+        words = f"probit {ends}; the paper's chains in {sum(found['protocol'])} of {len(errors)}"
+        return finding(all(found["converged"]), words, all(found["protocol"]), worst)
+
+    return judge
+
+
+def _alike(rows: Sequence[Row]) -> Finding:
+    """Compare the two models at γ = 0.1."""
+    gaps = []
+    for column in ("converged", "protocol"):
+        values = np.log(cells(rows, column, {"label noise γ": 0.1}))
+        gaps.append(float(abs(values[::2] - values[1::2]).max()))  # the models take turns
+    differ, chains = np.expm1(gaps)
+    words = f"they differ by at most {differ:.0%} (the paper's chains {chains:.0%})"
+    return finding(gaps[0] < 0.1, words, gaps[1] < 0.1)
+
+
+@experiment(Claim("Label variance rises with the noise of the features.", _monotone(True)))
 def figure6(context: Context) -> Outcome:
     """Label variance on two moons against the noise σ of the features; 3 % labelled, γ = 0.1."""
     sigmas = context.pick((0.02, 0.07, 0.12), tuple(np.arange(2, 13) / 100))
@@ -130,6 +195,7 @@ def figure6(context: Context) -> Outcome:
     return _study(context, cases, "standard deviation σ of the feature noise", 0.3, True)
 
 
+@experiment(Claim("Label variance falls as more nodes are labelled.", _monotone(False)))
 def figure7(context: Context) -> Outcome:
     """Label variance against the share of labelled nodes; γ = 0.1."""
     shares = context.pick((0.01, 0.03, 0.1), (0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1))
@@ -140,6 +206,10 @@ def figure7(context: Context) -> Outcome:
     return _study(context, cases, "share of labelled nodes", 0.1, False)
 
 
+@experiment(
+    Claim("Label variance rises with the noise γ of the labels.", _monotone(True)),
+    Claim("At γ = 0.1 probit and level set have nearly the same variance.", _alike),
+)
 def figure8(context: Context) -> Outcome:
     """Label variance against the label noise γ; 3 % (two moons) and 4 % (MNIST) labelled."""
     noises = context.pick((0.1, 0.3, 1.0), (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0))
@@ -152,7 +222,7 @@ def figure8(context: Context) -> Outcome:
 
 
 def _study(
-    context: Context, cases: list[FigurePoint], axis: str, step_size: float, rises: bool
+    context: Context, cases: list[FigurePoint], axis: str, step_size: float, up: bool
 ) -> Outcome:
     """Compute the mean label variance of each case, by the paper's protocol and converged."""
     rows: list[Row] = []
@@ -161,7 +231,7 @@ def _study(
         for model in MODELS:
             means = _case_means(case, model, step_size, n_trials)
             rows.append({"data": case.data, axis: case.position, "model": model} | means)
-    text = "; ".join(_trend_sentences(rows, rises))
+    text = "; ".join(_trend_sentences(rows, up))
     return Outcome(
         rows,
         f"Mean label variance of converged chains along the axis. {text}.",
@@ -204,14 +274,14 @@ def _curves(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
     }
 
 
-def _trend_sentences(rows: list[Row], rises: bool) -> list[str]:
+def _trend_sentences(rows: list[Row], up: bool) -> list[str]:
     """State for each data set and model whether the label variance is monotone along the axis."""
     sentences = []
     for (data, model), chosen in _curves(rows).items():
         y = [r["converged"] for r in chosen]
-        follows = _falls(y[::-1]) if rises else _falls(y)
+        follows = rises(y) if up else falls(y)
         sentences.append(
-            f"{data}, {model}: {'rises' if rises else 'falls'} from {y[0]:.3f} to {y[-1]:.3f}"
+            f"{data}, {model}: {'rises' if up else 'falls'} from {y[0]:.3f} to {y[-1]:.3f}"
             if follows
             else f"{data}, {model}: not monotone ({', '.join(f'{v:.3f}' for v in y)})"
         )

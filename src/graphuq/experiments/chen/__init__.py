@@ -1,11 +1,13 @@
-"""Figures 1 to 20 of Chen."""
+"""Figures 1 to 20 of Chen, and a study of forms of the sampler."""
 
 from graphuq.experiments.base import registered
-from graphuq.experiments.chen import classes, eigenvectors, learning, models
+from graphuq.experiments.chen import classes, eigenvectors, learning, models, pairs, updates
 
 EXPERIMENTS = registered(
     *(getattr(eigenvectors, f"figure{k}") for k in range(1, 5)),
     *(getattr(models, f"figure{k}") for k in range(5, 8)),
     *(getattr(learning, f"figure{k}") for k in range(8, 13)),
-    *(getattr(classes, f"figure{k}") for k in range(13, 21)),
+    *(getattr(pairs, f"figure{k}") for k in range(13, 18)),
+    *(getattr(classes, f"figure{k}") for k in range(18, 21)),
+    updates.updates,
 )

@@ -1,26 +1,28 @@
-"""Figures 13 to 20: multiclass problems."""
+"""Figures 18 to 20: step sizes by class, and whether a hierarchy is worth it."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
-from scipy import stats
 
 from graphuq.distributions import DiscreteUniform, Uniform
-from graphuq.experiments.base import Context, Outcome, Row
-from graphuq.experiments.chen.setup import SYMBOLS, Pair, both, draw, learn, paper_chain
+from graphuq.experiments.base import Context, Outcome, experiment
+from graphuq.experiments.chen.setup import (
+    BETA,
+    N_MODES,
+    learn,
+    multiclass_posterior,
+    paper_chain,
+)
+from graphuq.experiments.claims import Claim, Finding, Row, finding, listed
 from graphuq.experiments.problems import Problem, digits, rhat, share
 from graphuq.inference.draws import Draws
-from graphuq.likelihoods import LevelSet
 from graphuq.plots import class_colors
-from graphuq.posterior.posterior import Posterior
-from graphuq.priors import Matern, Prior
+from graphuq.priors import Matern
 from graphuq.results.result import Result
 from graphuq.results.summaries import Rows, summarize
 from graphuq.scores import accuracy
 
-TAU, ALPHA = Uniform(0.01, 20.0), Uniform(0.1, 60.0)
-# The paper has U[1, 70]. The prior leaves q_0 out, so M = 1 would leave no eigenvector at all.
-TRUNCATION = DiscreteUniform(2, 70)
-N_MODES, BETA = 50, 0.1  # M where it is fixed, and the step size β of the paper's chain
 CHECKS = 5  # points per curve of figure 20: one after every fifth of the steps
 CHOICES = {  # learnt hyperparameters of figure 20, and the prior that learns them
     "nonhierarchical": Matern(tau=0.0, alpha=1.0, truncation=N_MODES),
@@ -33,83 +35,35 @@ CHOICES = {  # learnt hyperparameters of figure 20, and the prior that learns th
 }
 
 
-def figure13(context: Context) -> Outcome:
-    """Posterior of τ and α: MNIST [1, 4, 9], 10 % labelled, γ = 1e-7, M = 50."""
-    claim = "paper: τ is accepted in about 9 % of the steps and increases with α"
-    return _traces(context, Matern(tau=TAU, alpha=ALPHA, truncation=N_MODES), 1e-7, claim)
+def _two_and_two(rows: Sequence[Row]) -> Finding:
+    rates = sorted(row["acceptance"] for row in rows)
+    gaps = np.diff(rates)
+    words = f"{listed(rates[::-1], '.2f')} (paper: 0.7 twice, 0.4 twice)"
+    return finding(bool(gaps.argmax() == 1 and gaps[1] > 0.1), words)
 
 
-def figure14(context: Context) -> Outcome:
-    """Posterior of τ and α: MNIST [1, 4, 9], 10 % labelled, γ = 0.9, M = 50."""
-    claim = "paper: τ is small and increases with α; accuracy is about 0.97"
-    return _traces(context, Matern(tau=TAU, alpha=ALPHA, truncation=N_MODES), 0.9, claim)
+def _near_half(rows: Sequence[Row]) -> Finding:
+    rates = [row["acceptance"] for row in rows]
+    return finding(max(abs(rate - 0.5) for rate in rates) < 0.05, listed(rates, ".2f"))
 
 
-def figure15(context: Context) -> Outcome:
-    """Posterior of τ and M: MNIST [1, 4, 9], α = 30, 10 % labelled, γ = 0.9."""
-    claim = "paper: M decreases to about 10 when τ is large"
-    return _traces(context, Matern(tau=TAU, alpha=30.0, truncation=TRUNCATION), 0.9, claim)
+def _worth_it(rows: Sequence[Row]) -> Finding:
+    fixed, *learnt = rows
+    last = [name for name in fixed if name.startswith("protocol")][-1]
+    better = {way: min(r[way] for r in learnt) > fixed[way] for way in (last, "converged")}
+    low, high = (of(r["converged"] for r in learnt) for of in (min, max))
+    words = f"accuracy {low:.3f} to {high:.3f} with, {fixed['converged']:.3f} without"
+    worst = max(row["largest R-hat"] for row in rows)
+    return finding(better["converged"], words, better[last], worst)
 
 
-def figure16(context: Context) -> Outcome:
-    """Posterior of τ and M: MNIST [1, 4, 9], α = 1, 10 % labelled, γ = 0.9."""
-    claim = "paper: both have a small variance, and τ is close to 0"
-    return _traces(context, Matern(tau=TAU, alpha=1.0, truncation=TRUNCATION), 0.9, claim)
-
-
-def figure17(context: Context) -> Outcome:
-    """Posterior of α and M: MNIST [1, 4, 9], τ = 0.7, 10 % labelled, γ = 0.9."""
-    prior = Matern(tau=0.7, alpha=Uniform(0.1, 90.0), truncation=TRUNCATION)
-    return _traces(context, prior, 0.9, "paper: if α is small, M must be small")
-
-
-def _traces(context: Context, prior: Prior, gamma: float, claim: str) -> Outcome:
-    problem = digits(context, (1, 4, 9), context.pick(150, 1000), 80)
-    labelled = share(problem.truth, 0.1, context.seed)
-    pair = both(context, _posterior(problem, prior, labelled, gamma), problem.truth, BETA)
-    rows = pair.rows()
-    first, second = pair.converged.hyperparameters
-    a, b = (pair.converged.hyperparameters[name].ravel() for name in (first, second))
-    rho = float(stats.spearmanr(a, b).statistic)
-    rows.append({"quantity": f"rank correlation of {first} and {second}", "converged": rho})
-    acceptance = _acceptance(pair)
-    rows += [{"quantity": f"acceptance, {k}", "protocol": v} for k, v in acceptance.items()]
-    found = {row["quantity"]: row for row in rows}
-    posteriors = "; ".join(
-        f"{SYMBOLS[name]}: median {row['converged']:.2f}, 90 % interval {row['5 %']:.2f} to "
-        f"{row['95 %']:.2f}"
-        for name in (first, second)
-        for row in [found[f"median of {name}"]]
-    )
-    words = ", ".join(f"{SYMBOLS[name]} {value:.2f}" for name, value in acceptance.items())
-    return Outcome(
-        rows,
-        f"Posterior of {posteriors}; rank correlation {rho:+.2f} ({claim}). Acceptance of the "
-        f"paper's chain: {words}. Accuracy {found['accuracy']['converged']:.3f} (converged) and "
-        f"{found['accuracy']['protocol']:.3f} (the paper's chain); {pair.state}.",
-        draw(pair, "MNIST [1, 4, 9]"),
-    )
-
-
-def _acceptance(pair: Pair) -> dict[str, float]:
-    """Return the acceptance of each hyperparameter in the paper's chain."""
-    blocks = pair.protocol.draws.block_acceptance
-    assert blocks is not None
-    posterior = pair.protocol.posterior
-    means = blocks.mean(axis=(0, 1))[posterior.n_fields :]  # the first blocks are the classes
-    return dict(zip(posterior.learnt, map(float, means), strict=True))
-
-
-def _posterior(problem: Problem, prior: Prior, labelled: np.ndarray, gamma: float) -> Posterior:
-    n_classes = len(np.unique(problem.truth))
-    return problem.posterior(LevelSet(gamma, n_classes), labelled, prior)
-
-
+@experiment(Claim("With one β acceptance differs by class, two and two.", _two_and_two))
 def figure18(context: Context) -> Outcome:
     """Acceptance of each class with β = 0.1 for all: MNIST [1, 3, 4, 9], τ = 0, α = 1, γ = 1."""
     return _by_class(context, adapted=False)
 
 
+@experiment(Claim("With a β for each class all are accepted near one half.", _near_half))
 def figure19(context: Context) -> Outcome:
     """Acceptance of each class with β adapted to an acceptance of one half during warm-up."""
     return _by_class(context, adapted=True)
@@ -120,7 +74,7 @@ def _by_class(context: Context, adapted: bool) -> Outcome:
     problem = digits(context, classes, context.pick(300, 1000), 80)
     labelled = share(problem.truth, 0.1, context.seed)
     prior = Matern(tau=0.0, alpha=1.0, truncation=N_MODES)
-    posterior = _posterior(problem, prior, labelled, 1.0)
+    posterior = multiclass_posterior(problem, prior, labelled, 1.0)
     n_steps = context.pick(20_000, 100_000)
     warmup = 10_000 if adapted else 0
     result = paper_chain(posterior, n_steps, context.seed, BETA, warmup)
@@ -153,6 +107,7 @@ def _by_class(context: Context, adapted: bool) -> Outcome:
     )
 
 
+@experiment(Claim("Learning hyperparameters raises the median accuracy.", _worth_it))
 def figure20(context: Context) -> Outcome:
     """Median accuracy of five priors against steps: MNIST [3, 4, 5, 9], 1 % labelled."""
     problem = digits(context, (3, 4, 5, 9), context.pick(300, 1213), 81)
@@ -166,7 +121,7 @@ def figure20(context: Context) -> Outcome:
         running, ends, worst = [], [], []
         for trial in trials:
             labelled = share(problem.truth, 0.01, trial)
-            posterior = _posterior(problem, prior, labelled, 1e-4)
+            posterior = multiclass_posterior(problem, prior, labelled, 1e-4)
             chain = paper_chain(posterior, n_steps, trial, BETA, 2_000)
             running.append(_running_accuracy(chain, problem, labelled))
             converged = learn(context, posterior, trial)

@@ -9,11 +9,14 @@ from matplotlib.figure import Figure
 
 from graphuq.datasets import load_voting
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context, Row
+from graphuq.experiments.base import Context
+from graphuq.experiments.claims import Row
 from graphuq.experiments.problems import Problem, rhat
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, MetropolisWithinGibbs
+from graphuq.likelihoods import LevelSet
 from graphuq.posterior.posterior import Posterior
+from graphuq.priors import Prior
 from graphuq.results.result import Result
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
@@ -23,6 +26,7 @@ from graphuq.spectrum import laplacian_spectrum
 # The paper's symbols of the hyperparameters.
 SYMBOLS = {"tau": "τ", "alpha": "α", "truncation": "M"}
 KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
+N_MODES, BETA = 50, 0.1  # of several classes: M where it is fixed, β of the paper's chain
 ACCEPTANCE = 0.5  # acceptance rate to which the paper tunes its step sizes, if it tunes them
 
 
@@ -74,6 +78,7 @@ class Pair(NamedTuple):
                     "converged": float(np.median(draws)),
                     "5 %": float(np.quantile(draws, 0.05)),
                     "95 %": float(np.quantile(draws, 0.95)),
+                    "mean": float(draws.mean()),
                 }
             )
         right = {
@@ -98,6 +103,14 @@ class Pair(NamedTuple):
 
     def _accuracy(self, result: Result) -> float:
         return accuracy(result.label_mean, self.truth, result.posterior.labelled)
+
+
+def multiclass_posterior(
+    problem: Problem, prior: Prior, labelled: np.ndarray, gamma: float
+) -> Posterior:
+    """Return the posterior of the level set of several classes."""
+    n_classes = len(np.unique(problem.truth))
+    return problem.posterior(LevelSet(gamma, n_classes), labelled, prior)
 
 
 def both(context: Context, posterior: Posterior, truth: np.ndarray, step_size: float) -> Pair:

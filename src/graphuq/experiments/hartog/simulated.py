@@ -1,5 +1,6 @@
 """Figures 1 to 4: simulated soft labels on a path and on a small-world graph."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -8,7 +9,8 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from scipy.special import ndtr
 
-from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.base import Context, Outcome, experiment
+from graphuq.experiments.claims import Claim, Finding, Row, cell, finding, listed
 from graphuq.experiments.hartog.setup import PROPER, converged, improper, protocol, series
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import Graph, path_graph, small_world_graph
@@ -16,6 +18,7 @@ from graphuq.results.result import Result
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 
 RATES = (0.0, 0.1, 1.0)  # ρ, the rate of the prior of k
+PAPER_NODES = 848  # nodes of the small-world graph of the paper
 MISSING = 0.2  # share of nodes without a label
 BLUE, ORANGE, GREY = "#3b6fb6", "#c2410c", "#8a8f98"
 
@@ -72,6 +75,54 @@ def world(context: Context) -> Simulated:
     return simulate(graph, context.seed)
 
 
+FLIPPED = "share of labels flipped by noise"  # columns
+K, ERROR, RHAT = "median k", "mean |soft label − ℓ₀|", "R-hat"  # cells of column "quantity"
+
+
+def _noisy(rows: Sequence[Row]) -> Finding:
+    row = rows[0]
+    return finding(
+        row["labels"] == 0.8 * row["nodes"] and row[FLIPPED] > 0.05,
+        f"{row['labels']} of {row['nodes']} observed, {row[FLIPPED]:.0%} flipped by noise",
+    )
+
+
+def _size(rows: Sequence[Row]) -> Finding:
+    return finding(abs(rows[0]["nodes"] - PAPER_NODES) < 30, f"{rows[0]['nodes']} nodes")
+
+
+def _by_rate(rows: Sequence[Row], quantity: str) -> dict[str, list[float]]:
+    """Return a quantity for ρ = 0, 0.1 and 1 by the paper's chain and by converged chains."""
+    return {
+        way: [cell(rows, way, {"ρ": rate, "quantity": quantity}) for rate in RATES]
+        for way in ("protocol", "converged")
+    }
+
+
+def _fewer(rows: Sequence[Row]) -> Finding:
+    k = _by_rate(rows, K)
+    fall = {way: values[0] > values[1] > values[2] for way, values in k.items()}
+    words = "; ".join(f"{way} {listed(values, '.0f')}" for way, values in k.items())
+    return finding(
+        fall["converged"], words, fall["protocol"], max(_by_rate(rows, RHAT)["converged"])
+    )
+
+
+def _as_good(rows: Sequence[Row]) -> Finding:
+    error = _by_rate(rows, ERROR)
+    near = {way: abs(values[0] - values[1]) < 0.02 for way, values in error.items()}
+    words = "; ".join(f"{way} {listed(values[:2])}" for way, values in error.items())
+    worst = max(_by_rate(rows, RHAT)["converged"])
+    return finding(near["converged"], f"mean error {words}", near["protocol"], worst)
+
+
+POSTERIORS = (
+    Claim("A larger ρ leads to fewer eigenvectors, k.", _fewer),
+    Claim("The estimates with ρ = 0 and ρ = 0.1 are about equally good.", _as_good),
+)
+
+
+@experiment(Claim("Noisy labels of a smooth soft label; a fifth is missing.", _noisy))
 def figure1(context: Context) -> Outcome:
     """Soft labels and noisy labels on a path of 500 nodes."""
     data = path(context)
@@ -84,8 +135,7 @@ def figure1(context: Context) -> Outcome:
     axes.legend(frameon=False, loc="center right")
     axes.spines[["top", "right"]].set_visible(False)
     share = float((data.labels != np.where(data.soft >= 0.5, 1, -1)).mean())
-    flipped = "share of labels flipped by noise"
-    rows = [{"nodes": 500, "labels": len(data.labelled), flipped: share}]
+    rows = [{"nodes": 500, "labels": len(data.labelled), FLIPPED: share}]
     text = (
         f"{len(data.labelled)} of 500 labels are observed. Noise flips {share:.0%} of all labels: "
         "they differ from the more probable class."
@@ -93,11 +143,13 @@ def figure1(context: Context) -> Outcome:
     return Outcome(rows, text, figure)
 
 
+@experiment(*POSTERIORS)
 def figure2(context: Context) -> Outcome:
     """Posterior of the soft label and of k on the path, for ρ = 0, 0.1, 1."""
     return _posteriors(context, path(context), "path")
 
 
+@experiment(Claim("The largest component of the graph has 848 nodes (within 30).", _size))
 def figure3(context: Context) -> Outcome:
     """The small-world graph and its labels."""
     data = world(context)
@@ -125,11 +177,12 @@ def figure3(context: Context) -> Outcome:
     axes.set(xlabel="rank in eigenvector 2", ylabel="rank in eigenvector 3")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     axes.spines[["top", "right"]].set_visible(False)
-    found = [{"nodes": n, "edges": data.graph.n_edges, "nodes in the paper": 848}]
-    text = f"The largest component has {n} nodes; in the paper it has 848."
+    found = [{"nodes": n, "edges": data.graph.n_edges, "nodes in the paper": PAPER_NODES}]
+    text = f"The largest component has {n} nodes; in the paper it has {PAPER_NODES}."
     return Outcome(found, text, figure)
 
 
+@experiment(*POSTERIORS)
 def figure4(context: Context) -> Outcome:
     """Posterior of the soft label and of k on the small-world graph, for ρ = 0, 0.1, 1."""
     return _posteriors(context, world(context), "small world")
@@ -166,10 +219,10 @@ def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
     def values(quantity: str, which: str, form: str) -> str:
         return ", ".join(f"{r[which]:{form}}" for r in rows if r["quantity"] == quantity)
 
-    worst = max(row["converged"] for row in rows if row["quantity"] == "R-hat")
+    worst = max(row["converged"] for row in rows if row["quantity"] == RHAT)
     text = (
-        f"{name}, ρ = 0, 0.1, 1. Median of k: {values('median k', 'converged', '.0f')} (default "
-        f"sampler, largest R-hat {worst:.3f}) and {values('median k', 'protocol', '.0f')} (the "
+        f"{name}, ρ = 0, 0.1, 1. Median of k: {values(K, 'converged', '.0f')} (default "
+        f"sampler, largest R-hat {worst:.3f}) and {values(K, 'protocol', '.0f')} (the "
         "paper's chain). The 95 % intervals contain the true soft label at "
         f"{values('coverage of 95 % intervals', 'converged', '.0%')} of the nodes."
     )
@@ -181,10 +234,10 @@ def _rows(rate: float, data: Simulated, chain: Result, result: Result) -> list[R
         low, high = found.soft_label_interval(0.95).T
         return {
             "coverage of 95 % intervals": float(((low <= data.soft) & (data.soft <= high)).mean()),
-            "mean |soft label − ℓ₀|": float(np.abs(found.soft_label_mean - data.soft).mean()),
-            "median k": float(np.median(found.hyperparameters["truncation"])),
+            ERROR: float(np.abs(found.soft_label_mean - data.soft).mean()),
+            K: float(np.median(found.hyperparameters["truncation"])),
             "median c": float(np.median(found.hyperparameters["scale"])),
-            "R-hat": rhat(found),
+            RHAT: rhat(found),
             "seconds": found.draws.seconds,
         }
 

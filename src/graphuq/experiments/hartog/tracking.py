@@ -4,6 +4,7 @@ import resource
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,7 +14,8 @@ from matplotlib.figure import Figure
 
 from graphuq.datasets import Frames, moving_ball
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.base import Context, Outcome, experiment
+from graphuq.experiments.claims import Claim, Finding, Row, cell, cells, finding
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import grid_graph
 from graphuq.plots import frame_panels, plot_frames
@@ -21,9 +23,56 @@ from graphuq.results.result import Result
 from graphuq.run.tracking import track
 
 N_PAIRS, QUICK_PAIRS = 300, 110  # eigenpairs; with 1,000 the posterior fits the second ball too
-
-
 SECOND = "share of the second ball taken for the object"  # a column of figure 9
+WRONG, WIDTH = "share in error", "mean width"  # columns of figures 9 and 10
+ON_BALL, ON_SECOND = "mean probability on the ball", "mean probability on the second ball"
+PIXELS, MISSING = "pixels labelled object", "pixels missing"  # columns of figure 6
+
+
+def _disturbed(rows: Sequence[Row]) -> Finding:
+    objects, missing = cells(rows, PIXELS), sum(cells(rows, MISSING))
+    share = missing / sum(row["pixels"] for row in rows)
+    return finding(
+        int(np.argmax(objects)) == 4 and 0.09 < share < 0.11,
+        f"{share:.0%} missing; {objects[4]} pixels labelled object in frame 5, "
+        f"{int(np.median(objects))} in the median frame",
+    )
+
+
+def _edges(rows: Sequence[Row]) -> Finding:
+    frames, height, width = rows[0]["frames"], rows[0]["height"], rows[0]["width"]
+    within = height * (width - 1) + width * (height - 1)
+    edges = frames * within + (frames - 1) * height * width
+    return finding(rows[0]["edges"] == edges, f"{rows[0]['edges']:,} edges, {edges:,} by counting")
+
+
+def _faint(rows: Sequence[Row]) -> Finding:
+    ball, second = rows[0][ON_BALL], rows[0][ON_SECOND]
+    return finding(
+        0.01 < second < 0.5 < ball,
+        f"mean probability {ball:.2f} on the ball and {second:.2f} on the second ball",
+        rhat=rows[0]["R-hat"],
+    )
+
+
+def _located(rows: Sequence[Row]) -> Finding:
+    second = max(share for share in cells(rows, SECOND) if share is not None)
+    worst = max(cells(rows, WRONG))
+    return finding(
+        worst < 0.02 and second == 0,
+        f"at most {worst:.2%} of a frame's pixels wrong, {second:.0%} of the second ball's",
+    )
+
+
+def _wide_edge(rows: Sequence[Row]) -> Finding:
+    edge, inside, outside = (
+        cell(rows, WIDTH, {"where": where})
+        for where in ("outline of the ball", "inside the ball", "outside the ball")
+    )
+    return finding(
+        edge > 3 * max(inside, outside),
+        f"mean width {edge:.3f} on the outline, {inside:.3f} inside, {outside:.3f} outside",
+    )
 
 
 class Tracked(NamedTuple):
@@ -48,15 +97,16 @@ class Tracked(NamedTuple):
     peak_gb: float
 
 
+def ball(context: Context) -> Frames:
+    """Return the frames; a quick run has 60 × 60 pixels in each."""
+    return moving_ball(shape=context.pick((60, 60), (100, 100)), seed=context.seed)
+
+
 @lru_cache(maxsize=1)
 def tracked(context: Context) -> Tracked:
-    """Track the ball with the paper's prior (ρ = 20/N, q = 1) and k up to 300.
-
-    A quick run has frames of 60 × 60 pixels and k up to 110.
-    """
-    shape = context.pick((60, 60), (100, 100))
+    """Track the ball with the paper's prior (ρ = 20/N, q = 1) and k up to 300, or 110 if quick."""
     n_pairs = context.pick(QUICK_PAIRS, N_PAIRS)
-    frames = moving_ball(shape=shape, seed=context.seed)
+    frames = ball(context)
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)  # the table has R-hat
@@ -80,15 +130,16 @@ def _frames(
     return axes[0].figure
 
 
+@experiment(Claim("A tenth of the pixels is missing, and frame 5 has a second ball.", _disturbed))
 def figure6(context: Context) -> Outcome:
     """The frames: a tenth of the pixels is missing, and frame 5 has a second ball."""
-    frames = tracked(context).frames
-    labels = frames.labels
+    labels = ball(context).labels
     rows = [
         {
             "frame": t + 1,
-            "pixels labelled object": int((f > 0).sum()),
-            "pixels missing": int((f == 0).sum()),
+            "pixels": f.size,
+            PIXELS: int((f > 0).sum()),
+            MISSING: int((f == 0).sum()),
         }
         for t, f in enumerate(labels)
     ]
@@ -96,6 +147,7 @@ def figure6(context: Context) -> Outcome:
     return Outcome(rows, text, _frames(labels, "label (0: missing)", (-1.0, 1.0), "coolwarm_r"))
 
 
+@experiment(Claim("A pixel is joined to its neighbours, and to itself in the next frame.", _edges))
 def figure7(context: Context) -> Outcome:
     """The graph: each pixel has edges to its neighbours in the frame and to itself in the next."""
     graph = grid_graph((3, 10, 10))
@@ -111,8 +163,10 @@ def figure7(context: Context) -> Outcome:
         axes.plot([x[a], x[b]], [y[a], y[b]], zorder=0, color=color, linewidth=0.8)
     axes.plot(x, y, "o", color="#1f2328", markersize=3)
     axes.set_axis_off()
-    full = tracked(context).frames.graph()
-    found = [{"nodes": full.n_nodes, "edges": full.n_edges}]
+    frames = ball(context)
+    full = frames.graph()
+    sizes = dict(zip(("frames", "height", "width"), frames.labels.shape, strict=True))
+    found = [{"nodes": full.n_nodes, "edges": full.n_edges, **sizes}]
     text = (
         f"The graph is a grid with {full.n_nodes} nodes and {full.n_edges} edges. The figure shows "
         "a corner of three frames: blue edges within a frame, grey edges between frames."
@@ -120,13 +174,19 @@ def figure7(context: Context) -> Outcome:
     return Outcome(found, text, figure)
 
 
+@experiment(Claim("The ball is clear, and the second ball shows faintly in frame 5.", _faint))
 def figure8(context: Context) -> Outcome:
     """Posterior probability that a pixel belongs to the object."""
     found = tracked(context)
     worst = rhat(found.result)
     k = found.result.hyperparameters["truncation"]
+    truth, false = found.frames.truth, found.frames.false
+    assert truth is not None
+    assert false is not None
     rows = [
         {
+            ON_BALL: float(found.soft[truth].mean()),
+            ON_SECOND: float(found.soft[false].mean()),
             "nodes": found.soft.size,
             "eigenpairs": context.pick(QUICK_PAIRS, N_PAIRS),
             "median k": float(np.median(k)),
@@ -144,6 +204,7 @@ def figure8(context: Context) -> Outcome:
     return Outcome(rows, text, _frames(found.soft, "probability"))
 
 
+@experiment(Claim("The ball is located in all frames, the second one ignored.", _located))
 def figure9(context: Context) -> Outcome:
     """Estimated location of the object: pixels with a probability above one half."""
     found = tracked(context)
@@ -155,7 +216,7 @@ def figure9(context: Context) -> Outcome:
             "frame": t + 1,
             "pixels of the object": int(truth[t].sum()),
             "pixels in error": int((located[t] != truth[t]).sum()),
-            "share in error": float((located[t] != truth[t]).mean()),
+            WRONG: float((located[t] != truth[t]).mean()),
             SECOND: float(located[t][false[t]].mean()) if false[t].any() else None,
         }
         for t in range(len(truth))
@@ -163,12 +224,13 @@ def figure9(context: Context) -> Outcome:
     share = next(r[SECOND] for r in rows if r[SECOND] is not None)
     text = (
         f"{sum(r['pixels in error'] for r in rows)} of {truth.size} pixels are wrong "
-        f"({np.mean([r['share in error'] for r in rows]):.2%}). In frame 5, {share:.0%} of the "
+        f"({np.mean([r[WRONG] for r in rows]):.2%}). In frame 5, {share:.0%} of the "
         "pixels of the second ball are classified as the object."
     )
     return Outcome(rows, text, _frames(located.astype(int), "estimated location"))
 
 
+@experiment(Claim("Intervals are wide on the ball's outline only.", _wide_edge))
 def figure10(context: Context) -> Outcome:
     """Width of the 95 % credible interval of each probability."""
     found = tracked(context)
@@ -182,13 +244,13 @@ def figure10(context: Context) -> Outcome:
         edge |= np.pad(change, [(0, 0) if a != axis else (0, 1) for a in range(3)])
         edge |= np.pad(change, [(0, 0) if a != axis else (1, 0) for a in range(3)])
     rows = [
-        {"where": "outline of the ball", "mean width": float(width[edge].mean())},
-        {"where": "inside the ball", "mean width": float(width[truth & ~edge].mean())},
-        {"where": "outside the ball", "mean width": float(width[~truth & ~edge].mean())},
+        {"where": "outline of the ball", WIDTH: float(width[edge].mean())},
+        {"where": "inside the ball", WIDTH: float(width[truth & ~edge].mean())},
+        {"where": "outside the ball", WIDTH: float(width[~truth & ~edge].mean())},
     ]
     text = (
         "Mean width of the 95 % intervals: "
-        + ", ".join(f"{row['where']} {row['mean width']:.3f}" for row in rows)
+        + ", ".join(f"{row['where']} {row[WIDTH]:.3f}" for row in rows)
         + "."
     )
     top = float(np.quantile(width, 0.999))

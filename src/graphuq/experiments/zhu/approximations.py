@@ -2,12 +2,14 @@
 
 import time
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Int
 
 from graphuq.errors import DisconnectedGraphWarning, NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.base import Context, Outcome, experiment
+from graphuq.experiments.claims import Claim, Finding, Row, cells, finding
 from graphuq.experiments.problems import rhat
 from graphuq.experiments.zhu.tasks import Task, accuracies, evidence_search, tasks
 from graphuq.inference import Approximation, ExpectationPropagation, Laplace
@@ -23,6 +25,22 @@ METHODS: dict[str, Approximation | None] = {  # the value None stands for the de
 }
 
 
+def _same_classes(rows: Sequence[Row]) -> Finding:
+    found = [float(np.mean(cells(rows, "tuned accuracy", {"method": name}))) for name in METHODS]
+    words = f"tuned accuracy {found[0]:.4f}, of the posterior {found[2]:.4f}"
+    return finding(abs(found[0] - found[2]) < 0.005, words)
+
+
+def _same_probabilities(rows: Sequence[Row]) -> Finding:
+    worst = {n: max(cells(rows, "mean error of p", {"method": n})) for n in list(METHODS)[:2]}
+    words = ", ".join(f"{name} {value:.4f}" for name, value in worst.items())
+    return finding(worst["Laplace"] < 0.01, f"mean error in the worst task: {words}")
+
+
+@experiment(
+    Claim("Laplace's method gives the classes of the posterior.", _same_classes),
+    Claim("Laplace's method gives its probabilities (mean error below 0.01).", _same_probabilities),
+)
 def approximations(context: Context) -> Outcome:
     """Accuracy, log score and calibration of Laplace, expectation propagation and sampling."""
     rows = [row for task in tasks(context) for row in _task_rows(context, task)]

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from jaxtyping import Float, Int
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.datasets import Dataset, load_mnist
 from graphuq.errors import DisconnectedGraphWarning
-from graphuq.experiments.base import Context, Outcome, Row
+from graphuq.experiments.base import Context, Outcome, experiment
+from graphuq.experiments.claims import Claim, Finding, Row, finding
 from graphuq.experiments.zhu.tasks import LIKELIHOOD, PRIOR
 from graphuq.scores import accuracy, expected_calibration_error, log_score
 
@@ -36,6 +38,16 @@ MODELS: dict[str, dict[str, Any]] = {  # settings of `GraphClassifier`
 _KEYS = ("pair", "model", "rule", "draw")  # columns that are not averaged
 
 
+def _nearest_does(rows: Sequence[Row]) -> Finding:
+    nearest, combined, _ = (_mean(list(rows), rule, "accuracy") for rule in RULES.values())
+    again = _mean(list(rows), REFIT, "accuracy")
+    words = f"accuracy {nearest:.3f}, combination {combined:.3f}, fitted anew {again:.3f}"
+    return finding(combined - nearest < 0.01, words)
+
+
+@experiment(
+    Claim("A new row may have its nearest node's answer: combining gains little.", _nearest_does)
+)
 def outside(context: Context) -> Outcome:
     """Predictions for rows outside the graph: three rules, and a new fit that includes them."""
     n_each = context.pick(500, 2200)
