@@ -359,6 +359,57 @@ def multiclass_ranks(simulated, assumed, kernel, n_runs=300):
     return np.array(found)
 
 
+def annotated_ranks(n_classes, right=2.0, n_runs=300):
+    """Return the ranks of u at two nodes and of two accuracies of classes, for three annotators.
+
+    Accuracies over all classes are ``Beta(right, 1)`` on the grid of the model, which assumes
+    ``right=2``. With three classes u is a difference of two fields.
+    """
+    graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=False)
+    prior = gq.priors.InverseLaplacian()
+    std, q = prior.spectral_std(spectrum).modes, spectrum.eigenvectors
+    rng, found = np.random.default_rng(0), []
+    grid = (np.arange(24) + 0.5) / 24
+    n_fields = 1 if n_classes == 2 else n_classes
+    flat = np.full((len(LABELLED), n_classes), 1 / n_classes)
+    likelihood = gq.likelihoods.SoftProbit(0.5, flat)
+    rows = Rows(q[NODES], np.ones(2), np.full(2, -1))
+    while len(found) < n_runs:
+        u = q @ (std[:, None] * rng.normal(size=(N_EIGENPAIRS, n_fields)))
+        noisy = u[LABELLED] + 0.5 * rng.normal(size=(len(LABELLED), n_fields))
+        classes = (noisy[:, 0] >= 0).astype(int) if n_classes == 2 else noisy.argmax(axis=1)
+        readings, truth = np.empty((len(LABELLED), 3), int), []
+        for a in range(3):
+            alpha = rng.choice(grid, p=grid ** (right - 1) / (grid ** (right - 1)).sum())
+            s = rng.choice([2.0, 8.0, 32.0, 128.0])
+            own = rng.beta(s * alpha, s * (1 - alpha), size=n_classes)
+            shares = rng.dirichlet([1 / (n_classes - 1)] * (n_classes - 1), size=n_classes)
+            for j, k in enumerate(classes):
+                other = np.delete(np.arange(n_classes), k)
+                wrong = rng.uniform() > own[k]
+                readings[j, a] = rng.choice(other, p=shares[k]) if wrong else k
+            truth.append(own[a % n_classes])
+        target = gq.Posterior(spectrum, prior, likelihood, LABELLED, likelihood.most_probable)
+        sampler = gq.inference.AnnotatorGibbs(readings=readings)
+        result = gq.infer(
+            target, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=60, seed=len(found)
+        )
+        with jax.enable_x64(True):
+            mean, sd = conditional_moments(target.field, result.draws.white[0], rows)
+        values = mean.reshape(2, -1, n_fields) + sd.reshape(2, 1, 1) * rng.normal(
+            size=(2, N_RANKS, n_fields)
+        )
+        at_nodes = u[NODES]
+        if n_classes > 2:
+            values, at_nodes = -np.diff(values)[..., :1], -np.diff(at_nodes)[:, :1]
+        drawn = result.hyperparameters["confusion"].reshape(N_RANKS, 3, n_classes, n_classes)
+        own = np.stack([drawn[:, a, a, a] for a in range(2)])
+        below = [*(values[..., 0] < at_nodes[:, :1]), *(own < np.array(truth[:2])[:, None])]
+        found.append(np.array(below).sum(axis=1))
+    return np.array(found)
+
+
 def p_values(found):
     """Return the p-value of the χ² test of uniformity, with five bins, for each column."""
     counts = np.array([np.bincount(column, minlength=N_RANKS + 1) for column in found.T])

@@ -13,6 +13,7 @@ from simulation import (
     METHODS,
     MULTICLASS,
     SERIES,
+    annotated_ranks,
     averaged_ranks,
     hierarchical_ranks,
     multiclass_ranks,
@@ -91,8 +92,9 @@ def test_every_method_is_calibrated():
     }
     calibrated = {type(method) for method, _, _ in METHODS.values()}
     learning = [*HIERARCHICAL.values(), *SERIES.values()]
-    learning_too = {type(sampler) for sampler in learning} | {gq.inference.ModelAverage}
-    assert exported == calibrated | learning_too
+    learning_too = {type(sampler) for sampler in learning}
+    others = {gq.inference.ModelAverage, gq.inference.AnnotatorGibbs}  # tests of their own
+    assert exported == calibrated | learning_too | others
 
 
 @pytest.mark.slow
@@ -160,3 +162,18 @@ def test_multiclass_methods_are_calibrated(kind):
 def test_wrong_multiclass_noise_is_detected():
     noisy, (assumed, kernel) = gq.likelihoods.Softmax(5.0, n_classes=3), MULTICLASS["softmax"]
     assert min(p_values(multiclass_ranks(noisy, assumed, kernel))) < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_annotators_are_calibrated(n_classes):
+    """Field, accuracies of annotators and true classes are drawn from the model."""
+    assert min(p_values(annotated_ranks(n_classes))) > 1e-3 / 8
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_other_accuracies_of_annotators_are_detected():
+    """Negative control: annotators are nearly always right, far more often than assumed."""
+    assert min(p_values(annotated_ranks(2, right=40.0))) < DETECTED

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from reference import covariance, orthant
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 
 import graphuq as gq
 from conftest import random_adjacency
@@ -32,24 +32,42 @@ def posterior(n_classes):
     return gq.Posterior(SPECTRUM, prior, likelihood, nodes, likelihood.most_probable), readings
 
 
+def rising(shape, counts):
+    return (gammaln(shape + counts) - gammaln(shape)).sum()
+
+
+def posterior_of_annotator(counts):
+    """Return the log probability of the readings of one annotator, and its mean accuracies.
+
+    The accuracy α ~ Beta(2, 1) has 24 values, the agreement s has four, and each class the accuracy
+    Beta(s α, s (1 − α)). Wrong classes share the rest, Dirichlet of parameters 1/(K − 1).
+    """
+    n_classes, own, total = len(counts), np.diag(counts), counts.sum(axis=1)
+    logs, means = [], []
+    for alpha, s in itertools.product((np.arange(24) + 0.5) / 24, [2, 8, 32, 128]):
+        log = np.log(alpha) + rising(s * alpha, own) + rising(s * (1 - alpha), total - own)
+        logs.append(log - rising(s, total))
+        means.append((s * alpha + own) / (s + total))
+    logs = np.array(logs)
+    weights = np.exp(logs - logsumexp(logs))
+    shares = rising(1 / (n_classes - 1), counts[~np.eye(n_classes, dtype=bool)])
+    return logsumexp(logs) + shares - rising(1, total - own), weights @ means
+
+
 def log_probability_of_readings(readings, classes, n_classes):
-    """Return log p(readings | true classes), a product of Dirichlet-multinomials, and accuracies.
+    """Return log p(readings | true classes), confusion matrices integrated out, and accuracies.
 
     An accuracy is the posterior mean of ``C[z, z]`` over the annotated nodes.
     """
-    prior = np.full((n_classes, n_classes), 1 / (n_classes - 1))
-    np.fill_diagonal(prior, 2.0)
     total, accuracies = 0.0, []
     for column in readings.T:
         counts = np.zeros((n_classes, n_classes))
         for true, read in zip(classes, column, strict=True):
             if read >= 0:
                 counts[true, read] += 1
-        for before, after in zip(prior, prior + counts, strict=True):
-            total += gammaln(after).sum() - gammaln(after.sum())
-            total -= gammaln(before).sum() - gammaln(before.sum())
-        mean = (prior + counts) / (prior + counts).sum(axis=1, keepdims=True)
-        accuracies.append(mean[classes, classes].mean())
+        log, mean = posterior_of_annotator(counts)
+        total += log
+        accuracies.append(mean[classes].mean())
     return total, np.array(accuracies)
 
 
@@ -102,16 +120,25 @@ def test_true_classes_and_accuracies(n_classes):
     assert result.diagnostics.converged
 
 
-def test_confusion_matrices_have_their_dirichlet_distribution():
-    readings = np.array([[0], [0], [1], [1], [1]])
-    table = Readings(readings, 2, 2.0, 1.0)
-    rng, classes = np.random.default_rng(0), np.array([0, 0, 0, 1, 1])
+def test_confusion_matrices_given_true_classes():
+    readings = np.array([[0], [0], [1], [1], [2], [2]])
+    table = Readings(readings, 3, 2.0, 1.0)
+    rng, classes = np.random.default_rng(0), np.array([0, 0, 0, 1, 1, 2])
     draws = np.array([table.draw(rng, classes)[0] for _ in range(20_000)])
-    expected = np.array([[4 / 6, 2 / 6], [1 / 5, 4 / 5]])
-    np.testing.assert_allclose(draws.mean(axis=0), expected, atol=4.5 * 0.2 / np.sqrt(20_000))
-    np.testing.assert_allclose(table.mean(np.eye(2)[classes])[0], expected)
+    np.testing.assert_allclose(draws.sum(axis=2), 1)
+    _, accuracies = posterior_of_annotator(np.array([[2, 1, 0], [0, 1, 1], [0, 0, 1]]))
+    bound = 4.5 * draws.std(axis=0).max() / np.sqrt(20_000)
+    np.testing.assert_allclose(np.diag(draws.mean(axis=0)), accuracies, atol=bound)
+    # Shares of the wrong classes are independent of the accuracy: Dirichlet(1/2 + 1, 1/2).
+    share = draws[:, 0, 1] / draws[:, 0, 1:].sum(axis=1)
+    assert share.mean() == pytest.approx(0.75, abs=4.5 * share.std() / np.sqrt(20_000))
+    assert share.var() == pytest.approx(0.75 * 0.25 / 3, rel=0.05)
+    expected = np.array(
+        [[4 / 6, 1.5 / 6, 0.5 / 6], [0.5 / 5, 3 / 5, 1.5 / 5], [0.5 / 4] * 2 + [3 / 4]]
+    )
+    np.testing.assert_allclose(table.mean(np.eye(3)[classes])[0], expected)
     weights = np.exp(table.log_weights(expected[None]))
-    np.testing.assert_allclose(weights[0], [1, 0.2 / (4 / 6)])
+    np.testing.assert_allclose(weights[0], expected[:, 0] / expected[0, 0])
 
 
 def test_votes_without_graph_find_who_is_good():

@@ -37,9 +37,10 @@ class AnnotatorClassifier(GraphClassifier):
     """`GraphClassifier` of labels by several annotators, whose errors are learnt.
 
     Each annotator has a confusion matrix: the probability of each label given the true class
-    (Dawid & Skene 1979). Its prior is a Dirichlet distribution with a mean accuracy of 2/3. The
-    graph is the prior of the true classes, in place of independent rows. True classes, confusion
-    matrices and the field are sampled together; see `graphuq.inference.AnnotatorGibbs`.
+    (Dawid & Skene 1979). The accuracy has a Beta prior with a mean of 2/3, and how alike those of
+    the classes are is learnt. The graph is the prior of the true classes, in place of independent
+    rows. True classes, confusion matrices and the field are sampled together; see
+    `graphuq.inference.AnnotatorGibbs`.
 
     The parameters are those of `GraphClassifier`. The likelihood is a probit; hyperparameters
     "auto" are chosen by the evidence of the labels that annotators give together without the

@@ -1,20 +1,58 @@
 """Sweeps for true classes and confusion matrices, compiled by Numba; to be imported late.
 
-A round draws each row of each confusion matrix given the true classes, from its Dirichlet
-distribution, and then sweeps the noisy values as `soft_sweeps` does, with the weights
-``w_jk = ∏_a C_a[k, r_ja]``. In Python, a round of a few labels takes twenty times as long.
+A round draws the accuracy and the confusion matrix of each annotator given the true classes, and
+then sweeps the noisy values as `soft_sweeps` does, with the weights ``w_jk = ∏_a C_a[k, r_ja]``. In
+Python, a round of a few labels takes twenty times as long.
 """
 
-from typing import Any, no_type_check
+import math
+from typing import Any, NamedTuple, no_type_check
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import gammaln
 
 from graphuq.inference.collapsed_gibbs.soft_sweeps import _sweep, classes_of
-from graphuq.inference.collapsed_gibbs.sweeps import Values, _copy, _multiply
+from graphuq.inference.collapsed_gibbs.sweeps import Values, _multiply
 from graphuq.utils.arrays import njit_cached
 
 TINY = float(np.finfo(float).tiny)
+ACCURACIES = (np.arange(24) + 0.5) / 24  # values of an annotator's accuracy
+AGREEMENTS = np.array([2.0, 8.0, 32.0, 128.0])  # values of how alike its classes are
+
+
+class AccuracyPrior(NamedTuple):
+    """Values of accuracy α and agreement s of an annotator, and what their likelihood needs.
+
+    Given both, ``C[k, k] ~ Beta(s α, s (1 − α))`` for each class, and the shares of wrong classes
+    have a Dirichlet distribution.
+
+    Attributes
+    ----------
+    log_prior : numpy.ndarray, shape (G,)
+        Of each pair of values, up to a constant.
+    shapes : numpy.ndarray, shape (3, G)
+        ``s α``, ``s (1 − α)`` and s.
+    rises : numpy.ndarray, shape (3, G, n + 1)
+        ``log Γ(shape + m) − log Γ(shape)`` for m = 0 to n.
+    other : float
+        Parameter of the Dirichlet distribution, for each wrong class.
+    """
+
+    log_prior: Float[np.ndarray, " G"]
+    shapes: Float[np.ndarray, "3 G"]
+    rises: Float[np.ndarray, "3 G n"]
+    other: float
+
+    @staticmethod
+    def of(right: float, wrong: float, n_classes: int, n_readings: int) -> "AccuracyPrior":
+        """Return it for ``α ~ Beta(right, wrong)`` and up to so many readings of an annotator."""
+        accuracy, agreement = (grid.ravel() for grid in np.meshgrid(ACCURACIES, AGREEMENTS))
+        log_prior = (right - 1) * np.log(accuracy) + (wrong - 1) * np.log1p(-accuracy)
+        shapes = agreement * np.stack([accuracy, 1 - accuracy, np.ones(len(accuracy))])
+        counts = np.arange(n_readings + 1)
+        rises = gammaln(shapes[..., None] + counts) - gammaln(shapes)[..., None]
+        return AccuracyPrior(log_prior, shapes, rises, 1 / (n_classes - 1))
 
 
 def run(
@@ -22,7 +60,8 @@ def run(
     state: Float[np.ndarray, "R J"],
     values: Values,
     readings: Int[np.ndarray, "J A"],
-    prior: Float[np.ndarray, "A K K"],
+    prior: AccuracyPrior,
+    n_classes: int,
     n_rounds: int,
 ) -> tuple[Float[np.ndarray, "R J"], Float[np.ndarray, "A K K"], Float[np.ndarray, "J K"]]:
     """Return noisy values after some rounds, and the last confusion matrices and log weights.
@@ -31,14 +70,15 @@ def run(
     ----------
     readings : numpy.ndarray of int, shape (J, A)
         Class that each annotator read at each labelled node; −1 for none.
-    prior : numpy.ndarray, shape (A, K, K)
-        Parameters of the Dirichlet distributions.
+    prior : AccuracyPrior
+    n_classes : int
+        K.
     """
-    noisy, confusion = state.copy(), np.empty(prior.shape)
-    weights = np.empty((len(readings), prior.shape[1]))
+    noisy, confusion = state.copy(), np.empty((readings.shape[1], n_classes, n_classes))
+    weights = np.empty((len(readings), n_classes))
     own = classes_of(noisy) - (1 if len(noisy) == 1 else 0)
     parts = values.precision, values.directions, values.duals
-    _run(rng, noisy, *parts, own, readings, prior, n_rounds, confusion, weights)
+    _run(rng, noisy, *parts, own, readings, *prior, n_rounds, confusion, weights)
     return noisy, confusion, weights
 
 
@@ -52,7 +92,10 @@ def _run(
     duals: Any,
     own: Any,
     readings: Any,
-    prior: Any,
+    log_prior: Any,
+    shapes: Any,
+    rises: Any,
+    other: Any,
     n_rounds: Any,
     confusion: Any,
     weights: Any,
@@ -63,7 +106,7 @@ def _run(
     for _ in range(n_rounds):
         for j in range(len(own)):
             classes[j] = own[j] + shift
-        write_confusion(rng, classes, readings, prior, confusion)
+        write_confusion(rng, classes, readings, log_prior, shapes, rises, other, confusion)
         write_log_weights(readings, confusion, weights)
         _multiply(v, precision, pull)
         _sweep(rng, v, pull, precision, directions, duals, own, weights, limit, above)
@@ -71,23 +114,64 @@ def _run(
 
 @njit_cached
 @no_type_check
-def write_confusion(rng: Any, classes: Any, readings: Any, prior: Any, confusion: Any) -> None:
+def write_confusion(
+    rng: Any,
+    classes: Any,
+    readings: Any,
+    log_prior: Any,
+    shapes: Any,
+    rises: Any,
+    other: Any,
+    confusion: Any,
+) -> None:
     """Write confusion matrices drawn given the true classes."""
-    n_annotators, n_classes, _ = prior.shape
-    for a in range(n_annotators):
-        _copy(prior[a], confusion[a])
-    for j in range(len(classes)):
-        for a in range(n_annotators):
-            if readings[j, a] >= 0:
-                confusion[a, classes[j], readings[j, a]] += 1.0
+    n_annotators, n_classes, _ = confusion.shape
+    right, total = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
     for a in range(n_annotators):
         for k in range(n_classes):
-            total = 0.0
+            right[k], total[k] = 0, 0
             for r in range(n_classes):
-                confusion[a, k, r] = max(rng.standard_gamma(confusion[a, k, r]), TINY)
-                total += confusion[a, k, r]
+                confusion[a, k, r] = 0.0
+        for j in range(len(classes)):
+            if readings[j, a] >= 0:
+                confusion[a, classes[j], readings[j, a]] += 1.0
+                total[classes[j]] += 1
+                if readings[j, a] == classes[j]:
+                    right[classes[j]] += 1
+        g = _draw_accuracy(rng, right, total, log_prior, rises)
+        for k in range(n_classes):
+            own = max(rng.standard_gamma(shapes[0, g] + right[k]), TINY)
+            rest = max(rng.standard_gamma(shapes[1, g] + total[k] - right[k]), TINY)
+            sum_ = 0.0
             for r in range(n_classes):
-                confusion[a, k, r] /= total
+                if r != k:
+                    confusion[a, k, r] = max(rng.standard_gamma(other + confusion[a, k, r]), TINY)
+                    sum_ += confusion[a, k, r]
+            for r in range(n_classes):
+                confusion[a, k, r] *= rest / (own + rest) / sum_
+            confusion[a, k, k] = own / (own + rest)
+
+
+@njit_cached
+@no_type_check
+def _draw_accuracy(rng: Any, right: Any, total: Any, log_prior: Any, rises: Any) -> int:
+    """Draw the number of a pair of accuracy and agreement, with the matrix integrated out."""
+    weights, largest = np.empty(len(log_prior)), -np.inf
+    for g in range(len(log_prior)):
+        weights[g] = log_prior[g]
+        for k in range(len(right)):
+            weights[g] += rises[0, g, right[k]] + rises[1, g, total[k] - right[k]]
+            weights[g] -= rises[2, g, total[k]]
+        largest = max(largest, weights[g])
+    sum_ = 0.0
+    for g in range(len(log_prior)):
+        sum_ += math.exp(weights[g] - largest)
+    left = rng.random() * sum_
+    for g in range(len(log_prior)):
+        left -= math.exp(weights[g] - largest)
+        if left < 0.0:
+            return g
+    return len(log_prior) - 1
 
 
 @njit_cached

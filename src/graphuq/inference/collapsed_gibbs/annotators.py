@@ -24,12 +24,13 @@ class AnnotatorGibbs(Sampler):
     r"""Draw true classes and confusion matrices beside the field (Dawid & Skene 1979).
 
     Node j has the true class z_j, a probit of the field: ``z_j = argmax_k (u_jk + γ ε_jk)``.
-    Annotator a reads l where the true class is k with probability ``C_a[k, l]``. Each row of C_a
-    has a Dirichlet prior. A step draws
+    Annotator a reads l where the true class is k with probability ``C_a[k, l]``. It has an accuracy
+    α_a, from which those of its classes differ: ``C_a[k, k] ~ Beta(s α, s (1 − α))``. Wrong classes
+    share the rest by a Dirichlet distribution of parameters 1/(K − 1). A step draws
 
     - the noisy values ``u + γ ε``, and so the true classes, given the confusion matrices, with the
       field integrated out: a sweep of `CollapsedGibbs` for the soft labels ``∏_a C_a[k, r_ja]``;
-    - each row of each confusion matrix given the true classes, from its Dirichlet distribution.
+    - α_a and s_a from a grid given the true classes, with C_a integrated out, and C_a given them.
 
     See docs/theory.md, "Several annotators".
 
@@ -38,8 +39,8 @@ class AnnotatorGibbs(Sampler):
     readings : numpy.ndarray of int, shape (J, A)
         Class that each annotator read at each labelled node; −1 for none.
     right, wrong : float, default 2.0 and 1.0
-        Parameters of the Dirichlet prior of a row of C_a: ``right`` for the class itself, and
-        ``wrong / (K − 1)`` for each other class. The prior mean of an accuracy is 2/3.
+        ``α_a ~ Beta(right, wrong)``, whose mean is 2/3. The agreement s_a is 2, 8, 32 or 128 with
+        equal probabilities.
 
     Raises
     ------
@@ -100,7 +101,7 @@ class AnnotatorGibbs(Sampler):
             kept = []
             for _ in range(BLOCK):
                 noisy, confusion, log_weights = annotated_sweeps.run(
-                    rng, noisy, model.values, table.readings, table.prior, thin
+                    rng, noisy, model.values, table.readings, table.prior, table.n_classes, thin
                 )
                 white = model.white_given(rng, noisy[None])
                 classes = soft_sweeps.classes_of(noisy)
@@ -149,11 +150,14 @@ class Readings:
     def __init__(
         self, readings: Int[np.ndarray, "J A"], n_classes: int, right: float, wrong: float
     ) -> None:
+        from graphuq.inference.collapsed_gibbs.annotated_sweeps import AccuracyPrior  # late: Numba
+
         self.readings, self.n_classes = np.ascontiguousarray(readings, dtype=np.int64), n_classes
         self.n_annotators = readings.shape[1]
         one = np.full((n_classes, n_classes), wrong / (n_classes - 1))
         np.fill_diagonal(one, right)
-        self.prior = np.stack([one] * self.n_annotators)
+        self.pseudo_counts = one
+        self.prior = AccuracyPrior.of(right, wrong, n_classes, len(readings))
         given = readings >= 0
         self.read = np.where(given[..., None], np.eye(n_classes)[np.maximum(readings, 0)], 0.0)
 
@@ -167,13 +171,16 @@ class Readings:
         """Draw the confusion matrices given the true classes."""
         from graphuq.inference.collapsed_gibbs.annotated_sweeps import write_confusion
 
-        confusion = np.empty(self.prior.shape)
-        write_confusion(rng, classes, self.readings, self.prior, confusion)
+        confusion = np.empty((self.n_annotators, self.n_classes, self.n_classes))
+        write_confusion(rng, classes, self.readings, *self.prior, confusion)
         return confusion
 
     def mean(self, weights: Float[np.ndarray, "J K"]) -> Float[np.ndarray, "A K K"]:
-        """Return the posterior means of the confusion matrices given class probabilities."""
-        shapes = self.prior + self.counts(weights)
+        """Return confusion matrices given class probabilities, with independent rows.
+
+        Each row has a Dirichlet prior of parameters ``right`` and ``wrong / (K − 1)``.
+        """
+        shapes = self.pseudo_counts + self.counts(weights)
         return np.asarray(shapes / shapes.sum(axis=2, keepdims=True))
 
     def log_weights(self, confusion: Float[np.ndarray, "A K K"]) -> Float[np.ndarray, "J K"]:
