@@ -51,12 +51,8 @@ def build(
     found = tasks.map(_normalise, [(stage, starts, p) for p in parts], "graph")
     tasks.map(_link, [(stage, starts, p) for p in parts])
     n_components = _join_components(stage, starts)
-    squares = sum(
-        tasks.map(_sum_degrees, [(stage, p, n_components) for p in parts]),
-        start=np.zeros(n_components),
-    )
+    squares, sizes = sum(tasks.map(_sums, [(stage, p, n_components) for p in parts]))
     tasks.map(_profile, [(stage, p, squares) for p in parts])
-    sizes = np.sum([_sizes(stage, p, n_components) for p in parts], axis=0)
     stage.finish(
         {
             "n_components": n_components,
@@ -116,31 +112,14 @@ def _receive(
     key = own * starts[-1] + other
     first = np.unique(key, return_index=True)[1]
     own, other, length = own[first], other[first], length[first].astype(np.float64)
-    scale = distance[:, -1].astype(np.float64)
-    scales = _Scales(neighbors, starts).take(other)
+    scale = np.asarray(neighbors.load("scale", p))
+    scales = neighbors.parts("scale", starts).take(other)
     values = weight.weight(length, scale[own], scales)
     stage.save("ends", p, other)
     stage.save("inward", p, values)
     pointers = np.append(0, np.cumsum(np.bincount(own, minlength=n_own)))
     stage.save("pointers", p, pointers)
     stage.save("degree", p, np.bincount(own, values, n_own))
-
-
-class _Scales:
-    """Distance of each row to the last of its neighbours."""
-
-    def __init__(self, neighbors: Stage, starts: list[int]) -> None:
-        self.neighbors, self.starts = neighbors, np.asarray(starts)
-
-    def take(self, rows: Int[np.ndarray, " R"]) -> Float[np.ndarray, " R"]:
-        """Return the scales of rows."""
-        owner = np.searchsorted(self.starts, rows, side="right") - 1
-        scales = np.empty(len(rows))
-        for q in np.unique(owner):
-            last = np.asarray(self.neighbors.load("distance", int(q))[:, -1])
-            at = owner == q
-            scales[at] = last[rows[at] - self.starts[q]]
-        return scales
 
 
 def _normalise(stage: Stage, starts: list[int], p: int) -> tuple[int, int, int]:
@@ -224,15 +203,13 @@ def _squares(stage: Stage, p: int) -> np.ndarray:
     return np.where(isolated, 1.0, degree)
 
 
-def _sum_degrees(stage: Stage, p: int, n_components: int) -> np.ndarray:
-    return np.bincount(stage.load("component", p), _squares(stage, p), n_components)
+def _sums(stage: Stage, p: int, n_components: int) -> np.ndarray:
+    """Return the sums of `_squares` and the numbers of rows by component."""
+    component = stage.load("component", p)
+    return np.stack([np.bincount(component, w, n_components) for w in (_squares(stage, p), None)])
 
 
 def _profile(stage: Stage, p: int, squares: Float[np.ndarray, " c"]) -> None:
     """Write the null vector of each row's component at the row."""
     profile = np.sqrt(_squares(stage, p) / squares[stage.load("component", p)])
     stage.save("profile", p, profile)
-
-
-def _sizes(stage: Stage, p: int, n_components: int) -> np.ndarray:
-    return np.bincount(stage.load("component", p), minlength=n_components)

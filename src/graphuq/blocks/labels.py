@@ -22,7 +22,7 @@ def given_labels(
         If a row does not exist, or there are fewer than two classes.
     """
     if isinstance(labels, str):
-        found = tasks.map(_texts_of_block, [(block, labels) for block in table.blocks])
+        found = tasks.map(Block.texts, [(block, labels) for block in table.blocks])
         pieces = [rows + begin for (rows, _), begin in zip(found, table.starts, strict=False)]
         rows = np.concatenate(pieces).astype(np.int64)
         values: list[Any] = [text for _, texts in found for text in texts]
@@ -54,7 +54,3 @@ def _checked_rows(rows: list[Any], n_rows: int) -> Int[np.ndarray, " J"]:
         "number rows from 0",
     )
     return numbers
-
-
-def _texts_of_block(block: Block, column: str) -> tuple[np.ndarray, list[str]]:
-    return block.texts(column)

@@ -10,6 +10,8 @@ import numpy as np
 
 from graphuq.utils.arrays import njit_cached
 
+FAR = np.finfo(np.float32).max  # compiled code knows no infinity
+
 
 @njit_cached
 @no_type_check
@@ -36,14 +38,26 @@ def search_lists(
         last = np.empty(end - begin, np.float32)
         for i in range(end - begin):
             last[i] = np.partition(apart[i], n_searched - 1)[n_searched - 1]
-        best = np.full((end - begin, indices.shape[1]), np.float32(np.inf), np.float32)
+        between = np.sqrt(_squares(centres[near[a]] - query_centres[a]))
+        best = np.full((end - begin, indices.shape[1]), FAR, np.float32)
+        asking = np.empty(end - begin, np.int64)
         for c in range(near.shape[1]):
+            # Rows of a list are beyond the plane between its centre and that of the query's list,
+            # from which the query has the distance apart / (2 between).
+            n_asking = 0
+            for i in range(end - begin):
+                reach = 2 * between[c] * np.sqrt(best[i, -1])
+                if apart[i, c] <= last[i] and apart[i, c] <= reach:
+                    asking[n_asking] = i
+                    n_asking += 1
             first, stop = row_starts[near[a, c]], row_starts[near[a, c] + 1]
-            asking = np.flatnonzero(apart[:, c] <= last)
-            if len(asking) and first < stop:
+            if n_asking and first < stop:
                 some = rows[first:stop] - query_centres[a]
-                product = np.dot(own[asking], some.T)
-                _merge(asking, square, _squares(some), product, first, best, indices[begin:end])
+                product = np.dot(own[asking[:n_asking]], some.T)
+                _merge(
+                    asking[:n_asking], square, _squares(some), product, first, best,
+                    indices[begin:end],
+                )  # fmt: skip
 
 
 @njit_cached

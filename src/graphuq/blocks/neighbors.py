@@ -7,10 +7,10 @@ place, because a task reads the lists that it needs.
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.blocks.store import RowParts, Stage
+from graphuq.blocks.store import Stage
 from graphuq.blocks.tasks import Tasks
 
-MIN_RECALL = 0.995  # share of true neighbours for which the number of searched lists is chosen
+MIN_RECALL = 0.998  # share of true neighbours for which the number of searched lists is chosen
 NEAR_LISTS = 6  # lists that the rows of a list choose from, relative to those that each searches
 ROWS = 4096  # rows whose distances are computed together
 SAMPLE = 400  # rows that choose it, and as many others that estimate the recall
@@ -20,7 +20,7 @@ def search(stage: Stage, rows: Stage, n_neighbors: int, exact: bool, tasks: Task
     """Find the neighbours of all rows.
 
     The stage then holds, for part p, ``near-p``, the places of the neighbours of each row, nearest
-    first, and ``distance-p``.
+    first, ``distance-p``, and ``scale-p``, the distance of the last one.
     """
     starts = rows.record["starts"]
     n_lists = len(rows.load("list_starts")) - 1
@@ -135,6 +135,7 @@ def _search_part(
             asked[some], others, places, index[some], itself
         )
     stage.save("near", p, found)
+    stage.save("scale", p, distance[:, -1].astype(np.float64))
     stage.save("distance", p, distance)
 
 
@@ -193,8 +194,3 @@ def _without_itself(
     distance = np.sqrt(np.einsum("rkd,rkd->rk", difference, difference))
     order = np.argsort(distance, axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1), np.take_along_axis(distance, order, axis=1)
-
-
-def neighbors_of(stage: Stage, starts: list[int]) -> tuple[RowParts, RowParts]:
-    """Return neighbours and distances of all rows."""
-    return stage.parts("near", starts), stage.parts("distance", starts)

@@ -1,12 +1,13 @@
 """Smallest eigenpairs of the Laplacian in row blocks, by a Chebyshev-filtered subspace.
 
 A pass applies a Chebyshev polynomial of L to all columns, which amplifies the smallest eigenvalues,
-and rotates the columns to Ritz vectors (Zhou, Saad, Tiago & Chelikowsky 2006). The first columns
-are the eigenvectors of the graph of lists, extended to the rows, and a few random ones. Columns are
-in single precision; their products, of one small matrix a part, are in double precision.
+and rotates the columns to Ritz vectors (Zhou, Saad, Tiago & Chelikowsky 2006). Those that have
+settled are not filtered again. The first columns are the eigenvectors of the graph of lists,
+extended to the rows, and a few random ones. Columns are in single precision; their products, of
+one small matrix a part, are in double precision.
 """
 
-import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from graphuq.spectrum.chebyshev import ChebyshevFilter
 
 SPARE_SHARE, MIN_SPARE = 0.25, 12  # columns beyond those that are wanted
 RANDOM_SHARE = 0.1  # of the columns; a pair that no list shows is found from these
-GROUP = 32  # columns that are filtered together
+GROUP = 64  # columns that are filtered together
+SETTLED = 0.1  # share of the tolerance below which a column is not filtered again
 MAX_PASSES = 60
 HIGH = 2.0 * (1 + 1e-6)  # no eigenvalue of the normalised Laplacian is larger
 FIRST_LOW = 0.45  # largest begin of the window, as the first Ritz values are far too large
@@ -33,38 +35,31 @@ DEPENDENT = 1e-7  # share of the largest square below which a direction is round
 GRAM_ROWS = 16_384  # rows whose products are summed at a time
 
 
-@dataclasses.dataclass(frozen=True)
-class Ritz:
-    """Products of columns Y: ``YᵀY``, ``YᵀLY`` and ``|LY|²``, without null vectors.
+def ritz_pairs(
+    gram: Float[np.ndarray, "b b"],
+    energy: Float[np.ndarray, "b b"],
+    square: Float[np.ndarray, "b b"],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ascending Ritz values, coefficients of the vectors, and residuals.
 
-    Attributes
+    With ``L y = λ y + r``, ``|r|² = uᵀ (|LY|² − 2 λ YᵀLY + λ² YᵀY) u``. Directions that are
+    rounding error are left out.
+
+    Parameters
     ----------
     gram, energy, square : numpy.ndarray, shape (b, b)
-    along : numpy.ndarray, shape (c, b)
-        Products of the null vectors with the columns.
+        ``YᵀY``, without the part of null vectors, ``YᵀLY`` and ``|LY|²``.
     """
-
-    gram: Float[np.ndarray, "b b"]
-    energy: Float[np.ndarray, "b b"]
-    square: Float[np.ndarray, "b b"]
-    along: Float[np.ndarray, "c b"]
-
-    def pairs(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return ascending Ritz values, coefficients of the vectors, and residuals.
-
-        With ``L y = λ y + r``, ``|r|² = uᵀ (|LY|² − 2 λ YᵀLY + λ² YᵀY) u``. Directions that are
-        rounding error are left out.
-        """
-        scale = 1 / np.sqrt(np.maximum(np.diag(self.gram), np.finfo(float).tiny))
-        squares, turn = eigh(self.gram * np.outer(scale, scale))
-        kept = squares > DEPENDENT * squares[-1]
-        white = scale[:, None] * turn[:, kept] / np.sqrt(squares[kept])
-        inner = white.T @ self.energy @ white
-        values, vectors = eigh((inner + inner.T) / 2)
-        u = white @ vectors
-        quadratic = [((m @ u) * u).sum(axis=0) for m in (self.square, self.energy, self.gram)]
-        residuals = quadratic[0] - 2 * values * quadratic[1] + values**2 * quadratic[2]
-        return values, u, np.sqrt(np.maximum(residuals, 0.0))
+    scale = 1 / np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
+    squares, turn = eigh(gram * np.outer(scale, scale))
+    kept = squares > DEPENDENT * squares[-1]
+    white = scale[:, None] * turn[:, kept] / np.sqrt(squares[kept])
+    inner = white.T @ energy @ white
+    values, vectors = eigh((inner + inner.T) / 2)
+    u = white @ vectors
+    quadratic = [((m @ u) * u).sum(axis=0) for m in (square, energy, gram)]
+    residuals = quadratic[0] - 2 * values * quadratic[1] + values**2 * quadratic[2]
+    return values, u, np.sqrt(np.maximum(residuals, 0.0))
 
 
 def compute(
@@ -104,7 +99,7 @@ def compute(
         if len(values) >= n_wanted and wanted.max() <= bound:
             solver.finish(number, n_wanted)
             return
-        solver.filter(number, values)
+        solver.filter(number, values, int((wanted > SETTLED * bound).argmax()))
     raise InvalidInput(
         "n_eigenpairs",
         f"the {n_wanted} pairs did not converge in {MAX_PASSES} passes",
@@ -167,41 +162,38 @@ class _Solver:
         order = order[values[order] < 1 - 1e-9][: n - self.n_null]
         return root[:, None] * vectors[:, order]
 
-    def filter(self, number: int, values: Float[np.ndarray, " b"]) -> None:
-        """Write the columns of the next pass."""
+    def filter(self, number: int, values: Float[np.ndarray, " b"], n_settled: int) -> None:
+        """Write the columns of the next pass; the first ``n_settled`` are not filtered again."""
         window = ChebyshevFilter(min(float(values[-1]), FIRST_LOW * HIGH / 2), HIGH)
-        n_parts = len(self.starts) - 1
-        groups = []
-        for begin in range(0, self.width, GROUP):
-            x = Columns(self.stage, n_parts)
-            arguments = [
-                (self.stage, p, number, slice(begin, begin + GROUP), self.width, self.seed, x.name)
-                for p in range(n_parts)
-            ]
-            self.tasks.map(_group_part, arguments)
-            groups.append(window.polynomial(self.operator, x))
+        n_groups = -(-(self.width - n_settled) // GROUP)
+        ends = np.linspace(n_settled, self.width, n_groups + 1).round().astype(int)
+        groups = [self._group(number, 0, n_settled)] if n_settled else []
+        for begin, end in itertools.pairwise(ends.tolist()):
+            groups.append(window.polynomial(self.operator, self._group(number, begin, end)))
         self._rotate(number + 1, groups)
         if number > 0:
             self.stage.remove(f"columns_{number - 1}")
+
+    def _group(self, number: int, begin: int, end: int) -> Columns:
+        """Return some columns of a pass, in files of their own."""
+        n_parts = self.operator.n_parts
+        x = Columns(self.stage, n_parts)
+        arguments = [
+            (self.stage, p, number, slice(begin, end), self.width, self.seed, x.name)
+            for p in range(n_parts)
+        ]
+        self.tasks.map(_group_part, arguments)
+        return x
 
     def _rotate(self, number: int, groups: list[Columns]) -> None:
         """Write the Ritz vectors of columns as those of a pass, with their Ritz values."""
         names, parts = [group.name for group in groups], range(len(self.starts) - 1)
         arguments = [(self.stage, self.graph, self.starts, p, names, self.n_null) for p in parts]
-        gram, along = None, None
-        for some, other in self.tasks.map(_products_part, arguments):
-            gram = some if gram is None else gram + some
-            along = other if along is None else along + other
-        assert gram is not None
-        assert along is not None
-        b = gram.shape[0] // 2
-        ritz = Ritz(
-            gram=gram[:b, :b] - along.T @ along,
-            energy=(gram[:b, b:] + gram[b:, :b]) / 2,
-            square=gram[b:, b:],
-            along=along,
-        )
-        values, turn, residuals = ritz.pairs()
+        found = self.tasks.map(_products_part, arguments)
+        gram, along = (sum(some) for some in zip(*found, strict=True))
+        b = len(gram) // 2
+        energy = (gram[:b, b:] + gram[b:, :b]) / 2
+        values, turn, residuals = ritz_pairs(gram[:b, :b] - along.T @ along, energy, gram[b:, b:])
         rotation = turn, along @ turn
         turned = [(self.stage, self.graph, p, names, rotation, f"columns_{number}") for p in parts]
         self.tasks.map(_rotate_part, turned)

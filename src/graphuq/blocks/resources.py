@@ -1,11 +1,11 @@
 """Memory and disk that a fit needs, estimated before the work."""
 
 import dataclasses
-import os
 import shutil
 from pathlib import Path
 
 from graphuq.errors import InvalidInput
+from graphuq.utils.gate import memory_bytes
 
 PART_ROWS = 200_000  # rows of a part, unless more memory or less is at hand
 ENDS = 1.6  # ends of edges per row, relative to the number of neighbours
@@ -62,16 +62,16 @@ def estimate(
     """
     # Edges of a part while they are joined, or columns of a part and its halo in a product.
     ends = ENDS * n_neighbors
-    a_row = max(ends * 70, 3 * 4 * 32 * 3 + 8 * ends, 40 * n_columns) + 4 * width
+    a_row = max(ends * 70, 3 * 4 * 64 * 3 + 8 * ends, 40 * n_columns) + 4 * width
     lists = 4 * width * 32 * 4 * n_rows**0.5 + 200_000 * 4 * width
     if n_parts is None:
         free = (available_memory() if memory is None else memory) * 0.8 - WHOLE - lists
         most = max(MIN_PART_ROWS, min(PART_ROWS, int(free / (n_workers * a_row))))
-        n_parts = max(n_workers, -(-n_rows // most))
-        n_parts = max(1, min(n_parts, n_rows // 64))
+        rounds = -(-n_rows // (most * n_workers))  # all workers have the same number of parts
+        n_parts = max(1, min(rounds * n_workers, n_rows // 64))
     needed = WHOLE + lists + n_workers * a_row * -(-n_rows // n_parts)
     kept = 4 * width + 16 + 12 * n_neighbors + 8 * ends + 32 + 8 * n_columns
-    passing = max(8 * width, 20 * n_neighbors + 16 * ends, 12 * n_columns + 12 * 32)
+    passing = max(8 * width, 20 * n_neighbors + 16 * ends, 12 * n_columns + 12 * 64)
     return Estimate(int(needed), int(n_rows * (kept + passing)), n_parts)
 
 
@@ -113,6 +113,4 @@ def available_memory() -> int:
                     return int(line.split()[1]) * 1024
     except (OSError, ValueError):
         pass
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return 8 << 30  # a system that does not tell
+    return memory_bytes()

@@ -100,9 +100,7 @@ class Tasks:
     ) -> Generator[Any, None, None]:
         if not self._is_prepared:
             check_workers(self.client, self.folder)
-            from graphuq.blocks.worker_plugin import PrepareWorker
-
-            self.client.register_plugin(PrepareWorker())
+            self.client.register_worker_callbacks(limit_libraries)
             self._is_prepared = True
         workers = sorted(self.client.nthreads())
         futures = []
@@ -134,7 +132,11 @@ def single_threaded() -> AbstractContextManager:
 
 @cache
 def limit_libraries() -> Any:
-    """Import what tasks use, and limit libraries to one thread, in this process for good."""
+    """Import what tasks use, and limit libraries to one thread, in this process for good.
+
+    Workers do so before they take tasks: imports of extension modules in one thread, while another
+    one looks for libraries, can wait for each other for ever.
+    """
     _import_libraries()
     return threadpool_limits(1)
 
