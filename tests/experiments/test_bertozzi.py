@@ -115,7 +115,7 @@ def test_protocol_equals_chain_of_the_whole_field(tail, monkeypatch):
     # mean over 20 correlated nodes one of about 0.1.
     assert 0.75 < spread() < 1.35
     independent = lambda rng, std, kept: std * rng.normal(size=(n_steps, 20))  # noqa: E731
-    monkeypatch.setattr(setup, "_residuals", independent)
+    monkeypatch.setattr(setup, "residuals", independent)
     assert spread() < 0.7
 
 

@@ -11,7 +11,7 @@ from scipy.signal import find_peaks
 from scipy.stats import gaussian_kde
 
 from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.bertozzi.setup import Chain, converged, protocol, voting
+from graphuq.experiments.bertozzi.setup import Chain, converged, protocol, residuals, voting
 from graphuq.experiments.claims import Claim, Finding, Row, cells, finding, listed
 from graphuq.experiments.problems import choose, rhat
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
@@ -163,10 +163,10 @@ def figure4(context: Context) -> Outcome:
 def _latent(
     posterior: Posterior, chain: Chain, nodes: Int[np.ndarray, " B"]
 ) -> Float[np.ndarray, "B S"]:
-    """Return draws of u at some nodes by the paper's chain, for a full spectrum."""
+    """Return draws of u at some nodes by the paper's chain."""
     with jax.enable_x64(True):
-        u, _ = conditional_moments(posterior.field, chain.white, node_rows(posterior)[nodes])
-    return np.asarray(u)
+        u, std = conditional_moments(posterior.field, chain.white, node_rows(posterior)[nodes])
+    return np.asarray(u + residuals(np.random.default_rng(0), std, chain.kept).T)
 
 
 def _histograms(axes: Any, draws: dict[str, Float[np.ndarray, " S"]]) -> None:

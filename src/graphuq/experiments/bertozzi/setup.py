@@ -68,11 +68,14 @@ class Chain(NamedTuple):
         Share of proposals that were accepted.
     white : numpy.ndarray, shape (S, L)
         Stored draws, in white coordinates.
+    kept : numpy.ndarray, shape (S,)
+        Factor that multiplies the residual given the labelled nodes between two stored draws.
     """
 
     label_mean: Float[np.ndarray, " N"]
     acceptance: float
     white: Float[np.ndarray, "S L"]
+    kept: Float[np.ndarray, " S"]
 
     @property
     def mean_label_variance(self) -> float:
@@ -116,11 +119,11 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
     for part in slices(n_nodes, BLOCK_NUMBERS // len(white)):
         with jax.enable_x64(True):
             u, std = conditional_moments(posterior.field, white, rows[part])
-        label_mean[part] = np.where(u + _residuals(rng, std, kept).T >= 0, 1.0, -1.0).mean(axis=1)
-    return Chain(label_mean, float(draws.acceptance.mean()), white)
+        label_mean[part] = np.where(u + residuals(rng, std, kept).T >= 0, 1.0, -1.0).mean(axis=1)
+    return Chain(label_mean, float(draws.acceptance.mean()), white, kept)
 
 
-def _residuals(
+def residuals(
     rng: np.random.Generator, std: Float[np.ndarray, " B"], kept: Float[np.ndarray, " S"]
 ) -> Float[np.ndarray, "S B"]:
     """Draw a stationary first-order Gaussian autoregression for each node.
