@@ -28,7 +28,7 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -131,8 +131,9 @@ class Watch:
         while True:
             total = 0
             for pid in self.pids:
-                lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-                total += next(int(s.split()[1]) for s in lines if s.startswith("RssAnon"))
+                with suppress(FileNotFoundError, ProcessLookupError):  # a process that has ended
+                    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+                    total += sum(int(s.split()[1]) for s in lines if s.startswith("RssAnon"))
             self.peak = max(self.peak, total / 1e6)
             time.sleep(0.1)
 
