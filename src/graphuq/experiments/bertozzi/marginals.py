@@ -129,15 +129,14 @@ def figure4(context: Context) -> Outcome:
             ):
                 u = {way: drawn[place] for way, drawn in draws.items()}
                 _histograms(axes, u)
-                axes.set_title(
-                    f"{chain.label_mean[node]:+.2f} / {result.label_mean[node]:+.2f}", fontsize=7
-                )
+                drawn_mean = float(np.sign(u["protocol"]).mean())
+                axes.set_title(f"{drawn_mean:+.2f} / {result.label_mean[node]:+.2f}", fontsize=7)
                 rows.append(
                     {
                         "model": model,
                         "confidence": kind,
                         "node": int(node),
-                        "protocol": float(chain.label_mean[node]),
+                        "protocol": drawn_mean,
                         "converged": float(result.label_mean[node]),
                         **{MODES[way]: n_modes(values) for way, values in u.items()},
                         "gap": gap,
