@@ -100,7 +100,7 @@ def cell(rows: Iterable[Row], column: str, where: Mapping[str, Any]) -> Any:
     return cells(rows, column, where)[0]
 
 
-def rises(values: Sequence[float], errors: Sequence[float] | None = None) -> bool:
+def rises(values: Sequence[Any], errors: Sequence[float] | None = None) -> bool:
     """Return whether values rise from first to last, each step down within two standard errors."""
     size = np.zeros(len(values)) if errors is None else np.asarray(errors, dtype=float)
     steps = itertools.pairwise(zip(values, size, strict=True))
@@ -108,12 +108,12 @@ def rises(values: Sequence[float], errors: Sequence[float] | None = None) -> boo
     return bool(values[-1] > values[0] and within)
 
 
-def falls(values: Sequence[float], errors: Sequence[float] | None = None) -> bool:
+def falls(values: Sequence[Any], errors: Sequence[float] | None = None) -> bool:
     """Return whether values fall from first to last, each step up within two standard errors."""
     return rises([-value for value in values], errors)
 
 
-def listed(values: Iterable[float], form: str = ".3f") -> str:
+def listed(values: Iterable[Any], form: str = ".3f") -> str:
     """Return numbers as words."""
     return ", ".join(f"{value:{form}}" for value in values)
 
