@@ -155,7 +155,7 @@ def _curves(
     name: str,
     symbol: str,
     values: Callable[[Task], Sequence[float]],
-    papers: Mapping[str, float],
+    papers: Mapping[str, Any],
 ) -> Outcome:
     """Draw evidence and tuned accuracy of each task along a parameter, with the paper's optimum."""
     rows: list[Row] = []
@@ -217,7 +217,7 @@ def _draw_curve(
     at: Values,
     evidence: np.ndarray,
     tuned: np.ndarray,
-    marks: tuple[float, float | None],
+    marks: tuple[float, Any],
     title: str,
     symbol: str,
 ) -> None:
