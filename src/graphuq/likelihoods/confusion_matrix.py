@@ -55,7 +55,7 @@ class ConfusionMatrix(Likelihood):
     >>> errors = [[0.8, 0.1, 0.1], [0.05, 0.9, 0.05], [0.1, 0.1, 0.8]]
     >>> posterior = gq.Posterior(gq.laplacian_spectrum(graph), gq.priors.Matern(),
     ...                          gq.likelihoods.ConfusionMatrix(errors), [0, 4, 8], [0, 1, 2])
-    >>> result = gq.infer(posterior, gq.inference.EllipticalSlice(), n_samples=50, n_chains=4)
+    >>> result = gq.infer(posterior, gq.inference.EllipticalSlice(), n_samples=500, n_chains=4)
     >>> result.class_probabilities.shape
     (9, 3)
     """
