@@ -36,8 +36,16 @@ def classifier(graph="knn", **changes):
     return gq.GraphClassifier(**({"graph": graph, "weights": weights} | SETTINGS | changes))
 
 
-def evidence_of(estimator):
-    return estimator.fit(X, Y).result_.log_evidence
+def evidence_of(estimator, x=X):
+    return estimator.fit(x, Y).result_.log_evidence
+
+
+def test_equal_rows_count_once_as_in_the_graph():
+    x = X.round(0)  # 8 distinct rows
+    search = gq.EvidenceSearch(classifier(), {"n_neighbors": [5, 12]}, refit=False).fit(x, Y)
+    for row in search.results_:
+        own = evidence_of(classifier(n_neighbors=row["n_neighbors"]), x)
+        assert row["score"] == pytest.approx(own, abs=1e-5)
 
 
 def test_a_list_is_tried_one_value_at_a_time():

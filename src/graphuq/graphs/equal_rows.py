@@ -35,11 +35,15 @@ class _Groups(NamedTuple):
 
 
 def among_distinct_rows(
-    features: Features, neighbors: Neighbors, metric: str, search: str = "auto"
+    features: Features,
+    neighbors: Neighbors,
+    metric: str,
+    search: str = "auto",
+    always: bool = False,
 ) -> Neighbors | None:
-    """Find neighbours that are not all equal to the row itself, or to one another.
+    """Find other neighbours if more than a quarter of those of some row are equal to it.
 
-    At most half of the k neighbours of a row are rows equal to it. The others are the nearest
+    Then at most half of the k neighbours of a row are rows equal to it. The others are the nearest
     rows with distinct features, one of each group of equal rows, or several if there are at most
     k groups. With plain nearest neighbours the graph would fall apart into groups of equal rows.
 
@@ -52,14 +56,19 @@ def among_distinct_rows(
     features : numpy.ndarray or scipy.sparse.csr_array, shape (N, d)
     neighbors : Neighbors
         The k nearest neighbours of each row.
-    metric : {"euclidean", "cosine"}
+    metric : {"euclidean", "cosine", "precomputed"}
     search : {"auto", "exact", "approximate"}, default "auto"
         See `nearest_neighbors`.
+    always : bool, default False
+        Find them even if fewer are equal.
 
     Returns
     -------
-    Neighbors, or None if all rows are equal
+    Neighbors, or None if the nearest ones will do, distances are given or all rows are equal
     """
+    often = (neighbors.distances[:, neighbors.indices.shape[1] // 4] == 0).any()
+    if metric == "precomputed" or not (always or often):
+        return None
     groups = _groups_of(features)
     n_groups, k = len(groups.sizes), neighbors.indices.shape[1]
     if n_groups == 1:
@@ -70,11 +79,6 @@ def among_distinct_rows(
     rank[groups.members] = np.arange(len(rank)) - groups.starts[groups.of_row[groups.members]]
     places = groups.starts[group] + (rank[:, None] + step) % groups.sizes[group]
     return Neighbors(distance, groups.members[places], near.recall)
-
-
-def are_often_equal(neighbors: Neighbors) -> bool:
-    """Return whether more than a quarter of the neighbours of some row are equal to it."""
-    return bool((neighbors.distances[:, neighbors.indices.shape[1] // 4] == 0).any())
 
 
 def _groups_of(features: Features) -> _Groups:

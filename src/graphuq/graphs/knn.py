@@ -5,7 +5,7 @@ from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.distances import graph_of_distances
-from graphuq.graphs.equal_rows import among_distinct_rows, are_often_equal
+from graphuq.graphs.equal_rows import among_distinct_rows
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_lengths, check_neighbor_count, check_space
 from graphuq.graphs.graph import Graph, make_graph
@@ -94,9 +94,7 @@ def knn_graph(
     neighbors = nearest_neighbors(
         features, n_neighbors, weight.metric, search=search, progress=progress
     )
-    distinct = None
-    if weight.metric != "precomputed" and are_often_equal(neighbors):
-        distinct = among_distinct_rows(features, neighbors, weight.metric, search)
+    distinct = among_distinct_rows(features, neighbors, weight.metric, search)
     return _graph_of_neighbors(features, weight, neighbors, symmetrize, distinct)
 
 
@@ -148,9 +146,8 @@ def grown_graph(graph: Graph, X: MatrixLike) -> Graph:
         check_lengths(more)
     features, neighbors = add_rows(space.features, space.neighbors, more, metric)
     neighbors = neighbors._replace(recall=min(neighbors.recall, graph.settings["recall"]))
-    distinct = None
-    if "distinct" in graph.settings or are_often_equal(neighbors):
-        distinct = among_distinct_rows(features, neighbors, metric, search="exact")
+    always = "distinct" in graph.settings
+    distinct = among_distinct_rows(features, neighbors, metric, "exact", always)
     symmetrize = graph.settings["symmetrize"]
     return _graph_of_neighbors(features, space.weight, neighbors, symmetrize, distinct)
 

@@ -25,8 +25,14 @@ from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.evidence.graph_gradient import GraphEvidence
 from graphuq.graphs import Graph, from_adjacency
+from graphuq.graphs.equal_rows import among_distinct_rows
 from graphuq.graphs.features import check_space
-from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
+from graphuq.graphs.neighbors import (
+    Neighbors,
+    all_distances,
+    nearest_neighbors,
+    neighbors_within,
+)
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.inference import Laplace
 
@@ -213,7 +219,13 @@ class SearchProblem:
             f"nearest {most} {space}",
             lambda: nearest_neighbors(features, most, weight.metric)[:2],
         )
-        return NodePairs.of_neighbors(distances[:, :k], indices[:, :k], unscaled)
+        nearest = Neighbors(distances[:, :k], indices[:, :k])
+        distinct = self._once(
+            f"distinct {k} {space}",
+            lambda: among_distinct_rows(features, nearest, weight.metric),
+        )
+        found = nearest if distinct is None else distinct
+        return NodePairs.of_neighbors(found.distances, found.indices, unscaled)
 
     def _once(self, key: str, find: Callable[[], Any]) -> Any:
         if key not in self._found:
