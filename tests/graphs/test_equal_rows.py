@@ -83,6 +83,18 @@ def test_sparse_rows(metric):
     np.testing.assert_allclose(found.distances, dense.distances, atol=1e-7)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("seed", range(5))
+def test_distances_of_equal_rows_that_rounding_makes_positive(metric, seed):
+    rng = np.random.default_rng(seed)
+    features = 10 + rng.normal(size=(60, 30))
+    features[:9] = features[0]
+    weights = gq.graphs.SelfTuning(metric=metric)
+    for rows in (features, sparse.csr_array(features)):
+        assert "distinct" in gq.graphs.knn_graph(rows, 7, weights).settings
+    assert "distinct" not in gq.graphs.knn_graph(features[8:], 7, weights).settings
+
+
 @pytest.mark.parametrize("old", [30, 200])
 def test_added_rows(old):
     features, _ = table([20] * 15)

@@ -10,6 +10,8 @@ from scipy import sparse
 from graphuq.graphs.inputs import Features
 from graphuq.graphs.neighbors import Neighbors, nearest_neighbors
 
+ROUNDING = 1e-6  # distance that may be a rounding error between equal rows, as a share of lengths
+
 
 class _Groups(NamedTuple):
     """Rows by their features.
@@ -66,12 +68,17 @@ def among_distinct_rows(
     -------
     Neighbors, or None if the nearest ones will do, distances are given or all rows are equal
     """
-    often = (neighbors.distances[:, neighbors.indices.shape[1] // 4] == 0).any()
-    if metric == "precomputed" or not (always or often):
+    if metric == "precomputed":
+        return None
+    k, length = neighbors.indices.shape[1], 1.0
+    if metric == "euclidean":
+        length = max(features.max(), -features.min()) * features.shape[1] ** 0.5
+    close = (neighbors.distances[:, k // 4] <= ROUNDING * length).any()
+    if not (always or close):
         return None
     groups = _groups_of(features)
-    n_groups, k = len(groups.sizes), neighbors.indices.shape[1]
-    if n_groups == 1:
+    n_groups, often = len(groups.sizes), groups.sizes.max() - 1 > k // 4
+    if n_groups == 1 or not (always or often):
         return None
     near = nearest_neighbors(groups.rows, min(k, n_groups - 1), metric, search=search)
     group, step, distance = (part[groups.of_row] for part in _lists(groups.sizes, near, k))
