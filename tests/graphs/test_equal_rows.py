@@ -69,10 +69,10 @@ def test_a_table_of_one_row():
 
 
 def test_equal_rows_are_close_in_a_large_group():
-    """Steps 1, 2, 3, 4, 5 alone would have an eigenvalue of 6e-5."""
-    features, _ = table([3000, 1])
+    """With steps 1, 2, 3, 4 and 5 alone the eigenvalue is that of a ring, 0.0014."""
+    features, _ = table([300] * 12)
     graph = gq.graphs.knn_graph(features, 10, "unweighted")
-    assert gq.laplacian_spectrum(graph, n_eigenpairs=3).eigenvalues[1] > 0.05
+    assert gq.laplacian_spectrum(graph, n_eigenpairs=3).eigenvalues[1] > 0.02
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
