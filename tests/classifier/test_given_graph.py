@@ -126,7 +126,7 @@ RNG = np.random.default_rng(0)
         (np.c_[RNG.normal(size=(60, 2)), np.full(60, 1e6)], False),
         (np.c_[RNG.normal(size=(300, 2)), np.arange(300) < 1], False),
         ((RNG.uniform(size=(300, 20)) < np.geomspace(0.004, 0.5, 20)).astype(float), False),
-        (sparse.random_array((60, 30), density=0.3, rng=1) * 1.0, False),
+        (sparse.csr_array(RNG.uniform(size=(60, 30)) * (RNG.uniform(size=(60, 30)) < 0.3)), False),
     ],
     ids=[
         "units",

@@ -40,6 +40,16 @@ def test_exact_neighbours(n_rows, width, metric, dtype):
             np.testing.assert_allclose(near.distances, expected, rtol=2e-4, atol=1e-7)
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_exact_neighbours_of_wide_rows_far_from_the_origin(metric):
+    """Without a shift by their mean, faiss found wrong rows for 3,311 of 4,200 (Euclidean)."""
+    features, queries = (RNG.normal(size=(n, 64)) + 300 for n in (4200, 40))
+    for asked in (features, queries):
+        near = nearest_neighbors(features, 7, metric, None if asked is features else asked)
+        expected = true_distances(features, asked, metric, 7)
+        np.testing.assert_allclose(near.distances, expected, rtol=1e-6)
+
+
 def test_rows_that_occur_many_times_are_not_their_own_neighbours():
     features = np.repeat(RNG.normal(size=(600, 10)), 10, axis=0)
     for search in ("exact", "approximate"):

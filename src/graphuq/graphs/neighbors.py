@@ -21,6 +21,7 @@ from graphuq.utils.user_warnings import warn_user
 FEW_ROWS = 4096  # below this scikit-learn is fast, and it computes in double precision
 TREE_COLUMNS = 4  # with many rows, a tree is fastest up to this number of features
 FEW_ROWS_TREE_COLUMNS = 8  # with few rows, a tree is fastest up to this number of features
+CENTER_ROWS = 1000  # number of rows whose mean is the center of a search in single precision
 EXACT_ROWS = 50_000  # up to this number of dense rows the default search is exact
 EXACT_ROWS_ACCELERATOR = 500_000  # and up to this one on an accelerator
 SEARCHES = ("auto", "exact", "approximate")
@@ -142,8 +143,9 @@ def _in_single_precision(
     progress: Progress | None,
 ) -> Neighbors:
     """Search in single precision, then recompute the distances in double precision."""
-    space = _to_single(features, metric)
-    alike = None if queries is None else _to_single(queries, metric)
+    center = _center(features, metric)
+    space = _to_single(features, metric, center)
+    alike = None if queries is None else _to_single(queries, metric, center)
     n_asked = n_neighbors + (queries is None)  # a row finds itself, too
     if exact and has_accelerator():
         indices, recall = neighbors_jax.nearest(space, alike, n_asked, progress), 1.0
@@ -207,15 +209,32 @@ def _by_tree(features: Features, n_neighbors: int, queries: Features | None) -> 
     return _distances_in_double(features, asked, indices, "euclidean", 1.0)
 
 
-def _to_single(features: Features, metric: str) -> Float[np.ndarray, "R d"]:
-    """Return rows whose Euclidean distances order neighbours like the metric does."""
-    if metric != "cosine":
+def _center(features: Features, metric: str) -> Float[np.ndarray, " d"] | None:
+    """Return a point amid rows that are far from the origin, None if they are around it.
+
+    Faiss expands ``|x − y|²``, which in single precision needs rows that are not far from 0.
+    """
+    sample = np.asarray(features[:: max(1, len(features) // CENTER_ROWS)], dtype=np.float64)
+    if metric == "cosine":
+        sample = sample / np.linalg.norm(sample, axis=1, keepdims=True)
+    center = sample.mean(axis=0)
+    spread = ((sample - center) ** 2).sum(axis=1).mean()
+    return center if center @ center > spread else None
+
+
+def _to_single(
+    features: Features, metric: str, center: Float[np.ndarray, " d"] | None
+) -> Float[np.ndarray, "R d"]:
+    """Return rows about a center whose Euclidean distances order them like the metric does."""
+    if metric != "cosine" and center is None:
         return np.ascontiguousarray(features, dtype=np.float32)
     # Euclidean distances between rows of unit length order them like their cosines.
     rows = np.empty(features.shape, np.float32)
     for part in row_blocks(*features.shape):
-        lengths = np.linalg.norm(features[part], axis=1, keepdims=True)
-        rows[part] = features[part] / lengths
+        block = features[part]
+        if metric == "cosine":
+            block = block / np.linalg.norm(block, axis=1, keepdims=True)
+        rows[part] = block if center is None else block - center
     return rows
 
 
