@@ -1,5 +1,7 @@
 """Maximum a posteriori against a general optimiser, and its two solvers against each other."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -104,6 +106,47 @@ def test_a_model_without_a_maximum_is_refused():
     for likelihood in (gq.likelihoods.LevelSet(), gq.likelihoods.AtomicNoise(0.9, 0.8)):
         with pytest.raises(IncompatibleParts, match="shrinking the field"):
             gq.infer(build(likelihood), MAP())
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_wells_of_three_classes_have_their_minimum_on_a_kink(epsilon):
+    """One labelled node with the prior N(0, I): slopes on both sides of the minimum are positive.
+
+    The minimum by brute force has the other classes' fields at 0, where no gradient vanishes.
+    """
+    likelihood = gq.likelihoods.GinzburgLandau(epsilon, 0.5, n_classes=3)
+
+    def objective(u):
+        data = likelihood.log_prob(jnp.asarray(u), jnp.zeros(len(u)))
+        return (u**2).sum(axis=1) / 2 - np.asarray(data)
+
+    own, other = np.linspace(0.3, 1.3, 51), np.linspace(-0.5, 0.5, 51)
+    grid = np.stack(np.meshgrid(own, other, other, indexing="ij"), axis=-1).reshape(-1, 3)
+    with jax.enable_x64(True):
+        best = grid[objective(grid).argmin()]
+        near = best + [[0.0, 0.0, 0.0], [0.0, 1e-3, 0.0], [0.0, -1e-3, 0.0]]
+        at, *beside = objective(near)
+    assert np.abs(best[1:]).max() < 1e-9, "the middle of an odd grid"
+    assert 0.5 < best[0] < 1.2
+    assert (np.array(beside) - at).min() / 1e-3 > 0.01
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "words"),
+    [
+        (gq.likelihoods.GinzburgLandau(n_classes=3), "kinks.*ParallelTempering"),
+        (gq.likelihoods.GinzburgLandauPrior(gq.likelihoods.ConfusionMatrix()), "kinks"),
+        (gq.likelihoods.GinzburgLandauPrior(gq.likelihoods.AtomicNoise(0.9)), "gradient"),
+        (gq.likelihoods.Softmax(n_classes=3), "Laplace"),
+    ],
+)
+def test_the_refusal_says_why(likelihood, words):
+    classes = LABELS if not likelihood.is_multiclass else [0, 1, 2, 0]
+    spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=7)
+    prior = gq.priors.InverseLaplacian()
+    posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, classes)
+    with pytest.raises(IncompatibleParts, match=words):
+        gq.infer(posterior, MAP())
 
 
 def test_refusals():

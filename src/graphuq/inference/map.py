@@ -31,6 +31,7 @@ class MAP(Approximation):
     For probit the minimiser is unique (their proposition 1). For Ginzburg-Landau there may be
     several, and the start determines which one is found. Level set, atomic noise and noise-free
     have none: shrinking u towards 0 changes no sign and increases the prior density without limit.
+    Minimisers in the wells of K classes lie on kinks, where no gradient vanishes; MAP refuses them.
 
     Parameters
     ----------
@@ -79,21 +80,13 @@ class MAP(Approximation):
         Raises
         ------
         IncompatibleParts
-            If the posterior has no maximum, or is multiclass, or has a tail with the flow.
+            If the posterior has no maximum, is multiclass, has wells and labels without a
+            gradient, or has a tail with the flow.
         InvalidInput
             If no stationary point is reached.
         """
-        if not target.likelihood.has_gradient:
-            raise IncompatibleParts(
-                f"{target.likelihood} has no maximum a posteriori: shrinking the field towards 0 "
-                "changes no label's probability and increases the prior density without limit; "
-                "sample, or use ExpectationPropagation()"
-            )
-        if target.likelihood.is_multiclass:
-            raise IncompatibleParts(
-                f"MAP needs a binary likelihood, and {target.likelihood} is multiclass; use "
-                "Laplace(), whose mean is the maximum"
-            )
+        if reason := _refusal(target.likelihood):
+            raise IncompatibleParts(reason)
         if self.solver == "flow" and not target.field.is_low_rank:
             raise IncompatibleParts(
                 "the gradient flow runs in the kept eigenbasis and this field has a tail; use "
@@ -140,6 +133,31 @@ class MAP(Approximation):
         other = eqx.tree_at(lambda t: t.likelihood, target, with_dtype(start, jnp.float64))
         white, _, _ = _newton(other, zero, self.max_iterations, tolerance)
         return white
+
+
+def _refusal(likelihood: Likelihood) -> str:
+    """Return why a likelihood has no maximum that Newton's method or the flow can find, or ""."""
+    wells = likelihood.uses_all_nodes
+    if wells and likelihood.is_multiclass:
+        return (
+            f"MAP needs a binary likelihood: the wells of K classes in {likelihood} have kinks, "
+            "its maximum may lie on them, and there the gradient does not vanish; sample, with "
+            "ParallelTempering()"
+        )
+    if wells and not likelihood.has_gradient:
+        return f"MAP needs a gradient and the labels in {likelihood} have none; sample"
+    if not likelihood.has_gradient:
+        return (
+            f"{likelihood} has no maximum a posteriori: shrinking the field towards 0 changes no "
+            "label's probability and increases the prior density without limit; sample, or use "
+            "ExpectationPropagation()"
+        )
+    if likelihood.is_multiclass:
+        return (
+            f"MAP needs a binary likelihood, and {likelihood} is multiclass; use Laplace(), whose "
+            "mean is the maximum"
+        )
+    return ""
 
 
 @eqx.filter_jit
