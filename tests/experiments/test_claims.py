@@ -39,7 +39,7 @@ def on_the_page(paper, label, claim):
 
 
 def test_every_experiment_has_a_claim_on_the_page_of_its_paper():
-    assert len(ALL) >= 57
+    assert len(ALL) >= 58
     for paper, name in ALL:
         experiment = PAPERS[paper][name]
         assert experiment.claims, f"{paper} {name}"
@@ -172,6 +172,30 @@ def test_eigenvectors_are_judged_by_their_numbers():
     assert claim.judge(rows).verdict == "holds"
     assert claim.judge(rows[::-1]).verdict == "holds", "q_1 is in the middle"
     assert claim.judge([rows[0], rows[2], rows[1], rows[3]]).verdict == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdicts"),
+    [
+        ({}, ("holds", "holds")),
+        ({"estimate": 0.15}, ("does not hold", "holds")),
+        ({"estimate": 0.9}, ("does not hold", "holds")),
+        ({"distance with a tail at λ̄": 0.2}, ("holds", "does not hold")),
+        ({"estimate": 0.001, "move of label means": 0.04}, ("holds", "does not hold")),
+    ],
+)
+def test_truncation_is_judged_by_its_numbers(changes, verdicts):
+    row = {
+        "move of label means": 0.4,
+        "estimate": 0.3,
+        "distance with a tail at λ̄": 0.03,
+    }
+    rows = [
+        {"prior": prior, "ℓ": 20} | row | (changes if prior == "c/λ" else {})
+        for prior in ("c/λ", "Matérn (default)")
+    ]
+    found = [claim.judge(rows).verdict for claim in PAPERS["bertozzi"]["truncation"].claims]
+    assert tuple(found) == verdicts
 
 
 def test_all_papers_on_one_page(tmp_path, monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""Figures and tables of Bertozzi, Luo, Stuart & Zygalakis (2018), and a study of pCN."""
+"""Figures and tables of Bertozzi, Luo, Stuart & Zygalakis (2018), and two studies of ours."""
 
 from graphuq.experiments.base import registered
 from graphuq.experiments.bertozzi.algorithms import figure9
@@ -9,6 +9,7 @@ from graphuq.experiments.bertozzi.optimization import figure13, figure14
 from graphuq.experiments.bertozzi.pictures import figure1, figure2, figure3, figure5
 from graphuq.experiments.bertozzi.plume_optimum import figure12
 from graphuq.experiments.bertozzi.timing import table2
+from graphuq.experiments.bertozzi.truncation import truncation
 from graphuq.experiments.bertozzi.variance import figure6, figure7, figure8, table1
 
 EXPERIMENTS = registered(
@@ -29,4 +30,5 @@ EXPERIMENTS = registered(
     figure14,
     table2,
     dimension,
+    truncation,
 )

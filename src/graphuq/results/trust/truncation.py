@@ -13,7 +13,8 @@ each class's field gains t_i.
 - The estimate takes ``λ = λ̄``, the mean of the eigenvalues left out; the trace of the Laplacian
   gives it (Bertozzi et al. 2018, Algorithm 3, with ``tail_eigenvalue="mean"``).
 - The bound takes ``λ = λ_ℓ``, the smallest value that they can have. For a decreasing variance
-  function no larger variance is possible.
+  function no larger variance is possible. It bounds the variance that is added, not the move:
+  labels also become less informative, which both numbers ignore.
 """
 
 import dataclasses
@@ -107,8 +108,8 @@ def check_truncation(result: "Result") -> Check:
     level: Level = "green" if move <= MAX_MOVE else "amber" if move <= LARGE_MOVE else "red"
     numbers = (
         f"the eigenpairs beyond the first {spectrum.n_eigenpairs} of {spectrum.n_nodes} would move "
-        f"label means by {move:.3f} on average (largest {_largest(found.estimate):.2f}; at most "
-        f"{_mean(found.bound):.2f} on average)"
+        f"label means by {move:.3f} on average (largest {_largest(found.estimate):.2f}; "
+        f"{_mean(found.bound):.2f} on average if they have the largest variance they can)"
     )
     if level == "green":
         return Check(move, MAX_MOVE, level, f"The spectrum is long enough: {numbers}.")
