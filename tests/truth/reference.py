@@ -29,20 +29,18 @@ def covariance(weights, n_eigenpairs, tail, laplacian="symmetric"):
     return n_nodes / np.trace(matrix) * matrix
 
 
-def orthant(matrix, signs):
-    """Return P(signs * x > 0) for x ~ N(0, matrix)."""
+def orthant(matrix, signs, error=1e-6):
+    """Return P(signs * x > 0) for x ~ N(0, matrix), to an error that SciPy estimates."""
     signs = np.asarray(signs, dtype=float)
     flipped = signs[:, None] * matrix * signs
-    law = multivariate_normal(
-        np.zeros(len(signs)),
-        flipped,
-        abseps=1e-6,
-        releps=1e-6,
-        maxpts=400_000,
-        seed=0,
-        allow_singular=True,
-    )
-    return float(law.cdf(np.zeros(len(signs))))
+    return normal_cdf(np.zeros(len(signs)), flipped, abseps=error, releps=error, maxpts=400_000)
+
+
+def normal_cdf(limits, matrix, **accuracy):
+    """Return P(x < limits) for x ~ N(0, matrix); SciPy 1.17 repeats it exactly, 1.13 does not."""
+    law = type(multivariate_normal)(seed=0)  # SciPy 1.13 lets no frozen one have an accuracy
+    mean = np.zeros(len(limits))
+    return float(law.cdf(limits, mean, matrix, allow_singular=True, **accuracy))
 
 
 def probit_label_mean(prior, labelled, labels, noise_std, node):
