@@ -84,7 +84,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"(own_\w+|readme_figure|animations)\.py$",
+    "ignore_pattern": r"(own_\w+|readme_figure|page_pictures|animations)\.py$",
     "subsection_order": [f"../examples/{section}" for section in SECTIONS],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
@@ -102,6 +102,11 @@ html_theme = "furo"
 html_title = f"graphuq {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+# The history that `make bench` keeps belongs to a machine, not to the repository. A site that is
+# built where there is one shows its page.
+HISTORY = Path(os.environ.get("GRAPHUQ_BENCH_HISTORY", HERE.parent / "benchmarks/results/history"))
+HISTORY = HISTORY.with_suffix(".html")
+html_extra_path = [str(HISTORY)] if HISTORY.exists() else []
 html_copy_source = False
 html_show_sphinx = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -114,6 +119,8 @@ warnings.filterwarnings(
 
 
 MEASUREMENTS = "\n```{toctree}\n:hidden:\n:glob:\n\nmeasurements/*\n```\n"
+if html_extra_path:
+    MEASUREMENTS += f'\n<a href="{HISTORY.name}">The history kept where this site was built</a>\n'
 
 
 def adapt_to_the_site(app, docname, source):
@@ -142,10 +149,14 @@ MENDS = {
     '<aside class="sidebar': '<aside aria-label="All pages" class="sidebar',
     '<aside class="toc': '<aside aria-label="On this page" class="toc',
 }
+PICTURE = re.compile(r'(?<!\.png">)<img (?![^>]*_thumb)[^>]*src="([^"]*_images/[^"]+)"[^>]*>')
 
 
 def make_accessible(app, exception):
-    """Add what readers without a mouse or a screen need and the theme lacks."""
+    """Add what readers without a mouse or a screen need and the theme lacks.
+
+    A tap on a picture opens it alone, so that its letters can be read on a phone.
+    """
     if exception or app.builder.name != "html":
         return
     for page in Path(app.outdir).rglob("*.html"):
@@ -153,6 +164,7 @@ def make_accessible(app, exception):
         found = text
         for old, new in MENDS.items():
             found = found.replace(old, new)
+        found = PICTURE.sub(r'<a href="\1">\g<0></a>', found)
         if found != text:
             page.write_text(found, encoding="utf-8")
 

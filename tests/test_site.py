@@ -120,6 +120,20 @@ def test_the_page_to_start_with_runs(tmp_path, monkeypatch):
     assert (tmp_path / "votes.csv").exists()
 
 
+def test_the_site_shows_the_history_of_benchmarks_where_there_is_one(tmp_path, monkeypatch):
+    pytest.importorskip("furo", reason="pip install graphuq[docs], to test the site")
+    monkeypatch.setenv("GRAPHUQ_BENCH_HISTORY", str(tmp_path / "mine.json"))
+    page = tmp_path / "mine.html"  # the name that benchmarks/history.py gives it
+    for shown in (False, True):
+        if shown:
+            page.write_text("<p>seconds</p>")
+        settings = runpy.run_path(str(DOCS / "conf.py"))
+        text = [(DOCS / "measurements.md").read_text(encoding="utf-8")]
+        settings["adapt_to_the_site"](None, "measurements", text)
+        assert settings["html_extra_path"] == [str(page)] * shown
+        assert text[0].count('<a href="mine.html">') == shown
+
+
 @pytest.mark.slow  # four commands
 def test_the_commands_of_the_page_to_start_with_run(tmp_path, monkeypatch, capsys):
     """The table that the page writes, classified and predicted by the page's own commands."""

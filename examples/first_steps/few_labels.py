@@ -4,7 +4,7 @@ Few labels: ten digits
 
 1,797 images of handwritten digits, of which 50 have a label, five of each digit. The graph joins
 images that look alike, and labels spread along it. Each image gets the probability of every digit,
-so the images to doubt are known.
+which also tells which images are doubtful.
 """
 
 import matplotlib.pyplot as plt

@@ -41,8 +41,9 @@ n_labels = 4 + 5 * np.arange(9)
 print(f"wrong after {n_labels[-1]} labels: chosen {wrong[-1]}, at random {wrong_by_chance[-1]}")
 
 # %%
-# Left: errors against labels. The band is what graphuq expects, with a 90 % interval. Right: the
-# rows it asked for first, among all images.
+# Left: errors against labels. The band is what graphuq expects, with a 90 % interval. It expects
+# too many here: on clear classes its probabilities are too low. Right: the rows it asked for first,
+# among all images.
 figure, panels = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
 panels[0].fill_between(
     n_labels,

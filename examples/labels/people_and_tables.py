@@ -78,8 +78,8 @@ for rows, share in shares.items():
     print(f"right at {rows}: {share:.2f}")
 
 # %%
-# Left: how often each person is right, learnt from 60 rows, beside the share by which the labels
-# were made. Right: the kinds inferred, against the majority of the three.
+# Left: how often each person is right, learnt without the truth, beside the true share of right
+# labels among these 60 rows. Right: the kinds inferred, against the majority of the three.
 people = classifier.annotators_
 figure, panels = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
 middle = people["accuracy"]
@@ -92,13 +92,16 @@ panels[0].errorbar(
     capsize=4,
     label="learnt, with interval",
 )
-panels[0].plot([*ACCURACY.values()], [*ACCURACY], "x", color="black", ms=9, label="true")
+true = [(labels[name] == kind)[:N_LABELLED].mean() for name in ACCURACY]
+panels[0].plot(true, [*ACCURACY], "x", color="black", ms=9, label="true")
 panels[0].axvline(0.5, color="#94a4a2", ls="--", label="guessing")
-panels[0].set(xlim=(0, 1), ylim=(-0.6, 2.6), xlabel="share of right labels", title="people")
+panels[0].set(xlim=(0, 1), ylim=(-0.6, 2.6), xlabel="share of right labels")
+panels[0].set_title("How often is each person right?")
 panels[0].legend(frameon=False, fontsize=8)
 bars = panels[1].barh(list(shares), list(shares.values()), color=["#94a4a2", *["#2f80cc"] * 3])
 panels[1].bar_label(bars, fmt="%.2f", padding=3)
-panels[1].set(xlim=(0, 1.12), xlabel="share of rows that are right", title="rows")
+panels[1].set(xlim=(0, 1.12), xlabel="share of rows that are right")
+panels[1].set_title("How often is the kind of a home right?")
 panels[1].invert_yaxis()
 for ax in panels:
     ax.spines[["top", "right"]].set_visible(False)

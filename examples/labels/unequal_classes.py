@@ -43,6 +43,7 @@ for name, (recall, precision) in numbers.items():
     )
 
 # %%
+# The true classes, and those inferred without and with a constant. Legends count the rows.
 figure, panels = plt.subplots(1, 3, figsize=(12, 4), layout="constrained", sharey=True)
 truth_and_answers = {"truth": truth, **answers}
 for ax, (name, classes) in zip(panels, truth_and_answers.items(), strict=True):
