@@ -63,18 +63,10 @@ class LabellingModel:
             factor = self.rows[labelled] * std
             covariance = factor @ factor.T
             covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()
-            try:
-                sites = fit_sites(
-                    covariance,
-                    codes,
-                    self.n_classes,
-                    1.0,
-                    tolerance=1e-2,
-                    start=self.sites.get(identity[m]),
-                )
-            except np.linalg.LinAlgError:
-                continue
-            if np.isfinite(sites.log_evidence):
+            given = codes, self.n_classes, 1.0
+            start = self.sites.get(identity[m])
+            [sites] = fit_sites(covariance[None], *given, tolerance=1e-2, start=start)
+            if sites is not None and np.isfinite(sites.log_evidence):
                 self.sites[identity[m]] = sites
                 found[m] = log_prior[m] + sites.log_evidence, std, sites
         best = max(value for value, _, _ in found.values())

@@ -72,24 +72,25 @@ class NestedSites(NamedTuple):
 
 
 def fit_sites(
-    covariance: Float[np.ndarray, "J J"],
+    covariances: Float[np.ndarray, "M J J"],
     labels: Int[np.ndarray, " J"],
     n_classes: int,
     noise_std: float,
     max_sweeps: int = 100,
     tolerance: float = 1e-3,
     start: NestedSites | StartingSites | None = None,
-) -> NestedSites:
-    """Iterate the sites of all labels to their fixed point.
+) -> list[NestedSites | None]:
+    """Iterate the sites of all labels to their fixed point, for each of several priors.
 
     The classes have independent fields with the same prior covariance at the labels. Two classes
     have two fields here. They give the probabilities of one field with the same covariance and
-    the same ``noise_std``.
+    the same ``noise_std``. For small matrices, several covariances together take a third of the
+    time of one after the other.
 
     Parameters
     ----------
-    covariance : numpy.ndarray, shape (J, J)
-        G, positive semi-definite.
+    covariances : numpy.ndarray, shape (M, J, J)
+        G of each prior, positive semi-definite.
     labels : numpy.ndarray of int, shape (J,)
         Classes, from 0 to ``n_classes`` − 1.
     n_classes : int
@@ -105,38 +106,18 @@ def fit_sites(
         Sites of the first labels, of the same classes and noise, to start from. By default, and for
         later labels, they are zero.
 
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If the covariance is not positive semi-definite.
+    Returns
+    -------
+    list of length M
+        Sites of each prior, or None where its covariance is not positive semi-definite.
     """
     given = labels, n_classes, noise_std, max_sweeps, tolerance, start
-    [sites] = fit_all_sites(covariance[None], *given)
-    if sites is None:
-        raise np.linalg.LinAlgError("the covariance is not positive semi-definite")
-    return sites
-
-
-def fit_all_sites(
-    covariances: Float[np.ndarray, "M J J"],
-    labels: Int[np.ndarray, " J"],
-    n_classes: int,
-    noise_std: float,
-    max_sweeps: int = 100,
-    tolerance: float = 1e-3,
-    start: NestedSites | StartingSites | None = None,
-) -> list[NestedSites | None]:
-    """Iterate the sites of several prior covariances together; None for one that is indefinite.
-
-    For small matrices this takes a third of the time of one after the other. See `fit_sites`.
-    """
     try:
-        return _fit(covariances, labels, n_classes, noise_std, max_sweeps, tolerance, start)
+        return _fit(covariances, *given)
     except np.linalg.LinAlgError:
         if len(covariances) == 1:
             return [None]
-    given = labels, n_classes, noise_std, max_sweeps, tolerance, start
-    return [fit_all_sites(one[None], *given)[0] for one in covariances]
+    return [fit_sites(one[None], *given)[0] for one in covariances]
 
 
 def _fit(

@@ -93,13 +93,13 @@ class Proposals:
         self.weights = weights / weights.sum()
 
     def _fit(self, stds: Float[np.ndarray, "m L"]) -> list[Component]:
-        from graphuq.inference.nested_sites import fit_all_sites
+        from graphuq.inference.nested_sites import fit_sites
 
         factors = self.rows * stds[:, None]
         covariances = factors @ np.swapaxes(factors, 1, 2)
         diagonal = np.einsum("mjj->mj", covariances)  # a view
         diagonal += JITTER * diagonal.max(axis=1, keepdims=True)
-        sites = fit_all_sites(covariances, self.codes, self.n_classes, self.noise_std)
+        sites = fit_sites(covariances, self.codes, self.n_classes, self.noise_std)
         return [
             Component(*parts, parts[2].log_evidence if parts[2] and parts[2].converged else -np.inf)
             for parts in zip(stds, factors, sites, strict=True)
