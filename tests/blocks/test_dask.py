@@ -96,7 +96,11 @@ def twenty_thousand(tmp_path_factory):
 
 @pytest.mark.parametrize(
     "phase",
-    ["neighbours", *(pytest.param(p, marks=pytest.mark.slow) for p in ("eigenpairs", "probabilities"))],
+    [
+        "neighbours",
+        pytest.param("eigenpairs", marks=pytest.mark.slow),
+        pytest.param("probabilities", marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_worker_changes_nothing(phase, twenty_thousand, tmp_path):
     path, given, expected = twenty_thousand

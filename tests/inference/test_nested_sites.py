@@ -80,7 +80,8 @@ def test_against_simulation(labels, noise_std):
     u = np.einsum("ij,sjk->sik", root, rng.standard_normal((N_DRAWS, n_labels + 1, 3)))
     weights = label_weights(u, rng.standard_normal((N_DRAWS, n_labels)), labels, noise_std)
 
-    [sites] = fit_sites(prior[:n_labels, :n_labels][None], np.array(labels), 3, noise_std, tolerance=1e-8)
+    at_labels = prior[None, :n_labels, :n_labels]
+    [sites] = fit_sites(at_labels, np.array(labels), 3, noise_std, tolerance=1e-8)
     mean, covariance = gaussian_given(sites, prior)
     error = weights.std() / weights.mean() / np.sqrt(N_DRAWS)
     assert sites.log_evidence == pytest.approx(np.log(weights.mean()), abs=0.004 + 4 * error)
