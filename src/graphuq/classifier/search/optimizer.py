@@ -74,7 +74,7 @@ class Optimizer:
         """Return the estimator's values, clipped to the bounds, and quasi-random points."""
         low, high = np.array(self.bounds).T
         initial = np.concatenate([np.log(value).ravel() for value in self.initial.values()])
-        points = qmc.Halton(len(low), rng=np.random.default_rng(seed)).random(n_starts - 1)
+        points = qmc.Halton(len(low), seed=np.random.default_rng(seed)).random(n_starts - 1)
         return [np.clip(initial, low, high), *(low + (high - low) * points)]
 
     def run(self, at: np.ndarray) -> tuple[dict[str, Any], float, int]:
