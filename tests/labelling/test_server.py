@@ -94,8 +94,10 @@ def test_another_host_is_refused(page, host):
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:9999", "[::1]:8000"])
 def test_names_of_this_machine_are_accepted(app, host):
     """Also another port, through which a tunnel may lead."""
-    with TestClient(app, base_url=f"http://{host}") as client:
-        assert client.get(f"/?token={TOKEN}").status_code == 200
+    with TestClient(app, base_url="http://127.0.0.1:8000") as client:
+        found = client.get(f"/?token={TOKEN}", headers={"host": host})
+        assert found.status_code == 200
+        assert found.request.headers["host"] == host
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:8001", None])
