@@ -132,6 +132,7 @@ def test_leave_one_out_has_the_noise_of_the_label():
             assert abs(found[j, int(labels[j] > 0)] - exact) < 0.03
 
 
+@pytest.mark.slow
 def test_learnt_hyperparameters_have_weights():
     """A label of tiny weight leaves a learnt range as if it were not given."""
     prior = gq.priors.Matern(tau=gq.LogUniform(0.1, 1.0), alpha=1.5)

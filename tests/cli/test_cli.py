@@ -281,7 +281,7 @@ def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
     ("sampler", "name", "at"),
     [
         ("pcn", "chains._run_block", 3),
-        ("independence", "independence.base._metropolis", 7),
+        pytest.param("independence", "independence.base._metropolis", 7, marks=pytest.mark.slow),
         pytest.param(
             "sequential-independence", "independence.base._metropolis", 7, marks=pytest.mark.slow
         ),
@@ -337,7 +337,7 @@ def test_predict_wants_the_same_columns(csv, tmp_path, capsys):
     assert "it lacks ['b'] of the 2 feature columns" in one_line(capsys, code)
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", [pytest.param("csv", marks=pytest.mark.slow), "parquet"])
 def test_predict_finds_the_columns_by_name(kind, csv, tmp_path):
     assert classify(csv, tmp_path / "out", "--scaling", "standard") == 0
     table = frame().drop(columns="label").rename(columns={"name": "id"})

@@ -231,7 +231,9 @@ def test_half_normal(kernel):
         NoContraction(0.6),
         AlwaysAccepts(0.6),
         NoBracket(),
-        SwapsFreely(gq.inference.EllipticalSlice(), n_replicas=3),
+        pytest.param(
+            SwapsFreely(gq.inference.EllipticalSlice(), n_replicas=3), marks=pytest.mark.slow
+        ),
     ],
     ids=repr,
 )
@@ -390,7 +392,7 @@ def test_a_new_step_size_compiles_nothing_new(posterior):
     assert isinstance(Counted(0.2), eqx.Module)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_chain_on_a_wall_stays_on_its_side(n_classes):
     """A chain that rounding puts beyond an impassable wall stays on the right side."""
     rng = np.random.default_rng(0)

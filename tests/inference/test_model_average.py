@@ -85,7 +85,7 @@ def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes):
 UNEQUAL = np.array([0, 10, 40, 70, 25, 60]), np.array([1, 1, 1, 1, -1, 1])
 
 
-@pytest.mark.parametrize("exact", [True, None])
+@pytest.mark.parametrize("exact", [pytest.param(True, marks=pytest.mark.slow), None])
 def test_labels_drawn_class_by_class_agree_with_weighted_draws_of_the_prior(exact):
     likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
     target = gq.Posterior(SPECTRUM, PRIOR, likelihood, *UNEQUAL)

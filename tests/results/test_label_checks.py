@@ -173,7 +173,11 @@ def test_likelihood_on_all_nodes_loses_only_the_label():
     np.testing.assert_allclose(np.ptp(logs - density), 0, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", [EP, gq.inference.Laplace()], ids=["EP", "Laplace"])
+@pytest.mark.parametrize(
+    "method",
+    [EP, pytest.param(gq.inference.Laplace(), marks=pytest.mark.slow)],
+    ids=["EP", "Laplace"],
+)
 def test_multiclass_cavities_are_near_refits_and_find_the_wrong_label(method):
     """The stated tolerance is 0.05 at labels that agree with their neighbours."""
     posterior = small_problem(LIKELIHOODS.Softmax(0.7, 3))

@@ -103,7 +103,7 @@ def truth(n_classes):
     return members / total, accuracy / total, node / total
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_true_classes_and_accuracies(n_classes):
     target, readings = posterior(n_classes)
     result = gq.infer(target, AnnotatorGibbs(readings=readings), n_samples=3000, seed=1)

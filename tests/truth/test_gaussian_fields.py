@@ -324,6 +324,7 @@ def test_models_without_covariance_columns_are_refused(small):
             bad()
 
 
+@pytest.mark.slow
 def test_regularized_laplacian_has_learnt_hyperparameters():
     """β and σ have hyperpriors and are sampled with the field."""
     graph = gq.graphs.from_adjacency(random_adjacency(20))

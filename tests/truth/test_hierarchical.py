@@ -276,7 +276,8 @@ def test_a_tail_of_each_class_whose_prior_is_learnt():
         assert np.all(np.abs(result.class_probabilities[:, k] - share) < 4 * error)
 
 
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
     """The log likelihood that a step returns, without recomputing it, is that of its end."""
     with jax.enable_x64(True):
@@ -310,6 +311,7 @@ def test_label_means_of_a_tail_that_underflows(monkeypatch):
     np.testing.assert_allclose(result.label_mean, signs.mean(axis=1), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_label_means_of_a_learnt_tail():
     """Label means given each draw agree with means over completed draws, within their noise."""
     spectrum = with_tail(2).spectrum

@@ -162,6 +162,7 @@ def printed(statistics, prior):
     return 0.5 * (np.log(prior) - np.log1p(prior) + statistics / (1 + prior))
 
 
+@pytest.mark.slow
 def test_the_printed_ratio_fails(monkeypatch):
     """Negative control: the ratio as printed gives another posterior."""
     monkeypatch.setattr(gibbs, "log_gain", printed)

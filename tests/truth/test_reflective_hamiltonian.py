@@ -54,7 +54,11 @@ def truth(posterior):
 
 @pytest.mark.parametrize(
     "likelihood",
-    [gq.likelihoods.NoiseFree(), gq.likelihoods.LevelSet(0.1), gq.likelihoods.LevelSet(0.6)],
+    [
+        gq.likelihoods.NoiseFree(),
+        gq.likelihoods.LevelSet(0.1),
+        pytest.param(gq.likelihoods.LevelSet(0.6), marks=pytest.mark.slow),
+    ],
     ids=repr,
 )
 def test_label_means(likelihood):

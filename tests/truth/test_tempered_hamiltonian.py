@@ -59,7 +59,10 @@ def truth_of(likelihood):
 @pytest.mark.parametrize("settings", [{}, FLAT], ids=["default", "flat"])
 @pytest.mark.parametrize(
     "likelihood",
-    [gq.likelihoods.LevelSet(0.7), gq.likelihoods.AtomicNoise(0.95, 0.7)],
+    [
+        gq.likelihoods.LevelSet(0.7),
+        pytest.param(gq.likelihoods.AtomicNoise(0.95, 0.7), marks=pytest.mark.slow),
+    ],
     ids=repr,
 )
 def test_label_means(likelihood, settings):

@@ -192,7 +192,7 @@ def test_what_cannot_be_computed_is_amber():
     assert "was not computed: leave-one-out probabilities" in check.sentence
 
 
-@pytest.mark.parametrize("is_learnt", [False, True])
+@pytest.mark.parametrize("is_learnt", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_agreement_where_importance_weights_are_unreliable(is_learnt):
     """A Gaussian takes the place of the draws; the p-value is that of expectation propagation."""
     tau = gq.LogUniform(0.29, 0.31) if is_learnt else 0.3
