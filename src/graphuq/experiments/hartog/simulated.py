@@ -202,19 +202,25 @@ def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
         above.fill_between(
             np.arange(len(order)), *interval.T, color="#d4d7dc", linewidth=0, label="95 % interval"
         )
-        above.plot(data.soft[order], color=ORANGE, linewidth=1, label="ℓ₀")
-        above.plot(result.soft_label_mean[order], color=BLUE, linewidth=1, label="posterior mean")
+        above.plot(data.soft[order], color=ORANGE, linewidth=1, label="ℓ₀", zorder=3)
+        line, dashed = ("-", "--") if name == "path" else (".", ".")  # the other is jagged
+        for mean, style, color, label in (
+            (result.soft_label_mean, line, BLUE, "posterior mean"),
+            (chain.soft_label_mean, dashed, GREY, "mean of the paper's chain"),
+        ):
+            above.plot(mean[order], style, color=color, linewidth=1, markersize=1.5, label=label)
         xlabel = "node" if name == "path" else "node, in order of the true soft label"
         above.set(title=f"ρ = {rate:g}", xlabel=xlabel, ylabel="soft label", ylim=(0, 1))
         draws = chain.hyperparameters["truncation"][0]
-        below.plot(draws, color=GREY, linewidth=0.6, label="the paper's chain")
+        below.plot(draws, color=GREY, linewidth=0.6, zorder=3)
         many = result.hyperparameters["truncation"]
-        below.plot(many[0], color=BLUE, linewidth=0.6, label="one of 16 chains, default sampler")
+        below.plot(many[0], color=BLUE, linewidth=0.6)
+        below.set_title("grey: the paper's chain; blue: the default's", fontsize=8)
         below.set(xlabel="stored draw", ylabel="k")
+        below.yaxis.get_major_locator().set_params(integer=True)
         for axes in (above, below):
             axes.spines[["top", "right"]].set_visible(False)
-    grid[0, 0].legend(frameon=False, fontsize=8)
-    grid[1, 0].legend(framealpha=0.9, edgecolor="none", fontsize=8)
+    grid[0, -1].legend(frameon=False, fontsize=8)
 
     def values(quantity: str, which: str, form: str) -> str:
         return ", ".join(f"{r[which]:{form}}" for r in rows if r["quantity"] == quantity)
