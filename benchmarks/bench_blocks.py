@@ -10,7 +10,8 @@ How to run:
 The data are the mixture of `mixture.py` with ten classes and 50 features, made and written as
 Parquet by blocks, and 20 labels per class. The graph has 15 neighbours, the spectrum 50 eigenpairs,
 and inference is expectation propagation, at a tolerance of 1e-2 of the eigenpairs in every mode.
-Each fit has a process of its own, which `--memory` limits; "workers" are two processes of Dask.
+Each fit has a process of its own, which `--memory` limits; "workers" are two processes of Dask, of
+which "killed-neighbours" and "killed-eigenpairs" kill one in that stage.
 
 Prints: for each fit, wall and processor seconds of each stage; the largest memory of all processes
 that no file backs; the size of the store; recall, accuracy and calibration error, beside those of
@@ -23,6 +24,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -138,7 +140,7 @@ class Watch:
             time.sleep(0.1)
 
 
-def fit_blocks(folder, labels, n_workers, memory):
+def fit_blocks(folder, labels, n_workers, memory, killed_in=None):
     """Return figures of a fit by blocks, and its files."""
     store = folder / "store"
     with dask_client(n_workers) if n_workers else nullcontext() as client:
@@ -149,10 +151,15 @@ def fit_blocks(folder, labels, n_workers, memory):
             watch.stage(stage.name.split("-")[0])
             disk.append(used(store))
 
+        def kill(phase, *_):
+            nonlocal killed_in
+            if phase == killed_in:
+                killed_in = None
+                os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
+
         Stage.finish = timed
-        classifier = gq.BlockClassifier(
-            store, client=client, n_eigenpairs=PAIRS, tolerance=TOLERANCE, memory=memory
-        )
+        settings = {"n_eigenpairs": PAIRS, "tolerance": TOLERANCE, "memory": memory}
+        classifier = gq.BlockClassifier(store, client=client, progress=kill, **settings)
         began = time.perf_counter()
         files = classifier.fit(folder / "rows", labels).to_parquet(folder / "out")
         watch.stage("files")
@@ -210,8 +217,9 @@ def one_fit(mode, folder, memory):
     if mode == "memory":
         found, watch, shares = fit_in_memory(folder, labels)
     else:
-        n_workers = 2 if mode == "workers" else None
-        found, watch, shares = fit_blocks(folder, labels, n_workers, memory)
+        n_workers = None if mode == "threads" else 2
+        killed_in = mode.removeprefix("killed-") if mode.startswith("killed-") else None
+        found, watch, shares = fit_blocks(folder, labels, n_workers, memory, killed_in)
     found["stages"], found["GB without files"] = watch.stages, watch.peak
     scores, apart, largest, flips, n = Scores(), 0.0, 0.0, 0, 0
     for number, block in enumerate(shares):
