@@ -107,3 +107,11 @@ def test_the_commands_of_the_readme_run_with_what_is_installed(installed, tmp_pa
 def archives_version():
     """Return the line of the project's version."""
     return re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text("utf-8"), re.M)[0]
+
+
+def test_the_source_archive_is_installed_in_place_of_the_wheel(archives, installed, tmp_path):
+    """The last test: it replaces what the others run."""
+    again = ["install", "--quiet", "--no-deps", "--force-reinstall", archives[0]]
+    run(installed / "pip", *again, folder=tmp_path)
+    run(installed / "graphuq", "demo", "--output", "demo", folder=tmp_path)
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000

@@ -2,6 +2,7 @@
 
 import time
 from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,15 +86,17 @@ def reproduce(
                 found.append(Done(of, experiment, outcome, time.perf_counter() - began))
                 with atomic_folder(results) as writing:
                     paths = write_outcome(outcome, writing, experiment.name)
-            print(f"{experiment.name} ({found[-1].seconds:.0f} s): {outcome.text}")
+            print(f"{of} {experiment.name} ({found[-1].seconds:.0f} s): {outcome.text}")
             for path in paths:
                 print(f"  {results / path.name}")
             if everything:  # after each one, so that an interruption keeps the finished results
                 write_summary(title, found, root / "index.html", quick)
         if everything:
             print(f"  {root / 'index.html'}")
-    print("\nWhat the paper claims, and what was found:\n")
-    print(claims_text(one for done in found for one in done.experiment.judge(done.outcome)))
+    print("\nWhat the paper claims, and what was found:")
+    for of in dict.fromkeys(done.paper for done in found):
+        judged = (d.experiment.judge(d.outcome) for d in found if d.paper == of)
+        print(f"\n{of.capitalize()}\n\n{claims_text(chain.from_iterable(judged))}")
 
 
 def _chosen(
