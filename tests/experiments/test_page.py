@@ -23,6 +23,6 @@ def test_long_table_beside_a_figure_is_folded(n_rows, figure, folded, tmp_path):
     outcome = Outcome(rows, "Summary.", Figure() if figure else None)
     write_summary("all", [Done("zhu", figure12, outcome, 1.0)], tmp_path / "index.html", quick=True)
     page = (tmp_path / "index.html").read_text()
-    assert '<h2 id="zhu-figure12">Figure 12: Title of the figure</h2>' in page
+    assert '<h2 id="zhu-figure12">Zhu, figure 12: Title of the figure</h2>' in page
     assert "Further explanation" not in page
     assert (f"<summary>{n_rows} rows</summary>" in page) == folded
