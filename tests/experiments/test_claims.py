@@ -211,7 +211,8 @@ def test_all_papers_on_one_page(tmp_path, monkeypatch, capsys):
             claim = PAPERS[paper][name].claims[0]
             assert (tmp_path / paper / f"{name}.csv").exists()
             assert f'id="{paper}-{name}"' in page
-            assert f"<td>{claim.sentence}</td><td><strong>holds</strong>" in page
+            verdict = '<td class="left"><strong>holds</strong>'
+            assert f'<td class="left">{claim.sentence}</td>{verdict}' in page
             assert f"{claim.sentence} *Holds*: " in printed
 
 
