@@ -19,7 +19,7 @@ from graphuq.inference.chains import run_chains
 
 
 def test_all_tables_and_figures_are_registered():
-    expected = {f"figure{k}" for k in range(1, 15)} | {"table1", "table2", "dimension"}
+    expected = {f"figure{k}" for k in range(1, 15)} | {"table1", "table2", "dimension", "truncation"}
     assert set(PAPERS["bertozzi"]) == expected
     assert all(e.title and e.name == name for name, e in PAPERS["bertozzi"].items())
 
