@@ -214,7 +214,7 @@ def test_a_classifier_takes_a_matrix_for_its_own_number_of_classes():
             InvalidInput,
             "fixed numbers",
         ),
-        (lambda: gq.infer(build(WELLS), "map"), IncompatibleParts, "multiclass"),
+        (lambda: gq.infer(build(WELLS), "map"), IncompatibleParts, "kinks"),
         (
             lambda: gq.infer(build(CONFUSED), "expectation-propagation"),
             IncompatibleParts,
