@@ -25,8 +25,8 @@ Prints: a table of means over sets for each rate. ECE is the expected calibratio
 one draw; "pooled" is that of all draws together, and "all sets" that of all sets together, each
 with equal weight. Coverage and size are those of 90 % prediction sets. AUC is the area under the
 ROC curve of certainty against error. A second table has differences to graphuq, paired by set. The
-last one compares graphuq with the best peer of each set and rate, which is chosen afterwards for
-each score.
+third compares graphuq with the best peer of each set and rate, which is chosen afterwards for each
+score. In the last one, the peer of a draw is the one that is best on the other draws of the set.
 """
 
 import argparse

@@ -50,10 +50,12 @@ def set_scores(rows):
     return scores
 
 
-def best_peer(methods, ours, score):
+def best_peer(methods, ours, score, afterwards=True):
     """Return the name of the best peer, its values and ours on the same draws, or None.
 
-    The best peer is chosen afterwards, among those with the most draws in common with ours.
+    The best peer is chosen afterwards, among those with the most draws in common with ours. If
+    ``afterwards`` is false, the peer of each draw is the one that is best on all other draws; the
+    name is that of the peer chosen most often. This needs two draws.
     """
     mine = {row["draw"]: row[score] for row in methods[ours]}
     found = {}
@@ -62,21 +64,24 @@ def best_peer(methods, ours, score):
             theirs = {row["draw"]: row[score] for row in rows if row["draw"] in mine}
             if theirs:
                 found[name] = theirs
-    if not found:
+    most = max((len(theirs) for theirs in found.values()), default=0)
+    if most < (1 if afterwards else 2):
         return None
-    most = max(len(theirs) for theirs in found.values())
     found = {name: theirs for name, theirs in found.items() if len(theirs) == most}
-    sign = -1 if score == "accuracy" else 1
-    best = min(found, key=lambda name: sign * np.mean(list(found[name].values())))
-    draws = sorted(found[best])
-    return best, [found[best][draw] for draw in draws], [mine[draw] for draw in draws]
+    names, draws = list(found), sorted(set.intersection(*map(set, found.values())))
+    values = np.array([[found[name][draw] for draw in draws] for name in names])
+    others = values.sum(axis=1, keepdims=True) - (0 if afterwards else values)
+    best = (-others if score == "accuracy" else others).argmin(axis=0)
+    name = names[np.bincount(best).argmax()]
+    theirs = values[np.broadcast_to(best, len(draws)), np.arange(len(draws))]
+    return name, theirs, [mine[draw] for draw in draws]
 
 
-def comparisons(sets, ours, score):
+def comparisons(sets, ours, score, afterwards=True):
     """Return set, verdict, our mean, best peer and its mean, for each set that has both."""
     found = []
     for name, methods in sets.items():
-        best = best_peer(methods, ours, score) if ours in methods else None
+        best = best_peer(methods, ours, score, afterwards) if ours in methods else None
         if best is not None:
             peer, theirs, mine = best
             verdict = compare(mine, theirs, larger_is_better=score == "accuracy")
@@ -151,27 +156,17 @@ def paired(both, ours, method, score):
 
 def show(rows, by_set=None):
     """Print the tables of all rates, and those of all sets for one score if ``by_set`` names it."""
-    total = defaultdict(list)
     groups = grouped(rows)
     for rate, sets in groups.items():
         print(f"### {rate} labels a class, mean over sets\n")
         show_means(sets)
         if any("graphuq" in methods for methods in sets.values()):
             show_differences(sets)
-    lines = []
     ours = sorted({row["method"] for row in rows if is_ours(row["method"])})
-    for method in ours:
-        for rate, sets in groups.items():
-            cells = []
-            for score in COMPARED:
-                verdicts = [found[1] for found in comparisons(sets, method, score)]
-                total[method, score] += verdicts
-                cells.append(", ".join(str(verdicts.count(v)) for v in VERDICTS))
-            lines.append([method, str(rate), *cells])
-        shares = [np.mean(np.array(total[method, score] or [np.nan]) >= 0) for score in COMPARED]
-        lines.append([method, "ahead or level", *[f"{share:.0%}" for share in shares]])
     print("### Sets where graphuq is ahead of, level with and behind the best peer\n")
-    table(["method", "labels a class", *COMPARED.values()], lines)
+    show_verdicts(groups, ours, afterwards=True)
+    print("### The same, if the peer of each draw is the best one on the other draws\n")
+    show_verdicts(groups, ours, afterwards=False)
     if by_set:
         for method in ours:
             show_sets(groups, method, by_set)
@@ -183,6 +178,23 @@ def show(rows, by_set=None):
     failed = [f"{row['method']}, {row['set']}" for row in rows if "failed" in row]
     for text in sorted(set(failed)):
         print(f"failed {failed.count(text)} times: {text}")
+
+
+def show_verdicts(groups, ours, afterwards):
+    """Print how often each of our methods is ahead of, level with and behind the best peer."""
+    lines, total = [], defaultdict(list)
+    for method in ours:
+        for rate, sets in groups.items():
+            cells = []
+            for score in COMPARED:
+                found = comparisons(sets, method, score, afterwards)
+                verdicts = [verdict for _, verdict, *_ in found]
+                total[method, score] += verdicts
+                cells.append(", ".join(str(verdicts.count(v)) for v in VERDICTS))
+            lines.append([method, str(rate), *cells])
+        shares = [np.mean(np.array(total[method, score] or [np.nan]) >= 0) for score in COMPARED]
+        lines.append([method, "ahead or level", *[f"{share:.0%}" for share in shares]])
+    table(["method", "labels a class", *COMPARED.values()], lines)
 
 
 def show_sets(groups, method, score):

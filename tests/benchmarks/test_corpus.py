@@ -220,6 +220,21 @@ def test_best_peer_is_chosen_afterwards():
     assert (mine, theirs) == (pytest.approx(0.6), pytest.approx(1.6 / 3))
 
 
+def test_peer_of_a_draw_is_chosen_on_the_others():
+    """Draws 0 and 1 have "b", as the others tell, and draw 2 has "a", which is worse there."""
+    values = {"graphuq": [0.0, 0.0, 0.0], "a": [0.1, 0.5, 0.5], "b": [0.4, 0.4, 0.1]}
+    methods = {
+        name: [{"draw": i, "log": value} for i, value in enumerate(own)]
+        for name, own in values.items()
+    }
+    name, theirs, mine = corpus_summary.best_peer(methods, "graphuq", "log", afterwards=False)
+    assert name == "b"
+    np.testing.assert_array_equal(theirs, [0.4, 0.4, 0.5])
+    np.testing.assert_array_equal(mine, [0.0, 0.0, 0.0])
+    alone = {name: rows[:1] for name, rows in methods.items()}
+    assert corpus_summary.best_peer(alone, "graphuq", "log", afterwards=False) is None
+
+
 def test_graph_without_features():
     """Methods that need features do not apply to a graph; the others do."""
     X, codes = corpus.load("blocks, two")
