@@ -6,6 +6,7 @@ Names are imported when first used, so that the command line starts quickly.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from graphuq.utils.lazy_imports import paused_collection
 from graphuq.utils.version import __version__
 
 if TYPE_CHECKING:
@@ -180,9 +181,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"graphuq.{_MODULES[name]}")
+        with paused_collection():
+            return import_module(f"graphuq.{_MODULES[name]}")
     if name in _MODULE_OF:
-        value = getattr(import_module(f"graphuq.{_MODULE_OF[name]}"), name)
+        with paused_collection():
+            value = getattr(import_module(f"graphuq.{_MODULE_OF[name]}"), name)
         globals()[name] = value
         return value
     from graphuq.utils.deprecation import renamed_attribute

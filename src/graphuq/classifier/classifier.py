@@ -12,6 +12,7 @@ from graphuq.classifier.incremental import Incremental
 from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.utils.deprecation import renamed_arguments
+from graphuq.utils.lazy_imports import paused_collection
 
 if TYPE_CHECKING:
     from graphuq.posterior.posterior import Posterior
@@ -242,7 +243,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         MissingLabelWarning
             If most rows have a class such as "?" or "unknown".
         """
-        from graphuq.classifier.fitting import fit_classifier  # imports JAX
+        with paused_collection():
+            from graphuq.classifier.fitting import fit_classifier  # imports JAX
 
         fit_classifier(self, X, y, sample_weight)
         return self
