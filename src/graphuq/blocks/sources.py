@@ -52,7 +52,7 @@ class Block:
                 rows[:, place] = column.to_numpy(zero_copy_only=False)
             return rows
         if self.kind == "dask":
-            value = self.where.compute(scheduler="synchronous")
+            value = self._computed()
             return np.asarray(value[list(columns)] if columns else value)
         if self.kind == "zarr":
             import zarr
@@ -66,14 +66,19 @@ class Block:
         if self.kind == "dask":
             import pyarrow as pa
 
-            frame = self.where.compute(scheduler="synchronous")
-            values = pa.array(frame[column], from_pandas=True)
+            values = pa.array(self._computed()[column], from_pandas=True)
         else:
             values = self._table([column]).column(column).combine_chunks()
         found = np.flatnonzero(np.asarray(values.is_valid()))
         texts = [_as_text(value) for value in values.drop_null().to_pylist()]
         kept = [k for k, text in enumerate(texts) if text not in ("", "nan")]
         return found[kept], [texts[k] for k in kept]
+
+    def _computed(self) -> Any:
+        """Return the rows of a Dask collection, computed here even if a client is active."""
+        from dask.local import get_sync  # its name makes Dask 2025.1 warn of a client
+
+        return self.where.compute(scheduler=get_sync)
 
     def _table(self, columns: Sequence[str]) -> Any:
         from pyarrow.parquet import ParquetFile
