@@ -9,6 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE / "_ext")]
 
+from docutils import nodes  # noqa: E402
 from sphinx.ext.autosummary import autosummary_toc  # noqa: E402
 
 from graphuq import __version__  # noqa: E402
@@ -102,6 +103,10 @@ html_theme = "furo"
 html_title = f"graphuq {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_theme_options = {
+    "light_css_variables": {"picture-filter": "none"},
+    "dark_css_variables": {"picture-filter": "invert(0.92) hue-rotate(180deg)"},
+}
 # The history that `make bench` keeps belongs to a machine, not to the repository. A site that is
 # built where there is one shows its page.
 HISTORY = Path(os.environ.get("GRAPHUQ_BENCH_HISTORY", HERE.parent / "benchmarks/results/history"))
@@ -142,6 +147,14 @@ def keep_objects_out_of_the_sidebar(app, doctree):
         toc.parent.remove(toc)
 
 
+def end_code_at_its_last_line(app, doctree):
+    """Remove the empty line that doctests of Markdown need after an output."""
+    for block in doctree.findall(nodes.literal_block):
+        if block.rawsource == block.astext():
+            block.rawsource = block.rawsource.rstrip()
+            block[:] = [nodes.Text(block.rawsource)]
+
+
 MENDS = {
     'role="heading">': 'role="heading" aria-level="2">',
     "<pre>": '<pre tabindex="0">',  # what scrolls can be reached by keys
@@ -173,4 +186,5 @@ def setup(app):
     """Register the hooks, the second one before Sphinx collects the tables of contents."""
     app.connect("source-read", adapt_to_the_site)
     app.connect("doctree-read", keep_objects_out_of_the_sidebar, priority=100)
+    app.connect("doctree-read", end_code_at_its_last_line)
     app.connect("build-finished", make_accessible)

@@ -23,8 +23,8 @@ print(classifier.result_.trust)
 
 # %%
 # With one label of each side the verdict is amber, however well it went: two labels cannot confirm
-# that sides follow friendships. Pale members are those who could have gone either way, and a ring
-# shows a member whose side is wrong.
+# that sides follow friendships. Members near the middle of the colour bar could have gone either
+# way, and a ring shows a member whose side is wrong.
 probability = classifier.result_.class_probabilities[:, 1]
 places = nx.spring_layout(club, seed=3, weight=None, iterations=200)
 figure, ax = plt.subplots(figsize=(8, 5.4), layout="constrained")
@@ -33,7 +33,9 @@ drawn = nx.draw_networkx_nodes(
     club, places, ax=ax, node_color=probability, cmap="RdBu", vmin=0, vmax=1, node_size=300
 )
 drawn.set_edgecolor("#5a5e6b")
-nx.draw_networkx_labels(club, places, ax=ax, font_size=8, font_color="black")
+for leads, color in ((True, "white"), (False, "black")):
+    names = {node: node for node in club if (node in (0, 33)) == leads}
+    nx.draw_networkx_labels(club, places, names, ax=ax, font_size=8, font_color=color)
 wrong = np.flatnonzero(classifier.transduction_ != sides)
 for nodes, color, name in (([0, 33], "black", "leader"), (wrong, "#e76300", "wrong side")):
     where = np.array([places[node] for node in nodes]).reshape(-1, 2)

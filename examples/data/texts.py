@@ -66,6 +66,7 @@ counts = np.array(
     [[np.sum((truth == a) & (inferred == b) & ~given) for b in PACKAGES] for a in PACKAGES]
 )
 figure, panels = plt.subplots(1, 3, figsize=(14, 4.4), layout="constrained", width_ratios=[4, 4, 3])
+figure.get_layout_engine().set(wspace=0.06)
 for ax, (name, classifier) in zip(panels, fitted.items(), strict=False):
     gq.plots.plot_map(classifier.result_, ax=ax)
     ax.set_title(f"by {name}: {right[name]:.0%} right")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import sklearn
-from scipy.stats import multivariate_normal
+from reference import orthant
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -41,13 +41,6 @@ def exact_label_means(labels, weights):
     covariance, means = prior_covariance(), []
     noise = np.diag(NOISE**2 / np.asarray(weights))
     own = covariance[np.ix_(LABELLED, LABELLED)] + noise
-
-    def orthant(k, signs):
-        signs = np.asarray(signs, float)
-        return multivariate_normal(np.zeros(len(k)), k * np.outer(signs, signs)).cdf(
-            np.zeros(len(k)), rng=np.random.default_rng(0)
-        )
-
     evidence = orthant(own, labels)
     for node in range(9):
         cross = covariance[node, LABELLED]
@@ -124,10 +117,7 @@ def test_leave_one_out_has_the_noise_of_the_label():
         for j in range(3):
             flipped = labels.copy()
             flipped[j] *= -1
-            given, other = (
-                multivariate_normal(np.zeros(3), own * np.outer(y, y)).cdf(np.zeros(3))
-                for y in (labels, flipped)
-            )
+            given, other = (orthant(own, y) for y in (labels, flipped))
             exact = given / (given + other)
             assert abs(found[j, int(labels[j] > 0)] - exact) < 0.03
 
