@@ -37,7 +37,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 def pytest_collection_modifyitems(items):
     """Mark scikit-learn's longest checks as slow where another one is nearly the same."""
     for item in items:
-        if "check_classifiers_train(readonly_memmap" in item.name or (
+        if "s_train(readonly_memmap" in item.name or (
             "check_estimator_sparse_matrix" in item.name  # sparse arrays are checked too
         ):
             item.add_marker(pytest.mark.slow)

@@ -33,6 +33,7 @@ def test_covariance_is_that_of_all_nodes_given_the_sites():
     np.testing.assert_allclose(pool.sharpness, np.pi / np.sqrt(6 * (variance + 0.25)))
 
 
+@pytest.mark.slow
 def test_pools_of_draws_and_of_the_gaussian_agree():
     exact, rows = pool_of(result_of(2, gq.inference.PCN(), n_samples=4000, thin=5, seed=1))
     close, _ = pool_of(result_of(2))

@@ -243,6 +243,7 @@ def test_more_rows_than_the_sample_has(fitted, data, tmp_path, monkeypatch):
     np.testing.assert_allclose(shares, shares_in(files, found.classes_), atol=1e-4)
 
 
+@pytest.mark.slow
 def test_fewer_lists_find_the_share_of_neighbours_that_is_told(data, tmp_path):
     path, features, classes = data
     found = block_classifier(tmp_path / "store", search="approximate", n_eigenpairs=3)

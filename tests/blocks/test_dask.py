@@ -266,6 +266,7 @@ def test_clients_are_checked():
         assert client is None
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_does_not_answer(monkeypatch):
     monkeypatch.setattr("graphuq.blocks.cluster.CONNECTING", 0.5)
     with (

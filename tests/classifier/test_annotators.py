@@ -34,6 +34,7 @@ def fitted():
     return gq.AnnotatorClassifier(n_samples=400, n_warmup=200, thin=6).fit(X, LABELS)
 
 
+@pytest.mark.slow
 def test_accuracies_are_learnt(fitted):
     table = fitted.annotators_
     assert table["annotator"].tolist() == ["ann", "bob", "cyd"]

@@ -45,7 +45,16 @@ def classify(path, out, *more):
     return run(["classify", str(path), *COLUMNS, "--output", str(out), *options, *more])
 
 
-def test_classify_and_predict(csv, tmp_path, capsys):
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Return the bytes of a stored result."""
+    folder = tmp_path_factory.mktemp("stored")
+    frame().to_csv(folder / "moons.csv", index=False)
+    assert classify(folder / "moons.csv", folder, "--inference", "laplace") == 0
+    return (folder / "posterior.nc").read_bytes()
+
+
+def test_classify_and_predict(figures, csv, tmp_path, capsys):
     out = tmp_path / "out"
     assert classify(csv, out, "--n-neighbors", "8", "--scaling", "standard") == 0
     assert sorted(p.name for p in out.iterdir()) == [
@@ -314,26 +323,21 @@ def test_interrupted_run_resumes_to_the_same_numbers(
 
 
 @pytest.mark.parametrize("damage", ["truncated", "text", "missing"])
-def test_predict_refuses_damaged_results(damage, csv, tmp_path, capsys):
-    out = tmp_path / "out"
-    assert classify(csv, out) == 0
-    path = out / "posterior.nc"
-    if damage == "truncated":
-        path.write_bytes(path.read_bytes()[:500])
-    elif damage == "text":
-        path.write_text("hello")
-    else:
-        path.unlink()
+def test_predict_refuses_damaged_results(damage, stored, csv, tmp_path, capsys):
+    path = tmp_path / "posterior.nc"
+    if damage != "missing":
+        path.write_bytes(stored[:500] if damage == "truncated" else b"hello")
     code = run(["predict", str(path), str(csv), "-o", str(tmp_path / "new.csv")])
     assert "posterior.nc" in one_line(capsys, code)
     assert not (tmp_path / "new.csv").exists()
 
 
-def test_predict_wants_the_same_columns(csv, tmp_path, capsys):
-    assert classify(csv, tmp_path / "out") == 0
+def test_predict_wants_the_same_columns(stored, tmp_path, capsys):
+    path = tmp_path / "posterior.nc"
+    path.write_bytes(stored)
     other = tmp_path / "other.csv"
     other.write_text("a,b,c\n1,2,3\n")
-    code = run(["predict", str(tmp_path / "out" / "posterior.nc"), str(other), "--drop", "b"])
+    code = run(["predict", str(path), str(other), "--drop", "b"])
     assert "it lacks ['b'] of the 2 feature columns" in one_line(capsys, code)
 
 
@@ -493,7 +497,7 @@ def test_columns_can_be_dropped(csv, tmp_path):
     assert classify(tmp_path / "more.csv", tmp_path / "out", *options) == 0
 
 
-def test_demo(tmp_path, capsys):
+def test_demo(figures, tmp_path, capsys):
     assert run(["demo", "--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "The chains have converged" in printed

@@ -285,11 +285,13 @@ def test_walls_without_loss_of_energy_are_detected(kernel):
     assert not holds_for_step(kernel)
 
 
+@pytest.mark.slow
 def test_reflections_about_a_narrow_gaussian():
     assert holds_for_step(gq.inference.ReflectiveHamiltonian(), NARROW)
     assert not holds_for_step(PullsTwice(), NARROW)
 
 
+@pytest.mark.slow
 def test_trajectories_that_meet_too_many_walls_are_rejected():
     """Trajectories between the two walls of a cone end after one event and are rejected."""
     field = LowRankField(np.array([[1.0, 0.0], [-1.0, 0.1]]), np.ones((1, 2)), np.ones(1), 0.0)
@@ -392,7 +394,8 @@ def test_a_new_step_size_compiles_nothing_new(posterior):
     assert isinstance(Counted(0.2), eqx.Module)
 
 
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_chain_on_a_wall_stays_on_its_side(n_classes):
     """A chain that rounding puts beyond an impassable wall stays on the right side."""
     rng = np.random.default_rng(0)

@@ -172,6 +172,7 @@ def test_values_that_mean_no_type(empty):
     assert adata.obs["gq"].cat.categories[-1] == ("?" if empty == "?" else "Unknown")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_unseen_types_take_their_share():
     adata = cells()

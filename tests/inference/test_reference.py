@@ -142,6 +142,7 @@ class Uncorrected(ReferredTarget):
         return self.target.log_likelihood(self.to_target(z))
 
 
+@pytest.mark.slow
 def test_a_wrong_reference_density_is_detected():
     posterior = build(gq.likelihoods.Probit(0.15))
     gaussian = EP.fit(posterior.target)

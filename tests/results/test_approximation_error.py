@@ -29,7 +29,7 @@ def posterior(name, contradictory=False):
     return gq.Posterior(SPECTRUM, gq.priors.Matern(), likelihood, ONE, labels)
 
 
-@pytest.mark.parametrize("contradictory", [False, True])
+@pytest.mark.parametrize("contradictory", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_the_error_is_at_least_that_found_by_chains(name, contradictory):
     given = posterior(name, contradictory)

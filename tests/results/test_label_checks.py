@@ -74,6 +74,7 @@ def test_binary_cavities_equal_refits():
     np.testing.assert_allclose(without_noise[:, 1], norm.cdf(mean / std), atol=0.03)
 
 
+@pytest.mark.slow
 def test_binary_cavities_of_laplace_are_near_refits():
     """The site at the mode of all labels is not quite that of a fit without one of them."""
     posterior = small_problem(LIKELIHOODS.Logistic(1.0))
@@ -97,7 +98,11 @@ def test_gaussian_noise_is_exact():
 
 @pytest.mark.parametrize(
     "likelihood",
-    [LIKELIHOODS.Logistic(2.0), LIKELIHOODS.Softmax(0.7, 3), LIKELIHOODS.AtomicNoise(0.9, 0.8)],
+    [
+        pytest.param(LIKELIHOODS.Logistic(2.0), marks=pytest.mark.slow),
+        pytest.param(LIKELIHOODS.Softmax(0.7, 3), marks=pytest.mark.slow),
+        LIKELIHOODS.AtomicNoise(0.9, 0.8),
+    ],
     ids=repr,
 )
 def test_reweighted_draws_equal_refits(likelihood):
@@ -112,6 +117,7 @@ def test_reweighted_draws_equal_refits(likelihood):
     assert np.abs(result.leave_one_out() - of_label).mean() < 0.02
 
 
+@pytest.mark.slow
 def test_weights_use_the_hyperparameters_of_each_draw():
     likelihood = LIKELIHOODS.Probit(gq.Uniform(0.5, 1.5))
     posterior = small_problem(likelihood, wrong=False)
@@ -131,7 +137,7 @@ def test_classes_of_a_probit_are_found_all_at_once():
         np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_integrated_weights_equal_refits_where_others_do_not(n_classes, monkeypatch):
     """With little noise a label decides its own u, and ``1/p(y | u)`` has heavy tails."""
     posterior = small_problem(LIKELIHOODS.Probit(0.3, n_classes))
@@ -192,6 +198,7 @@ def test_multiclass_cavities_are_near_refits_and_find_the_wrong_label(method):
         np.testing.assert_allclose(found[true > 0.8], true[true > 0.8], atol=0.05)
 
 
+@pytest.mark.slow
 def test_step_likelihoods_are_refused_from_draws_and_answered_from_cavities():
     posterior = small_problem(LIKELIHOODS.NoiseFree(), wrong=False)
     sampled = gq.infer(posterior, n_samples=500, n_chains=2)

@@ -99,6 +99,7 @@ def test_likelihood_of_a_user_comes_back(tmp_path):
     np.testing.assert_array_equal(again.credible_interval(), result.credible_interval())
 
 
+@pytest.mark.slow
 def test_prior_of_a_user_with_something_learnt_comes_back(tmp_path):
     prior = Steep(gq.Uniform(1.0, 4.0))
     posterior = posterior_of(prior=prior)

@@ -67,6 +67,7 @@ def probabilities(seed):
     return fitted(seed).label_distributions_
 
 
+@pytest.mark.slow
 def test_threads_find_what_one_finds():
     expected = [probabilities(seed) for seed in range(3)]
     with ThreadPoolExecutor(3) as pool:

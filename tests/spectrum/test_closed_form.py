@@ -55,6 +55,7 @@ def test_long_axes_are_not_tabled(monkeypatch):
     np.testing.assert_allclose(basis[[0, 30, 49]], tabled, atol=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_transforms_give_the_same_draws_as_products():
     lazy = gq.laplacian_spectrum(gq.graphs.path_graph(12), "unnormalized")

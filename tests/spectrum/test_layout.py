@@ -34,6 +34,7 @@ def test_rows_are_correlations(digits):
     np.testing.assert_allclose(rows @ rows.T, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_ten_classes_lie_apart(digits):
     """Nearest neighbours of the same class: measured 0.98, and 0.81 at two eigenvectors."""
     _, spectrum, classes = digits

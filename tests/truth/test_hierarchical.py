@@ -230,6 +230,7 @@ def expectation(weights, values):
     return mean, np.sqrt((residuals**2).sum(axis=0)) / weights.sum()
 
 
+@pytest.mark.slow
 def test_a_tail_whose_prior_is_learnt():
     """Means agree with prior draws of hyperparameters and field, weighted by the likelihood."""
     n, rng = 400_000, np.random.default_rng(1)
@@ -298,6 +299,7 @@ def test_moves_with_the_field_held_hold_the_tail_too(n_classes):
     np.testing.assert_allclose(left, anew, rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
 def test_label_means_of_a_tail_that_underflows(monkeypatch):
     """The tail is zero in single precision, in which means over many nodes are computed."""

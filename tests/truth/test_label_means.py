@@ -51,6 +51,7 @@ def test_level_set(tail):
     assert_label_means(result, truth, NODES)
 
 
+@pytest.mark.slow
 def test_more_labels_than_modes_with_tail():
     """The covariance has a structured square root with J = 6 > ℓ = 4."""
     labelled, labels = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]

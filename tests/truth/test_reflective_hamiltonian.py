@@ -55,7 +55,7 @@ def truth(posterior):
 @pytest.mark.parametrize(
     "likelihood",
     [
-        gq.likelihoods.NoiseFree(),
+        pytest.param(gq.likelihoods.NoiseFree(), marks=pytest.mark.slow),
         gq.likelihoods.LevelSet(0.1),
         pytest.param(gq.likelihoods.LevelSet(0.6), marks=pytest.mark.slow),
     ],
@@ -73,6 +73,7 @@ def test_label_means(likelihood):
     assert np.all(off <= 4 * np.hypot(result.label_mcse, error) + 1e-4)
 
 
+@pytest.mark.slow
 def test_reflections_are_chosen_if_many_walls_are_expected():
     posterior = build(gq.likelihoods.LevelSet(0.1))
     fitted = gq.inference.ExpectationPropagation().fit(posterior.target)
@@ -122,6 +123,7 @@ def test_chains_start_where_labels_fit():
     assert len(np.unique(starts[:, 0])) == 100
 
 
+@pytest.mark.slow
 def test_a_chain_that_starts_where_labels_are_impossible_finds_the_cone():
     posterior = build(gq.likelihoods.NoiseFree())
 
