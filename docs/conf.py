@@ -39,6 +39,7 @@ templates_path = ["_templates"]
 highlight_language = "text"
 default_role = "py:obj"
 nitpicky = False
+smartquotes = False  # "knn", -- and "" are often what a reader types
 
 # Pages: headings have the anchors that viewers of repositories give them.
 myst_heading_anchors = 3
