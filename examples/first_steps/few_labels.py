@@ -20,8 +20,8 @@ for digit in range(10):
     y[shown] = digit
 
 # %%
-# Expectation propagation answers in seconds. Without ``inference=`` the fit averages over models,
-# which takes a minute here, and its probabilities are better.
+# Expectation propagation answers in seconds. Without ``inference=`` the fit averages over models:
+# it takes longer, and its probabilities are better.
 classifier = gq.GraphClassifier(inference="expectation-propagation").fit(digits.data, y)
 hidden = y < 0
 accuracy = (classifier.transduction_ == digits.target)[hidden].mean()
