@@ -1,7 +1,8 @@
-"""Runs that are killed at random moments: nothing partial, the same result after, no litter.
+"""Runs that are killed, or fill their disk: nothing partial, the same result after, no litter.
 
-Slow: each kill starts a command twice. ``GRAPHUQ_KILLS`` sets the number of kills, and
-``GRAPHUQ_LONG_KILLS`` that of kills of runs of about a minute.
+Slow: each case starts a command twice. ``GRAPHUQ_KILLS`` sets the number of kills,
+``GRAPHUQ_LONG_KILLS`` that of kills of runs of about a minute, and ``GRAPHUQ_DISKS`` that of small
+disks, which only an administrator may mount.
 """
 
 import os
@@ -27,6 +28,7 @@ pytestmark = [
 ]
 N_KILLS = int(os.environ.get("GRAPHUQ_KILLS", "36"))
 N_LONG_KILLS = int(os.environ.get("GRAPHUQ_LONG_KILLS", "2"))
+N_DISKS = int(os.environ.get("GRAPHUQ_DISKS", "24"))
 SIGNALS = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]
 FITTED = {"predictions.csv", "posterior.nc", "report.html"}
 CHECKPOINTS = {".checkpoint.npz", ".search.json", ".track.npz"}  # from which a run resumes
@@ -146,7 +148,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory, server):
-    """Return a function that gives what an undisturbed command writes, and its seconds."""
+    """Return a function that gives what a command writes undisturbed, its seconds and its kB."""
     folder = write_inputs(tmp_path_factory.mktemp("inputs"))
     found = {}
 
@@ -158,7 +160,9 @@ def whole(tmp_path_factory, server):
             clear(folder)
             began = time.monotonic()
             telling = finish(server, name, folder)
-            found[name] = telling, time.monotonic() - began
+            seconds = time.monotonic() - began
+            written = [p for part in ("out", "store") for p in (folder / part).rglob("*")]
+            found[name] = telling, seconds, sum(path.stat().st_size for path in written) // 1000
             clear(folder)
         return folder, *found[name]
 
@@ -206,7 +210,7 @@ def litter(folder):
 
 def kill(server, name, rng, whole):
     """Kill a command once, and run it again; return what is left of the first run."""
-    folder, expected, seconds = whole(name)
+    folder, expected, seconds, _ = whole(name)
     clear(folder)
     command, out = COMMANDS[name], folder / "out"
     sent, older = getattr(signal, rng.choice(SIGNALS)), rng.uniform() < 0.5
@@ -235,6 +239,55 @@ def test_kills(number, server, whole):
     rng = np.random.default_rng([39, number])
     names = list(COMMANDS)
     kill(server, names[number % len(names)], rng, whole)
+
+
+@pytest.fixture
+def disk():
+    """Return a function that mounts a file system of some kB at a folder, or makes it larger."""
+    mounted = []
+
+    def mount(folder, kilobytes, *more):
+        folder.mkdir(exist_ok=True)
+        options = ",".join([f"size={kilobytes}k", *more])
+        words = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+        try:
+            subprocess.run(words, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("only an administrator may mount a file system")
+        mounted.append(folder)
+
+    yield mount
+    for folder in dict.fromkeys(mounted):
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("number", range(N_DISKS))
+def test_a_disk_that_is_full(number, server, whole, disk):
+    """A disk with room for a part of the results, or for all of them but not twice."""
+    rng = np.random.default_rng([41, number])
+    name = list(COMMANDS)[number % len(COMMANDS)]
+    folder, expected, _, size = whole(name)
+    clear(folder)
+    command, out = COMMANDS[name], folder / "out"
+    small = folder / "store" if name == "store" and rng.uniform() < 0.5 else out
+    disk(small, int(rng.uniform(0.02, 2.2) * size) + 8)
+    older = small == out and rng.uniform() < 0.3
+    if older:
+        for file in command.files:
+            (out / file).write_text("older")
+    before = server.errors.stat().st_size
+    server.start(command.arguments(folder))
+    code = server.wait()
+    if code:
+        (line,) = server.errors.read_text()[before:].strip().splitlines()[-1:]
+        assert (code, line[:15]) == (2, "graphuq: error:")
+        assert "No space left" in line or "GB of disk are needed" in line
+        assert len(line) <= 301
+        assert check_nothing_partial(out, command, older) <= CHECKPOINTS
+    disk(small, 64_000, "remount")
+    assert finish(server, name, folder, resume=rng.uniform() < 0.7) == expected
+    assert {path.name for path in out.iterdir()} == command.files
+    assert litter(folder) == []
 
 
 def process_of(folder, *more):
