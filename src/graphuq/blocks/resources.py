@@ -87,7 +87,7 @@ def check(needed: Estimate, store: Path, memory: int | None) -> None:
     if needed.memory > limit:
         raise InvalidInput(
             "memory",
-            f"{needed.memory / 1e9:.2g} GB are needed, and {limit / 1e9:.2g} GB are free",
+            f"{needed.memory / 1e9:.1f} GB are needed, and {limit / 1e9:.1f} GB are free",
             "use more parts (n_parts), fewer workers or fewer eigenpairs",
         )
     free = shutil.disk_usage(store).free + used(store)
