@@ -1,7 +1,7 @@
-"""Figures 1 to 20 of Chen, and a study of forms of the sampler."""
+"""Figures 1 to 20 of Chen, and studies of the sampler's forms and of the number of classes."""
 
 from graphuq.experiments.base import registered
-from graphuq.experiments.chen import classes, eigenvectors, learning, models, pairs, updates
+from graphuq.experiments.chen import classes, eigenvectors, learning, models, number, pairs, updates
 
 EXPERIMENTS = registered(
     *(getattr(eigenvectors, f"figure{k}") for k in range(1, 5)),
@@ -10,4 +10,5 @@ EXPERIMENTS = registered(
     *(getattr(pairs, f"figure{k}") for k in range(13, 18)),
     *(getattr(classes, f"figure{k}") for k in range(18, 21)),
     updates.updates,
+    number.number,
 )
