@@ -12,7 +12,7 @@ N_MODES, NOISE = 4, 0.8
 
 
 def test_all_figures_are_registered():
-    assert list(PAPERS["chen"]) == [*(f"figure{k}" for k in range(1, 21)), "updates"]
+    assert list(PAPERS["chen"]) == [*(f"figure{k}" for k in range(1, 21)), "updates", "number"]
 
 
 @pytest.fixture(scope="module")
