@@ -253,7 +253,7 @@ def monitored_functionals(
     i modulo K.
     """
     nodes = monitored_nodes(posterior)
-    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64, copy=False)
     mean, _ = conditional_moments(
         posterior.field,
         white,

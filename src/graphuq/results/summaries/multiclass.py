@@ -121,7 +121,8 @@ def _at_rows(
 
     parallel_map(average, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_draws * n_classes)))
     if len(known):
-        u = np.asarray(jax.vmap(averages.field.at_labelled)(averages.white))[:, at]
+        white = averages.used.reshape(n_draws, -1)
+        u = np.asarray(jax.vmap(averages.field.at_labelled)(white))[:, at]
         out[:, known] = averages.at_labelled(u.transpose(1, 2, 0), only_errors)
     return out
 
@@ -152,8 +153,8 @@ class _Averages:
         per_chain = min(max(2, min(BATCHES // n_chains, BATCHES_A_CHAIN)), n_samples)
         self.batches = n_chains, per_chain
         n_used = n_samples - n_samples % per_chain
-        self.white = white[:, -n_used:].reshape(n_chains * n_used, -1)
-        seen = self._seen(white[:, -n_used:])
+        self.used = white[:, -n_used:]
+        seen = self._seen(self.used)
         self.shape = shape = field.n_classes, seen.shape[1]
         self.units = units[:, -n_used:].reshape(-1, shape[0]).T
         self.unit = np.sqrt((self.units**2).mean(axis=0))
@@ -161,7 +162,7 @@ class _Averages:
         if present is not None:
             there = np.arange(field.n_classes)[:, None] < present[:, -n_used:].ravel()[None, :]
             self.absent = np.where(there, 0.0, -np.inf).astype(np.float32)
-        self.columns = seen.transpose(2, 0, 1).reshape(seen.shape[2], -1).astype(np.float32)
+        self.columns = seen.astype(np.float32).transpose(0, 2, 1)  # (K, r, S), no copy for BLAS
 
     @cached_property
     def noise(self) -> Float[np.ndarray, "K S"]:
@@ -178,7 +179,7 @@ class _Averages:
 
     def _seen(self, white: Float[np.ndarray, "C S n"]) -> Float[np.ndarray, "K T r"]:
         """Return the coordinates on which conditional means depend, for each class and draw."""
-        flat = white.reshape(-1, white.shape[2]).astype(np.float64)
+        flat = white.reshape(-1, white.shape[2]).astype(np.float64, copy=False)
         return np.asarray(self.field.field.seen(self.field.by_class(flat))).transpose(1, 0, 2)
 
     def at_rows(self, loadings: np.ndarray, std: np.ndarray, only_errors: bool) -> Any:
@@ -186,7 +187,8 @@ class _Averages:
 
         See `conditional_distribution`.
         """
-        u = (loadings.astype(np.float32) @ self.columns).reshape(len(loadings), *self.shape)
+        u = np.empty((len(loadings), *self.shape), np.float32)
+        np.matmul(loadings.astype(np.float32), self.columns, out=u.transpose(1, 0, 2))
         probability, error = self._probabilities(u, std.astype(np.float32))
         if only_errors:
             return error[None]
