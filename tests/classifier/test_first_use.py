@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-LATE = ("jax", "equinox", "numba", "xarray", "matplotlib", "arviz", "faiss")
+LATE = ("jax", "equinox", "numba", "sklearn.neighbors", "xarray", "matplotlib", "arviz", "faiss")
 
 
 def imported_by(code):

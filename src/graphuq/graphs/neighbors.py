@@ -1,13 +1,11 @@
 """Nearest neighbours; no other module calls a nearest-neighbour library directly."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 from scipy.spatial import KDTree
-from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import NearestNeighbors
 
 from graphuq.errors import GraphuqWarning, require
 from graphuq.graphs import neighbors_faiss, neighbors_jax
@@ -15,6 +13,7 @@ from graphuq.graphs.features import row_blocks
 from graphuq.graphs.inputs import Features
 from graphuq.utils.arrays import has_accelerator, safe_openmp
 from graphuq.utils.extras import has_extra
+from graphuq.utils.lazy_imports import paused_collection
 from graphuq.utils.progress import Progress
 from graphuq.utils.user_warnings import warn_user
 
@@ -53,13 +52,13 @@ def nearest_neighbors(
 ) -> Neighbors:
     """Find the nearest neighbours of each query, or of each row among the *other* rows.
 
-    Scikit-learn is used below 4,096 rows, and for sparse features and distances. SciPy's tree is
-    used for at most four features. In all other cases faiss searches in single precision, and
-    distances are recomputed in double precision. The search is then exact for at most 50,000
-    rows, else by inverted lists, unless ``search`` says otherwise. On an accelerator, exact
-    neighbours are found by matrix products instead, by default for at most 500,000 rows. Without
-    faiss (extra ``graphuq[neighbors]``) scikit-learn compares all pairs in single precision,
-    however many.
+    SciPy's tree is used for at most four features, and for eight below 4,096 rows. Scikit-learn is
+    used for more features below 4,096 rows, and for sparse features and distances. In all other
+    cases faiss searches in single precision, and distances are recomputed in double precision. The
+    search is then exact for at most 50,000 rows, else by inverted lists, unless ``search`` says
+    otherwise. On an accelerator, exact neighbours are found by matrix products instead, by default
+    for at most 500,000 rows. Without faiss (extra ``graphuq[neighbors]``) scikit-learn compares all
+    pairs in single precision, however many.
 
     Parameters
     ----------
@@ -104,12 +103,13 @@ def _nearest(
     search: str,
     progress: Progress | None,
 ) -> Neighbors:
-    n_rows, width = features.shape
+    n_rows = features.shape[0]
     few = n_rows < FEW_ROWS and search != "approximate"
+    tree_columns = FEW_ROWS_TREE_COLUMNS if few else TREE_COLUMNS
+    if search != "approximate" and _suits_tree(features, metric, tree_columns):
+        return _by_tree(features, n_neighbors, queries)
     if few or sparse.issparse(features) or metric == "precomputed":
         return _by_scikit_learn(features, n_neighbors, metric, queries)
-    if metric == "euclidean" and width <= TREE_COLUMNS and search != "approximate":
-        return _by_tree(features, n_neighbors, queries)
     limit = EXACT_ROWS_ACCELERATOR if has_accelerator() else EXACT_ROWS
     exact = search == "exact" or (search == "auto" and n_rows <= limit)
     if search == "auto" and not exact and not has_extra("neighbors"):
@@ -125,13 +125,18 @@ def _nearest(
 def _by_scikit_learn(
     features: Features, n_neighbors: int, metric: str, queries: Features | None
 ) -> Neighbors:
-    """Find exact neighbours in double precision."""
-    index = NearestNeighbors(
-        n_neighbors=n_neighbors, metric=metric, algorithm=_algorithm(features, metric)
-    )
+    """Find exact neighbours in double precision, by all distances."""
+    index = _index(n_neighbors=n_neighbors, metric=metric, algorithm="brute")
     asked = None if queries is None else queries.astype(np.float64)
     distances, indices = index.fit(features.astype(np.float64)).kneighbors(asked)
     return Neighbors(distances, indices.astype(np.int64))
+
+
+def _index(**options: Any) -> Any:
+    """Return scikit-learn's index of neighbours, whose import takes a tenth of a second."""
+    with paused_collection():
+        from sklearn.neighbors import NearestNeighbors
+    return NearestNeighbors(**options)
 
 
 def _in_single_precision(
@@ -150,7 +155,7 @@ def _in_single_precision(
     if exact and has_accelerator():
         indices, recall = neighbors_jax.nearest(space, alike, n_asked, progress), 1.0
     elif exact and not has_extra("neighbors"):
-        index = NearestNeighbors(n_neighbors=n_asked, algorithm="brute").fit(space)
+        index = _index(n_neighbors=n_asked, algorithm="brute").fit(space)
         found = index.kneighbors(space if alike is None else alike, return_distance=False)
         indices, recall = found, 1.0
     else:
@@ -265,8 +270,7 @@ def _distances_in_double(
             lengths = np.linalg.norm(asked, axis=2) * np.linalg.norm(near, axis=2)
             distances[part] = 1 - (asked * near).sum(axis=2) / lengths
         else:
-            difference = near - asked
-            distances[part] = np.sqrt(np.einsum("rkd,rkd->rk", difference, difference))
+            distances[part] = np.sqrt(_squared_lengths(near - asked))
     if metric == "cosine":
         np.maximum(distances, 0.0, out=distances)
     order = np.argsort(distances, axis=1, kind="stable")
@@ -275,6 +279,16 @@ def _distances_in_double(
         np.take_along_axis(indices, order, axis=1).astype(np.int64),
         recall,
     )
+
+
+def _squared_lengths(rows: Float[np.ndarray, "R k d"]) -> Float[np.ndarray, "R k"]:
+    """Return ``|x|²`` of each row x."""
+    width = rows.shape[2]
+    if width <= FEW_ROWS_TREE_COLUMNS:  # summed in the order of scikit-learn's tree: same rounding
+        squares: Any = sum(rows[..., j] ** 2 for j in range(width))
+    else:
+        squares = np.einsum("rkd,rkd->rk", rows, rows)
+    return np.asarray(squares)
 
 
 def neighbors_within(
@@ -297,7 +311,8 @@ def neighbors_within(
     -------
     scipy.sparse.csr_array, shape (R, N)
     """
-    index = NearestNeighbors(radius=radius, metric=metric, algorithm=_algorithm(features, metric))
+    tree = _suits_tree(features, metric, FEW_ROWS_TREE_COLUMNS)
+    index = _index(radius=radius, metric=metric, algorithm="kd_tree" if tree else "brute")
     with safe_openmp():
         distances, indices = index.fit(features).radius_neighbors(queries)
     counts = np.array([len(row) for row in indices])
@@ -309,14 +324,10 @@ def neighbors_within(
     )
 
 
-def _algorithm(features: Features, metric: str) -> str:
-    """Return scikit-learn's algorithm: a tree is fastest for few features, else brute force."""
-    few = (
-        metric == "euclidean"
-        and not sparse.issparse(features)
-        and features.shape[1] <= FEW_ROWS_TREE_COLUMNS
-    )
-    return "kd_tree" if few else "brute"
+def _suits_tree(features: Features, metric: str, max_columns: int) -> bool:
+    """Return whether a tree is faster than all distances: for few features."""
+    dense = metric == "euclidean" and not sparse.issparse(features)
+    return dense and features.shape[1] <= max_columns
 
 
 def all_distances(
@@ -325,6 +336,8 @@ def all_distances(
     """Return the distances from each query (by default each row) to every row of ``features``."""
     if metric == "precomputed":
         return np.array(features if queries is None else queries)
+    from sklearn.metrics import pairwise_distances
+
     distances: np.ndarray = pairwise_distances(
         features if queries is None else queries, features, metric=metric
     )
