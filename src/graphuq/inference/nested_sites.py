@@ -230,16 +230,14 @@ def draw_shifts(
         ``Q = (W⁻¹ + G)⁻¹ = E − E R (Rᵀ E R)⁻¹ Rᵀ E`` and R stacks K identity matrices
         (Rasmussen & Williams 2006, (3.45)–(3.47), with these w).
     """
-    weights = sites.weights
-    total = weights.sum(axis=1, keepdims=True)
-    noise = np.sqrt(weights) * rng.standard_normal(prior_values.shape)
-    noise -= weights * (noise.sum(axis=2, keepdims=True) / total)  # covariance W
-    shift = np.moveaxis(sites.pull + noise, 0, 2).swapaxes(0, 1)  # (K, J, S)
-    values = np.moveaxis(prior_values, 0, 2).swapaxes(0, 1)
-    gained = sites.gains @ (values + sites.covariance @ shift)
+    weights, pull = sites.weights.T[..., None], sites.pull.T[..., None]  # classes first
+    noise = rng.standard_normal(prior_values.shape).transpose(2, 1, 0)  # (K, J, S)
+    shift = np.ascontiguousarray(np.sqrt(weights) * noise)
+    shift += pull - weights * (shift.sum(axis=0) / weights.sum(axis=0))  # covariance W
+    gained = sites.gains @ (prior_values.transpose(2, 1, 0) + sites.covariance @ shift)
     common = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=0))
     alpha = shift - gained + sites.gains @ common
-    return np.ascontiguousarray(np.moveaxis(alpha.swapaxes(0, 1), 2, 0))
+    return np.ascontiguousarray(alpha.transpose(2, 1, 0))
 
 
 def log_norm_of_noise(

@@ -43,9 +43,10 @@ class Component(NamedTuple):
 
     def log_sites(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
         """Return the log of all sites, scaled so that their prior mean is the evidence."""
-        w = self.sites.weights
-        quadratic = (w * u**2).sum(axis=2) - (w * u).sum(axis=2) ** 2 / w.sum(axis=1)
-        logs = ((self.sites.pull * u).sum(axis=2) - 0.5 * quadratic).sum(axis=1)
+        w, flat = self.sites.weights, u.reshape(len(u), -1)
+        mean = np.einsum("jk,sjk->sj", w, u)
+        quadratic = flat**2 @ w.ravel() - mean**2 @ (1 / w.sum(axis=1))
+        logs = flat @ self.sites.pull.ravel() - 0.5 * quadratic
         return np.asarray(logs + self.log_evidence - self.sites.log_normalizer)
 
 
