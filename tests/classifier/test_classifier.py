@@ -139,6 +139,7 @@ def test_file_predicts_the_same(fitted, tmp_path):
         gq.GraphClassifier.load(tmp_path / "r.nc")
 
 
+@pytest.mark.slow
 def test_expectation_propagation_agrees_with_sampling():
     slow = gq.GraphClassifier(n_neighbors=8, inference="exact-hamiltonian")
     slow.fit(MOONS.features, few_labels(-1))

@@ -78,7 +78,14 @@ def draws_that_agree(labels, n_fields, n=400_000):
     return u[(found == labels).all(axis=1)]
 
 
-@pytest.mark.parametrize("method", ["collapsed-gibbs", "hamiltonian", "expectation-propagation"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "collapsed-gibbs",
+        pytest.param("hamiltonian", marks=pytest.mark.slow),
+        "expectation-propagation",
+    ],
+)
 def test_three_classes_against_rejection(method):
     labels = [0, 2, 1]
     u = draws_that_agree(labels, 3)

@@ -70,7 +70,9 @@ SLEEP = (
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", *(pytest.param(s, marks=pytest.mark.slow) for s in ("SIGINT", "SIGHUP"))]
+)
 def test_signals_end_a_command_as_ctrl_c_does(name, tmp_path):
     command = [sys.executable, "-c", SLEEP, str(tmp_path / "out")]
     with subprocess.Popen(

@@ -63,6 +63,7 @@ def test_mean_square_is_one_per_node(prior, laplacian, tail, n_eigenpairs):
         assert (std.modes >= 0).all()
 
 
+@pytest.mark.slow
 def test_gradients_stay_finite_where_deviations_underflow():
     """Gradients stay finite for large α, where deviations underflow in single precision."""
     graph = gq.graphs.from_adjacency(random_adjacency(20))

@@ -58,6 +58,7 @@ def test_rows_that_occur_many_times_are_not_their_own_neighbours():
         assert not near.distances.any()
 
 
+@pytest.mark.slow
 def test_recall_of_approximate_neighbours_is_reported():
     features = RNG.normal(size=(20_000, 12)).astype(np.float32)
     graph = gq.graphs.knn_graph(features, 10, search="approximate")

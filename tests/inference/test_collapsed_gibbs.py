@@ -96,6 +96,7 @@ def test_small_noise_still_mixes(noise_std):
     assert result.diagnostics.ess_bulk > 1000
 
 
+@pytest.mark.slow
 def test_many_labels_still_mix():
     """Many limits leave each move of a leading direction little room: it is moved again.
 

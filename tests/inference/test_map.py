@@ -80,6 +80,7 @@ def test_more_labels_than_modes_with_a_tail():
     np.testing.assert_allclose(found.latent_mean, covariance[:, :10] @ ratio, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_ginzburg_landau_starts():
     posterior = build(gq.likelihoods.GinzburgLandau(0.1, 0.5), 14)
     target = posterior.target

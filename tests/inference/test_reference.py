@@ -66,6 +66,7 @@ def test_label_means(kernel, tail):
     assert np.all(np.abs(result.label_mean[NODES] - truth) < 4 * error + 2e-5)
 
 
+@pytest.mark.slow
 def test_step_likelihood_about_a_reference():
     """pCN needs no gradient; chains about the prior and about the reference agree."""
     posterior = build(gq.likelihoods.LevelSet(0.7))
@@ -107,6 +108,7 @@ def test_the_reference_is_a_control_variate(tail):
     assert (ratio > 0.6).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_a_wrong_reference_is_detected():
     """Negative control: the means of a shifted Gaussian lead to wrong label means."""

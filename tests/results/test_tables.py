@@ -129,6 +129,7 @@ def test_hyperparameters_report_what_the_evidence_chose(chosen, tmp_path):
     assert result.hyperparameters == best.values
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_evidence_is_known_after_sampling(chosen, several, tmp_path):
     for classifier in (chosen, several):
@@ -166,6 +167,7 @@ def test_arviz_shows_class_probabilities_first(fitted, several):
         assert spread.max() < 0.15 * result.latent_std[nodes].max()
 
 
+@pytest.mark.slow
 def test_arviz_has_learnt_hyperparameters_by_their_names(fitted):
     import arviz
 

@@ -275,6 +275,7 @@ def test_more_copies_than_a_block_has_columns():
     np.testing.assert_allclose(spectrum.eigenvalues[40:], np.repeat(own, 40)[:100], atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_ring_wants_double_precision():
     """Eigenvalues of a millionth of the largest: single precision sees none of them."""
     n = 2000

@@ -174,6 +174,7 @@ def test_files_keep_the_matrix_and_the_model_of_the_labels(tmp_path):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_a_classifier_takes_a_matrix_for_its_own_number_of_classes():
     rng = np.random.default_rng(0)

@@ -336,6 +336,7 @@ def test_regularized_laplacian_has_learnt_hyperparameters():
     assert (result.hyperparameters["beta"] > 0.05).all()
 
 
+@pytest.mark.slow
 def test_default_sampler_where_the_gaussian_is_far_off():
     """The posterior of u in a component with one label is steep at 0 and flat up to σ."""
     parts = [random_adjacency(12, seed=k) for k in range(3)]

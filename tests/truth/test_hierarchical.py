@@ -325,8 +325,9 @@ def test_label_means_of_a_learnt_tail():
     assert np.all(np.abs(result.label_mean - labels.mean(axis=1)) < 4 * error)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_learnt_tail_is_stored(n_classes, tmp_path):
     result = gq.infer(with_tail(n_classes), n_samples=20, n_chains=2, n_warmup=20, seed=0)
     result.save(tmp_path / "result.nc")

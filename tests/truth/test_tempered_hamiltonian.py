@@ -56,7 +56,10 @@ def truth_of(likelihood):
     return tuple(weights @ np.sign(u[:, NODES]) / weights.sum())
 
 
-@pytest.mark.parametrize("settings", [{}, FLAT], ids=["default", "flat"])
+@pytest.mark.parametrize(
+    "settings",
+    [pytest.param({}, id="default"), pytest.param(FLAT, id="flat", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(
     "likelihood",
     [
@@ -85,6 +88,7 @@ def test_powers_equalize_rejections():
     np.testing.assert_allclose(powers, [0.1, 0.6, 0.8, 1.0])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_tempering_reaches_all_modes():
     """At most two of three bundles of labels can be right: three modes, 40 nats apart."""
