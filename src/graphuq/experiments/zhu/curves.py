@@ -243,7 +243,7 @@ def _plain_ticks(axis: Axis, values: Values) -> None:
     if all(isinstance(value, int) for value in values):
         places = np.array([k for k in (1, 2, 5, 10, 20, 50, MAX_NEIGHBORS) if k <= max(values)])
     axis.set_minor_locator(NullLocator())
-    axis.set_ticks(places, [f"{x:.3g}" for x in places])
+    axis.set_ticks(places, [f"{x:.2g}" if x < 1 else f"{x:.3g}" for x in places])
 
 
 @experiment(Claim("Ascent finds the maximum of the evidence (within 0.1).", _finds_top))
