@@ -239,7 +239,7 @@ def _draw_curve(
 
 def _plain_ticks(axis: Axis, values: Values) -> None:
     """Label a logarithmic axis with numbers instead of powers of ten, whole ones if they are k."""
-    places = np.geomspace(min(values), max(values), 4)
+    places = np.geomspace(min(values), max(values), 3)
     if all(isinstance(value, int) for value in values):
         places = np.array([k for k in (1, 2, 5, 10, 20, 50, MAX_NEIGHBORS) if k <= max(values)])
     axis.set_minor_locator(NullLocator())
