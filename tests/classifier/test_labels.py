@@ -117,7 +117,15 @@ def test_warnings_name_the_line_of_the_user():
 
 
 def test_unknown_values_are_those_of_pandas():
-    unlike = [None, np.nan, pd.NA, pd.NaT, Decimal("nan"), np.float32("nan"), np.datetime64("NaT")]
+    unlike = [
+        None,
+        np.nan,
+        pd.NA,
+        pd.NaT,
+        Decimal("nan"),
+        np.float32("nan"),
+        np.datetime64("NaT", "ns"),
+    ]
     known = ["nan", "", 0, 1.5, False, Decimal(1), np.int64(3), np.str_("a"), np.inf, (1, 2)]
     values = np.empty(len(unlike) + len(known), dtype=object)
     values[:] = unlike + known

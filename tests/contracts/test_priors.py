@@ -36,7 +36,9 @@ def graphs():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         blocks = [random_adjacency(8, seed=s) for s in range(3)]
-        yield gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+        yield gq.graphs.from_adjacency(
+            sparse.block_diag([*map(sparse.csr_array, blocks)], format="csr")
+        )
 
 
 @pytest.mark.parametrize("prior", ALL_PRIORS, ids=repr)

@@ -188,7 +188,7 @@ def test_unequal_classes_choose_the_constant(share, likelihood):
 
 def test_the_constant_is_kept_on_a_disconnected_graph():
     with pytest.warns(DisconnectedGraphWarning):
-        graph = gq.graphs.from_adjacency(sparse.block_diag([WEIGHTS, WEIGHTS]).tocsr())
+        graph = gq.graphs.from_adjacency(sparse.block_diag([sparse.csr_array(WEIGHTS)] * 2).tocsr())
     prior = gq.priors.Matern(tau=0.25, alpha=4.0)
     posterior = gq.Posterior(
         gq.laplacian_spectrum(graph), prior, gq.likelihoods.Probit(), LABELLED, LABELS

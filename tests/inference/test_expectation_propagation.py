@@ -385,7 +385,9 @@ def test_components_without_labels_keep_the_prior():
 
     blocks = [random_adjacency(12, seed=s) for s in range(2)]
     with pytest.warns(DisconnectedGraphWarning):
-        graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+        graph = gq.graphs.from_adjacency(
+            sparse.block_diag([*map(sparse.csr_array, blocks)], format="csr")
+        )
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=10)
     posterior = gq.Posterior(
         spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.3), [0, 5], [1, -1]

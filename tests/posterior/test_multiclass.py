@@ -95,7 +95,7 @@ def test_stored_and_read(fitted, digits, tmp_path):
     result = gq.load(tmp_path / "fit.nc").result_
     assert result.posterior.n_classes == 3
     assert result.convergence_table().keys() == fitted.result_.convergence_table().keys()
-    assert "posterior" in result.to_arviz().groups()
+    assert "posterior" in result.to_arviz()
 
 
 @pytest.mark.parametrize(

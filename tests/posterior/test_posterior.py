@@ -41,7 +41,9 @@ def in_three_parts():
     """Return a graph of two components of 12 nodes and an isolated node."""
     blocks = [random_adjacency(12, seed=s) for s in range(2)] + [np.zeros((1, 1))]
     with pytest.warns(DisconnectedGraphWarning):
-        return gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+        return gq.graphs.from_adjacency(
+            sparse.block_diag([*map(sparse.csr_array, blocks)], format="csr")
+        )
 
 
 @pytest.mark.parametrize("tail", [False, True])
@@ -65,7 +67,9 @@ def test_component_of_one_class_is_not_forced_to_change_sign(include_constant, f
     """Labels of one class attract a whole component, unless u ⟂ its null vector is forced."""
     blocks = [random_adjacency(12, seed=s) for s in range(2)]
     with pytest.warns(DisconnectedGraphWarning):
-        graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+        graph = gq.graphs.from_adjacency(
+            sparse.block_diag([*map(sparse.csr_array, blocks)], format="csr")
+        )
     posterior = gq.Posterior(
         gq.laplacian_spectrum(graph, n_eigenpairs=10),
         gq.priors.InverseLaplacian(include_constant=include_constant),

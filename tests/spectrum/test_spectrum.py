@@ -62,7 +62,9 @@ def test_random_walk_eigenvectors():
 def test_disconnected_graph_has_one_null_vector_a_component(solver, kind):
     blocks = [random_adjacency(20, seed=s) for s in range(3)] + [np.zeros((1, 1))]
     with pytest.warns(DisconnectedGraphWarning, match="4 connected"):
-        graph = gq.graphs.from_adjacency(sparse.block_diag(blocks, format="csr"))
+        graph = gq.graphs.from_adjacency(
+            sparse.block_diag([*map(sparse.csr_array, blocks)], format="csr")
+        )
     spectrum = gq.laplacian_spectrum(graph, kind, 12, solver=solver, tolerance=1e-9)
     assert (spectrum.eigenvalues == 0).sum() == 4
     assert spectrum.eigenvalues[4] > 0.01
@@ -239,7 +241,7 @@ def test_the_polynomial_grows_on_all_wanted_eigenvalues(n_components):
     rng = np.random.default_rng(4)
     points = [rng.normal(size=(1200 // n_components, 3)) for _ in range(n_components)]
     parts = [gq.graphs.knn_graph(part, 5).weights for part in points]
-    graph = gq.graphs.from_adjacency(sparse.block_diag(parts).tocsr())
+    graph = gq.graphs.from_adjacency(sparse.block_diag([*map(sparse.csr_array, parts)]).tocsr())
     laplacian = Laplacian(graph)
     exact = np.sort(np.linalg.eigvalsh(laplacian.dense()))[graph.n_components :]
     window = lanczos._Problem(laplacian, 40, 1e-3, np.float64, None).window
@@ -269,7 +271,7 @@ def test_more_copies_than_a_block_has_columns():
     """Forty equal components have each of their eigenvalues forty times."""
     part = gq.graphs.knn_graph(np.random.default_rng(0).normal(size=(40, 3)), 6).weights
     with pytest.warns(DisconnectedGraphWarning):
-        graph = gq.graphs.from_adjacency(sparse.block_diag([part] * 40).tocsr())
+        graph = gq.graphs.from_adjacency(sparse.block_diag([sparse.csr_array(part)] * 40).tocsr())
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=40 + 100, solver="lanczos", tolerance=1e-7)
     own = np.linalg.eigvalsh(matrix(part.toarray(), "symmetric"))[1:4]
     np.testing.assert_allclose(spectrum.eigenvalues[40:], np.repeat(own, 40)[:100], atol=1e-8)

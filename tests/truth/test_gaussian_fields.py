@@ -213,7 +213,7 @@ def parted():
         gq.graphs.knn_graph(rng.normal(size=(200, 4)), 6, "unweighted").weights for _ in range(3)
     ]
     with pytest.warns(DisconnectedGraphWarning):
-        graph = gq.graphs.from_adjacency(sparse.block_diag(parts).tocsr())
+        graph = gq.graphs.from_adjacency(sparse.block_diag([*map(sparse.csr_array, parts)]).tocsr())
     return graph, np.r_[0:6, 200:206], np.r_[np.ones(6), -np.ones(3), np.ones(3)]
 
 
@@ -341,7 +341,7 @@ def test_default_sampler_where_the_gaussian_is_far_off():
     """The posterior of u in a component with one label is steep at 0 and flat up to σ."""
     parts = [random_adjacency(12, seed=k) for k in range(3)]
     with pytest.warns(DisconnectedGraphWarning):
-        graph = gq.graphs.from_adjacency(sparse.block_diag(parts).tocsr())
+        graph = gq.graphs.from_adjacency(sparse.block_diag([*map(sparse.csr_array, parts)]).tocsr())
     posterior = gq.Posterior(
         gq.Laplacian(graph, "unnormalized"),
         RegularizedLaplacian(0.1, 1000.0),

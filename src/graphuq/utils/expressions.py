@@ -52,7 +52,7 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
             return call(ast.unparse(node.func).split(".")[-1], node)  # also gq.priors.Matern(…)
         try:
             return ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, TypeError, SyntaxError, MemoryError):
             shown = ast.unparse(node)
             raise InvalidInput(argument, f"{shown!r} in {text!r} is not a value", remedy) from None
 
@@ -76,4 +76,7 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
                 argument, f"{ast.unparse(node)!r} does not fit {name}", f"use its arguments {takes}"
             ) from None
 
-    return value_of(tree)
+    try:
+        return value_of(tree)
+    except RecursionError:  # nested too deeply
+        raise InvalidInput(argument, f"{text!r} cannot be read", remedy) from None

@@ -263,7 +263,7 @@ def test_the_agreement_of_a_true_model_is_rarely_rejected(n_classes):
 def test_components_without_labels(clear):
     assert clear.trust.checks["components"].value == 0
     block = np.ones((10, 10)) - np.eye(10)
-    graph = gq.graphs.from_adjacency(sparse.block_diag([block, block, block]).tocsr())
+    graph = gq.graphs.from_adjacency(sparse.block_diag([sparse.csr_array(block)] * 3).tocsr())
     posterior = gq.Posterior(
         gq.laplacian_spectrum(graph), gq.priors.Matern(), PROBIT, [0, 1, 10, 11], [-1, -1, 1, 1]
     )
