@@ -41,7 +41,9 @@ def number(context: Context) -> Outcome:
             labelled = share(problem.truth, fraction, context.seed)
             known = np.isin(np.array(there)[problem.truth[labelled].astype(int)], seen)
             likelihood = LevelSet(GAMMA, DiscreteUniform(len(seen), MOST))
-            result = learn(context, problem.posterior(likelihood, labelled[known], PRIOR), 0)
+            result = learn(
+                context, problem.posterior(likelihood, labelled[known], PRIOR), context.seed
+            )
             values = np.arange(len(seen), MOST + 1)
             draws = result.hyperparameters["n_classes"]
             shares = (draws[..., None] == values).mean(axis=(0, 1))
