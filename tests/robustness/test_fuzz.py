@@ -86,6 +86,13 @@ def test_huge_exponents_do_not_crash(number, tmp_path):
     assert np.isnan(values.iloc[2])
 
 
+@pytest.mark.parametrize("depth", [300, 900, 3000])  # for `ast`, for Python, for its parser
+def test_a_deep_expression_is_refused(depth):
+    for text in (f"Matern({'-' * depth}x)", f"Matern({'-' * depth}1{'.a' * depth})"):
+        with pytest.raises(GraphuqError):
+            built(text, {"Matern": gq.priors.Matern}, "x")
+
+
 NAMES = st.sampled_from(["Matern", "LogUniform", "Probit", "PCN", "Distribution", "Foo", "eval",
                          "__import__", "MetropolisWithinGibbs", "Categorical"])  # fmt: skip
 ATOMS = st.one_of(
