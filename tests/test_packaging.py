@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -32,8 +33,11 @@ def run(*command, folder, **variables):
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory):
     """Return the source archive, and the wheel that is built from it."""
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, folder=folder)
+    folder, checkout = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("checkout")
+    for name in tracked_files():  # a copy, as a build writes beside the files of its project
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, checkout / name)
+    run(sys.executable, "-m", "build", "--outdir", folder, checkout, folder=folder)
     (source,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return source, wheel
 
@@ -48,12 +52,11 @@ def installed(archives, tmp_path_factory):
     return programs
 
 
-def files_of_the_package():
-    """Return the files below ``src`` that belong into a wheel."""
-    tracked = subprocess.run(
-        ["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return {line.removeprefix("src/") for line in tracked.stdout.splitlines()}
+def tracked_files(*folders):
+    """Return the names of the files that git knows."""
+    command = ["git", "ls-files", *folders]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return found.stdout.splitlines()
 
 
 def test_both_archives_have_every_file_of_the_package(archives):
@@ -63,7 +66,7 @@ def test_both_archives_have_every_file_of_the_package(archives):
         metadata = archive.read(next(n for n in in_wheel if n.endswith("/METADATA"))).decode()
     with tarfile.open(source) as archive:
         in_source = {name.partition("/src/")[2] for name in archive.getnames()}
-    expected = files_of_the_package()
+    expected = {name.removeprefix("src/") for name in tracked_files("src")}
     assert len(expected) > 200
     assert expected <= in_wheel
     assert expected <= in_source
