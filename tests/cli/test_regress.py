@@ -1,5 +1,7 @@
 """``graphuq regress`` and ``graphuq predict`` of numbers."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -29,7 +31,10 @@ def test_regress_and_predict(csv, tmp_path, capsys):
     assert regress(csv, out, "--scaling", "standard") == 0
     printed = capsys.readouterr().out
     assert "price: 20 of 80 rows have a number" in printed
-    assert sorted(path.name for path in out.iterdir()) == ["posterior.nc", "predictions.csv"]
+    assert "Verdict: " in printed
+    files = ["posterior.nc", "predictions.csv", "report.html"]
+    assert sorted(path.name for path in out.iterdir()) == files
+    assert all(str(out / name) in printed for name in files)
     table = pd.read_csv(out / "predictions.csv")
     columns = ["id", "given", "mean", "std", "lower", "upper", "has_evidence"]
     assert table.columns.tolist() == columns
@@ -59,6 +64,42 @@ def test_the_command_gives_what_the_estimator_gives(csv, tmp_path):
     np.testing.assert_allclose(table[["lower", "upper"]], interval, rtol=1e-5)
     read = gq.load(tmp_path / "out" / "posterior.nc")
     np.testing.assert_array_equal(read.transduction_, regressor.transduction_)
+
+
+def test_report_and_true_numbers(csv, tmp_path, capsys):
+    frame = pd.read_csv(csv, dtype=str, keep_default_na=False)
+    frame["sold"] = [f"{t:.4f}" if i % 2 else "" for i, t in enumerate(TRUTH)]
+    frame.loc[0, "home"] = "<script>alert(1)</script>"
+    frame.to_csv(csv, index=False)
+    assert regress(csv, tmp_path / "out", "--truth-column", "sold") == 0
+    printed = capsys.readouterr().out
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<h1>graphuq: homes.csv</h1>" in page
+    assert "root mean square at 40 rows of known number" in page
+    assert re.search(r"<b>(Verdict: .*?)</b>", page)[1] in printed
+    assert "<script>alert" not in page
+    read = gq.load(tmp_path / "out" / "posterior.nc")
+    features = frame[["x", "double"]].apply(pd.to_numeric)
+    expected = gq.GraphRegressor().fit(features, pd.to_numeric(frame["price"]))
+    np.testing.assert_allclose(read.transduction_, expected.transduction_)  # never used to fit
+    frame.loc[1, "sold"] = "dear"
+    frame.to_csv(csv, index=False)
+    assert regress(csv, tmp_path / "no", "--truth-column", "sold") == 2
+    assert "sold: 'dear' is not a number" in capsys.readouterr().err
+
+
+def test_no_report_no_files(csv, tmp_path, capsys, monkeypatch):
+    """A report that cannot be written leaves what was there before."""
+    assert regress(csv, tmp_path / "out", "--quiet") == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+    def full(*_args, **_options):
+        raise gq.errors.StorageError("no space left")
+
+    monkeypatch.setattr("graphuq.report.numbers.write_page", full)
+    assert regress(csv, tmp_path / "out", "--quiet", "--noise-std", "0.5") != 0
+    assert "no space left" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Regression on a graph against dense Gaussian-process formulas and against simulation."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -72,6 +74,24 @@ def test_more_numbers_than_modes():
     k = prior[np.ix_(LABELLED, LABELLED)] + np.diag(noise)
     expected = multivariate_normal(np.zeros(7), k).logpdf(VALUES)
     np.testing.assert_allclose(model.log_evidence, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_eigenpairs", [4, 25])  # fewer columns than numbers, and more
+@pytest.mark.parametrize(("laplacian", "tail", "weights"), CASES)
+def test_leave_one_out_is_what_the_other_numbers_predict(laplacian, tail, weights, n_eigenpairs):
+    """The regression of the six other numbers at the node of the seventh, plus its noise."""
+    model = regression(laplacian, tail, weights, n_eigenpairs)
+    mean, std = model.leave_one_out()
+    for j, node in enumerate(LABELLED):
+        others = np.arange(7) != j
+        own = None if weights is None else weights[others]
+        refit = dataclasses.replace(
+            model, labelled=LABELLED[others], values=VALUES[others], weights=own
+        )
+        expected, field_std = (part[node] for part in refit.field())
+        np.testing.assert_allclose(mean[j], expected, atol=1e-8)
+        noise = model.noise_variance[j]
+        np.testing.assert_allclose(std[j], np.sqrt(field_std**2 + noise), rtol=1e-7)
 
 
 def test_a_far_row_has_the_constant_only():

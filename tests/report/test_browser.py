@@ -308,6 +308,51 @@ def test_report_is_accessible_narrow_and_dark(opened, scheme):
         assert box["x"] + box["width"] <= 400
 
 
+@pytest.fixture
+def numbers(page, tmp_path):
+    """An opened report of a regression, with hostile names among its ids, and the regressor."""
+    x = np.linspace(0, 6, 120)[:, None]
+    y = np.where(np.arange(120) % 4 == 0, 50 + 9 * np.sin(x[:, 0]), np.nan)
+    regressor = gq.GraphRegressor().fit(x, y)
+    ids = np.array([f"place {i}" for i in range(120)], dtype=object)
+    free = np.flatnonzero(np.isnan(y))
+    widest = free[np.argsort(-regressor.transduction_std_[free], kind="stable")]
+    ids[widest[:2]] = HOSTILE
+    gq.write_report(regressor, tmp_path / "numbers.html", ids=ids)
+    page.goto((tmp_path / "numbers.html").as_uri())
+    return page, regressor, ids, widest
+
+
+def test_map_of_numbers(numbers):
+    page, regressor, ids, widest = numbers
+    assert page.locator("#details h3").inner_text() == ids[widest[0]] == HOSTILE[0]
+    mean, std = regressor.predict(np.linspace(0, 6, 120)[:, None], return_std=True)
+    half = 1.6448536 * std[widest[0]]
+    expected = [mean[widest[0]], std[widest[0]], mean[widest[0]] - half, mean[widest[0]] + half]
+    shown = page.locator("#details td:nth-child(2)").all_inner_texts()
+    assert shown == [*(f"{value:.2f}" for value in expected), "–"]
+    picture = """() => { const c = document.getElementById("map");
+      return c.getContext("2d").getImageData(0, 0, c.width, c.height).data.join(); }"""
+    legend, before = page.locator("#legend").inner_text(), page.evaluate(picture)
+    low, high = np.quantile(mean, [0.02, 0.98])
+    assert legend.split("\n") == [f"{low:.2f} or less", f"{high:.2f} or more"]
+    page.select_option("#color-by", "std")
+    low, high = np.quantile(std, [0.02, 0.98])
+    shown = page.locator("#legend").inner_text().split("\n")
+    assert shown == [f"{low:.2f} or less", f"{high:.2f} or more"]
+    page.wait_for_function(f"before => ({picture})() !== before", arg=before)
+    page.focus("#map")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#details h3").inner_text() in page.locator("#announced").inner_text()
+    page.click("#copy-next")
+    page.wait_for_selector("text=Copied")
+    assert page.evaluate("window.owned") is None
+    page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert serious_findings(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+
+
 def test_without_script_figures_and_tables_remain(browser, report):
     _, result, ids = report
     context = browser.new_context(java_script_enabled=False, offline=True)

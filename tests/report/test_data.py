@@ -191,7 +191,7 @@ def test_hostile_names_stay_text(moons, tmp_path):
 
 
 def test_scripts_fit_into_a_page():
-    for name in ("report.js", "map.js"):
+    for name in ("report.js", "numbers.js", "map.js"):
         text = bundled(name)
         assert not re.search(r"<!--|</script|^import |^export ", text, re.IGNORECASE | re.MULTILINE)
         assert "innerHTML" not in text

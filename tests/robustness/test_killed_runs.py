@@ -86,7 +86,7 @@ COMMANDS = {
     ),
     "regress": Command(
         "regress {folder}/x.csv --target-column c1 --drop label -o {folder}/out --quiet",
-        {"predictions.csv", "posterior.nc"},
+        {"predictions.csv", "posterior.nc", "report.html"},
         "predictions.csv",
     ),
     "predict": Command(

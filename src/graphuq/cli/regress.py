@@ -6,6 +6,12 @@ from typing import Annotated, Any
 from graphuq.cli import options as opt
 from graphuq.utils.output_folder import atomic_folder, output_folder
 
+TruthColumn = Annotated[
+    str | None,
+    opt.option(
+        "COLUMN", "Column with true numbers. It is used to compute scores, never to fit.", opt.INPUT
+    ),
+]
 Prior = Annotated[
     str,
     opt.option(
@@ -53,6 +59,7 @@ def regress(
     target_column: opt.TargetColumn,
     missing_label: opt.MissingTarget = None,
     id_column: opt.IdColumn = None,
+    truth_column: TruthColumn = None,
     weight_column: opt.WeightColumn = None,
     drop: opt.Drop = None,
     encode: opt.Encode = False,
@@ -82,7 +89,7 @@ def regress(
     """Predict the number of every row of FILE from a few rows with a number.
 
     The output folder receives predictions.csv (given number, mean, standard deviation and
-    interval of each row) and posterior.nc (for graphuq predict).
+    interval of each row), report.html and posterior.nc (for graphuq predict).
 
     Example: graphuq regress homes.csv --target-column price --scaling standard -o out
     """
@@ -103,16 +110,18 @@ def regress(
             file,
             target_column,
             id_column,
+            truth_column,
             dropped=drop or (),
             weight_column=weight_column,
             encoder=encoder,
         )
         assert table.labels is not None  # the column was named
-        target = numbers_of(
-            without_missing(table.labels, missing_label),
-            target_column,
-            "leave the cell empty, or add --missing-label TEXT",
-        )
+        remedy = "leave the cell empty, or add --missing-label TEXT"
+        target = numbers_of(without_missing(table.labels, missing_label), target_column, remedy)
+        truth = None
+        if table.truth is not None:
+            known = without_missing(table.truth, missing_label)
+            truth = numbers_of(known, f"{truth_column}", remedy)
         regressor = GraphRegressor(
             **graph_options(
                 graph=graph,
@@ -139,11 +148,20 @@ def regress(
         predictions = number_table(table.ids, mean, std, intervals(mean, std, coverage))
         predictions.insert(1, "given", target)
         predictions["has_evidence"] = regressor.has_evidence_
+        from graphuq.report import write_report  # imports matplotlib: after the fit
+
         with atomic_folder(output) as folder:
             write_csv(predictions, folder / "predictions.csv")
             regressor.save(folder / "posterior.nc", groups)
+            write_report(
+                regressor,
+                folder / "report.html",
+                title=f"graphuq: {file.name}",
+                ids=table.ids,
+                truth=truth,
+            )
         if not quiet:
-            _print_summary(regressor, target_column, output)
+            _print_summary(regressor, truth, target_column, output)
 
 
 def number_table(ids: Any, mean: Any, std: Any, interval: Any) -> Any:
@@ -154,13 +172,16 @@ def number_table(ids: Any, mean: Any, std: Any, interval: Any) -> Any:
     return pd.DataFrame(columns | {"lower": interval[:, 0], "upper": interval[:, 1]})
 
 
-def _print_summary(regressor: Any, target: str, output: Path) -> None:
-    """Print what was learnt, and the paths of the files."""
+def _print_summary(regressor: Any, truth: Any, target: str, output: Path) -> None:
+    """Print what was learnt, how far to rely on it, and the paths of the files."""
+    from graphuq.report.numbers_trust import trust_of
+
     n_given, n_rows = len(regressor.regression_.values), len(regressor.transduction_)
     print(f"{target}: {n_given} of {n_rows} rows have a number")
     print(
         f"noise {regressor.noise_std_:.4g}, field {regressor.field_std_:.4g} (standard deviations)"
     )
     print(f"prior {regressor.prior_}, log evidence {regressor.log_evidence_:.2f}")
-    for name in ("predictions.csv", "posterior.nc"):
+    print(trust_of(regressor, truth))
+    for name in ("predictions.csv", "posterior.nc", "report.html"):
         print(f"  {output / name}")

@@ -194,6 +194,15 @@ class GraphRegression:
         std[self.labelled] = np.sqrt(np.maximum(left, 0.0))
         return mean, std
 
+    def leave_one_out(self) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray, " J"]]:
+        """Return mean and standard deviation of each number given all others, noise included.
+
+        ``μ_j = y_j − (K⁻¹y)_j / (K⁻¹)_jj`` and ``σ_j² = 1 / (K⁻¹)_jj`` (Rasmussen & Williams
+        2006, (5.12)). Hyperparameters stay as they are.
+        """
+        inverse = self.inverse
+        return self.values - inverse.pull / inverse.diagonal, inverse.diagonal**-0.5
+
     def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
         """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
         inverse = self.inverse

@@ -1,4 +1,4 @@
-"""The HTML report of a `Result`: one self-contained page."""
+"""The HTML report of a result or of a regressor: one self-contained page."""
 
 from graphuq.report.html import write_report
 

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from jaxtyping import Float, Int
 from graphuq.report.thumbnails import thumbnails
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
-from graphuq.results.tables import class_codes, is_labelled
+from graphuq.results.tables import class_codes
+from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.layout import node_layout
 
 MAX_SHOWN = 50_000  # nodes on the map and in the table
@@ -59,18 +60,15 @@ def node_data(
         `packed`. Probabilities are multiples of 1/65535. ``unknown`` is the code of a class that
         is not known. ``ids`` is None if the names of nodes are their indices.
     """
-    ids, plain = np.asarray(ids), _are_indices(ids)
     n_top = min(N_TOP, result.posterior.n_classes)
     code = np.uint8 if result.posterior.n_classes < 255 else np.uint16
-    cost = 4 / 3 * (9 + 2 * n_top + (2 + n_top) * np.dtype(code).itemsize)
-    cost += 0 if plain else _bytes_of_ids(ids)
-    room = MAX_BYTES if images is None else MAX_BYTES_WITH_IMAGES
-    order = _by_importance(result, next_nodes)[: min(max_shown, int(room / cost))]
+    size = 9 + 2 * n_top + (2 + n_top) * np.dtype(code).itemsize
+    important = [next_nodes, result.most_uncertain(N_UNCERTAIN), result.posterior.labelled]
+    order = shown_nodes(important, result.n_nodes, ids, size, images, max_shown)
     nodes = np.sort(order)
     probability = result.class_probabilities[nodes]
     top = _most_probable(result, nodes, probability, n_top)
     columns = {
-        "node": nodes.astype(np.uint32),
         "top": top.astype(code).ravel(),
         "probability": _quantised(np.take_along_axis(probability, top, axis=1)).ravel(),
         "evidence": result.has_evidence[nodes].astype(np.uint8),
@@ -78,15 +76,89 @@ def node_data(
     }
     if truth is not None:
         columns["truth"] = _codes_of_truth(result, truth, code)[nodes]
-    labelled = np.flatnonzero(is_labelled(result)[nodes])
-    place = node_layout(result.posterior.spectrum, nodes, first=labelled)
-    columns |= {"x": _quantised(place[:, 0]), "y": _quantised(place[:, 1])}
+    return page_data(
+        result.posterior.spectrum,
+        order,
+        columns,
+        ids,
+        labelled=result.posterior.labelled,
+        next_nodes=next_nodes,
+        images=images,
+        n_top=n_top,
+        unknown=int(np.iinfo(code).max),
+        classes=[_short(name) for name in names],
+    )
+
+
+def shown_nodes(
+    important: Sequence[Int[np.ndarray, " _"]],
+    n_nodes: int,
+    ids: Sequence[Any] | np.ndarray,
+    size: int,
+    images: np.ndarray | None,
+    max_shown: int = MAX_SHOWN,
+) -> Int[np.ndarray, " n"]:
+    """Return the nodes that the page has room for: important ones first, then others at random.
+
+    Parameters
+    ----------
+    important : sequence of numpy.ndarray of int
+        Nodes in order of importance; some may be repeated.
+    n_nodes : int
+    ids : sequence of length N
+        Names of the nodes.
+    size : int
+        Bytes of the columns of a node, without its name.
+    images : numpy.ndarray, shape (N, h, w), or None
+        Pictures, which need room too.
+    max_shown : int, default `MAX_SHOWN`
+    """
+    cost = 4 / 3 * size + (0 if _are_indices(ids) else _bytes_of_ids(np.asarray(ids)))
+    room = MAX_BYTES if images is None else MAX_BYTES_WITH_IMAGES
+    every = np.concatenate([*important, np.random.default_rng(0).permutation(n_nodes)])
+    _, place = np.unique(every, return_index=True)
+    return np.asarray(every[np.sort(place)][: min(max_shown, int(room / cost))])
+
+
+def page_data(
+    basis: NodeBasis,
+    order: Int[np.ndarray, " n"],
+    columns: Mapping[str, np.ndarray],
+    ids: Sequence[Any] | np.ndarray,
+    *,
+    labelled: Int[np.ndarray, " J"],
+    next_nodes: Int[np.ndarray, " M"],
+    images: Float[np.ndarray, "N h w"] | None,
+    **values: Any,
+) -> dict[str, Any]:
+    """Return columns, names, places and pictures of the nodes that are shown, and own values.
+
+    Parameters
+    ----------
+    basis : NodeBasis
+        Basis that places the nodes on the map.
+    order : numpy.ndarray of int, shape (n,)
+        Nodes that are shown; the first ones get pictures.
+    columns : dict of numpy.ndarray
+        Unsigned integers of the nodes in ascending order.
+    ids, next_nodes, images
+        As for `node_data`.
+    labelled : numpy.ndarray of int, shape (J,)
+    **values
+        Entries of the page's own.
+    """
+    ids, nodes, plain = np.asarray(ids), np.sort(order), _are_indices(ids)
+    place = node_layout(basis, nodes, first=np.flatnonzero(np.isin(nodes, labelled)))
+    columns = {
+        "node": nodes.astype(np.uint32),
+        **columns,
+        "x": _quantised(place[:, 0]),
+        "y": _quantised(place[:, 1]),
+    }
     found = {
-        "n_nodes": result.n_nodes,
+        "n_nodes": len(ids),
         "n_shown": len(nodes),
-        "n_top": n_top,
-        "unknown": int(np.iinfo(code).max),
-        "classes": [_short(name) for name in names],
+        **values,
         "ids": None if plain else [_short(str(ids[node])) for node in nodes],
         "next": np.searchsorted(nodes, next_nodes[np.isin(next_nodes, nodes)]).tolist(),
         "columns": {name: packed(values) for name, values in columns.items()},
@@ -136,15 +208,6 @@ def _bytes_of_ids(ids: np.ndarray) -> float:
     """Mean number of bytes of a name in the page, from a thousand of them."""
     sample = ids[:: max(1, len(ids) // 1000)]
     return float(np.mean([len(json.dumps(_short(str(name)))) + 1 for name in sample]))
-
-
-def _by_importance(result: Result, next_nodes: Int[np.ndarray, " M"]) -> Int[np.ndarray, " N"]:
-    """All nodes: next ones, some uncertain ones, labelled ones, and the others at random."""
-    others = np.random.default_rng(0).permutation(result.n_nodes)
-    first = [next_nodes, result.most_uncertain(N_UNCERTAIN), result.posterior.labelled, others]
-    every = np.concatenate(first)
-    _, place = np.unique(every, return_index=True)
-    return np.asarray(every[np.sort(place)])
 
 
 def _most_probable(

@@ -1,6 +1,6 @@
 """Figures of the report, as embedded pictures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,11 @@ def result_figures(
     if scored is not None:
         curve = scores.reliability_curve(*scored)
         draw["Reliability"] = lambda ax: plots.plot_reliability(curve, ax=ax)
+    return drawn_panels(draw)
+
+
+def drawn_panels(draw: "Mapping[str, Callable[[Axes], Axes]]") -> dict[str, dict[str, str]]:
+    """Return figures of one panel, each for a light and for a dark page."""
     return {name: _both_themes(partial(_one_panel, part)) for name, part in draw.items()}
 
 

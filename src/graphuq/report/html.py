@@ -6,13 +6,17 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.utils.validation import check_is_fitted
 
 from graphuq import acquisition, scores
+from graphuq.classifier.regressor.regressor import GraphRegressor
+from graphuq.classifier.regressor.values import numbers_of
 from graphuq.errors import IncompatibleParts, require
 from graphuq.plots.panels import functional_words, names_of_classes
 from graphuq.report.calibration import with_calibration
 from graphuq.report.data import node_data, places_of
 from graphuq.report.figures import ALTERNATIVES, chain_figures, node_pictures, result_figures
+from graphuq.report.numbers import write_numbers_report
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
 from graphuq.results.tables import class_codes
@@ -23,11 +27,10 @@ N_LISTED = 20  # nodes in the lists of those to label next and of the most certa
 N_SUSPECT = 5  # given labels in the list of those that are probably wrong
 NEXT = "What to label next"
 MOST = "Most certain nodes"
-MARKS = {"green": "✓", "amber": "!", "red": "✗"}
 
 
 def write_report(
-    result: Result,
+    result: Result | GraphRegressor,
     path: str | Path,
     *,
     title: str = "graphuq report",
@@ -44,18 +47,20 @@ def write_report(
 
     Parameters
     ----------
-    result : Result
+    result : Result or GraphRegressor
+        A result of classes, such as ``classifier.result_``, or a fitted regressor, whose report
+        shows predicted numbers and how many of the given ones their intervals hold.
     path : path
         The HTML file to write. It needs no other file and no network.
     title : str
     class_names : sequence, optional
         Names of the classes in the order of their codes: −1 and +1, or 0 to K − 1. By default
-        those of the result.
+        those of the result. A regressor has none.
     ids : sequence of length N, optional
         Names of the nodes; by default their indices.
     truth : numpy.ndarray, shape (N,), optional
-        True labels, ±1 or codes from 0; NaN where unknown. They add accuracy and calibration, and
-        the verdict then takes the calibration into account.
+        True labels, ±1 or codes from 0, or true numbers; NaN where unknown. They add accuracy and
+        calibration, and the verdict then takes the calibration into account.
     images : numpy.ndarray, shape (N, h, w), optional
         Pictures of the nodes; large numbers are dark.
 
@@ -63,7 +68,7 @@ def write_report(
     ------
     InvalidInput
         If ``result`` is something else, such as a classifier, or ``ids`` or ``images`` do not
-        have one entry for each node.
+        have one entry for each node, or a regressor is given ``class_names``.
     StorageError
         If the file cannot be written.
     MissingPackage
@@ -71,16 +76,21 @@ def write_report(
     """
     require_extra("report")
     require(
-        isinstance(result, Result),
+        isinstance(result, Result | GraphRegressor),
         "result",
         f"a {type(result).__name__}",
-        "give a Result, such as classifier.result_",
+        "give a Result, such as classifier.result_, or a GraphRegressor",
     )
-    identifiers = np.arange(result.n_nodes) if ids is None else np.asarray(ids)
-    for name, values in {"ids": identifiers, "images": images}.items():
-        if values is not None:
-            found = f"{len(values)} entries for {result.n_nodes} nodes"
-            require(len(values) == result.n_nodes, name, found, "give one for each node")
+    if isinstance(result, GraphRegressor):
+        check_is_fitted(result)
+        words = "given for a regressor, which has no classes"
+        require(class_names is None, "class_names", words, "leave it out")
+        known = None if truth is None else numbers_of(truth, "truth", "give numbers")
+        n_rows = len(result.transduction_)
+        identifiers = _checked_ids(n_rows, ids, truth=known, images=images)
+        write_numbers_report(result, path, title=title, ids=identifiers, truth=known, images=images)
+        return
+    identifiers = _checked_ids(result.n_nodes, ids, images=images)
     names = names_of_classes(result, class_names)
     (next_nodes, why_next), most = _to_label_next(result), result.most_certain(N_LISTED)
     scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
@@ -104,7 +114,6 @@ def write_report(
         result=result,
         diagnostics=result.diagnostics,
         trust=trust,
-        marks=MARKS,
         names=names,
         n_labelled=len(result.posterior.labels),
         multiclass=result.label_mean.ndim == 2,
@@ -129,6 +138,16 @@ def write_report(
         n_shown=nodes["n_shown"],
         n_thumbnails=0 if images is None else nodes["thumbnails"]["count"],
     )
+
+
+def _checked_ids(n_nodes: int, ids: Any, **others: Any) -> np.ndarray:
+    """Return the names of the nodes, after a check that all arrays have an entry for each."""
+    identifiers = np.arange(n_nodes) if ids is None else np.asarray(ids)
+    for name, values in {"ids": identifiers, **others}.items():
+        if values is not None:
+            found = f"{len(values)} entries for {n_nodes} nodes"
+            require(len(values) == n_nodes, name, found, "give one for each node")
+    return identifiers
 
 
 def _classes(result: Result, names: list[str]) -> list[dict[str, Any]]:

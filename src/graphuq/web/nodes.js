@@ -2,7 +2,8 @@
 
 const ARRAYS = { Uint8: Uint8Array, Uint16: Uint16Array, Uint32: Uint32Array };
 
-function unpack({ type, data }) {
+/** An array of unsigned integers, which Python packed. */
+export function unpack({ type, data }) {
   const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
   return new ARRAYS[type](bytes.buffer);
 }

@@ -1,5 +1,6 @@
 /** The report of a result: map and table of the nodes, and what to label next. */
 
+import { colorRamp, connectZoom, copy, showLiveParts, thumbnailsOf } from "./controls.js";
 import { certaintyPalette, classPalette, createMap } from "./map.js";
 import { csvOf, decodeNodes, filterNodes } from "./nodes.js";
 import { createTable, element, probabilityBar } from "./table.js";
@@ -14,31 +15,7 @@ const ERROR_COLORS = {
   light: ["#9fb3c4", "#c22f2f", "#d9dde2"], dark: ["#5b7389", "#ff6b6b", "#3a4048"],
 }; // right, wrong, unknown
 
-// ---- thumbnails
-
-const sheet = payload.thumbnails;
-const placeInSheet = new Map();
-const sheetImage = new Image();
-if (sheet !== null) {
-  const order = Uint32Array.from(
-    new Uint32Array(Uint8Array.from(atob(sheet.nodes.data), (c) => c.charCodeAt(0)).buffer),
-  );
-  order.forEach((node, place) => placeInSheet.set(node, place));
-  sheetImage.src = `data:image/png;base64,${sheet.png}`;
-}
-
-function thumbnail(i, className = "thumb") {
-  if (!placeInSheet.has(i)) return null;
-  const { width, height, columns } = sheet, place = placeInSheet.get(i);
-  const canvas = element("canvas", { className, width, height, "aria-hidden": "true" });
-  const left = (place % columns) * width, top = Math.floor(place / columns) * height;
-  const put = () => {
-    canvas.getContext("2d").drawImage(sheetImage, left, top, width, height, 0, 0, width, height);
-  };
-  if (sheetImage.complete) put();
-  else sheetImage.addEventListener("load", put, { once: true });
-  return canvas;
-}
+const thumbnail = thumbnailsOf(payload.thumbnails);
 
 // ---- details of one node
 
@@ -139,9 +116,8 @@ function drawLegend() {
       return chip;
     }));
   } else if (colorBy === "certainty") {
-    const ramp = element("span", { className: "ramp", "aria-hidden": "true" });
-    ramp.style.background = `linear-gradient(90deg, ${certaintyPalette()[theme].join(",")})`;
-    box.replaceChildren("equally probable classes", ramp, "certain");
+    const colors = certaintyPalette()[theme];
+    box.replaceChildren("equally probable classes", colorRamp(colors), "certain");
   } else {
     const [right, wrong, unknown] = ERROR_COLORS[theme];
     box.replaceChildren(swatch(right), "right", swatch(wrong), "wrong", swatch(unknown), "unknown");
@@ -187,9 +163,7 @@ function connectMap() {
   byId("lasso").addEventListener("click", () => {
     setLasso(byId("lasso").getAttribute("aria-pressed") !== "true");
   });
-  byId("zoom-in").addEventListener("click", () => map.zoomBy(1.6));
-  byId("zoom-out").addEventListener("click", () => map.zoomBy(1 / 1.6));
-  byId("show-all").addEventListener("click", () => map.reset());
+  connectZoom(map);
 }
 
 // ---- CSV
@@ -199,22 +173,6 @@ function download(text, name) {
   link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-}
-
-async function copy(text, button) {
-  const words = button.textContent;
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    const area = element("textarea", { className: "off-screen" });
-    area.value = text;
-    document.body.append(area);
-    area.select();
-    document.execCommand("copy");
-    area.remove();
-  }
-  button.textContent = "Copied";
-  setTimeout(() => (button.textContent = words), 1500);
 }
 
 function connect() {
@@ -250,8 +208,7 @@ function connect() {
   });
 }
 
-for (const part of document.querySelectorAll(".live")) part.hidden = false;
-for (const part of document.querySelectorAll(".still")) part.hidden = true;
+showLiveParts();
 connect();
 startMap();
 connectMap();

@@ -270,6 +270,19 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         """
         return intervals(*self._predicted(X, quantity), coverage)
 
+    def leave_one_out(self) -> tuple[Float[np.ndarray, " J"], Float[np.ndarray, " J"]]:
+        """Predict each given number from all others, without new fits.
+
+        Returns
+        -------
+        mean, std : numpy.ndarray, shape (J,)
+            Mean and standard deviation of each number, noise included, in the order of the rows.
+            Graph and hyperparameters are those of all numbers.
+        """
+        check_is_fitted(self)
+        mean, std = self.regression_.leave_one_out()
+        return self._location + self._spread * mean, self._spread * std
+
     def score(self, X: Table, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return R², the share of variance that `predict` explains, at rows with a number.
 

@@ -1,0 +1,81 @@
+/** The report of a regression: a map of the rows, by predicted value or standard deviation. */
+
+import { colorRamp, connectZoom, copy, showLiveParts, thumbnailsOf } from "./controls.js";
+import { certaintyPalette, createMap } from "./map.js";
+import { unpack } from "./nodes.js";
+import { element } from "./table.js";
+
+const byId = (id) => document.getElementById(id);
+const payload = JSON.parse(byId("nodes").textContent);
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const floats = (name) => new Float32Array(unpack(payload.columns[name]).buffer);
+const node = unpack(payload.columns.node), evidence = unpack(payload.columns.evidence);
+const mean = floats("mean"), std = floats("std"), given = floats("given");
+const thumbnail = thumbnailsOf(payload.thumbnails);
+const id = (i) => (payload.ids === null ? String(node[i]) : payload.ids[i]);
+const { decimals } = payload;
+const figure = (value) => (decimals === null ? value.toPrecision(4) : value.toLocaleString("en", {
+  minimumFractionDigits: decimals, maximumFractionDigits: decimals,
+}));
+const shades = (theme) => certaintyPalette()[theme].reverse();
+const palette = { light: shades("light"), dark: shades("dark") }; // low is blue, high is orange
+
+function showDetails(i, announced = false) {
+  if (i < 0) return;
+  const half = payload.half_width * std[i], picture = thumbnail(i, "picture");
+  const lines = [
+    ["predicted", figure(mean[i])],
+    ["standard deviation", figure(std[i])],
+    ["90 % interval from", figure(mean[i] - half)],
+    ["to", figure(mean[i] + half)],
+    ["given", Number.isNaN(given[i]) ? "–" : figure(given[i])],
+  ];
+  const rows = lines.map(([words, value]) => element("tr", {}, [
+    element("td", { text: words }), element("td", { text: value }),
+  ]));
+  byId("details").replaceChildren(
+    ...(picture === null ? [] : [picture]),
+    element("h3", { text: payload.ids === null ? `row ${id(i)}` : id(i) }),
+    element("table", {}, [element("tbody", {}, rows)]),
+    element("p", { className: "note", text: evidence[i] ? "" : "no number in its component" }),
+  );
+  if (announced) {
+    const words = `${figure(mean[i])}, standard deviation ${figure(std[i])}`;
+    byId("announced").textContent = `${id(i)}: ${words}`;
+  }
+}
+
+/** Colours of all rows by one quantity, and the legend; the two ends hold all beyond them. */
+function colorBy(name) {
+  const values = name === "std" ? std : mean, [low, high] = payload.ends[name];
+  const share = (value) => Math.min(1, Math.max(0, (value - low) / (high - low || 1)));
+  const ramp = colorRamp(palette[dark.matches ? "dark" : "light"]);
+  byId("legend").replaceChildren(`${figure(low)} or less`, ramp, `${figure(high)} or more`);
+  return Uint16Array.from(values, (value) => Math.round(255 * share(value)));
+}
+
+showLiveParts();
+const labelled = Array.from(node.keys()).filter((i) => !Number.isNaN(given[i]));
+let seen = -1;
+const map = createMap(
+  byId("map"),
+  {
+    x: unpack(payload.columns.x), y: unpack(payload.columns.y), wheel: "focus",
+    color: colorBy("mean"), palette, emphasis: labelled.length <= node.length / 5 ? labelled : [],
+    label: `Map of ${node.length} rows. Arrow keys go from row to row, plus and minus zoom.`,
+  },
+  {
+    onHover(i, { byKeyboard }) {
+      if (i !== seen || byKeyboard) showDetails(i, byKeyboard);
+      seen = i;
+    },
+    onClick: (i) => showDetails(i, true),
+  },
+);
+connectZoom(map);
+byId("color-by").addEventListener("change", () => map.setColor(colorBy(byId("color-by").value)));
+dark.addEventListener("change", () => colorBy(byId("color-by").value));
+byId("copy-next")?.addEventListener("click", (event) => {
+  copy(payload.next.map(id).join("\n") + "\n", event.target);
+});
+showDetails(payload.next[0] ?? 0);
