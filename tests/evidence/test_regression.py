@@ -94,6 +94,29 @@ def test_leave_one_out_is_what_the_other_numbers_predict(laplacian, tail, weight
         np.testing.assert_allclose(std[j], np.sqrt(field_std**2 + noise), rtol=1e-7)
 
 
+@pytest.mark.parametrize(("laplacian", "tail", "weights"), CASES)
+def test_the_most_uncertain_nodes_are_those_of_refits(laplacian, tail, weights):
+    """Each is the widest one once those before it have a number, whatever it is."""
+    model = regression(laplacian, tail, weights)
+    free = np.setdiff1d(np.arange(40), LABELLED)
+    found = model.most_uncertain(free, 6)
+    own = np.ones(7) if weights is None else weights
+    for k, node in enumerate(found):
+        refit = dataclasses.replace(
+            model,
+            labelled=np.append(LABELLED, found[:k]),
+            values=np.append(VALUES, RNG.normal(size=k)),
+            weights=np.append(own, np.ones(k)),
+        )
+        left = np.setdiff1d(free, found[:k])
+        assert node == left[refit.field()[1][left].argmax()]
+    widest = free[np.argsort(-model.field()[1][free])[:6]]
+    assert found[0] == widest[0]
+    assert set(found) != set(widest)
+    assert len(model.most_uncertain(free, 99)) == len(set(model.most_uncertain(free, 99))) == 33
+    assert len(model.most_uncertain(free[:0], 5)) == 0
+
+
 def test_a_far_row_has_the_constant_only():
     model = regression()
     mean, std = model.field_at(np.zeros((1, 25)), np.ones(1))

@@ -316,7 +316,7 @@ def numbers(page, tmp_path):
     regressor = gq.GraphRegressor().fit(x, y)
     ids = np.array([f"place {i}" for i in range(120)], dtype=object)
     free = np.flatnonzero(np.isnan(y))
-    widest = free[np.argsort(-regressor.transduction_std_[free], kind="stable")]
+    widest = regressor.regression_.most_uncertain(free, 20)
     ids[widest[:2]] = HOSTILE
     gq.write_report(regressor, tmp_path / "numbers.html", ids=ids)
     page.goto((tmp_path / "numbers.html").as_uri())

@@ -60,7 +60,8 @@ def test_the_page_has_the_numbers_of_the_regressor(fitted, tmp_path):
     assert row[1] == f"{100 * half.mean():.1f}"
     free = np.setdiff1d(np.arange(120), GIVEN)
     predicted, deviation = fitted.predict(X, return_std=True)
-    widest = free[np.argsort(-deviation[free], kind="stable")[:20]]
+    widest = fitted.regression_.most_uncertain(free, 20)
+    assert deviation[widest[0]] == deviation[free].max()
     listed = re.findall(r"<tr><td>(\d+)</td>\s*((?:<td>[^<]*</td>)+)", page)
     assert [int(name) for name, _ in listed] == widest.tolist()
     low, high = fitted.predict_interval(X[widest[:1]])[0]
@@ -86,7 +87,7 @@ def test_the_map_has_every_row(fitted, no_figures, tmp_path):
     assert payload["half_width"] == pytest.approx(norm.ppf(0.95))
     assert payload["ids"] is None
     free = np.setdiff1d(np.arange(120), GIVEN)
-    assert payload["next"] == free[np.argsort(-std[free], kind="stable")[:20]].tolist()
+    assert payload["next"] == fitted.regression_.most_uncertain(free, 20).tolist()
 
 
 def test_a_page_of_many_rows_has_the_widest_and_the_given_ones(

@@ -203,6 +203,37 @@ class GraphRegression:
         inverse = self.inverse
         return self.values - inverse.pull / inverse.diagonal, inverse.diagonal**-0.5
 
+    def most_uncertain(self, nodes: Int[np.ndarray, " M"], n: int) -> Int[np.ndarray, " B"]:
+        """Return unlabelled nodes of largest variance, each as if those before it had a number.
+
+        A number at node i lowers the variance at node j by ``C_ij² / (C_ii + γ²)``, with the
+        posterior covariance C (MacKay 1992, Neural Computation 4).
+
+        Parameters
+        ----------
+        nodes : numpy.ndarray of int, shape (M,)
+            Candidates.
+        n : int
+            Number of nodes; at most M are returned.
+        """
+        spectrum, covariance = self.spectrum, self.coefficients[1].copy()
+        parts = [nodes[block] for block in row_blocks(len(nodes), spectrum.n_columns)]
+
+        def rows(part: Any) -> tuple[Float[np.ndarray, "m L"], Float[np.ndarray, " m"]]:
+            return np.asarray(spectrum.basis[part]), spectrum.node_scale[part]
+
+        variance = np.concatenate([np.zeros(0), *(self.field_at(*rows(p))[1] ** 2 for p in parts)])
+        chosen = []
+        for _ in range(min(n, len(nodes))):
+            best = int(variance.argmax())
+            shared = covariance @ columns(*rows(nodes[[best]]))[0]
+            shared /= np.sqrt(variance[best] + self.noise_std**2)
+            covariance -= np.outer(shared, shared)
+            variance -= np.concatenate([(columns(*rows(p)) @ shared) ** 2 for p in parts])
+            variance[best] = -np.inf
+            chosen.append(nodes[best])
+        return np.array(chosen, dtype=nodes.dtype)
+
     def slopes(self) -> tuple[Float[np.ndarray, " L"], float, float]:
         """Return derivatives of the log evidence in ``a s``, in ``a s̄`` and in ``log γ``."""
         inverse = self.inverse

@@ -23,7 +23,7 @@ from graphuq.utils.version import __version__
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-N_LISTED = 20  # rows of the widest intervals
+N_LISTED = 20  # rows to label next
 N_WIDE = 1000  # rows of the widest intervals that are always on the map
 ENDS = (0.02, 0.98)  # quantiles at the ends of the colours, so that one row cannot take them all
 ROW_BYTES = 21  # of the columns below, with the places
@@ -55,7 +55,7 @@ def write_numbers_report(
     mean = regressor.transduction_
     std = np.hypot(regressor.transduction_std_, regressor.noise_std_)
     free = np.setdiff1d(np.arange(len(mean)), model.labelled)
-    next_rows = free[np.argsort(-std[free], kind="stable")[:N_LISTED]]
+    next_rows = model.most_uncertain(free, N_LISTED)
     others, true = left_out(regressor), held_out(regressor, truth)
     show, decimals = _number_format(regressor._spread)
     nodes = _page_data(regressor, std, ids, next_rows, images) | {"decimals": decimals}
