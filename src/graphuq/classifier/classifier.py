@@ -61,7 +61,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     tail_eigenvalue : bool, float or "mean", default False
         Value that replaces the other eigenvalues; see `graphuq.laplacian_spectrum`.
     prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
-        "auto": an average over `Matern` priors up to 100 labels (see `inference`); with more,
+        "auto": an average over `Matern` priors up to 1,000 labels (see `inference`); with more,
         `graphuq.maximize_evidence` chooses τ, α, and the constant. Prior, likelihood and sampler
         may also be text such as ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
     likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
@@ -71,7 +71,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         Largest possible number of classes, including classes without a label. The number is
         learnt; `unseen_class_probability_` is the probability of a class without a label.
     inference : str, Sampler or Approximation, default "auto"
-        "auto": with prior and likelihood "auto" and at most 100 labels, "model-average", unless
+        "auto": with prior and likelihood "auto" and at most 1,000 labels, "model-average", unless
         ``n_warmup`` or ``thin`` is given; else the sampler that `graphuq.infer` chooses.
         "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
         (about expectation propagation), "collapsed-gibbs", "exact-hamiltonian",

@@ -55,7 +55,7 @@ from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
 from graphuq.utils.checks import check_seed, require_integer
 from graphuq.utils.progress import Progress
 
-MAX_AVERAGED = 100  # labels up to which the default averages over models
+MAX_AVERAGED = 1_000  # labels up to which averages over models are quick
 GRAPHS = ("knn", "complete", "epsilon", "precomputed")
 DEFAULT_NEIGHBORS = {"knn": 15, "complete": 10}
 DEFAULT_SHARPNESS = {"knn": 4.0, "complete": 0.5}
@@ -145,7 +145,7 @@ def averaged_posterior(
 
     It averages if prior and likelihood are "auto", and either ``inference="model-average"``, or
     inference is "auto", no warm-up or thinning of chains is given, and there are at most
-    `MAX_AVERAGED` labels, which may not tell a model.
+    `MAX_AVERAGED` labels.
 
     Raises
     ------

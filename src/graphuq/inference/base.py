@@ -173,6 +173,10 @@ class Sampler(eqx.Module):
             )
         return None
 
+    def first_draws_are_quick(self, posterior: Posterior) -> bool:
+        """Return whether the first draws are nearly as quick as an approximation."""
+        return False
+
     def unused_arguments(self, given: Sequence[str]) -> list[str]:
         """Return the arguments of `graphuq.infer` that have no effect: where to start."""
         return [name for name in given if name == "start"]

@@ -10,7 +10,6 @@ import numpy as np
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference import (
     Approximation,
-    CollapsedGibbs,
     ExpectationPropagation,
     GaussianApproximation,
     ModelAverage,
@@ -94,8 +93,8 @@ def infer(
         Rule that ends the run early.
     on_first_result : callable, optional
         Called once with a first result: that of expectation propagation, if it converges, before
-        sampling starts, or the first 200 draws a chain of `CollapsedGibbs`, unless the run ends
-        with them. Only without ``method``.
+        sampling starts, or the first 200 draws a chain of `CollapsedGibbs`, and of `ModelAverage`
+        with more than 100 labels, unless the run ends with them. Only without ``method``.
     progress : bool or callable, default False
         True shows a bar on standard error. A callable is called with phase, steps done, total
         number of steps and acceptance.
@@ -197,7 +196,7 @@ def _default_method(
     """Return the sampler that the rules choose, and the first approximation, which is reported."""
     first = first_approximation(posterior)
     chosen = choose_sampler(posterior, first)
-    if on_first_result is not None and not isinstance(chosen, CollapsedGibbs):
+    if on_first_result is not None and not chosen.first_draws_are_quick(posterior):
         if first is not None:
             on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
         elif posterior.prior.is_mixture and chosen.refusal(posterior) is None:
@@ -216,10 +215,10 @@ def _stop_rule(
 ) -> StopRule | None:
     """Return the rule for draws, which also reports the first of them if no first result was.
 
-    The first draws of `CollapsedGibbs` are nearly as quick as an approximation, and right with
-    few labels.
+    It does so for methods whose first draws are nearly as quick as an approximation.
     """
-    waiting = [on_first_result] if on_first_result and isinstance(chosen, CollapsedGibbs) else []
+    is_quick = isinstance(chosen, Sampler) and chosen.first_draws_are_quick(posterior)
+    waiting = [on_first_result] if on_first_result and is_quick else []
     if stop is None and not waiting:
         return None
 

@@ -46,6 +46,10 @@ class CollapsedGibbs(Sampler):
         check_fields(self)
         require(self.reference is None, "reference", f"{self.reference}", "leave it out")
 
+    def first_draws_are_quick(self, posterior: Posterior) -> bool:
+        """Return True: there is nothing to fit before the first sweep."""
+        return True
+
     def refusal(self, posterior: Posterior) -> str | None:
         """Return why the posterior is no probit that it can sample, or None."""
         likelihood = posterior.likelihood

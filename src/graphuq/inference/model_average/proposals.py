@@ -1,53 +1,20 @@
 """Expectation propagation for each component of a mixture, and independent draws from it."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import log_ndtr, softmax
 
-from graphuq.errors import InvalidInput
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import ComponentChains
+from graphuq.inference.model_average.components import Components, require_any
 from graphuq.inference.model_average.walk import Made
 from graphuq.posterior.posterior import Posterior
-from graphuq.utils.arrays import parallel_map
 
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
 N_PILOT = 400  # proposals from which the share of accepted ones, or an evidence, is estimated
 EVIDENCE_ERROR, MAX_ROUNDS = 0.03, 10  # relative error at which an evidence is known; most rounds
-N_PARTS = 4  # into which components are divided at least, for the cores
-MAX_NUMBERS = 100_000  # in the matrices of components that are fitted together
-JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
-
-
-class Component(NamedTuple):
-    """One component of the mixture, given the labels.
-
-    Attributes
-    ----------
-    std : numpy.ndarray, shape (L,)
-        Standard deviations of the coefficients.
-    factor : numpy.ndarray, shape (J, L)
-        Map from white coordinates to one field at the labels.
-    sites : NestedSites
-        What `nested_sites.fit_sites` found.
-    log_evidence : float
-        −inf if there is no fixed point.
-    """
-
-    std: Float[np.ndarray, " L"]
-    factor: Float[np.ndarray, "J L"]
-    sites: Any
-    log_evidence: float
-
-    def log_sites(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
-        """Return the log of all sites, scaled so that their prior mean is the evidence."""
-        w, flat = self.sites.weights, u.reshape(len(u), -1)
-        mean = np.einsum("jk,sjk->sj", w, u)
-        quadratic = flat**2 @ w.ravel() - mean**2 @ (1 / w.sum(axis=1))
-        logs = flat @ self.sites.pull.ravel() - 0.5 * quadratic
-        return np.asarray(logs + self.log_evidence - self.sites.log_normalizer)
 
 
 class Proposals:
@@ -56,55 +23,20 @@ class Proposals:
     n_tries = 1  # proposals for each kept draw
 
     def __init__(self, posterior: Posterior, shares: ClassShares | None = None) -> None:
-        self.posterior, self.shares = posterior, shares
-        likelihood = posterior.likelihood
-        self.binary = not likelihood.is_multiclass
-        labels = np.asarray(posterior.labels)
-        self.codes = ((labels > 0) if self.binary else labels).astype(np.int64)
-        self.n_classes = 2 if self.binary else likelihood.min_classes
-        self.noise_std = float(likelihood.latent_noise_std)
-        prior: Any = posterior.prior
-        self.prior = prior
-        spectrum = posterior.spectrum
-        rows = np.asarray(spectrum.eigenvectors[posterior.labelled])
-        self.rows = rows * posterior.label_scale[:, None]
-        self.modes = prior.modes(spectrum)
-        log_prior = prior.log_probabilities
-        self.numbers = np.flatnonzero(np.isfinite(log_prior))
-        stds = prior.component_std(self.modes)[self.numbers]
-        size = min(
-            -(-len(stds) // N_PARTS), max(1, MAX_NUMBERS // (self.n_classes * len(rows) ** 2))
-        )
-        parts = [stds[i : i + size] for i in range(0, len(stds), size)]
-        self.components = [one for part in parallel_map(self._fit, parts) for one in part]
+        found = Components.of(posterior)
+        self.shares, self.binary = shares, not posterior.likelihood.is_multiclass
+        self.codes, self.n_classes = found.codes, found.n_classes
+        self.noise_std, self.numbers = found.noise_std, found.numbers
+        self.components = found.fit()
         evidence = np.array([one.log_evidence for one in self.components])
-        usable = np.isfinite(evidence)
-        if not usable.any():
-            raise InvalidInput(
-                "prior",
-                "expectation propagation converged for none of the components",
-                "use larger scales, or another prior",
-            )
-        log_weights = np.where(usable, log_prior[self.numbers] + evidence, -np.inf)
+        log_weights = found.log_prior + evidence
+        require_any(log_weights)
         largest = log_weights.max()
         weights = np.exp(log_weights - largest)
         self.log_evidence = float(largest + np.log(weights.sum()))
         self.log_weights = log_weights
         weights = np.where(weights < MIN_WEIGHT * weights.sum(), 0.0, weights)
         self.weights = weights / weights.sum()
-
-    def _fit(self, stds: Float[np.ndarray, "m L"]) -> list[Component]:
-        from graphuq.inference.nested_sites import fit_sites
-
-        factors = self.rows * stds[:, None]
-        covariances = factors @ np.swapaxes(factors, 1, 2)
-        diagonal = np.einsum("mjj->mj", covariances)  # a view
-        diagonal += JITTER * diagonal.max(axis=1, keepdims=True)
-        sites = fit_sites(covariances, self.codes, self.n_classes, self.noise_std)
-        return [
-            Component(*parts, parts[2].log_evidence if parts[2] and parts[2].converged else -np.inf)
-            for parts in zip(stds, factors, sites, strict=True)
-        ]
 
     def acceptance(self) -> float:
         """Return the share of proposals that chains would accept: ``Σ_i mean_j min(w_i, w_j)``.

@@ -7,7 +7,9 @@ component and field. The ratio of densities involves the labelled nodes only.
 
 Where most proposals would be rejected, the field of each component is drawn exactly, by collapsed
 Gibbs chains (`component_chains`). For two classes, importance sampling corrects the evidence of the
-components. For more, their probabilities remain those of expectation propagation.
+components. For more, their probabilities remain those of expectation propagation. With more than
+100 labels only likely components are fitted, and their draws are nearly exact
+(`component_gaussians`).
 
 Labels that someone chose class by class tell nothing about class shares (`class_shares`).
 """
@@ -24,6 +26,8 @@ from graphuq.inference.base import Approximation, Sampler
 from graphuq.inference.draws import BLOCK, Draws
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.model_average.class_shares import ClassShares
+from graphuq.inference.model_average.component_gaussians import ComponentGaussians
+from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.proposals import Proposals
 from graphuq.inference.model_average.walk import Kept, Made, walk
 from graphuq.inference.settings import RunSettings, check_run
@@ -31,6 +35,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 
 MIN_ACCEPTANCE = 0.8  # share of accepted proposals, from which none stays for long
+MANY_LABELS = 100  # more labels than this are served by draws that are nearly exact
 MAX_ERROR = 0.1  # relative error of the components' evidence, up to which draws count as exact
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
 LABEL_DESIGNS = ("auto", "by-class", "random")
@@ -40,7 +45,8 @@ class ModelAverage(Sampler):
     """Sample the component of a `MaternMixture` and the field, by independent proposals.
 
     It needs a `Probit` of fixed noise and a fixed number of classes. Each component costs one
-    expectation propagation, of O(K J³) operations, and is quick for up to some hundred labels.
+    expectation propagation, of O(K J³) operations, up to 100 labels. With more, few components
+    are fitted to all labels, in O(K r J²) operations for r eigenpairs.
 
     Parameters
     ----------
@@ -49,6 +55,8 @@ class ModelAverage(Sampler):
         drawn by collapsed Gibbs chains of each component, whose probabilities are those of
         expectation propagation. By default the first if at least 80 % of the proposals would be
         accepted, else the second; for two classes importance sampling then corrects the evidence.
+        With more than 100 labels fields are drawn by expectation propagation and moved by one
+        sweep of collapsed Gibbs, by default.
     label_design : {"auto", "by-class", "random"}, default "auto"
         How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
         that numbers of labels are no evidence about class shares; for two classes. "random": they
@@ -84,6 +92,10 @@ class ModelAverage(Sampler):
             return f"{self} is for two classes; use label_design='random'"
         return None
 
+    def first_draws_are_quick(self, posterior: Posterior) -> bool:
+        """Return whether draws are as quick as an approximation: with many labels, by default."""
+        return self.exact is None and len(posterior.labels) > MANY_LABELS
+
     def class_shares(self, posterior: Posterior) -> ClassShares | None:
         """Return the weights for labels that were drawn class by class, or None for random ones."""
         if self.label_design == "random" or posterior.likelihood.is_multiclass:
@@ -109,8 +121,7 @@ class ModelAverage(Sampler):
             posterior.field.dimension, settings.n_samples, n_chains, 0, 1, settings.seed,
             settings.precision,
         )  # fmt: skip
-        proposals = Proposals(posterior, self.class_shares(posterior))
-        source, is_approximate = self._source(proposals, seed)
+        source, log_evidence, is_approximate = self._source(posterior, seed)
 
         def start_chain(rng: np.random.Generator) -> Any:
             state = source.start(rng)
@@ -144,7 +155,7 @@ class ModelAverage(Sampler):
                 n_warmup=0,
                 thin=1,
                 hyperparameters={"model": kept.model},
-                log_evidence=proposals.log_evidence,
+                log_evidence=log_evidence,
                 is_approximate=is_approximate,
             )
 
@@ -161,13 +172,19 @@ class ModelAverage(Sampler):
             fingerprint=(posterior.target, self, n_chains, seed, BLOCK),
         )
 
-    def _source(self, proposals: Proposals, seed: int) -> tuple[Any, bool]:
-        """Return what makes proposals, and whether their components are approximate."""
+    def _source(self, posterior: Posterior, seed: int) -> tuple[Any, float, bool]:
+        """Return what makes proposals, the log evidence, and whether they are approximate."""
+        shares = self.class_shares(posterior)
+        if self.first_draws_are_quick(posterior):
+            gaussians = ComponentGaussians(Components.of(posterior), shares)
+            return gaussians, gaussians.log_evidence, True
+        proposals = Proposals(posterior, shares)
+        log_evidence = proposals.log_evidence
         if self.exact or (self.exact is None and proposals.acceptance() >= MIN_ACCEPTANCE):
-            return proposals, False
+            return proposals, log_evidence, False
         corrected = proposals.binary and self.exact is None
         chains = proposals.chains(seed, corrected)
-        return chains, not corrected or chains.error > MAX_ERROR
+        return chains, log_evidence, not corrected or chains.error > MAX_ERROR
 
 
 def _stacked(parts: Any) -> Any:

@@ -1,0 +1,133 @@
+"""Expectation propagation for each component of a mixture of priors."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.errors import InvalidInput
+from graphuq.posterior.posterior import Posterior
+from graphuq.utils.arrays import parallel_map
+
+N_PARTS = 4  # into which components are divided at least, for the cores
+MAX_NUMBERS = 100_000  # in the matrices of components that are fitted together
+JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
+
+
+class Components(NamedTuple):
+    """The components of a mixture of priors, and the labels of a posterior.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray, shape (J, L)
+        Map from coefficients to one field at the labels.
+    stds : numpy.ndarray, shape (M, L)
+        Standard deviations of the coefficients of each component.
+    log_prior : numpy.ndarray, shape (M,)
+        Log probabilities of the components.
+    numbers : numpy.ndarray of int, shape (M,)
+        Numbers of the components in the prior.
+    codes : numpy.ndarray of int, shape (J,)
+        Classes, from 0.
+    n_classes : int
+        K, at least 2.
+    noise_std : float
+        γ of the probit.
+    """
+
+    rows: Float[np.ndarray, "J L"]
+    stds: Float[np.ndarray, "M L"]
+    log_prior: Float[np.ndarray, " M"]
+    numbers: Int[np.ndarray, " M"]
+    codes: Int[np.ndarray, " J"]
+    n_classes: int
+    noise_std: float
+
+    @staticmethod
+    def of(posterior: Posterior) -> "Components":
+        """Return those of positive probability, for a probit of fixed noise and classes."""
+        likelihood, spectrum = posterior.likelihood, posterior.spectrum
+        prior: Any = posterior.prior
+        labels = np.asarray(posterior.labels)
+        several = likelihood.is_multiclass
+        log_prior = prior.log_probabilities
+        numbers = np.flatnonzero(np.isfinite(log_prior))
+        rows = np.asarray(spectrum.eigenvectors[posterior.labelled])
+        return Components(
+            rows * posterior.label_scale[:, None],
+            prior.component_std(prior.modes(spectrum))[numbers],
+            log_prior[numbers],
+            numbers,
+            (labels if several else labels > 0).astype(np.int64),
+            likelihood.min_classes if several else 2,
+            float(likelihood.latent_noise_std),
+        )
+
+    def at(self, labels: Any, components: Any) -> "Components":
+        """Return some labels and some components, by their places."""
+        return self._replace(
+            rows=self.rows[labels],
+            codes=self.codes[labels],
+            stds=self.stds[components],
+            log_prior=self.log_prior[components],
+            numbers=self.numbers[components],
+        )
+
+    def fit(self) -> list["Component"]:
+        """Return the fixed point of expectation propagation of each component."""
+        n_numbers = self.n_classes * len(self.codes) ** 2
+        size = min(-(-len(self.stds) // N_PARTS), max(1, MAX_NUMBERS // n_numbers))
+        parts = [self.stds[i : i + size] for i in range(0, len(self.stds), size)]
+        return [one for part in parallel_map(self._fit, parts) for one in part]
+
+    def _fit(self, stds: Float[np.ndarray, "m L"]) -> list["Component"]:
+        from graphuq.inference.nested_sites import fit_sites
+
+        factors = self.rows * stds[:, None]
+        covariances = factors @ np.swapaxes(factors, 1, 2)
+        diagonal = np.einsum("mjj->mj", covariances)  # a view
+        diagonal += JITTER * diagonal.max(axis=1, keepdims=True)
+        sites = fit_sites(covariances, self.codes, self.n_classes, self.noise_std)
+        return [
+            Component(*parts, parts[2].log_evidence if parts[2] and parts[2].converged else -np.inf)
+            for parts in zip(stds, factors, sites, strict=True)
+        ]
+
+
+class Component(NamedTuple):
+    """One component of a mixture, given the labels.
+
+    Attributes
+    ----------
+    std : numpy.ndarray, shape (L,)
+        Standard deviations of the coefficients.
+    factor : numpy.ndarray, shape (J, L)
+        Map from white coordinates to one field at the labels.
+    sites : NestedSites
+        What `nested_sites.fit_sites` found.
+    log_evidence : float
+        −inf if there is no fixed point.
+    """
+
+    std: Float[np.ndarray, " L"]
+    factor: Float[np.ndarray, "J L"]
+    sites: Any
+    log_evidence: float
+
+    def log_sites(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
+        """Return the log of all sites, scaled so that their prior mean is the evidence."""
+        w, flat = self.sites.weights, u.reshape(len(u), -1)
+        mean = np.einsum("jk,sjk->sj", w, u)
+        quadratic = flat**2 @ w.ravel() - mean**2 @ (1 / w.sum(axis=1))
+        logs = flat @ self.sites.pull.ravel() - 0.5 * quadratic
+        return np.asarray(logs + self.log_evidence - self.sites.log_normalizer)
+
+
+def require_any(log_weights: Float[np.ndarray, " M"]) -> None:
+    """Raise `InvalidInput` if all log weights are −inf."""
+    if not np.isfinite(log_weights).any():
+        raise InvalidInput(
+            "prior",
+            "expectation propagation converged for none of the components",
+            "use larger scales, or another prior",
+        )

@@ -1,0 +1,104 @@
+"""Averages over models with more than 100 labels: against all components, and exact draws."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import graphuq as gq
+from graphuq.inference import ModelAverage
+from graphuq.inference.model_average import component_gaussians
+from graphuq.inference.model_average.component_gaussians import ComponentGaussians, stratified
+from graphuq.inference.model_average.components import Components
+from graphuq.inference.model_average.proposals import Proposals
+from graphuq.priors import MaternMixture
+
+MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
+SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
+PRIOR = MaternMixture(
+    tau=[0.1, 0.5, 0.5, 0.1],
+    alpha=[4, 2, 2, 2],
+    scale=[5, 2, 0.3, 30],
+    with_constant=[0, 1, 0, 1],
+    model=gq.Categorical([0.4, 0.3, 0.2, 0.1]),
+)
+
+
+def posterior(n_classes, n_labels=120):
+    rng = np.random.default_rng(7)
+    labelled = np.sort(rng.permutation(200)[:n_labels])
+    labels = 2 * MOONS.classes[labelled] - 1
+    if n_classes == 3:
+        labels = MOONS.classes[labelled] + (MOONS.features[labelled, 0] > 1)
+    likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
+    return gq.Posterior(SPECTRUM, PRIOR, likelihood, labelled, labels)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_weights_are_those_of_all_components_fitted_to_all_labels(n_classes):
+    target = posterior(n_classes)
+    every = Proposals(target)
+    found = ComponentGaussians(Components.of(target))
+    weights = np.zeros(4)
+    weights[found.given.numbers] = np.exp(found.log_weights)
+    np.testing.assert_allclose(weights, every.weights, atol=2e-3)
+    assert found.log_evidence == pytest.approx(every.log_evidence, abs=0.01)
+    assert np.sort(weights)[-2] > 0.01  # more than one counts
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_draws_are_near_those_of_chains(n_classes):
+    """An error of 0.01 in a probability is what a fit allows."""
+    target = posterior(n_classes)
+    ours = gq.infer(target, ModelAverage(), n_samples=2500)
+    exact = gq.infer(target, ModelAverage(exact=False), n_samples=2500)
+    assert ours.diagnostics.is_approximate
+    error = np.abs(ours.label_mean - exact.label_mean)
+    bound = 4 * np.hypot(ours.label_mcse, exact.label_mcse)
+    assert (error < bound + 0.01).all()
+    assert error.mean() < 0.003
+    models = [
+        np.bincount(one.draws.hyperparameters["model"].astype(int).ravel(), minlength=4)
+        for one in (ours, exact)
+    ]
+    shares = [counts / counts.sum() for counts in models]
+    np.testing.assert_allclose(*shares, atol=0.05)
+
+
+@pytest.mark.slow
+def test_a_sweep_takes_away_what_gaussians_cannot_have(monkeypatch):
+    """Where fields are large beside the noise, Gaussians are biased, by 0.002 on average here."""
+    prior = MaternMixture([0.3, 0.4], [3, 3], [10, 10], [0, 0], model=gq.Categorical([0.5, 0.5]))
+    target = dataclasses.replace(posterior(3), prior=prior)
+    exact = gq.infer(target, ModelAverage(exact=False), n_samples=10_000)
+
+    def error(n_sweeps):
+        monkeypatch.setattr(component_gaussians, "N_SWEEPS", n_sweeps)
+        found = gq.infer(target, ModelAverage(), n_samples=5_000)
+        return np.abs(found.label_mean - exact.label_mean).mean()
+
+    assert error(1) < 0.6 * error(0)
+
+
+def test_first_labels_have_the_shares_of_all():
+    codes = np.repeat([0, 1, 2], [10, 50, 140])
+    order = stratified(codes)
+    assert sorted(order) == list(range(200))
+    np.testing.assert_array_equal(np.bincount(codes[order[:40]]), [2, 10, 28])
+
+
+def test_first_result_has_the_first_draws():
+    """They come as early as an approximation would, so none is made before."""
+    first = []
+    final = gq.infer(posterior(3), n_samples=600, on_first_result=first.append)
+    assert first[0].draws.n_samples < final.draws.n_samples
+    assert "ModelAverage()" in first[0].settings["inference"]
+
+
+def test_default_of_the_classifier_averages_up_to_a_thousand_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.where(X[:, 0] + rng.normal(size=300) > 0, "a", "b").astype(object)
+    y[150:] = None
+    model = gq.GraphClassifier(n_samples=500).fit(X, y)
+    assert model.result_.posterior.prior.is_mixture
