@@ -93,7 +93,8 @@ def test_no_report_no_files(csv, tmp_path, capsys, monkeypatch):
     assert regress(csv, tmp_path / "out", "--quiet") == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
 
-    def full(*_args, **_options):
+    def full(path, *_args, **_options):
+        path.write_text("a half")
         raise gq.errors.StorageError("no space left")
 
     monkeypatch.setattr("graphuq.report.numbers.write_page", full)
