@@ -25,9 +25,9 @@ from graphuq.spectrum import laplacian_spectrum
 
 TRAINING = {4: 5_842, 9: 5_949}  # images of each digit in the training set of MNIST
 MAX_PAIRS = 600  # eigenpairs of the truncated method; it rejects proposals of a larger k
-MAX_UNTRUNCATED = 4_000  # nodes; the untruncated method computes and stores all eigenpairs
+MAX_UNTRUNCATED = 8_000  # nodes; the untruncated method computes and stores all eigenpairs
 STEPS = 600  # steps of the paper's sampler, one chain: they show time against N, not convergence
-MAX_DRAWS = 6_000  # draws per chain of every sampler that runs until it converges
+MAX_DRAWS = 6_000, 24_000  # draws per chain of samplers that run until they converge: quick, full
 
 
 TRUNCATED, WHOLE = "the paper's 600 steps, truncated", "the paper's 600 steps, untruncated"
@@ -108,7 +108,7 @@ def _methods(
     context: Context, features: np.ndarray, signs: np.ndarray, known: np.ndarray
 ) -> list[Row]:
     """Return the seconds from the graph to the result, and the accuracy, of each method."""
-    n = len(features)
+    n, max_draws = len(features), context.pick(*MAX_DRAWS)
     graph = knn_graph(features, 15, "unweighted")
     rows = []
     for name, n_pairs, truncation, method in (
@@ -126,7 +126,7 @@ def _methods(
         result = run(
             posterior,
             method,
-            n_samples=MAX_DRAWS if default else STEPS - STEPS // 3,
+            n_samples=max_draws if default else STEPS - STEPS // 3,
             n_chains=4 if default else 1,
             n_warmup=None if default else STEPS // 3,
             stop=Converged(label_mcse=None) if default else None,
@@ -142,7 +142,7 @@ def _methods(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConvergedWarning)  # the table has R-hat
             result = (
-                infer(posterior, n_samples=MAX_DRAWS, stop=Converged(label_mcse=None))
+                infer(posterior, n_samples=max_draws, stop=Converged(label_mcse=None))
                 if sampler is None
                 else infer(posterior, sampler)
             )
