@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.classifier import options
+from graphuq.errors import IncompatibleParts
+from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.inference import ModelAverage
-from graphuq.inference.model_average import component_gaussians
-from graphuq.inference.model_average.component_gaussians import ComponentGaussians, stratified
+from graphuq.inference.model_average import component_gaussians, likeliest_component
+from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
+from graphuq.inference.model_average.likely_components import stratified
 from graphuq.inference.model_average.proposals import Proposals
 from graphuq.priors import MaternMixture
 
@@ -102,3 +106,43 @@ def test_default_of_the_classifier_averages_up_to_a_thousand_labels():
     y[150:] = None
     model = gq.GraphClassifier(n_samples=500).fit(X, y)
     assert model.result_.posterior.prior.is_mixture
+
+
+def test_likeliest_component_is_that_of_all_labels():
+    for n_classes in (2, 3):
+        target = posterior(n_classes)
+        assert likeliest_component(target) == Proposals(target).weights.argmax()
+
+
+def test_beyond_a_thousand_labels_the_default_is_the_likeliest_model(monkeypatch):
+    """A `Matern` prior, with the noise of the component: the answer is that of the component."""
+    monkeypatch.setattr(options, "MAX_AVERAGED", 40)
+    X, y = MOONS.features, MOONS.classes.astype(object)
+    y[60:] = None
+    model = gq.GraphClassifier(n_eigenpairs=20).fit(X, y)
+    found = model.result_.posterior
+    mixture = learnt_mixture(found.spectrum, 2, 60)
+    average = dataclasses.replace(
+        found, prior=mixture, likelihood=gq.likelihoods.Probit(1.0, random_labels=True)
+    )
+    number = likeliest_component(average)
+    assert found.prior.tau == mixture.tau[number]
+    assert found.likelihood.noise_std == 1 / mixture.scale[number]
+    assert {"tau", "alpha", "noise_std"} <= set(found.chosen_by_evidence)
+    component = dataclasses.replace(average, prior=mixture.component(number))
+    exact = gq.infer(component, "expectation-propagation")
+    ours = gq.infer(found, "expectation-propagation")
+    np.testing.assert_allclose(ours.label_mean, exact.label_mean, atol=1e-6)
+    with pytest.raises(IncompatibleParts, match="whose number it learns"):
+        gq.infer(component, ModelAverage())
+
+
+def test_labels_that_are_added_beyond_a_thousand_are_inferred_with_the_likeliest_model(monkeypatch):
+    monkeypatch.setattr(options, "MAX_AVERAGED", 40)
+    X, y = MOONS.features, MOONS.classes.astype(object)
+    y[40:] = None
+    model = gq.GraphClassifier(n_eigenpairs=20, n_samples=500).fit(X, y)
+    assert model.result_.posterior.prior.is_mixture
+    model.add_labels([50, 150], MOONS.classes[[50, 150]], inference="auto")
+    assert not model.result_.posterior.prior.is_mixture
+    assert model.result_.diagnostics.converged

@@ -82,12 +82,13 @@ def fit_classifier(
         )
     posterior = None
     if not given.is_soft:
-        posterior = averaged_posterior(classifier, method, spectrum, given.labelled, given.codes)
+        posterior = averaged_posterior(
+            classifier, method, spectrum, given.labelled, given.codes, given.weights
+        )
     if posterior is None:
         parts = given.likelihood, given.labelled, given.values
-        posterior = Posterior(spectrum, prior, *parts)
-    posterior = dataclasses.replace(posterior, label_weights=given.weights)
-    posterior = _chosen_by_evidence(classifier, posterior)
+        posterior = Posterior(spectrum, prior, *parts, label_weights=given.weights)
+        posterior = _chosen_by_evidence(classifier, posterior)
     if classifier.max_classes is not None:
         likelihood = likelihood_of(
             posterior.likelihood, len(classifier.classes_), classifier.max_classes

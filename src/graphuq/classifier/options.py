@@ -2,10 +2,10 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from graphuq.classifier.feature_scales import warn_of_unequal_scales
 from graphuq.distributions import DiscreteUniform
@@ -27,6 +27,7 @@ from graphuq.inference import (
     ModelAverage,
     Sampler,
 )
+from graphuq.inference.model_average import likeliest_component
 from graphuq.inference.settings import check_lengths
 from graphuq.likelihoods import (
     AtomicNoise,
@@ -140,12 +141,13 @@ def averaged_posterior(
     spectrum: Spectrum | Laplacian,
     labelled: Int[np.ndarray, " J"],
     codes: Int[np.ndarray, " J"],
+    weights: Float[np.ndarray, " J"] | None,
 ) -> Posterior | None:
     """Return the posterior that averages over models, or None unless that is asked for.
 
     It averages if prior and likelihood are "auto", and either ``inference="model-average"``, or
-    inference is "auto", no warm-up or thinning of chains is given, and there are at most
-    `MAX_AVERAGED` labels.
+    inference is "auto" and no warm-up or thinning of chains is given. Then, with more than
+    `MAX_AVERAGED` labels, it is the posterior of the likeliest model.
 
     Raises
     ------
@@ -155,7 +157,7 @@ def averaged_posterior(
     auto = is_word(classifier.prior, "auto") and is_word(classifier.likelihood, "auto")
     named = isinstance(method, ModelAverage)
     default = method is None and classifier.n_warmup is None and classifier.thin is None
-    if not auto or not (named or (default and len(codes) <= MAX_AVERAGED)):
+    if not auto or not (named or default):
         return None
     if (
         classifier.max_classes is not None
@@ -173,7 +175,28 @@ def averaged_posterior(
     likelihood = Probit(1.0, n_classes, random_labels=True)
     labels = codes if n_classes > 2 else 2 * codes - 1
     prior = learnt_mixture(spectrum, n_classes, len(codes))
-    return Posterior(spectrum, prior, likelihood, labelled, labels)
+    average = Posterior(spectrum, prior, likelihood, labelled, labels, label_weights=weights)
+    return average if named or len(codes) <= MAX_AVERAGED else _of_likeliest(average)
+
+
+def _of_likeliest(average: Posterior) -> Posterior:
+    """Return the posterior of one component, as a `Matern` prior of unit variance."""
+    mixture, likelihood = cast(Any, average.prior), cast(Any, average.likelihood)
+    model = likeliest_component(average)
+    prior = Matern(
+        tau=mixture.tau[model],
+        alpha=mixture.alpha[model],
+        include_constant=bool(mixture.with_constant[model]) or None,
+    )
+    noise_std = 1 / mixture.scale[model]
+    names = ("tau", "alpha", "include_constant")
+    return dataclasses.replace(
+        average,
+        prior=prior,
+        likelihood=dataclasses.replace(likelihood, noise_std=noise_std),
+        chosen_by_evidence={name: getattr(prior, name) for name in names}
+        | {"noise_std": noise_std},
+    )
 
 
 def check_words(

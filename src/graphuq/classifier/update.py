@@ -57,9 +57,9 @@ def continued(
         return posterior, sites_of(answer, ~np.isin(known, rows))
     if posterior.prior.is_mixture:
         basis, labelled = posterior.spectrum, posterior.labelled
-        again = averaged_posterior(classifier, method, basis, labelled, codes)
-        if again is not None:
-            posterior = dataclasses.replace(again, label_weights=posterior.label_weights)
+        weights = posterior.label_weights
+        again = averaged_posterior(classifier, method, basis, labelled, codes, weights)
+        posterior = posterior if again is None else again
     return posterior, None
 
 

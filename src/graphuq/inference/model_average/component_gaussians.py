@@ -1,29 +1,24 @@
-"""Nearly independent draws of a mixture, for more labels than its chains can serve.
+"""Nearly exact, independent draws of a mixture, for more labels than its chains can serve.
 
-With many labels few components have any weight, and some labels tell which. The evidence of the
-first labels of all components is compared, then that of twice as many, and so on. A component that
-is far behind is left out. Expectation propagation of the others, at all labels, gives Gaussians.
-A field that is drawn from one of them is then moved by some sweeps of collapsed Gibbs, whose
-distribution is the posterior of the component. So few sweeps do not forget their start, but they
-take away most of what a Gaussian cannot have, such as its skewness.
+Expectation propagation of the likely components gives Gaussians. A field that is drawn from one of
+them is then moved by a sweep of collapsed Gibbs, which leaves the posterior of the component as it
+is. One sweep does not forget its start, but it takes away most of what a Gaussian cannot have, such
+as skewness.
 """
 
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
 from scipy.special import log_softmax
 
 from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import TRIES
-from graphuq.inference.model_average.components import Components, require_any
+from graphuq.inference.model_average.components import Components
+from graphuq.inference.model_average.likely_components import likely_components
 from graphuq.inference.model_average.walk import Made
 
-N_FIRST = 60  # labels that are compared first
-BEHIND = 8.0  # log weight behind the largest, from which a component is left out
 LEAST_WEIGHT = 1e-3  # share of the likeliest component, below which a component is not drawn
-MAX_SWEEPS, TOLERANCE = 100, 1e-3  # of expectation propagation, as `nested_sites` has them
 N_SWEEPS = 1  # of collapsed Gibbs, after each draw of a Gaussian
 
 
@@ -44,18 +39,7 @@ class ComponentGaussians:
     """
 
     def __init__(self, given: Components, shares: ClassShares | None = None) -> None:
-        given = given.at(stratified(given.codes), slice(None))
-        n_all, n_labels = len(given.codes), min(N_FIRST, len(given.codes))
-        sites: list[Any] = [None] * len(given.stds)
-        while True:
-            sites = _fitted(given.at(slice(n_labels), slice(None)), sites)
-            logs = given.log_prior + [-np.inf if one is None else one.log_evidence for one in sites]
-            require_any(logs)
-            if n_labels == n_all:
-                break
-            kept = np.flatnonzero(logs >= logs.max() - BEHIND)
-            given, sites = given.at(slice(None), kept), [sites[m] for m in kept]
-            n_labels = 2 * n_labels if 3 * n_labels < n_all else n_all
+        given, sites, logs = likely_components(given)
         self.log_evidence = float(np.logaddexp.reduce(logs))
         kept = np.flatnonzero(logs >= logs.max() + np.log(LEAST_WEIGHT))
         self.given, self.sites = given.at(slice(None), kept), [sites[m] for m in kept]
@@ -100,29 +84,3 @@ class ComponentGaussians:
             log_ratio=np.zeros(n),
             log_likelihood=noisy.log_likelihood(noisy.fields(found)),
         )
-
-
-def _fitted(some: Components, starts: list[Any]) -> list[Any]:
-    """Return the sites of each component, or None where they have no fixed point."""
-    from graphuq.inference.nested_low_rank import fit_low_rank_sites
-
-    if len(some.codes) <= N_FIRST:
-        sites: list[Any] = [one.sites for one in some.fit()]
-    else:
-        settings = some.codes, some.n_classes, some.noise_std, MAX_SWEEPS, TOLERANCE
-        sites = []
-        for std, start in zip(some.stds, starts, strict=True):
-            try:
-                sites.append(fit_low_rank_sites(some.rows * std, *settings, start))
-            except np.linalg.LinAlgError:
-                sites.append(None)
-    return [one if one and one.converged else None for one in sites]
-
-
-def stratified(codes: Int[np.ndarray, " J"]) -> Int[np.ndarray, " J"]:
-    """Return a random order of the labels, whose first ones have the shares of all classes."""
-    rng, places = np.random.default_rng(0), np.empty(len(codes))
-    for k in np.unique(codes):
-        own = rng.permutation(np.flatnonzero(codes == k))
-        places[own] = (np.arange(len(own)) + 0.5) / len(own)
-    return np.argsort(places, kind="stable")

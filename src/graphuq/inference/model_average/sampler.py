@@ -82,8 +82,11 @@ class ModelAverage(Sampler):
     def refusal(self, posterior: Posterior) -> str | None:
         """Return why the posterior is no mixture that it can sample, or None."""
         likelihood = posterior.likelihood
-        if not posterior.prior.is_mixture:
-            return f"{self} averages over the components of MaternMixture, not {posterior.prior}"
+        if not (posterior.prior.is_mixture and posterior.prior.learnt):
+            return (
+                f"{self} averages over the components of MaternMixture, whose number it learns, "
+                f"not {posterior.prior}"
+            )
         if likelihood.learnt or likelihood.latent_noise_std is None:
             return f"{self} needs a Probit of fixed noise and classes, and not {likelihood}"
         if posterior.spectrum.tail_eigenvalue is not None:

@@ -1,0 +1,87 @@
+"""Components of a mixture that the labels leave likely, found with as few labels as will do.
+
+With many labels few components have any weight, and some labels tell which. The evidence of the
+first labels of all components is compared, then that of twice as many, and so on. A component that
+is far behind is left out.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.inference.model_average.components import Components, require_any
+from graphuq.posterior.posterior import Posterior
+
+N_FIRST = 60  # labels that are compared first
+BEHIND = 8.0  # log weight behind the largest, from which a component is left out
+MAX_SWEEPS, TOLERANCE = 100, 1e-3  # of expectation propagation, as `nested_sites` has them
+ENOUGH_LABELS = 480  # labels that tell the likeliest component
+
+
+class LikelyComponents(NamedTuple):
+    """What is left of a mixture.
+
+    Attributes
+    ----------
+    given : Components
+        Those that are left, and all labels, in a random order.
+    sites : list of LowRankSites or None
+        Of each component, at all labels.
+    log_weights : numpy.ndarray, shape (M,)
+        Log of prior probability times evidence; −inf without a fixed point.
+    """
+
+    given: Components
+    sites: list[Any]
+    log_weights: Float[np.ndarray, " M"]
+
+
+def likely_components(given: Components) -> LikelyComponents:
+    """Return the components whose evidence is not far behind, fitted to all labels."""
+    given = given.at(stratified(given.codes), slice(None))
+    n_all, n_labels = len(given.codes), min(N_FIRST, len(given.codes))
+    sites: list[Any] = [None] * len(given.stds)
+    while True:
+        sites = _fitted(given.at(slice(n_labels), slice(None)), sites)
+        logs = given.log_prior + [-np.inf if one is None else one.log_evidence for one in sites]
+        require_any(logs)
+        if n_labels == n_all:
+            return LikelyComponents(given, sites, logs)
+        kept = np.flatnonzero(logs >= logs.max() - BEHIND)
+        given, sites = given.at(slice(None), kept), [sites[m] for m in kept]
+        n_labels = 2 * n_labels if 3 * n_labels < n_all else n_all
+
+
+def likeliest_component(posterior: Posterior) -> int:
+    """Return the number of the component that 480 of the labels, or all, leave most probable."""
+    given = Components.of(posterior)
+    given = given.at(stratified(given.codes)[:ENOUGH_LABELS], slice(None))
+    found = likely_components(given)
+    return int(found.given.numbers[found.log_weights.argmax()])
+
+
+def _fitted(some: Components, starts: list[Any]) -> list[Any]:
+    """Return the sites of each component, or None where they have no fixed point."""
+    from graphuq.inference.nested_low_rank import fit_low_rank_sites
+
+    if len(some.codes) <= N_FIRST:
+        sites: list[Any] = [one.sites for one in some.fit()]
+    else:
+        settings = some.codes, some.n_classes, some.noise_std, MAX_SWEEPS, TOLERANCE
+        sites = []
+        for std, start in zip(some.stds, starts, strict=True):
+            try:
+                sites.append(fit_low_rank_sites(some.rows * std, *settings, start))
+            except np.linalg.LinAlgError:
+                sites.append(None)
+    return [one if one and one.converged else None for one in sites]
+
+
+def stratified(codes: Int[np.ndarray, " J"]) -> Int[np.ndarray, " J"]:
+    """Return a random order of the labels, whose first ones have the shares of all classes."""
+    rng, places = np.random.default_rng(0), np.empty(len(codes))
+    for k in np.unique(codes):
+        own = rng.permutation(np.flatnonzero(codes == k))
+        places[own] = (np.arange(len(own)) + 0.5) / len(own)
+    return np.argsort(places, kind="stable")
