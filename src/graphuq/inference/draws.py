@@ -61,8 +61,7 @@ class Draws:
         reference, if there is one.
     is_approximate : bool
         Whether these are draws of an approximation of the posterior, so that convergence does not
-        mean that they have its distribution. ``acceptance`` is then the probability with which
-        each would be accepted as the next draw of the posterior.
+        mean that they have its distribution. ``acceptance`` is that of the approximation.
     """
 
     white: Float[np.ndarray, "C S n"]

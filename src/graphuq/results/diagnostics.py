@@ -47,8 +47,8 @@ class Diagnostics:
     stopped_by : str
         Why sampling ended.
     is_approximate : bool
-        Whether the draws are those of an approximation; ``acceptance`` is then the share of them
-        that would be accepted as draws of the posterior.
+        Whether the draws are those of an approximation, whose distance from the posterior is not
+        measured. ``acceptance`` does not tell it.
     """
 
     rhat: float
@@ -92,9 +92,8 @@ class Diagnostics:
         )
         if self.converged and self.is_approximate:
             return (
-                f"Enough draws of an approximation, of which {self.acceptance:.0%} would be "
-                f"accepted as draws of the posterior: {numbers}. Label means may be wrong by some "
-                "hundredths; name a sampler to be sure."
+                f"Enough draws of an approximation: {numbers}. Label means may be wrong by some "
+                "hundredths."
             )
         if self.converged:
             return f"The chains have converged: {numbers}."

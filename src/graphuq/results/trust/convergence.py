@@ -8,7 +8,7 @@ from graphuq.results.trust.base import Check, Level
 if TYPE_CHECKING:
     from graphuq.results.result import Result
 
-MIN_SHARE = 0.5  # share of approximate draws that would be accepted, from which they are close
+MIN_SHARE = 0.5  # share of approximate draws that are accepted, from which few of them repeat
 
 
 def check_convergence(result: "Result") -> Check:
@@ -16,8 +16,8 @@ def check_convergence(result: "Result") -> Check:
 
     Chains that have not converged are red, and so is a point, whose probabilities are 0 or 1.
     A Gaussian approximation is green if its probabilities are off by at most 0.05, and amber if
-    they are off by more, or if that is unknown. Approximate draws are green if half of them would
-    be accepted as draws of the posterior, and amber otherwise.
+    they are off by more, or if that is unknown. Approximate draws that have converged, of
+    `ModelAverage`, are green if half of them are accepted, and amber otherwise.
     """
     found = result.diagnostics
     if isinstance(found, Diagnostics):
