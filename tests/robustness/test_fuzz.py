@@ -14,19 +14,21 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphuq as gq
-from graphuq.cli.tables import read_table
+from graphuq.cli.tables import read_frame, read_table
 from graphuq.errors import MAX_MESSAGE, GraphuqError
 from graphuq.run.words import method_from, part_from
 from graphuq.utils.expressions import built
 from graphuq.utils.serialization import from_json
 from graphuq.utils.text_numbers import to_numbers
 from robustness import fuzz_process
-from robustness.readers import DANGEROUS, FILES
+from robustness.readers import DANGEROUS, FILES, read_encoded_table
 
 FEW = 12
 MANY = int(os.environ.get("GRAPHUQ_FUZZ", "3000"))
@@ -84,6 +86,21 @@ def test_huge_exponents_do_not_crash(number, tmp_path):
     assert values.iloc[0] == 1
     assert not np.isfinite(values.iloc[1])
     assert np.isnan(values.iloc[2])
+
+
+def test_texts_that_are_no_text_are_refused(tmp_path):
+    """Found by ten minutes of fuzzing: pandas decodes the texts of a Parquet file late."""
+    offsets = pa.py_buffer(np.array([0, 1, 2], dtype=np.int32).tobytes())
+    broken = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xec\xff")])
+    table = pa.table({"a": [1.0, 2.0], "name": broken, "label": ["x", "y"]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(GraphuqError, match="parquet file"):
+        read_frame(tmp_path / "t.parquet", [])
+    with pytest.raises(GraphuqError, match="parquet file"):
+        read_encoded_table(tmp_path / "t.parquet")
+    np.savez(tmp_path / "t.npz", X=np.eye(2), label=np.array(["a\udb00", "b"]))
+    with pytest.raises(GraphuqError, match="npz file"):
+        read_table(tmp_path / "t.npz", "label")
 
 
 @pytest.mark.parametrize("depth", [300, 900, 3000])  # for `ast`, for Python, for its parser

@@ -8,7 +8,7 @@ import pandas as pd
 
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.columns import check_column, feature_columns_of
-from graphuq.cli.tables import as_text, check_last_line, check_repeated
+from graphuq.cli.tables import as_text, check_last_line, read_parquet_frame
 from graphuq.errors import require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import Features
@@ -121,7 +121,4 @@ def _read_csv(
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    with reading(path, "parquet file"):
-        frame = pd.read_parquet(path)
-    check_repeated([str(name) for name in frame.columns], path)
-    return frame
+    return read_parquet_frame(path)

@@ -155,15 +155,22 @@ def _read_contents(
 
 def read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
     """Read a CSV file, or a Parquet file of labels, with some columns as text."""
-    with reading(path, f"{path.suffix[1:]} file"):
-        if path.suffix.lower() == ".parquet":
-            frame = pd.read_parquet(path)
-            check_repeated([str(name) for name in frame.columns], path)
-            return frame
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # cells are checked below
-            frame = read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
+    if path.suffix.lower() == ".parquet":
+        return read_parquet_frame(path)
+    with reading(path, f"{path.suffix[1:]} file"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # cells are checked below
+        frame = read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
     check_last_line(path, frame.shape[1])
+    return frame
+
+
+def read_parquet_frame(path: Path) -> pd.DataFrame:
+    """Read all columns of a Parquet file. Texts are decoded here, where pandas would do it late."""
+    with reading(path, "parquet file"), ParquetFile(path) as file:
+        table = file.read()
+        table.validate(full=True)
+        frame = table.to_pandas()
+    check_repeated([str(name) for name in frame.columns], path)
     return frame
 
 
@@ -220,7 +227,8 @@ def _read_npz(path: Path, special: list[str]) -> _Contents:
     name = next((n for n in ("X", "features") if n in arrays), None)
     if name is None:
         raise InvalidInput("file", f"'{path}' has no array X", "save features as X")
-    columns = {c: as_text(pd.Series(arrays[c].ravel())) for c in special}
+    with reading(path, "npz file"):  # a text may not be one that can be encoded
+        columns = {c: as_text(pd.Series(arrays[c].ravel())) for c in special}
     features = check_features(arrays[name], name)
     for column, values in columns.items():
         require(
