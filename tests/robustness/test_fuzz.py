@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphuq as gq
+from graphuq.blocks.sources import open_source
 from graphuq.cli.tables import read_frame, read_table
 from graphuq.errors import MAX_MESSAGE, GraphuqError
 from graphuq.run.words import method_from, part_from
@@ -98,6 +99,8 @@ def test_texts_that_are_no_text_are_refused(tmp_path):
         read_frame(tmp_path / "t.parquet", [])
     with pytest.raises(GraphuqError, match="parquet file"):
         read_encoded_table(tmp_path / "t.parquet")
+    with pytest.raises(GraphuqError, match="parquet file"):
+        open_source(tmp_path / "t.parquet", ["name", "label"]).blocks[0].texts("name")
     np.savez(tmp_path / "t.npz", X=np.eye(2), label=np.array(["a\udb00", "b"]))
     with pytest.raises(GraphuqError, match="npz file"):
         read_table(tmp_path / "t.npz", "label")

@@ -84,7 +84,9 @@ class Block:
         from pyarrow.parquet import ParquetFile
 
         with reading(self.where, "parquet file"), ParquetFile(self.where) as file:
-            return file.read_row_groups(list(self.groups), columns=list(columns))
+            table = file.read_row_groups(list(self.groups), columns=list(columns))
+            table.validate(full=True)  # texts that are no UTF-8 would fail when they are used
+            return table
 
 
 @dataclasses.dataclass(frozen=True)
