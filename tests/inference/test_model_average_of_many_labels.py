@@ -99,15 +99,6 @@ def test_first_result_has_the_first_draws():
     assert "ModelAverage()" in first[0].settings["inference"]
 
 
-def test_default_of_the_classifier_averages_up_to_a_thousand_labels():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = np.where(X[:, 0] + rng.normal(size=300) > 0, "a", "b").astype(object)
-    y[150:] = None
-    model = gq.GraphClassifier(n_samples=500).fit(X, y)
-    assert model.result_.posterior.prior.is_mixture
-
-
 def test_likeliest_component_is_that_of_all_labels():
     for n_classes in (2, 3):
         target = posterior(n_classes)
@@ -137,12 +128,12 @@ def test_beyond_a_thousand_labels_the_default_is_the_likeliest_model(monkeypatch
         gq.infer(component, ModelAverage())
 
 
-def test_labels_that_are_added_beyond_a_thousand_are_inferred_with_the_likeliest_model(monkeypatch):
-    monkeypatch.setattr(options, "MAX_AVERAGED", 40)
+def test_the_default_averages_with_150_labels_and_not_beyond_the_limit(monkeypatch):
     X, y = MOONS.features, MOONS.classes.astype(object)
-    y[40:] = None
+    y[150:] = None
     model = gq.GraphClassifier(n_eigenpairs=20, n_samples=500).fit(X, y)
     assert model.result_.posterior.prior.is_mixture
-    model.add_labels([50, 150], MOONS.classes[[50, 150]], inference="auto")
+    monkeypatch.setattr(options, "MAX_AVERAGED", 151)
+    model.add_labels([160, 170], MOONS.classes[[160, 170]], inference="auto")
     assert not model.result_.posterior.prior.is_mixture
     assert model.result_.diagnostics.converged

@@ -8,9 +8,7 @@ from scipy.stats import norm
 from sklearn.exceptions import NotFittedError
 
 import graphuq as gq
-from graphuq.errors import InvalidInput
-from graphuq.report import data, figures, numbers
-from graphuq.report.numbers_trust import (
+from graphuq.classifier.regressor.trust import (
     Predicted,
     check_graph,
     check_intervals,
@@ -18,6 +16,8 @@ from graphuq.report.numbers_trust import (
     left_out,
     trust_of,
 )
+from graphuq.errors import InvalidInput
+from graphuq.report import data, figures, numbers
 from report.test_data import HOSTILE, column, payload_of
 from report.test_report import GUIDE, cards_of
 

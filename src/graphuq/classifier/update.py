@@ -51,7 +51,7 @@ def continued(
     answer, known = classifier.result_.answer, classifier.result_.posterior.labelled
     if isinstance(method, Approximation):
         if posterior.prior.is_mixture and posterior.learnt:
-            return likeliest_component(posterior, answer), None
+            return with_likeliest_component(posterior, answer), None
         if method.unused_arguments(["start"]) or not np.array_equal(classes, classifier.classes_):
             return posterior, None
         return posterior, sites_of(answer, ~np.isin(known, rows))
@@ -63,7 +63,7 @@ def continued(
     return posterior, None
 
 
-def likeliest_component(posterior: Posterior, answer: Any) -> Posterior:
+def with_likeliest_component(posterior: Posterior, answer: Any) -> Posterior:
     """Return the posterior with the component of its mixture of priors that most draws have."""
     counts = np.bincount(answer.hyperparameters["model"].astype(int).ravel())
     mixture: Any = posterior.prior

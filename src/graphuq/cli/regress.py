@@ -174,7 +174,7 @@ def number_table(ids: Any, mean: Any, std: Any, interval: Any) -> Any:
 
 def _print_summary(regressor: Any, truth: Any, target: str, output: Path) -> None:
     """Print what was learnt, how far to rely on it, and the paths of the files."""
-    from graphuq.report.numbers_trust import trust_of
+    from graphuq.classifier.regressor.trust import trust_of
 
     n_given, n_rows = len(regressor.regression_.values), len(regressor.transduction_)
     print(f"{target}: {n_given} of {n_rows} rows have a number")

@@ -5,12 +5,7 @@ from jaxtyping import Float
 
 from graphuq import scores
 from graphuq.results.trust.base import Check, Level, Trust
-
-# Probabilities that are off by 0.05 on average can still be ranked and mostly used; a "0.85" that
-# is really 0.7 or 1.0 misleads.
-MAX_ERROR, MAX_ERROR_AMBER = 0.05, 0.15
-CHANCE = 0.99  # quantile of the error that calibrated probabilities have by chance
-N_SIMULATED = 2000
+from graphuq.results.trust.chance import N_SIMULATED, bounds_of_error
 
 
 def with_calibration(
@@ -38,9 +33,8 @@ def check_calibration(label_mean: np.ndarray, truth: np.ndarray, *, n_bins: int 
     of calibrated probabilities at as many nodes, so that ten nodes cannot condemn a result.
     """
     curve = scores.reliability_curve(label_mean, truth, n_bins=n_bins)
-    error, chance = curve.expected_calibration_error, _error_by_chance(curve)
-    amber, red = max(MAX_ERROR, chance), max(MAX_ERROR_AMBER, chance)
-    why = "" if amber == MAX_ERROR else ", which so few nodes can have by chance"
+    error = curve.expected_calibration_error
+    amber, red, why = bounds_of_error(_errors_by_chance(curve), "nodes")
     found = (
         f"At {int(curve.count.sum())} unlabelled nodes of known class, probabilities are off by "
         f"{error:.3f} on average (expected calibration error; the bound is {amber:.3g}{why})"
@@ -53,12 +47,11 @@ def check_calibration(label_mean: np.ndarray, truth: np.ndarray, *, n_bins: int 
     return Check(error, amber, level, sentence)
 
 
-def _error_by_chance(curve: scores.ReliabilityCurve) -> float:
-    """Quantile of the error if labels in each bin are right as often as its confidence says."""
+def _errors_by_chance(curve: scores.ReliabilityCurve) -> Float[np.ndarray, " S"]:
+    """Draw the error if labels in each bin are right as often as its confidence says."""
     rng = np.random.default_rng(0)
     share = np.clip(curve.confidence, 0, 1)
     right: Float[np.ndarray, "S B"] = (
         rng.binomial(curve.count, share, (N_SIMULATED, len(share))) / curve.count
     )
-    errors = np.abs(right - share) @ (curve.count / curve.count.sum())
-    return float(np.quantile(errors, CHANCE))
+    return np.asarray(np.abs(right - share) @ (curve.count / curve.count.sum()))

@@ -12,11 +12,11 @@ from scipy.stats import norm
 
 from graphuq import plots
 from graphuq.classifier.regressor.regressor import GraphRegressor
+from graphuq.classifier.regressor.trust import COVERAGES, Predicted, held_out, left_out, trust_of
 from graphuq.classifier.regressor.values import intervals
 from graphuq.plots.panels import accents, add_colorbar, label_colors
 from graphuq.report.data import page_data, places_of, shown_nodes
 from graphuq.report.figures import drawn_panels
-from graphuq.report.numbers_trust import COVERAGES, Predicted, held_out, left_out, trust_of
 from graphuq.utils.html import write_page
 from graphuq.utils.version import __version__
 

@@ -1,4 +1,4 @@
-"""Verdict on a regression: are intervals of the right width, and does the graph explain numbers."""
+"""Verdict on a regression: do intervals have the right width, does the graph explain numbers?"""
 
 from typing import NamedTuple
 
@@ -8,8 +8,8 @@ from scipy.stats import norm
 
 from graphuq.classifier.regressor.regressor import GraphRegressor
 from graphuq.evidence.regression import columns
-from graphuq.report.calibration import CHANCE, MAX_ERROR, MAX_ERROR_AMBER, N_SIMULATED
 from graphuq.results.trust.base import Check, Level, Trust
+from graphuq.results.trust.chance import N_SIMULATED, bounds_of_error
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 MIN_NUMBERS = 21.0  # intervals from 20 hold 0.84 to 0.88, not 0.9; docs/measurements/regression.md
@@ -125,9 +125,7 @@ def check_intervals(predicted: Predicted, words: str) -> Check:
         draws = np.random.default_rng(0).normal(size=shape)
     half = norm.ppf((1 + nominal) / 2)
     shares = np.stack([(np.abs(draws) <= width).mean(axis=1) for width in half], axis=1)
-    chance = float(np.quantile(np.abs(shares - nominal).max(axis=1), CHANCE))
-    amber, red = max(MAX_ERROR, chance), max(MAX_ERROR_AMBER, chance)
-    why = "" if amber == MAX_ERROR else ", which so few numbers can have by chance"
+    amber, red, why = bounds_of_error(np.abs(shares - nominal).max(axis=1), "numbers")
     sentence = (
         f"At {len(predicted.known):,} {words} intervals of {COVERAGES[worst]:.0%} hold "
         f"{found[worst]:.0%} (off by {error:.3f}; the bound is {amber:.3g}{why})."
