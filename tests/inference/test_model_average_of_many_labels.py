@@ -9,7 +9,7 @@ import graphuq as gq
 from graphuq.classifier import options
 from graphuq.errors import IncompatibleParts
 from graphuq.evidence.learnt_mixture import learnt_mixture
-from graphuq.inference import ModelAverage
+from graphuq.inference import ExpectationPropagation, ModelAverage
 from graphuq.inference.model_average import component_gaussians, likeliest_component
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
@@ -51,6 +51,25 @@ def test_weights_are_those_of_all_components_fitted_to_all_labels(n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
+def test_gaussians_are_those_of_expectation_propagation(n_classes):
+    """Means and variances within five standard errors of 20,000 draws."""
+    target, n = posterior(n_classes), 20_000
+    found = ComponentGaussians(Components.of(target))
+    i = int(found.log_weights.argmax())
+    u = found.gaussian_draws(i, np.random.default_rng(3), n)
+    component = dataclasses.replace(target, prior=PRIOR.component(int(found.given.numbers[i])))
+    answer = gq.infer(component, ExpectationPropagation(tolerance=1e-6)).answer
+    order = stratified(Components.of(target).codes)
+    mean, variance = (
+        values[order].reshape(120, -1).T
+        for values in (answer.labelled_mean, answer.labelled_variance)
+    )
+    bound = 5 * np.sqrt(variance / n) + 2e-3 * np.sqrt(variance)  # the tolerance of the sweeps
+    assert (np.abs(u.mean(axis=0) - mean) < bound).all()
+    np.testing.assert_allclose(u.var(axis=0), variance, rtol=5 * np.sqrt(2 / n) + 2e-3)
+
+
+@pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_draws_are_near_those_of_chains(n_classes):
     """An error of 0.01 in a probability is what a fit allows."""
     target = posterior(n_classes)
@@ -106,26 +125,34 @@ def test_likeliest_component_is_that_of_all_labels():
 
 
 def test_beyond_a_thousand_labels_the_default_is_the_likeliest_model(monkeypatch):
-    """A `Matern` prior, with the noise of the component: the answer is that of the component."""
     monkeypatch.setattr(options, "MAX_AVERAGED", 40)
     X, y = MOONS.features, MOONS.classes.astype(object)
     y[60:] = None
-    model = gq.GraphClassifier(n_eigenpairs=20).fit(X, y)
-    found = model.result_.posterior
+    found = gq.GraphClassifier(n_eigenpairs=20).fit(X, y).result_.posterior
     mixture = learnt_mixture(found.spectrum, 2, 60)
-    average = dataclasses.replace(
-        found, prior=mixture, likelihood=gq.likelihoods.Probit(1.0, random_labels=True)
-    )
-    number = likeliest_component(average)
+    number = likeliest_component(_with_mixture(found, mixture))
     assert found.prior.tau == mixture.tau[number]
     assert found.likelihood.noise_std == 1 / mixture.scale[number]
     assert {"tau", "alpha", "noise_std"} <= set(found.chosen_by_evidence)
-    component = dataclasses.replace(average, prior=mixture.component(number))
-    exact = gq.infer(component, "expectation-propagation")
-    ours = gq.infer(found, "expectation-propagation")
-    np.testing.assert_allclose(ours.label_mean, exact.label_mean, atol=1e-6)
+
+
+@pytest.mark.parametrize("with_constant", [False, True])
+def test_likeliest_model_gives_the_answer_of_its_component(with_constant, monkeypatch):
+    target = posterior(2)
+    number = PRIOR.with_constant.index(with_constant)
+    monkeypatch.setattr(options, "likeliest_component", lambda _: number)
+    ours = options._of_likeliest(target)
+    component = dataclasses.replace(target, prior=PRIOR.component(number))
+    answers = [gq.infer(one, "expectation-propagation") for one in (ours, component)]
+    assert answers[0].posterior.prior.include_constant == (True if with_constant else None)
+    np.testing.assert_allclose(answers[0].label_mean, answers[1].label_mean, atol=1e-6)
     with pytest.raises(IncompatibleParts, match="whose number it learns"):
         gq.infer(component, ModelAverage())
+
+
+def _with_mixture(target, mixture):
+    likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
+    return dataclasses.replace(target, prior=mixture, likelihood=likelihood)
 
 
 def test_the_default_averages_with_150_labels_and_not_beyond_the_limit(monkeypatch):

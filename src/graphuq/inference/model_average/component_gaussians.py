@@ -9,6 +9,7 @@ as skewness.
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float
 from scipy.special import log_softmax
 
 from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
@@ -65,8 +66,10 @@ class ComponentGaussians:
             made = made._replace(log_ratio=self.shares.log_weights(made.coefficients))
         return state, made
 
-    def _of_component(self, i: int, rng: np.random.Generator, n: int) -> Made:
-        """Return draws from one component."""
+    def gaussian_draws(
+        self, i: int, rng: np.random.Generator, n: int
+    ) -> Float[np.ndarray, "S R J"]:
+        """Return fields at the labels from the Gaussian of one component: one row or K rows."""
         noisy, sites = self.noisy[i], self.sites[i]
         n_labels, r = noisy.factor.shape
         white = rng.normal(size=(self.given.n_classes, n, r)) @ sites.roots
@@ -74,7 +77,12 @@ class ComponentGaussians:
         white += sites.white_mean[:, None]
         if noisy.one_field:  # the difference of the two has the distribution of the one
             white = (white[1:] - white[:1]) / np.sqrt(2.0)
-        values = noisy.noisy_given(rng, np.swapaxes(white @ noisy.factor.T, 0, 1))
+        return np.swapaxes(white @ noisy.factor.T, 0, 1)
+
+    def _of_component(self, i: int, rng: np.random.Generator, n: int) -> Made:
+        """Return draws near the posterior of one component."""
+        noisy = self.noisy[i]
+        values = noisy.noisy_given(rng, self.gaussian_draws(i, rng, n))
         for one in values:
             one[:] = noisy.run(rng, one, 1, N_SWEEPS)[-1]
         found = noisy.white_given(rng, values)
