@@ -10,7 +10,7 @@ LEVELS: tuple[Level, ...] = ("green", "amber", "red")  # from the best to the wo
 HEADLINES: dict[Level, str] = {
     "green": "every check of the answer holds",
     "amber": "rely on the answer with care",
-    "red": "do not rely on these probabilities",
+    "red": "do not rely on the answer",
 }
 
 
