@@ -183,6 +183,7 @@ def test_scores_of_multiclass_results():
     np.testing.assert_allclose(margin(binary), margin(both))
 
 
+@pytest.mark.slow
 def test_report_and_figures(fitted, digits, tmp_path):
     features, codes, _ = digits
     result = fitted.result_
