@@ -6,12 +6,15 @@ from graphuq.errors import MissingPackage
 
 EXTRAS = {
     "anndata": ("anndata",),
-    "arviz": ("arviz", "xarray", "h5netcdf"),
+    "arviz": ("arviz", "xarray", "h5netcdf", "h5py"),
     "blocks": ("faiss", "pyarrow"),
-    "cli": ("typer", "rich", "pyarrow", "pandas", "xarray", "h5netcdf", "matplotlib", "jinja2"),
+    "cli": (
+        *("typer", "rich", "pyarrow", "pandas", "xarray", "h5netcdf", "h5py"),
+        *("matplotlib", "jinja2"),
+    ),
     "dask": ("dask", "distributed", "faiss", "pyarrow"),
     "datasets": ("pooch", "PIL"),
-    "files": ("xarray", "h5netcdf"),
+    "files": ("xarray", "h5netcdf", "h5py"),
     "jupyter": ("anywidget",),
     "label": ("starlette", "uvicorn", "jinja2", "pandas", "PIL"),
     "neighbors": ("faiss",),
