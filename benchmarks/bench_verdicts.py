@@ -7,7 +7,9 @@ How to run:
 
     python benchmarks/bench_verdicts.py [--problems 200] [--first 0]
 
-Ctrl-C counts the problems so far; ``--first`` is the number of the first problem.
+The file of results grows with each problem, so that a run may be ended by Ctrl-C at any time.
+``--first`` is the number of the first problem. Problems of earlier runs in the file are counted,
+too; those that are run again are replaced.
 
 Data: random problems of 12, 30 or 60 nodes, 2 to 4 classes, and 4, 8 or 12 labels, half of them
 with labels at random, which no smooth field follows. Likelihood, noise (0.03 to 1), prior and
@@ -109,17 +111,18 @@ def main():
     parser.add_argument("--first", type=int, default=0)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = []
-    with contextlib.suppress(KeyboardInterrupt):  # the problems so far are counted
-        for seed in range(arguments.first, arguments.first + arguments.problems):
-            rows.append(compare(seed))
-            if rows[-1].get("contradicted"):
-                print("contradicted:", json.dumps(rows[-1]), flush=True)
+    path = RESULTS / "verdicts.json"
     RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / "verdicts.json").write_text(json.dumps(rows, indent=1))
+    rows = {row["seed"]: row for row in json.loads(path.read_text())} if path.exists() else {}
+    with contextlib.suppress(KeyboardInterrupt):
+        for seed in range(arguments.first, arguments.first + arguments.problems):
+            rows[seed] = compare(seed)
+            path.write_text(json.dumps(list(rows.values()), indent=1))
+            if rows[seed].get("contradicted"):
+                print("contradicted:", json.dumps(rows[seed]), flush=True)
     print("sampler | runs | converged | contradicted | 95 % interval of the share")
     counts = collections.defaultdict(lambda: [0, 0, 0])
-    for row in rows:
+    for row in rows.values():
         for key in (row["sampler"], "all"):
             added = (
                 "refused" not in row,
