@@ -206,6 +206,6 @@ FILES = {
 }
 """For each kind of file, a function that writes a sound one and one that reads it."""
 
-DANGEROUS = {"old.nc", "cells.h5ad"}  # HDF5, a library in C, reads them before any check of ours
+READ_TWICE = {"old.nc", "cells.h5ad"}  # first by another process, which HDF5 may crash
 if importlib.util.find_spec("anndata") is None:
     del FILES["cells.h5ad"]

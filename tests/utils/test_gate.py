@@ -1,8 +1,10 @@
 """Files that lie about their size never fill the memory; what is sound passes unchanged."""
 
 import io
+import os
 import zipfile
 
+import h5py
 import numpy as np
 import pytest
 from scipy import sparse
@@ -76,3 +78,37 @@ def test_own_errors_and_interruptions_pass():
     for error in (InvalidInput("a", "b", "c"), KeyboardInterrupt()):
         with pytest.raises(type(error)), reading("x", "file"):
             raise error
+
+
+CRASH = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+
+
+def write_hdf5(path):
+    with h5py.File(path, "w") as file:
+        file["x"] = np.arange(5.0)
+        file["scalar"], file["text"], file["empty"] = 3, "word", h5py.Empty("f")
+        file.create_dataset("rows", data=np.ones((7, 3)), chunks=(2, 3), compression="gzip")
+        file.create_dataset("huge", shape=(1 << 60,), dtype="f8", chunks=(1024,))
+        file.create_group("group").attrs["name"] = "a"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_an_hdf5_file_that_crashes_another_process_is_refused(monkeypatch, tmp_path):
+    write_hdf5(tmp_path / "x.h5")
+    monkeypatch.setattr(gate, "READ_HDF5", CRASH)
+    with pytest.raises(StorageError, match=r"x\.h5' is a damaged HDF5 file; make it or copy it"):
+        gate.require_sound_hdf5(tmp_path / "x.h5")
+
+
+def test_a_sound_hdf5_file_is_read_whole_by_another_process(monkeypatch, tmp_path):
+    write_hdf5(tmp_path / "x.h5")
+    count = "\nprint(len(seen), file=open(sys.argv[1] + '.seen', 'w'))\n"
+    code = gate.READ_HDF5.replace("    list(", "    seen.append(name)\n    list(")
+    monkeypatch.setattr(gate, "READ_HDF5", "seen = []\n" + code + count)
+    gate.require_sound_hdf5(tmp_path / "x.h5")
+    assert (tmp_path / "x.h5.seen").read_text() == "8\n"  # the file, 6 arrays and a group
+
+
+def test_an_unreadable_hdf5_file_is_left_to_its_reader(tmp_path):
+    (tmp_path / "x.h5").write_bytes(b"no HDF5")
+    gate.require_sound_hdf5(tmp_path / "x.h5")

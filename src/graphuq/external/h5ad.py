@@ -6,7 +6,7 @@ from typing import Any
 from graphuq.errors import StorageError
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
-from graphuq.utils.gate import reading, require_file
+from graphuq.utils.gate import reading, require_file, require_sound_hdf5
 
 
 def read_h5ad(path: Path) -> Any:
@@ -23,6 +23,7 @@ def read_h5ad(path: Path) -> Any:
     import anndata
 
     require_file(path)
+    require_sound_hdf5(path)
     with reading(path, "h5ad file"):
         return anndata.read_h5ad(path)
 

@@ -28,7 +28,7 @@ from graphuq.spectrum import CovarianceColumns, Spectrum
 from graphuq.utils.checks import is_integer
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
-from graphuq.utils.gate import reading, require_file
+from graphuq.utils.gate import reading, require_file, require_sound_hdf5
 from graphuq.utils.output_folder import newest
 from graphuq.utils.serialization import from_json, to_json
 from graphuq.utils.version import __version__
@@ -88,7 +88,8 @@ def read_tree(path: str | Path) -> "xr.DataTree":
 
     path = require_file(newest(path))
     with reading(path, "result"):
-        _compare_checksum(path)
+        if not _has_checksum(path):
+            require_sound_hdf5(path)
         with open(path, "rb") as handle, xr.open_datatree(handle, engine="h5netcdf") as file:
             # `DataTree.load` leaves a variable unread that has the name of another group.
             groups = {group.path: group.to_dataset(inherit=False).load() for group in file.subtree}
@@ -104,10 +105,15 @@ def read_tree(path: str | Path) -> "xr.DataTree":
     return tree
 
 
-def _compare_checksum(path: Path) -> None:
-    """Find damage before HDF5, a library in C, reads the file; older files have no checksum.
+def _has_checksum(path: Path) -> bool:
+    """Return whether the file ends with its checksum, as all but older files do.
 
-    The checksum is at the end of the file, which readers of NetCDF ignore.
+    Readers of NetCDF ignore the end of the file.
+
+    Raises
+    ------
+    ValueError
+        If the checksum is not that of the file.
     """
     left, digest = path.stat().st_size - END, hashlib.sha256()
     with open(path, "rb") as file:
@@ -117,6 +123,7 @@ def _compare_checksum(path: Path) -> None:
         end = file.read(END)
     if end.startswith(MARK) and end != MARK + digest.hexdigest().encode():
         raise ValueError("its checksum is wrong: it was changed since it was written")
+    return end.startswith(MARK)
 
 
 def checked_nodes(
