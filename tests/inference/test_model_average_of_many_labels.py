@@ -8,6 +8,7 @@ import pytest
 import graphuq as gq
 from graphuq.classifier import options
 from graphuq.errors import IncompatibleParts
+from graphuq.evidence import learnt_models
 from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.inference import ExpectationPropagation, ModelAverage
 from graphuq.inference.model_average import component_gaussians, likeliest_component
@@ -140,8 +141,8 @@ def test_beyond_a_thousand_labels_the_default_is_the_likeliest_model(monkeypatch
 def test_likeliest_model_gives_the_answer_of_its_component(with_constant, monkeypatch):
     target = posterior(2)
     number = PRIOR.with_constant.index(with_constant)
-    monkeypatch.setattr(options, "likeliest_component", lambda _: number)
-    ours = options._of_likeliest(target)
+    monkeypatch.setattr(learnt_models, "likeliest_component", lambda _: number)
+    ours = learnt_models.likeliest_model(target)
     component = dataclasses.replace(target, prior=PRIOR.component(number))
     answers = [gq.infer(one, "expectation-propagation") for one in (ours, component)]
     assert answers[0].posterior.prior.include_constant == (True if with_constant else None)

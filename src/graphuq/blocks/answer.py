@@ -16,6 +16,11 @@ from scipy.special import entr
 from graphuq.blocks.store import Stage
 from graphuq.blocks.tasks import Tasks
 from graphuq.errors import require
+from graphuq.evidence.learnt_models import (
+    average_of_models,
+    likeliest_model,
+    tell_the_model,
+)
 from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import ExpectationPropagation, GaussianApproximation
 from graphuq.posterior.field import ClassField, LowRankField
@@ -121,7 +126,8 @@ def explore(
         Their classes, as indices into ``classes``.
     classes : list
     model : tuple
-        Prior, likelihood, and names of the hyperparameters that the evidence chooses.
+        Prior, likelihood, and names of the hyperparameters that the evidence chooses. With both
+        "auto", and five labels a class, it is the likeliest of the models learnt from other data.
     settings : dict
         Settings of graph and spectrum.
     """
@@ -130,9 +136,12 @@ def explore(
     labels = codes if likelihood.is_multiclass else 2 * codes - 1
     spectrum = sampled_spectrum(basis, sample, settings)
     at = np.arange(len(labelled))
-    posterior = Posterior(spectrum, prior, likelihood, at, labels)
-    if auto:
-        posterior = maximize_evidence(posterior, auto).posterior
+    if {"tau", "noise_std"} <= set(auto) and tell_the_model(codes):
+        posterior = likeliest_model(average_of_models(spectrum, at, codes))
+    else:
+        posterior = Posterior(spectrum, prior, likelihood, at, labels)
+        if auto:
+            posterior = maximize_evidence(posterior, auto).posterior
     result = infer(posterior, ExpectationPropagation()).with_classes(np.array(classes))
     write_answer(stage, result, labelled, sample, len(sample))
     stage.finish(

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.options import (
-    averaged_posterior,
     basis_of,
     build_graph,
     check_unused,
@@ -20,6 +19,7 @@ from graphuq.classifier.options import (
     chosen_by_evidence,
     likelihood_of,
     method_of,
+    posterior_of_learnt_models,
     prior_of,
     seed_of,
 )
@@ -82,7 +82,7 @@ def fit_classifier(
         )
     posterior = None
     if not given.is_soft:
-        posterior = averaged_posterior(
+        posterior = posterior_of_learnt_models(
             classifier, method, spectrum, given.labelled, given.codes, given.weights
         )
     if posterior is None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,7 +10,11 @@ from jaxtyping import Float, Int
 from graphuq.classifier.feature_scales import warn_of_unequal_scales
 from graphuq.distributions import DiscreteUniform
 from graphuq.errors import IncompatibleParts, require
-from graphuq.evidence.learnt_mixture import learnt_mixture
+from graphuq.evidence.learnt_models import (
+    average_of_models,
+    likeliest_model,
+    tell_the_model,
+)
 from graphuq.graphs import (
     Graph,
     SelfTuning,
@@ -22,12 +26,7 @@ from graphuq.graphs import (
 from graphuq.graphs.feature_space import RULES
 from graphuq.graphs.features import check_size
 from graphuq.graphs.weights import weight_function
-from graphuq.inference import (
-    Approximation,
-    ModelAverage,
-    Sampler,
-)
-from graphuq.inference.model_average import likeliest_component
+from graphuq.inference import Approximation, ModelAverage, Sampler
 from graphuq.inference.settings import check_lengths
 from graphuq.likelihoods import (
     AtomicNoise,
@@ -135,7 +134,7 @@ def chosen_by_evidence(prior: object, likelihood: object, n_eigenpairs: object) 
     return [name for name, word in names.items() if is_word(word, "auto")]
 
 
-def averaged_posterior(
+def posterior_of_learnt_models(
     classifier: Any,
     method: Sampler | Approximation | None,
     spectrum: Spectrum | Laplacian,
@@ -143,22 +142,21 @@ def averaged_posterior(
     codes: Int[np.ndarray, " J"],
     weights: Float[np.ndarray, " J"] | None,
 ) -> Posterior | None:
-    """Return the posterior that averages over models, or None unless that is asked for.
+    """Return the posterior under models learnt from other data, if prior and likelihood are "auto".
 
-    It averages if prior and likelihood are "auto", and either ``inference="model-average"``, or
-    inference is "auto" and no warm-up or thinning of chains is given. Then, with more than
-    `MAX_AVERAGED` labels, it is the posterior of the likeliest model.
+    It is the average over the models with ``inference="model-average"``. It is that, too, with
+    inference "auto", no warm-up or thinning of chains, and at most `MAX_AVERAGED` labels. Otherwise
+    it is the posterior of the likeliest model. It is None if the labels are too few to tell the
+    model, or another parameter excludes both.
 
     Raises
     ------
     IncompatibleParts
         If ``inference="model-average"``, and another parameter excludes it.
     """
-    auto = is_word(classifier.prior, "auto") and is_word(classifier.likelihood, "auto")
-    named = isinstance(method, ModelAverage)
-    default = method is None and classifier.n_warmup is None and classifier.thin is None
-    if not auto or not (named or default):
+    if not (is_word(classifier.prior, "auto") and is_word(classifier.likelihood, "auto")):
         return None
+    named = isinstance(method, ModelAverage)
     if (
         classifier.max_classes is not None
         or not isinstance(spectrum, Spectrum)
@@ -171,32 +169,11 @@ def averaged_posterior(
             "inference='model-average' needs a number of eigenpairs, no tail, and a known number "
             "of classes; leave n_eigenpairs, tail_eigenvalue and max_classes out"
         )
-    n_classes = int(codes.max()) + 1
-    likelihood = Probit(1.0, n_classes, random_labels=True)
-    labels = codes if n_classes > 2 else 2 * codes - 1
-    prior = learnt_mixture(spectrum, n_classes, len(codes))
-    average = Posterior(spectrum, prior, likelihood, labelled, labels, label_weights=weights)
-    return average if named or len(codes) <= MAX_AVERAGED else _of_likeliest(average)
-
-
-def _of_likeliest(average: Posterior) -> Posterior:
-    """Return the posterior of one component, as a `Matern` prior of unit variance."""
-    mixture, likelihood = cast(Any, average.prior), cast(Any, average.likelihood)
-    model = likeliest_component(average)
-    prior = Matern(
-        tau=mixture.tau[model],
-        alpha=mixture.alpha[model],
-        include_constant=bool(mixture.with_constant[model]) or None,
-    )
-    noise_std = 1 / mixture.scale[model]
-    names = ("tau", "alpha", "include_constant")
-    return dataclasses.replace(
-        average,
-        prior=prior,
-        likelihood=dataclasses.replace(likelihood, noise_std=noise_std),
-        chosen_by_evidence={name: getattr(prior, name) for name in names}
-        | {"noise_std": noise_std},
-    )
+    average = average_of_models(spectrum, labelled, codes, weights)
+    default = method is None and classifier.n_warmup is None and classifier.thin is None
+    if named or (default and len(codes) <= MAX_AVERAGED):
+        return average
+    return likeliest_model(average) if tell_the_model(codes) else None
 
 
 def check_words(

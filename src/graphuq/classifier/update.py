@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from graphuq.classifier.options import averaged_posterior
+from graphuq.classifier.options import posterior_of_learnt_models
 from graphuq.inference import Approximation, ExpectationPropagation, GaussianApproximation
 from graphuq.posterior.posterior import Posterior
 
@@ -58,7 +58,7 @@ def continued(
     if posterior.prior.is_mixture:
         basis, labelled = posterior.spectrum, posterior.labelled
         weights = posterior.label_weights
-        again = averaged_posterior(classifier, method, basis, labelled, codes, weights)
+        again = posterior_of_learnt_models(classifier, method, basis, labelled, codes, weights)
         posterior = posterior if again is None else again
     return posterior, None
 

@@ -23,8 +23,8 @@ MANY = 100  # texts, above which a word must occur in two of them
 def default_classifier() -> GraphClassifier:
     """Return the settings of the labelling page, whose posterior is renewed in a moment.
 
-    Hyperparameters are those of largest evidence. The default of `GraphClassifier`, an average over
-    models, would take half a minute.
+    One model is chosen. The default of `GraphClassifier`, an average over models, would take half
+    a minute.
     """
     return GraphClassifier(inference="expectation-propagation")
 
