@@ -2,7 +2,7 @@
 
 import warnings
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -13,7 +13,7 @@ from graphuq.errors import NotConvergedWarning
 from graphuq.experiments.base import Context
 from graphuq.experiments.problems import Problem
 from graphuq.graphs import complete_graph
-from graphuq.inference import PCN
+from graphuq.inference import PCN, Sampler
 from graphuq.inference.chains import run_chains
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import node_rows
@@ -147,17 +147,26 @@ def residuals(
     return residuals
 
 
-def converged(posterior: Posterior, seed: int, label_mcse: float | None = None) -> Result:
-    """Run the default sampler until R-hat < 1.01 or 12,000 draws per chain.
+def converged(
+    posterior: Posterior,
+    seed: int,
+    label_mcse: float | None = None,
+    method: Sampler | None = None,
+    **options: Any,
+) -> Result:
+    """Run a sampler, by default the default one, until R-hat < 1.01 or 12,000 draws per chain.
 
-    The result's diagnostics say whether it has converged; there is no warning.
+    The result's diagnostics say whether it has converged; there is no warning. Other keyword
+    arguments are those of `infer`.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
             posterior,
+            method,
             n_samples=12_000,
             seed=seed,
             precision="float32",
             stop=Converged(label_mcse=label_mcse),
+            **options,
         )
