@@ -103,7 +103,7 @@ def test_an_hdf5_file_that_crashes_another_process_is_refused(monkeypatch, tmp_p
 def test_a_sound_hdf5_file_is_read_whole_by_another_process(monkeypatch, tmp_path):
     write_hdf5(tmp_path / "x.h5")
     count = "\nprint(len(seen), file=open(sys.argv[1] + '.seen', 'w'))\n"
-    code = gate.READ_HDF5.replace("    list(", "    seen.append(name)\n    list(")
+    code = gate.READ_HDF5.replace("    for key", "    seen.append(name)\n    for key")
     monkeypatch.setattr(gate, "READ_HDF5", "seen = []\n" + code + count)
     gate.require_sound_hdf5(tmp_path / "x.h5")
     assert (tmp_path / "x.h5.seen").read_text() == "8\n"  # the file, 6 arrays and a group
