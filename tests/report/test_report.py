@@ -28,6 +28,25 @@ def fitted():
     return gq.GraphClassifier(n_neighbors=8).fit(moons.features, y), moons
 
 
+@pytest.fixture(scope="module")
+def drawn(fitted, tmp_path_factory):
+    """Return a report of all parts, and the figures that it left open in pyplot."""
+    from matplotlib import pyplot as plt
+
+    classifier, moons = fitted
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    plt.close("all")
+    gq.write_report(
+        classifier.result_,
+        path,
+        title="<moons & co>",
+        class_names=("upper", "lower"),
+        truth=moons.signs(1),
+        images=np.random.default_rng(0).uniform(size=(150, 4, 4)),
+    )
+    return path.read_text(), plt.get_fignums()
+
+
 def test_scores_by_hand():
     mean, truth = np.array([0.9, -0.8, 0.1, -0.2]), np.array([1.0, -1.0, -1.0, -1.0])
     assert gq.scores.accuracy(mean, truth) == 0.75
@@ -38,18 +57,8 @@ def test_scores_by_hand():
         gq.scores.accuracy(mean, truth[:2])
 
 
-def test_report_stands_alone(fitted, tmp_path):
-    classifier, moons = fitted
-    images = np.random.default_rng(0).uniform(size=(150, 4, 4))
-    gq.write_report(
-        classifier.result_,
-        tmp_path / "report.html",
-        title="<moons & co>",
-        class_names=("upper", "lower"),
-        truth=moons.signs(1),
-        images=images,
-    )
-    html = (tmp_path / "report.html").read_text()
+def test_report_stands_alone(fitted, drawn):
+    (classifier, moons), (html, _) = fitted, drawn
     assert "&lt;moons &amp; co&gt;" in html
     assert classifier.result_.diagnostics.verdict in html
     scored = gq.scores.where_known(
@@ -68,12 +77,10 @@ def cards_of(page):
     return {words.split(":")[0]: (value, words) for value, words in found}
 
 
-def test_errors_left_have_an_interval(fitted, tmp_path):
+def test_errors_left_have_an_interval(fitted, drawn):
     """Σ (1 − max p) over unlabelled nodes, and how many labels are really wrong."""
     classifier, moons = fitted
-    result = classifier.result_
-    gq.write_report(result, tmp_path / "r.html", truth=moons.signs(1))
-    cards = cards_of((tmp_path / "r.html").read_text())
+    result, cards = classifier.result_, cards_of(drawn[0])
     value, words = cards["errors left"]
     expected = (1 - (1 + np.abs(result.label_mean[10:])) / 2).sum()
     assert value == f"{expected:.0f}"
@@ -95,12 +102,8 @@ def test_report_of_a_point_says_what_it_cannot_know(fitted, tmp_path):
     assert "A point estimate cannot tell" in page
 
 
-def test_the_guide_names_every_part_of_the_report(fitted, tmp_path):
-    classifier, moons = fitted
-    images = np.random.default_rng(0).uniform(size=(150, 4, 4))
-    gq.write_report(classifier.result_, tmp_path / "r.html", truth=moons.signs(1), images=images)
-    page = (tmp_path / "r.html").read_text()
-    parts = re.findall(r"<h2[^>]*>(.*?)</h2>|<summary>(.*?)</summary>", page)
+def test_the_guide_names_every_part_of_the_report(drawn):
+    parts = re.findall(r"<h2[^>]*>(.*?)</h2>|<summary>(.*?)</summary>", drawn[0])
     named = {heading or summary for heading, summary in parts}
     guide = GUIDE.read_text(encoding="utf-8")
     assert len(named) > 10
@@ -115,10 +118,9 @@ def test_the_example_of_the_guide_runs(tmp_path, monkeypatch):
     assert "<h1>Handwritten digits</h1>" in (tmp_path / "report.html").read_text()
 
 
-def test_every_figure_has_a_dark_version(fitted, tmp_path):
+def test_every_figure_has_a_dark_version(drawn):
     """Its background is that of the dark page, whose colour is in page.css."""
-    gq.write_report(fitted[0].result_, tmp_path / "r.html")
-    page = (tmp_path / "r.html").read_text()
+    page = drawn[0]
     dark = re.findall(r'dark\)" srcset="data:image/png;base64,([^"]*)">', page)
     assert len(dark) == page.count("<img ") > 4
     back = re.search(r"color-scheme: dark\) {\s*:root {.*?--back: (#\w+)", page, re.DOTALL)[1]
@@ -199,12 +201,8 @@ def test_without_axes_a_plot_is_a_new_pyplot_figure(fitted):
         plt.close(axes[0].figure)
 
 
-def test_figures_of_a_report_stay_outside_pyplot(fitted, tmp_path):
-    from matplotlib import pyplot as plt
-
-    plt.close("all")
-    gq.write_report(fitted[0].result_, tmp_path / "report.html")
-    assert plt.get_fignums() == []
+def test_figures_of_a_report_stay_outside_pyplot(drawn):
+    assert drawn[1] == []
 
 
 def test_plots_name_the_classes(fitted):
