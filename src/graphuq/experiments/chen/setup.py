@@ -113,11 +113,20 @@ def multiclass_posterior(
     return problem.posterior(LevelSet(gamma, n_classes), labelled, prior)
 
 
-def both(context: Context, posterior: Posterior, truth: np.ndarray, step_size: float) -> Pair:
-    """Run one chain of the paper's sampler, and the default sampler until R-hat < 1.01."""
+def both(
+    context: Context,
+    posterior: Posterior,
+    truth: np.ndarray,
+    step_size: float,
+    **converged: Any,
+) -> Pair:
+    """Run one chain of the paper's sampler, and the default sampler until R-hat < 1.01.
+
+    Other keyword arguments are those of `learn`.
+    """
     n_steps = context.pick(20_000, 100_000)
     protocol = paper_chain(posterior, n_steps, context.seed, step_size)
-    return Pair(protocol, learn(context, posterior, context.seed), truth)
+    return Pair(protocol, learn(context, posterior, context.seed, **converged), truth)
 
 
 def paper_chain(
@@ -144,22 +153,25 @@ def paper_chain(
         )
 
 
-def learn(context: Context, posterior: Posterior, seed: int) -> Result:
+def learn(context: Context, posterior: Posterior, seed: int, **options: Any) -> Result:
     """Run the default sampler until R-hat < 1.01, including the R-hat of hyperparameters.
 
     The result's diagnostics say whether it has converged; there is no warning. Multiclass
     posteriors have only 8 chains, because each chain needs a warm-up, and warm-up takes most of
-    the time.
+    the time. Other keyword arguments are those of `infer`, in place of these choices.
     """
+    chosen: dict[str, Any] = {
+        "n_samples": context.pick(2500, 10_000),
+        "n_chains": 8 if posterior.likelihood.is_multiclass else None,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
             posterior,
-            n_samples=context.pick(2500, 10_000),
-            n_chains=8 if posterior.likelihood.is_multiclass else None,
             seed=seed,
             precision="float32",
             stop=Converged(label_mcse=None),
+            **(chosen | options),
         )
 
 
