@@ -302,7 +302,7 @@ def test_report_is_accessible_narrow_and_dark(opened, scheme):
     opened.set_viewport_size({"width": 400, "height": 800})
     assert serious_findings(opened) == []
     assert opened.evaluate("document.documentElement.scrollWidth") == 400
-    for part in ("#map", "#table", "#details", ".cards", "#search", ".verdict", ".strips img"):
+    for part in ("#map", "#table", "#details", ".cards", "#search", ".verdict", ".nodes img"):
         box = opened.locator(part).first.bounding_box()
         assert box["x"] >= 0
         assert box["x"] + box["width"] <= 400

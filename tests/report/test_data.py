@@ -141,6 +141,18 @@ def test_thumbnails_are_the_images_in_order():
     np.testing.assert_allclose(1 - pixels[15:, :25] / 255, means, atol=0.04)
 
 
+@pytest.mark.parametrize(("side", "step"), [(8, 1), (224, 2), (1, 1)])
+def test_the_picture_of_a_node_has_its_own_range_of_greys(side, step):
+    image = np.random.default_rng(0).uniform(size=(side, side)) * 1e-3 - 5.0
+    with Image.open(io.BytesIO(base64.b64decode(thumbnails.picture(image)))) as picture:
+        pixels = np.asarray(picture.convert("L"))
+    length = side // step
+    means = image.reshape(length, step, length, step).mean(axis=(1, 3))
+    low, high = image.min(), image.max()
+    expected = (means - low) / ((high - low) or 1.0)
+    np.testing.assert_allclose(1 - pixels / 255, expected, atol=0.04)
+
+
 def test_thumbnails_fit_in_their_bytes(monkeypatch):
     monkeypatch.setattr(thumbnails, "MAX_BYTES", 5000)
     images = np.random.default_rng(0).uniform(size=(100, 28, 28))

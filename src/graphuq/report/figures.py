@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq import plots, scores
-from graphuq.plots.pictures import IMAGE_SIZE
 from graphuq.results.result import Result
 from graphuq.utils.html import embedded
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PANEL_SIZE = (5.0, 3.3)  # inches; its letters can be read in a page 400 pixels wide
-N_IMAGES = 5  # images in one picture, which such a page holds side by side
 BACKGROUND, INK = "#14171c", "#e6e9ee"  # of a dark page; see page.css
 DARK: dict[Any, Any] = {  # names of matplotlib's settings
     **dict.fromkeys(["figure.facecolor", "savefig.facecolor", "axes.facecolor"], BACKGROUND),
@@ -74,25 +72,6 @@ def _one_panel(draw: "Callable[[Axes], Axes]") -> str:
     figure, axes = plots.panels(size=PANEL_SIZE)
     draw(axes[0])
     return embedded(figure)
-
-
-def node_pictures(
-    result: Result, images: np.ndarray, nodes: Int[np.ndarray, " M"], names: list[str]
-) -> list[dict[str, str]]:
-    """Return images of some nodes, each under its class and the probability of it, by theme.
-
-    A picture has `N_IMAGES` of them, so that the page puts as many side by side as it has room for.
-    """
-
-    def row(shown: Int[np.ndarray, " n"]) -> str:
-        figure, axes = plots.panels(N_IMAGES, N_IMAGES, IMAGE_SIZE)
-        plots.plot_images(result, images, shown, class_names=names, axes=axes)
-        for unused in axes[len(shown) :]:
-            unused.set_axis_off()
-        return embedded(figure)
-
-    rows = [nodes[k : k + N_IMAGES] for k in range(0, len(nodes), N_IMAGES)]
-    return [_both_themes(partial(row, shown)) for shown in rows]
 
 
 def chain_figures(result: Result, names: list[str]) -> dict[str, dict[str, str]]:

@@ -15,8 +15,9 @@ from graphuq.errors import IncompatibleParts, require
 from graphuq.plots.panels import functional_words, names_of_classes
 from graphuq.report.calibration import with_calibration
 from graphuq.report.data import node_data, places_of
-from graphuq.report.figures import ALTERNATIVES, chain_figures, node_pictures, result_figures
+from graphuq.report.figures import ALTERNATIVES, chain_figures, result_figures
 from graphuq.report.numbers import write_numbers_report
+from graphuq.report.thumbnails import picture
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
 from graphuq.results.tables import class_codes
@@ -95,12 +96,6 @@ def write_report(
     (next_nodes, why_next), most = _to_label_next(result), result.most_certain(N_LISTED)
     scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
     sampled = result.is_sampled
-    pictures = {}
-    if images is not None and len(next_nodes):
-        pictures = {
-            NEXT: node_pictures(result, images, next_nodes, names),
-            MOST: node_pictures(result, images, most, names),
-        }
     nodes = node_data(result, names, identifiers, next_nodes=next_nodes, truth=truth, images=images)
     trust = with_calibration(result.trust, scored)
     accuracy = None if scored is None else _accuracy(*scored)
@@ -120,8 +115,8 @@ def write_report(
         classes=_classes(result, names),
         cards=_cards(result, scored),
         listed=[
-            (NEXT, why_next, "next", _rows(result, identifiers, names, next_nodes)),
-            (MOST, "", "still", _rows(result, identifiers, names, most)),
+            (NEXT, why_next, "next", _rows(result, identifiers, names, next_nodes, images)),
+            (MOST, "", "still", _rows(result, identifiers, names, most, images)),
         ],
         suspect=_suspect(result, identifiers, names),
         learnt=_learnt(result),
@@ -132,7 +127,6 @@ def write_report(
         calibration=None if scored is None else _calibration(*scored),
         figures=result_figures(result, names, scored, *places_of(nodes)),
         alternatives=ALTERNATIVES,
-        pictures=pictures,
         chains=chain_figures(result, names) if sampled else {},
         nodes=nodes,
         n_shown=nodes["n_shown"],
@@ -215,7 +209,9 @@ def _n_wrong(label_mean: np.ndarray, truth: np.ndarray) -> int:
     return round(len(truth) * (1 - scores.accuracy(label_mean, truth)))
 
 
-def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) -> list[dict]:
+def _rows(
+    result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray, images: np.ndarray | None
+) -> list[dict]:
     """Return a table row for each node: its two most probable classes and their probabilities."""
     probability = result.class_probabilities
     listed = []
@@ -232,6 +228,7 @@ def _rows(result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray) 
                 "label_mean": result.label_mean[node],
                 "mcse": result.label_mcse[node].max(),
                 "evidence": bool(result.has_evidence[node]),
+                "picture": None if images is None else picture(images[node]),
             }
         )
     return listed

@@ -1,4 +1,4 @@
-"""Small pictures of the nodes, in one picture that the page can hold."""
+"""Pictures of the nodes: small ones of many, in one that the page can hold, or one of a node."""
 
 import base64
 import io
@@ -10,6 +10,7 @@ from jaxtyping import Int
 MAX_SIDE = 28  # pixels of the longer side of a thumbnail
 MAX_BYTES = 450_000  # of the picture that holds all thumbnails
 MAX_COUNT = 20_000  # of thumbnails
+PICTURE_SIDE = 112  # pixels of the longer side of the picture of one node
 N_GREYS = 16
 
 
@@ -48,6 +49,14 @@ def thumbnails(images: np.ndarray, order: Int[np.ndarray, " n"]) -> dict[str, An
         "columns": columns,
         "count": count,
     }
+
+
+def picture(image: np.ndarray) -> str:
+    """Return a PNG picture in base 64 of one image, shape (h, w); large numbers are dark."""
+    step = -(-max(image.shape) // PICTURE_SIDE)
+    (pixels,) = _shrunk(image[None], step)
+    png = _png(_greys(pixels, float(image.min()), float(image.max())))
+    return base64.b64encode(png).decode()
 
 
 def _shrunk(images: np.ndarray, step: int) -> np.ndarray:
