@@ -93,9 +93,11 @@ def write_hdf5(path):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_an_hdf5_file_that_crashes_another_process_is_refused(monkeypatch, tmp_path):
+@pytest.mark.parametrize("code", [CRASH, "import time; time.sleep(100)"])
+def test_an_hdf5_file_that_another_process_cannot_read_is_refused(code, monkeypatch, tmp_path):
     write_hdf5(tmp_path / "x.h5")
-    monkeypatch.setattr(gate, "READ_HDF5", CRASH)
+    monkeypatch.setattr(gate, "READ_HDF5", code)
+    monkeypatch.setattr(gate, "READ_SECONDS", 0.5)
     with pytest.raises(StorageError, match=r"x\.h5' is a damaged HDF5 file; make it or copy it"):
         gate.require_sound_hdf5(tmp_path / "x.h5")
 

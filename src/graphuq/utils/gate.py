@@ -19,6 +19,7 @@ from scipy import sparse
 
 from graphuq.errors import GraphuqError, InvalidInput, StorageError, shortened
 
+READ_SECONDS, READ_RATE = 20.0, 1e6  # of another process that reads a file; bytes a second
 MAX_REASON = 120  # characters quoted of the error of another package
 COMPRESSED = ("csr", "csc", "bsr")
 SPARSE_FORMATS = ("csr", "csc", "coo", "bsr", "dia")  # that `scipy.sparse.save_npz` writes
@@ -100,22 +101,27 @@ def reading(path: str | Path, kind: str) -> Iterator[None]:
 
 
 def require_sound_hdf5(path: str | Path) -> None:
-    """Refuse an HDF5 file that ends a process that reads all of it.
+    """Refuse an HDF5 file that ends or holds up a process that reads all of it.
 
-    HDF5 is a library in C, in which a damaged file may cause a segmentation fault. So another
-    process reads the file first. It takes about 0.3 s and the time of reading; arrays larger than
-    the memory are left out. A file that is only unreadable passes: its reader says why.
+    HDF5 is a library in C, in which a damaged file may cause a segmentation fault or an endless
+    loop. So another process reads the file first. It takes about 0.2 s and the time of reading;
+    arrays larger than the memory are left out. A file that is only unreadable passes: its reader
+    says why.
 
     Raises
     ------
     StorageError
-        If the other process was ended by a signal.
+        If the other process crashed, or needed more than 20 s and one second for each megabyte.
     """
     if getattr(sys, "frozen", False) or not sys.executable:  # no interpreter to start
         return
     words = [sys.executable, "-c", READ_HDF5, os.path.abspath(path), str(memory_bytes())]
-    done = subprocess.run(words, capture_output=True, check=False)
-    if done.returncode not in (0, 1):
+    limit = READ_SECONDS + os.path.getsize(path) / READ_RATE
+    try:
+        code = subprocess.run(words, capture_output=True, timeout=limit, check=False).returncode
+    except subprocess.TimeoutExpired:
+        code = None
+    if code not in (0, 1):
         raise StorageError(f"{_shown(path)} is a damaged HDF5 file; make it or copy it again")
 
 
