@@ -50,7 +50,10 @@ def test_time_and_accuracy(data_folder, monkeypatch):
 
 @pytest.mark.slow
 def test_ball_is_tracked(monkeypatch):
-    monkeypatch.setattr(Context, "pick", lambda self, quick, full: (40, 40) if quick == (60, 60) else 100)  # fmt: skip  # noqa: E501
+    def pick(self, quick, full):
+        return quick if isinstance(quick, tuple) else 100
+
+    monkeypatch.setattr(Context, "pick", pick)
     context = Context(quick=True)
     tracking.tracked.cache_clear()
     outcomes = {k: PAPERS["hartog"][f"figure{k}"].run(context) for k in range(6, 11)}

@@ -100,8 +100,8 @@ class Tracked(NamedTuple):
 
 
 def ball(context: Context) -> Frames:
-    """Return the frames; a quick run has 60 × 60 pixels in each."""
-    return moving_ball(shape=context.pick((60, 60), (100, 100)), seed=context.seed)
+    """Return the frames; a quick run has 40 × 40 pixels in each."""
+    return moving_ball(shape=context.pick((40, 40), (100, 100)), seed=context.seed)
 
 
 @lru_cache(maxsize=1)
@@ -116,6 +116,7 @@ def tracked(context: Context) -> Tracked:
             frames,
             n_eigenpairs=n_pairs,
             n_samples=context.pick(2000, 6000),
+            n_warmup=context.pick(500, 1000),
             seed=context.seed,
         )
     soft = frames.maps(result.soft_label_mean)
