@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.experiments import PAPERS
+from graphuq.experiments import PAPERS, Context
 from graphuq.experiments.chen.algorithm import ALPHA, TAU, walk
 from graphuq.experiments.problems import Problem
 
@@ -13,6 +13,12 @@ N_MODES, NOISE = 4, 0.8
 
 def test_all_figures_are_registered():
     assert list(PAPERS["chen"]) == [*(f"figure{k}" for k in range(1, 21)), "updates", "number"]
+
+
+def test_trials_have_the_seed_of_the_command():
+    assert list(Context(quick=True).trials(3, 50)) == [0, 1, 2]
+    assert list(Context(quick=True, seed=2).trials(3, 50)) == [6, 7, 8]
+    assert list(Context(seed=1).trials(2, 3)) == [3, 4, 5]
 
 
 @pytest.fixture(scope="module")

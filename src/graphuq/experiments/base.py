@@ -43,6 +43,11 @@ class Context:
         """Return `quick` for a quick run and `full` otherwise."""
         return quick if self.quick else full
 
+    def trials(self, quick: int, full: int) -> range:
+        """Return the seeds of so many trials; no two values of `seed` have one in common."""
+        n = self.pick(quick, full)
+        return range(self.seed * n, (self.seed + 1) * n)
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Outcome:

@@ -112,7 +112,7 @@ def figure20(context: Context) -> Outcome:
     """Median accuracy of five priors against steps: MNIST [3, 4, 5, 9], 1 % labelled."""
     problem = digits(context, (3, 4, 5, 9), context.pick(300, 1213), 81)
     n_steps = context.pick(10_000, 25_000)
-    trials = range(context.pick(3, 20))
+    trials = context.trials(3, 20)
     rows: list[Row] = []
     figure = Figure(figsize=(6.5, 3.6), layout="constrained")
     axes = figure.subplots()

@@ -18,6 +18,7 @@ from graphuq.priors import Matern, Prior
 # The paper has U[1, 70]. The prior leaves q_0 out, so M = 1 would leave no eigenvector at all.
 TRUNCATIONS = DiscreteUniform(2, 70)
 
+FEW = {"n_chains": 8, "n_warmup": 300}  # chains of figure 12 in a quick run
 QUANTITY = "quantity"  # a column
 OTHER = "mean of M, σ = 0.15"  # cell of this column in figure 11
 
@@ -150,11 +151,12 @@ def figure12(context: Context) -> Outcome:
 def _truncation_rows(context: Context, sigma: float) -> list[Row]:
     """Return quartiles over trials of the mean, median and 1 % quantile of M for one σ."""
     found = []
-    for trial in range(context.pick(3, 50)):
+    for trial in context.trials(3, 50):
         problem = moons(sigma, trial)
         prior = Matern(tau=0.0, alpha=1.0, truncation=TRUNCATIONS)
         labelled = share(problem.truth, 0.01, trial)
-        result = learn(context, problem.posterior(LevelSet(sigma), labelled, prior), trial)
+        posterior = problem.posterior(LevelSet(sigma), labelled, prior)
+        result = learn(context, posterior, trial, **context.pick(FEW, {}))
         m = result.hyperparameters["truncation"]
         found.append((m.mean(), np.median(m), np.quantile(m, 0.01), rhat(result)))
     mean, median, quantile, worst = np.array(found).T
