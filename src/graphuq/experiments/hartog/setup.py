@@ -67,12 +67,12 @@ def run(posterior: Posterior, method: ReversibleJump, **options: Any) -> Result:
 
 
 def converged(context: Context, posterior: Posterior) -> Result:
-    """Run 16 chains of the default sampler until R-hat < 1.01."""
+    """Run 16 chains of the default sampler, or 8 if quick, until R-hat < 1.01."""
     return run(
         posterior,
         ReversibleJump(),
         n_samples=context.pick(6_000, 20_000),
-        n_chains=16,
+        n_chains=context.pick(8, 16),
         seed=context.seed,
         stop=Converged(label_mcse=None),
     )
