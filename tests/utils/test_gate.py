@@ -2,6 +2,9 @@
 
 import io
 import os
+import signal
+import subprocess
+import sys
 import zipfile
 
 import h5py
@@ -98,7 +101,7 @@ def test_an_hdf5_file_that_another_process_cannot_read_is_refused(code, monkeypa
     write_hdf5(tmp_path / "x.h5")
     monkeypatch.setattr(gate, "READ_HDF5", code)
     monkeypatch.setattr(gate, "READ_SECONDS", 0.5)
-    with pytest.raises(StorageError, match=r"x\.h5' is a damaged HDF5 file; make it or copy it"):
+    with pytest.raises(StorageError, match=r"x\.h5' is a damaged HDF5 file, or takes"):
         gate.require_sound_hdf5(tmp_path / "x.h5")
 
 
@@ -109,6 +112,14 @@ def test_a_sound_hdf5_file_is_read_whole_by_another_process(monkeypatch, tmp_pat
     monkeypatch.setattr(gate, "READ_HDF5", "seen = []\n" + code + count)
     gate.require_sound_hdf5(tmp_path / "x.h5")
     assert (tmp_path / "x.h5.seen").read_text() == "8\n"  # the file, 6 arrays and a group
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_the_other_process_ends_itself_if_it_is_left_alone(tmp_path):
+    write_hdf5(tmp_path / "x.h5")
+    code = gate.READ_HDF5 + "import time\ntime.sleep(100)\n"
+    words = [sys.executable, "-c", code, str(tmp_path / "x.h5"), "1000000", "1"]
+    assert subprocess.run(words, check=False).returncode == -signal.SIGALRM
 
 
 def test_an_unreadable_hdf5_file_is_left_to_its_reader(tmp_path):

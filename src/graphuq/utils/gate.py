@@ -27,7 +27,7 @@ NPY_VERSIONS = {(1, 0): np.lib.format.read_array_header_1_0,
                 (2, 0): np.lib.format.read_array_header_2_0}  # fmt: skip
 
 READ_HDF5 = """
-import contextlib, sys, h5py
+import contextlib, signal, sys, h5py
 
 def read(name, item):
     for key in item.attrs:
@@ -44,6 +44,8 @@ def suppressed(name, item):
     with contextlib.suppress(Exception):
         read(name, item)
 
+if hasattr(signal, "alarm"):  # ends this process, too, if the one that waits for it is gone
+    signal.alarm(int(sys.argv[3]))
 with h5py.File(sys.argv[1]) as file:
     suppressed("/", file)
     file.visititems(suppressed)
@@ -115,14 +117,18 @@ def require_sound_hdf5(path: str | Path) -> None:
     """
     if getattr(sys, "frozen", False) or not sys.executable:  # no interpreter to start
         return
-    words = [sys.executable, "-c", READ_HDF5, os.path.abspath(path), str(memory_bytes())]
     limit = READ_SECONDS + os.path.getsize(path) / READ_RATE
+    numbers = str(memory_bytes()), str(int(limit) + 1)
+    words = [sys.executable, "-c", READ_HDF5, os.path.abspath(path), *numbers]
     try:
         code = subprocess.run(words, capture_output=True, timeout=limit, check=False).returncode
     except subprocess.TimeoutExpired:
         code = None
     if code not in (0, 1):
-        raise StorageError(f"{_shown(path)} is a damaged HDF5 file; make it or copy it again")
+        raise StorageError(
+            f"{_shown(path)} is a damaged HDF5 file, or takes more than {limit:.0f} s to read; "
+            "make it or copy it again"
+        )
 
 
 def read_npz(path: str | Path, kind: str = "npz file") -> dict[str, np.ndarray]:
