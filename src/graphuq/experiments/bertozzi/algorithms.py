@@ -70,8 +70,7 @@ def figure9(context: Context) -> Outcome:
     means contain Monte-Carlo error: columns "noise alone" have its size, and expectation
     propagation has none.
     """
-    n_trials = context.pick(3, 20)
-    trials = [_label_means(context, trial) for trial in range(n_trials)]
+    trials = [_label_means(context, trial) for trial in context.trials(3, 20)]
     tail = voting(context, "approximation", N_PAIRS).spectrum.tail_eigenvalue
     rows: list[Row] = []
     for name in NAMES:
@@ -83,7 +82,7 @@ def figure9(context: Context) -> Outcome:
             again = [np.abs(ways[column][name] - ways[way][name]).mean() for ways in trials]
             row[column] = float(np.mean(again))
         row[SIZE] = float(np.mean([np.abs(t["converged"][name]).mean() for t in trials]))
-        row |= {"λ̄": tail if name == "approximation" else None, "trials": n_trials}
+        row |= {"λ̄": tail if name == "approximation" else None, "trials": len(trials)}
         rows.append(row)
     _, projection, approximation = rows
     return Outcome(

@@ -84,11 +84,10 @@ CLAIMS = (
 def figure13(context: Context) -> Outcome:
     """Accuracy on two moons against the noise σ of the features; 0.5, 1 and 3 % labelled."""
     sigmas = context.pick((0.06, 0.12), (0.02, 0.04, 0.06, 0.08, 0.1, 0.12))
-    n_trials = context.pick(3, 50)
     rows: list[Row] = []
     for sigma in sigmas:
         found: dict[tuple[float, str], list[float]] = {}
-        for trial in range(n_trials):
+        for trial in context.trials(3, 50):
             problem = moons(sigma, trial)
             for fraction in SHARES:
                 for method, value in _accuracies(problem, fraction, trial).items():
@@ -103,7 +102,7 @@ def figure14(context: Context) -> Outcome:
     problem = mnist(context, (4, 9))
     rows: list[Row] = []
     for fraction in SHARES:
-        trials = [_accuracies(problem, fraction, trial) for trial in range(context.pick(5, 50))]
+        trials = [_accuracies(problem, fraction, trial) for trial in context.trials(5, 50)]
         rows += [
             _row(fraction, fraction, method, [trial[method] for trial in trials])
             for method in METHODS

@@ -59,12 +59,12 @@ def _printed(rows: Sequence[Row]) -> Finding:
 def table1(context: Context) -> Outcome:
     """Mean label variance of four pairs of digits; 4 % labelled, γ = 0.1."""
     rows: list[Row] = []
-    n_trials = context.pick(1, 10)
+    trials = context.trials(1, 10)
     for k, pair in enumerate(PAIRS):
         problem = mnist(context, pair)
         for model, likelihood in MODELS.items():
             found: dict[str, list[float]] = {}
-            for trial in range(n_trials):
+            for trial in trials:
                 labelled = share(problem.truth, 0.04, trial)
                 posterior = problem.posterior(likelihood(0.1), labelled)
                 chain = protocol(posterior, STEPS, STEP_SIZE, trial)
@@ -83,7 +83,7 @@ def table1(context: Context) -> Outcome:
             worst = max(found.pop("R-hat"))
             means = {name: float(np.mean(values)) for name, values in found.items()}
             row = {"digits": f"({pair[0]}, {pair[1]})", "model": model, "paper": PAPER[model][k]}
-            rows.append(row | means | {"largest R-hat": worst, "trials": n_trials})
+            rows.append(row | means | {"largest R-hat": worst, "trials": len(trials)})
     columns = ("protocol", "converged", SHORT, CONVERGED)
     n_falling = sum(
         falls(cells(rows, column, {"model": model})) for column in columns for model in MODELS
@@ -226,10 +226,10 @@ def _study(
 ) -> Outcome:
     """Compute the mean label variance of each case, by the paper's protocol and converged."""
     rows: list[Row] = []
-    n_trials = context.pick(2, 20)
+    trials = context.trials(2, 20)
     for case in cases:
         for model in MODELS:
-            means = _case_means(case, model, step_size, n_trials)
+            means = _case_means(case, model, step_size, trials)
             rows.append({"data": case.data, axis: case.position, "model": model} | means)
     text = "; ".join(_trend_sentences(rows, up))
     return Outcome(
@@ -239,10 +239,10 @@ def _study(
     )
 
 
-def _case_means(case: FigurePoint, model: str, step_size: float, n_trials: int) -> Row:
+def _case_means(case: FigurePoint, model: str, step_size: float, trials: range) -> Row:
     """Return means over trials of the label variance of one case and model."""
     values = []
-    for trial in range(n_trials):
+    for trial in trials:
         problem = case.problem(trial)
         labelled = share(problem.truth, case.fraction, trial)
         posterior = problem.posterior(MODELS[model](case.noise), labelled)
@@ -258,9 +258,9 @@ def _case_means(case: FigurePoint, model: str, step_size: float, n_trials: int) 
     return {
         "protocol": float(chain),
         "converged": float(converged_mean),
-        "standard error": float(np.std([v[1] for v in values], ddof=1) / np.sqrt(n_trials)),
+        "standard error": float(np.std([v[1] for v in values], ddof=1) / np.sqrt(len(trials))),
         "largest R-hat": max(v[2] for v in values),
-        "trials": n_trials,
+        "trials": len(trials),
     }
 
 
