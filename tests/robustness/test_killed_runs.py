@@ -111,7 +111,11 @@ COMMANDS = {
         "figure3.csv",
     ),
 }
-LONG = ["--inference", "pcn", "--n-warmup", "5000", "--n-samples", "5000", "--fixed-length"]
+LONG = {
+    "pcn": CLASSIFY + "--inference pcn --n-warmup 5000 --n-samples 5000 --fixed-length",
+    "store": CLASSIFY.replace("x.csv", "many.parquet") + "--store {folder}/store",
+}
+N_MANY = 60_000  # rows of a long run out of core
 
 
 def write_inputs(folder):
@@ -290,52 +294,73 @@ def test_a_disk_that_is_full(number, server, whole, disk):
     assert litter(folder) == []
 
 
-def process_of(folder, *more):
+def process_of(name, folder, resume=False):
     """Return the words that start a long run in a process of its own."""
-    words = [word.format(folder=folder) for word in CLASSIFY.split()]
-    return [sys.executable, "-c", RUN, *words, *LONG, *more]
+    words = [word.format(folder=folder) for word in LONG[name].split()]
+    more = ["--resume"] if resume and COMMANDS[name].resumes else []
+    return [sys.executable, "-c", RUN, *words, *more]
 
 
-def finish_process(folder, *more):
-    subprocess.run(process_of(folder, *more), check=True, capture_output=True)
-    return (folder / "out" / "predictions.csv").read_bytes()
+def finish_process(name, folder, resume=False):
+    subprocess.run(process_of(name, folder, resume), check=True, capture_output=True)
+    return (folder / "out" / COMMANDS[name].telling).read_bytes()
+
+
+def write_long_inputs(name, folder):
+    if name == "pcn":
+        hostile.write_csv(folder / "x.csv")
+        return
+    rng = np.random.default_rng(0)
+    centres = rng.integers(0, 8, N_MANY)
+    table = pd.DataFrame(rng.normal(size=(N_MANY, 8)) + 4 * np.eye(8)[centres])
+    labels = np.where(np.arange(N_MANY) < 80, centres.astype(str), "")
+    table.rename(columns=str).assign(label=labels).to_parquet(folder / "many.parquet")
 
 
 @pytest.fixture(scope="module")
 def long_run(tmp_path_factory):
-    """Return the predictions of an undisturbed long run, and its seconds."""
-    folder = tmp_path_factory.mktemp("long")
-    hostile.write_csv(folder / "x.csv")
-    began = time.monotonic()
-    return finish_process(folder), time.monotonic() - began
+    """Return a function that gives the telling file of an undisturbed long run, and its seconds."""
+    found = {}
+
+    def result(name):
+        if name not in found:
+            folder = tmp_path_factory.mktemp("long")
+            write_long_inputs(name, folder)
+            began = time.monotonic()
+            found[name] = finish_process(name, folder), time.monotonic() - began
+        return found[name]
+
+    return result
 
 
+@pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("number", range(N_LONG_KILLS))
-def test_kills_of_long_runs(number, long_run, tmp_path):
+def test_kills_of_long_runs(number, name, long_run, tmp_path):
     """Checkpoints are 10 seconds apart; a run is killed up to twice before it may end."""
-    expected, seconds = long_run
+    expected, seconds = long_run(name)
     rng = np.random.default_rng([40, number])
-    hostile.write_csv(tmp_path / "x.csv")
-    out = tmp_path / "out"
-    for resume in [[], ["--resume"]]:
+    write_long_inputs(name, tmp_path)
+    command, out = COMMANDS[name], tmp_path / "out"
+    for resume in (False, True):
         sent = getattr(signal, SIGNALS[number % 4])
-        with subprocess.Popen(process_of(tmp_path, *resume), stderr=subprocess.DEVNULL) as run:
+        words = process_of(name, tmp_path, resume)
+        with subprocess.Popen(words, stderr=subprocess.DEVNULL) as run:
             time.sleep(rng.uniform(0.1, 0.7) * seconds)
             run.send_signal(sent)
             assert run.wait(120) in (0, -sent, 128 + sent)
-        check_nothing_partial(out, COMMANDS["pcn"], older=False)
-    assert finish_process(tmp_path, "--resume") == expected
-    assert {path.name for path in out.iterdir()} == FITTED
+        check_nothing_partial(out, command, older=False)
+    assert finish_process(name, tmp_path, resume=True) == expected
+    assert {path.name for path in out.iterdir()} == command.files
 
 
 def test_two_runs_in_one_folder(tmp_path):
     """The second is refused, and says which process is at work; the first is not disturbed."""
     hostile.write_csv(tmp_path / "x.csv")
-    with subprocess.Popen(process_of(tmp_path), stderr=subprocess.DEVNULL) as first:
+    with subprocess.Popen(process_of("pcn", tmp_path), stderr=subprocess.DEVNULL) as first:
         while not (tmp_path / "out" / LOCK).exists():
             time.sleep(0.05)
         time.sleep(0.2)
-        second = subprocess.run(process_of(tmp_path), capture_output=True, text=True)
+        second = subprocess.run(process_of("pcn", tmp_path), capture_output=True, text=True)
         assert second.returncode == 2
         assert f"in use by process {first.pid} on" in second.stderr
         assert first.wait(300) == 0

@@ -94,11 +94,15 @@ def test_a_fork_finds_what_its_parent_finds(work):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
 def test_many_fits_leave_memory_flat():
-    """Fits of growing size, each of which has arrays of other shapes."""
-    used = []
-    for number in range(N_FITS):
-        data = gq.datasets.two_moons(200 + 5 * number, seed=number)
+    """Fits of 200 to 1,200 rows in random order, each of which has arrays of other shapes.
+
+    Memory that the largest fit needed stays with the process, so the sizes do not grow.
+    """
+    used, sizes = [], np.linspace(200, 1200, N_FITS).astype(int)
+    for number, n_rows in enumerate(np.random.default_rng(0).permutation(sizes)):
+        data = gq.datasets.two_moons(int(n_rows), seed=number)
         y = np.full(len(data.classes), -1)
         y[:20] = data.classes[:20]
         gq.GraphClassifier(random_state=0).fit(data.features, y)
