@@ -18,8 +18,8 @@ from graphuq.blocks.tasks import Tasks
 from graphuq.errors import require
 from graphuq.evidence.learnt_models import (
     average_of_models,
+    has_enough_labels,
     likeliest_model,
-    tell_the_model,
 )
 from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import ExpectationPropagation, GaussianApproximation
@@ -136,7 +136,7 @@ def explore(
     labels = codes if likelihood.is_multiclass else 2 * codes - 1
     spectrum = sampled_spectrum(basis, sample, settings)
     at = np.arange(len(labelled))
-    if {"tau", "noise_std"} <= set(auto) and tell_the_model(codes):
+    if {"tau", "noise_std"} <= set(auto) and has_enough_labels(codes):
         posterior = likeliest_model(average_of_models(spectrum, at, codes))
     else:
         posterior = Posterior(spectrum, prior, likelihood, at, labels)

@@ -12,8 +12,8 @@ from graphuq.distributions import DiscreteUniform
 from graphuq.errors import IncompatibleParts, require
 from graphuq.evidence.learnt_models import (
     average_of_models,
+    has_enough_labels,
     likeliest_model,
-    tell_the_model,
 )
 from graphuq.graphs import (
     Graph,
@@ -173,7 +173,7 @@ def posterior_of_learnt_models(
     default = method is None and classifier.n_warmup is None and classifier.thin is None
     if named or (default and len(codes) <= MAX_AVERAGED):
         return average
-    return likeliest_model(average) if tell_the_model(codes) else None
+    return likeliest_model(average) if has_enough_labels(codes) else None
 
 
 def check_words(

@@ -17,7 +17,7 @@ ENOUGH_A_CLASS = 5  # labels a class, on average, from which the likeliest model
 # than hyperparameters of largest evidence (docs/measurements/model_average.md)
 
 
-def tell_the_model(codes: Int[np.ndarray, " J"]) -> bool:
+def has_enough_labels(codes: Int[np.ndarray, " J"]) -> bool:
     """Return whether there are labels enough to choose one of the models."""
     return len(codes) >= ENOUGH_A_CLASS * (int(codes.max()) + 1)
 
