@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import platform
 import resource
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from robustness import hostile
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="limits and forks of POSIX")
 RUN = "import sys\nfrom graphuq.cli import main\nmain(sys.argv[1:])\n"
 N_FITS = int(os.environ.get("GRAPHUQ_FITS", "60"))
-GROWTH = 60.0  # MB that memory may grow after the first third of the fits
+MAX_GROWTH_IN_USE = 2e6  # bytes that allocated memory may grow after the first third of the fits
+MAX_GROWTH_RESIDENT = 3e7  # the same for memory that the process holds, in use or not
+MAX_NEW_OBJECTS = 50  # Python objects
 
 
 def classify(folder, **more):
@@ -93,24 +96,48 @@ def test_a_fork_finds_what_its_parent_finds(work):
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+MANY_FITS = """
+import ctypes, gc, os, sys, warnings
+import numpy as np
+import graphuq as gq
+from graphuq.errors import DisconnectedGraphWarning
+
+class Mallinfo(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks cost".split()]
+
+count = ctypes.CDLL("libc.so.6").mallinfo2
+count.restype = Mallinfo
+warnings.simplefilter("ignore", DisconnectedGraphWarning)
+sizes = np.linspace(200, 1200, int(sys.argv[1])).astype(int)
+for number, n_rows in enumerate(np.random.default_rng(0).permutation(sizes)):
+    data = gq.datasets.two_moons(int(n_rows), seed=number)
+    y = np.full(len(data.classes), -1)
+    y[:20] = data.classes[:20]
+    gq.GraphClassifier(random_state=0).fit(data.features, y)
+    gc.collect()
+    info = count()
+    with open("/proc/self/statm", encoding="ascii") as file:
+        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    print(info.uordblks + info.hblkhd, resident, len(gc.get_objects()), flush=True)
+"""
+
+
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="reads the counts of glibc")
 def test_many_fits_leave_memory_flat():
     """Fits of 200 to 1,200 rows in random order, each of which has arrays of other shapes.
 
-    Memory that the largest fit needed stays with the process, so the sizes do not grow.
+    With one arena, glibc counts every byte that is in use. With many, free parts of each are kept
+    for the threads that use it, and resident memory grows though nothing is in use.
     """
-    used, sizes = [], np.linspace(200, 1200, N_FITS).astype(int)
-    for number, n_rows in enumerate(np.random.default_rng(0).permutation(sizes)):
-        data = gq.datasets.two_moons(int(n_rows), seed=number)
-        y = np.full(len(data.classes), -1)
-        y[:20] = data.classes[:20]
-        gq.GraphClassifier(random_state=0).fit(data.features, y)
-        used.append(resident_memory())
-    assert used[-1] - used[N_FITS // 3] < GROWTH
-
-
-def resident_memory():
-    """Return the memory of this process in MB, as it is and not at its largest."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+    environment = os.environ | {"MALLOC_ARENA_MAX": "1"}
+    command = [sys.executable, "-c", MANY_FITS, str(N_FITS)]
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    in_use, resident, n_objects = np.array(
+        [line.split() for line in found.stdout.splitlines()], int
+    ).T
+    early = N_FITS // 3
+    assert in_use[early:].max() - in_use[early] < MAX_GROWTH_IN_USE
+    assert resident[early:].max() - resident[:early].max() < MAX_GROWTH_RESIDENT
+    assert n_objects[-1] - n_objects[early] < MAX_NEW_OBJECTS
