@@ -123,6 +123,24 @@ def test_expectation_propagation_is_close(truth_of_two):
     assert result.label_mean[NODE] == pytest.approx(truth_of_two[1], abs=0.05)
 
 
+def test_nearly_certain_labels_that_the_graph_contradicts_have_a_fixed_point():
+    """Sweeps that extrapolate stay in a cycle here; the answer is that of chains."""
+    rng = np.random.default_rng(33)
+    X = rng.normal(size=(150, 2))
+    classes = (X[:, 0] + 0.5 * rng.normal(size=150) > 0).astype(int)
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(X, 15))
+    nodes, q = rng.permutation(150)[:80], np.full((80, 2), 0.02)
+    right = rng.uniform(size=80) < 0.98
+    q[np.arange(80), np.where(right, classes[nodes], 1 - classes[nodes])] = 0.98
+    likelihood = SoftProbit(0.2, q)
+    labels = nodes, likelihood.most_probable
+    of_nodes = gq.Posterior(spectrum, gq.priors.Matern(0.3, 4.0), likelihood, *labels)
+    chains = gq.infer(of_nodes, gq.inference.EllipticalSlice(), n_samples=4000, seed=0)
+    error = gq.infer(of_nodes, EP).label_mean - chains.label_mean
+    assert (abs(error) < 0.05 + 4.5 * chains.label_mcse).all()
+    assert chains.label_mcse.max() < 0.02
+
+
 def test_certain_labels_are_a_probit():
     rng = np.random.default_rng(0)
     for n_classes in (2, 4):

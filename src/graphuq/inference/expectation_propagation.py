@@ -44,8 +44,8 @@ class ExpectationPropagation(Approximation):
     The site is chosen so that site × cavity has the mean and variance of likelihood × cavity.
     The cavity is the distribution of ``u_j`` given all other labels. All sites are updated
     simultaneously, with damping if they oscillate (Rasmussen & Williams 2006, §3.6, in parallel).
-    For smooth likelihoods the step extrapolates the last three sweeps to their linear fixed point
-    (Anderson 1965).
+    For smooth likelihoods of hard labels the step extrapolates the last three sweeps to their
+    linear fixed point (Anderson 1965).
 
     For multiclass likelihoods this is nested expectation propagation (Riihimäki, Jylänki & Vehtari
     2013). Given the noise of the field of its class, a label is a product of K − 1 binary
@@ -263,7 +263,8 @@ def iterate_sites(
     initial_sites : numpy.ndarray, shape (2, J), optional
         Sites to start from, such as those of a similar target; zero by default.
     """
-    smooth = target.likelihood.has_gradient
+    # Sites of soft labels may have negative precisions; extrapolation keeps them in cycles.
+    smooth = target.likelihood.has_gradient and not target.likelihood.has_soft_labels
     sites = np.zeros((2, len(target.labels))) if initial_sites is None else initial_sites
     given, change, n_sweeps = _field_given(target, sites), np.inf, 0
     past: list[_Sweep] = []
