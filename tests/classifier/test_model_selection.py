@@ -96,6 +96,42 @@ def test_folds_depend_on_the_seed_alone():
     assert first == again != other
 
 
+def test_numbers_are_dealt_without_classes():
+    """Numbers of a regression, most of which occur once, are all held out."""
+    rng = np.random.default_rng(0)
+    y = np.full(300, np.nan)
+    y[:100] = rng.integers(0, 400, 100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        folds = [test for _, test in gq.LabelledKFold().split(y[:, None], y)]
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(100))
+    assert [len(test) for test in folds] == [20] * 5
+    few = np.where(np.arange(300) < 10, y, np.nan)
+    few[:10] = np.arange(10)
+    with pytest.raises(InvalidInput, match="stratify=False for numbers"):
+        next(gq.LabelledKFold().split(few[:, None], few))
+    folds = [test for _, test in gq.LabelledKFold(stratify=False).split(few[:, None], few)]
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(10))
+    with pytest.raises(InvalidInput, match="stratify: 'no'"):
+        gq.LabelledKFold(stratify="no")
+
+
+def test_regression_is_scored_as_on_the_other_rows():
+    X = np.random.default_rng(1).uniform(size=(300, 2))
+    truth = np.sin(4 * X[:, 0]) + X[:, 1]
+    y = np.where(np.arange(300) < 80, truth, np.nan)
+    scores = cross_val_score(gq.GraphRegressor(), X, y, cv=gq.LabelledKFold())
+    others = gq.GraphRegressor().fit(X, y)
+    true = 1 - np.var(others.predict(X)[80:] - truth[80:]) / np.var(truth[80:])
+    assert abs(scores.mean() - true) < 0.1
+
+
+def test_soft_labels_are_no_labels_of_folds():
+    q = np.where(np.arange(40)[:, None] < 10, [0.7, 0.3], np.nan)
+    with pytest.raises(InvalidInput, match="soft labels serve a fit"):
+        next(gq.LabelledKFold().split(q, q))
+
+
 def test_too_few_labels():
     y = partly(np.arange(60) % 2, 2)
     with pytest.raises(InvalidInput, match=r"5 folds for 4 labelled rows .* use at most 4.*Evid"):

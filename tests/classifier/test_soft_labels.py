@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import graphuq as gq
-from graphuq.errors import InvalidInput
+from graphuq.errors import IncompatibleParts, InvalidInput
 
 DIGITS = gq.datasets.load_digits((3, 5, 8))
 KEPT = np.concatenate([np.flatnonzero(DIGITS.codes() == k)[:40] for k in range(3)])
@@ -51,9 +51,31 @@ def test_certain_rows_are_labels():
         "likelihood": gq.likelihoods.Probit(0.3),
         "inference": "expectation-propagation",
     }
-    soft = gq.GraphClassifier(**parameters).fit(X[rows], q[rows])
     hard = gq.GraphClassifier(**parameters).fit(X[rows], y[rows])
+    almost = np.where(q == 1, 1 - 1e-12, np.where(y[:, None] >= 0, 1e-12, 0))
+    soft = gq.GraphClassifier(**parameters).fit(X[rows], almost[rows])
+    assert isinstance(soft.result_.posterior.likelihood, gq.likelihoods.SoftProbit)
     np.testing.assert_allclose(soft.label_distributions_, hard.label_distributions_, atol=1e-4)
+
+
+def test_a_fit_of_certain_rows_is_that_of_labels():
+    """The model is that of labels, too, which is an average by default; names keep their order."""
+    y = np.where(np.isin(np.arange(len(CODES)), ROWS), CODES, -1)
+    q = pd.DataFrame(np.where(y[:, None] >= 0, np.eye(3)[y], np.nan), columns=["c", "a", "b"])
+    soft, hard = (gq.GraphClassifier(random_state=0).fit(X, t) for t in (q, y))
+    assert soft.classes_.tolist() == ["c", "a", "b"]
+    np.testing.assert_array_equal(soft.label_distributions_, hard.label_distributions_)
+    new = np.setdiff1d(np.arange(120), ROWS)[:2]
+    soft.add_labels(new, ["a", "c"])
+    hard.add_labels(new, [1, 0])
+    order = [soft.classes_.tolist().index(name) for name in "cab"]
+    found = soft.label_distributions_[:, order]
+    np.testing.assert_allclose(found, hard.label_distributions_, atol=1e-3)
+
+
+def test_expectation_propagation_of_three_classes_says_what_it_takes():
+    with pytest.raises(IncompatibleParts, match="soft labels of two classes only"):
+        gq.GraphClassifier(inference="expectation-propagation").fit(X, Q)
 
 
 def test_doubt_about_a_wrong_label_helps():
@@ -105,5 +127,5 @@ def test_rows_that_are_no_probabilities_are_named():
 
 
 def test_new_labels_need_a_new_fit(fitted):
-    with pytest.raises(InvalidInput, match=r"18 soft labels of 19 labelled nodes; .*fit again"):
+    with pytest.raises(InvalidInput, match=r"labels: added to a fit of soft labels; .*fit again"):
         fitted.add_labels([int(np.setdiff1d(np.arange(120), ROWS)[0])], [1])

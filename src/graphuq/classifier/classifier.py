@@ -220,7 +220,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
             Class of each row; ``missing_label``, NaN, None, ``pd.NA`` or "" if it is unknown. At
             least two classes. For a graph, also a dict from names of nodes to classes. Soft labels
             have K columns, the probability of each class before graph and other labels are seen;
-            NaN or zeros in all columns of an unlabelled row. Names of columns are the classes.
+            NaN or zeros in all columns of an unlabelled row. Names of columns are the classes. If
+            all rows are certain (0 and 1), and each class has one, they are labels.
         sample_weight : array_like, shape (N,), optional
             Weight w ≥ 0 of each label, 1 by default: the variance of its noise is γ²/w, so that a
             small weight is a doubtful label. A label of weight 0 is not used. Only for a probit;

@@ -71,7 +71,7 @@ class Incremental:
         ------
         InvalidInput
             If a row does not exist or is given twice, if labels mix text and numbers, or if
-            fewer than two classes are left.
+            fewer than two classes are left; if the fit had soft labels or annotators.
         IncompatibleParts
             If the likelihood is for two classes, and there are more.
         """
@@ -79,6 +79,12 @@ class Incremental:
         from graphuq.classifier.update import quick_method
 
         check_is_fitted(self)
+        require(
+            not self.result_.posterior.likelihood.has_soft_labels,
+            "labels",
+            "added to a fit of soft labels",
+            "write them into the matrix of the fit, and fit again",
+        )
         method = quick_method() if inference is None else method_of(inference)
         rows = np.atleast_1d(np.asarray(rows))
         values, given = split_labels(

@@ -2,6 +2,7 @@
 
 import sys
 from numbers import Number
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -76,6 +77,19 @@ def missing_mask(values: np.ndarray, missing_label: object) -> Bool[np.ndarray, 
     if further and values.dtype.kind in "biuf" and not isinstance(missing_label, str):
         missing |= values == missing_label
     return missing
+
+
+def is_matrix(y: Any) -> bool:
+    """Return whether y has two columns or more."""
+    if y is None or isinstance(y, dict):
+        return False
+    shape = getattr(y, "shape", None)
+    if shape is None:
+        try:
+            shape = np.asarray(y).shape
+        except ValueError:  # rows of different lengths
+            return False
+    return len(shape) == 2 and shape[1] > 1
 
 
 def split_labels(

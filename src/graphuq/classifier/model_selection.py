@@ -10,11 +10,12 @@ from sklearn.metrics import accuracy_score, get_scorer
 from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import _safe_indexing, check_random_state
 
-from graphuq.classifier.labels import label_array, split_labels
+from graphuq.classifier.labels import is_matrix, label_array, split_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.utils.user_warnings import warn_user
 
+MIN_NUMBERS = 20  # values that occur once, from which numbers of a float type are no classes
 PROBABILITY_FLOOR = 1e-6  # as in `graphuq.scores.log_score`: one sure mistake costs at most 13.8
 REMEDY = (
     "to cross-validate, pass cv=graphuq.LabelledKFold(), which holds out labelled rows only and "
@@ -45,6 +46,10 @@ class LabelledKFold(BaseCrossValidator):
     missing_label : object, default -1
         Value of ``y`` that means unlabelled, besides NaN, None, ``pd.NA`` and ""; the same as
         that of the classifier.
+    stratify : bool or "auto", default "auto"
+        Whether to deal the rows of each value of ``y`` to the folds in turn. False is for numbers,
+        as of `GraphRegressor`. "auto" takes values for numbers if they are of a float type and
+        most of them, at least 20, occur once.
 
     Notes
     -----
@@ -75,12 +80,20 @@ class LabelledKFold(BaseCrossValidator):
         shuffle: bool = True,
         random_state: Any = 0,
         missing_label: object = -1,
+        stratify: Any = "auto",
     ) -> None:
         require(n_splits >= 2, "n_splits", f"{n_splits!r}", "use 2 or more")
+        require(
+            isinstance(stratify, bool) or (isinstance(stratify, str) and stratify == "auto"),
+            "stratify",
+            f"{stratify!r}",
+            "use True, False or 'auto'",
+        )
         self.n_splits = n_splits
         self.shuffle = shuffle
         self.random_state = random_state
         self.missing_label = missing_label
+        self.stratify = stratify
 
     def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:
         """Return the number of folds; the arguments are ignored."""
@@ -96,7 +109,7 @@ class LabelledKFold(BaseCrossValidator):
         X : array_like, shape (N, d)
             Only its number of rows is used.
         y : array_like, shape (N,)
-            Class of each row, or a missing label.
+            Class or number of each row, or a missing label.
         groups : object, optional
             Ignored.
 
@@ -155,10 +168,13 @@ class LabelledKFold(BaseCrossValidator):
     def _iter_test_indices(
         self, X: Table | None = None, y: Labels = None, groups: object = None
     ) -> Iterator[Int[np.ndarray, " H"]]:
+        require_certain(y)
         values, given = split_labels(y, self.missing_label)
         rows = np.flatnonzero(given)
         names, codes = np.unique(values[given], return_inverse=True)
         counts = np.bincount(codes)
+        if not self._stratifies(values, counts):
+            names, codes, counts = names[:1], np.zeros_like(codes), np.array([len(codes)])
         rng = check_random_state(self.random_state)
         dealt = []
         for code in np.flatnonzero(counts > 1):
@@ -170,6 +186,7 @@ class LabelledKFold(BaseCrossValidator):
             "n_splits",
             f"{self.n_splits} folds for {len(order)} labelled rows that can be held out",
             (f"use at most {len(order)}, " if len(order) > 1 else "label more rows, ")
+            + "use stratify=False for numbers, "
             + "or choose hyperparameters by graphuq.EvidenceSearch, which holds out no label",
         )
         if (counts == 1).any():
@@ -180,6 +197,23 @@ class LabelledKFold(BaseCrossValidator):
             )
         for k in range(self.n_splits):
             yield np.sort(order[k :: self.n_splits])
+
+    def _stratifies(self, values: np.ndarray, counts: Int[np.ndarray, " K"]) -> bool:
+        """Return whether values are classes; ``counts`` says how often each occurs."""
+        if isinstance(self.stratify, bool):
+            return self.stratify
+        n_once = int((counts == 1).sum())
+        return values.dtype.kind != "f" or n_once < max(MIN_NUMBERS, len(counts) / 2)
+
+
+def require_certain(y: Labels) -> None:
+    """Refuse soft labels, which are not held out, nor compared with predictions."""
+    require(
+        not is_matrix(y),
+        "y",
+        f"shape {np.shape(y)}",
+        "give one label a row: soft labels serve a fit, and neither scores nor folds",
+    )
 
 
 class LabelledScorer:
@@ -231,6 +265,7 @@ def labelled_rows(
 
     If there is none, the labels are None and a warning is given.
     """
+    require_certain(y)
     values, given = split_labels(y, missing_label, needed=False)
     rows = np.flatnonzero(given)
     if len(rows) == 0:

@@ -9,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from graphuq.classifier.labels import (
     check_classes,
+    is_matrix,
     split_labels,
     warn_of_placeholder,
     weights_of_rows,
@@ -77,7 +78,7 @@ def training_labels(
         If labels have weights and the likelihood takes none.
     """
     weights = weights_of_rows(sample_weight, n_rows)
-    if _is_matrix(y):
+    if is_matrix(y):
         return _soft_labels(classifier, y, n_rows, weights)
     values, given = split_labels(y, classifier.missing_label)
     require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
@@ -92,23 +93,14 @@ def training_labels(
     return TrainingLabels(classes, np.flatnonzero(given), codes, weights[given], likelihood)
 
 
-def _is_matrix(y: Any) -> bool:
-    """Return whether y has two columns or more."""
-    if y is None or isinstance(y, dict):
-        return False
-    shape = getattr(y, "shape", None)
-    if shape is None:
-        try:
-            shape = np.asarray(y).shape
-        except ValueError:  # rows of different lengths
-            return False
-    return len(shape) == 2 and shape[1] > 1
-
-
 def _soft_labels(
     classifier: Any, y: Any, n_rows: int, weights: Float[np.ndarray, " N"]
 ) -> TrainingLabels:
-    """Return soft labels: rows of NaN or zeros are unlabelled."""
+    """Return soft labels; rows of NaN or zeros are unlabelled.
+
+    If all rows are certain and each class has one, they are labels: the likelihood is the same,
+    and all that serves labels serves them, such as the average over models.
+    """
     named = is_frame(y) or is_polars(y)
     try:
         q = np.array(y.to_numpy() if named else y, dtype=np.float64)
@@ -116,7 +108,6 @@ def _soft_labels(
         raise InvalidInput("y", "two columns or more that are not numbers", REMEDY) from None
     classes = np.array([str(name) for name in y.columns] if named else range(q.shape[1]))
     require(q.shape[0] == n_rows, "y", f"{q.shape[0]} rows", f"X has {n_rows} rows")
-    _refuse_parameters(classifier)
     given = ~(np.isnan(q).all(axis=1) | (q == 0).all(axis=1)) & (weights > 0)
     require(
         given.any(),
@@ -134,8 +125,14 @@ def _soft_labels(
         "give numbers >= 0 that sum to 1, or NaN or 0 in all columns of an unlabelled row",
     )
     rows = np.flatnonzero(given)
-    likelihood = _soft_likelihood(classifier.likelihood, q[rows] / total[rows, None])
-    codes = likelihood.probabilities.argmax(axis=1)
+    q = q[rows] / total[rows, None]
+    codes = q.argmax(axis=1)
+    if ((q == 0) | (q == 1)).all() and len(np.unique(codes)) == len(classes):
+        hard = likelihood_of(classifier.likelihood, len(classes))
+        check_weights(weights[rows], len(codes), hard)
+        return TrainingLabels(classes, rows, codes, weights[rows], hard)
+    _refuse_parameters(classifier)
+    likelihood = _soft_likelihood(classifier.likelihood, q)
     return TrainingLabels(classes, rows, codes, weights[rows], likelihood, is_soft=True)
 
 

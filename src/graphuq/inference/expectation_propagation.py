@@ -180,6 +180,11 @@ class ExpectationPropagation(Approximation):
 def _binary_target(target: SiteTarget) -> Target:
     """Return each multiclass label as K − 1 binary labels of leads with shared noise."""
     likelihood = target.likelihood
+    if likelihood.has_soft_labels:
+        raise IncompatibleParts(
+            "expectation propagation takes soft labels of two classes only; sample, as "
+            'inference="auto" does'
+        )
     noise_std = likelihood.probit_noise_std
     if noise_std is None or likelihood.learnt:
         raise IncompatibleParts(
