@@ -206,7 +206,7 @@ class LabelledKFold(BaseCrossValidator):
         return values.dtype.kind != "f" or n_once < max(MIN_NUMBERS, len(counts) / 2)
 
 
-def require_certain(y: Labels) -> None:
+def require_certain(y: Any) -> None:
     """Refuse soft labels, which are not held out, nor compared with predictions."""
     require(
         not is_matrix(y),
