@@ -363,7 +363,7 @@ def annotated_ranks(n_classes, right=2.0, n_runs=300):
     """Return the ranks of u at two nodes and of two accuracies of classes, for three annotators.
 
     Accuracies over all classes are ``Beta(right, 1)`` on the grid of the model, which assumes
-    ``right=2``. With three classes u is a difference of two fields.
+    ``right=2`` here. With three classes u is a difference of two fields.
     """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=False)
@@ -391,7 +391,7 @@ def annotated_ranks(n_classes, right=2.0, n_runs=300):
                 readings[j, a] = rng.choice(other, p=shares[k]) if wrong else k
             truth.append(own[a % n_classes])
         target = gq.Posterior(spectrum, prior, likelihood, LABELLED, likelihood.most_probable)
-        sampler = gq.inference.AnnotatorGibbs(readings=readings)
+        sampler = gq.inference.AnnotatorGibbs(readings=readings, right=2.0)
         result = gq.infer(
             target, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=60, seed=len(found)
         )

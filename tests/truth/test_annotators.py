@@ -11,6 +11,7 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import AnnotatorGibbs
+from graphuq.inference.collapsed_gibbs.annotated_sweeps import log_readings
 from graphuq.inference.collapsed_gibbs.annotators import Readings
 from graphuq.likelihoods import SoftProbit
 
@@ -106,7 +107,7 @@ def truth(n_classes):
 @pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_true_classes_and_accuracies(n_classes):
     target, readings = posterior(n_classes)
-    result = gq.infer(target, AnnotatorGibbs(readings=readings), n_samples=3000, seed=1)
+    result = gq.infer(target, AnnotatorGibbs(readings=readings, right=2.0), n_samples=3000, seed=1)
     members, accuracy, node = truth(n_classes)
     drawn = result.hyperparameters
     found = np.eye(n_classes)[drawn["true_class"]].mean(axis=(0, 1))
@@ -139,6 +140,45 @@ def test_confusion_matrices_given_true_classes():
     np.testing.assert_allclose(table.mean(np.eye(3)[classes])[0], expected)
     weights = np.exp(table.log_weights(expected[None]))
     np.testing.assert_allclose(weights[0], expected[:, 0] / expected[0, 0])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_log_probability_of_readings(n_classes):
+    _, readings = PROBLEMS[n_classes]
+    table, found, expected = Readings(readings, n_classes, 2.0, 1.0), [], []
+    for classes in itertools.product(range(n_classes), repeat=len(readings)):
+        given, prior = np.array(classes), table.prior
+        parts = prior.log_prior, prior.rises, prior.other, n_classes
+        found.append(log_readings(given, table.readings, *parts))
+        expected.append(log_probability_of_readings(readings, given, n_classes)[0])
+    np.testing.assert_allclose(np.diff(found), np.diff(expected), atol=1e-10)
+
+
+def test_chains_visit_classes_that_are_exchanged():
+    """Three annotators, two of them poor: the mirrored solution has a share of the posterior.
+
+    Without exchanges each chain stays in one of the two, and R-hat is 1.7.
+    """
+    rng = np.random.default_rng(0)
+    digits = gq.datasets.load_digits((3, 5))
+    truth, readings = digits.codes()[:60], np.full((60, 3), -1)
+    for a, accuracy in enumerate([0.95, 0.7, 0.6]):
+        right = rng.uniform(size=60) < accuracy
+        readings[:, a] = np.where(right, truth, 1 - truth)
+        readings[rng.uniform(size=60) < 0.5, a] = -1
+    nodes = np.flatnonzero((readings >= 0).any(axis=1))
+    votes = Readings(readings[nodes], 2, 2.0, 1.0).without_graph()
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(digits.data), n_eigenpairs=100)
+    likelihood = SoftProbit(0.2, votes, random_labels=True)
+    parts = gq.priors.Matern(0.2, 3.0), likelihood, nodes, likelihood.most_probable
+    sampler = AnnotatorGibbs(readings=readings[nodes], right=2.0)
+    result = gq.infer(gq.Posterior(spectrum, *parts), sampler, n_samples=1500, seed=0)
+    assert result.diagnostics.converged
+    best = result.hyperparameters["accuracy_0"]  # chains × draws
+    mirrored = (best < 0.5).mean(axis=1)
+    assert (mirrored > 0).all()
+    assert mirrored.mean() < 0.3
+    assert ((result.label_mean[60:] > 0) == digits.codes()[60:]).mean() > 0.95
 
 
 def test_votes_without_graph_find_who_is_good():

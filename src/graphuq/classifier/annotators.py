@@ -37,7 +37,7 @@ class AnnotatorClassifier(GraphClassifier):
     """`GraphClassifier` of labels by several annotators, whose errors are learnt.
 
     Each annotator has a confusion matrix: the probability of each label given the true class
-    (Dawid & Skene 1979). The accuracy has a Beta prior with a mean of 2/3, and how alike those of
+    (Dawid & Skene 1979). The accuracy has a Beta prior with a mean of 4/5, and how alike those of
     the classes are is learnt. The graph is the prior of the true classes, in place of independent
     rows. True classes, confusion matrices and the field are sampled together; see
     `graphuq.inference.AnnotatorGibbs`.

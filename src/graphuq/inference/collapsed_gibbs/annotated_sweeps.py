@@ -1,8 +1,9 @@
 """Sweeps for true classes and confusion matrices, compiled by Numba; to be imported late.
 
-A round draws the accuracy and the confusion matrix of each annotator given the true classes, and
-then sweeps the noisy values as `soft_sweeps` does, with the weights ``w_jk = ∏_a C_a[k, r_ja]``. In
-Python, a round of a few labels takes twenty times as long.
+A round exchanges two classes everywhere, if the readings allow it. It draws the accuracy and the
+confusion matrix of each annotator given the true classes, and then sweeps the noisy values as
+`soft_sweeps` does, with the weights ``w_jk = ∏_a C_a[k, r_ja]``. In Python, a round of a few labels
+takes twenty times as long.
 """
 
 import math
@@ -104,12 +105,88 @@ def _run(
     classes, shift = np.empty_like(own), 1 if len(v) == 1 else 0
     pull = np.empty_like(v)
     for _ in range(n_rounds):
+        _exchange_classes(
+            rng, v, own, classes, readings, log_prior, rises, other, len(confusion[0])
+        )
         for j in range(len(own)):
             classes[j] = own[j] + shift
         write_confusion(rng, classes, readings, log_prior, shapes, rises, other, confusion)
         write_log_weights(readings, confusion, weights)
         _multiply(v, precision, pull)
         _sweep(rng, v, pull, precision, directions, duals, own, weights, limit, above)
+
+
+@njit_cached
+@no_type_check
+def _exchange_classes(
+    rng: Any,
+    v: Any,
+    own: Any,
+    classes: Any,
+    readings: Any,
+    log_prior: Any,
+    rises: Any,
+    other: Any,
+    n_classes: Any,
+) -> None:
+    """Exchange two random classes of all values, with a Metropolis step; ``classes`` is scratch.
+
+    The prior of the values is the same for all classes. So the ratio of densities is that of the
+    probabilities of the readings, in which confusion matrices are integrated out.
+    """
+    first, second, shift = 0, 1, 1 if len(v) == 1 else 0
+    if n_classes > 2:
+        first = int(rng.random() * n_classes)
+        second = (first + 1 + int(rng.random() * (n_classes - 1))) % n_classes
+    for j in range(len(own)):
+        classes[j] = own[j] + shift
+    gain = -log_readings(classes, readings, log_prior, rises, other, n_classes)
+    for j in range(len(own)):
+        if classes[j] == first:
+            classes[j] = second
+        elif classes[j] == second:
+            classes[j] = first
+    gain += log_readings(classes, readings, log_prior, rises, other, n_classes)
+    if math.log(1.0 - rng.random()) >= gain:
+        return
+    for j in range(len(own)):
+        own[j] = classes[j] - shift
+        if len(v) == 1:
+            v[0, j] = -v[0, j]
+        else:
+            v[first, j], v[second, j] = v[second, j], v[first, j]
+
+
+@njit_cached
+@no_type_check
+def log_readings(
+    classes: Any, readings: Any, log_prior: Any, rises: Any, other: Any, n_classes: Any
+) -> float:
+    """Return the log probability of the readings given true classes, up to a constant.
+
+    Accuracies and confusion matrices are integrated out: for each annotator a sum over the grid,
+    times a Dirichlet-multinomial probability of the wrong readings of each class.
+    """
+    total_log, counts, grid = 0.0, np.empty((n_classes, n_classes)), np.empty(len(log_prior))
+    right, total = np.empty(n_classes, np.int64), np.empty(n_classes, np.int64)
+    for a in range(readings.shape[1]):
+        counts[:] = 0.0
+        right[:], total[:] = 0, 0
+        for j in range(len(classes)):
+            if readings[j, a] >= 0:
+                counts[classes[j], readings[j, a]] += 1.0
+                total[classes[j]] += 1
+                right[classes[j]] += readings[j, a] == classes[j]
+        sum_, largest = 0.0, _write_log_grid(right, total, log_prior, rises, grid)
+        for g in range(len(grid)):
+            sum_ += math.exp(grid[g] - largest)
+        total_log += largest + math.log(sum_)
+        for k in range(n_classes):
+            total_log -= math.lgamma(1.0 + total[k] - right[k])
+            for r in range(n_classes):
+                if r != k:
+                    total_log += math.lgamma(other + counts[k, r]) - math.lgamma(other)
+    return total_log
 
 
 @njit_cached
@@ -156,22 +233,30 @@ def write_confusion(
 @no_type_check
 def _draw_accuracy(rng: Any, right: Any, total: Any, log_prior: Any, rises: Any) -> int:
     """Draw the number of a pair of accuracy and agreement, with the matrix integrated out."""
-    weights, largest = np.empty(len(log_prior)), -np.inf
-    for g in range(len(log_prior)):
-        weights[g] = log_prior[g]
-        for k in range(len(right)):
-            weights[g] += rises[0, g, right[k]] + rises[1, g, total[k] - right[k]]
-            weights[g] -= rises[2, g, total[k]]
-        largest = max(largest, weights[g])
-    sum_ = 0.0
-    for g in range(len(log_prior)):
-        sum_ += math.exp(weights[g] - largest)
+    grid, sum_ = np.empty(len(log_prior)), 0.0
+    largest = _write_log_grid(right, total, log_prior, rises, grid)
+    for g in range(len(grid)):
+        sum_ += math.exp(grid[g] - largest)
     left = rng.random() * sum_
-    for g in range(len(log_prior)):
-        left -= math.exp(weights[g] - largest)
+    for g in range(len(grid)):
+        left -= math.exp(grid[g] - largest)
         if left < 0.0:
             return g
-    return len(log_prior) - 1
+    return len(grid) - 1
+
+
+@njit_cached
+@no_type_check
+def _write_log_grid(right: Any, total: Any, log_prior: Any, rises: Any, grid: Any) -> float:
+    """Write the log weight of each pair of accuracy and agreement, and return the largest."""
+    largest = -np.inf
+    for g in range(len(grid)):
+        grid[g] = log_prior[g]
+        for k in range(len(right)):
+            grid[g] += rises[0, g, right[k]] + rises[1, g, total[k] - right[k]]
+            grid[g] -= rises[2, g, total[k]]
+        largest = max(largest, grid[g])
+    return largest
 
 
 @njit_cached

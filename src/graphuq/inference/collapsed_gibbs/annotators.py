@@ -26,7 +26,9 @@ class AnnotatorGibbs(Sampler):
     Node j has the true class z_j, a probit of the field: ``z_j = argmax_k (u_jk + γ ε_jk)``.
     Annotator a reads l where the true class is k with probability ``C_a[k, l]``. It has an accuracy
     α_a, from which those of its classes differ: ``C_a[k, k] ~ Beta(s α, s (1 − α))``. Wrong classes
-    share the rest by a Dirichlet distribution of parameters 1/(K − 1). A step draws
+    share the rest by a Dirichlet distribution of parameters 1/(K − 1). A step exchanges two random
+    classes everywhere, accepted with the ratio of probabilities of the readings (Metropolis), so
+    that chains visit solutions that mirror each other. Then it draws
 
     - the noisy values ``u + γ ε``, and so the true classes, given the confusion matrices, with the
       field integrated out: a sweep of `CollapsedGibbs` for the soft labels ``∏_a C_a[k, r_ja]``;
@@ -38,8 +40,8 @@ class AnnotatorGibbs(Sampler):
     ----------
     readings : numpy.ndarray of int, shape (J, A)
         Class that each annotator read at each labelled node; −1 for none.
-    right, wrong : float, default 2.0 and 1.0
-        ``α_a ~ Beta(right, wrong)``, whose mean is 2/3. The agreement s_a is 2, 8, 32 or 128 with
+    right, wrong : float, default 4.0 and 1.0
+        ``α_a ~ Beta(right, wrong)``, whose mean is 4/5. The agreement s_a is 2, 8, 32 or 128 with
         equal probabilities.
 
     Raises
@@ -49,7 +51,7 @@ class AnnotatorGibbs(Sampler):
     """
 
     readings: Any = eqx.field(converter=np.asarray, default=((-1,),))
-    right: float = 2.0
+    right: float = 4.0
     wrong: float = 1.0
     reference: Approximation | None = None
     default_warmup: ClassVar[int] = 400
