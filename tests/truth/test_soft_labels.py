@@ -206,7 +206,7 @@ def test_refusals():
     for method in ("exact-hamiltonian", "sequential-independence", "tempered-hamiltonian"):
         with pytest.raises(IncompatibleParts, match="needs a likelihood of two levels"):
             gq.infer(posterior(TWO), method)
-    with pytest.raises(IncompatibleParts, match="needs a probit of pairs of classes"):
+    with pytest.raises(IncompatibleParts, match="soft labels of two classes only"):
         gq.infer(posterior(THREE), EP)
     result = gq.infer(posterior(TWO), EP)
     with pytest.raises(IncompatibleParts, match="labels that are certain, and these are soft"):
