@@ -1,12 +1,14 @@
 """Several annotators: do their confusion matrices, learnt beside the field, find the classes?
 
 Question: three annotators label some rows of scikit-learn's digits. One is good (90 % right), one
-lazy (50 %, otherwise a class at random), one adversarial (10 %, otherwise the next class). How
-often are classes right, and what is the log score, at annotated rows and at all others?
+lazy (50 %, otherwise a class at random), one adversarial (10 %, otherwise the next class);
+``--accuracies`` gives other shares. How often are classes right, and what is the log score, at
+annotated rows and at all others?
 
 How to run:
 
-    python benchmarks/bench_annotators.py [--draws 5] [--classes 3 5 8] [--rows 60]
+    python benchmarks/bench_annotators.py [--draws 5] [--classes 3 5 8] [--rows 60] \
+        [--accuracies 0.9 0.5 0.1]
 
 Methods:
 
@@ -20,7 +22,7 @@ Prints: accuracy and mean negative log probability of the true class, at annotat
 rows; for annotators the error of their accuracies, and how often 90 % intervals hold the
 accuracy with which labels were drawn; seconds of a fit.
 
-Results go to ``benchmarks/results/annotators.json``.
+Results go to ``benchmarks/results/``, one file for each number of classes and shares.
 """
 
 import argparse
@@ -34,14 +36,13 @@ import graphuq as gq
 from graphuq.inference.collapsed_gibbs.annotators import Readings
 from peers import RESULTS
 
-NAMES = ("good", "lazy", "adversarial")
-ACCURACIES = (0.9, 0.5, 0.1)
+ACCURACIES = [0.9, 0.5, 0.1]
 SMALLEST = 1e-12  # probability in a log score
 
 
-def readings_of(truth, n_classes, rng):
+def readings_of(truth, n_classes, accuracies, rng):
     """Return what three annotators say, shape (J, 3)."""
-    right = rng.uniform(size=(len(truth), 3)) < ACCURACIES
+    right = rng.uniform(size=(len(truth), 3)) < accuracies
     anything = rng.integers(1, n_classes, len(truth))
     wrong = [anything, anything, np.ones(len(truth), int)]
     shift = np.where(right, 0, np.stack(wrong, axis=1))
@@ -61,11 +62,11 @@ def one_hot(codes, n_classes):
     return np.eye(n_classes)[codes]
 
 
-def one_draw(features, codes, n_classes, n_rows, seed):
+def one_draw(features, codes, n_classes, n_rows, accuracies, seed):
     rng = np.random.default_rng(seed)
     rows = rng.choice(len(codes), n_rows, replace=False)
     others = np.setdiff1d(np.arange(len(codes)), rows)
-    readings = readings_of(codes[rows], n_classes, rng)
+    readings = readings_of(codes[rows], n_classes, accuracies, rng)
     votes = one_hot(readings, n_classes).sum(axis=1)
     shares = votes / votes.sum(axis=1, keepdims=True)
     alone = Readings(readings, n_classes, 2.0, 1.0).without_graph()
@@ -101,7 +102,7 @@ def one_draw(features, codes, n_classes, n_rows, seed):
             "seconds": seconds,
         }
         if name == "annotators":
-            true = np.array(ACCURACIES)
+            true = np.array(accuracies)
             low, high = classifier.accuracy_interval_.T
             found[name]["accuracies"] = classifier.accuracy_.tolist()
             found[name]["errors"] = (classifier.accuracy_ - true).tolist()
@@ -114,12 +115,13 @@ def main():
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--classes", type=int, nargs="+", default=[3, 5, 8])
     parser.add_argument("--rows", type=int, default=60)
+    parser.add_argument("--accuracies", type=float, nargs=3, default=ACCURACIES)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     digits = gq.datasets.load_digits(tuple(arguments.classes))
     codes, n_classes = digits.codes(), len(arguments.classes)
     draws = [
-        one_draw(digits.features, codes, n_classes, arguments.rows, seed)
+        one_draw(digits.features, codes, n_classes, arguments.rows, arguments.accuracies, seed)
         for seed in range(arguments.draws)
     ]
     print(f"{len(codes)} digits of {n_classes} classes, {arguments.rows} annotated by three")
@@ -135,13 +137,12 @@ def main():
         print(line + f"{np.mean([draw[name]['seconds'] for draw in draws]):9.1f}")
     errors = np.array([draw["annotators"]["errors"] for draw in draws])
     covered = np.array([draw["annotators"]["covered"] for draw in draws])
-    for a, annotator in enumerate(NAMES):
-        rms = np.sqrt((errors[:, a] ** 2).mean())
-        print(
-            f"{annotator:12} error of accuracy {rms:.3f}, in 90 % interval {covered[:, a].mean()}"
-        )
+    for a, share in enumerate(arguments.accuracies):
+        rms, held = np.sqrt((errors[:, a] ** 2).mean()), covered[:, a].mean()
+        print(f"right in {share:.0%}: error of accuracy {rms:.3f}, in 90 % interval {held}")
     RESULTS.mkdir(exist_ok=True)
-    file = RESULTS / ("annotators.json" if n_classes == 3 else f"annotators_{n_classes}.json")
+    shares = "_".join(f"{share:g}" for share in arguments.accuracies)
+    file = RESULTS / f"annotators_{n_classes}_{shares}.json"
     file.write_text(json.dumps({"settings": vars(arguments), "draws": draws}, indent=1))
 
 

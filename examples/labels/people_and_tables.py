@@ -41,7 +41,7 @@ def homes(rng):
 
 
 def labels_of_people(kind, rng):
-    """Return what they say about the first rows."""
+    """Return what each person says about the first rows."""
     labels = pd.DataFrame("", index=range(N_ROWS), columns=list(ACCURACY))
     shown = kind[:N_LABELLED]
     other = np.where(shown == "house", "flat", "house")

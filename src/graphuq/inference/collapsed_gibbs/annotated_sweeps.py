@@ -1,6 +1,6 @@
 """Sweeps for true classes and confusion matrices, compiled by Numba; to be imported late.
 
-A round exchanges two classes everywhere, if the readings allow it. It draws the accuracy and the
+A round exchanges two classes everywhere, by a Metropolis step. It draws the accuracy and the
 confusion matrix of each annotator given the true classes, and then sweeps the noisy values as
 `soft_sweeps` does, with the weights ``w_jk = ∏_a C_a[k, r_ja]``. In Python, a round of a few labels
 takes twenty times as long.
