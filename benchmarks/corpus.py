@@ -18,6 +18,7 @@ from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 import graphuq as gq
+from graphuq.evidence.learnt_mixture import learnt_mixture
 from peers import DATA
 
 MAX_ROWS = 1_500  # rows of a set, drawn at random from larger ones
@@ -236,6 +237,27 @@ def bayes_posterior(name, X):
     settings = GAUSSIANS[name]
     distances = ((X[:, None, :] - _centres(**settings)[None]) ** 2).sum(axis=2)
     return softmax(np.log(settings.get("shares", (0.5, 0.5))) - distances / 2, axis=1)
+
+
+def classes_of_prior(graph, n_classes, per_class, seed):
+    """Return classes drawn from the prior of the default, given the graph: its model is true.
+
+    They are drawn again until each class has 8 rows and can spare as many as are labelled.
+    """
+    rng = np.random.default_rng(seed)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=min(150, graph.n_nodes))
+    prior = learnt_mixture(spectrum, n_classes, per_class * n_classes)
+    stds = prior.component_std(prior.modes(spectrum))
+    rows = np.asarray(spectrum.eigenvectors) * spectrum.node_scale[:, None]
+    for _ in range(1000):
+        std = stds[rng.choice(len(stds), p=np.exp(prior.log_probabilities))]
+        n_fields = 1 if n_classes == 2 else n_classes
+        u = rows @ (std[:, None] * rng.normal(size=(len(std), n_fields)))
+        noisy = u + rng.normal(size=u.shape)
+        classes = (noisy[:, 0] > 0).astype(int) if n_classes == 2 else noisy.argmax(axis=1)
+        if np.bincount(classes, minlength=n_classes).min() >= max(8, 2 * per_class):
+            return classes
+    return None
 
 
 def draw_labels(classes, per_class, draw):

@@ -245,3 +245,18 @@ def test_graph_without_features():
     assert corpus_peers.logistic_regression(given) is None
     assert corpus_peers.bayes_posterior(given) is None
     assert corpus_peers.label_spreading(given, own_graph=True).shape == (800, 2)
+
+
+def test_classes_of_the_prior_follow_the_graph():
+    """Neighbours share a class more often than chance, and every class has rows enough."""
+    X, _ = corpus.load("moons, clean")
+    graph = gq.graphs.knn_graph(X, 15)
+    agreement = []
+    for seed in range(8):
+        classes = corpus.classes_of_prior(graph, 2, 5, seed)
+        shares = np.bincount(classes) / len(classes)
+        assert np.bincount(classes).min() >= 10
+        rows, columns = graph.weights.nonzero()
+        same = (classes[rows] == classes[columns]).mean()
+        agreement.append((same - (shares**2).sum()) / (1 - (shares**2).sum()))
+    assert np.mean(agreement) > 0.2  # 1: neighbours always agree; 0: chance

@@ -167,23 +167,43 @@ AVERAGED = gq.priors.MaternMixture(
 )
 
 
+ON_FEATURES = gq.priors.MaternMixture(
+    tau=[0.2, 1.0],
+    alpha=[3.0, 1.0],
+    scale=[2.0, 3.0],
+    with_constant=[0, 0],
+    model=gq.Categorical([0.4, 0.6]),
+    on_features=[0, 1],
+)
+
+
 def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
     """Return the ranks of u at two nodes, where the component is drawn from its prior.
 
-    With several classes it is the difference of two fields. ``wrong_scale`` multiplies u.
+    With several classes it is the difference of two fields. ``wrong_scale`` multiplies u. Fields
+    of components on features are drawn from their covariance at all nodes.
     """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=False)
     q, rng, found = spectrum.eigenvectors, np.random.default_rng(0), []
+    eigenvalues, x = spectrum.eigenvalues, np.random.default_rng(1).normal(size=(N_NODES, 3))
+    centred = x - x.mean(axis=0)
+    covariance = (1 + centred @ centred.T * N_NODES / (centred**2).sum()) ** 2
+    values, vectors = np.linalg.eigh(covariance * N_NODES / np.trace(covariance))
+    root = vectors * np.sqrt(np.maximum(values, 0))
+    if prior.on_features:
+        spectrum = gq.spectrum.with_features(spectrum, x)
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     some = [1, 1, 1, 1, -1] if n_classes == 2 else [0, 0, 0, 1, 2]
     while len(found) < n_runs:
         m = int(rng.uniform() < prior.model.parameters[1])
-        variances = (spectrum.eigenvalues + prior.tau[m] ** 2) ** -prior.alpha[m]
+        variances = (eigenvalues + prior.tau[m] ** 2) ** -prior.alpha[m]
         variances[0] *= prior.with_constant[m]
         std = prior.scale[m] * np.sqrt(N_NODES * variances / variances.sum()) * wrong_scale
         n_fields = 1 if n_classes == 2 else n_classes
         u = q @ (std[:, None] * rng.normal(size=(N_EIGENPAIRS, n_fields)))
+        if prior.on_features and prior.on_features[m]:
+            u = prior.scale[m] * wrong_scale * root @ rng.normal(size=(N_NODES, n_fields))
         noisy = u[LABELLED] + rng.normal(size=(5, n_fields))
         labels = np.sign(noisy[:, 0]) if n_classes == 2 else noisy.argmax(axis=1).astype(float)
         posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, some)
@@ -191,8 +211,8 @@ def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
         draws = gq.inference.ModelAverage(exact=True).run(
             posterior, RunSettings(n_samples=1000, n_chains=1, seed=len(found))
         )
-        kept = draws.white[0, 50::50].reshape(N_RANKS, n_fields, N_EIGENPAIRS)
-        at_nodes = np.einsum("nl,skl->nsk", q[NODES], kept)
+        kept = draws.white[0, 50::50].reshape(N_RANKS, n_fields, spectrum.n_columns)
+        at_nodes = np.einsum("nl,skl->nsk", spectrum.eigenvectors[NODES], kept)
         truth = u[NODES]
         if n_classes > 2:
             at_nodes, truth = at_nodes[:, :, 0] - at_nodes[:, :, 1], truth[:, 0] - truth[:, 1]

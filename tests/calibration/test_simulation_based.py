@@ -12,6 +12,7 @@ from simulation import (
     LIKELIHOODS,
     METHODS,
     MULTICLASS,
+    ON_FEATURES,
     SERIES,
     annotated_ranks,
     averaged_ranks,
@@ -99,18 +100,20 @@ def test_every_method_is_calibrated():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.parametrize("prior", [AVERAGED, ON_FEATURES], ids=["graph", "features"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_averaged_model_is_calibrated(n_classes):
+def test_averaged_model_is_calibrated(n_classes, prior):
     """Component and field are drawn from the prior of the mixture, and found again."""
-    found = averaged_ranks(AVERAGED, n_classes)
+    found = averaged_ranks(prior, n_classes)
     assert min(p_values(found)) > 1e-3 / 4
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-def test_wrong_scale_of_the_averaged_model_is_detected():
+@pytest.mark.parametrize("prior", [AVERAGED, ON_FEATURES], ids=["graph", "features"])
+def test_wrong_scale_of_the_averaged_model_is_detected(prior):
     """Negative control: the field is twenty times smaller than all components assume."""
-    found = averaged_ranks(AVERAGED, 2, wrong_scale=0.05)
+    found = averaged_ranks(prior, 2, wrong_scale=0.05)
     assert min(p_values(found)) < DETECTED
 
 

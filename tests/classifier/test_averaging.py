@@ -107,3 +107,94 @@ def test_labels_added_with_a_sampler_are_averaged_again():
     y[more] = classes[more]
     expected = averaged(X, y).label_distributions_
     assert np.abs(classifier.label_distributions_ - expected).max() < 0.1  # 1,600 draws each
+
+
+# ---- features beside the graph
+
+
+def separated_by_a_line(n_labels=60, n_features=8, seed=0):
+    """Return rows of one cloud, which a plane divides into two classes, and labels of the first."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, n_features))
+    classes = (X.sum(axis=1) > 0).astype(int)
+    y = np.full(300, -1)
+    y[:n_labels] = classes[:n_labels]
+    return X, classes, y
+
+
+def accuracy(classifier, classes, y):
+    return (classifier.transduction_ == classes)[y < 0].mean()
+
+
+def on_features(classifier):
+    return classifier.result_.hyperparameters["on_features"].mean()
+
+
+def test_features_tell_more_than_a_graph_without_clusters():
+    X, classes, y = separated_by_a_line()
+    classifier = gq.GraphClassifier(random_state=0).fit(X, y)
+    assert on_features(classifier) > 0.95
+    graph = gq.graphs.knn_graph(X, 15)
+    without = gq.graphs.from_adjacency(graph.weights)
+    plain = gq.GraphClassifier(graph=without, random_state=0).fit(None, y)
+    assert "on_features" not in plain.result_.hyperparameters
+    assert accuracy(classifier, classes, y) > accuracy(plain, classes, y) + 0.05
+    assert "on_features: in" in classifier.result_.summary()
+    assert classifier.result_.trust.checks["truncation"].value < 0.05
+    assert "The model of graph and features" in classifier.result_.trust.checks["evidence"].sentence
+    assert "Model and labels agree" in classifier.result_.trust.checks["agreement"].sentence
+    assert len(classifier.suspect_labels()) == 60
+
+
+def test_a_curve_that_neighbours_follow_needs_no_features():
+    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.08)
+    y = np.where(np.arange(300) < 40, moons.classes, -1)
+    classifier = gq.GraphClassifier(random_state=0).fit(moons.features, y)
+    assert classifier.result_.posterior.spectrum.n_features == 0
+
+
+def test_few_labels_leave_features_out():
+    X, _, y = separated_by_a_line(9)
+    assert gq.GraphClassifier().fit(X, y).result_.posterior.spectrum.n_features == 0
+
+
+def test_one_model_may_be_a_function_of_the_features(tmp_path):
+    X, classes, y = separated_by_a_line()
+    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(X, y)
+    posterior = classifier.result_.posterior
+    assert any(posterior.prior.on_features)
+    assert posterior.spectrum.n_features > 0
+    assert accuracy(classifier, classes, y) > 0.85
+    assert posterior.chosen_by_evidence == {"noise_std": posterior.likelihood.noise_std}
+    classifier.save(tmp_path / "classifier.nc")
+    loaded = gq.load(tmp_path / "classifier.nc")
+    np.testing.assert_allclose(loaded.predict_proba(X + 0.01), classifier.predict_proba(X + 0.01))
+
+
+@pytest.mark.parametrize("eigenpairs", ["extend", "recompute"])
+def test_rows_and_labels_are_added_to_functions_of_the_features(eigenpairs):
+    X, classes, y = separated_by_a_line()
+    kept = np.arange(300) < 250
+    classifier = gq.GraphClassifier(random_state=0).fit(X[kept], y[kept])
+    classifier.add_rows(X[~kept], eigenpairs=eigenpairs)
+    assert classifier.result_.posterior.spectrum.n_features > 0
+    assert (classifier.transduction_ == classes)[~kept].mean() > 0.8
+    classifier.add_labels(np.arange(60, 100), classes[60:100])
+    assert (classifier.transduction_ == classes)[100:].mean() > 0.8
+    classifier.add_labels(np.arange(100, 120), classes[100:120], "model-average")
+    assert on_features(classifier) > 0.9
+
+
+def test_cosines_are_of_rows_of_length_one():
+    X, _, y = separated_by_a_line()
+    sizes = np.exp(np.random.default_rng(1).normal(size=(300, 1)))
+    first, second = (
+        gq.GraphClassifier(metric="cosine", random_state=0).fit(rows, y) for rows in (X, X * sizes)
+    )
+    assert on_features(first) > 0.9
+    products = []
+    for one in (first, second):
+        own = one.result_.posterior.spectrum
+        columns = np.asarray(own.eigenvectors)[:, own.n_eigenpairs :]
+        products.append(columns @ columns.T)
+    np.testing.assert_allclose(*products, atol=1e-8)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
+from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.evidence.learnt_models import average_of_models, likeliest_model
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
@@ -38,6 +39,19 @@ def test_few_labels_leave_the_model_to_the_evidence():
 )
 def test_other_settings_keep_the_evidence(settings):
     assert not fitted(40, **settings).likelihood.random_labels
+
+
+def test_odds_of_features_grow_with_labels():
+    graph = gq.graphs.knn_graph(MOONS.features)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=30)
+    plain = learnt_mixture(spectrum, 2, 40)
+    assert not any(plain.on_features)
+    more = learnt_mixture(gq.spectrum.with_features(spectrum, MOONS.features), 2, 40)
+    chosen = np.array(more.on_features) > 0
+    probability = np.exp(more.log_probabilities)
+    assert probability[chosen].sum() == pytest.approx(0.5)  # 20 labels a class
+    np.testing.assert_allclose(2 * probability[~chosen], np.exp(plain.log_probabilities))
+    assert (1 / np.array(more.scale)[chosen]).tolist() == pytest.approx([0.03, 0.1, 0.3, 1, 3])
 
 
 def test_labels_at_random_are_told_to_be_so():

@@ -182,6 +182,26 @@ def test_all_components_of_a_mixture_at_once():
         np.testing.assert_allclose(prior.component_std(modes), expected, rtol=1e-12)
 
 
+def test_components_on_features_at_once():
+    prior = gq.priors.MaternMixture(
+        [0.2, 1.0, 0.5], [4, 2, 3], [3, 1, 2], with_constant=[0, 1, 0], on_features=[0, 1, 0]
+    )
+    for graph in graphs():
+        rows = np.random.default_rng(0).normal(size=(graph.n_nodes, 2))
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=9)
+        modes = prior.modes(gq.spectrum.with_features(spectrum, rows))
+        stds = prior.component_std(modes)
+        assert (stds[1, :9] == 0).all()
+        assert (stds[[0, 2], 9:] == 0).all()
+        for m in range(3):
+            component = prior.component(m)
+            np.testing.assert_allclose(stds[m], component.std_of(modes).modes, rtol=1e-12)
+            present = stds[m] > 0
+            logs = np.asarray(component.log_std_of(modes).modes)
+            np.testing.assert_allclose(logs[present], np.log(stds[m][present]), rtol=1e-9)
+            assert (logs[~present] == 0).all()
+
+
 def test_every_exported_prior_is_tested():
     exported = {
         value

@@ -19,6 +19,15 @@ from graphuq.results.uncertainty import class_probabilities
 
 MOONS = gq.datasets.two_moons(80, n_features=2, noise_std=0.08)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
+FEATURES = gq.spectrum.with_features(SPECTRUM, MOONS.features)
+ON_FEATURES = gq.priors.MaternMixture(
+    tau=[0.1, 1.0, 1.0],
+    alpha=[4, 1, 1],
+    scale=[5, 3, 0.5],
+    with_constant=[0, 0, 0],
+    on_features=[0, 1, 1],
+    model=gq.Categorical([0.2, 0.5, 0.3]),
+)
 PRIOR = gq.priors.MaternMixture(
     tau=[0.1, 0.5, 0.5],
     alpha=[4, 2, 2],
@@ -34,8 +43,9 @@ def posterior(n_classes=2, prior=PRIOR):
     if n_classes == 3:
         labels = np.array([0, 0, 1, 1, 2, 2])
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
+    spectrum = FEATURES if prior is ON_FEATURES else SPECTRUM
     return gq.Posterior(
-        SPECTRUM, prior, likelihood, labelled, 2 * labels - 1 if n_classes == 2 else labels
+        spectrum, prior, likelihood, labelled, 2 * labels - 1 if n_classes == 2 else labels
     )
 
 
@@ -46,10 +56,11 @@ def weighted_prior_draws(target, n=200_000, by_class=False):
     but at least 0.05.
     """
     rng, likelihood = np.random.default_rng(0), target.likelihood
-    model = rng.choice(3, size=n, p=np.exp(PRIOR.log_probabilities))
-    std = np.stack([PRIOR.component(m).spectral_std(SPECTRUM).modes for m in range(3)])
-    white = rng.normal(size=(n, target.n_fields, 20)) * std[model][:, None]
-    u = np.einsum("nl,skl->snk", SPECTRUM.eigenvectors, white)
+    prior, spectrum = target.prior, target.spectrum
+    model = rng.choice(3, size=n, p=np.exp(prior.log_probabilities))
+    std = np.stack([prior.component(m).spectral_std(spectrum).modes for m in range(3)])
+    white = rng.normal(size=(n, target.n_fields, spectrum.n_columns)) * std[model][:, None]
+    u = np.einsum("nl,skl->snk", spectrum.eigenvectors, white)
     u = u[:, :, 0] if target.n_fields == 1 else u
     with jax.enable_x64(True):
         labels, at = jnp.asarray(target.labels), jnp.asarray(u[:, target.labelled])
@@ -70,10 +81,12 @@ def weighted_prior_draws(target, n=200_000, by_class=False):
     return means, shares, 1 / np.sqrt(1 / (weights**2).sum())
 
 
+@pytest.mark.parametrize("prior", [PRIOR, ON_FEATURES], ids=["graph", "features"])
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes):
-    result = gq.infer(posterior(n_classes), ModelAverage(exact=True), n_samples=4000)
-    means, shares, error = weighted_prior_draws(posterior(n_classes))
+def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes, prior):
+    target = posterior(n_classes, prior)
+    result = gq.infer(target, ModelAverage(exact=True), n_samples=4000)
+    means, shares, error = weighted_prior_draws(target)
     assert result.diagnostics.converged
     assert not result.diagnostics.is_approximate
     assert np.abs(result.label_mean - means).max() < 5 * (error + result.label_mcse.max())

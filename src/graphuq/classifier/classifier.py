@@ -61,11 +61,12 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     tail_eigenvalue : bool, float or "mean", default False
         Value that replaces the other eigenvalues; see `graphuq.laplacian_spectrum`.
     prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
-        "auto": an average over `Matern` priors (see `inference`). With more than 1,000 labels or
-        another method, the most probable of them. Where the other method has fewer than five labels
-        a class, or ``likelihood`` or another choice excludes these priors,
-        `graphuq.maximize_evidence` chooses τ, α, and the constant. Prior, likelihood and sampler
-        may also be text such as ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
+        "auto": an average over `Matern` priors (see `inference`) and, from five labels a class on,
+        quadratic functions of the features. With more than 1,000 labels or another method, the most
+        probable of them. Where the other method has fewer than five labels a class, or
+        ``likelihood`` or another choice excludes these priors, `graphuq.maximize_evidence` chooses
+        τ, α, and the constant. Prior, likelihood and sampler may also be text such as
+        ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
     likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
         "auto": `Probit`, whose noise γ is averaged or chosen with the prior. Any other name has
         the defaults of its class. The number of classes is that of ``y``.

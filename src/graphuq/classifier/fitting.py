@@ -83,7 +83,13 @@ def fit_classifier(
     posterior = None
     if not given.is_soft:
         posterior = posterior_of_learnt_models(
-            classifier, method, spectrum, given.labelled, given.codes, given.weights
+            classifier,
+            method,
+            spectrum,
+            given.labelled,
+            given.codes,
+            given.weights,
+            classifier.graph_.feature_space,
         )
     if posterior is None:
         parts = given.likelihood, given.labelled, given.values

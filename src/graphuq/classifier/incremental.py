@@ -260,15 +260,19 @@ class Incremental:
 
 def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> "Spectrum | Laplacian":
     """Return the spectrum of a grown graph, with as many eigenpairs as before (or all)."""
-    from graphuq.spectrum import Laplacian, laplacian_spectrum
+    from graphuq.classifier.options import features_of_nodes
+    from graphuq.spectrum import Laplacian, laplacian_spectrum, with_features
     from graphuq.spectrum.solve import DENSE_BELOW
 
     kind = known.settings["laplacian"]
     if not known.has_eigenpairs:
         return Laplacian(graph, kind)
-    n_pairs = known.n_eigenpairs
-    if n_pairs == known.n_nodes and graph.n_nodes < DENSE_BELOW:
-        n_pairs = graph.n_nodes
-    return laplacian_spectrum(
+    n_pairs, n_nodes = known.n_eigenpairs, graph.n_nodes
+    if n_pairs == known.n_nodes and n_nodes < DENSE_BELOW:
+        n_pairs = n_nodes
+    found = laplacian_spectrum(
         graph, kind, n_pairs, tail_eigenvalue=known.settings["tail_eigenvalue"], progress=progress
     )
+    if known.n_features and graph.feature_space is not None:
+        return with_features(found, features_of_nodes(graph.feature_space, n_nodes))
+    return found

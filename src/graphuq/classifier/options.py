@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.preprocessing import normalize
 
 from graphuq.classifier.feature_scales import warn_of_unequal_scales
 from graphuq.distributions import DiscreteUniform
@@ -23,8 +24,9 @@ from graphuq.graphs import (
     from_adjacency,
     knn_graph,
 )
-from graphuq.graphs.feature_space import RULES
+from graphuq.graphs.feature_space import RULES, FeatureSpace
 from graphuq.graphs.features import check_size
+from graphuq.graphs.inputs import Features
 from graphuq.graphs.weights import weight_function
 from graphuq.inference import Approximation, ModelAverage, Sampler
 from graphuq.inference.settings import check_lengths
@@ -141,6 +143,7 @@ def posterior_of_learnt_models(
     labelled: Int[np.ndarray, " J"],
     codes: Int[np.ndarray, " J"],
     weights: Float[np.ndarray, " J"] | None,
+    space: FeatureSpace | None,
 ) -> Posterior | None:
     """Return the posterior under models learnt from other data, if prior and likelihood are "auto".
 
@@ -148,6 +151,8 @@ def posterior_of_learnt_models(
     inference "auto", no warm-up or thinning of chains, and at most `MAX_AVERAGED` labels. Otherwise
     it is the posterior of the likeliest model. It is None if the labels are too few to tell the
     model, or another parameter excludes both.
+
+    Functions of the features may be among the models if ``space`` has the features of all nodes.
 
     Raises
     ------
@@ -169,11 +174,19 @@ def posterior_of_learnt_models(
             "inference='model-average' needs a number of eigenpairs, no tail, and a known number "
             "of classes; leave n_eigenpairs, tail_eigenvalue and max_classes out"
         )
-    average = average_of_models(spectrum, labelled, codes, weights)
+    features = None if space is None else features_of_nodes(space, spectrum.n_nodes)
+    average = average_of_models(spectrum, labelled, codes, weights, features)
     default = method is None and classifier.n_warmup is None and classifier.thin is None
     if named or (default and len(codes) <= MAX_AVERAGED):
         return average
     return likeliest_model(average) if has_enough_labels(codes) else None
+
+
+def features_of_nodes(space: FeatureSpace, n_nodes: int) -> Features | None:
+    """Return the features of all nodes, of length 1 for cosines; None if there are fewer."""
+    if space.features.shape[0] != n_nodes:
+        return None
+    return normalize(space.features) if space.weight.metric == "cosine" else space.features
 
 
 def check_words(

@@ -57,8 +57,10 @@ def continued(
         return posterior, sites_of(answer, ~np.isin(known, rows))
     if posterior.prior.is_mixture:
         basis, labelled = posterior.spectrum, posterior.labelled
-        weights = posterior.label_weights
-        again = posterior_of_learnt_models(classifier, method, basis, labelled, codes, weights)
+        weights, space = posterior.label_weights, classifier._feature_space
+        again = posterior_of_learnt_models(
+            classifier, method, basis, labelled, codes, weights, space
+        )
         posterior = posterior if again is None else again
     return posterior, None
 

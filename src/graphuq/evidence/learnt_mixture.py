@@ -8,6 +8,10 @@ probability. A component is given by
 - its range: τ² is the eigenvalue of a given rank above the null ones, so that about as many modes
   are smooth, whatever the size of the graph;
 - its power α, its noise γ relative to the field, and whether each class has a constant.
+
+If the spectrum has columns of features (`graphuq.spectrum.with_features`), five more components are
+quadratic functions of them, of different noise. Their prior odds are the number of labels a class,
+divided by 20: with few labels a graph is the better guess, with many the features tell more.
 """
 
 import json
@@ -24,6 +28,8 @@ from graphuq.spectrum import Spectrum
 
 TABLE = "learnt_mixture.json"
 MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
+FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equally probable
+EVEN_LABELS = 20.0  # labels a class, with which features are beforehand as probable as the graph
 SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
 
 
@@ -57,13 +63,22 @@ def learnt_mixture(spectrum: Spectrum, n_classes: int, n_labels: int) -> MaternM
     probability = np.exp(logs - logs.max())
     probability /= probability.sum()
     kept = probability >= MIN_PROBABILITY
-    return MaternMixture(
-        tau=tuple(eigenvalue_of_rank(spectrum, int(rank)) ** 0.5 for rank in table["rank"][kept]),
-        alpha=table["alpha"][kept],
-        scale=1 / table["noise"][kept],
-        with_constant=table["constant"][kept],
-        model=Categorical(probability[kept]),
-    )
+    tau = [eigenvalue_of_rank(spectrum, int(rank)) ** 0.5 for rank in table["rank"][kept]]
+    noise, probability = table["noise"][kept], probability[kept]
+    n_more = len(FEATURE_NOISES) if spectrum.n_features else 0
+    if n_more:
+        odds = n_labels / n_classes / EVEN_LABELS
+        own = np.full(n_more, odds / n_more) * probability.sum()
+        noise, probability = np.append(noise, FEATURE_NOISES), np.append(probability, own)
+    columns: dict[str, Any] = {
+        "tau": np.append(tau, np.ones(n_more)),
+        "alpha": np.append(table["alpha"][kept], np.ones(n_more)),
+        "scale": 1 / noise,
+        "with_constant": np.append(table["constant"][kept], np.zeros(n_more)),
+        "on_features": np.repeat([0, 1], [len(tau), n_more]) if n_more else (),
+        "model": Categorical(probability),
+    }
+    return MaternMixture(**columns)
 
 
 def features(spectrum: Spectrum, n_classes: int, n_labels: int) -> Float[np.ndarray, " F"]:

@@ -7,14 +7,17 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.evidence.learnt_mixture import learnt_mixture
-from graphuq.inference.model_average import likeliest_component
+from graphuq.graphs.inputs import MatrixLike
+from graphuq.inference.model_average import likeliest_component, probabilities_of_components
 from graphuq.likelihoods import Probit
 from graphuq.posterior.posterior import Posterior
-from graphuq.priors import Matern
-from graphuq.spectrum import Spectrum
+from graphuq.priors import Matern, MaternMixture
+from graphuq.spectrum import Spectrum, with_features, without_features
 
 ENOUGH_A_CLASS = 5  # labels a class, on average, from which the likeliest model predicts better
-# than hyperparameters of largest evidence (docs/measurements/model_average.md)
+# than hyperparameters of largest evidence, and features may tell more than the graph
+# (docs/measurements/model_average.md)
+LEAST_SHARE = 1e-4  # probability given 60 labels, from which components on features are kept
 
 
 def has_enough_labels(codes: Int[np.ndarray, " J"]) -> bool:
@@ -27,8 +30,12 @@ def average_of_models(
     labelled: Int[np.ndarray, " J"],
     codes: Int[np.ndarray, " J"],
     weights: Float[np.ndarray, " J"] | None = None,
+    features: MatrixLike | None = None,
 ) -> Posterior:
     """Return the posterior that averages over the mixture of `learnt_mixture`.
+
+    From five labels a class on, functions of the features are part of the average, unless 60 labels
+    leave them improbable.
 
     Parameters
     ----------
@@ -39,7 +46,27 @@ def average_of_models(
         Their classes, 0 to K − 1, all of which occur.
     weights : numpy.ndarray, shape (J,), optional
         Weight of each label.
+    features : array_like or sparse matrix, shape (N, d), optional
+        Without, functions of the features have a part only if the spectrum has columns of them.
     """
+    enough = has_enough_labels(codes)
+    if features is not None and enough and spectrum.tail_eigenvalue is None:
+        spectrum = with_features(spectrum, features)
+    if spectrum.n_features:
+        average = _average(spectrum, labelled, codes, weights)
+        prior: Any = average.prior
+        share = probabilities_of_components(average) @ np.array(prior.on_features)
+        if enough and share >= LEAST_SHARE:
+            return average
+    return _average(without_features(spectrum), labelled, codes, weights)
+
+
+def _average(
+    spectrum: Spectrum,
+    labelled: Int[np.ndarray, " J"],
+    codes: Int[np.ndarray, " J"],
+    weights: Float[np.ndarray, " J"] | None,
+) -> Posterior:
     n_classes = int(codes.max()) + 1
     return Posterior(
         spectrum,
@@ -54,7 +81,8 @@ def average_of_models(
 def likeliest_model(average: Posterior) -> Posterior:
     """Return the posterior of the model that the labels leave most probable.
 
-    Its prior is a `Matern` of unit variance; the scale of the component is in the noise.
+    Its prior is a `Matern` of unit variance; the scale of the component is in the noise. If the
+    model is a function of the features, it is a `MaternMixture` of this component alone.
 
     Parameters
     ----------
@@ -63,17 +91,25 @@ def likeliest_model(average: Posterior) -> Posterior:
     """
     mixture, likelihood = cast(Any, average.prior), cast(Any, average.likelihood)
     model = likeliest_component(average)
+    noise_std = 1 / mixture.scale[model]
+    likelihood = dataclasses.replace(likelihood, noise_std=noise_std)
+    if any(mixture.on_features) and mixture.on_features[model]:
+        alone = MaternMixture((1.0,), (1.0,), (1.0,), (0.0,), on_features=(1.0,))
+        chosen = {"noise_std": noise_std}
+        return dataclasses.replace(
+            average, prior=alone, likelihood=likelihood, chosen_by_evidence=chosen
+        )
     prior = Matern(
         tau=mixture.tau[model],
         alpha=mixture.alpha[model],
         include_constant=bool(mixture.with_constant[model]) or None,
     )
-    noise_std = 1 / mixture.scale[model]
     names = ("tau", "alpha", "include_constant")
     return dataclasses.replace(
         average,
+        spectrum=without_features(cast(Spectrum, average.spectrum)),
         prior=prior,
-        likelihood=dataclasses.replace(likelihood, noise_std=noise_std),
+        likelihood=likelihood,
         chosen_by_evidence={name: getattr(prior, name) for name in names}
         | {"noise_std": noise_std},
     )

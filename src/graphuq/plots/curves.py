@@ -46,7 +46,8 @@ def plot_spectrum(spectrum: Spectrum, *, ax: "Axes | None" = None) -> "Axes":
     """
     ax = new_or_given(ax)
     index = np.arange(spectrum.n_eigenpairs)
-    ax.plot(index, spectrum.eigenvalues, ".", color=accents()[0], markersize=4, label="computed")
+    values = spectrum.eigenvalues[: len(index)]
+    ax.plot(index, values, ".", color=accents()[0], markersize=4, label="computed")
     if spectrum.tail_eigenvalue is not None:
         ax.plot(
             [spectrum.n_eigenpairs, spectrum.n_nodes],

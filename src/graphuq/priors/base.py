@@ -239,16 +239,17 @@ class Prior(eqx.Module):
             computed eigenvectors, and the spectrum has a tail. An eigenvalue is above
             `max_eigenvalue`.
         """
-        largest = max(float(spectrum.eigenvalues.max()), spectrum.tail_eigenvalue or 0.0)
+        computed = spectrum.eigenvalues[: spectrum.n_eigenpairs]
+        largest = max(float(computed.max()), spectrum.tail_eigenvalue or 0.0)
         if largest > self.max_eigenvalue:
             raise IncompatibleParts(
                 f"{self} is defined for eigenvalues up to {self.max_eigenvalue:g}, and one is "
                 f"{largest:.4g}; use laplacian='symmetric' or 'random-walk', or another prior"
             )
-        n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
-        present = np.arange(n_pairs) < self._n_kept(spectrum)
+        n_null = spectrum.n_components
+        present = np.arange(spectrum.n_columns) < self._n_kept(spectrum)
         present[:n_null] = null_vectors_included(self.include_constant, spectrum)
-        eigenvalues = spectrum.eigenvalues.copy()
+        eigenvalues = np.minimum(spectrum.eigenvalues, computed.max())  # features have ∞
         if not self.frees_null_vectors:
             eigenvalues[:n_null] = eigenvalues[n_null]
         return Modes(

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from graphuq.distributions import Hyperparameter, is_learnt, parameter
-from graphuq.errors import require
+from graphuq.errors import IncompatibleParts, require
 from graphuq.priors.base import Modes, Prior, SpectralStd
 from graphuq.utils.arrays import Array, array_namespace
 
@@ -34,6 +34,10 @@ class MaternMixture(Prior):
         are left out; on a disconnected graph they have the variance of the smoothest other mode.
     model : int or Distribution, default 0
         Number m of the component, from 0, or its distribution, such as `graphuq.Categorical`.
+    on_features : sequence of bool, length M, optional
+        Whether the component is a random quadratic function of the features instead: the columns
+        that `graphuq.spectrum.with_features` adds to a spectrum have equal variances, and
+        eigenvectors none. Its τ, α and constant have no meaning. By default none is.
 
     Examples
     --------
@@ -53,12 +57,12 @@ class MaternMixture(Prior):
     scale: tuple[float, ...] = eqx.field(converter=_numbers, static=True)
     with_constant: tuple[float, ...] = eqx.field(converter=_numbers, static=True)
     model: Hyperparameter = parameter(0)
+    on_features: tuple[float, ...] = eqx.field(default=(), converter=_numbers, static=True)
     is_mixture: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
-        names = ("tau", "alpha", "scale", "with_constant")
-        for name in names:
-            values = getattr(self, name)
+        for name in ("tau", "alpha", "scale", "with_constant", "on_features"):
+            values = self._on_features if name == "on_features" else getattr(self, name)
             require(
                 len(values) == len(self.tau) > 0,
                 name,
@@ -66,7 +70,7 @@ class MaternMixture(Prior):
                 "give one value for each component",
             )
             require(
-                name == "with_constant" or min(values) > 0,
+                name in ("with_constant", "on_features") or min(values) > 0,
                 name,
                 f"{min(values)!r} is not positive",
                 "use positive numbers",
@@ -79,6 +83,10 @@ class MaternMixture(Prior):
             f"{self.model!r} beside {len(self.tau)} components",
             "use one number from 0 for each component",
         )
+
+    @property
+    def _on_features(self) -> tuple[float, ...]:
+        return self.on_features or (0.0,) * len(self.tau)
 
     @property
     def n_components(self) -> int:
@@ -95,34 +103,44 @@ class MaternMixture(Prior):
 
     def component(self, model: int) -> "MaternMixture":
         """Return the prior of one component, without anything learnt."""
-        return MaternMixture(self.tau, self.alpha, self.scale, self.with_constant, int(model))
+        return dataclasses.replace(self, model=int(model))
 
     def component_std(self, modes: Modes) -> Float[np.ndarray, "M L"]:
         """Return the standard deviations of the modes in each component, without a tail.
 
         They are those of `std_of`, for all components at once.
         """
-        tau, alpha, scale, constant = (
-            np.array(values)[:, None]
-            for values in (self.tau, self.alpha, self.scale, self.with_constant)
-        )
+        lists = self.tau, self.alpha, self.scale, self.with_constant, self._on_features
+        tau, alpha, scale, constant, on_features = (np.array(one)[:, None] for one in lists)
         eigenvalues, null = modes.eigenvalues, modes.eigenvalues == 0
         without = null & (constant == 0)
         at = np.where(without, eigenvalues[~null].min(), eigenvalues)
         logs = np.where(
             modes.present & ~(without & (null.sum() == 1)), -alpha * np.log(at + tau**2), -np.inf
         )
+        logs = np.where(on_features > 0, np.where(np.isinf(eigenvalues), 0.0, -np.inf), logs)
         relative = np.exp((logs - logs.max(axis=1, keepdims=True)) / 2)
         energy = np.array([squares @ modes.energy for squares in relative**2])[:, None]
         return np.asarray(scale * (np.sqrt(modes.n_nodes / energy) * relative))
 
     def named_draws(self, draws: dict[str, Any]) -> dict[str, Any]:
-        """Return tau, alpha, scale and with_constant of the component of each draw."""
+        """Return tau, alpha, scale, with_constant and on_features of the component of each draw.
+
+        Where a component is a function of the features, tau and alpha are NaN. Without any such
+        component on_features is left out.
+        """
         if "model" not in draws:
             return draws
-        names = ("tau", "alpha", "scale", "with_constant")
         number = np.asarray(draws["model"]).astype(int)
-        found = {name: np.asarray(getattr(self, name))[number] for name in names}
+        of_features = np.asarray(self._on_features)[number] > 0
+        found = {
+            "tau": np.where(of_features, np.nan, np.asarray(self.tau)[number]),
+            "alpha": np.where(of_features, np.nan, np.asarray(self.alpha)[number]),
+            "scale": np.asarray(self.scale)[number],
+            "with_constant": np.asarray(self.with_constant)[number] > 0,
+        }
+        if any(self.on_features):
+            found["on_features"] = of_features
         return {name: value for name, value in draws.items() if name != "model"} | found
 
     @property
@@ -131,24 +149,44 @@ class MaternMixture(Prior):
         return True
 
     def modes(self, spectrum: Any) -> Modes:
-        """Return eigenvalues and energies; null vectors count as present."""
+        """Return eigenvalues and energies; all columns count as present.
+
+        Raises
+        ------
+        IncompatibleParts
+            If a component is a function of features that the spectrum lacks, and as `Prior.modes`.
+        """
         modes = super().modes(spectrum)
-        return dataclasses.replace(modes, present=np.ones(len(modes.eigenvalues), bool))
+        if any(self.on_features) and not spectrum.n_features:
+            raise IncompatibleParts(
+                f"{self} has components on features, and {spectrum} has no columns of features; "
+                "add them with graphuq.spectrum.with_features, or leave on_features out"
+            )
+        values = np.where(np.isinf(spectrum.eigenvalues), np.inf, modes.eigenvalues)
+        present = np.ones(len(values), bool)
+        return dataclasses.replace(modes, eigenvalues=values, present=present)
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
-        """Return ``−α log(λ + τ²)`` of the component ``model``."""
+        """Return ``−α log(λ + τ²)`` of the component ``model``; on features 0 at λ = ∞ only."""
         xp = array_namespace(eigenvalues)
         smoothest = xp.min(xp.where(eigenvalues > 0, eigenvalues, xp.inf))
         null = (eigenvalues == 0) & (self._of_model(xp, self.with_constant) == 0)
         at = xp.where(null, smoothest, eigenvalues)
-        return -self._of_model(xp, self.alpha) * xp.log(at + self._of_model(xp, self.tau) ** 2)
+        on_graph = -self._of_model(xp, self.alpha) * xp.log(at + self._of_model(xp, self.tau) ** 2)
+        on_features = xp.where(xp.isinf(eigenvalues), 0.0, -xp.inf)
+        return xp.where(self._of_model(xp, self._on_features) > 0, on_features, on_graph)
 
     def modes_included(self, modes: Modes) -> Bool[Array, " L"]:
-        """Return which modes are part of the component: without the constant, not the null one."""
+        """Return which columns are part of the component.
+
+        They are eigenvectors or columns of features. Without the constant, the null vector of a
+        connected graph is none of them.
+        """
         xp = array_namespace(modes.eigenvalues)
         null = modes.eigenvalues == 0
         left_out = (xp.sum(null) == 1) & (self._of_model(xp, self.with_constant) == 0)
-        return modes.present & ~(null & left_out)
+        of_features = self._of_model(xp, self._on_features) > 0
+        return modes.present & ~(null & left_out) & (xp.isinf(modes.eigenvalues) == of_features)
 
     def std_of(self, modes: Modes) -> SpectralStd:
         """Return the standard deviations, scaled so that ``E|u|² = σ² N``."""
@@ -168,5 +206,7 @@ class MaternMixture(Prior):
         return xp.asarray(values)[xp.asarray(self.model).astype(int)]
 
     def __repr__(self) -> str:
-        of = "" if is_learnt(self.model) else f", component {int(self.model)}"
-        return f"MaternMixture({self.n_components} components{of})"
+        if is_learnt(self.model):
+            return f"MaternMixture({self.n_components} components)"
+        of = " on features" if self._on_features[int(self.model)] else ""
+        return f"MaternMixture(component {int(self.model)} of {self.n_components}{of})"

@@ -20,7 +20,7 @@ from graphuq.report.numbers import write_numbers_report
 from graphuq.report.thumbnails import picture
 from graphuq.results.leave_one_out import given_classes
 from graphuq.results.result import Result
-from graphuq.results.tables import class_codes
+from graphuq.results.tables import class_codes, quantiles_of_draws
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import write_page
 
@@ -248,10 +248,15 @@ def _learnt(result: Result) -> list[dict[str, Any]]:
     """Return median and 90 % interval of each sampled hyperparameter, and all chosen values."""
     found = []
     for name, value in result.hyperparameters.items():
-        if np.ndim(value) == 2:
-            low, median, high = np.quantile(value, (0.05, 0.5, 0.95))
+        sampled = np.ndim(value) == 2
+        if sampled and value.dtype != bool and (quantiles := quantiles_of_draws(value)):
+            low, median, high = quantiles
             prior = repr(result.posterior.learnt.get(name, result.posterior.prior))
             row = {"prior": prior, "low": low, "median": median, "high": high}
+        elif sampled and value.dtype == bool:
+            words = f"in {np.mean(value):.0%} of the draws"
+            prior = repr(result.posterior.prior)
+            row = {"prior": prior, "low": None, "median": words, "high": None}
         elif isinstance(value, bool):
             words = "yes" if value else "no"
             row = {"prior": "chosen by the evidence", "low": None, "median": words, "high": None}

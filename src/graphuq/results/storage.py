@@ -222,7 +222,7 @@ def _basis_from(groups: "Mapping[str, xr.Dataset]", prior: Prior) -> Spectrum | 
         return CovarianceColumns.from_dataset(stored)
     values = stored["eigenvalues"].to_numpy()
     shape = stored["eigenvectors"].shape if "eigenvectors" in stored else (None, *values.shape)
-    if shape[1:] != values.shape or not np.isfinite(values).all():
+    if shape[1:] != values.shape or np.isnan(values).any() or np.isinf(values[0]):
         raise ValueError(f"eigenvalues of shape {values.shape} do not fit, or are not finite")
     return Spectrum.from_dataset(stored)
 

@@ -113,6 +113,15 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
+def quantiles_of_draws(value: np.ndarray) -> tuple[float, float, float] | None:
+    """Return the quantiles 0.05, 0.5 and 0.95 of draws that are numbers, or None without any."""
+    numbers = value[np.isfinite(value)]
+    if not len(numbers):
+        return None
+    low, median, high = np.quantile(numbers, (0.05, 0.5, 0.95)).tolist()
+    return low, median, high
+
+
 def _hyperparameter_lines(result: "Result") -> list[str]:
     """Return each hyperparameter that the labels determined, with its value or its quantiles."""
     lines = []
@@ -120,9 +129,13 @@ def _hyperparameter_lines(result: "Result") -> list[str]:
         if np.ndim(value) == 0:
             shown = f"{value:.4g}" if isinstance(value, float) else f"{value}"
             lines.append(f"{name}: {shown}, chosen by the evidence")
+        elif np.asarray(value).dtype == bool:
+            lines.append(f"{name}: in {np.mean(value):.0%} of the draws")
         elif np.ndim(value) == 2:
-            low, median, high = np.quantile(value, (0.05, 0.5, 0.95))
-            lines.append(f"{name}: median {median:.4g}, 90 % interval [{low:.4g}, {high:.4g}]")
+            quantiles = quantiles_of_draws(value)
+            if quantiles is not None:
+                low, median, high = quantiles
+                lines.append(f"{name}: median {median:.4g}, 90 % interval [{low:.4g}, {high:.4g}]")
         else:
             lines.append(f"{name}: {np.shape(value)[2]} values, sampled")
     return lines

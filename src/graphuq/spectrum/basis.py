@@ -52,6 +52,11 @@ class NodeBasis(ABC):
         return self.basis.shape[1]
 
     @property
+    def n_features(self) -> int:
+        """Number of columns that are functions of the features; see `with_features`."""
+        return 0
+
+    @property
     def n_components(self) -> int:
         """Number of connected components, and so of null vectors of the Laplacian."""
         return int(self.components.max()) + 1

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 
 from graphuq.errors import StorageError
-from graphuq.spectrum.basis import NodeBasis
+from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.utils.deprecation import renamed_fields, warn_renamed
 from graphuq.utils.extras import require_extra
@@ -34,7 +34,8 @@ class Spectrum(NodeBasis):
     Attributes
     ----------
     eigenvalues : numpy.ndarray, shape (L,)
-        Ascending; the first `n_components` are exactly 0.
+        Ascending; the first `n_components` are exactly 0. The last are ∞ if columns are functions
+        of the features instead of eigenvectors; see `with_features`.
     eigenvectors : numpy.ndarray, shape (N, L)
         Orthonormal columns; the entry of largest magnitude of each is positive, but for those in
         closed form. The first `n_components` are the null vectors, one per component. A grid
@@ -69,8 +70,13 @@ class Spectrum(NodeBasis):
 
     @property
     def n_eigenpairs(self) -> int:
-        """Number of eigenpairs ℓ."""
-        return self.eigenvectors.shape[1]
+        """Number of eigenpairs ℓ; columns of features do not count."""
+        return len(self.eigenvalues) - self.n_features
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns that are functions of the features."""
+        return int(np.isinf(self.eigenvalues).sum())
 
     @property
     def tail(self) -> float | None:
@@ -87,15 +93,32 @@ class Spectrum(NodeBasis):
     @cached_property
     def energy(self) -> Float[np.ndarray, " L"]:
         """Energy ``Σ_i (scale_i q_ji)²`` that a unit coefficient adds to ``|u|²``."""
-        if np.all(self.node_scale == 1.0):
-            return np.ones(self.n_eigenpairs)
-        q = np.asarray(self.eigenvectors)
-        return np.einsum("n,nl,nl->l", self.node_scale**2, q, q)
+        n_unit = self.n_eigenpairs if np.all(self.node_scale == 1.0) else 0
+        if n_unit == self.n_columns:
+            return np.ones(n_unit)
+        rest = np.asarray(self.eigenvectors)[:, n_unit:]
+        energy = np.einsum("n,nl,nl->l", self.node_scale**2, rest, rest)
+        return np.append(np.ones(n_unit), energy)
 
     @property
     def tail_energy(self) -> float:
         """Total energy of all directions beyond the ℓ kept ones; N − ℓ unless random-walk."""
-        return float((self.node_scale**2).sum() - self.energy.sum())
+        return float((self.node_scale**2).sum() - self.energy[: self.n_eigenpairs].sum())
+
+    def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M L"]:
+        """Return rows for new nodes; a function of the features is the mean over neighbours.
+
+        See `NodeBasis.extend`.
+        """
+        rows = super().extend(weights)
+        if self.n_features:
+            degree = np.asarray(weights.sum(axis=1)).ravel()
+            near = degree >= SMALLEST_DEGREE
+            inverse = np.where(near, 1 / np.where(near, degree, 1.0), 0.0)
+            columns = np.asarray(self.eigenvectors)[:, self.n_eigenpairs :]
+            mean = inverse[:, None] * (weights @ (columns * self.node_scale[:, None]))
+            rows[:, self.n_eigenpairs :] = mean / self.extend_scale(weights)[:, None]
+        return rows
 
     def extended(self, weights: sparse.csr_array) -> NodeBasis:
         """Return the spectrum with new nodes, whose rows are weighted means over their neighbours.
@@ -184,9 +207,10 @@ class Spectrum(NodeBasis):
         )
 
     def __repr__(self) -> str:
+        more = f" and {self.n_features} columns of features" if self.n_features else ""
         tail = "no tail" if self.tail_eigenvalue is None else f"tail at {self.tail_eigenvalue:.4g}"
         return (
-            f"Spectrum({self.n_eigenpairs} of {self.n_nodes} eigenpairs, "
+            f"Spectrum({self.n_eigenpairs} of {self.n_nodes} eigenpairs{more}, "
             f"{self.settings['laplacian']}, {tail}, largest residual {self.residuals.max():.1e})"
         )
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import softmax
 
 from graphuq.inference.model_average.components import Components, require_any
 from graphuq.posterior.posterior import Posterior
@@ -59,6 +60,20 @@ def likeliest_component(posterior: Posterior) -> int:
     given = given.at(stratified(given.codes)[:ENOUGH_LABELS], slice(None))
     found = likely_components(given)
     return int(found.given.numbers[found.log_weights.argmax()])
+
+
+def probabilities_of_components(posterior: Posterior) -> Float[np.ndarray, " M"]:
+    """Return the probability that 60 of the labels, or all, leave each component of the prior.
+
+    Without any fixed point of expectation propagation, they are those of the prior.
+    """
+    given = Components.of(posterior)
+    given = given.at(stratified(given.codes)[:N_FIRST], slice(None))
+    logs = given.log_prior + [one.log_evidence for one in given.fit()]
+    prior: Any = posterior.prior
+    found = np.zeros(prior.n_components)
+    found[given.numbers] = softmax(logs if np.isfinite(logs).any() else given.log_prior)
+    return found
 
 
 def _fitted(some: Components, starts: list[Any]) -> list[Any]:

@@ -35,7 +35,7 @@ class CoefficientField(LowRankField):
         n_modes : int
             Number of coefficients in a draw.
         """
-        n_pairs = spectrum.n_eigenpairs
+        n_pairs = spectrum.n_columns
         return CoefficientField(
             factor=spectrum.node_scale[nodes, None] * spectrum.eigenvectors[nodes, :n_modes],
             coefficient_map=np.eye(n_pairs, n_modes),

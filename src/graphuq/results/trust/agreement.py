@@ -68,13 +68,14 @@ def check_agreement(result: "Result") -> Check:
         f"left out one at a time, {wrong} of {len(given)} labels are predicted wrongly, and "
         f"{expected:.1f} are expected (p-value {p_value:.2g})"
     )
+    model = "Model" if result.posterior.spectrum.n_features else "Graph"
     if p_value >= MIN_P_VALUE:
-        return Check(p_value, MIN_P_VALUE, "green", f"Graph and labels agree: {numbers}.")
+        return Check(p_value, MIN_P_VALUE, "green", f"{model} and labels agree: {numbers}.")
     return Check(
         p_value,
         MIN_P_VALUE,
         "red",
-        f"Graph and labels disagree: {numbers}. Check the labels (see suspect_labels), the "
+        f"{model} and labels disagree: {numbers}. Check the labels (see suspect_labels), the "
         "features and the graph.",
     )
 

@@ -74,24 +74,25 @@ def check_evidence(result: "Result") -> Check:
     except IncompatibleParts as error:
         return not_computed("Whether the graph explains the labels", error)
     gain = explained - log_chance(counts_of_classes(result))
+    model = "model of graph and features" if result.posterior.spectrum.n_features else "graph"
     if gain >= MIN_GAIN:
-        sentence = f"The graph explains the labels better than chance, by {gain:.1f} nats."
+        sentence = f"The {model} explains the labels better than chance, by {gain:.1f} nats."
         return Check(gain, MIN_GAIN, "green", sentence)
     if gain <= -MAX_LOSS:
         return Check(
             gain,
             MIN_GAIN,
             "red",
-            f"Chance explains the labels better than the graph, by {-gain:.1f} nats. Check the "
+            f"Chance explains the labels better than the {model}, by {-gain:.1f} nats. Check the "
             "labels (see suspect_labels), the features and the graph.",
         )
     return Check(
         gain,
         MIN_GAIN,
         "amber",
-        "The labels are too few to tell, or the graph says little about them: their log evidence "
-        f"exceeds that of chance by {gain:.1f}, and {MIN_GAIN:g} are needed. Add labels, or change "
-        "the features or the graph.",
+        f"The labels are too few to tell, or the {model} says little about them: their log "
+        f"evidence exceeds that of chance by {gain:.1f}, and {MIN_GAIN:g} are needed. Add labels, "
+        "or change the features or the graph.",
     )
 
 

@@ -132,13 +132,13 @@ def truncation_effect(
     posterior = result.posterior
     chosen = unlabelled_nodes(result) if nodes is None else np.asarray(nodes)
     if _reason_for_no_tail(posterior):
-        last = posterior.spectrum.eigenvalues[-1] if posterior.spectrum.has_eigenpairs else np.nan
+        last = last_eigenvalue(posterior.spectrum) if posterior.spectrum.has_eigenpairs else np.nan
         nothing = np.zeros(len(chosen))
         return TruncationEffect(chosen, nothing, nothing, float("nan"), float(last))
     if "n_classes" in result.answer.hyperparameters:
         raise IncompatibleParts("it is not defined with a learnt number of classes")
     spectrum = posterior.spectrum
-    eigenvalues = mean_omitted_eigenvalue(spectrum), float(spectrum.eigenvalues[-1])
+    eigenvalues = mean_omitted_eigenvalue(spectrum), last_eigenvalue(spectrum)
     share = spectrum.node_scale[chosen] ** 2 * _omitted_share(spectrum, chosen)
     mean, std = result.latent_mean[chosen], result.latent_std[chosen]
     link = posterior.likelihood.link
@@ -168,8 +168,13 @@ def mean_omitted_eigenvalue(spectrum: Spectrum) -> float:
     unnormalized = spectrum.settings["laplacian"] == "unnormalized"
     trace = degrees.sum() if unnormalized else (degrees > 0).sum()
     n_omitted = spectrum.n_nodes - spectrum.n_eigenpairs
-    mean = (float(trace) - float(spectrum.eigenvalues.sum())) / n_omitted
-    return max(mean, float(spectrum.eigenvalues[-1]))
+    computed = spectrum.eigenvalues[: spectrum.n_eigenpairs]
+    return max((float(trace) - float(computed.sum())) / n_omitted, float(computed[-1]))
+
+
+def last_eigenvalue(spectrum: Spectrum) -> float:
+    """Return λ_ℓ, the largest eigenvalue that was computed."""
+    return float(spectrum.eigenvalues[spectrum.n_eigenpairs - 1])
 
 
 def _reason_for_no_tail(posterior: Posterior) -> str:
@@ -191,6 +196,7 @@ def _omitted_share(spectrum: Spectrum, nodes: Int[np.ndarray, " M"]) -> Float[np
     inside = np.empty(len(nodes))
     for part in slices(len(nodes), BLOCK_ELEMENTS // spectrum.n_eigenpairs):
         rows = np.asarray(spectrum.eigenvectors[nodes[part]], dtype=np.float64)
+        rows = rows[:, : spectrum.n_eigenpairs]
         inside[part] = np.einsum("nl,nl->n", rows, rows)
     return np.maximum(1 - inside, 0.0)
 
