@@ -49,15 +49,15 @@ def average_of_models(
     features : array_like or sparse matrix, shape (N, d), optional
         Without, functions of the features have a part only if the spectrum has columns of them.
     """
-    enough = has_enough_labels(codes)
-    if features is not None and enough and spectrum.tail_eigenvalue is None:
-        spectrum = with_features(spectrum, features)
-    if spectrum.n_features:
-        average = _average(spectrum, labelled, codes, weights)
-        prior: Any = average.prior
-        share = probabilities_of_components(average) @ np.array(prior.on_features)
-        if enough and share >= LEAST_SHARE:
-            return average
+    if has_enough_labels(codes):
+        if features is not None:
+            spectrum = with_features(spectrum, features)
+        if spectrum.n_features:
+            average = _average(spectrum, labelled, codes, weights)
+            prior: Any = average.prior
+            share = probabilities_of_components(average) @ np.array(prior.on_features)
+            if share >= LEAST_SHARE:
+                return average
     return _average(without_features(spectrum), labelled, codes, weights)
 
 
