@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         laplacian_spectrum,
         load_spectrum,
         nystrom_spectrum,
+        with_feature_columns,
     )
 
 _MODULE_OF = {
@@ -101,6 +102,7 @@ _MODULE_OF = {
     "laplacian_spectrum": "spectrum",
     "load_spectrum": "spectrum",
     "nystrom_spectrum": "spectrum",
+    "with_feature_columns": "spectrum",
     "Converged": "run.stopping",
     "CumulativeMean": "run.stopping",
     "track": "run.tracking",
@@ -175,6 +177,7 @@ __all__ = [
     "priors",
     "scores",
     "track",
+    "with_feature_columns",
     "write_report",
 ]
 

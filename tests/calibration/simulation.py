@@ -192,7 +192,7 @@ def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
     values, vectors = np.linalg.eigh(covariance * N_NODES / np.trace(covariance))
     root = vectors * np.sqrt(np.maximum(values, 0))
     if prior.on_features:
-        spectrum = gq.spectrum.with_features(spectrum, x)
+        spectrum = gq.with_feature_columns(spectrum, x)
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     some = [1, 1, 1, 1, -1] if n_classes == 2 else [0, 0, 0, 1, 2]
     while len(found) < n_runs:

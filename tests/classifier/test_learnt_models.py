@@ -6,6 +6,7 @@ import pytest
 import graphuq as gq
 from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.evidence.learnt_models import average_of_models, likeliest_model
+from graphuq.inference.model_average import likeliest_of_kind
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
 
@@ -46,12 +47,31 @@ def test_odds_of_features_grow_with_labels():
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=30)
     plain = learnt_mixture(spectrum, 2, 40)
     assert not any(plain.on_features)
-    more = learnt_mixture(gq.spectrum.with_features(spectrum, MOONS.features), 2, 40)
+    more = learnt_mixture(gq.with_feature_columns(spectrum, MOONS.features), 2, 40)
     chosen = np.array(more.on_features) > 0
     probability = np.exp(more.log_probabilities)
     assert probability[chosen].sum() == pytest.approx(0.5)  # 20 labels a class
     np.testing.assert_allclose(2 * probability[~chosen], np.exp(plain.log_probabilities))
     assert (1 / np.array(more.scale)[chosen]).tolist() == pytest.approx([0.03, 0.1, 0.3, 1, 3])
+
+
+def test_one_component_is_of_the_more_probable_kind():
+    """Components on the graph are many: the sum of their probabilities counts."""
+    spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=30)
+    prior = gq.priors.MaternMixture(
+        tau=[0.1, 0.2, 0.3, 1],
+        alpha=[2, 2, 2, 1],
+        scale=[1, 1, 1, 1],
+        with_constant=[0, 0, 0, 0],
+        on_features=[0, 0, 0, 1],
+        model=gq.Categorical([0.25] * 4),
+    )
+    spectrum = gq.with_feature_columns(spectrum, MOONS.features)
+    posterior = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(1.0), [0, 1], [1, -1])
+    numbers = np.arange(4)
+    assert likeliest_of_kind(posterior, numbers, np.array([0.2, 0.25, 0.2, 0.35])) == 1
+    assert likeliest_of_kind(posterior, numbers, np.array([0.1, 0.25, 0.1, 0.55])) == 3
+    assert likeliest_of_kind(posterior, numbers[3:], np.array([0.35])) == 3
 
 
 def test_labels_at_random_are_told_to_be_so():

@@ -189,7 +189,7 @@ def test_components_on_features_at_once():
     for graph in graphs():
         rows = np.random.default_rng(0).normal(size=(graph.n_nodes, 2))
         spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=9)
-        modes = prior.modes(gq.spectrum.with_features(spectrum, rows))
+        modes = prior.modes(gq.with_feature_columns(spectrum, rows))
         stds = prior.component_std(modes)
         assert (stds[1, :9] == 0).all()
         assert (stds[[0, 2], 9:] == 0).all()

@@ -19,7 +19,7 @@ from graphuq.results.uncertainty import class_probabilities
 
 MOONS = gq.datasets.two_moons(80, n_features=2, noise_std=0.08)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
-FEATURES = gq.spectrum.with_features(SPECTRUM, MOONS.features)
+FEATURES = gq.with_feature_columns(SPECTRUM, MOONS.features)
 ON_FEATURES = gq.priors.MaternMixture(
     tau=[0.1, 1.0, 1.0],
     alpha=[4, 1, 1],

@@ -7,13 +7,13 @@ from scipy import sparse
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.results.trust.truncation import last_eigenvalue, mean_omitted_eigenvalue
-from graphuq.spectrum import load_spectrum, with_features, without_features
+from graphuq.spectrum import load_spectrum, with_feature_columns, without_feature_columns
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3)) * [1.0, 2.0, 0.1] + [5.0, 0.0, -1.0]
 GRAPH = gq.graphs.knn_graph(X)
 PLAIN = gq.laplacian_spectrum(GRAPH, n_eigenpairs=12)
-MORE = with_features(PLAIN, X)
+MORE = with_feature_columns(PLAIN, X)
 
 
 def covariance(rows):
@@ -28,7 +28,7 @@ def columns(spectrum):
 
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk", "unnormalized"])
 def test_columns_are_a_root_of_the_covariance(laplacian):
-    more = with_features(gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs=12), X)
+    more = with_feature_columns(gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs=12), X)
     assert (more.n_eigenpairs, more.n_features, more.n_columns) == (12, 10, 22)
     found = columns(more)
     np.testing.assert_allclose(found @ found.T, covariance(X - X.mean(axis=0)), atol=1e-8)
@@ -37,14 +37,14 @@ def test_columns_are_a_root_of_the_covariance(laplacian):
 
 def test_sparse_features_are_not_centred():
     rows = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
-    found = columns(with_features(PLAIN, rows))
+    found = columns(with_feature_columns(PLAIN, rows))
     np.testing.assert_allclose(found @ found.T, covariance(rows.toarray()), atol=1e-4)
 
 
 def test_covariance_of_more_nodes_than_landmarks_is_close():
     rows = np.random.default_rng(1).normal(size=(400, 12))  # 91 functions, of 100 landmarks
     spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(rows), n_eigenpairs=5)
-    found = columns(with_features(spectrum, rows))
+    found = columns(with_feature_columns(spectrum, rows))
     assert found.shape == (400, 91)
     expected = covariance(rows - rows.mean(axis=0))
     np.testing.assert_allclose(found @ found.T, expected, atol=1e-6 * expected.max())
@@ -52,13 +52,13 @@ def test_covariance_of_more_nodes_than_landmarks_is_close():
 
 def test_eigenpairs_stay_and_columns_are_replaced():
     np.testing.assert_array_equal(MORE.eigenvectors[:, :12], PLAIN.eigenvectors)
-    again = with_features(MORE, X[:, :1])
+    again = with_feature_columns(MORE, X[:, :1])
     assert (again.n_eigenpairs, again.n_features) == (12, 3)
-    back = without_features(MORE)
+    back = without_feature_columns(MORE)
     np.testing.assert_array_equal(back.eigenvectors, PLAIN.eigenvectors)
     np.testing.assert_array_equal(back.eigenvalues, PLAIN.eigenvalues)
-    assert without_features(PLAIN) is PLAIN
-    assert with_features(PLAIN, np.ones((80, 2))) is PLAIN
+    assert without_feature_columns(PLAIN) is PLAIN
+    assert with_feature_columns(PLAIN, np.ones((80, 2))) is PLAIN
     assert "12 of 80 eigenpairs and 10 columns of features" in repr(MORE)
 
 
@@ -75,7 +75,7 @@ def test_what_concerns_eigenpairs_is_unchanged():
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk", "unnormalized"])
 def test_new_rows_have_the_mean_of_their_neighbours(laplacian):
     plain = gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs=12)
-    more = with_features(plain, X)
+    more = with_feature_columns(plain, X)
     weights = GRAPH.feature_space.connect(X[:7] + 0.05)
     rows, scale = more.extend(weights), more.extend_scale(weights)
     np.testing.assert_allclose(rows[:, :12], plain.extend(weights))
@@ -97,17 +97,18 @@ def test_columns_are_stored(tmp_path):
 @pytest.mark.parametrize("rows", [X[:79], X[:, 0], np.full((80, 2), np.nan)])
 def test_other_features_are_refused(rows):
     with pytest.raises(InvalidInput, match="features"):
-        with_features(PLAIN, rows)
+        with_feature_columns(PLAIN, rows)
 
 
 def test_a_tail_is_refused():
+    with_tail = gq.laplacian_spectrum(GRAPH, n_eigenpairs=12, tail_eigenvalue="mean")
     with pytest.raises(InvalidInput, match="tail_eigenvalue"):
-        with_features(gq.laplacian_spectrum(GRAPH, n_eigenpairs=12, tail_eigenvalue="mean"), X)
+        with_feature_columns(with_tail, X)
 
 
 def test_a_mixture_on_features_needs_them():
     prior = gq.priors.MaternMixture([1, 1], [2, 1], [1, 2], [0, 0], on_features=[0, 1])
-    with pytest.raises(IncompatibleParts, match="with_features"):
+    with pytest.raises(IncompatibleParts, match="with_feature_columns"):
         prior.modes(PLAIN)
 
 

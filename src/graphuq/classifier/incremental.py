@@ -261,7 +261,7 @@ class Incremental:
 def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> "Spectrum | Laplacian":
     """Return the spectrum of a grown graph, with as many eigenpairs as before (or all)."""
     from graphuq.classifier.options import features_of_nodes
-    from graphuq.spectrum import Laplacian, laplacian_spectrum, with_features
+    from graphuq.spectrum import Laplacian, laplacian_spectrum, with_feature_columns
     from graphuq.spectrum.solve import DENSE_BELOW
 
     kind = known.settings["laplacian"]
@@ -274,5 +274,5 @@ def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> "Spect
         graph, kind, n_pairs, tail_eigenvalue=known.settings["tail_eigenvalue"], progress=progress
     )
     if known.n_features and graph.feature_space is not None:
-        return with_features(found, features_of_nodes(graph.feature_space, n_nodes))
+        return with_feature_columns(found, features_of_nodes(graph.feature_space, n_nodes))
     return found

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Int
 
 from graphuq.classifier.options import posterior_of_learnt_models
 from graphuq.inference import Approximation, ExpectationPropagation, GaussianApproximation
+from graphuq.inference.model_average import likeliest_of_kind
 from graphuq.posterior.posterior import Posterior
 
 if TYPE_CHECKING:
@@ -66,10 +67,14 @@ def continued(
 
 
 def with_likeliest_component(posterior: Posterior, answer: Any) -> Posterior:
-    """Return the posterior with the component of its mixture of priors that most draws have."""
-    counts = np.bincount(answer.hyperparameters["model"].astype(int).ravel())
+    """Return the posterior with the component of its mixture of priors that most draws have.
+
+    It is on the graph or on features, as most draws are.
+    """
+    numbers, counts = np.unique(answer.hyperparameters["model"].astype(int), return_counts=True)
     mixture: Any = posterior.prior
-    return dataclasses.replace(posterior, prior=mixture.component(int(counts.argmax())))
+    likeliest = likeliest_of_kind(posterior, numbers, counts.astype(float))
+    return dataclasses.replace(posterior, prior=mixture.component(likeliest))
 
 
 def sites_of(answer: Any, kept: Bool[np.ndarray, " J"]) -> GaussianApproximation | None:

@@ -9,7 +9,7 @@ probability. A component is given by
   are smooth, whatever the size of the graph;
 - its power α, its noise γ relative to the field, and whether each class has a constant.
 
-If the spectrum has columns of features (`graphuq.spectrum.with_features`), five more components are
+If the spectrum has columns of features (`graphuq.with_feature_columns`), five more components are
 quadratic functions of them, of different noise. Their prior odds are the number of labels a class,
 divided by 20: with few labels a graph is the better guess, with many the features tell more.
 """

@@ -12,7 +12,7 @@ from graphuq.inference.model_average import likeliest_component, probabilities_o
 from graphuq.likelihoods import Probit
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Matern, MaternMixture
-from graphuq.spectrum import Spectrum, with_features, without_features
+from graphuq.spectrum import Spectrum, with_feature_columns, without_feature_columns
 
 ENOUGH_A_CLASS = 5  # labels a class, on average, from which the likeliest model predicts better
 # than hyperparameters of largest evidence, and features may tell more than the graph
@@ -51,14 +51,14 @@ def average_of_models(
     """
     if has_enough_labels(codes):
         if features is not None:
-            spectrum = with_features(spectrum, features)
+            spectrum = with_feature_columns(spectrum, features)
         if spectrum.n_features:
             average = _average(spectrum, labelled, codes, weights)
             prior: Any = average.prior
             share = probabilities_of_components(average) @ np.array(prior.on_features)
             if share >= LEAST_SHARE:
                 return average
-    return _average(without_features(spectrum), labelled, codes, weights)
+    return _average(without_feature_columns(spectrum), labelled, codes, weights)
 
 
 def _average(
@@ -107,7 +107,7 @@ def likeliest_model(average: Posterior) -> Posterior:
     names = ("tau", "alpha", "include_constant")
     return dataclasses.replace(
         average,
-        spectrum=without_features(cast(Spectrum, average.spectrum)),
+        spectrum=without_feature_columns(cast(Spectrum, average.spectrum)),
         prior=prior,
         likelihood=likelihood,
         chosen_by_evidence={name: getattr(prior, name) for name in names}

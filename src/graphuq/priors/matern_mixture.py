@@ -36,7 +36,7 @@ class MaternMixture(Prior):
         Number m of the component, from 0, or its distribution, such as `graphuq.Categorical`.
     on_features : sequence of bool, length M, optional
         Whether the component is a random quadratic function of the features instead: the columns
-        that `graphuq.spectrum.with_features` adds to a spectrum have equal variances, and
+        that `graphuq.with_feature_columns` adds to a spectrum have equal variances, and
         eigenvectors none. Its τ, α and constant have no meaning. By default none is.
 
     Examples
@@ -160,7 +160,7 @@ class MaternMixture(Prior):
         if any(self.on_features) and not spectrum.n_features:
             raise IncompatibleParts(
                 f"{self} has components on features, and {spectrum} has no columns of features; "
-                "add them with graphuq.spectrum.with_features, or leave on_features out"
+                "add them with graphuq.with_feature_columns, or leave on_features out"
             )
         values = np.where(np.isinf(spectrum.eigenvalues), np.inf, modes.eigenvalues)
         present = np.ones(len(values), bool)

@@ -3,7 +3,7 @@
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.covariance_columns import CovarianceColumns
-from graphuq.spectrum.feature_columns import with_features, without_features
+from graphuq.spectrum.feature_columns import with_feature_columns, without_feature_columns
 from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.laplacian import Laplacian
@@ -24,6 +24,6 @@ __all__ = [
     "laplacian_spectrum",
     "load_spectrum",
     "nystrom_spectrum",
-    "with_features",
-    "without_features",
+    "with_feature_columns",
+    "without_feature_columns",
 ]

@@ -53,7 +53,7 @@ class NodeBasis(ABC):
 
     @property
     def n_features(self) -> int:
-        """Number of columns that are functions of the features; see `with_features`."""
+        """Number of columns that are functions of the features; see `with_feature_columns`."""
         return 0
 
     @property

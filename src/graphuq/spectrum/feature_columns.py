@@ -2,8 +2,8 @@
 
 A class may follow the features more closely than the neighbours: a line separates two classes, and
 no cluster shows it. A field that knows this is a random quadratic function of the features x, with
-the covariance ``(1 + x·x')²``. `with_features` adds columns F to a spectrum, such that F Fᵀ is this
-covariance, up to a factor and the approximation of Nyström from 100 nodes (Williams & Seeger 2001).
+the covariance ``(1 + x·x')²``. `with_feature_columns` adds columns F to a spectrum, such that F Fᵀ
+is this covariance, up to the approximation of Nyström from 100 nodes (Williams & Seeger 2001).
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ N_LANDMARKS = 100  # nodes from which the covariance is known; more gained nothi
 SMALLEST = 1e-6  # eigenvalue of the landmarks' covariance, relative to the largest, that is kept
 
 
-def with_features(spectrum: Spectrum, features: MatrixLike, seed: int = 0) -> Spectrum:
+def with_feature_columns(spectrum: Spectrum, features: MatrixLike, seed: int = 0) -> Spectrum:
     """Return a spectrum with columns of quadratic functions of the features.
 
     They follow the eigenvectors and have the eigenvalue ∞, so that a prior on the graph gives them
@@ -57,7 +57,7 @@ def with_features(spectrum: Spectrum, features: MatrixLike, seed: int = 0) -> Sp
     >>> import graphuq as gq
     >>> moons = gq.datasets.two_moons(100)
     >>> spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(moons.features), n_eigenpairs=20)
-    >>> more = gq.spectrum.with_features(spectrum, moons.features[:, :2])
+    >>> more = gq.with_feature_columns(spectrum, moons.features[:, :2])
     >>> more.n_eigenpairs, more.n_columns  # 1, x, y, x², xy and y² span six more
     (20, 26)
     """
@@ -73,7 +73,7 @@ def with_features(spectrum: Spectrum, features: MatrixLike, seed: int = 0) -> Sp
             "spectrum", f"{spectrum}", "compute eigenpairs of a graph, without tail_eigenvalue"
         )
     columns = _columns(rows, np.random.default_rng(seed))
-    own = without_features(spectrum)
+    own = without_feature_columns(spectrum)
     if columns is None:
         return own
     n_more = columns.shape[1]
@@ -85,7 +85,7 @@ def with_features(spectrum: Spectrum, features: MatrixLike, seed: int = 0) -> Sp
     )
 
 
-def without_features(spectrum: Spectrum) -> Spectrum:
+def without_feature_columns(spectrum: Spectrum) -> Spectrum:
     """Return the spectrum without its columns of features.
 
     Parameters

@@ -35,7 +35,7 @@ class Spectrum(NodeBasis):
     ----------
     eigenvalues : numpy.ndarray, shape (L,)
         Ascending; the first `n_components` are exactly 0. The last are ∞ if columns are functions
-        of the features instead of eigenvectors; see `with_features`.
+        of the features instead of eigenvectors; see `with_feature_columns`.
     eigenvectors : numpy.ndarray, shape (N, L)
         Orthonormal columns; the entry of largest magnitude of each is positive, but for those in
         closed form. The first `n_components` are the null vectors, one per component. A grid

@@ -2,8 +2,14 @@
 
 from graphuq.inference.model_average.likely_components import (
     likeliest_component,
+    likeliest_of_kind,
     probabilities_of_components,
 )
 from graphuq.inference.model_average.sampler import ModelAverage
 
-__all__ = ["ModelAverage", "likeliest_component", "probabilities_of_components"]
+__all__ = [
+    "ModelAverage",
+    "likeliest_component",
+    "likeliest_of_kind",
+    "probabilities_of_components",
+]

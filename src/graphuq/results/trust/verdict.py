@@ -62,12 +62,12 @@ class TrustVerdict:
         >>> trust.checks["agreement"].ok
         True
 
-        Labels that say nothing about the graph:
+        Labels that follow neither graph nor features:
 
         >>> y[:20] = np.random.default_rng(0).permutation(y[:20])
         >>> trust = classifier.fit(moons.features, y).result_.trust
-        >>> trust.level, trust.checks["agreement"].ok
-        ('red', False)
+        >>> trust.level, trust.checks["evidence"].ok
+        ('amber', False)
         """
         result = cast("Result", self)
         return Trust({name: check(result) for name, check in CHECKS.items()})
