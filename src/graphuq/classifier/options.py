@@ -175,11 +175,12 @@ def posterior_of_learnt_models(
             "of classes; leave n_eigenpairs, tail_eigenvalue and max_classes out"
         )
     features = None if space is None else features_of_nodes(space, spectrum.n_nodes)
-    average = average_of_models(spectrum, labelled, codes, weights, features)
     default = method is None and classifier.n_warmup is None and classifier.thin is None
-    if named or (default and len(codes) <= MAX_AVERAGED):
-        return average
-    return likeliest_model(average) if has_enough_labels(codes) else None
+    averaged = named or (default and len(codes) <= MAX_AVERAGED)
+    if not averaged and not has_enough_labels(codes):
+        return None
+    average = average_of_models(spectrum, labelled, codes, weights, features, prune=averaged)
+    return average if averaged else likeliest_model(average)
 
 
 def features_of_nodes(space: FeatureSpace, n_nodes: int) -> Features | None:

@@ -17,7 +17,7 @@ from graphuq.spectrum import Spectrum, with_feature_columns, without_feature_col
 ENOUGH_A_CLASS = 5  # labels a class, on average, from which the likeliest model predicts better
 # than hyperparameters of largest evidence, and features may tell more than the graph
 # (docs/measurements/model_average.md)
-LEAST_SHARE = 1e-4  # probability given 60 labels, from which components on features are kept
+LEAST_SHARE = 1e-4  # probability given 30 labels, from which components on features are kept
 
 
 def has_enough_labels(codes: Int[np.ndarray, " J"]) -> bool:
@@ -31,10 +31,12 @@ def average_of_models(
     codes: Int[np.ndarray, " J"],
     weights: Float[np.ndarray, " J"] | None = None,
     features: MatrixLike | None = None,
+    *,
+    prune: bool = True,
 ) -> Posterior:
     """Return the posterior that averages over the mixture of `learnt_mixture`.
 
-    From five labels a class on, functions of the features are part of the average, unless 60 labels
+    From five labels a class on, functions of the features are part of the average, unless 30 labels
     leave them improbable.
 
     Parameters
@@ -48,6 +50,8 @@ def average_of_models(
         Weight of each label.
     features : array_like or sparse matrix, shape (N, d), optional
         Without, functions of the features have a part only if the spectrum has columns of them.
+    prune : bool, default True
+        Whether improbable functions of the features are left out.
     """
     if has_enough_labels(codes):
         if features is not None:
@@ -55,6 +59,8 @@ def average_of_models(
         if spectrum.n_features:
             average = _average(spectrum, labelled, codes, weights)
             prior: Any = average.prior
+            if not prune:
+                return average
             share = probabilities_of_components(average) @ np.array(prior.on_features)
             if share >= LEAST_SHARE:
                 return average

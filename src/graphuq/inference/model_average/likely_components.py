@@ -15,6 +15,7 @@ from graphuq.inference.model_average.components import Components, require_any
 from graphuq.posterior.posterior import Posterior
 
 N_FIRST = 60  # labels that are compared first
+N_CHECKED = 30  # labels that tell which components are out of the question
 BEHIND = 8.0  # log weight behind the largest, from which a component is left out
 MAX_SWEEPS, TOLERANCE = 100, 1e-3  # of expectation propagation, as `nested_sites` has them
 ENOUGH_LABELS = 480  # labels that tell the likeliest component
@@ -77,12 +78,12 @@ def likeliest_of_kind(
 
 
 def probabilities_of_components(posterior: Posterior) -> Float[np.ndarray, " M"]:
-    """Return the probability that 60 of the labels, or all, leave each component of the prior.
+    """Return the probability that 30 of the labels, or all, leave each component of the prior.
 
     Without any fixed point of expectation propagation, they are those of the prior.
     """
     given = Components.of(posterior)
-    given = given.at(stratified(given.codes)[:N_FIRST], slice(None))
+    given = given.at(stratified(given.codes)[:N_CHECKED], slice(None))
     logs = given.log_prior + [one.log_evidence for one in given.fit()]
     prior: Any = posterior.prior
     found = np.zeros(prior.n_components)
