@@ -122,6 +122,10 @@ def separated_by_a_line(n_labels=60, n_features=8, seed=0):
     return X, classes, y
 
 
+def averaged_quickly(**parameters):
+    return gq.GraphClassifier(n_samples=400, random_state=0, **parameters)
+
+
 def accuracy(classifier, classes, y):
     return (classifier.transduction_ == classes)[y < 0].mean()
 
@@ -132,11 +136,11 @@ def on_features(classifier):
 
 def test_features_tell_more_than_a_graph_without_clusters():
     X, classes, y = separated_by_a_line()
-    classifier = gq.GraphClassifier(random_state=0).fit(X, y)
+    classifier = averaged_quickly().fit(X, y)
     assert on_features(classifier) > 0.95
     graph = gq.graphs.knn_graph(X, 15)
     without = gq.graphs.from_adjacency(graph.weights)
-    plain = gq.GraphClassifier(graph=without, random_state=0).fit(None, y)
+    plain = averaged_quickly(graph=without).fit(None, y)
     assert "on_features" not in plain.result_.hyperparameters
     assert accuracy(classifier, classes, y) > accuracy(plain, classes, y) + 0.05
     assert "on_features: in" in classifier.result_.summary()
@@ -149,13 +153,13 @@ def test_features_tell_more_than_a_graph_without_clusters():
 def test_a_curve_that_neighbours_follow_needs_no_features():
     moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.08)
     y = np.where(np.arange(300) < 40, moons.classes, -1)
-    classifier = gq.GraphClassifier(random_state=0).fit(moons.features, y)
+    classifier = averaged_quickly().fit(moons.features, y)
     assert classifier.result_.posterior.spectrum.n_features == 0
 
 
 def test_few_labels_leave_features_out():
     X, _, y = separated_by_a_line(9)
-    assert gq.GraphClassifier().fit(X, y).result_.posterior.spectrum.n_features == 0
+    assert averaged_quickly().fit(X, y).result_.posterior.spectrum.n_features == 0
 
 
 def test_one_model_may_be_a_function_of_the_features(tmp_path):
@@ -175,7 +179,7 @@ def test_one_model_may_be_a_function_of_the_features(tmp_path):
 def test_rows_and_labels_are_added_to_functions_of_the_features(eigenpairs):
     X, classes, y = separated_by_a_line()
     kept = np.arange(300) < 250
-    classifier = gq.GraphClassifier(random_state=0).fit(X[kept], y[kept])
+    classifier = averaged_quickly().fit(X[kept], y[kept])
     classifier.add_rows(X[~kept], eigenpairs=eigenpairs)
     assert classifier.result_.posterior.spectrum.n_features > 0
     assert (classifier.transduction_ == classes)[~kept].mean() > 0.8
@@ -188,9 +192,7 @@ def test_rows_and_labels_are_added_to_functions_of_the_features(eigenpairs):
 def test_cosines_are_of_rows_of_length_one():
     X, _, y = separated_by_a_line()
     sizes = np.exp(np.random.default_rng(1).normal(size=(300, 1)))
-    first, second = (
-        gq.GraphClassifier(metric="cosine", random_state=0).fit(rows, y) for rows in (X, X * sizes)
-    )
+    first, second = (averaged_quickly(metric="cosine").fit(rows, y) for rows in (X, X * sizes))
     assert on_features(first) > 0.9
     products = []
     for one in (first, second):
