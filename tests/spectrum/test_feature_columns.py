@@ -29,7 +29,7 @@ def columns(spectrum):
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk", "unnormalized"])
 def test_columns_are_a_root_of_the_covariance(laplacian):
     more = with_feature_columns(gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs=12), X)
-    assert (more.n_eigenpairs, more.n_features, more.n_columns) == (12, 10, 22)
+    assert (more.n_eigenpairs, more.n_feature_columns, more.n_columns) == (12, 10, 22)
     found = columns(more)
     np.testing.assert_allclose(found @ found.T, covariance(X - X.mean(axis=0)), atol=1e-8)
     np.testing.assert_allclose(more.energy, ((more.node_scale[:, None] * more.basis) ** 2).sum(0))
@@ -53,7 +53,7 @@ def test_covariance_of_more_nodes_than_landmarks_is_close():
 def test_eigenpairs_stay_and_columns_are_replaced():
     np.testing.assert_array_equal(MORE.eigenvectors[:, :12], PLAIN.eigenvectors)
     again = with_feature_columns(MORE, X[:, :1])
-    assert (again.n_eigenpairs, again.n_features) == (12, 3)
+    assert (again.n_eigenpairs, again.n_feature_columns) == (12, 3)
     back = without_feature_columns(MORE)
     np.testing.assert_array_equal(back.eigenvectors, PLAIN.eigenvectors)
     np.testing.assert_array_equal(back.eigenvalues, PLAIN.eigenvalues)
@@ -89,9 +89,9 @@ def test_columns_are_stored(tmp_path):
     MORE.save(tmp_path / "spectrum.npz")
     loaded = load_spectrum(tmp_path / "spectrum.npz")
     np.testing.assert_array_equal(loaded.eigenvectors, MORE.eigenvectors)
-    assert (loaded.n_eigenpairs, loaded.n_features) == (12, 10)
+    assert (loaded.n_eigenpairs, loaded.n_feature_columns) == (12, 10)
     back = type(MORE).from_dataset(MORE.to_dataset())
-    assert (back.n_eigenpairs, back.n_features) == (12, 10)
+    assert (back.n_eigenpairs, back.n_feature_columns) == (12, 10)
 
 
 @pytest.mark.parametrize("rows", [X[:79], X[:, 0], np.full((80, 2), np.nan)])

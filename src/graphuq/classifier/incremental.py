@@ -273,6 +273,6 @@ def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> "Spect
     found = laplacian_spectrum(
         graph, kind, n_pairs, tail_eigenvalue=known.settings["tail_eigenvalue"], progress=progress
     )
-    if known.n_features and graph.feature_space is not None:
+    if known.n_feature_columns and graph.feature_space is not None:
         return with_feature_columns(found, features_of_nodes(graph.feature_space, n_nodes))
     return found

@@ -65,7 +65,7 @@ def learnt_mixture(spectrum: Spectrum, n_classes: int, n_labels: int) -> MaternM
     kept = probability >= MIN_PROBABILITY
     tau = [eigenvalue_of_rank(spectrum, int(rank)) ** 0.5 for rank in table["rank"][kept]]
     noise, probability = table["noise"][kept], probability[kept]
-    n_more = len(FEATURE_NOISES) if spectrum.n_features else 0
+    n_more = len(FEATURE_NOISES) if spectrum.n_feature_columns else 0
     if n_more:
         odds = n_labels / n_classes / EVEN_LABELS
         own = np.full(n_more, odds / n_more) * probability.sum()

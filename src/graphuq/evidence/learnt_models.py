@@ -56,7 +56,7 @@ def average_of_models(
     if has_enough_labels(codes):
         if features is not None:
             spectrum = with_feature_columns(spectrum, features)
-        if spectrum.n_features:
+        if spectrum.n_feature_columns:
             average = _average(spectrum, labelled, codes, weights)
             prior: Any = average.prior
             if not prune:

@@ -157,7 +157,7 @@ class MaternMixture(Prior):
             If a component is a function of features that the spectrum lacks, and as `Prior.modes`.
         """
         modes = super().modes(spectrum)
-        if any(self.on_features) and not spectrum.n_features:
+        if any(self.on_features) and not spectrum.n_feature_columns:
             raise IncompatibleParts(
                 f"{self} has components on features, and {spectrum} has no columns of features; "
                 "add them with graphuq.with_feature_columns, or leave on_features out"

@@ -52,7 +52,7 @@ class NodeBasis(ABC):
         return self.basis.shape[1]
 
     @property
-    def n_features(self) -> int:
+    def n_feature_columns(self) -> int:
         """Number of columns that are functions of the features; see `with_feature_columns`."""
         return 0
 

@@ -71,10 +71,10 @@ class Spectrum(NodeBasis):
     @property
     def n_eigenpairs(self) -> int:
         """Number of eigenpairs ℓ; columns of features do not count."""
-        return len(self.eigenvalues) - self.n_features
+        return len(self.eigenvalues) - self.n_feature_columns
 
     @property
-    def n_features(self) -> int:
+    def n_feature_columns(self) -> int:
         """Number of columns that are functions of the features."""
         return int(np.isinf(self.eigenvalues).sum())
 
@@ -111,7 +111,7 @@ class Spectrum(NodeBasis):
         See `NodeBasis.extend`.
         """
         rows = super().extend(weights)
-        if self.n_features:
+        if self.n_feature_columns:
             degree = np.asarray(weights.sum(axis=1)).ravel()
             near = degree >= SMALLEST_DEGREE
             inverse = np.where(near, 1 / np.where(near, degree, 1.0), 0.0)
@@ -207,7 +207,9 @@ class Spectrum(NodeBasis):
         )
 
     def __repr__(self) -> str:
-        more = f" and {self.n_features} columns of features" if self.n_features else ""
+        more = (
+            f" and {self.n_feature_columns} columns of features" if self.n_feature_columns else ""
+        )
         tail = "no tail" if self.tail_eigenvalue is None else f"tail at {self.tail_eigenvalue:.4g}"
         return (
             f"Spectrum({self.n_eigenpairs} of {self.n_nodes} eigenpairs{more}, "

@@ -74,7 +74,9 @@ def check_evidence(result: "Result") -> Check:
     except IncompatibleParts as error:
         return not_computed("Whether the graph explains the labels", error)
     gain = explained - log_chance(counts_of_classes(result))
-    model = "model of graph and features" if result.posterior.spectrum.n_features else "graph"
+    model = (
+        "model of graph and features" if result.posterior.spectrum.n_feature_columns else "graph"
+    )
     if gain >= MIN_GAIN:
         sentence = f"The {model} explains the labels better than chance, by {gain:.1f} nats."
         return Check(gain, MIN_GAIN, "green", sentence)
