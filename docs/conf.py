@@ -119,9 +119,6 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 warnings.filterwarnings("ignore", "ArviZ is undergoing a major refactor", FutureWarning)
-warnings.filterwarnings(
-    "ignore", r"\w+\.\w+ is deprecated", FutureWarning
-)  # autodoc reads all names
 
 
 MEASUREMENTS = "\n```{toctree}\n:hidden:\n:glob:\n\nmeasurements/*\n```\n"

@@ -107,11 +107,6 @@ _MODULE_OF = {
     "CumulativeMean": "run.stopping",
     "track": "run.tracking",
 }
-_RENAMED = {
-    "SimulatedEvidence": "EvidenceEstimate",
-    "growing_posterior": "adapt_truncation",
-    "simulate_evidence": "estimate_evidence",
-}
 _MODULES = {
     "acquisition": "acquisition",
     "datasets": "datasets",
@@ -191,9 +186,7 @@ def __getattr__(name: str) -> Any:
             value = getattr(import_module(f"graphuq.{_MODULE_OF[name]}"), name)
         globals()[name] = value
         return value
-    from graphuq.utils.deprecation import renamed_attribute
-
-    return __getattr__(renamed_attribute("graphuq", name, _RENAMED))
+    raise AttributeError(f"module 'graphuq' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

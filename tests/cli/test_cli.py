@@ -12,7 +12,6 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.cli.app import run
-from graphuq.cli.classify import OLD_OPTIONS
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
@@ -427,25 +426,6 @@ def test_help_names_options_and_defaults(command, words, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert "Usage: graphuq" in printed
     assert all(word in printed for word in words), printed
-    assert not any(old in printed for old in OLD_OPTIONS if f"{old}-" not in printed)
-
-
-@pytest.mark.filterwarnings("default::FutureWarning")
-@pytest.mark.parametrize(
-    ("old", "value"), list(zip(OLD_OPTIONS, ("3", "best", "x", "long"), strict=True))
-)
-def test_old_spellings_work_for_one_release(old, value, csv, tmp_path, capsys):
-    """An old spelling is a warning; its value reaches the option of the new name."""
-    new = OLD_OPTIONS[old]
-    values = [[old, value], [f"{old}={value}"], [new, value]]
-    lines = []
-    for option in values:
-        classify(csv, tmp_path / "out", "--inference", "laplace", *option)
-        lines.append(capsys.readouterr().err.splitlines())
-    warning = f"graphuq: warning: {old} is deprecated"
-    assert lines[0][0].startswith(warning)
-    assert lines[0][0].endswith(f"use {new}")
-    assert lines[0][1:] == lines[1][1:] == lines[2]
 
 
 def test_a_text_can_mean_unlabelled(csv, tmp_path):

@@ -64,6 +64,3 @@ def test_the_error_is_kept_in_plain_data():
     again = diagnostics_from(found.to_plain())
     assert again.verdict == found.verdict
     assert again.probability_error == found.probability_error
-    plain = found.to_plain()
-    del plain["probability_error"]  # as in files of version 0.2.0
-    assert diagnostics_from(plain).probability_error is None

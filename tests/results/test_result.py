@@ -8,6 +8,7 @@ import xarray as xr
 
 import graphuq as gq
 from graphuq.errors import InvalidInput, StorageError
+from graphuq.results import storage
 from graphuq.results.summaries.base import slices
 
 
@@ -120,7 +121,7 @@ def test_arviz_reads_it(result, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["truncated", "missing", "text", "foreign", "future", "gutted"])
-def test_damaged_files_are_refused(result, tmp_path, damage):
+def test_damaged_files_are_refused(result, tmp_path, damage, monkeypatch):
     path = tmp_path / "fit.nc"
     result.save(path)
     if damage == "truncated":
@@ -131,14 +132,14 @@ def test_damaged_files_are_refused(result, tmp_path, damage):
         path.write_text("not NetCDF")
     elif damage == "foreign":
         xr.Dataset({"a": ("x", [1.0])}).to_netcdf(path, engine="h5netcdf")
+    elif damage == "future":
+        with monkeypatch.context() as patched:
+            patched.setattr(storage, "FORMAT", 99)
+            result.save(path)
     else:
         tree = result.to_tree()
-        tree.attrs |= {"graphuq_format": 1, "graphuq_version": "0"}
-        if damage == "future":
-            tree.attrs["graphuq_format"] = 99
-        else:
-            del tree["nodes"]
-        tree.to_netcdf(path, engine="h5netcdf")
+        del tree["nodes"]
+        storage.write_tree(tree, path)
     words = {"future": "format 99", "foreign": "not written by graphuq", "missing": "no file"}
     with pytest.raises(StorageError, match=words.get(damage)):
         gq.load(path)

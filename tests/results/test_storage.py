@@ -13,7 +13,6 @@ import pytest
 
 import graphuq as gq
 from graphuq.errors import GraphuqWarning, StorageError
-from graphuq.results.storage import read_tree, write_tree
 from graphuq.utils.serialization import from_json, from_plain, to_json, to_plain
 
 
@@ -251,40 +250,6 @@ def test_values_survive_json(value):
 
 def test_own_classes_are_stored_by_the_package_that_exports_them():
     assert json.loads(to_json(gq.priors.Matern()))["class"] == "graphuq.priors:Matern"
-
-
-def old_file(result, path):
-    """Rewrite a file as version 0.1 wrote it, without modules and with old argument names."""
-    tree = read_tree(path)
-    tree.attrs["prior"] = json.dumps(
-        {
-            "class": "Matern",
-            "tau": {"distribution": "uniform", "parameters": [0.1, 0.9]},
-            "alpha": 4.0,
-            "truncation": None,
-            "constant": None,
-        }
-    )
-    tree.attrs["likelihood"] = json.dumps({"class": "Gaussian", "noise_std": 0.5})
-    for name in ("classes", "chosen_by_evidence"):
-        del tree.attrs[name]
-    write_tree(tree, path)
-
-
-@pytest.mark.filterwarnings("error::FutureWarning")
-def test_files_of_version_0_1_are_read(tmp_path):
-    prior = gq.priors.Matern(tau=gq.Uniform(0.1, 1.0))
-    result = sampled(
-        posterior_of(prior, gq.likelihoods.GaussianNoise(0.5)),
-        gq.inference.MetropolisWithinGibbs(gq.inference.Hamiltonian()),
-    )
-    result.save(tmp_path / "fit.nc")
-    old_file(result, tmp_path / "fit.nc")
-    again = gq.load(tmp_path / "fit.nc")
-    assert again.posterior.prior == prior
-    assert again.posterior.likelihood == gq.likelihoods.GaussianNoise(0.5)
-    np.testing.assert_array_equal(again.label_mean, result.label_mean)
-    assert again.classes.tolist() == [-1, 1]
 
 
 def test_load_returns_what_was_saved(tmp_path):

@@ -26,7 +26,6 @@ from graphuq.labelling.features import reduced_pixels
 from graphuq.labelling.items import PictureFiles, TextItems
 from graphuq.labelling.label_studio.config import label_config, parse_config
 from graphuq.labelling.store import LabelStore
-from graphuq.results.storage import END
 from graphuq.spectrum import load_spectrum
 from robustness import hostile
 
@@ -81,11 +80,6 @@ def save_regressor(path):
     gq.GraphRegressor().fit(MOONS, np.where(np.arange(hostile.N) < 8, MOONS[:, 0], np.nan)).save(
         path
     )
-
-
-def without_checksum(path):
-    save_classifier(path)
-    path.write_bytes(path.read_bytes()[:-END])
 
 
 def write_frames(path):
@@ -184,7 +178,6 @@ FILES = {
     "config.xml": (lambda path: path.write_text(label_config(["spam", "mail"])), read_config),
     "result.nc": (save_classifier, gq.load),
     "regressor.nc": (save_regressor, gq.load),
-    "old.nc": (without_checksum, gq.load),
     "cells.h5ad": (write_cells, read_h5ad),
     "chains.npz": (
         lambda path: Checkpoint(path, (), "a").save({"x": np.arange(9.0)}),
@@ -206,6 +199,6 @@ FILES = {
 }
 """For each kind of file, a function that writes a sound one and one that reads it."""
 
-READ_TWICE = {"old.nc", "cells.h5ad"}  # first by another process, which HDF5 may crash
+READ_TWICE = {"cells.h5ad"}  # first by another process, which HDF5 may crash
 if importlib.util.find_spec("anndata") is None:
     del FILES["cells.h5ad"]

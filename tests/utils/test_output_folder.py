@@ -137,7 +137,6 @@ def test_litter_of_dead_runs_is_removed_and_nothing_else(tmp_path):
     left = tmp_path / theirs.format(int(dead.stdout))
     left.mkdir()
     (left / "a.txt").write_text("partial")
-    (tmp_path / ".writing-ab12cd_3").mkdir()  # of graphuq 0.2
     (tmp_path / f".c.txt{theirs.format(int(dead.stdout))}x.txt").write_text("partial")
     kept = [tmp_path / f"{mine}x", tmp_path / "mine.txt", tmp_path / ".writing-elsewhere-1-x"]
     for path in kept:

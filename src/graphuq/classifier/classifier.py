@@ -11,18 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 from graphuq.classifier.incremental import Incremental
 from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.types import Groups, Labels, Table
-from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.lazy_imports import paused_collection
 
 if TYPE_CHECKING:
     from graphuq.posterior.posterior import Posterior
-
-RENAMED_PARAMETERS = {
-    "most_classes": "max_classes",
-    "outside": "out_of_sample",
-    "preview": "on_first_result",
-    "tail": "tail_eigenvalue",
-}
 
 
 class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
@@ -143,7 +135,6 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     (1, 2)
     """
 
-    @renamed_arguments(**RENAMED_PARAMETERS)
     def __init__(
         self,  # scikit-learn requires that any value is accepted here and checked by fit
         graph: Any = "knn",
@@ -200,12 +191,6 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self.progress = progress
         self.on_first_result = on_first_result
         self.checkpoint = checkpoint
-
-    @renamed_arguments(**RENAMED_PARAMETERS)
-    def set_params(self, **parameters: Any) -> "GraphClassifier":
-        """Set parameters by name, as every scikit-learn estimator does."""
-        super().set_params(**parameters)
-        return self
 
     def fit(
         self, X: Table | None, y: Labels, sample_weight: ArrayLike | None = None

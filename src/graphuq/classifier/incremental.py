@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from graphuq.classifier.labels import codes_among, label_array, split_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import InvalidInput, require
-from graphuq.utils.deprecation import warn_renamed
 from graphuq.utils.progress import Progress, reporting
 
 if TYPE_CHECKING:
@@ -197,10 +196,6 @@ class Incremental:
 
         check_is_fitted(self)
         method = method_of(inference)
-        renamed = {"anew": "recompute", "extended": "extend"}
-        if eigenpairs in renamed:
-            warn_renamed(f"eigenpairs={eigenpairs!r}", f"eigenpairs={renamed[eigenpairs]!r}")
-            eigenpairs = renamed[eigenpairs]
         choices = ("recompute", "extend")
         require(
             eigenpairs in choices,

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts
-from graphuq.utils.deprecation import RenamedAttribute
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +29,6 @@ class Prediction:
     result_: "Result"
     _feature_space: "FeatureSpace | None"
     _tuning: "ClassThreshold | None"
-    novelty_ = RenamedAttribute("unseen_class_probability_")
-    predict_novelty = RenamedAttribute("predict_unseen_class")
 
     def predict(self, X: Table) -> np.ndarray:
         """Predict the most probable class of each row, in the graph or not.

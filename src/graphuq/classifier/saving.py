@@ -151,8 +151,8 @@ def _classifier_from(
         classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
         classifier.result_ = Result.from_tree(tree, path).with_classes(classifier.classes_)
         describe_features(classifier, stored, space)
-        classifier.withdrawn_ = np.array(json.loads(stored.attrs.get("withdrawn", "[]")), np.int64)
-        threshold = json.loads(stored.attrs.get("tuning", "null"))
+        classifier.withdrawn_ = np.array(json.loads(stored.attrs["withdrawn"]), np.int64)
+        threshold = json.loads(stored.attrs["tuning"])
         classifier._tuning = (
             None if threshold is None else ClassThreshold(*map(np.array, threshold))
         )
@@ -183,11 +183,5 @@ def stored_params(estimator: Any) -> dict[str, Any]:
 
 def params_from(stored: "xr.Dataset") -> dict[str, Any]:
     """Return the parameters that `stored_params` made plain."""
-    if "params" in stored.attrs:
-        plain = json.loads(stored.attrs["params"])
-        return {name: from_plain(value) for name, value in plain.items()}
-    return {  # before version 0.2
-        "graph": stored.attrs["graph"],
-        "metric": json.loads(stored.attrs.get("metric", "null")),
-        "out_of_sample": stored.attrs.get("out_of_sample", "mean"),
-    }
+    plain = json.loads(stored.attrs["params"])
+    return {name: from_plain(value) for name, value in plain.items()}

@@ -13,7 +13,7 @@ from types import FrameType
 
 import typer
 
-from graphuq.cli.classify import OLD_OPTIONS, classify
+from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.label import label
@@ -23,7 +23,6 @@ from graphuq.cli.reproduce import reproduce
 from graphuq.cli.track import track
 from graphuq.errors import GraphuqError, shortened
 from graphuq.utils.compilation_cache import use_compilation_cache
-from graphuq.utils.deprecation import warn_renamed
 
 INTERRUPTED = "interrupted; repeat the command with --resume (classify, track) to continue"
 
@@ -108,7 +107,6 @@ def run(arguments: list[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:
-            arguments = with_new_names(arguments)
             code = app(args=arguments, prog_name="graphuq", standalone_mode=False)
         except KeyboardInterrupt:
             return _interrupted()
@@ -165,25 +163,6 @@ def _fail_unexpectedly(error: Exception, debug: bool) -> int:
         f"please report it with what graphuq --debug prints for the same command",
         UNEXPECTED,
     )
-
-
-def with_new_names(arguments: list[str]) -> list[str]:
-    """Replace old spellings of options, with a `FutureWarning` for each.
-
-    Parameters
-    ----------
-    arguments : list of str
-        The command and its arguments, as they were typed.
-    """
-    if arguments[:1] != ["classify"]:
-        return arguments
-    renamed = []
-    for argument in arguments:
-        option, equals, value = argument.partition("=")
-        if option in OLD_OPTIONS:
-            warn_renamed(option, OLD_OPTIONS[option])
-        renamed.append(OLD_OPTIONS.get(option, option) + equals + value)
-    return renamed
 
 
 def _fail(message: str, code: int) -> int:

@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.cli.tables import Table
 
-OLD_OPTIONS = {
-    "--most-classes": "--max-classes",
-    "--outside": "--out-of-sample",
-    "--proportions": "--class-proportions",
-    "--tail": "--tail-eigenvalue",
-}
-"""New spelling of each renamed option; the old ones work for one release, with a warning."""
-
 
 def classify(
     file: opt.File,

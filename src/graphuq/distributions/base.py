@@ -10,7 +10,6 @@ from scipy import stats
 
 from graphuq.errors import ImproperPriorWarning, require
 from graphuq.utils.checks import check_integer, check_number, describe, require_scale
-from graphuq.utils.deprecation import RenamedAttribute
 
 ROUNDING = 1e-12  # of a sum of probabilities
 
@@ -62,8 +61,6 @@ class Distribution:
             f"{self.name}{self.parameters} is not a distribution, or has only one value",
             "check the parameters, or give a number",
         )
-
-    law = RenamedAttribute("frozen")
 
     @property
     def frozen(self) -> Any:

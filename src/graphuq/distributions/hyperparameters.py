@@ -1,8 +1,6 @@
 """Fields of priors and likelihoods that are numbers or distributions, and their checks."""
 
-from collections.abc import Mapping
 from dataclasses import fields
-from types import FunctionType
 from typing import Any, TypeGuard
 
 import equinox as eqx
@@ -55,28 +53,8 @@ def learnt_of(part: Any) -> dict[str, Distribution]:
     return {name: value for name, value in values.items() if is_learnt(value)}
 
 
-def check_defined(part: type, renamed: Mapping[str, str]) -> None:
-    """Refuse a part whose class lacks a required method, or sets an attribute by its old name.
-
-    Parameters
-    ----------
-    part : type
-    renamed : mapping of str to str
-        New name of each renamed attribute; set by its old name it would have no effect.
-
-    Raises
-    ------
-    InvalidInput
-        If a method of the base class is still abstract, or a flag or property of the class has
-        an old name.
-    """
-    for old, new in renamed.items():
-        require(
-            not isinstance(getattr(part, old, 0), bool | property | None | FunctionType),
-            part.__name__,
-            f"the class sets {old}, which has no effect",
-            f"rename it to {new}",
-        )
+def check_defined(part: type) -> None:
+    """Refuse a part whose class lacks a required method."""
     missing = sorted(getattr(part, "__abstractmethods__", ()))
     require(
         not missing,

@@ -7,7 +7,6 @@ from typing import Any
 from graphuq.errors import IncompatibleParts, require
 from graphuq.evidence.hyperpriors import HYPERPRIORS
 from graphuq.posterior.posterior import Posterior
-from graphuq.utils.deprecation import with_new_words
 
 MEAN = "prior_mean"
 
@@ -25,7 +24,7 @@ def checked_names(posterior: Posterior, names: Sequence[str] | None) -> list[str
             "hyperparameters by the evidence"
         )
     offered = _hyperparameters(posterior)
-    chosen = offered if names is None else with_new_words(names, {"constant": "include_constant"})
+    chosen = offered if names is None else list(names)
     for name in chosen:
         require(
             name in offered,

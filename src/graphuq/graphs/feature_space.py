@@ -124,10 +124,10 @@ class FeatureSpace:
             shape = (stored.sizes["node"], int(stored.attrs["width"]))
             arrays = tuple(stored[name].to_numpy() for name in names)
             features = sparse.csr_array(arrays, shape=shape)
-        radius = float(stored.attrs.get("radius", -1.0))
+        radius = float(stored.attrs["radius"])
         return FeatureSpace(
             features=features,
-            weight=from_json(stored.attrs["weight"], WeightFunction, "graphuq.graphs"),
+            weight=from_json(stored.attrs["weight"], WeightFunction),
             local_scales=stored["local_scales"].to_numpy(),
             n_neighbors=int(stored.attrs["n_neighbors"]),
             complete=bool(stored.attrs["complete"]),

@@ -1,7 +1,5 @@
 """Floor 4: ways to explore a posterior, one file each."""
 
-from typing import Any
-
 from graphuq.inference.answers import GaussianApproximation, Point
 from graphuq.inference.base import Approximation, Info, Sampler, State
 from graphuq.inference.collapsed_gibbs import AnnotatorGibbs, CollapsedGibbs
@@ -22,7 +20,6 @@ from graphuq.inference.model_average import ModelAverage
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
 from graphuq.inference.reversible_jump import ReversibleJump
-from graphuq.utils.deprecation import renamed_attribute
 
 __all__ = [
     "MAP",
@@ -51,8 +48,3 @@ __all__ = [
     "State",
     "TemperedHamiltonian",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    renamed = {"Gaussian": "GaussianApproximation"}
-    return globals()[renamed_attribute("graphuq.inference", name, renamed)]

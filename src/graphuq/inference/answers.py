@@ -10,9 +10,6 @@ from graphuq.utils.extras import require_extra
 if TYPE_CHECKING:
     import xarray as xr
 
-# Names of arrays in files written before version 0.2.
-OLD_NAMES = {"seen_mean": "white_mean", "seen_covariance": "white_covariance"}
-
 
 class GaussianApproximation(NamedTuple):
     """A Gaussian in place of the posterior.
@@ -87,9 +84,7 @@ class GaussianApproximation(NamedTuple):
     @staticmethod
     def from_datasets(groups: "Mapping[str, xr.Dataset]") -> "GaussianApproximation":
         """Return the approximation that `to_datasets` took apart."""
-        stored = groups["gaussian"].rename(
-            {old: new for old, new in OLD_NAMES.items() if old in groups["gaussian"]}
-        )
+        stored = groups["gaussian"]
         return GaussianApproximation(
             **{str(name): array.to_numpy() for name, array in stored.items()},
             log_evidence=float(stored.attrs["log_evidence"]),

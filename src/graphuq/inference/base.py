@@ -16,7 +16,6 @@ from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields
-from graphuq.utils.deprecation import RenamedAttribute
 from graphuq.utils.user_warnings import warn_user
 
 FACTOR_NUMBERS = 2**26  # largest size of F, u = F x at the labels, that samplers form: 537 MB
@@ -137,8 +136,6 @@ class Sampler(eqx.Module):
     requires_step: ClassVar[bool] = False
     default_warmup: ClassVar[int] = 2000
     default_chains: ClassVar[int | None] = None
-    usual_warmup = RenamedAttribute("default_warmup", of_class=True)
-    usual_chains = RenamedAttribute("default_chains", of_class=True)
     always_float64: ClassVar[bool] = False
     reference_is_matrix: ClassVar[bool] = True
 

@@ -154,7 +154,7 @@ class Draws:
             acceptance=stats["acceptance_rate"].to_numpy(),
             reference=reference,
             log_evidence=stats.attrs.get("log_evidence"),
-            is_approximate=bool(stats.attrs.get("is_approximate", False)),
+            is_approximate=bool(stats.attrs["is_approximate"]),
             hyperparameters={
                 str(name).removeprefix(HYPERPARAMETER): values.to_numpy()
                 for name, values in kept.items()

@@ -12,7 +12,6 @@ from graphuq.inference.draws import Draws
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.checks import check_fields, is_number
-from graphuq.utils.deprecation import RenamedAttribute
 
 
 class Kernel(TransitionKernel, Sampler):
@@ -29,7 +28,6 @@ class Kernel(TransitionKernel, Sampler):
     """
 
     default_thin: ClassVar[int] = 20
-    usual_thin = RenamedAttribute("default_thin", of_class=True)
 
     def __check_init__(self) -> None:
         check_fields(self)

@@ -1,7 +1,5 @@
 """Likelihoods: the distribution of a label given the field, one file each."""
 
-from typing import Any
-
 from graphuq.likelihoods.atomic_noise import AtomicNoise
 from graphuq.likelihoods.base import Likelihood, StepLikelihood
 from graphuq.likelihoods.confusion_matrix import ConfusionMatrix
@@ -13,7 +11,6 @@ from graphuq.likelihoods.noise_free import NoiseFree
 from graphuq.likelihoods.probit import Probit
 from graphuq.likelihoods.soft_probit import SoftProbit
 from graphuq.likelihoods.softmax import Softmax
-from graphuq.utils.deprecation import renamed_attribute
 
 __all__ = [
     "AtomicNoise",
@@ -30,8 +27,3 @@ __all__ = [
     "Softmax",
     "StepLikelihood",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    renamed = {"Gaussian": "GaussianNoise"}
-    return globals()[renamed_attribute("graphuq.likelihoods", name, renamed)]

@@ -24,12 +24,6 @@ from graphuq.utils.checks import check_fields
 from graphuq.utils.special_functions import log_normal_cdf, normal_hazard, normal_quadrature
 
 QUADRATURE_NODES = 64  # nodes of each one-dimensional quadrature rule
-RENAMED = {  # attributes of version 0.1, which would be ignored
-    "smooth": "has_gradient",
-    "step": "is_step",
-    "everywhere": "uses_all_nodes",
-    "several": "is_multiclass",
-}
 WIDTH = 9.0  # half the range of the quadrature over a Gaussian, in standard deviations
 
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
@@ -137,7 +131,7 @@ class Likelihood(eqx.Module):
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """Refuse a subclass that lacks a required method."""
-        check_defined(cls, RENAMED)
+        check_defined(cls)
         return super().__new__(cls)
 
     def __check_init__(self) -> None:

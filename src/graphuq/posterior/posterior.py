@@ -36,7 +36,6 @@ from graphuq.posterior.target import Target
 from graphuq.priors import Prior, SpectralStd
 from graphuq.spectrum import CovarianceColumns, Laplacian, Spectrum
 from graphuq.spectrum.basis import NodeBasis
-from graphuq.utils.deprecation import RenamedAttribute
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -112,8 +111,6 @@ class Posterior:
     chosen_by_evidence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     label_weights: Any = None
     prior_mean: Any = None
-    seen_nodes = RenamedAttribute("observed_nodes")
-    seen_labels = RenamedAttribute("observed_labels")
 
     def __post_init__(self) -> None:
         _check_part("spectrum", self.spectrum, NodeBasis | Laplacian)

@@ -21,7 +21,6 @@ from graphuq.errors import IncompatibleParts, require
 from graphuq.spectrum import Spectrum
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_fields, describe
-from graphuq.utils.deprecation import RenamedAttribute
 
 NORMALIZED_MAX = 2 + 1e-9  # largest λ of the symmetric and random-walk Laplacian, with rounding
 
@@ -138,11 +137,10 @@ class Prior(eqx.Module):
     has_sparse_precision: ClassVar[bool] = False
     is_random_series: ClassVar[bool] = False
     is_mixture: ClassVar[bool] = False
-    constant = RenamedAttribute("include_constant")
 
     def __new__(cls, *args: object, **kwargs: object) -> Any:
         """Refuse a subclass that lacks a required method."""
-        check_defined(cls, {"constant": "include_constant", "suited_to": "bind"})
+        check_defined(cls)
         return super().__new__(cls)
 
     def __check_init__(self) -> None:

@@ -10,10 +10,8 @@ from graphuq.errors import IncompatibleParts, require
 from graphuq.priors.base import Modes, Prior, check_power_law, check_truncation, power_law
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import describe, is_vector
-from graphuq.utils.deprecation import renamed_fields
 
 
-@renamed_fields(constant="include_constant")
 class EigenScales(Prior):
     r"""Prior ``s_j² = κ v_j²`` with ``v_j = a_j (λ_j + τ²)^{−α/2}`` and each a_j learnt.
 

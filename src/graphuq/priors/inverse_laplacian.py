@@ -4,10 +4,8 @@ from jaxtyping import Float
 
 from graphuq.priors.base import Prior
 from graphuq.utils.arrays import Array, array_namespace
-from graphuq.utils.deprecation import renamed_fields
 
 
-@renamed_fields(constant="include_constant")
 class InverseLaplacian(Prior):
     r"""Prior ``s_j² = c / λ_j``, with c such that ``E|u|² = N``.
 

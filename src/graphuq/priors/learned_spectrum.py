@@ -10,12 +10,10 @@ from graphuq.errors import require
 from graphuq.priors.base import Prior, check_truncation
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_integer, describe, is_vector
-from graphuq.utils.deprecation import renamed_fields
 
 SMALLEST = 1e-4  # smaller eigenvalues are replaced by it, since log 0 is infinite
 
 
-@renamed_fields(constant="include_constant")
 class LearnedSpectrum(Prior):
     r"""Prior ``s_j² = κ f(λ_j)²`` with a learnt decreasing function f (Chen, model G).
 

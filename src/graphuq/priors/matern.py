@@ -6,10 +6,8 @@ from graphuq.distributions import Hyperparameter, is_learnt, parameter
 from graphuq.errors import require
 from graphuq.priors.base import Prior, check_power_law, check_truncation, power_law
 from graphuq.utils.arrays import Array
-from graphuq.utils.deprecation import renamed_fields
 
 
-@renamed_fields(constant="include_constant")
 class Matern(Prior):
     r"""Matérn prior ``s_j² = κ (λ_j + τ²)^{−α}``, with κ such that ``E|u|² = N``.
 

@@ -20,12 +20,10 @@ from graphuq.priors.base import Modes, Prior, SpectralStd
 from graphuq.spectrum import Spectrum
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_number
-from graphuq.utils.deprecation import renamed_fields
 
 RATE_TIMES_NODES = 20.0  # rule of thumb: 63 % of the mass of k is on the first N/20 values
 
 
-@renamed_fields(constant="include_constant")
 class RandomSeries(Prior):
     r"""Series of random length, ``s_j² = 1 / (c (λ_j + N^{−2})^q)`` for j < k.
 

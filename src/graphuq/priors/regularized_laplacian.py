@@ -8,10 +8,8 @@ from graphuq.distributions import Hyperparameter, check_range, parameter
 from graphuq.errors import IncompatibleParts, require
 from graphuq.priors.base import Modes, Prior, SparsePrecision, SpectralStd
 from graphuq.utils.arrays import Array, array_namespace
-from graphuq.utils.deprecation import renamed_fields
 
 
-@renamed_fields(constant="include_constant")
 class RegularizedLaplacian(Prior):
     r"""Prior ``s_j² = 1 / (β (λ_j + 1/σ²))``.
 

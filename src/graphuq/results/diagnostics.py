@@ -238,7 +238,7 @@ def diagnostics_from(values: dict[str, Any]) -> Diagnostics | ApproximationDiagn
     """Return the diagnostics whose fields these are, as read from a file."""
     if "rhat" in values:
         return Diagnostics(**values)
-    error = ApproximationError(*(values.pop(name, None) for name in ApproximationError._fields))
+    error = ApproximationError(*(values.pop(name) for name in ApproximationError._fields))
     return ApproximationDiagnostics(**values, estimate_error=partial(_known, error))
 
 

@@ -6,7 +6,6 @@ from scipy.special import entr
 
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.uncertainty import class_probabilities, margin, rank_by_uncertainty
-from graphuq.utils.deprecation import RenamedAttribute
 
 
 class LabelNumbers:
@@ -14,7 +13,6 @@ class LabelNumbers:
 
     label_mean: Float[np.ndarray, "N *K"]
     posterior: Posterior
-    certainty_order = RenamedAttribute("rank_by_uncertainty")
 
     @property
     def n_nodes(self) -> int:

@@ -384,7 +384,7 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
                 answer=answer_from(groups),
                 diagnostics=diagnostics_from(json.loads(attributes["diagnostics"])),
                 settings=json.loads(attributes["settings"]),
-                classes=from_plain(json.loads(attributes.get("classes", "null"))),
+                classes=from_plain(json.loads(attributes["classes"])),
             )
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ from graphuq.spectrum import CovarianceColumns, Spectrum
 from graphuq.utils.checks import is_integer
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
-from graphuq.utils.gate import reading, require_file, require_sound_hdf5
+from graphuq.utils.gate import reading, require_file
 from graphuq.utils.output_folder import newest
 from graphuq.utils.serialization import from_json, to_json
 from graphuq.utils.version import __version__
@@ -88,8 +88,7 @@ def read_tree(path: str | Path) -> "xr.DataTree":
 
     path = require_file(newest(path))
     with reading(path, "result"):
-        if not _has_checksum(path):
-            require_sound_hdf5(path)
+        _check_sum(path)
         with open(path, "rb") as handle, xr.open_datatree(handle, engine="h5netcdf") as file:
             # `DataTree.load` leaves a variable unread that has the name of another group.
             groups = {group.path: group.to_dataset(inherit=False).load() for group in file.subtree}
@@ -105,13 +104,13 @@ def read_tree(path: str | Path) -> "xr.DataTree":
     return tree
 
 
-def _has_checksum(path: Path) -> bool:
-    """Return whether the file ends with its checksum, as all but older files do.
-
-    Readers of NetCDF ignore the end of the file.
+def _check_sum(path: Path) -> None:
+    """Refuse a file that does not end with its checksum, which readers of NetCDF ignore.
 
     Raises
     ------
+    StorageError
+        If there is no checksum.
     ValueError
         If the checksum is not that of the file.
     """
@@ -121,9 +120,12 @@ def _has_checksum(path: Path) -> bool:
             digest.update(part)
             left -= len(part)
         end = file.read(END)
-    if end.startswith(MARK) and end != MARK + digest.hexdigest().encode():
+    if not end.startswith(MARK):
+        raise StorageError(
+            f"'{path}' was not written by graphuq, or is truncated: it does not end with a checksum"
+        )
+    if end != MARK + digest.hexdigest().encode():
         raise ValueError("its checksum is wrong: it was changed since it was written")
-    return end.startswith(MARK)
 
 
 def checked_nodes(
@@ -188,15 +190,14 @@ def posterior_attributes(posterior: Posterior) -> dict[str, Any]:
 
 def posterior_from(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, Any]) -> Posterior:
     """Return the posterior from its groups and attributes."""
-    prior = from_json(attributes["prior"], Prior, "graphuq.priors")
     posterior = Posterior(
-        _basis_from(groups, prior),
-        prior,
-        from_json(attributes["likelihood"], Likelihood, "graphuq.likelihoods"),
+        _basis_from(groups["spectrum"]),
+        from_json(attributes["prior"], Prior),
+        from_json(attributes["likelihood"], Likelihood),
         groups["constant_data"]["labelled"].to_numpy(),
         groups["observed_data"]["label"].to_numpy(),
-        per_class=bool(attributes.get("per_class", False)),
-        chosen_by_evidence=json.loads(attributes.get("chosen_by_evidence", "{}")),
+        per_class=bool(attributes["per_class"]),
+        chosen_by_evidence=json.loads(attributes["chosen_by_evidence"]),
         label_weights=groups["constant_data"].get("label_weights"),
         prior_mean=groups["constant_data"].get("prior_mean"),
     )
@@ -210,14 +211,7 @@ def posterior_from(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, 
     return posterior
 
 
-def _basis_from(groups: "Mapping[str, xr.Dataset]", prior: Prior) -> Spectrum | CovarianceColumns:
-    stored = groups["spectrum"]
-    if "columns" not in stored and not stored["eigenvalues"].any():
-        # Before version 0.2 covariance columns were stored as if they were eigenvectors.
-        beta, shift = prior.sparse_precision
-        stored = stored.rename({"eigenvectors": "columns"})
-        stored["labelled"] = groups["constant_data"]["labelled"]
-        stored = stored.assign_attrs(beta=beta, shift=shift)
+def _basis_from(stored: "xr.Dataset") -> Spectrum | CovarianceColumns:
     if "columns" in stored:
         return CovarianceColumns.from_dataset(stored)
     values = stored["eigenvalues"].to_numpy()

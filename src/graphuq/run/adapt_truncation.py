@@ -12,14 +12,12 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
 from graphuq.run.infer import infer
 from graphuq.spectrum import laplacian_spectrum
-from graphuq.utils.deprecation import renamed_arguments
 
 NEAR = 0.8  # share of ℓ that counts as near ℓ
 MAX_SHARE = 0.01  # share of draws near ℓ above which ℓ is doubled
 PILOT_CHAINS, PILOT_DRAWS = 4, 250  # short chains that only locate the truncation
 
 
-@renamed_arguments(most="max_eigenpairs")
 def adapt_truncation(
     graph: Graph,
     prior: Prior,

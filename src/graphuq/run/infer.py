@@ -27,7 +27,6 @@ from graphuq.run.choose_sampler import choose_sampler, first_approximation
 from graphuq.run.words import method_from
 from graphuq.utils.checks import check_seed
 from graphuq.utils.compilation_cache import use_compilation_cache
-from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress, reporting
 
 FIRST_DRAWS = 200  # draws per chain of a first result that is sampled
@@ -42,7 +41,6 @@ class Stop(Protocol):
         ...
 
 
-@renamed_arguments(preview="on_first_result")
 def infer(
     posterior: Posterior,
     method: str | Sampler | Approximation | None = None,

@@ -18,7 +18,6 @@ from graphuq.spectrum.checks import check_not_graph
 from graphuq.spectrum.solve import check_tail, fix_signs, tail_value
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.utils.checks import check_integer
-from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
 BLOCK_ELEMENTS = 4_000_000  # weights in memory: 32 MB
@@ -29,7 +28,6 @@ RESIDUAL_ROWS = 300  # nodes at which residuals are evaluated
 Features: TypeAlias = "np.ndarray | sparse.csr_array"
 
 
-@renamed_arguments(tail="tail_eigenvalue")
 def nystrom_spectrum(
     X: ArrayLike | sparse.sparray | sparse.spmatrix,
     weights: str | WeightFunction = "cosine",

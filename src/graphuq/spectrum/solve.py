@@ -8,7 +8,6 @@ from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.utils.checks import check_integer, check_number, describe, require_scale
-from graphuq.utils.deprecation import renamed_arguments
 from graphuq.utils.progress import Progress
 
 DENSE_BELOW = 1500  # nodes; with 150 pairs both solvers then take about the same time
@@ -16,7 +15,6 @@ DEFAULT_EIGENPAIRS = 150  # null vectors beyond the first not counted
 DEFAULT_TOLERANCE = 1e-3  # changes label means by less than the sampling error (docs/scale.md)
 
 
-@renamed_arguments(tail="tail_eigenvalue")
 def laplacian_spectrum(
     graph: Graph,
     laplacian: str = "symmetric",

@@ -15,7 +15,6 @@ from scipy import sparse
 from graphuq.errors import StorageError
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.spectrum.closed_form import ProductBasis
-from graphuq.utils.deprecation import renamed_fields, warn_renamed
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import read_npz, reading
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 
-@renamed_fields(tail="tail_eigenvalue")
 @dataclass(frozen=True, eq=False)
 class Spectrum(NodeBasis):
     """The ℓ smallest eigenpairs of a graph Laplacian.
@@ -77,18 +75,6 @@ class Spectrum(NodeBasis):
     def n_feature_columns(self) -> int:
         """Number of columns that are functions of the features."""
         return int(np.isinf(self.eigenvalues).sum())
-
-    @property
-    def tail(self) -> float | None:
-        """Deprecated name of `tail_eigenvalue`."""
-        warn_renamed("Spectrum.tail", "Spectrum.tail_eigenvalue")
-        return self.tail_eigenvalue
-
-    @property
-    def is_series(self) -> bool:
-        """Deprecated name of `has_eigenpairs`."""
-        warn_renamed("Spectrum.is_series", "Spectrum.has_eigenpairs")
-        return self.has_eigenpairs
 
     @cached_property
     def energy(self) -> Float[np.ndarray, " L"]:
@@ -233,8 +219,7 @@ def load_spectrum(path: str | Path) -> Spectrum:
                 f"'{path}' has format {found}, this graphuq reads {FORMAT}; compute the spectrum "
                 "again"
             )
-        # Files of graphuq 0.1 name it "tail".
-        tail = float(arrays["tail_eigenvalue" if "tail_eigenvalue" in arrays else "tail"])
+        tail = float(arrays["tail_eigenvalue"])
         vectors, values = arrays["eigenvectors"], arrays["eigenvalues"]
         per_node = [arrays[name] for name in ("components", "degrees", "node_scale")]
         shapes = {len(one) for one in per_node if one.ndim} | {len(vectors)}

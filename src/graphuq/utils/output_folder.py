@@ -31,7 +31,6 @@ from graphuq.utils.files import (
 LOCK = ".graphuq.lock"
 COMMITTED = ".graphuq-committed"  # holds files that are complete, until they are in place
 REMOVED = ".removed"  # among committed files: names of older ones that they make void
-OLD_UNFINISHED = ".writing-"  # how names of unfinished folders began before version 0.3
 NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 
 
@@ -59,8 +58,6 @@ def output_folder(folder: str | Path, wait: float = 0.0) -> Iterator[Path]:
         try:
             complete(folder)
             remove_unfinished(folder)
-            for path in folder.glob(f"{OLD_UNFINISHED}????????"):
-                shutil.rmtree(path, ignore_errors=True)
         except OSError as error:
             raise StorageError(
                 f"cannot write to folder '{folder}' ({error.strerror or error})"

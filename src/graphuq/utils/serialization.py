@@ -9,7 +9,6 @@ import importlib
 import inspect
 import json
 import sys
-import warnings
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -20,7 +19,6 @@ from graphuq.errors import GraphuqError, StorageError, shortened
 Plain: TypeAlias = Any  # bool, int, float, str, None, or lists and dictionaries of these
 
 REMEDY = "define it at the top level of a module that can be imported (a .py file of its own)"
-DISTRIBUTION = "graphuq.distributions:Distribution"  # stored without a class before version 0.2
 
 
 def to_json(part: object, role: str = "part") -> str:
@@ -56,7 +54,7 @@ def to_json(part: object, role: str = "part") -> str:
     return text
 
 
-def from_json(text: str, base: type, package: str = "") -> Any:
+def from_json(text: str, base: type) -> Any:
     """Return the part that `to_json` wrote; the module that defines its class is imported.
 
     Parameters
@@ -64,8 +62,6 @@ def from_json(text: str, base: type, package: str = "") -> Any:
     text : str
     base : type
         Class that the part must be derived from, or protocol whose methods it must have.
-    package : str
-        Package that exports a class that is stored without a module, as before version 0.2.
 
     Raises
     ------
@@ -75,7 +71,7 @@ def from_json(text: str, base: type, package: str = "") -> Any:
     try:
         fields = json.loads(text)
         name = str(fields.pop("class"))
-        cls = _class_named(name if ":" in name else f"{package}:{name}")
+        cls = _class_named(name)
         if not _is_derived(cls, base):
             raise StorageError(
                 f"{name}: not a {base.__name__}; derive the class from {base.__name__} again"
@@ -130,8 +126,6 @@ def from_plain(plain: Plain) -> Any:
     StorageError
         If the class of a part cannot be found, or does not take the fields.
     """
-    if isinstance(plain, list):  # an array, before version 0.2
-        return np.array(plain)
     if not isinstance(plain, dict):
         return plain
     if "array" in plain:
@@ -142,8 +136,6 @@ def from_plain(plain: Plain) -> Any:
         return tuple(from_plain(entry) for entry in plain["tuple"])
     if "mapping" in plain:
         return {name: from_plain(entry) for name, entry in plain["mapping"].items()}
-    if "distribution" in plain:
-        return _class_named(DISTRIBUTION)(plain["distribution"], tuple(plain["parameters"]))
     fields = dict(plain)
     return _make(_class_named(str(fields.pop("class"))), fields)
 
@@ -210,11 +202,9 @@ def _class_named(name: str) -> Any:
     if module_name.split(".")[0] in sys.stdlib_module_names:
         raise StorageError(f"{shortened(name, 60)}: a class of Python itself is no part of a model")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # old names of our own classes
-            found: Any = sys.modules.get(module_name) or importlib.import_module(module_name)
-            for step in path.split("."):
-                found = getattr(found, step)
+        found: Any = sys.modules.get(module_name) or importlib.import_module(module_name)
+        for step in path.split("."):
+            found = getattr(found, step)
     except (ImportError, AttributeError, ValueError) as error:
         raise StorageError(
             f"class {path!r} of module {module_name!r}: not found ({error}); put the folder of the "
@@ -241,9 +231,7 @@ def _make(cls: Any, fields: dict[str, Plain]) -> Any:
         if isinstance(default, float) and values[name] == default:
             values[name] = default  # equinox hides a default from repr only by identity
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # old names of our own arguments
-            return cls(**values)
+        return cls(**values)
     except TypeError as error:
         raise StorageError(
             f"{cls.__name__}: it does not take the fields that were saved ({error}); restore the "

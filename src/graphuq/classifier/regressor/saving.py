@@ -95,7 +95,7 @@ def regressor_from(kind: "type[GraphRegressor]", tree: "xr.DataTree") -> "GraphR
     regressor._describe(
         GraphRegression(
             Spectrum.from_dataset(tree["spectrum"].to_dataset()),
-            from_json(stored.attrs["prior"], Prior, "graphuq.priors"),
+            from_json(stored.attrs["prior"], Prior),
             labelled,
             values,
             float(stored.attrs["field_std"]),

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from graphuq.classifier.classifier import RENAMED_PARAMETERS, GraphClassifier
+from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.given_graph import as_weights
 from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.search.objective import PARTS, SearchProblem
@@ -20,7 +20,6 @@ from graphuq.classifier.search.optimizer import ContinuousParameter, Optimizer
 from graphuq.classifier.types import Labels, Table
 from graphuq.distributions import Distribution
 from graphuq.errors import GraphuqError, require
-from graphuq.utils.deprecation import with_new_keys
 from graphuq.utils.progress import Progress, progress_bar
 
 STEPPED = ("n_neighbors", "radius")  # the evidence is not a smooth function of these
@@ -289,7 +288,7 @@ def _split_by_kind(
     lists: dict[str, list[Any]] = {}
     stepped: dict[str, tuple[Any, Any]] = {}
     optimized: dict[str, ContinuousParameter] = {}
-    for name, spec in with_new_keys(parameters, RENAMED_PARAMETERS).items():
+    for name, spec in parameters.items():
         part, _, own = name.partition("__")
         known = part in PARTS if own else part in estimator.get_params()
         require(

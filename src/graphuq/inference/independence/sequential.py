@@ -31,12 +31,10 @@ from graphuq.inference.independence.base import (
 )
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import log_likelihoods, with_noise_sampled
-from graphuq.utils.deprecation import renamed_fields
 
 MIN_VARIANCE = 1e-18  # smallest share of a variance left by other labels, above rounding
 
 
-@renamed_fields(looks_ahead="lookahead")
 class SequentialIndependence(IndependenceSampler):
     r"""Metropolis-Hastings with the GHK simulator: values are proposed label by label.
 
