@@ -10,7 +10,12 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph, radius_ne
 from sklearn.pipeline import make_pipeline
 
 import graphuq as gq
-from graphuq.errors import DisconnectedGraphWarning, GraphRepairWarning, InvalidInput
+from graphuq.errors import (
+    DisconnectedGraphWarning,
+    GraphRepairWarning,
+    InvalidInput,
+    UnlabelledScoreWarning,
+)
 
 from_adjacency, from_distances, from_edges = (
     gq.graphs.from_adjacency,
@@ -294,6 +299,66 @@ def test_classifier_of_a_graph_object_with_labels_by_name():
         gq.GraphClassifier("precomputed", **MODEL).fit(people, {"x": 0})
     with pytest.raises(InvalidInput, match="y: a mapping beside a matrix"):
         gq.GraphClassifier(**MODEL).fit(X, {0: 0})
+
+
+PATH = from_edges([0, 1, 2], [1, 2, 3])
+NAMED_PATH = from_edges(["a", "b", "c"], ["b", "c", "d"])
+BY_NAME = {"a": 0, "d": 1}
+
+
+@pytest.mark.parametrize(
+    ("graph", "y"), [(PATH, [0, -1, -1, 1]), (PATH, {0: 0, 3: 1}), (NAMED_PATH, BY_NAME)]
+)
+def test_a_graph_is_fitted_predicted_and_scored_like_its_weights(graph, y, tmp_path):
+    fitted = gq.GraphClassifier("precomputed", **MODEL).fit(graph, y)
+    expected = gq.GraphClassifier("precomputed", **MODEL).fit(graph.weights, [0, -1, -1, 1])
+    assert fitted.transduction_.tolist() == [0, 0, 1, 1]
+    assert fitted.n_features_in_ == 4
+    np.testing.assert_array_equal(fitted.label_distributions_, expected.label_distributions_)
+    found, same = fitted.predict_proba(graph), expected.predict_proba(graph.weights)
+    np.testing.assert_array_equal(found, same)
+    with pytest.warns(UnlabelledScoreWarning):
+        assert fitted.score(graph, y) == 1
+    fitted.save(tmp_path / "fit.nc")
+    np.testing.assert_array_equal(gq.load(tmp_path / "fit.nc").predict_proba(graph), same)
+
+
+def test_a_graph_of_features_keeps_them():
+    graph = gq.graphs.knn_graph(X, 8, "unweighted")
+    y = np.where(np.arange(80) < 8, X[:, 0] > 0, -1)
+    fitted = gq.GraphClassifier("precomputed", **MODEL).fit(graph, y)
+    expected = gq.GraphClassifier(n_neighbors=8, weights="unweighted", **MODEL).fit(X, y)
+    np.testing.assert_array_equal(fitted.predict_proba(X + 0.01), expected.predict_proba(X + 0.01))
+    with pytest.raises(InvalidInput, match=r"X: Graph\(80 .*; give features; .*transduction_"):
+        fitted.predict(graph)
+    with pytest.raises(InvalidInput, match="y: a mapping beside a matrix"):
+        fitted.score(X, {0: 1})
+
+
+@pytest.mark.parametrize(("graph", "y"), [(PATH, {0: 0.0, 3: 1.0}), (NAMED_PATH, BY_NAME)])
+def test_regression_and_search_on_a_graph(graph, y):
+    numbers = [0.0, np.nan, np.nan, 1.0]
+    fitted = gq.GraphRegressor("precomputed").fit(graph, y)
+    expected = gq.GraphRegressor("precomputed").fit(graph.weights, numbers)
+    np.testing.assert_array_equal(fitted.transduction_, expected.transduction_)
+    np.testing.assert_array_equal(fitted.predict(graph), expected.predict(graph.weights))
+    with pytest.warns(UnlabelledScoreWarning):
+        assert fitted.score(graph, y) > 0
+    search = gq.EvidenceSearch(
+        gq.GraphClassifier("precomputed", **MODEL), {"laplacian": ["symmetric", "unnormalized"]}
+    ).fit(graph, {name: int(value) for name, value in y.items()})
+    assert search.best_estimator_.graph_ is not None
+    assert search.predict(graph).tolist()[::3] == [0, 1]
+    with pytest.warns(UnlabelledScoreWarning):
+        assert search.score(graph, {name: int(value) for name, value in y.items()}) == 1
+
+
+def test_a_graph_beside_another_graph_or_word_is_refused():
+    with pytest.raises(InvalidInput, match=r"X: a graphuq graph beside graph=Graph\(4 nodes"):
+        gq.GraphClassifier(PATH).fit(NAMED_PATH, [0, -1, -1, 1])
+    for make in gq.GraphClassifier(), gq.GraphRegressor(), gq.EvidenceSearch(None, {"thin": [3]}):
+        with pytest.raises(InvalidInput, match=r"X: a graphuq graph beside graph='knn'; use gr"):
+            make.fit(PATH, [0, -1, -1, 1])
 
 
 def test_neighbours_of_a_pipeline():

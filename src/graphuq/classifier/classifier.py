@@ -27,8 +27,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     graph : {"knn", "complete", "epsilon", "precomputed"} or Graph, default "knn"
-        "precomputed": ``X`` is an (N, N) matrix of weights, dense or sparse, or a graph of
-        NetworkX, igraph, PyTorch Geometric or DGL; see `graphuq.graphs.from_adjacency`. A
+        "precomputed": ``X`` is an (N, N) matrix of weights, dense or sparse, a `Graph`, or a graph
+        of NetworkX, igraph, PyTorch Geometric or DGL; see `graphuq.graphs.from_adjacency`. A
         `Graph`: the X of `fit` is the features that it was made from, or None. For a graph that
         was made from weights, X may be anything with N rows. Parameters that build a graph are
         then refused.
@@ -200,8 +200,9 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix, shape (N, d)
-            Features; with ``graph="precomputed"`` weights, with ``metric="precomputed"``
-            distances, both of shape (N, N). With a `Graph`, its features or None.
+            Features; with ``graph="precomputed"`` weights or a graph, with
+            ``metric="precomputed"`` distances, both of shape (N, N). With a `Graph` as parameter,
+            its features or None.
         y : array_like, shape (N,) or (N, K)
             Class of each row; ``missing_label``, NaN, None, ``pd.NA`` or "" if it is unknown. At
             least two classes. For a graph, also a dict from names of nodes to classes. Soft labels

@@ -38,9 +38,9 @@ def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
         construction = {name: getattr(classifier, name) for name in names}
         classifier.n_features_in_ = check_given_graph(graph, X, construction)
         return graph, X, graph.n_nodes
-    if graph == "precomputed" and kind_of_graph(X) is not None:
-        made = from_adjacency(X)
-        classifier.n_features_in_ = made.n_nodes
+    made = graph_of(X) if graph == "precomputed" else None
+    if made is not None:
+        classifier.n_features_in_ = check_given_graph(made, None, {})
         return made, None, made.n_nodes
     require_rows(X, graph)
     check_kind(X, "X")
@@ -57,15 +57,39 @@ def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
     return graph, rows, rows.shape[0]
 
 
-def as_weights(graph: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Return X and y as a search takes them: weights for a graph object, and a label a node."""
-    if isinstance(graph, str) and graph == "precomputed" and kind_of_graph(X) is not None:
-        made = from_adjacency(X)
-        return made.weights, labels_of_names(y, made)
-    return X, labels_of_names(y, graph)
+def library_of(X: Any) -> str | None:
+    """Return the library that a graph comes from, or None for rows."""
+    return "graphuq" if isinstance(X, Graph) else kind_of_graph(X)
 
 
-def labels_of_names(y: Any, graph: str | Graph) -> Any:
+def graph_of(X: Any) -> Graph | None:
+    """Return X as a `Graph` if it is one, of graphuq or of another library, or None for rows."""
+    if isinstance(X, Graph):
+        return X
+    return None if kind_of_graph(X) is None else from_adjacency(X)
+
+
+def rows_to_predict(estimator: Any, X: Any) -> Any:
+    """Return X, or the weights from each node of a graph to all nodes.
+
+    Raises
+    ------
+    InvalidInput
+        If X is a graph, and the estimator predicts rows of features.
+    """
+    graph = graph_of(X)
+    if graph is None:
+        return X
+    require(
+        estimator._feature_space is None,
+        "X",
+        f"{graph!r}, where rows of features are predicted",
+        "give features; predictions of the nodes are in transduction_",
+    )
+    return graph.weights
+
+
+def labels_of_names(y: Any, graph: str | Graph | None) -> Any:
     """Return one label a node, None where unknown, if ``y`` maps names of nodes to labels.
 
     Raises
@@ -120,6 +144,12 @@ def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any
             same, name, f"{value!r} beside {graph!r}", "leave it out: the graph is ready, or pass "
             "graph='knn' to build another"
         )  # fmt: skip
+    require(
+        library_of(X) is None,
+        "X",
+        f"a {library_of(X)} graph beside graph={graph!r}",
+        "give None, or use graph='precomputed', whose X may be a graph",
+    )
     if X is not None:
         n_rows = _num_samples(X)
         require(
@@ -144,11 +174,10 @@ def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any
 
 def require_rows(X: Table | None, graph: str) -> None:
     """Raise `InvalidInput` unless X is rows of features beside the name of a graph."""
-    library = kind_of_graph(X)
     require(
-        library is None,
+        library_of(X) is None,
         "X",
-        f"a {library} graph beside graph={graph!r}",
+        f"a {library_of(X)} graph beside graph={graph!r}",
         "use graph='precomputed', whose X may be a graph",
     )
     require(

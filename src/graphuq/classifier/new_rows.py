@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from graphuq.classifier.given_graph import rows_to_predict
 from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
 from graphuq.graphs import Graph
@@ -24,7 +25,7 @@ def rows_in_basis(
     ----------
     estimator : GraphClassifier or GraphRegressor
         With ``graph``, ``out_of_sample`` and the feature space of its fit.
-    X : array_like, shape (M, d)
+    X : array_like, shape (M, d), or graph
     basis : NodeBasis
     consequence : str
         What is predicted for rows without neighbours, for a warning.
@@ -34,6 +35,7 @@ def rows_in_basis(
     InvalidInput
         If the graph cannot take new rows, or weights are negative.
     """
+    X = rows_to_predict(estimator, X)
     check_kind(X, "X")
     if is_frame(X) or is_polars(X):
         check_no_gaps(X, "X")

@@ -37,7 +37,8 @@ class Prediction:
         ----------
         X : array_like, shape (M, d)
             For a graph that was not made from features (``graph="precomputed"``, or a `Graph`
-            from weights): weights from each row to the N nodes, shape (M, N).
+            from weights): weights from each row to the N nodes, shape (M, N), or a graph of
+            these nodes, each of which then counts as a row of its weights.
 
         Returns
         -------
@@ -186,9 +187,11 @@ class Prediction:
         float
             In [0, 1]; NaN, with a warning, if no row is labelled.
         """
+        from graphuq.classifier.given_graph import graph_of, labels_of_names, rows_to_predict
         from graphuq.classifier.model_selection import labelled_accuracy
 
         check_is_fitted(self)
+        X, y = rows_to_predict(self, X), labels_of_names(y, graph_of(X))
         return labelled_accuracy(self, X, y, self.missing_label, sample_weight)
 
     def _summaries(self, X: Table) -> tuple["NodeSummaries", Int[np.ndarray, " M"]]:

@@ -10,7 +10,12 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from graphuq.classifier.given_graph import checked_rows, labels_of_names
+from graphuq.classifier.given_graph import (
+    checked_rows,
+    graph_of,
+    labels_of_names,
+    rows_to_predict,
+)
 from graphuq.classifier.labels import weights_of_rows
 from graphuq.classifier.new_rows import rows_in_basis
 from graphuq.classifier.options import PRIORS, build_graph, check_words, is_word
@@ -298,6 +303,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         float
             At most 1; NaN, with a warning, if no row has a number.
         """
+        X, y = rows_to_predict(self, X), labels_of_names(y, graph_of(X))
         numbers = numbers_of(y)
         known = ~np.isnan(numbers)
         if not known.all():

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.given_graph import as_weights
+from graphuq.classifier.given_graph import graph_of, labels_of_names
 from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.search.objective import PARTS, SearchProblem
 from graphuq.classifier.search.optimizer import ContinuousParameter, Optimizer
@@ -127,7 +127,11 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
             f"a {type(estimator).__name__}",
             "give a GraphClassifier, and transform X before",
         )
-        X, y = as_weights(estimator.graph, X, y)
+        word = estimator.graph
+        made = graph_of(X) if isinstance(word, str) and word == "precomputed" else None
+        if made is not None:
+            estimator, X = clone(estimator).set_params(graph=made), None
+        y = labels_of_names(y, estimator.graph)
         self._problem = SearchProblem(estimator, self.criterion, X, y)
         lists, stepped, optimized = _split_by_kind(self.parameters, self._problem.estimator)
         require(self.n_starts >= 1, "n_starts", f"{self.n_starts}", "use 1 or more")
