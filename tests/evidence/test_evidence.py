@@ -1,6 +1,7 @@
 """Hyperparameters by evidence, against orthant probabilities and finite differences."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from graphuq.errors import DisconnectedGraphWarning, InvalidInput
 from graphuq.evidence.choices import with_values
 from graphuq.evidence.hyperpriors import HYPERPRIORS, hyperpriors_of
 from graphuq.evidence.maximize import _Search
+from graphuq.utils.arrays import array_namespace
 
 WEIGHTS = random_adjacency(24, seed=3)
 LABELLED, LABELS = [0, 3, 7, 12, 15, 18], [1, -1, 1, 1, 1, -1]
@@ -139,6 +141,34 @@ def test_unknown_names_are_refused():
     with_tail = build(gq.likelihoods.Probit(), tail=True)
     with pytest.raises(InvalidInput, match="use some of tau, alpha, noise_std"):
         gq.maximize_evidence(with_tail, ["truncation"])
+
+
+class Rational(gq.priors.Prior):
+    """A prior of a user, with a number of its own and a word."""
+
+    tau: float = 0.3
+    cut: Any = 0.2
+    form: str = "sum"
+
+    def log_variances(self, eigenvalues):
+        xp = array_namespace(eigenvalues)
+        return -xp.log(eigenvalues + self.tau**2) - xp.log(eigenvalues + self.cut)
+
+
+def test_a_number_without_hyperprior_is_named_with_the_remedy():
+    posterior = dataclasses.replace(build(gq.likelihoods.Probit()), prior=Rational())
+    words = r"'cut' has no hyperprior; learn it with cut=gq\.LogUniform\(…\), or use some of tau, "
+    with pytest.raises(InvalidInput, match=words):
+        gq.maximize_evidence(posterior, ["tau", "cut"])
+    learnt = dataclasses.replace(posterior, prior=Rational(cut=gq.LogUniform(0.1, 1.0)))
+    assert "cut" in gq.infer(learnt, n_samples=200, n_warmup=200).hyperparameters
+    with pytest.raises(InvalidInput, match="'form' is not a hyperparameter"):
+        gq.maximize_evidence(posterior, ["form"])
+    softmax = dataclasses.replace(
+        posterior, likelihood=gq.likelihoods.Softmax(n_classes=2), labels=[0, 1] * 3
+    )
+    with pytest.raises(InvalidInput, match="'n_classes' is not a hyperparameter"):
+        gq.maximize_evidence(softmax, ["n_classes"])
 
 
 def test_the_median_of_tau_is_bounded_by_the_spectrum():

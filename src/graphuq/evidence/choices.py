@@ -7,6 +7,7 @@ from typing import Any
 from graphuq.errors import IncompatibleParts, require
 from graphuq.evidence.hyperpriors import HYPERPRIORS
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.checks import is_number
 
 MEAN = "prior_mean"
 
@@ -25,14 +26,29 @@ def checked_names(posterior: Posterior, names: Sequence[str] | None) -> list[str
         )
     offered = _hyperparameters(posterior)
     chosen = offered if names is None else list(names)
+    some = f"use some of {', '.join(offered) or '(there are none)'}"
     for name in chosen:
+        require(
+            name in offered or not _is_number_without_hyperprior(posterior, name),
+            "names",
+            f"{name!r} has no hyperprior",
+            f"learn it with {name}=gq.LogUniform(…), or {some}",
+        )
         require(
             name in offered,
             "names",
             f"{name!r} is not a hyperparameter of {posterior.prior} and {posterior.likelihood}",
-            f"use some of {', '.join(offered) or '(there are none)'}",
+            some,
         )
     return chosen
+
+
+def _is_number_without_hyperprior(posterior: Posterior, name: object) -> bool:
+    """Return whether a part has a number of this name that the evidence is never asked for."""
+    parts = (posterior.prior, posterior.likelihood.unshifted)
+    owners = [p for p in parts if name in {field.name for field in dataclasses.fields(p)}]
+    known = name in (*HYPERPRIORS, "truncation", "include_constant", "n_classes")
+    return not known and any(is_number(getattr(part, str(name))) for part in owners)
 
 
 def _hyperparameters(posterior: Posterior) -> list[str]:
