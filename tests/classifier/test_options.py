@@ -1,5 +1,8 @@
 """The meaning of "auto", and the samplers that it chooses."""
 
+from typing import Any
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -13,7 +16,7 @@ from graphuq.classifier.options import (
     prior_of,
 )
 from graphuq.errors import InvalidInput, NotConvergedWarning
-from graphuq.inference import PCN
+from graphuq.inference import PCN, Kernel
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import label_errors
 from graphuq.run import choose_sampler as rules
@@ -217,6 +220,7 @@ def test_samplers_and_likelihoods_are_read():
         ("Matern(tau=x)", r"'x' in 'Matern\(tau=x\)' is not a value"),
         ("Matern(**{})", r"'\*\*'"),
         ("Matern(tau=Normal(0, 1))", "'Normal' in .* is unknown; use AnnotatorGibbs, AtomicNoise"),
+        ("Matren()", "'Matren' in .* is unknown; use Diffusion, EigenScales, "),
         ("__import__('os').system('true')", "'system' in .* is unknown"),
         ("Prior()", "'Prior' in .* is unknown"),
         ("Probit()", "is unknown; use one of auto, matern"),
@@ -226,6 +230,65 @@ def test_samplers_and_likelihoods_are_read():
 def test_bad_expressions_are_refused(text, words):
     with pytest.raises(InvalidInput, match=words):
         prior_of(text)
+
+
+class OwnPower(gq.priors.Prior):
+    """A prior of a user; defined here, it can be named in text."""
+
+    power: Any = 2.0
+
+    def log_variances(self, eigenvalues):
+        return -self.power * jnp.log(eigenvalues + 0.1)
+
+
+class OwnFlat(gq.likelihoods.Likelihood):
+    def log_prob(self, u, y):
+        return jnp.log(0.5 + jnp.arctan(y * u) / jnp.pi)
+
+
+class OwnWalk(Kernel):
+    step_size: float = 0.3
+    target_acceptance: float = 0.3
+    reference: Any = None
+
+    def step(self, key, state, target, step_size):
+        raise NotImplementedError
+
+
+def test_text_names_classes_of_the_user():
+    assert prior_of("OwnPower(power=LogUniform(1, 4))") == OwnPower(gq.LogUniform(1, 4))
+    assert likelihood_of("OwnFlat()") == OwnFlat()
+    assert method_of("OwnWalk(step_size=0.2)") == OwnWalk(0.2)
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.r_[0, 1, 0, 1, np.full(26, -1)]
+    options = {"likelihood": "probit", "inference": "laplace"}
+    found = gq.GraphClassifier(prior="OwnPower(power=3)", **options).fit(X, y)
+    assert found.result_.posterior.prior == OwnPower(3)
+    for refused, words in {
+        "OwnPowr()": "prior: 'OwnPowr' in .* is unknown; use .*Matern, .*OwnPower",
+        "OwnPower(1, 2, 3)": "does not fit OwnPower; use its arguments power",
+        "OwnWalk()": r"prior: OwnWalk\(.*\) is unknown; use one of auto, matern",
+    }.items():
+        with pytest.raises(InvalidInput, match=words):
+            prior_of(refused)
+    with pytest.raises(InvalidInput, match=r"inference: .X. in .* unknown; use AnnotatorGibbs, "):
+        method_of("X()")
+
+
+def test_the_last_definition_counts_and_two_classes_of_one_name_are_refused():
+    def define(default, place="a"):
+        body = {"power": default, "__annotations__": {"power": float}, "__module__": place}
+        body["log_variances"] = lambda self, eigenvalues: -self.power * eigenvalues
+        return type("OwnTwice", (gq.priors.Prior,), body)
+
+    first, second = define(1.0), define(2.0)  # a cell of a notebook that ran twice
+    assert prior_of("OwnTwice()").power == 2.0
+    elsewhere = define(3.0, "b")
+    with pytest.raises(InvalidInput, match="'OwnTwice' is the name of 2 classes, of a and b; pass"):
+        prior_of("OwnTwice()")
+    assert prior_of(elsewhere()).power == 3.0
+    del first, second
+    type("RandomWalk", (OwnWalk,), {"__module__": "a"})  # of another kind
+    assert prior_of("RandomWalk()") == gq.priors.RandomWalk()
 
 
 @pytest.mark.parametrize("inference", ["expectation-propagation", "laplace", "map"])

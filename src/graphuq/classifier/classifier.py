@@ -58,7 +58,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         probable of them. Where the other method has fewer than five labels a class, or
         ``likelihood`` or another choice excludes these priors, `graphuq.maximize_evidence` chooses
         τ, α, and the constant. Prior, likelihood and sampler may also be text such as
-        ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``.
+        ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``, also with the name of a class of your own.
     likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
         "auto": `Probit`, whose noise γ is averaged or chosen with the prior. Any other name has
         the defaults of its class. The number of classes is that of ``y``.

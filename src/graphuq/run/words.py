@@ -27,6 +27,17 @@ from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior
 from graphuq.utils.expressions import built, is_expression
 
+DISTRIBUTIONS = (
+    "Categorical",
+    "DiscreteUniform",
+    "Distribution",
+    "Gamma",
+    "LogNormal",
+    "LogUniform",
+    "NegativeBinomial",
+    "Poisson",
+    "Uniform",
+)
 METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "auto": lambda: None,
     "pcn": PCN,
@@ -51,7 +62,8 @@ def method_from(method: Any, argument: str = "method") -> Sampler | Approximatio
     Parameters
     ----------
     method : str, Sampler, Approximation or None
-        A name in `METHODS`, text such as ``"PCN(step_size=0.2)"``, an object, or None.
+        A name in `METHODS`, text such as ``"PCN(step_size=0.2)"``, an object, or None. Text may
+        also name a class of the user's own that the program has defined or imported.
     argument : str, default "method"
         Name of the argument in errors.
 
@@ -94,7 +106,8 @@ def part_from(
     if isinstance(part, str) and part in words:
         return words[part]()
     if is_expression(part):
-        part = built(part, _callables(), argument)
+        names, offered = _callables(kinds, argument)
+        part = built(part, names, argument, offered)
     if isinstance(part, kinds):
         return part
     if inspect.isclass(part) and issubclass(part, kinds):
@@ -108,24 +121,55 @@ def part_from(
     )
 
 
-def _callables() -> dict[str, Any]:
-    """Return all parts and distributions by name, as expressions call them."""
-    names = [
-        "Categorical",
-        "DiscreteUniform",
-        "Distribution",
-        "Gamma",
-        "LogNormal",
-        "LogUniform",
-        "NegativeBinomial",
-        "Poisson",
-        "Uniform",
-    ]
-    found = {name: getattr(distributions, name) for name in names}
-    kinds = (Prior, Likelihood, Sampler, Approximation)
-    for module in (priors, likelihoods, inference):
-        for name in module.__all__:
-            part = getattr(module, name)
-            if issubclass(part, kinds) and not inspect.isabstract(part):
-                found[name] = part
-    return found
+def _callables(
+    kinds: type | tuple[type, ...], argument: str
+) -> tuple[dict[str, Callable[..., Any]], list[str]]:
+    """Return all parts and distributions by name, and the names of parts of these kinds.
+
+    A name of several classes stands for the one of these kinds.
+    """
+    found: dict[str, list[Any]] = {name: [getattr(distributions, name)] for name in DISTRIBUTIONS}
+    exported = {
+        getattr(module, name)
+        for module in (priors, likelihoods, inference)
+        for name in module.__all__
+    }
+    for part in _imported_parts():
+        if part in exported or part.__module__.partition(".")[0] != "graphuq":
+            found.setdefault(part.__name__, []).append(part)
+    callables, offered = {}, []
+    for name, parts in found.items():
+        asked = [part for part in parts if inspect.isclass(part) and issubclass(part, kinds)]
+        offered += [name] if asked else []
+        meant = asked or parts
+        callables[name] = meant[0] if len(meant) == 1 else _refusing(name, meant, argument)
+    return callables, sorted(offered)
+
+
+def _imported_parts() -> list[type]:
+    """Return the classes that can be made of all imported priors, likelihoods and methods.
+
+    Of a class that was defined again, as in a notebook, the last one counts.
+    """
+    latest: dict[tuple[str, str], type] = {}
+    waiting: list[Any] = [Prior, Likelihood, Sampler, Approximation]
+    while waiting:
+        for part in waiting.pop().__subclasses__():
+            waiting.append(part)
+            if not inspect.isabstract(part) and part.__name__[0] != "_":
+                latest[part.__module__, part.__qualname__] = part
+    return list(dict.fromkeys(latest.values()))
+
+
+def _refusing(name: str, parts: list[Any], argument: str) -> Callable[..., Any]:
+    """Return a function that refuses a name of several classes."""
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        modules = " and ".join(part.__module__ for part in parts)
+        raise InvalidInput(
+            argument,
+            f"{name!r} is the name of {len(parts)} classes, of {modules}",
+            "pass an instance of the one that you mean, or rename one",
+        )
+
+    return refuse

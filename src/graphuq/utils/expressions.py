@@ -3,7 +3,7 @@
 import ast
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphuq.errors import GraphuqError, InvalidInput, require
@@ -16,7 +16,7 @@ def is_expression(text: object) -> bool:
     return isinstance(text, str) and "(" in text
 
 
-def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
+def built(text: str, names: Mapping[str, Any], argument: str, offered: Sequence[str] = ()) -> Any:
     """Evaluate an expression that consists of calls of the given names only.
 
     Parameters
@@ -27,6 +27,8 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
         Functions that may be called.
     argument : str
         Name of the argument in errors.
+    offered : sequence of str, optional
+        Names that an error lists if the outer function is unknown; by default all.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def built(text: str, names: Mapping[str, Any], argument: str) -> Any:
 
     def call(name: str, node: ast.Call) -> Any:
         if name not in names:
-            known = ", ".join(sorted(names))
+            known = ", ".join(offered if offered and node is tree else sorted(names))
             raise InvalidInput(argument, f"{name!r} in {text!r} is unknown", f"use {known}")
         made, keywords = names[name], {}
         for keyword in node.keywords:
