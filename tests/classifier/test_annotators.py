@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import graphuq as gq
-from graphuq.errors import InvalidInput
+from graphuq.errors import InvalidInput, StorageError
 
 DIGITS = gq.datasets.load_digits((3, 5, 8))
 KEPT = np.concatenate([np.flatnonzero(DIGITS.codes() == k)[:60] for k in range(3)])
@@ -73,11 +73,37 @@ def test_true_classes_are_more_certain_than_new_labels(fitted):
 def test_stored(fitted, tmp_path):
     fitted.save(tmp_path / "a.nc")
     again = gq.load(tmp_path / "a.nc")
+    assert type(again) is type(gq.GraphClassifier.load(tmp_path / "a.nc")) is type(fitted)
+    for name in ("accuracy_", "accuracy_interval_", "confusion_"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(fitted, name))
+    pd.testing.assert_frame_equal(again.annotators_, fitted.annotators_)
+    again.save(tmp_path / "b.nc")
+    pd.testing.assert_frame_equal(gq.load(tmp_path / "b.nc").annotators_, fitted.annotators_)
     np.testing.assert_array_equal(again.transduction_, fitted.transduction_)
     np.testing.assert_array_equal(again.predict(X + 0.01), fitted.predict(X + 0.01))
     drawn = again.result_.hyperparameters["accuracy_0"]
     np.testing.assert_array_equal(drawn, fitted.result_.hyperparameters["accuracy_0"])
     assert "accuracy_2: median" in again.result_.summary()
+
+
+class Own(gq.GraphClassifier):
+    """A classifier of a user."""
+
+
+def test_the_class_is_stored(tmp_path):
+    class Local(gq.GraphClassifier):
+        pass
+
+    options = {"prior": "matern", "likelihood": "probit", "inference": "laplace"}
+    y = np.where(np.arange(180) % 9 == 0, CODES > 0, -1)
+    Own(**options).fit(X, y).save(tmp_path / "own.nc")
+    assert type(gq.load(tmp_path / "own.nc")) is Own
+    assert type(gq.GraphClassifier.load(tmp_path / "own.nc")) is Own
+    with pytest.raises(StorageError, match=r"holds no AnnotatorClassifier; use graphuq\.load"):
+        gq.AnnotatorClassifier.load(tmp_path / "own.nc")
+    with pytest.raises(StorageError, match=r"class .*Local is local to a function; define it at"):
+        Local(**options).fit(X, y).save(tmp_path / "local.nc")
+    assert not (tmp_path / "local.nc").exists()
 
 
 def test_two_classes_and_codes():

@@ -123,6 +123,14 @@ class AnnotatorClassifier(GraphClassifier):
     def _explore(self, posterior: Any, method: Any, shares: Any = None, **more: Any) -> None:
         super()._explore(posterior, AnnotatorGibbs(readings=self._readings), shares, **more)
 
+    def _more_to_store(self) -> dict[str, Any]:
+        axes = ("annotated_row", "annotator")
+        return {"readings": (axes, self._readings), "annotator": (axes[1:], np.array(self._names))}
+
+    def _take_stored(self, stored: Any) -> None:
+        self._readings = stored["readings"].to_numpy()
+        self._describe_annotators(list(map(str, stored["annotator"].to_numpy())))
+
     def _describe_annotators(self, names: list[str]) -> None:
         drawn, n_classes = self.result_.answer.hyperparameters, len(self.classes_)
         confusion = drawn[CONFUSION].mean(axis=(0, 1))

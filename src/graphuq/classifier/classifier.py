@@ -259,11 +259,19 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         Raises
         ------
         StorageError
-            If the file is missing, truncated, without a classifier, or of another version.
+            If the file is missing, truncated, without a classifier of this class, or of another
+            version.
         """
         from graphuq.classifier.saving import load_classifier
 
         return load_classifier(cls, path)
+
+    def _more_to_store(self) -> dict[str, Any]:
+        """Return arrays that a subclass stores as well, each with the names of its axes."""
+        return {}
+
+    def _take_stored(self, stored: Any) -> None:
+        """Set what a subclass stored, once all else is set."""
 
     def _explore(
         self, posterior: "Posterior", method: Any, shares: Any = None, **more: Any

@@ -14,7 +14,7 @@ from graphuq.results.result import Result
 from graphuq.results.storage import read_tree, write_tree
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
-from graphuq.utils.serialization import from_plain, to_plain
+from graphuq.utils.serialization import class_named, from_plain, stored_name, to_plain
 from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
@@ -51,12 +51,15 @@ def save_classifier(classifier: "GraphClassifier", path: str | Path, extra: Grou
     space, threshold = classifier._feature_space, classifier._tuning
     stored = xr.Dataset() if space is None else space.to_dataset()
     stored.attrs |= {
+        "class": stored_name(type(classifier), "classifier"),
         "classes": json.dumps(to_plain(classifier.classes_, "classes_")),
         "n_features": classifier.n_features_in_,
         "params": json.dumps(stored_params(classifier)),
         "withdrawn": json.dumps(classifier.withdrawn_.tolist()),
         "tuning": json.dumps(None if threshold is None else [part.tolist() for part in threshold]),
     }
+    for name, array in classifier._more_to_store().items():
+        stored[name] = array
     if hasattr(classifier, "feature_names_in_"):
         stored["feature_names"] = ("feature", classifier.feature_names_in_.astype(str))
     tree["classifier"] = xr.DataTree(stored)
@@ -64,12 +67,12 @@ def save_classifier(classifier: "GraphClassifier", path: str | Path, extra: Grou
 
 
 def load_classifier(kind: "type[GraphClassifier]", path: str | Path) -> "GraphClassifier":
-    """Read the classifier that `save_classifier` wrote, as an instance of the given class.
+    """Read the classifier that `save_classifier` wrote, of the given class or one derived from it.
 
     Raises
     ------
     StorageError
-        If the file is missing, truncated, without a classifier, or of another version.
+        If the file is missing, truncated, without such a classifier, or of another version.
     """
     return _classifier_from(kind, read_tree(path), path)
 
@@ -77,8 +80,8 @@ def load_classifier(kind: "type[GraphClassifier]", path: str | Path) -> "GraphCl
 def load(path: str | Path) -> "GraphClassifier | GraphRegressor | Result":
     """Read what `GraphClassifier`, `GraphRegressor` or `Result` saved, and return it.
 
-    A class of the user's own, such as a prior, is found by its module and its name. The module is
-    imported, so load only files that you trust.
+    A class of the user's own, such as a prior, or a classifier derived from one of these, is found
+    by its module and its name. The module is imported, so load only files that you trust.
 
     Parameters
     ----------
@@ -86,10 +89,10 @@ def load(path: str | Path) -> "GraphClassifier | GraphRegressor | Result":
 
     Returns
     -------
-    GraphClassifier, GraphRegressor or Result
-        An estimator predicts without a new fit. It has the parameters of the one that was
-        saved. Callbacks, ``checkpoint``, and objects that a file cannot hold (a graph, a random
-        generator) have their defaults.
+    GraphClassifier, AnnotatorClassifier, GraphRegressor or Result
+        The class that was saved. An estimator predicts without a new fit. It has the parameters of
+        the one that was saved. Callbacks, ``checkpoint``, and objects that a file cannot hold (a
+        graph, a random generator) have their defaults.
 
     Raises
     ------
@@ -142,12 +145,15 @@ def _classifier_from(
         raise StorageError(f"'{path}' holds a result but no classifier; use graphuq.load")
     with reading(path, "classifier"):
         stored = tree["classifier"].to_dataset()
+        found = class_named(str(stored.attrs["class"]))
+        if not issubclass(found, kind):
+            raise StorageError(f"'{path}' holds no {kind.__name__}; use graphuq.load")
         space = FeatureSpace.from_dataset(stored) if "local_scales" in stored else None
-        known = set(kind._get_param_names())
+        known = set(found._get_param_names())
         params = {k: v for k, v in params_from(stored).items() if k in known}
         if space is None:
             params.setdefault("graph", "precomputed")
-        classifier = kind(**params)
+        classifier: GraphClassifier = found(**params)
         classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
         classifier.result_ = Result.from_tree(tree, path).with_classes(classifier.classes_)
         describe_features(classifier, stored, space)
@@ -157,6 +163,7 @@ def _classifier_from(
             None if threshold is None else ClassThreshold(*map(np.array, threshold))
         )
         classifier._describe()
+        classifier._take_stored(stored)
         return classifier
 
 

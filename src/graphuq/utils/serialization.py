@@ -71,7 +71,7 @@ def from_json(text: str, base: type) -> Any:
     try:
         fields = json.loads(text)
         name = str(fields.pop("class"))
-        cls = _class_named(name)
+        cls = class_named(name)
         if not _is_derived(cls, base):
             raise StorageError(
                 f"{name}: not a {base.__name__}; derive the class from {base.__name__} again"
@@ -115,7 +115,7 @@ def to_plain(value: Any, where: str = "value") -> Plain:
         return {"mapping": entries}
     fields = _fields(value, where)
     plain = {name: to_plain(entry, f"{where}.{name}") for name, entry in fields.items()}
-    return {"class": _stored_name(type(value), where), **plain}
+    return {"class": stored_name(type(value), where), **plain}
 
 
 def from_plain(plain: Plain) -> Any:
@@ -137,7 +137,7 @@ def from_plain(plain: Plain) -> Any:
     if "mapping" in plain:
         return {name: from_plain(entry) for name, entry in plain["mapping"].items()}
     fields = dict(plain)
-    return _make(_class_named(str(fields.pop("class"))), fields)
+    return _make(class_named(str(fields.pop("class"))), fields)
 
 
 def _is_array(value: Any) -> bool:
@@ -175,8 +175,14 @@ def _fields(value: Any, where: str) -> dict[str, Any]:
     return {name: getattr(value, name) for name in names}
 
 
-def _stored_name(cls: type, where: str) -> str:
-    """Name under which a later process finds the class: ``module:qualified.name``."""
+def stored_name(cls: type, where: str) -> str:
+    """Return the name under which a later process finds a class: ``module:qualified.name``.
+
+    Raises
+    ------
+    StorageError
+        If the class cannot be found again by its name.
+    """
     module, name = cls.__module__, cls.__qualname__
     if module == "__main__":
         raise StorageError(
@@ -186,10 +192,10 @@ def _stored_name(cls: type, where: str) -> str:
     if "<locals>" in name:
         raise StorageError(f"{where}: the class {name} is local to a function; {REMEDY}")
     if module.startswith("graphuq."):
-        exported = ".".join(module.split(".")[:2])
-        if getattr(sys.modules.get(exported), name, None) is cls:
-            return f"{exported}:{name}"
-    if _class_named(f"{module}:{name}") is not cls:
+        for exported in (".".join(module.split(".")[:2]), "graphuq"):
+            if getattr(sys.modules.get(exported), name, None) is cls:
+                return f"{exported}:{name}"
+    if class_named(f"{module}:{name}") is not cls:
         raise StorageError(
             f"{where}: {module}.{name} is now another class than the part was made of; make the "
             "part again"
@@ -197,7 +203,14 @@ def _stored_name(cls: type, where: str) -> str:
     return f"{module}:{name}"
 
 
-def _class_named(name: str) -> Any:
+def class_named(name: str) -> Any:
+    """Return the class of a name that `stored_name` gave; its module is imported.
+
+    Raises
+    ------
+    StorageError
+        If there is no such class.
+    """
     module_name, _, path = name.partition(":")
     if module_name.split(".")[0] in sys.stdlib_module_names:
         raise StorageError(f"{shortened(name, 60)}: a class of Python itself is no part of a model")
