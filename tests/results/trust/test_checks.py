@@ -113,6 +113,8 @@ def test_evidence_of_labels_that_the_graph_does_not_explain(clear):
     bad = clusters(20, shuffled=True, likelihood=sure).trust.checks["evidence"]
     assert bad.value < -np.log(100)
     assert bad.level == "red"
+    words = f"A model without the graph has the larger evidence (by {-bad.value:.1f}). Check the"
+    assert bad.sentence.startswith(words)
 
 
 def test_few_labels_cannot_tell():

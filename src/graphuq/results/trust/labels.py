@@ -67,16 +67,15 @@ def check_evidence(result: "Result") -> Check:
     The log evidence ``log p(labels)`` is compared with that of a model without a graph, by
     `log_chance`. Without an estimate of the evidence, the sum of the log leave-one-out
     probabilities of the given labels takes its place. The check holds from 2 nats on, and is red
-    where chance explains the labels 100 times better.
+    where the evidence without a graph is 100 times larger.
     """
     try:
         explained = _log_probability_of_labels(result)
     except IncompatibleParts as error:
         return not_computed("Whether the graph explains the labels", error)
     gain = explained - log_chance(counts_of_classes(result))
-    model = (
-        "model of graph and features" if result.posterior.spectrum.n_feature_columns else "graph"
-    )
+    both = result.posterior.spectrum.n_feature_columns
+    model = "model of graph and features" if both else "graph"
     if gain >= MIN_GAIN:
         sentence = f"The {model} explains the labels better than chance, by {gain:.1f} nats."
         return Check(gain, MIN_GAIN, "green", sentence)
@@ -85,8 +84,9 @@ def check_evidence(result: "Result") -> Check:
             gain,
             MIN_GAIN,
             "red",
-            f"Chance explains the labels better than the {model}, by {-gain:.1f} nats. Check the "
-            "labels (see suspect_labels), the features and the graph.",
+            f"A model without {'graph and features' if both else 'the graph'} has the larger "
+            f"evidence (by {-gain:.1f}). Check the labels (see suspect_labels), the features and "
+            "the graph.",
         )
     return Check(
         gain,
