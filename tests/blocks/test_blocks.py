@@ -26,7 +26,12 @@ from graphuq.blocks import (
 from graphuq.blocks.sources import open_source
 from graphuq.blocks.stages import Stages
 from graphuq.blocks.store import RowParts, Stage
-from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
+from graphuq.errors import (
+    DisconnectedGraphWarning,
+    InvalidInput,
+    NotConvergedWarning,
+    StorageError,
+)
 
 N_PAIRS = 30
 
@@ -480,10 +485,52 @@ def test_pairs_that_do_not_converge_are_refused(fitted, data, tmp_path, monkeypa
     found, _, _ = fitted
     shutil.copytree(found.store, tmp_path / "store")
     monkeypatch.setattr(pairs, "MAX_PASSES", 1)
+    monkeypatch.setattr(pairs, "DENSE_AT_MOST", 0)
     with pytest.raises(InvalidInput, match="did not converge in 1 passes"):
         block_classifier(tmp_path / "store", tolerance=1e-5).fit(data[0], some_labels(data[2]))
     with pytest.raises(InvalidInput, match="n_eigenpairs: 2000 pairs of 2500 rows"):
         block_classifier(tmp_path / "store", n_eigenpairs=2000).fit(data[0], some_labels(data[2]))
+
+
+def test_a_number_of_pairs_that_nobody_gave_is_never_blamed(data, tmp_path, monkeypatch):
+    """Fewer pairs, or a dense factorisation, and the settings say so."""
+    monkeypatch.setattr(pairs, "MAX_PASSES", 2)
+    monkeypatch.setattr(pairs, "DENSE_AT_MOST", 0)
+    wanted = {"n_eigenpairs": None, "tolerance": 1e-3}
+    with pytest.warns(NotConvergedWarning, match="149 eigenpairs did not converge in 2 passes, so"):
+        found = block_classifier(tmp_path / "few", **wanted).fit(data[0], some_labels(data[2]))
+    settings = json.loads(found.to_parquet(tmp_path / "out")[-1].read_text())
+    n_found = settings["n_eigenpairs"] - 1
+    assert 0 < n_found < 149
+    assert settings["solver"] == f"filtered subspace, {n_found} of 149 pairs converged"
+    monkeypatch.setattr(pairs, "DENSE_AT_MOST", 3_000)
+    dense = block_classifier(tmp_path / "dense", **wanted).fit(data[0], some_labels(data[2]))
+    assert dense._stages.described()["solver"].startswith("dense, since pairs did not converge")
+    assert dense._stages.described()["n_eigenpairs"] == 150
+    few, many = found._stages.pairs.record, dense._stages.pairs.record
+    np.testing.assert_allclose(
+        few["eigenvalues"], many["eigenvalues"][:n_found], rtol=1e-3, atol=1e-5
+    )
+
+
+def test_a_small_table_without_clusters(tmp_path):
+    """Eigenvalues of noise are close to each other; passes would not converge."""
+    features = np.random.default_rng(0).normal(size=(300, 5))
+    np.save(tmp_path / "rows.npy", features)
+    given = {row: int(features[row, 0] > 0) for row in range(20)}
+    found = gq.BlockClassifier(tmp_path / "store", search="exact", n_parts=2)
+    found.fit(tmp_path / "rows.npy", given)
+    record, parts = found._stages.pairs.record, found._stages.pairs
+    assert (len(record["eigenvalues"]), record["solver"]) == (74, "dense")
+    assert max(record["residuals"]) < 1e-6
+    memory = gq.graphs.knn_graph(features, 15, gq.graphs.SelfTuning(4.0))
+    spectrum = gq.laplacian_spectrum(memory, n_eigenpairs=75)
+    np.testing.assert_allclose(record["eigenvalues"], spectrum.eigenvalues[1:], atol=1e-5)
+    place = found._stages.places(np.arange(300))
+    rows = np.asarray(parts.parts("vectors", found._stages.parts.record["starts"]).take(place))
+    np.testing.assert_allclose(
+        rows @ rows.T, spectrum.eigenvectors[:, 1:] @ spectrum.eigenvectors[:, 1:].T, atol=1e-3
+    )
 
 
 def test_bisection_puts_near_centres_together():

@@ -7,8 +7,13 @@ from scipy import sparse
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.errors import DisconnectedGraphWarning, InvalidInput, StorageError
-from graphuq.spectrum import block_operator_gpu, lanczos
+from graphuq.errors import (
+    DisconnectedGraphWarning,
+    InvalidInput,
+    NotConvergedWarning,
+    StorageError,
+)
+from graphuq.spectrum import block_operator_gpu, lanczos, solve
 from graphuq.spectrum.chebyshev import ChebyshevFilter
 from graphuq.spectrum.laplacian import Laplacian
 
@@ -219,6 +224,46 @@ def test_all_copies_of_multiple_eigenvalues_are_found():
 @pytest.mark.parametrize(
     "window", [None, pytest.param((0.01, 60.0), marks=pytest.mark.slow)]
 )  # the second begins too low, and grows
+def only_below(n_most, monkeypatch):
+    """Let Lanczos fail for more pairs than this."""
+    inside = lanczos.nonnull_pairs
+
+    def limited(laplacian, n_pairs, tolerance, progress=None):
+        if n_pairs > n_most:
+            raise lanczos.PairsNotConverged
+        return inside(laplacian, n_pairs, tolerance, progress)
+
+    monkeypatch.setattr(lanczos, "nonnull_pairs", limited)
+
+
+def test_pairs_that_do_not_converge(monkeypatch):
+    """A number that nobody gave is not blamed: the solver is dense, or there are fewer pairs."""
+    graph = gq.graphs.from_adjacency(torus(40, 41))
+    monkeypatch.setattr(solve, "DENSE_BELOW", 100)
+    only_below(30, monkeypatch)
+    dense = gq.laplacian_spectrum(graph, n_eigenpairs=60)
+    assert dense.settings["solver"] == "dense, since lanczos did not converge"
+    assert dense.residuals.max() < 1e-9
+    monkeypatch.setattr(solve, "DENSE_AT_MOST", 100)
+    with pytest.warns(NotConvergedWarning, match="150 eigenpairs did not conv.* so there are 19;"):
+        found = gq.laplacian_spectrum(graph)
+    assert found.n_eigenpairs == found.settings["n_eigenpairs"] == 19
+    assert found.settings["solver"] == "lanczos, since 150 pairs did not converge"
+    np.testing.assert_allclose(found.eigenvalues, dense.eigenvalues[:19], atol=1e-5)
+    with pytest.raises(InvalidInput, match=r"n_eigenpairs: the 60 pairs did not .*; use fewer pai"):
+        gq.laplacian_spectrum(graph, n_eigenpairs=60)
+    only_below(0, monkeypatch)
+    with pytest.raises(InvalidInput, match=r"graph: eigenpairs did not .* a tolerance above 0.001"):
+        gq.laplacian_spectrum(graph)
+
+
+def test_restarts_are_bounded(monkeypatch):
+    monkeypatch.setattr(lanczos, "RESTARTS", 1)
+    graph = gq.graphs.from_adjacency(torus(20, 21))
+    with pytest.raises(InvalidInput, match="the 40 pairs did not converge in 1 restarts"):
+        gq.laplacian_spectrum(graph, n_eigenpairs=40, solver="lanczos", tolerance=1e-9)
+
+
 def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
     """Eigenpairs of the unnormalised Laplacian of random points agree with LAPACK."""
     points = np.random.default_rng(3).normal(size=(600, 5))

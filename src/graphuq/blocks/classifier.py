@@ -59,7 +59,8 @@ class BlockClassifier:
     n_neighbors : int, default 15
     n_eigenpairs : int, optional
         ℓ, null vectors included; by default 150, and one more for each component of the graph
-        beyond the first.
+        beyond the first, but at most a quarter of the rows. Below 1,500 rows they are found by a
+        dense factorisation.
     tolerance : float, default 1e-2
         Largest residual ``|L q − λ q|`` of an eigenvector, relative to the largest eigenvalue.
     search : {"approximate", "exact"}, default "approximate"
@@ -200,6 +201,9 @@ class BlockClassifier:
         -----
         DisconnectedGraphWarning
             If the graph has several components.
+        NotConvergedWarning
+            If ``n_eigenpairs`` is not given and fewer than by default converge. ``settings.json``
+            says how many.
         """
         require_extra("blocks")
         column = labels if isinstance(labels, str) else None

@@ -21,14 +21,17 @@ from graphuq.blocks.neighbors import list_of
 from graphuq.blocks.operator import Columns, PartedOperator, step_of_part
 from graphuq.blocks.store import SCRATCH, Stage
 from graphuq.blocks.tasks import Tasks
-from graphuq.errors import InvalidInput
+from graphuq.errors import NotConvergedWarning, require
 from graphuq.spectrum.chebyshev import ChebyshevFilter
+from graphuq.utils.user_warnings import warn_user
 
 SPARE_SHARE, MIN_SPARE = 0.25, 12  # columns beyond those that are wanted
 RANDOM_SHARE = 0.1  # of the columns; a pair that no list shows is found from these
 GROUP = 64  # columns that are filtered together
 SETTLED = 0.1  # share of the tolerance below which a column is not filtered again
 MAX_PASSES = 60
+DENSE_BELOW = 1_500  # rows for which a dense factorisation is quicker
+DENSE_AT_MOST = 3_000  # rows for which it takes over where the passes do not converge
 HIGH = 2.0 * (1 + 1e-6)  # no eigenvalue of the normalised Laplacian is larger
 FIRST_LOW = 0.45  # largest begin of the window, as the first Ritz values are far too large
 DEPENDENT = 1e-7  # share of the largest square below which a direction is rounding error
@@ -67,6 +70,7 @@ def compute(
     rows: Stage,
     graph: Stage,
     n_wanted: int,
+    asked: bool,
     tolerance: float,
     seed: int,
     tasks: Tasks,
@@ -74,12 +78,21 @@ def compute(
     """Compute the pairs of the ``n_wanted`` smallest positive eigenvalues.
 
     The stage then holds, for part p, ``vectors-p``, in single precision. Each pass is a checkpoint.
+    Unless their number was ``asked`` for, pairs that do not converge are left out.
 
     Raises
     ------
     InvalidInput
         If the pairs do not converge.
+
+    Warns
+    -----
+    NotConvergedWarning
+        If some are left out.
     """
+    if rows.record["starts"][-1] < DENSE_BELOW:
+        _solve_densely(stage, rows, graph, n_wanted, "dense")
+        return
     starts, n_null = rows.record["starts"], graph.record["n_components"]
     operator = PartedOperator(stage, graph, starts, tasks)
     solver = _Solver(stage, operator, n_null, n_wanted, seed)
@@ -100,10 +113,62 @@ def compute(
             solver.finish(number, n_wanted)
             return
         solver.filter(number, values, int((wanted > SETTLED * bound).argmax()))
-    raise InvalidInput(
+    words = f"did not converge in {MAX_PASSES} passes"
+    if starts[-1] <= DENSE_AT_MOST:
+        _solve_densely(stage, rows, graph, n_wanted, f"dense, since pairs {words}")
+        return
+    require(
+        not asked,
         "n_eigenpairs",
-        f"the {n_wanted} pairs did not converge in {MAX_PASSES} passes",
-        "use fewer pairs, or a larger tolerance",
+        f"the {n_wanted} pairs {words}",
+        f"use fewer pairs, or a tolerance above {tolerance:g}",
+    )
+    n_found = _n_converged(*solver.load_pass(MAX_PASSES), tolerance)
+    require(
+        n_found > 0,
+        "source",
+        f"the eigenpairs of its graph {words}",
+        f"use a tolerance above {tolerance:g}, or other features",
+    )
+    warn_user(
+        f"{n_wanted} eigenpairs {words}, so there are {n_found}; give n_eigenpairs, or a tolerance "
+        f"above {tolerance:g}, to choose otherwise",
+        NotConvergedWarning,
+    )
+    solver.finish(MAX_PASSES, min(n_found, n_wanted), f", {n_found} of {n_wanted} pairs converged")
+
+
+def _n_converged(values: np.ndarray, residuals: np.ndarray, tolerance: float) -> int:
+    """Return the largest number of first pairs of which all have converged."""
+    good = np.maximum.accumulate(residuals) <= tolerance * values
+    return int(np.flatnonzero(good).max(initial=-1)) + 1
+
+
+def _solve_densely(stage: Stage, rows: Stage, graph: Stage, n_wanted: int, solver: str) -> None:
+    """Write the pairs of a dense factorisation, null vectors shifted above all others."""
+    starts, n_null = rows.record["starts"], graph.record["n_components"]
+    n_rows = starts[-1]
+    parts = [slice(*ends) for ends in itertools.pairwise(starts)]
+    adjacency, null = np.zeros((n_rows, n_rows)), np.zeros((n_rows, n_null))
+    for p, own in enumerate(parts):
+        block = load_block(graph, p)
+        columns = np.append(np.arange(own.start, own.stop), block.halo)
+        adjacency[own, columns] = block.weights.toarray()
+        null[np.arange(own.start, own.stop), graph.load("component", p)] = graph.load("profile", p)
+    laplacian = np.eye(n_rows) - (adjacency + adjacency.T) / 2
+    values, vectors = eigh(laplacian + 2 * HIGH * null @ null.T, subset_by_index=[0, n_wanted - 1])
+    for p, own in enumerate(parts):
+        stage.save("vectors", p, vectors[own].astype(np.float32))
+    stage.finish(
+        {
+            "eigenvalues": values.tolist(),
+            "residuals": np.linalg.norm(laplacian @ vectors - values * vectors, axis=0).tolist(),
+            "n_passes": 0,
+            "n_columns": n_wanted,
+            "n_steps": 0,
+            "solver": solver,
+        },
+        temporary=[*(f"columns_{n}" for n in range(MAX_PASSES + 1)), SCRATCH],
     )
 
 
@@ -199,8 +264,8 @@ class _Solver:
         self.tasks.map(_rotate_part, turned)
         self.stage.save(f"ritz_{number}", None, np.stack([values, residuals]))
 
-    def finish(self, number: int, n_wanted: int) -> None:
-        """Write the wanted vectors, and the record."""
+    def finish(self, number: int, n_wanted: int, words: str = "") -> None:
+        """Write the wanted vectors, and the record with these words on the solver."""
         values, residuals = self.load_pass(number)
         parts = range(len(self.starts) - 1)
         arguments = [(self.stage, p, f"columns_{number}", n_wanted) for p in parts]
@@ -212,6 +277,7 @@ class _Solver:
                 "n_passes": number,
                 "n_columns": self.width,
                 "n_steps": self.operator.n_steps,
+                "solver": f"filtered subspace{words}",
             },
             temporary=[*(f"columns_{n}" for n in range(number + 1)), SCRATCH],
         )

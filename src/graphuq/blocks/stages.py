@@ -63,6 +63,8 @@ class Stages:
         -----
         DisconnectedGraphWarning
             If the graph has several components.
+        NotConvergedWarning
+            If fewer eigenpairs converge than by default.
         """
         options = self.options
         if not self.parts.is_done:
@@ -77,7 +79,8 @@ class Stages:
         graph.warn_if_disconnected(self.graph.record, self.table.n_rows)
         n_wanted = self._n_wanted()
         if not self.pairs.is_done:
-            arguments = self.parts, self.graph, n_wanted, options.tolerance, options.seed
+            asked = options.n_eigenpairs is not None
+            arguments = self.parts, self.graph, n_wanted, asked, options.tolerance, options.seed
             pairs.compute(self.pairs, *arguments, tasks)
         for stage in (self.parts, self.graph, self.pairs):
             stage.clear()
@@ -126,5 +129,5 @@ class Stages:
             "recall": round(self.recall, 4),
             "n_eigenpairs": self.n_components + len(self.pairs.record["eigenvalues"]),
             "tolerance": self.options.tolerance,
-            "solver": "filtered subspace",
+            "solver": self.pairs.record["solver"],
         }

@@ -13,7 +13,6 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from graphuq.errors import InvalidInput
 from graphuq.spectrum.block_operator_gpu import operator_of
 from graphuq.spectrum.chebyshev import window_of
 from graphuq.spectrum.krylov_basis import KrylovBasis
@@ -38,6 +37,10 @@ class Eigenpairs(NamedTuple):
     eigenvalues: Float[np.ndarray, " k"]
     eigenvectors: Float[np.ndarray, "N k"]
     residuals: Float[np.ndarray, " k"]
+
+
+class PairsNotConverged(Exception):
+    """The pairs did not converge in `RESTARTS` restarts."""
 
 
 class _Coarse(Exception):
@@ -73,8 +76,8 @@ def nonnull_pairs(
 
     Raises
     ------
-    InvalidInput
-        If the pairs do not converge.
+    PairsNotConverged
+        If they do not converge.
     """
     order = _order(laplacian)
     if order is not None:
@@ -194,11 +197,7 @@ class _Problem:
             projected[:] = 0.0
             projected[np.diag_indices(kept)] = values[:kept]
             begin, end = kept, kept + width
-        raise InvalidInput(
-            "n_eigenpairs",
-            f"the {n_pairs} pairs did not converge in {RESTARTS} restarts",
-            "use fewer pairs, or a larger tolerance",
-        )
+        raise PairsNotConverged
 
     def _hopeful(self, values: np.ndarray, missing: np.ndarray, slack: float = 1.0) -> bool:
         """Return whether residuals may be small enough, by an estimate."""

@@ -1,18 +1,24 @@
 """Compute the `Spectrum` of a graph: choose a solver, add the null space, fix signs."""
 
+from typing import TypeAlias
+
 import numpy as np
 
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import InvalidInput, NotConvergedWarning, require
 from graphuq.graphs import Graph
 from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.utils.checks import check_integer, check_number, describe, require_scale
 from graphuq.utils.progress import Progress
+from graphuq.utils.user_warnings import warn_user
 
 DENSE_BELOW = 1500  # nodes; with 150 pairs both solvers then take about the same time
+DENSE_AT_MOST = 5_000  # nodes up to which the dense solver takes over if Lanczos does not converge
 DEFAULT_EIGENPAIRS = 150  # null vectors beyond the first not counted
 DEFAULT_TOLERANCE = 1e-3  # changes label means by less than the sampling error (docs/scale.md)
+
+Solution: TypeAlias = tuple[np.ndarray, np.ndarray | closed_form.ProductBasis, np.ndarray]
 
 
 def laplacian_spectrum(
@@ -46,7 +52,8 @@ def laplacian_spectrum(
         the trace gives. It has no effect if ℓ = N.
     solver : {"auto", "dense", "lanczos", "closed-form"}, default "auto"
         ``"auto"`` is closed-form for the unnormalised Laplacian of a grid. Otherwise it is dense
-        below 1,500 nodes or for more than a fifth of all pairs, and else Lanczos.
+        below 1,500 nodes or for more than a fifth of all pairs, and else Lanczos. Where Lanczos
+        does not converge, it is dense up to 5,000 nodes.
     tolerance : float, default 1e-3
         Largest residual ``|L q − λ q|`` of Lanczos, relative to the largest computed eigenvalue.
         The error of eigenvalues is of the order of its square. Down to 1e-5 most of the work is in
@@ -61,7 +68,14 @@ def laplacian_spectrum(
     Raises
     ------
     InvalidInput
-        If an option is unknown, or ℓ is not above the number of components and at most N.
+        If an option is unknown, or ℓ is not above the number of components and at most N. If
+        Lanczos does not converge.
+
+    Warns
+    -----
+    NotConvergedWarning
+        If fewer pairs are computed, because ℓ was not given and 150 did not converge. The settings
+        of the spectrum say so.
 
     Examples
     --------
@@ -74,6 +88,7 @@ def laplacian_spectrum(
     operator = Laplacian(graph, laplacian)
     n_nodes, n_null = graph.n_nodes, graph.n_components
     n_eigenpairs, tail_eigenvalue = _by_name(algorithm, n_nodes, n_eigenpairs, tail_eigenvalue)
+    asked = n_eigenpairs is not None
     if n_eigenpairs is not None:
         check_integer("n_eigenpairs", n_eigenpairs, f"use an integer up to N = {n_nodes}")
     else:
@@ -105,6 +120,7 @@ def laplacian_spectrum(
         f"'closed-form' of {laplacian} on {graph.settings.get('graph', 'a ready-made')} graph",
         "use it for the unnormalized Laplacian of grid_graph, path_graph or ring_graph",
     )
+    any_solver = solver == "auto"
     if solver == "auto" and regular:
         solver = "closed-form"
     if solver == "auto":
@@ -116,9 +132,15 @@ def laplacian_spectrum(
 
     check_number("tolerance", tolerance, "use a number such as 1e-3")
     require(tolerance > 0, "tolerance", f"{tolerance} is not positive", "use a number such as 1e-3")
-    eigenvalues, eigenvectors, residuals = _solved(
-        operator, solver, n_eigenpairs, tolerance, progress
-    )
+    try:
+        found = _solved(operator, solver, n_eigenpairs, tolerance, progress)
+    except lanczos.PairsNotConverged:
+        if any_solver and n_nodes <= DENSE_AT_MOST:
+            found = _solved(operator, "dense", n_eigenpairs, tolerance, progress)
+            solver = "dense, since lanczos did not converge"
+        else:
+            found, solver = _fewer_pairs(operator, n_eigenpairs, asked, tolerance, progress)
+    eigenvalues, eigenvectors, residuals = found
     return Spectrum(
         eigenvalues=eigenvalues,
         eigenvectors=eigenvectors,
@@ -130,10 +152,51 @@ def laplacian_spectrum(
         settings={
             **graph.settings,
             "laplacian": laplacian,
-            "n_eigenpairs": n_eigenpairs,
+            "n_eigenpairs": len(eigenvalues),
             "tail_eigenvalue": tail_eigenvalue,
             "solver": solver,
         },
+    )
+
+
+def _fewer_pairs(
+    operator: Laplacian,
+    n_eigenpairs: int,
+    asked: bool,
+    tolerance: float,
+    progress: Progress | None,
+) -> tuple[Solution, str]:
+    """Return half as many pairs, or a quarter and so on, and the solver in words.
+
+    Raises
+    ------
+    InvalidInput
+        If the number of pairs was asked for, or too few are left.
+    """
+    n_null = operator.graph.n_components
+    words = f"did not converge in {lanczos.RESTARTS} restarts"
+    require(
+        not asked,
+        "n_eigenpairs",
+        f"the {n_eigenpairs} pairs {words}",
+        f"use fewer pairs, a tolerance above {tolerance:g}, or solver='dense'",
+    )
+    fewer = n_eigenpairs
+    while (fewer := n_null + (fewer - n_null) // 2) > n_null:
+        try:
+            found = _solved(operator, "lanczos", fewer, tolerance, progress)
+        except lanczos.PairsNotConverged:
+            continue
+        warn_user(
+            f"{n_eigenpairs} eigenpairs {words}, so there are {fewer}; give n_eigenpairs, or a "
+            f"tolerance above {tolerance:g}, to choose otherwise",
+            NotConvergedWarning,
+        )
+        return found, f"lanczos, since {n_eigenpairs} pairs did not converge"
+    raise InvalidInput(
+        "graph",
+        f"eigenpairs {words}",
+        f"use a tolerance above {tolerance:g}, solver='dense', or another graph",
     )
 
 
@@ -143,8 +206,13 @@ def _solved(
     n_eigenpairs: int,
     tolerance: float,
     progress: Progress | None,
-) -> tuple[np.ndarray, np.ndarray | closed_form.ProductBasis, np.ndarray]:
-    """Return eigenvalues, eigenvectors and residuals."""
+) -> Solution:
+    """Return eigenvalues, eigenvectors and residuals.
+
+    Raises
+    ------
+    lanczos.PairsNotConverged
+    """
     graph = operator.graph
     if solver == "closed-form":
         sizes, periodic = graph.settings["shape"], graph.settings["periodic"]
