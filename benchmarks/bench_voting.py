@@ -71,9 +71,9 @@ def main():
             table = pd.read_csv(csv)
             unlabelled = table["label"].isna()
             found = {f: classify(csv, f, Path(name) / f, seed) for f in FORMS}
-        full = found["full"][0]
+        full, republican = found["full"][0], "probability_republican"
         gap = {
-            f: float((found[f][0]["label_mean"] - full["label_mean"]).abs().mean())
+            f: float(2 * (found[f][0][republican] - full[republican]).abs().mean())
             for f in ("projection", "approximation")
         }
         row = {

@@ -137,13 +137,13 @@ def test_eigenpairs_are_those_of_the_library_in_memory(fitted):
 def test_probabilities_are_those_of_the_library_in_memory(fitted, data):
     found, files, memory = fitted
     table = read(files)
-    assert (table["row"].to_numpy() == np.arange(len(data[2]))).all()
+    assert (table["id"].to_numpy() == np.arange(len(data[2]))).all()
     shares = shares_in(files, found.classes_)
     np.testing.assert_allclose(shares, memory.label_distributions_, atol=5e-3)
     assert (table["label"].to_numpy() == shares.argmax(axis=1)).all()
     np.testing.assert_allclose(shares.max(axis=1), table["probability"].to_numpy())
     np.testing.assert_allclose(memory.result_.entropy, table["entropy"].to_numpy(), atol=0.02)
-    labelled = np.flatnonzero(table["labelled"].to_numpy())
+    labelled = np.flatnonzero(table["given"].is_valid())
     assert set(labelled) == set(some_labels(data[2]))
     assert table["has_evidence"].to_numpy().all()
     assert [f.name for f in files] == [
@@ -191,7 +191,7 @@ def test_two_classes_from_a_column_of_parquet_files(tmp_path):
     )
     table = read(files)
     np.testing.assert_allclose(table["latent_std"], memory.result_.latent_std, atol=0.02)
-    assert (table["row"].to_numpy() == np.arange(1500)).all()
+    assert (table["id"].to_numpy() == np.arange(1500)).all()
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

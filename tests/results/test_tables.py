@@ -78,17 +78,17 @@ def test_table_has_a_row_for_each_node(fitted, several):
         np.testing.assert_array_equal(table[columns], result.class_probabilities)
         np.testing.assert_array_equal(table["probability"], table[columns].max(axis=1))
         np.testing.assert_array_equal(table["entropy"], result.entropy)
-        assert table.index[table["labelled"]].tolist() == sorted(result.posterior.labelled)
+        assert table.index[table["given"].notna()].tolist() == sorted(result.posterior.labelled)
     table, result = fitted.result_.to_dataframe(), fitted.result_
     assert {"latent_mean", "latent_std"} <= set(table.columns)
     np.testing.assert_array_equal(
         table[["latent_lower", "latent_upper"]], result.credible_interval(0.95)
     )
-    least = table[~table["labelled"]].sort_values("uncertainty_rank")["node"][:5]
+    least = table[table["given"].isna()].sort_values("rank")["id"][:5]
     np.testing.assert_array_equal(least, result.most_uncertain(5))
     assert "latent_mean" not in several.result_.to_dataframe().columns
     named = fitted.result_.to_dataframe(ids=[f"row {k}" for k in range(120)])
-    assert named["node"].iloc[3] == "row 3"
+    assert named["id"].iloc[3] == "row 3"
 
 
 def test_summary_reports_the_result(fitted):

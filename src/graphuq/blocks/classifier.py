@@ -271,11 +271,8 @@ class BlockClassifier:
     def to_parquet(self, path: str | Path) -> list[Path]:
         """Write class and probabilities of each row, in the order of the source.
 
-        There is one file for each block of the source. Columns: ``row``, the number of the row
-        in the source; ``label``, its most probable class; ``probability`` of that class;
-        ``probability_NAME`` of each class; ``margin`` and ``entropy``; for two classes
-        ``latent_mean`` and ``latent_std`` of u; ``has_evidence``, which is False in a component
-        of the graph without labels; and ``labelled``. ``settings.json`` has all settings, the
+        There is one file for each block of the source. docs/files.md describes the columns;
+        ``id`` is the number of the row in the source. ``settings.json`` has all settings, the
         version, and the summary.
 
         Parameters

@@ -1,5 +1,6 @@
 """What a fitted classifier predicts, for rows in the graph and for other rows."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -164,12 +165,55 @@ class Prediction:
     def predict_interval(self, X: Table, probability: float = 0.95) -> Float[np.ndarray, "M *K 2"]:
         """Predict the equal-tailed credible interval of u, or of each of its fields, per row."""
         check_is_fitted(self)
-        eigenvectors, scale, nodes = self._rows(X)
+        return self._intervals_of(*self._rows(X), probability)
+
+    def _intervals_of(
+        self,
+        eigenvectors: Float[np.ndarray, "M L"],
+        scale: Float[np.ndarray, " M"],
+        nodes: Int[np.ndarray, " M"],
+        probability: float,
+    ) -> Float[np.ndarray, "M *K 2"]:
+        """Return the intervals of rows of eigenvectors."""
         interval = self.result_.interval_at_rows(eigenvectors, scale, probability)
         inside = nodes >= 0
         if inside.any():
             interval[inside] = self.result_.credible_interval(probability)[nodes[inside]]
         return interval
+
+    def predict_table(
+        self, X: Table, ids: Sequence[Any] | np.ndarray | None = None
+    ) -> "pd.DataFrame":
+        """Predict a table with one row for each row of X, whose columns docs/files.md describes.
+
+        A row of the graph has the numbers of its node. Class proportions are imposed.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `predict`.
+        ids : sequence of length M, optional
+            Values of the column ``id``; by default row numbers from 0.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `graphuq.results.write_table` writes it to a CSV or Parquet file.
+
+        Examples
+        --------
+        >>> import numpy as np, graphuq as gq
+        >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+        >>> y = np.where(np.arange(200) < 20, moons.classes, -1)
+        >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
+        >>> table = classifier.fit(moons.features, y).predict_table([[0.0, 1.0], [1.0, -0.5]])
+        >>> table["label"].tolist()
+        [0, 1]
+        """
+        from graphuq.classifier.answers import table_of_rows
+
+        check_is_fitted(self)
+        return table_of_rows(self, X, ids)
 
     def score(self, X: Table, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict` at the labelled rows.
@@ -197,7 +241,15 @@ class Prediction:
     def _summaries(self, X: Table) -> tuple["NodeSummaries", Int[np.ndarray, " M"]]:
         """Return the posterior of each row, and its node in the graph or −1."""
         check_is_fitted(self)
-        eigenvectors, scale, nodes = self._rows(X)
+        return self._summaries_of(*self._rows(X))
+
+    def _summaries_of(
+        self,
+        eigenvectors: Float[np.ndarray, "M L"],
+        scale: Float[np.ndarray, " M"],
+        nodes: Int[np.ndarray, " M"],
+    ) -> tuple["NodeSummaries", Int[np.ndarray, " M"]]:
+        """Return the posterior of rows of eigenvectors, and their nodes."""
         summaries = self.result_.at_rows(eigenvectors, scale)
         inside = nodes >= 0
         for name, values in vars(summaries).items():
@@ -211,12 +263,21 @@ class Prediction:
         probability: Float[np.ndarray, "M K"],
     ) -> np.ndarray:
         """Return the class of each row; with class proportions, given labels stay."""
+        classes: np.ndarray = self.classes_[self._codes(summaries, nodes, probability)]
+        return classes
+
+    def _codes(
+        self,
+        summaries: "NodeSummaries | Result",
+        nodes: Int[np.ndarray, " M"],
+        probability: Float[np.ndarray, "M K"],
+    ) -> Int[np.ndarray, " M"]:
+        """Return the class of each row as an index."""
         codes = probability.argmax(axis=1)
         if self._tuning is not None:
             given = self._given_codes(nodes)
             codes = np.where(given >= 0, given, self._tuning.codes(summaries))
-        classes: np.ndarray = self.classes_[codes]
-        return classes
+        return np.asarray(codes)
 
     def _known_and_novel(
         self, summaries: "NodeSummaries | Result", nodes: Int[np.ndarray, " M"]
@@ -240,11 +301,9 @@ class Prediction:
 
     def _given_codes(self, nodes: Int[np.ndarray, " M"]) -> Int[np.ndarray, " M"]:
         """Return the code of the label that each node was given, or −1."""
-        posterior = self.result_.posterior
-        labels = np.asarray(posterior.labels)
-        codes = np.full(self.result_.n_nodes + 1, -1)  # the last entry is read for node −1
-        codes[posterior.labelled] = labels if posterior.likelihood.is_multiclass else labels > 0
-        return np.asarray(codes[nodes])
+        from graphuq.results.table import given_codes
+
+        return np.where(nodes >= 0, given_codes(self.result_)[nodes], -1)
 
     def _rows(
         self, X: Table

@@ -56,6 +56,7 @@ def print_summary(
     truth: np.ndarray | None,
     output: Path,
     ids: np.ndarray | None = None,
+    predictions: str = "predictions.csv",
 ) -> None:
     """Print a table of the result, the verdict with its reasons, and the paths of the files.
 
@@ -91,7 +92,7 @@ def print_summary(
     from graphuq.report.calibration import with_calibration  # matplotlib: after the first result
 
     print_trust(with_calibration(result.trust, scored), result.diagnostics.verdict, console)
-    for name in ("predictions.csv", "posterior.nc", "report.html"):
+    for name in (predictions, "posterior.nc", "report.html"):
         console.print(f"  {output / name}", soft_wrap=True, highlight=False)
 
 

@@ -65,10 +65,10 @@ def track(
         import numpy as np
         import pandas as pd
 
-        from graphuq.cli.csv_files import without_formulas
         from graphuq.datasets.frames import load_frames, write_picture
         from graphuq.plots import frame_panels, plot_frames
         from graphuq.run.tracking import track as infer_location
+        from graphuq.utils.csv_files import without_formulas
 
         frames = load_frames(folder, mask)
         checkpoint = output / CHECKPOINT

@@ -14,6 +14,7 @@ from graphuq.errors import GraphuqError, IncompatibleParts
 from graphuq.labelling.features import default_classifier
 from graphuq.labelling.intervals import ClassIntervals
 from graphuq.labelling.similarity import Similarity
+from graphuq.results.result import Result
 
 T = TypeVar("T")
 
@@ -35,6 +36,8 @@ class Snapshot:
     classes : tuple of str
     probabilities : numpy.ndarray, shape (N, K), or None
         Class probabilities; None before there are labels of two classes.
+    result : Result or None
+        The posterior itself.
     queue : numpy.ndarray of int
         Items to label next; those of the posterior before until `is_queued`.
     is_queued : bool
@@ -54,6 +57,7 @@ class Snapshot:
     labels: Mapping[int, str] = dataclasses.field(default_factory=dict)
     classes: tuple[str, ...] = ()
     probabilities: Float[np.ndarray, "N K"] | None = None
+    result: Result | None = None
     queue: Int[np.ndarray, " n"] = dataclasses.field(default_factory=lambda: np.arange(0))
     is_queued: bool = False
     errors: tuple[float, float, float] | None = None
@@ -127,6 +131,7 @@ class Model:
             snapshot,
             classes=tuple(str(name) for name in self._fitted.result_.classes),
             probabilities=p.astype(np.float32),
+            result=self._fitted.result_,
             errors=(expected, expected, expected),
             intervals=self._intervals(),
             notes=(*self._graph_notes, *notes),

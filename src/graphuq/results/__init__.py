@@ -2,4 +2,4 @@
 
 from graphuq.utils.lazy_imports import lazy_names
 
-__getattr__ = lazy_names(__name__, {"Result": "result"})
+__getattr__ = lazy_names(__name__, {"Result": "result", "write_table": "table"})

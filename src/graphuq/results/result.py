@@ -53,7 +53,8 @@ from graphuq.results.summaries import (
     soft_labels,
     summarize,
 )
-from graphuq.results.tables import Summary, summary_of, table_of_nodes
+from graphuq.results.table import columns_of, frame_of
+from graphuq.results.tables import Summary, summary_of
 from graphuq.results.trust.verdict import TrustVerdict
 from graphuq.results.uncertainty import with_unseen
 from graphuq.utils.gate import reading
@@ -285,20 +286,16 @@ class Result(TrustVerdict, LabelChecks, ErrorsLeft, LabelNumbers):
         return summary_of(self)
 
     def to_dataframe(self, ids: Sequence[Any] | np.ndarray | None = None) -> "pd.DataFrame":
-        """Return a table with one row for each node.
+        """Return a table with one row for each node, whose columns docs/files.md describes.
 
-        Columns: ``node``; ``label``, the name of the most probable class; ``probability`` of that
-        class; ``probability_NAME`` of each class; ``margin`` and ``entropy``; for two classes
-        ``latent_mean`` and ``latent_std`` of u, and the ends ``latent_lower`` and
-        ``latent_upper`` of its 95 % credible interval; ``uncertainty_rank``, which is 1 at the
-        least certain node; ``has_evidence``; ``labelled``.
+        `graphuq.results.write_table` writes it to a CSV or Parquet file.
 
         Parameters
         ----------
         ids : sequence of length N, optional
-            Values of the column ``node``; by default the indices of the nodes.
+            Values of the column ``id``; by default the indices of the nodes.
         """
-        return table_of_nodes(self, ids)
+        return frame_of(columns_of(self, ids))
 
     def convergence_table(self) -> dict[str, dict[str, float]]:
         """Return R-hat and effective sample sizes of each monitored functional."""

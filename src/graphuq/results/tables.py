@@ -1,21 +1,14 @@
-"""A result as text, and as a table with one row for each node."""
+"""A result as text."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from graphuq.utils.extras import require_extra
-
 if TYPE_CHECKING:
-    import pandas as pd
-
     from graphuq.results.result import Result
 
 CERTAIN = 0.95  # probability of the most probable class from which a node counts as certain
-
-INTERVAL = 0.95  # probability of the credible interval of the latent field
 
 
 class Summary(str):
@@ -52,34 +45,6 @@ def summary_of(result: "Result") -> Summary:
     if trust.checks["convergence"].ok:  # otherwise it is among the reasons
         lines.append(result.diagnostics.verdict)
     return Summary("\n".join(lines))
-
-
-def table_of_nodes(
-    result: "Result", ids: Sequence[Any] | np.ndarray | None = None
-) -> "pd.DataFrame":
-    """Return a table with one row for each node; see `Result.to_dataframe`."""
-    require_extra("tables")
-    import pandas as pd
-
-    codes, probabilities = class_codes(result), result.class_probabilities
-    names = result.classes.astype(object) if result.classes.dtype.kind == "U" else result.classes
-    columns = {
-        "node": np.arange(result.n_nodes) if ids is None else np.asarray(ids),
-        "label": names[codes],
-        "probability": probabilities[np.arange(result.n_nodes), codes],
-        **{f"probability_{name}": probabilities[:, k] for k, name in enumerate(result.classes)},
-        "margin": result.margin,
-        "entropy": result.entropy,
-    }
-    if result.label_mean.ndim == 1:
-        lower, upper = result.credible_interval(INTERVAL).T
-        columns |= {"latent_mean": result.latent_mean, "latent_std": result.latent_std}
-        columns |= {"latent_lower": lower, "latent_upper": upper}
-    rank = np.empty(result.n_nodes, dtype=int)
-    rank[result.rank_by_uncertainty()] = np.arange(1, result.n_nodes + 1)
-    columns |= {"uncertainty_rank": rank}
-    columns |= {"has_evidence": result.has_evidence, "labelled": is_labelled(result)}
-    return pd.DataFrame(columns)
 
 
 def class_codes(result: "Result") -> Int[np.ndarray, " N"]:
