@@ -72,7 +72,7 @@ def test_classify_and_predict(figures, csv, tmp_path, capsys):
     assert (table["latent_lower"] < table["latent_upper"]).all()
     with pytest.warns(gq.GraphuqWarning, match="transformed the features"):
         loaded = gq.load(out / "posterior.nc")
-    assert loaded.result_.n_nodes == 60
+    assert len(loaded.result_.has_evidence) == 60
     assert loaded.result_.classes.tolist() == ["left", "right"]
 
     again = tmp_path / "again.csv"
@@ -110,7 +110,7 @@ def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
     prior = "Matern(tau=LogUniform(0.05, 2), truncation=DiscreteUniform(2, 12))"
     arguments = ["--prior", prior, "--likelihood", "Probit(noise_std=0.2)", "--n-eigenpairs", "12"]
     assert classify(csv, out, *arguments) == 0
-    result = gq.Result.load(out / "posterior.nc")
+    result = gq.results.load(out / "posterior.nc")
     assert set(result.hyperparameters) == {"tau", "truncation"}
     assert "truncation" in (out / "report.html").read_text()
     assert classify(csv, out, "--likelihood", "Probit(0.2)", "--noise-std", "0.1") == 2
@@ -576,7 +576,7 @@ def test_search_and_proportions(csv, tmp_path, capsys):
     tried = pd.read_csv(out / "search.csv")
     assert tried["score"].is_monotonic_decreasing
     assert set(tried["prior__sigma"]) == {1, 100}
-    assert gq.Result.load(out / "posterior.nc").log_evidence == pytest.approx(
+    assert gq.results.load(out / "posterior.nc").log_evidence == pytest.approx(
         tried["score"][0], abs=1e-4
     )
     table = pd.read_csv(out / "predictions.csv", keep_default_na=False)

@@ -168,9 +168,6 @@ def test_old_attributes_of_instances_and_classes(old, new):
 
 
 def test_old_methods_and_words():
-    result = gq.infer(POSTERIOR, "expectation-propagation")
-    with pytest.warns(FutureWarning, match=r"use Result\.rank_by_uncertainty"):
-        np.testing.assert_array_equal(result.certainty_order(), result.rank_by_uncertainty())
     with pytest.warns(FutureWarning, match="use 'include_constant'"):
         values = gq.maximize_evidence(POSTERIOR, names=["constant"]).values
     assert list(values) == ["include_constant"]

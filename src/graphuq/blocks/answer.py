@@ -24,6 +24,7 @@ from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import ExpectationPropagation, GaussianApproximation
 from graphuq.posterior.field import ClassField, LowRankField
 from graphuq.posterior.posterior import Posterior
+from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.results.summaries import Rows, credible_interval, summarize
 from graphuq.results.table import (
@@ -31,9 +32,7 @@ from graphuq.results.table import (
     Latent,
     answer_columns,
     arrow_table,
-    probability_errors,
 )
-from graphuq.results.uncertainty import class_probabilities
 from graphuq.run.infer import infer
 from graphuq.spectrum import Spectrum
 from graphuq.utils.files import atomic_write
@@ -150,7 +149,7 @@ def explore(
         posterior = Posterior(spectrum, prior, likelihood, at, labels)
         if auto:
             posterior = maximize_evidence(posterior, auto).posterior
-    result = infer(posterior, ExpectationPropagation()).with_classes(np.array(classes))
+    result = with_classes(infer(posterior, ExpectationPropagation()), np.array(classes))
     write_answer(stage, result, labelled, codes, len(sample))
     stage.finish(
         {
@@ -284,8 +283,8 @@ def _columns(
     return answer_columns(
         begin + np.arange(len(places)),
         np.array(answer.record["classes"]),
-        class_probabilities(found.label_mean),
-        mcse=probability_errors(found.label_mcse),
+        found.probabilities,
+        mcse=found.mcse,
         has_evidence=np.isin(basis.components(places), answer.load("components")),
         given=np.where(is_labelled, codes[at], -1),
         latent=latent,

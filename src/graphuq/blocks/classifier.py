@@ -26,7 +26,7 @@ from graphuq.classifier.options import (
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import SelfTuning
 from graphuq.results.result import Result
-from graphuq.results.tables import Summary
+from graphuq.results.summary import Summary
 from graphuq.utils.checks import check_number, check_seed, require_integer
 from graphuq.utils.extras import require_extra
 from graphuq.utils.output_folder import atomic_folder, output_folder

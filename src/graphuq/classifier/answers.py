@@ -14,9 +14,7 @@ from graphuq.results.table import (
     frame_of,
     given_codes,
     latent_of,
-    probability_errors,
 )
-from graphuq.results.uncertainty import class_probabilities
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +56,7 @@ def _columns(
     given: np.ndarray,
     latent: Latent | None,
 ) -> dict[str, np.ndarray]:
-    probabilities, codes = class_probabilities(summaries.label_mean), None
+    probabilities, codes = classifier._probabilities(summaries, nodes), None
     if classifier._tuning is not None:
         probabilities, _ = classifier._known_and_novel(summaries, nodes)
         codes = classifier._codes(summaries, nodes, probabilities)
@@ -66,7 +64,7 @@ def _columns(
         ids,
         classifier.result_.classes,
         probabilities,
-        mcse=probability_errors(summaries.label_mcse),
+        mcse=summaries.mcse,
         has_evidence=has_evidence,
         given=given,
         latent=latent,

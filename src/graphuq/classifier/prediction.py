@@ -102,7 +102,7 @@ class Prediction:
         method : {"posterior", "conformal"}, default "posterior"
             "posterior": the smallest set whose probabilities by `predict_proba` add up to
             ``coverage``. "conformal": classes at least as probable as most given labels were, each
-            given all others; see `graphuq.results.prediction_sets.conformal_sets`.
+            given all others; see `graphuq.results.class_sets.conformal_sets`.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class Prediction:
             If an argument is out of range, or there are too few labels for "conformal".
         IncompatibleParts
             With "conformal" and ``class_proportions``, or without leave-one-out probabilities; see
-            `Result.leave_one_out`.
+            `graphuq.results.leave_one_out`.
 
         Examples
         --------
@@ -128,13 +128,15 @@ class Prediction:
         >>> sets.shape
         (200, 2)
         """
+        from graphuq.results import label_checks
+
         probabilities = self.predict_proba(X)
         if method == "conformal" and self._tuning is not None:
             raise IncompatibleParts(
                 "conformal sets need probabilities without class_proportions, since leave-one-out "
                 "probabilities do not have them; use method='posterior'"
             )
-        return self.result_.sets_of(probabilities, coverage, method)
+        return label_checks.sets_of(self.result_, probabilities, coverage, method)
 
     def suspect_labels(self, n: int | None = None) -> "pd.DataFrame":
         """Return the given labels from the least to the most probable given all others.
@@ -148,17 +150,19 @@ class Prediction:
         -------
         pandas.DataFrame
             Columns ``node`` (the row of X), ``given``, ``probability``, ``other``,
-            ``other_probability`` and ``pareto_shape``; see `Result.suspect_labels`.
+            ``other_probability`` and ``pareto_shape``; see `graphuq.results.suspect_labels`.
 
         Raises
         ------
         IncompatibleParts
-            See `Result.leave_one_out`.
+            See `graphuq.results.leave_one_out`.
         """
-        check_is_fitted(self)
-        return self.result_.suspect_labels(n)
+        from graphuq.results import label_checks
 
-    def predict_summaries(self, X: Table) -> "NodeSummaries":
+        check_is_fitted(self)
+        return label_checks.suspect_labels(self.result_, n)
+
+    def predict_latent(self, X: Table) -> "NodeSummaries":
         """Predict label mean, Monte-Carlo error, latent mean and deviation; see `Result`."""
         return self._summaries(X)[0]
 
@@ -175,10 +179,12 @@ class Prediction:
         probability: float,
     ) -> Float[np.ndarray, "M *K 2"]:
         """Return the intervals of rows of eigenvectors."""
-        interval = self.result_.interval_at_rows(eigenvectors, scale, probability)
+        from graphuq.results.latent_numbers import credible_interval, interval_at_rows
+
+        interval = interval_at_rows(self.result_, eigenvectors, scale, probability)
         inside = nodes >= 0
         if inside.any():
-            interval[inside] = self.result_.credible_interval(probability)[nodes[inside]]
+            interval[inside] = credible_interval(self.result_, probability)[nodes[inside]]
         return interval
 
     def predict_table(
@@ -250,10 +256,13 @@ class Prediction:
         nodes: Int[np.ndarray, " M"],
     ) -> tuple["NodeSummaries", Int[np.ndarray, " M"]]:
         """Return the posterior of rows of eigenvectors, and their nodes."""
-        summaries = self.result_.at_rows(eigenvectors, scale)
+        from graphuq.results.latent_numbers import at_nodes, at_rows
+
+        summaries = at_rows(self.result_, eigenvectors, scale)
         inside = nodes >= 0
+        known = at_nodes(self.result_)
         for name, values in vars(summaries).items():
-            values[inside] = getattr(self.result_, name)[nodes[inside]]
+            values[inside] = getattr(known, name)[nodes[inside]]
         return summaries, nodes
 
     def _labels(
@@ -279,13 +288,20 @@ class Prediction:
             codes = np.where(given >= 0, given, self._tuning.codes(summaries))
         return np.asarray(codes)
 
+    def _probabilities(
+        self, summaries: "NodeSummaries | Result", nodes: Int[np.ndarray, " M"]
+    ) -> Float[np.ndarray, "M K"]:
+        """Return probabilities without class proportions; nodes have those of the result."""
+        probability = summaries.probabilities.copy()
+        inside = nodes >= 0
+        probability[inside] = self.result_.probabilities[nodes[inside]]
+        return probability
+
     def _known_and_novel(
         self, summaries: "NodeSummaries | Result", nodes: Int[np.ndarray, " M"]
     ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
         """Return probabilities of the classes with labels, and of all others together."""
-        from graphuq.results.uncertainty import class_probabilities
-
-        probability, n_known = class_probabilities(summaries.label_mean), len(self.classes_)
+        probability, n_known = self._probabilities(summaries, nodes), len(self.classes_)
         if self._tuning is not None:
             link = self.result_.posterior.likelihood.link
             from graphuq.results.class_proportions import keep_given

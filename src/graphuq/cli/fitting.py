@@ -23,6 +23,7 @@ from graphuq.errors import require
 from graphuq.evidence.criteria import CRITERIA
 from graphuq.inference import Approximation
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
+from graphuq.results.label_numbers import with_classes
 from graphuq.results.table import frame_of, write_table
 from graphuq.utils.csv_files import without_formulas, write_csv
 from graphuq.utils.expressions import is_expression
@@ -124,7 +125,7 @@ def fit_and_write(
     ).fit(features, codes, sample_weight=weights)
     names_given = np.array([str(name) or None for name in given], dtype=object)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
-    classifier.result_ = classifier.result_.with_classes(names)
+    classifier.result_ = with_classes(classifier.result_, names)
     from graphuq.report import write_report  # imports matplotlib: after the first result
 
     images = None if image_shape is None else table.features.reshape(-1, *image_shape)

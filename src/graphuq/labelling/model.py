@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +15,8 @@ from graphuq.errors import GraphuqError, IncompatibleParts
 from graphuq.labelling.features import default_classifier
 from graphuq.labelling.intervals import ClassIntervals
 from graphuq.labelling.similarity import Similarity
+from graphuq.results.errors_left import expected_errors
+from graphuq.results.label_checks import suspect_labels
 from graphuq.results.result import Result
 
 T = TypeVar("T")
@@ -125,7 +128,7 @@ class Model:
             return snapshot
         _, notes = _with_notes(lambda: self._update(labels, refit))
         assert self._fitted is not None
-        p = self._fitted.result_.class_probabilities
+        p = self._fitted.result_.probabilities
         expected = float((1 - p[self._unlabelled(labels)].max(axis=1)).sum())
         return dataclasses.replace(
             snapshot,
@@ -153,9 +156,9 @@ class Model:
         if self._fitted is None or snapshot.probabilities is None:
             return snapshot
         result = self._fitted.result_
-        table, _ = _with_notes(lambda: result.labels_to_check(SUSPECTS))
+        table, _ = _with_notes(lambda: suspect_labels(result, SUSPECTS, likely_wrong=True))
         try:
-            count, _ = _with_notes(result.expected_errors)
+            count, _ = _with_notes(partial(expected_errors, result))
             errors = (float(count.expected), float(count.lower), float(count.upper))
         except IncompatibleParts:  # a point has no uncertainty
             errors = snapshot.errors or (0.0, 0.0, 0.0)

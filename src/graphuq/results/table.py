@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import entr
 
 from graphuq.errors import require
+from graphuq.results.latent_numbers import credible_interval
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 
@@ -92,8 +93,8 @@ def columns_of(
     return answer_columns(
         ids,
         result.classes,
-        result.class_probabilities,
-        mcse=probability_errors(result.label_mcse),
+        result.probabilities,
+        mcse=result.mcse,
         has_evidence=result.has_evidence,
         given=given_codes(result),
         latent=latent_of(result),
@@ -104,7 +105,7 @@ def latent_of(result: "Result") -> Latent | None:
     """Return the latent field of all nodes, for two classes."""
     if result.latent_mean.ndim == 2:
         return None
-    return Latent(result.latent_mean, result.latent_std, result.credible_interval(INTERVAL))
+    return Latent(result.latent_mean, result.latent_std, credible_interval(result, INTERVAL))
 
 
 def given_codes(result: "Result") -> Int[np.ndarray, " N"]:
@@ -140,11 +141,6 @@ def margins(probabilities: Float[np.ndarray, "N K"]) -> Float[np.ndarray, " N"]:
 def ranks(margin: Float[np.ndarray, " N"]) -> Int[np.ndarray, " N"]:
     """Return the rank of each row by its margin: 1 for the smallest; equal margins share a rank."""
     return 1 + np.searchsorted(np.sort(margin), margin, side="left")
-
-
-def probability_errors(label_mcse: Float[np.ndarray, "N *K"]) -> Float[np.ndarray, "N K"]:
-    """Return the standard errors of class probabilities, from those of label means."""
-    return label_mcse if label_mcse.ndim == 2 else np.stack([label_mcse, label_mcse], axis=1) / 2
 
 
 def frame_of(columns: Columns) -> "pd.DataFrame":

@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
+
+from graphuq.results.label_numbers import class_codes, is_labelled
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -20,7 +22,7 @@ class Summary(str):
 
 def summary_of(result: "Result") -> Summary:
     """Return what was given, what was inferred, and how far to rely on it, as text."""
-    codes, probability = class_codes(result), result.class_probabilities.max(axis=1)
+    codes, probability = class_codes(result), result.probabilities.max(axis=1)
     given = _counts(_codes(result, result.posterior.labels), result)
     inferred = _counts(codes, result)
     total = np.bincount(codes, probability, minlength=len(result.classes))
@@ -32,7 +34,7 @@ def summary_of(result: "Result") -> Summary:
     lines = [
         *str(trust).splitlines(),
         "",
-        f"{result.n_nodes} nodes, {len(result.posterior.labels)} labelled, "
+        f"{len(result.has_evidence)} nodes, {len(result.posterior.labels)} labelled, "
         f"{len(result.classes)} classes",
         "",
         *_aligned([header, *rows]),
@@ -47,21 +49,9 @@ def summary_of(result: "Result") -> Summary:
     return Summary("\n".join(lines))
 
 
-def class_codes(result: "Result") -> Int[np.ndarray, " N"]:
-    """Return the index of each node's most probable class in `Result.classes`."""
-    return _codes(result, result.labels)
-
-
-def is_labelled(result: "Result") -> Bool[np.ndarray, " N"]:
-    """Return whether each node was given a label."""
-    labelled = np.zeros(result.n_nodes, dtype=bool)
-    labelled[result.posterior.labelled] = True
-    return labelled
-
-
 def _codes(result: "Result", labels: np.ndarray) -> Int[np.ndarray, " n"]:
     """Return labels −1 and +1, or codes, as indices of classes."""
-    codes = labels > 0 if result.label_mean.ndim == 1 else labels
+    codes = labels if result.posterior.likelihood.is_multiclass else labels > 0
     return np.asarray(codes).astype(np.int64)
 
 
