@@ -128,8 +128,8 @@ def infer(
     >>> spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(data.features), n_eigenpairs=20)
     >>> posterior = gq.Posterior(spectrum, gq.priors.Matern(), gq.likelihoods.Probit(),
     ...                          labelled=[0, 99], labels=[-1, 1])
-    >>> gq.results.label_mean(gq.infer(posterior, "expectation-propagation")).shape
-    (100,)
+    >>> gq.infer(posterior, "expectation-propagation").probabilities.shape
+    (100, 2)
     """
     if not isinstance(posterior, Posterior):
         raise InvalidInput(

@@ -10,6 +10,7 @@ from scipy import sparse
 import graphuq as gq
 from graphuq.inference import Point
 from graphuq.results.approximation_error import ApproximationError
+from graphuq.results.label_checks import kept_leave_one_out
 from graphuq.results.trust import Check, Trust
 from graphuq.results.trust.agreement import MANY_LABELS, SIMULATIONS, p_value_of
 from graphuq.results.trust.labels import log_chance
@@ -198,7 +199,7 @@ def test_agreement_where_importance_weights_are_unreliable(is_learnt):
     tau = gq.LogUniform(0.29, 0.31) if is_learnt else 0.3
     options = {"n_samples": 500, "n_chains": 8, "method": None}
     result = clusters(24, prior=gq.priors.Matern(tau=tau), **options)
-    unreliable = gq.leave_one_out(result)._replace(pareto_shape=np.full(24, 0.9))
+    unreliable = kept_leave_one_out(result)._replace(pareto_shape=np.full(24, 0.9))
     vars(result)["_kept_leave_one_out"] = unreliable
     expected = clusters(24, prior=gq.priors.Matern(tau=0.3)).trust.checks["agreement"]
     found = result.trust.checks["agreement"]
