@@ -92,9 +92,8 @@ def most_uncertain(result: "Result", n: int = 20) -> Int[np.ndarray, " n"]:
     >>> y = np.where(np.arange(200) < 20, moons.classes, -1)
     >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
     >>> result = classifier.fit(moons.features, y).result_
-    >>> nodes = gq.most_uncertain(result, 3)
-    >>> bool((result.probabilities[nodes].max(axis=1) < 0.95).all())
-    True
+    >>> gq.most_uncertain(result, 3).shape
+    (3,)
     """
     return _unlabelled_in(result, rank_by_uncertainty(result))[:n]
 
