@@ -115,7 +115,7 @@ def test_first_result_has_the_first_draws():
     """They come as early as an approximation would, so none is made before."""
     first = []
     final = gq.infer(posterior(3), n_samples=600, on_first_result=first.append)
-    assert first[0].draws.n_samples < final.answer.n_samples
+    assert first[0].answer.n_samples < final.answer.n_samples
     assert "ModelAverage()" in first[0].settings["inference"]
 
 

@@ -113,7 +113,8 @@ def test_prior_of_a_user_with_something_learnt_comes_back(tmp_path):
 def test_sampler_of_a_user_saves_draws(tmp_path):
     result = sampled(posterior_of(), Walk())
     result.save(tmp_path / "fit.nc")
-    np.testing.assert_array_equal(gq.load(tmp_path / "fit.nc").draws.white, result.answer.white)
+    stored = gq.load(tmp_path / "fit.nc").answer
+    np.testing.assert_array_equal(stored.white, result.answer.white)
 
 
 def test_weights_of_a_user_come_back(tmp_path):
