@@ -76,7 +76,9 @@ def main():
         def ours(nodes, signs, features=features):
             y = np.full(len(features), -1)
             y[nodes] = signs > 0
-            return gq.GraphClassifier(inference=inference).fit(features, y).result_.label_mean
+            return gq.results.label_mean(
+                gq.GraphClassifier(inference=inference).fit(features, y).result_
+            )
 
         for n_labels in options.labels:
             found = {}

@@ -80,7 +80,7 @@ def compare(posterior):
     n_unlabelled = posterior.spectrum.n_nodes - len(posterior.observed_nodes)
     nodes = monitored_nodes(posterior, min(ERROR_NODES, n_unlabelled))
     unit = 1 if posterior.likelihood.is_multiclass else 2
-    found = np.abs(first.label_mean - chains.label_mean)[nodes].max() / unit
+    found = np.abs(gq.results.label_mean(first) - gq.results.label_mean(chains))[nodes].max() / unit
     return {
         "acceptance": first.diagnostics.acceptance,
         "stated": first.diagnostics.probability_error,

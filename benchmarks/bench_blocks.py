@@ -207,7 +207,7 @@ def fit_in_memory(folder, labels):
     result = gq.infer(posterior, gq.inference.ExpectationPropagation())
     watch.stage("probabilities")
     found = {"seconds": time.perf_counter() - began, "recall": graph.settings["recall"]}
-    means = result.label_mean
+    means = gq.results.label_mean(result)
     return found, watch, (means[b : b + BLOCK] for b in range(0, len(means), BLOCK))
 
 

@@ -52,7 +52,7 @@ def main():
             classifier = gq.GraphClassifier(inference=options.inference).fit(data.features, y)
             rest = np.setdiff1d(np.arange(len(truth)), nodes)
             for (method, nominal), values in measured.items():
-                sets = classifier.result_.prediction_sets(nominal, method)[rest]
+                sets = gq.prediction_sets(classifier.result_, nominal, method)[rest]
                 inside = sets[np.arange(len(rest)), truth[rest].astype(int)]
                 size = sets.sum(axis=1)
                 values.append([inside.mean(), size.mean(), (size == 1).mean()])

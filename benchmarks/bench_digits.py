@@ -58,12 +58,12 @@ def ours(graph, spectrum, labelled, codes, sampled):
     chosen = ["tau", "alpha", "noise_std", "include_constant"]
     posterior = maximize_evidence(posterior, chosen).posterior
     if not sampled:
-        return gq.infer(posterior, gq.inference.ExpectationPropagation()).class_probabilities
+        return gq.infer(posterior, gq.inference.ExpectationPropagation()).probabilities
     result = gq.infer(
         posterior, n_samples=4000, precision="float32", stop=gq.Converged(label_mcse=0.01)
     )
     print("   ", result.diagnostics.verdict)
-    return result.class_probabilities
+    return result.probabilities
 
 
 def laplace(graph, labelled, codes):

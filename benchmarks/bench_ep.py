@@ -90,7 +90,7 @@ def main():
             )
             chains_seconds = time.perf_counter() - began
             evidence = gq.estimate_evidence(posterior, n_draws=40_000)
-            gap = np.abs(fast.label_mean - slow.label_mean)
+            gap = np.abs(gq.results.label_mean(fast) - gq.results.label_mean(slow))
             row = {
                 "case": name,
                 "likelihood": repr(likelihood),
@@ -100,9 +100,9 @@ def main():
                 "rhat": slow.diagnostics.rhat,
                 "mean_difference": float(gap.mean()),
                 "largest_difference": float(gap.max()),
-                "mean_mcse": float(slow.label_mcse.mean()),
-                "accuracy_ep": gq.scores.accuracy(fast.label_mean, truth, labelled),
-                "accuracy_chains": gq.scores.accuracy(slow.label_mean, truth, labelled),
+                "mean_mcse": float(gq.results.label_mcse(slow).mean()),
+                "accuracy_ep": gq.scores.accuracy(gq.results.label_mean(fast), truth, labelled),
+                "accuracy_chains": gq.scores.accuracy(gq.results.label_mean(slow), truth, labelled),
                 "log_evidence_ep": evidence.expectation_propagation,
                 "log_evidence": evidence.log_evidence,
                 "log_evidence_error": evidence.std_error,

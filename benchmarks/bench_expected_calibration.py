@@ -57,7 +57,7 @@ def run(spectrum, classes, rate, draw):
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, labels)
     result = gq.infer(posterior, n_samples=N_SAMPLES, n_chains=4, seed=draw)
     rng = np.random.default_rng(draw)
-    coefficients = result.draws.white.reshape(4 * N_SAMPLES, -1)
+    coefficients = result.answer.white.reshape(4 * N_SAMPLES, -1)
     fields = coefficients[rng.choice(len(coefficients), N_FIELDS, replace=False)]
     rows = np.asarray(spectrum.eigenvectors[test]) * spectrum.node_scale[test, None]
     u = np.einsum("skl,nl->nks", fields.reshape(N_FIELDS, -1, rows.shape[1]), rows)

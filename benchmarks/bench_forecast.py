@@ -43,12 +43,12 @@ def one_draw(features, truth, n_labels, n_more, draw):
         y[labelled] = truth[labelled]
     classifier = gq.GraphClassifier(inference=METHOD, n_samples=500, until_converged=False)
     result = classifier.fit(features, y).result_
-    now, forecast = result.expected_errors(), gq.acquisition.forecast_errors(result, n_more)
+    now, forecast = gq.expected_errors(result), gq.acquisition.forecast_errors(result, n_more)
     wrong_now = int((classifier.transduction_ != truth).sum())
     for begin in range(0, n_more, 10):
         picks = classifier.query(min(10, n_more - begin))
         classifier.add_labels(picks, truth[picks])
-    then = classifier.result_.expected_errors()
+    then = gq.expected_errors(classifier.result_)
     wrong = int((classifier.transduction_ != truth).sum())
     return {
         "true now": wrong_now,

@@ -81,8 +81,8 @@ def stages(pixels, truth, labelled):
         "default recall": np.float64(chosen.recall),
         "eigenvalues": spectrum.eigenvalues,
         "evidence": np.float64(answer.log_evidence),
-        "probabilities": result.class_probabilities,
-        "accuracy": gq.scores.accuracy(result.class_probabilities, truth, labelled),
+        "probabilities": result.probabilities,
+        "accuracy": gq.scores.accuracy(result.probabilities, truth, labelled),
     }
     return seconds, answers
 
@@ -112,7 +112,7 @@ def chains(counts, precision):
             )
             total = time.perf_counter() - began
             seconds[n_chains] = {"chains": result.answer.seconds, "with summaries": total}
-        means[n_chains] = result.label_mean, result.label_mcse
+        means[n_chains] = gq.results.label_mean(result), gq.results.label_mcse(result)
     return seconds, means
 
 

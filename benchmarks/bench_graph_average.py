@@ -53,7 +53,7 @@ def scores(models, X, given, truth, unlabelled):
         except gq.errors.GraphuqError:
             continue
         logs.append(fitted.result_.log_evidence)
-        found.append(fitted.result_.class_probabilities[unlabelled])
+        found.append(fitted.result_.probabilities[unlabelled])
     logs, found = np.array(logs), np.array(found)
     columns = np.searchsorted(fitted.classes_, truth[unlabelled])
     weights = softmax(logs)

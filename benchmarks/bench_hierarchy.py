@@ -106,7 +106,7 @@ def main():
                 began = time.perf_counter()
                 result = fit(model, MODELS[model], spectrum, labelled, truth[labelled], draw)
                 seconds = time.perf_counter() - began
-                known = gq.scores.where_known(result.label_mean, truth, labelled)
+                known = gq.scores.where_known(gq.results.label_mean(result), truth, labelled)
                 found.append(
                     [
                         gq.scores.accuracy(*known),

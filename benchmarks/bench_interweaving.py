@@ -82,7 +82,7 @@ def main():
                     precision="float32",
                 )
                 seconds = time.perf_counter() - began
-                ess = min(row["ess_bulk"] for row in result.convergence_table().values())
+                ess = min(row["ess_bulk"] for row in gq.results.convergence_table(result).values())
                 row = {
                     "case": case,
                     "kernel": name,

@@ -48,7 +48,7 @@ def probabilities(spectrum, prior, labelled, codes):
     labels = codes[labelled] if n_classes > 2 else 2 * codes[labelled] - 1
     start = gq.Posterior(spectrum, prior, likelihood, labelled, labels)
     best = gq.maximize_evidence(start).posterior
-    mean = np.asarray(gq.infer(best, gq.inference.ExpectationPropagation()).label_mean)
+    mean = np.asarray(gq.results.label_mean(gq.infer(best, gq.inference.ExpectationPropagation())))
     return mean if n_classes > 2 else np.stack([(1 - mean) / 2, (1 + mean) / 2], axis=1)
 
 

@@ -70,8 +70,8 @@ def main():
             row = {
                 "draw": seed,
                 "likelihood": name,
-                "accuracy": gq.scores.accuracy(result.label_mean, truth, labelled),
-                "mean_label_variance": result.mean_label_variance,
+                "accuracy": gq.scores.accuracy(gq.results.label_mean(result), truth, labelled),
+                "mean_label_variance": gq.results.mean_label_variance(result),
                 "rhat": result.diagnostics.rhat,
                 "ess": result.diagnostics.ess_bulk,
                 "seconds": time.perf_counter() - began,

@@ -51,11 +51,11 @@ def main():
             seconds = time.perf_counter() - began
             sampler = gq.inference.Hamiltonian(reference=EP)
             slow = gq.infer(posterior, sampler, n_samples=1000, n_chains=8, seed=0)
-            gap = np.abs(fast.label_mean - slow.label_mean)
+            gap = np.abs(gq.results.label_mean(fast) - gq.results.label_mean(slow))
             print(
                 f"{n_classes:7} {noise_std:4} {seconds:8.2f} {fast.log_evidence:9.3f} "
                 f"{fast.diagnostics.acceptance:6.2f} {gap.mean():6.4f} {gap.max():8.4f} "
-                f"{slow.label_mcse.mean():7.4f}",
+                f"{gq.results.label_mcse(slow).mean():7.4f}",
                 flush=True,
             )
 

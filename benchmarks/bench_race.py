@@ -134,7 +134,7 @@ def graphuq_race(posterior, precision, seed):
     )
     seconds = time.perf_counter() - began
     more = 1.0
-    if result.draws.n_samples == MAX_DRAWS:  # the error may be above the target
+    if result.answer.n_samples == MAX_DRAWS:  # the error may be above the target
         more = max(1.0, result.diagnostics.label_mcse / TARGET) ** 2
     return result, seconds * more, seconds
 
@@ -216,9 +216,9 @@ def race(name, posterior, options):
         result, seconds, elapsed = runs[0] if runs else whole
         if reference is None:
             reference = result
-            uncertain = unlabelled[result.label_variance[unlabelled] > MIN_VARIANCE]
+            uncertain = unlabelled[gq.results.label_variance(result)[unlabelled] > MIN_VARIANCE]
             nodes = rng.choice(uncertain, min(50, len(uncertain)), replace=False)
-            label_variance = result.label_variance[nodes]
+            label_variance = gq.results.label_variance(result)[nodes]
             latent_variance = result.latent_std[nodes] ** 2
         rows[f"graphuq {precision}"] = {
             "seconds": whole[1],
@@ -227,7 +227,7 @@ def race(name, posterior, options):
             "mcse": result.diagnostics.label_mcse,
             "rhat": result.diagnostics.rhat,
             "ess": ess_per_second(
-                posterior, result.draws, elapsed, nodes, label_variance, latent_variance
+                posterior, result.answer, elapsed, nodes, label_variance, latent_variance
             ),
         }
     if options.nuts_samples and not (posterior.likelihood.is_step and len(posterior.labels) > 1000):
@@ -238,7 +238,7 @@ def race(name, posterior, options):
             "seconds": before + sampling * (error / TARGET) ** 2,
             "compiled": None,
             "mcse": error,
-            "gap": float(np.abs(summary.label_mean - reference.label_mean).mean()),
+            "gap": float(np.abs(summary.label_mean - gq.results.label_mean(reference)).mean()),
             "ess": ess_per_second(
                 posterior, draws, before + sampling, nodes, label_variance, latent_variance
             ),
@@ -247,7 +247,7 @@ def race(name, posterior, options):
         posterior.target, gq.inference.PCN(), n_samples=50, n_chains=4, thin=20, precision="float32"
     )
     with jax.enable_x64(True):
-        white = reference.draws.white[-1, -1].astype(np.float64)
+        white = reference.answer.white[-1, -1].astype(np.float64)
         u = posterior.spectrum.eigenvectors @ np.asarray(posterior.field.mean_coefficients(white))
         u[posterior.labelled] = np.asarray(posterior.field.at_labelled(white))
     kept, elapsed = literal_race(posterior, u, pcn.step_size, options.literal_seconds, nodes)
@@ -260,7 +260,7 @@ def race(name, posterior, options):
     n_worst = float(min(moved, default=1.0))
     if len(moved) < len(nodes):
         n_worst = min(n_worst, 1.0)
-    error = np.sqrt(reference.label_variance.max() / n_worst)
+    error = np.sqrt(gq.results.label_variance(reference).max() / n_worst)
     rows["literal pCN"] = {
         "seconds": elapsed * (error / TARGET) ** 2,
         "compiled": None,

@@ -58,7 +58,7 @@ def main():
             row = {
                 "rounds": repeats,
                 "seed": seed,
-                "draws": result.draws.n_samples,
+                "draws": result.answer.n_samples,
                 "seconds": time.perf_counter() - began,
                 "rhat": result.diagnostics.rhat,
                 "converged": bool(result.diagnostics.converged),

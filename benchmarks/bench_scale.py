@@ -61,7 +61,7 @@ def one_size(n_nodes):
     found["GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     found["features GB"] = features.nbytes / 1e9
     found["recall"] = graph.settings["recall"]
-    found["accuracy"] = float((result.label_mean.argmax(axis=1) == classes).mean())
+    found["accuracy"] = float((gq.results.label_mean(result).argmax(axis=1) == classes).mean())
     return found
 
 

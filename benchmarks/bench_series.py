@@ -98,7 +98,7 @@ def main():
             began = time.perf_counter()
             result = gq.infer(posterior, sampler, n_samples=n, n_chains=16, n_warmup=n // 4)
             seconds = time.perf_counter() - began
-            min_ess = min(row["ess_bulk"] for row in result.convergence_table().values())
+            min_ess = min(row["ess_bulk"] for row in gq.results.convergence_table(result).values())
             base = min_ess / seconds if base is None else base
             k = np.quantile(result.hyperparameters["truncation"], [0.05, 0.5, 0.95])
             rhat = result.diagnostics.rhat

@@ -51,7 +51,7 @@ def main():
             labels = data.labels[data.labelled]
             posterior = series(data.spectrum, data.labelled, labels, rate, prior())
             result = converged(context, posterior)
-            low, high = result.soft_label_interval(0.95).T
+            low, high = gq.results.soft_label_interval(result, 0.95).T
             row = {
                 "rate": rate,
                 "prior": name,

@@ -77,7 +77,7 @@ def main():
         seconds = time.perf_counter() - began
         answer = pd.read_csv(out / "predictions.csv")
     memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e6
-    probability = (1 + answer["label_mean"].to_numpy()) / 2
+    probability = answer["probability_rare"].to_numpy()
     found = {
         "seconds": seconds,
         "GB": memory,

@@ -92,8 +92,8 @@ def compare(seed):
     long = gq.inference.CollapsedGibbs() if probit else sampler
     n_samples, n_chains = (10_000, 8) if probit else (4_000, 16)
     reference = gq.infer(posterior, long, n_samples=n_samples, n_chains=n_chains, seed=seed + 10**6)
-    difference = np.abs(found.label_mean - reference.label_mean)
-    errors = np.hypot(found.label_mcse, reference.label_mcse)
+    difference = np.abs(gq.results.label_mean(found) - gq.results.label_mean(reference))
+    errors = np.hypot(gq.results.label_mcse(found), gq.results.label_mcse(reference))
     return {
         "seed": seed,
         "sampler": name,

@@ -27,7 +27,7 @@ import numpy as np
 import pandas as pd
 
 from graphuq.cli.app import run
-from graphuq.results.result import Result
+from graphuq.results.loading import load
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("GRAPHUQ_DATA", ROOT.parent / "shared" / "data"))
@@ -48,7 +48,7 @@ def classify(csv, form, folder, seed):
     command += ["--n-samples", "3000", "--thin", "20", "--fixed-length", "--seed", str(seed)]
     if run([*command, "--output", str(folder), "--quiet"]) != 0:
         raise SystemExit("graphuq classify failed")
-    return pd.read_csv(folder / "predictions.csv"), Result.load(folder / "posterior.nc").diagnostics
+    return pd.read_csv(folder / "predictions.csv"), load(folder / "posterior.nc").diagnostics
 
 
 def main():
@@ -71,9 +71,9 @@ def main():
             table = pd.read_csv(csv)
             unlabelled = table["label"].isna()
             found = {f: classify(csv, f, Path(name) / f, seed) for f in FORMS}
-        full = found["full"][0]
+        full, republican = found["full"][0], "probability_republican"
         gap = {
-            f: float((found[f][0]["label_mean"] - full["label_mean"]).abs().mean())
+            f: float(2 * (found[f][0][republican] - full[republican]).abs().mean())
             for f in ("projection", "approximation")
         }
         row = {

@@ -11,7 +11,7 @@ Data: scikit-learn's digits with 20 labels for each of ten classes, two moons (5
 features, σ = 0.15) and 2,000 rows of MNIST (4, 9), with 20 labels for each of two classes. Labels
 that are ranked:
 
-- leave-one-out: `Result.leave_one_out`, of `GraphClassifier()`
+- leave-one-out: `graphuq.results.leave_one_out`, of `GraphClassifier()`
 - cleanlab, margin: normalised margin by cleanlab, from the same probabilities. Its self-confidence
   is the probability of the given label, so that it equals the first method.
 - cleanlab, logistic: self-confidence from cross-validated logistic regression on the labelled rows
@@ -36,7 +36,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import graphuq as gq
-from graphuq.results.leave_one_out import given_classes
+from graphuq.results.leaving_out import given_classes
 from peers import DATA, RESULTS
 
 try:
@@ -78,7 +78,7 @@ def scores(features, nodes, labels, classifier):
     y[nodes] = labels
     result = classifier.fit(features, y).result_
     back = np.argsort(np.argsort(nodes))  # the classifier sorts its labelled rows
-    probability = result.leave_one_out()[back]
+    probability = gq.leave_one_out(result).of_label[back]
     given = given_classes(result.posterior)[back]
     assert (given == labels).all()
     found = {"leave-one-out": probability[np.arange(len(nodes)), given]}

@@ -116,4 +116,4 @@ def first_label_means(spectrum, labelled, signs):
     """Return label means by expectation propagation, with fixed hyperparameters."""
     prior, likelihood = gq.priors.Matern(tau=0.25, alpha=4.0), gq.likelihoods.Probit()
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, signs)
-    return gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean
+    return gq.results.label_mean(gq.infer(posterior, gq.inference.ExpectationPropagation()))

@@ -44,11 +44,11 @@ def labels_arriving(n_labels=14):
     for count in range(2, n_labels + 1):
         result = classifier.result_
         wrong = int((classifier.transduction_ != moons.classes).sum())
-        expected = result.expected_errors().expected
+        expected = gq.expected_errors(result).expected
         figure = Figure(figsize=(6.2, 3.9), layout="constrained")
         ax = figure.subplots()
         style = {"cmap": label_colors(), "vmin": -1, "vmax": 1}
-        drawn = ax.scatter(*moons.data.T, c=result.label_mean, s=22, **style)
+        drawn = ax.scatter(*moons.data.T, c=gq.results.label_mean(result), s=22, **style)
         labelled = result.posterior.labelled
         signs = result.posterior.labels
         ax.scatter(*moons.data[labelled].T, c=signs, s=110, ec="black", **style, label="label")

@@ -26,5 +26,5 @@ if __name__ == "__main__":
         moons.signs(1)[labelled],
     )
     result = gq.infer(posterior, n_samples=500, seed=0)
-    right = (result.labels == moons.signs(1)).mean()
+    right = (gq.results.labels(result) == moons.signs(1)).mean()
     print(f"{graph.n_nodes} nodes, {graph.n_components} component(s), accuracy {right:.2f}")

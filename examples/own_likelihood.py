@@ -25,6 +25,6 @@ if __name__ == "__main__":
     posterior = gq.Posterior(spectrum, gq.priors.Matern(), Cauchit(), labelled, labels)
     fast = gq.infer(posterior, gq.inference.ExpectationPropagation())
     result = gq.infer(posterior, n_samples=500, seed=0)
-    difference = np.abs(result.label_mean - fast.label_mean).max()
-    right = (result.labels == moons.signs(1)).mean()
+    difference = np.abs(gq.results.label_mean(result) - gq.results.label_mean(fast)).max()
+    right = (gq.results.labels(result) == moons.signs(1)).mean()
     print(f"accuracy {right:.2f}; expectation propagation differs by at most {difference:.2f}")

@@ -25,5 +25,5 @@ if __name__ == "__main__":
             spectrum, HeatKernel(time), gq.likelihoods.Probit(), labelled, labels
         )
         result = gq.infer(posterior, gq.inference.ExpectationPropagation())
-        right = (result.labels == moons.signs(1)).mean()
+        right = (gq.results.labels(result) == moons.signs(1)).mean()
         print(f"t = {time:5.1f}: log evidence {result.log_evidence:6.2f}, accuracy {right:.2f}")

@@ -54,5 +54,5 @@ if __name__ == "__main__":
     )
     exact = gq.infer(posterior, Rejection(), n_samples=500, seed=0)
     default = gq.infer(posterior, n_samples=500, seed=0)
-    difference = np.abs(exact.label_mean - default.label_mean).max()
+    difference = np.abs(gq.results.label_mean(exact) - gq.results.label_mean(default)).max()
     print(f"label means differ from the default sampler's by at most {difference:.2f}")

@@ -35,6 +35,6 @@ if __name__ == "__main__":
     )
     ours = gq.infer(posterior, RandomWalk(), n_samples=500, seed=0)
     default = gq.infer(posterior, n_samples=500, seed=0)
-    difference = np.abs(ours.label_mean - default.label_mean).max()
+    difference = np.abs(gq.results.label_mean(ours) - gq.results.label_mean(default)).max()
     print(ours.diagnostics.verdict)
     print(f"label means differ from the default sampler's by at most {difference:.2f}")

@@ -37,7 +37,7 @@ left, right = figure.subfigures(1, 2, width_ratios=[1.25, 1])
 axes = left.subplots()
 x, y = spectrum.eigenvectors[:, 1], spectrum.eigenvectors[:, 2]
 style = {"cmap": "coolwarm", "vmin": -1, "vmax": 1}
-points = axes.scatter(x, y, c=result.label_mean, s=14, linewidths=0, **style)
+points = axes.scatter(x, y, c=gq.results.label_mean(result), s=14, linewidths=0, **style)
 axes.scatter(x[labelled], y[labelled], c=truth[labelled], s=80, edgecolors="black", **style)
 left.colorbar(points, label="mean label: −1 is certainly a 4, +1 certainly a 9")
 axes.set(xticks=[], yticks=[], xlabel="eigenvector 1", ylabel="eigenvector 2")
@@ -46,10 +46,13 @@ axes.spines[["top", "right"]].set_visible(False)
 
 grids = right.subplots(4, 6)
 right.suptitle("least certain (top) and most certain (bottom)", fontsize=11)
-shown = np.concatenate([result.most_uncertain(12), result.most_certain(12)])
+shown = np.concatenate([gq.most_uncertain(result, 12), gq.results.most_certain(result, 12)])
 for axes, node in zip(grids.ravel(), shown, strict=True):
     axes.imshow(digits.features[node].reshape(8, 8), cmap="gray_r")
-    name, probability = "49"[int(result.labels[node] > 0)], result.class_probabilities[node].max()
+    name, probability = (
+        "49"[int(gq.results.labels(result)[node] > 0)],
+        result.probabilities[node].max(),
+    )
     axes.set_title(f"{name}: {probability:.0%}", fontsize=8, pad=2)
     axes.set_axis_off()
 figure.savefig(sys.argv[1], dpi=110)

@@ -65,6 +65,8 @@ def test_the_reference_has_every_public_name_once(module, page):
         for name in names:
             part, _, attribute = f"{module}.{name}".rpartition(".")
             assert hasattr(importlib.import_module(part), attribute), name
+        functions = {name for name in names if "." not in name}
+        assert functions == public_names(module) - {"Result"}
     else:
         assert set(names) == public_names(module)
 

@@ -14,7 +14,7 @@ import graphuq as gq
 
 frames = gq.datasets.moving_ball(5, (24, 24), missing=0.2, corrupted=2, seed=0)
 result = gq.track(frames, n_eigenpairs=40, n_samples=1000, n_warmup=300)
-probability = frames.maps(result.soft_label_mean)
+probability = frames.maps(gq.results.soft_label_mean(result))
 found = probability > 0.5
 accuracy = (found == frames.truth).mean()
 kept = found[2][frames.false[2]].mean()

@@ -25,7 +25,7 @@ print(classifier.result_.trust)
 # With one label of each side the verdict is amber, however well it went: two labels cannot confirm
 # that sides follow friendships. Members near the middle of the colour bar could have gone either
 # way, and a ring shows a member whose side is wrong.
-probability = classifier.result_.class_probabilities[:, 1]
+probability = classifier.result_.probabilities[:, 1]
 places = nx.spring_layout(club, seed=3, weight=None, iterations=200)
 figure, ax = plt.subplots(figsize=(8, 5.4), layout="constrained")
 nx.draw_networkx_edges(club, places, ax=ax, edge_color="#c4c9d0")

@@ -36,8 +36,8 @@ figure = plt.figure(figsize=(11, 5), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=[1.35, 1])
 gq.plots.plot_map(result, ax=left.subplots())
 panels = right.subplots(4, 4)
-for ax, row in zip(panels.ravel(), result.most_uncertain(16), strict=True):
-    probabilities = result.class_probabilities[row]
+for ax, row in zip(panels.ravel(), gq.most_uncertain(result, 16), strict=True):
+    probabilities = result.probabilities[row]
     first, second = np.argsort(probabilities)[:-3:-1]
     ax.imshow(digits.data[row].reshape(8, 8), cmap="gray_r")
     ax.set_title(f"{first} or {second}", fontsize=9, pad=3)

@@ -33,22 +33,22 @@ posterior = gq.Posterior(
     spectrum, prior, gq.likelihoods.Probit(noise_std=0.2), labelled, truth[labelled]
 )
 result = gq.infer(posterior, n_samples=500, seed=0)
-accuracy = (result.labels == truth).mean()
-sure = result.class_probabilities.max(axis=1) > 0.95
-accuracy_of_sure = (result.labels == truth)[sure].mean()
+accuracy = (gq.results.labels(result) == truth).mean()
+sure = result.probabilities.max(axis=1) > 0.95
+accuracy_of_sure = (gq.results.labels(result) == truth)[sure].mean()
 print(f"{accuracy:.0%} right from six labels; {accuracy_of_sure:.0%} of the {sure.sum()} sure ones")
 
 # %%
 std = prior.spectral_std(spectrum).modes
 draw_of_prior = spectrum.eigenvectors @ (std * rng.normal(size=len(std)))
-draws = result.latent_draws(np.arange(300))
+draws = gq.results.latent_draws(result, np.arange(300))
 pictures = {
     "1. graph": None,
     "2. a smooth pattern": spectrum.eigenvectors[:, 2],
     "3. a draw of the prior": draw_of_prior,
     "4a. a draw of the posterior": draws[:, 100],
     "4b. another one": draws[:, 900],
-    "5. probability of each class": result.label_mean,
+    "5. probability of each class": gq.results.label_mean(result),
 }
 figure, panels = plt.subplots(
     2, 3, figsize=(11, 6.2), layout="constrained", sharex=True, sharey=True

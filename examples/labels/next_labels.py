@@ -28,7 +28,7 @@ def history(rule, n_rounds=9, n_each=5):
     wrong, expected = [], []
     for _ in range(n_rounds):
         wrong.append(int((classifier.transduction_ != truth).sum()))
-        expected.append(classifier.result_.expected_errors())
+        expected.append(gq.expected_errors(classifier.result_))
         rows = classifier.query(n_each, rule=rule)
         classifier.add_labels(rows, truth[rows])
         asked.extend(rows)

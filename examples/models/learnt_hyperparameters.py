@@ -22,7 +22,7 @@ result = gq.infer(posterior, n_samples=1500, n_chains=4, seed=0)
 print(result.diagnostics.verdict)
 
 # %%
-chains = result.to_arviz()
+chains = gq.to_arviz(result)
 table = az.summary(chains, var_names=["tau", "alpha"], round_to=2)
 print(table[["mean", "sd", "hdi_3%", "hdi_97%", "ess_bulk", "r_hat"]].to_string())
 

@@ -40,7 +40,7 @@ for likelihood in (gq.likelihoods.Probit(0.1), Cauchit(0.3)):
     posterior = gq.Posterior(spectrum, gq.priors.Matern(), likelihood, labelled, labels)
     name = type(likelihood).__name__
     results[name] = gq.infer(posterior, n_samples=500, seed=0)
-    accuracy[name] = (results[name].labels == truth).mean()
+    accuracy[name] = (gq.results.labels(results[name]) == truth).mean()
     print(f"{name}: {accuracy[name]:.1%} right. {results[name].diagnostics.verdict}")
 
 # %%
@@ -54,7 +54,9 @@ for likelihood, style in ((gq.likelihoods.Probit(0.1), "-"), (Cauchit(0.3), "--"
 panels[0].set(xlabel="field u at the node", ylabel="p(y = +1 | u)", title="likelihoods")
 panels[0].legend(frameon=False)
 for ax, (name, result) in zip(panels[1:], results.items(), strict=True):
-    drawn = ax.scatter(*moons.features.T, c=result.label_mean, s=12, cmap="RdBu", vmin=-1, vmax=1)
+    drawn = ax.scatter(
+        *moons.features.T, c=gq.results.label_mean(result), s=12, cmap="RdBu", vmin=-1, vmax=1
+    )
     ax.scatter(
         *moons.features[labelled].T, c=labels, s=45, cmap="RdBu", edgecolors="black", label="label"
     )

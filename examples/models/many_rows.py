@@ -37,7 +37,7 @@ def timed(n_rows):
     )
     result = gq.infer(posterior, gq.inference.ExpectationPropagation())
     clock.append(perf_counter())
-    return np.diff(clock), (result.labels == 2 * truth - 1).mean()
+    return np.diff(clock), (gq.results.labels(result) == 2 * truth - 1).mean()
 
 
 timed(500)  # compiles

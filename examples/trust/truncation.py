@@ -37,8 +37,8 @@ everything = answer(200)
 real, estimate, bound = [], [], []
 for count in counts:
     result = answer(int(count))
-    effect = result.truncation_effect()
-    moved = np.abs(result.label_mean - everything.label_mean)[effect.nodes]
+    effect = gq.truncation_effect(result)
+    moved = np.abs(gq.results.label_mean(result) - gq.results.label_mean(everything))[effect.nodes]
     real.append(moved.mean())
     estimate.append(effect.estimate.mean())
     bound.append(effect.bound.mean())
@@ -50,8 +50,8 @@ for count in counts:
 # 160 eigenpairs. Right: every row, with 20 eigenpairs. Single rows may move by far more than the
 # estimate.
 result = answer(20)
-effect = result.truncation_effect()
-moved = np.abs(result.label_mean - everything.label_mean)[effect.nodes]
+effect = gq.truncation_effect(result)
+moved = np.abs(gq.results.label_mean(result) - gq.results.label_mean(everything))[effect.nodes]
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 panels[0].plot(counts, bound, "^:", color="#94a4a2", label="bound")
 panels[0].plot(counts, estimate, "o-", color="#2f80cc", label="estimate")

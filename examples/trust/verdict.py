@@ -30,7 +30,7 @@ figure, panels = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained", sha
 for ax, (title, classifier) in zip(panels, fitted.items(), strict=True):
     result = classifier.result_
     drawn = ax.scatter(
-        *moons.data.T, c=result.class_probabilities[:, 1], s=14, cmap="RdBu", vmin=0, vmax=1
+        *moons.data.T, c=result.probabilities[:, 1], s=14, cmap="RdBu", vmin=0, vmax=1
     )
     for name, marker in (("upper", "^"), ("lower", "v")):
         shown = labelled[given[title] == name]

@@ -47,7 +47,7 @@ unseen, fitted = [], []
 for count in choices:
     model = gq.GraphClassifier(inference="expectation-propagation", n_neighbors=count)
     model.fit(digits.data, y)
-    probabilities = model.result_.class_probabilities
+    probabilities = model.result_.probabilities
     unseen.append(np.log(probabilities[np.arange(len(y)), truth])[~given].mean())
     fitted.append(np.log(probabilities[np.arange(len(y)), truth])[given].mean())
 chosen = {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         likelihoods,
         plots,
         priors,
+        results,
         scores,
     )
     from graphuq.blocks.classifier import BlockClassifier
@@ -47,7 +48,13 @@ if TYPE_CHECKING:
     from graphuq.labelling.server import LabellingPage, label
     from graphuq.posterior.posterior import Posterior
     from graphuq.report import write_report
+    from graphuq.results.arviz_data import to_arviz
+    from graphuq.results.errors_left import expected_errors
+    from graphuq.results.label_checks import leave_one_out, prediction_sets, suspect_labels
+    from graphuq.results.label_numbers import most_uncertain
+    from graphuq.results.latent_numbers import credible_interval
     from graphuq.results.result import Result
+    from graphuq.results.trust.truncation import truncation_effect
     from graphuq.run.adapt_truncation import adapt_truncation
     from graphuq.run.infer import infer
     from graphuq.run.stopping import Converged, CumulativeMean
@@ -86,6 +93,14 @@ _MODULE_OF = {
     "Posterior": "posterior.posterior",
     "write_report": "report",
     "Result": "results.result",
+    "credible_interval": "results.latent_numbers",
+    "expected_errors": "results.errors_left",
+    "leave_one_out": "results.label_checks",
+    "most_uncertain": "results.label_numbers",
+    "prediction_sets": "results.label_checks",
+    "suspect_labels": "results.label_checks",
+    "to_arviz": "results.arviz_data",
+    "truncation_effect": "results.trust.truncation",
     "load": "classifier.saving",
     "LabellingPage": "labelling.server",
     "label": "labelling.server",
@@ -117,6 +132,7 @@ _MODULES = {
     "likelihoods": "likelihoods",
     "plots": "plots",
     "priors": "priors",
+    "results": "results",
     "scores": "scores",
 }
 
@@ -152,8 +168,10 @@ __all__ = [
     "__version__",
     "acquisition",
     "adapt_truncation",
+    "credible_interval",
     "datasets",
     "estimate_evidence",
+    "expected_errors",
     "external",
     "fiedler_signs",
     "graphs",
@@ -163,15 +181,22 @@ __all__ = [
     "label",
     "label_studio",
     "laplacian_spectrum",
+    "leave_one_out",
     "likelihoods",
     "load",
     "load_spectrum",
     "maximize_evidence",
+    "most_uncertain",
     "nystrom_spectrum",
     "plots",
+    "prediction_sets",
     "priors",
+    "results",
     "scores",
+    "suspect_labels",
+    "to_arviz",
     "track",
+    "truncation_effect",
     "with_feature_columns",
     "write_report",
 ]

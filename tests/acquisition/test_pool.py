@@ -99,7 +99,7 @@ def test_look_ahead_explains_most_of_a_new_fit(n_classes):
     """Three uncertain nodes get each a label, and expectation propagation is run again."""
     result = result_of(n_classes)
     pool, rows = pool_of(result)
-    before, posterior = result.class_probabilities, result.posterior
+    before, posterior = result.probabilities, result.posterior
     changes, errors = [], []
     for at in np.argsort(pool.probabilities.max(axis=1))[:5:2]:
         label = int(pool.probabilities[at].argmax())
@@ -111,7 +111,7 @@ def test_look_ahead_explains_most_of_a_new_fit(n_classes):
             np.append(posterior.labelled, rows[at]),
             labels,
         )
-        refit = gq.infer(more, "expectation-propagation").class_probabilities
+        refit = gq.infer(more, "expectation-propagation").probabilities
         later = pool.given(int(at), label)
         changes.append(refit[later.rows] - before[later.rows])
         errors.append(refit[later.rows] - later.probabilities)
@@ -124,7 +124,7 @@ def test_candidates_of_large_data_stand_for_all(monkeypatch):
     monkeypatch.setattr("graphuq.acquisition.pool.MAX_ROWS", 20)
     result = result_of()
     pool, rows = pool_of(result)
-    least = rows[np.argsort(result.margin[rows])[:10]]
+    least = rows[np.argsort(gq.results.margin(result)[rows])[:10]]
     assert set(pool.rows[:10]) == set(least)
     assert len(np.unique(pool.rows)) == 20
     assert set(pool.rows) <= set(rows)

@@ -56,7 +56,7 @@ def test_random_rows_are_a_uniform_sample():
 
 def test_forecast_falls_with_labels():
     result = result_of(labelled=np.array([0, 40, 44, 79]))
-    now = result.expected_errors().expected
+    now = gq.expected_errors(result).expected
     later = [forecast_errors(result, n) for n in (5, 20, 76)]
     assert now > later[0].expected > later[1].expected > later[2].expected
     assert later[2] == (0.0, 0.0, 0.0)  # every row has a label
@@ -70,8 +70,8 @@ def test_errors_left_are_whole_numbers_that_draws_of_all_labels_have(n_classes):
     result = result_of(n_classes)
     free = np.setdiff1d(np.arange(80), result.posterior.labelled)
     labels = joint_labels(result, free, 2000, np.random.default_rng(1))
-    counts = (labels != result.class_probabilities[free].argmax(axis=1)[:, None]).sum(axis=0)
-    count = result.expected_errors()
+    counts = (labels != result.probabilities[free].argmax(axis=1)[:, None]).sum(axis=0)
+    count = gq.expected_errors(result)
     assert count.lower == round(count.lower)
     assert count.upper == round(count.upper)
     held = ((count.lower <= counts) & (counts <= count.upper)).mean()
@@ -85,7 +85,7 @@ def test_joint_labels_have_the_probabilities_of_the_posterior():
         result, nodes = result_of(n_classes), np.array([1, 30, 52, 77])
         labels = joint_labels(result, nodes, 2000, np.random.default_rng(0))
         shares = (labels[:, :, None] == np.arange(n_classes)).mean(axis=1)
-        np.testing.assert_allclose(shares, result.class_probabilities[nodes], atol=0.05)
+        np.testing.assert_allclose(shares, result.probabilities[nodes], atol=0.05)
     near = joint_labels(result_of(2), np.array([36, 36]), 500, np.random.default_rng(0))
     assert (near[0] == near[1]).all()  # one node has one label in a draw
 

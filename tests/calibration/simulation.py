@@ -131,7 +131,7 @@ def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):
         posterior, method, n_samples=N_RANKS, n_chains=1, n_warmup=n_warmup, thin=thin, seed=seed
     )
     with jax.enable_x64(True):
-        mean, sd = conditional_moments(posterior.field, result.draws.white[0], rows)
+        mean, sd = conditional_moments(posterior.field, result.answer.white[0], rows)
     return mean + sd[:, None] * rng.normal(size=mean.shape)
 
 
@@ -263,7 +263,7 @@ def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
         # Each run has its own seed for the residuals of the tail; ranks of all runs would
         # otherwise depend on a single seed.
         rows = Rows(q[NODES], np.ones(len(NODES)), np.full(len(NODES), -1))
-        at_nodes = latent_draws(result.draws, posterior.field, rows, seed=len(found))
+        at_nodes = latent_draws(result.answer, posterior.field, rows, seed=len(found))
         values = [*at_nodes, draws["tau"][0], draws["alpha"][0]]
         truth = [*u[NODES], tau, alpha]
         if not tail:
@@ -307,7 +307,7 @@ def series_ranks(simulated, assumed, sampler, n_runs=200):
         )  # fmt: skip
         draws = result.hyperparameters
         values = np.stack(
-            [*(q[NODES] @ result.draws.white[0].T), draws["scale"][0], draws["truncation"][0]]
+            [*(q[NODES] @ result.answer.white[0].T), draws["scale"][0], draws["truncation"][0]]
         )
         truth = np.array([*u[NODES], c, k])[:, None]
         noise = 1e-6 * rng.uniform(size=(2, *values.shape))
@@ -373,7 +373,7 @@ def multiclass_ranks(simulated, assumed, kernel, n_runs=300):
             posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=10, seed=len(found)
         )
         with jax.enable_x64(True):
-            mean, sd = conditional_moments(posterior.field, result.draws.white[0], rows)
+            mean, sd = conditional_moments(posterior.field, result.answer.white[0], rows)
         differences = np.diff(mean + sd[:, None, None] * rng.normal(size=mean.shape))
         found.append((differences < np.diff(u[nodes])[:, None]).sum(axis=1).ravel())
     return np.array(found)
@@ -416,7 +416,7 @@ def annotated_ranks(n_classes, right=2.0, n_runs=300):
             target, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=60, seed=len(found)
         )
         with jax.enable_x64(True):
-            mean, sd = conditional_moments(target.field, result.draws.white[0], rows)
+            mean, sd = conditional_moments(target.field, result.answer.white[0], rows)
         values = mean.reshape(2, -1, n_fields) + sd.reshape(2, 1, 1) * rng.normal(
             size=(2, N_RANKS, n_fields)
         )

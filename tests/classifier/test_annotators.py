@@ -83,7 +83,7 @@ def test_stored(fitted, tmp_path):
     np.testing.assert_array_equal(again.predict(X + 0.01), fitted.predict(X + 0.01))
     drawn = again.result_.hyperparameters["accuracy_0"]
     np.testing.assert_array_equal(drawn, fitted.result_.hyperparameters["accuracy_0"])
-    assert "accuracy_2: median" in again.result_.summary()
+    assert "accuracy_2: median" in str(again.result_)
 
 
 class Own(gq.GraphClassifier):

@@ -81,7 +81,7 @@ def test_added_labels_are_learnt_by_the_most_probable_model():
     """The update is expectation propagation of one component, as `infer` finds it from nothing."""
     X, classes, y = blobs((0.4, 0.3, 0.3))
     classifier = averaged(X, y)
-    models = classifier.result_.draws.hyperparameters["model"].astype(int)
+    models = classifier.result_.answer.hyperparameters["model"].astype(int)
     likeliest = np.bincount(models.ravel()).argmax()
     prior = classifier.result_.posterior.prior.component(int(likeliest))
     more = np.flatnonzero(y < 0)[:10]
@@ -91,9 +91,7 @@ def test_added_labels_are_learnt_by_the_most_probable_model():
     assert len(known.labelled) == 16
     fresh = gq.infer(known, "expectation-propagation")
     assert classifier.result_.answer.n_iterations < fresh.answer.n_iterations  # a warm start
-    np.testing.assert_allclose(
-        classifier.label_distributions_, fresh.class_probabilities, atol=1e-3
-    )
+    np.testing.assert_allclose(classifier.label_distributions_, fresh.probabilities, atol=1e-3)
 
 
 def test_labels_added_with_a_sampler_are_averaged_again():
@@ -143,7 +141,7 @@ def test_features_tell_more_than_a_graph_without_clusters():
     plain = averaged_quickly(graph=without).fit(None, y)
     assert "on_features" not in plain.result_.hyperparameters
     assert accuracy(classifier, classes, y) > accuracy(plain, classes, y) + 0.05
-    assert "on_features: in" in classifier.result_.summary()
+    assert "on_features: in" in str(classifier.result_)
     assert classifier.result_.trust.checks["truncation"].value < 0.05
     assert "The model of graph and features" in classifier.result_.trust.checks["evidence"].sentence
     assert "Model and labels agree" in classifier.result_.trust.checks["agreement"].sentence

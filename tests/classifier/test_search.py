@@ -254,7 +254,7 @@ def test_classifier_on_any_graph_predicts_other_rows(graph, outside, tmp_path):
     if outside == "nearest":
         nearest = np.argmin(((fresh.features[:, None] - X[None]) ** 2).sum(axis=2), axis=1)
         np.testing.assert_allclose(
-            estimator.predict_summaries(fresh.features).latent_mean,
+            estimator.predict_latent(fresh.features).latent_mean,
             estimator.result_.latent_mean[nearest],
             atol=1e-9,
         )

@@ -43,8 +43,8 @@ def test_accuracies_and_classes_are_written(csv, capsys):
     assert "ann: " in capsys.readouterr().out
     frame, predictions = pd.read_csv(csv), pd.read_csv(out / "predictions.csv")
     assert (predictions["label"] == frame["truth"]).mean() > 0.9
-    assert predictions["given_label"][1] == f"{frame['ann'][1]}; {frame['bob'][1]}"
-    assert predictions["given_label"][0] == frame["ann"][0]
+    assert predictions["given"][1] == f"{frame['ann'][1]}; {frame['bob'][1]}"
+    assert predictions["given"][0] == frame["ann"][0]
 
     command = ["predict", str(out / "posterior.nc"), str(csv), "-o", str(csv.parent / "p.csv")]
     assert run(command) == 0

@@ -53,7 +53,7 @@ def test_a_folder_of_parquet_files(folder, tmp_path, capsys):
     right = np.array(table["label"].to_pylist()) == np.array(truth["truth"].to_pylist())
     assert accuracy == pytest.approx(right.mean(), abs=1e-4)
     assert accuracy > 0.8
-    assert (table["row"].to_numpy() == np.arange(3000)).all()
+    assert (table["id"].to_numpy() == np.arange(3000)).all()
     settings = json.loads((tmp_path / "o" / "settings.json").read_text())
     assert settings["classes"] == ["0", "1"]
     drop = ["--labels", str(folder.parent / "labels.csv"), "--drop", "y", "--quiet"]

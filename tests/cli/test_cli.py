@@ -63,14 +63,15 @@ def test_classify_and_predict(figures, csv, tmp_path, capsys):
     ]
     table = pd.read_csv(out / "predictions.csv")
     assert table["id"].tolist() == [f"row{i}" for i in range(60)]
-    assert sorted(table["uncertainty_rank"]) == list(range(1, 61))
+    assert table["rank"].min() == 1
+    assert table.sort_values("rank")["margin"].is_monotonic_increasing
     assert (table["label"] == frame()["truth"]).mean() > 0.9
-    np.testing.assert_allclose(table["probability"], (1 + table["label_mean"].abs()) / 2, rtol=1e-4)
-    np.testing.assert_allclose(table["label_variance"], 1 - table["label_mean"] ** 2, atol=1e-4)
+    shares = table[["probability_left", "probability_right"]]
+    np.testing.assert_allclose(table["probability"], shares.max(axis=1), rtol=1e-4)
     assert (table["latent_lower"] < table["latent_upper"]).all()
     with pytest.warns(gq.GraphuqWarning, match="transformed the features"):
         loaded = gq.load(out / "posterior.nc")
-    assert loaded.result_.n_nodes == 60
+    assert len(loaded.result_.has_evidence) == 60
     assert loaded.result_.classes.tolist() == ["left", "right"]
 
     again = tmp_path / "again.csv"
@@ -80,7 +81,7 @@ def test_classify_and_predict(figures, csv, tmp_path, capsys):
     )
     assert code == 0
     new = pd.read_csv(again)
-    np.testing.assert_allclose(new["label_mean"], table["label_mean"], rtol=1e-4)
+    np.testing.assert_allclose(new["probability_right"], table["probability_right"], rtol=1e-4)
 
 
 def test_printed_verdict_is_that_of_the_report(tmp_path, capsys):
@@ -108,7 +109,7 @@ def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
     prior = "Matern(tau=LogUniform(0.05, 2), truncation=DiscreteUniform(2, 12))"
     arguments = ["--prior", prior, "--likelihood", "Probit(noise_std=0.2)", "--n-eigenpairs", "12"]
     assert classify(csv, out, *arguments) == 0
-    result = gq.Result.load(out / "posterior.nc")
+    result = gq.results.load(out / "posterior.nc")
     assert set(result.hyperparameters) == {"tau", "truncation"}
     assert "truncation" in (out / "report.html").read_text()
     assert classify(csv, out, "--likelihood", "Probit(0.2)", "--noise-std", "0.1") == 2
@@ -158,7 +159,7 @@ def test_expectation_propagation_answers_without_chains(csv, tmp_path, capsys):
     )
     assert code == 0
     new = pd.read_csv(tmp_path / "new.csv")
-    np.testing.assert_allclose(new["label_mean"], table["label_mean"], rtol=1e-4)
+    np.testing.assert_allclose(new["probability_right"], table["probability_right"], rtol=1e-4)
 
 
 def one_line(capsys, code):
@@ -555,13 +556,13 @@ def test_search_and_proportions(csv, tmp_path, capsys):
     tried = pd.read_csv(out / "search.csv")
     assert tried["score"].is_monotonic_decreasing
     assert set(tried["prior__sigma"]) == {1, 100}
-    assert gq.Result.load(out / "posterior.nc").log_evidence == pytest.approx(
+    assert gq.results.load(out / "posterior.nc").log_evidence == pytest.approx(
         tried["score"][0], abs=1e-4
     )
     table = pd.read_csv(out / "predictions.csv", keep_default_na=False)
-    free = table["given_label"] == ""
+    free = table["given"] == ""
     assert (table["label"][free] == "right").sum() == 39  # three quarters of 52
-    assert table.loc[free, "label_mean"].mean() == pytest.approx(0.5, abs=1e-5)
+    assert table.loc[free, "probability_right"].mean() == pytest.approx(0.75, abs=1e-5)
     assert "Eigenvalues of the Laplacian" not in (out / "report.html").read_text()
     assert not list(out.glob(".*"))
 
@@ -579,7 +580,8 @@ def test_other_graphs_by_the_command_line(csv, tmp_path):
     path = str(tmp_path / "distances.csv")
     assert run(["classify", path, *COLUMNS, "-o", str(by_distance), *options]) == 0
     same = [pd.read_csv(tmp_path / d / "predictions.csv") for d in ("near", "by_distance")]
-    np.testing.assert_allclose(same[0]["label_mean"], same[1]["label_mean"], atol=1e-4)
+    first, second = (table["probability_right"] for table in same)
+    np.testing.assert_allclose(first, second, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from graphuq.cli import app
-from graphuq.cli.csv_files import FORMULA, without_formulas, write_csv
 from graphuq.cli.label_files import read_labels
 from graphuq.errors import GraphuqWarning
+from graphuq.utils.csv_files import FORMULA, without_formulas, write_csv
 from robustness import hostile
 
 
@@ -127,7 +127,7 @@ def test_hostile_names_of_classes_and_rows(tmp_path, capsys):
     assert "an apostrophe was written before each" in printed.err
     predictions = pd.read_csv(tmp_path / "out" / "predictions.csv")
     assert predictions["id"].tolist() == [f"'@{k}$" for k in range(40)]
-    assert set(predictions["given_label"].dropna()) == {n.strip() for n in names} - {"=cmd()"} | {
+    assert set(predictions["given"].dropna()) == {n.strip() for n in names} - {"=cmd()"} | {
         "'=cmd()"
     }
     assert "<script>alert(1)</script>" not in (tmp_path / "out" / "report.html").read_text()

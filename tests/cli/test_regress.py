@@ -36,7 +36,7 @@ def test_regress_and_predict(csv, tmp_path, capsys):
     assert sorted(path.name for path in out.iterdir()) == files
     assert all(str(out / name) in printed for name in files)
     table = pd.read_csv(out / "predictions.csv")
-    columns = ["id", "given", "mean", "std", "lower", "upper", "has_evidence"]
+    columns = ["id", "mean", "std", "lower", "upper", "has_evidence", "given"]
     assert table.columns.tolist() == columns
     assert table["id"].tolist() == [f"h{i}" for i in range(80)]
     assert table["given"].notna().sum() == 20
@@ -48,7 +48,7 @@ def test_regress_and_predict(csv, tmp_path, capsys):
     predicted = tmp_path / "p.csv"
     assert run(["predict", str(out / "posterior.nc"), str(new), "-o", str(predicted)]) == 0
     predictions = pd.read_csv(predicted)
-    assert predictions.columns.tolist() == ["id", "mean", "std", "lower", "upper"]
+    assert predictions.columns.tolist() == columns
     np.testing.assert_allclose(predictions["mean"], 3 * np.cos(X[10:13] + 0.01) + 20, atol=0.3)
 
 

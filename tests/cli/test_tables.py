@@ -6,11 +6,11 @@ import pytest
 from sklearn.decomposition import PCA
 
 from graphuq.cli import tables
-from graphuq.cli.csv_files import write_csv
 from graphuq.cli.label_files import read_labels
 from graphuq.cli.preprocessing import fit_preprocessing
 from graphuq.cli.tables import read_table
 from graphuq.errors import InvalidInput, StorageError
+from graphuq.utils.csv_files import write_csv
 
 RNG = np.random.default_rng(0)
 

@@ -88,7 +88,7 @@ def test_a_folder_is_tracked_from_the_command_line(tmp_path, capsys, monkeypatch
         shown = np.asarray(picture) > 127
     assert (shown != frames.truth[1]).mean() < 0.1
     result = gq.load(tmp_path / "out" / "posterior.nc")
-    np.testing.assert_array_equal(frames.maps(result.soft_label_mean)[1] > 0.5, shown)
+    np.testing.assert_array_equal(frames.maps(gq.results.soft_label_mean(result))[1] > 0.5, shown)
     assert {path.name for path in (tmp_path / "out").iterdir()} >= {
         "overview_probability.png",
         "overview_width.png",
@@ -139,5 +139,5 @@ def test_a_small_film_end_to_end():
     )
     with pytest.warns(gq.errors.GraphuqWarning):
         result = gq.infer(posterior, n_samples=50, n_chains=2, n_warmup=200)
-    located = frames.maps(result.soft_label_mean) > 0.5
+    located = frames.maps(gq.results.soft_label_mean(result)) > 0.5
     assert (located != frames.truth).mean() < 0.03

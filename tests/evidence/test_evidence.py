@@ -203,7 +203,9 @@ def test_unequal_classes_choose_the_constant(share, likelihood):
     scores = []
     for chosen in (names, [*names, "include_constant"]):
         found = gq.maximize_evidence(posterior, chosen)
-        mean = gq.infer(found.posterior, gq.inference.ExpectationPropagation()).label_mean
+        mean = gq.results.label_mean(
+            gq.infer(found.posterior, gq.inference.ExpectationPropagation())
+        )
         scores.append(gq.scores.log_score(mean, codes, labelled))
     if share == 0.5 and not likelihood.is_multiclass:
         assert not found.values["include_constant"]

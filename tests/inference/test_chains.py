@@ -12,7 +12,7 @@ from graphuq.inference import chains
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import is_check
 from graphuq.posterior.target import with_noise_sampled
-from graphuq.results.diagnostics import convergence_table
+from graphuq.results.diagnostics import convergence_of
 
 OPTIONS = {"n_samples": 200, "n_chains": 4, "n_warmup": 500, "thin": 5}
 
@@ -142,7 +142,7 @@ def test_stopping_does_not_depend_on_interruption(posterior, tmp_path):
 
 def test_stops_once_converged(posterior):
     result = gq.infer(posterior, gq.inference.PCN(), n_samples=20_000, thin=10, stop=gq.Converged())
-    assert result.draws.n_samples < 20_000
+    assert result.answer.n_samples < 20_000
     assert result.diagnostics.converged
     assert "R-hat below 1.01" in result.diagnostics.stopped_by
 
@@ -175,9 +175,9 @@ def test_equation_17_against_the_n_dimensional_running_mean(posterior):
 def test_diagnostics_see_a_stuck_chain(posterior):
     draws = run_chains(posterior.target, gq.inference.PCN(), **OPTIONS)
     values = draws.white[..., 0].copy()
-    good = convergence_table({"x": values})["x"]
+    good = convergence_of({"x": values})["x"]
     values[0] += 3
-    bad = convergence_table({"x": values})["x"]
+    bad = convergence_of({"x": values})["x"]
     assert good["rhat"] < 1.1 < 1.3 < bad["rhat"]
 
 

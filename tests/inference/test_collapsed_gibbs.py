@@ -51,7 +51,7 @@ def rejection(target, noise_std):
 
 
 def standard_error(result, expected, hits):
-    mcse = result.label_mcse
+    mcse = gq.results.label_mcse(result)
     mcse = mcse if mcse.ndim == 2 else mcse[:, None] / 2  # of a probability, from that of a sign
     return np.sqrt(mcse**2 + expected * (1 - expected) / hits)
 
@@ -64,7 +64,7 @@ def test_class_probabilities(n_classes):
     error = standard_error(result, expected, hits)
     assert result.diagnostics.rhat < 1.01
     assert error.max() < 0.02
-    assert (np.abs(result.class_probabilities - expected) < 4 * error + 1e-4).all()
+    assert (np.abs(result.probabilities - expected) < 4 * error + 1e-4).all()
 
 
 def test_other_noise_is_detected():
@@ -73,7 +73,7 @@ def test_other_noise_is_detected():
     expected, hits = rejection(target, 0.5)
     result = gq.infer(target, CollapsedGibbs(), n_samples=3000, seed=1)
     error = standard_error(result, expected, hits)
-    assert (np.abs(result.class_probabilities - expected) > 6 * error).any()
+    assert (np.abs(result.probabilities - expected) > 6 * error).any()
 
 
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
@@ -83,8 +83,10 @@ def test_a_tail_and_more_labels_than_modes(n_classes):
     target = posterior(n_classes, tail=True, n_eigenpairs=4, labelled=labelled)
     ours = gq.infer(target, CollapsedGibbs(), n_samples=3000, seed=1)
     theirs = gq.infer(target, gq.inference.Hamiltonian(), n_samples=1000, seed=2)
-    error = np.hypot(ours.label_mcse, theirs.label_mcse)
-    assert (np.abs(ours.label_mean - theirs.label_mean) < 4.5 * error + 1e-4).all()
+    error = np.hypot(gq.results.label_mcse(ours), gq.results.label_mcse(theirs))
+    assert (
+        np.abs(gq.results.label_mean(ours) - gq.results.label_mean(theirs)) < 4.5 * error + 1e-4
+    ).all()
 
 
 @pytest.mark.parametrize("noise_std", [0.02, 0.1])
@@ -213,7 +215,7 @@ def test_the_same_seed_and_a_checkpoint_give_the_same_draws(tmp_path):
             target, CollapsedGibbs(), n_samples=200, seed=4, checkpoint=path, progress=interrupt
         )
     resumed = gq.infer(target, CollapsedGibbs(), n_samples=200, seed=4, checkpoint=path)
-    np.testing.assert_array_equal(resumed.draws.white, whole.draws.white)
+    np.testing.assert_array_equal(resumed.answer.white, whole.answer.white)
 
 
 def test_wrong_posteriors_are_refused():
@@ -236,9 +238,12 @@ def test_the_first_result_of_several_classes_is_near_the_final_one():
     target, first = posterior(4, 0.05), []
     final = gq.infer(target, n_samples=2000, on_first_result=first.append)
     gaussian = gq.infer(target, "expectation-propagation")
-    far, near = (np.abs(r.label_mean - final.label_mean).max() for r in (gaussian, first[0]))
+    far, near = (
+        np.abs(gq.results.label_mean(r) - gq.results.label_mean(final)).max()
+        for r in (gaussian, first[0])
+    )
     assert near < 0.06
     assert far > 2 * near
     assert final.log_evidence == pytest.approx(gaussian.log_evidence)
     assert len(first) == 1
-    np.testing.assert_array_equal(first[0].draws.white, final.draws.first(200).white)
+    np.testing.assert_array_equal(first[0].answer.white, final.answer.first(200).white)

@@ -77,12 +77,12 @@ def test_draws_are_near_those_of_chains(n_classes):
     ours = gq.infer(target, ModelAverage(), n_samples=2500)
     exact = gq.infer(target, ModelAverage(exact=False), n_samples=2500)
     assert ours.diagnostics.is_approximate
-    error = np.abs(ours.label_mean - exact.label_mean)
-    bound = 4 * np.hypot(ours.label_mcse, exact.label_mcse)
+    error = np.abs(gq.results.label_mean(ours) - gq.results.label_mean(exact))
+    bound = 4 * np.hypot(gq.results.label_mcse(ours), gq.results.label_mcse(exact))
     assert (error < bound + 0.01).all()
     assert error.mean() < 0.003
     models = [
-        np.bincount(one.draws.hyperparameters["model"].astype(int).ravel(), minlength=4)
+        np.bincount(one.answer.hyperparameters["model"].astype(int).ravel(), minlength=4)
         for one in (ours, exact)
     ]
     shares = [counts / counts.sum() for counts in models]
@@ -99,7 +99,7 @@ def test_a_sweep_takes_away_what_gaussians_cannot_have(monkeypatch):
     def error(n_sweeps):
         monkeypatch.setattr(component_gaussians, "N_SWEEPS", n_sweeps)
         found = gq.infer(target, ModelAverage(), n_samples=5_000)
-        return np.abs(found.label_mean - exact.label_mean).mean()
+        return np.abs(gq.results.label_mean(found) - gq.results.label_mean(exact)).mean()
 
     assert error(1) < 0.6 * error(0)
 
@@ -115,7 +115,7 @@ def test_first_result_has_the_first_draws():
     """They come as early as an approximation would, so none is made before."""
     first = []
     final = gq.infer(posterior(3), n_samples=600, on_first_result=first.append)
-    assert first[0].draws.n_samples < final.draws.n_samples
+    assert first[0].answer.n_samples < final.answer.n_samples
     assert "ModelAverage()" in first[0].settings["inference"]
 
 
@@ -146,7 +146,7 @@ def test_likeliest_model_gives_the_answer_of_its_component(with_constant, monkey
     component = dataclasses.replace(target, prior=PRIOR.component(number))
     answers = [gq.infer(one, "expectation-propagation") for one in (ours, component)]
     assert answers[0].posterior.prior.include_constant == (True if with_constant else None)
-    np.testing.assert_allclose(answers[0].label_mean, answers[1].label_mean, atol=1e-6)
+    np.testing.assert_allclose(answers[0].probabilities, answers[1].probabilities, atol=1e-6)
     with pytest.raises(IncompatibleParts, match="whose number it learns"):
         gq.infer(component, ModelAverage())
 

@@ -61,9 +61,9 @@ def test_label_means(kernel, tail):
     result = gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=3, seed=1)
     prior = covariance(WEIGHTS, 12, tail)
     truth = [probit_label_mean(prior, LABELLED, LABELS, 0.15, node) for node in NODES]
-    error = result.label_mcse[NODES]
+    error = gq.results.label_mcse(result)[NODES]
     assert error.max() < 0.01
-    assert np.all(np.abs(result.label_mean[NODES] - truth) < 4 * error + 2e-5)
+    assert np.all(np.abs(gq.results.label_mean(result)[NODES] - truth) < 4 * error + 2e-5)
 
 
 @pytest.mark.slow
@@ -74,9 +74,10 @@ def test_step_likelihood_about_a_reference():
         gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=10, seed=2)
         for kernel in (gq.inference.PCN(), gq.inference.PCN(reference=EP))
     ]
-    error = np.hypot(results[0].label_mcse, results[1].label_mcse)
+    error = np.hypot(*map(gq.results.label_mcse, results))
     assert error.max() < 0.02
-    assert np.all(np.abs(results[0].label_mean - results[1].label_mean) < 4.5 * error)
+    first, second = map(gq.results.label_mean, results)
+    assert np.all(np.abs(first - second) < 4.5 * error)
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # the runs are short
@@ -91,7 +92,7 @@ def test_the_reference_is_a_control_variate(tail):
     options = {"n_samples": 50, "n_chains": 8, "thin": 5, "n_warmup": 50}
     controlled, plain, stated = [], [], []
     for seed in range(60):
-        draws = gq.infer(posterior, method, seed=seed, **options).draws
+        draws = gq.infer(posterior, method, seed=seed, **options).answer
         with_reference = summarize(draws, posterior.field, rows)
         without = summarize(
             dataclasses.replace(draws, reference=None, log_ratio=None), posterior.field, rows
@@ -116,7 +117,7 @@ def test_a_wrong_reference_is_detected():
     prior = covariance(WEIGHTS, 12, None)
     truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
     method = gq.inference.EllipticalSlice(reference=EP)
-    draws = gq.infer(posterior, method, n_samples=2000, n_chains=32, seed=0).draws
+    draws = gq.infer(posterior, method, n_samples=2000, n_chains=32, seed=0).answer
     shifted = draws.reference._replace(white_mean=draws.reference.white_mean + 0.2)
     wrong = dataclasses.replace(draws, reference=shifted)
     rows = node_rows(posterior)[np.array(NODES)]
@@ -132,9 +133,9 @@ def test_the_reference_survives_a_file(tmp_path):
     result.save(tmp_path / "run.nc")
     again = gq.load(tmp_path / "run.nc")
     rows = node_rows(posterior)
-    found = summarize(again.draws, again.posterior.field, rows)
-    np.testing.assert_allclose(found.label_mean, result.label_mean, atol=1e-12)
-    assert again.draws.reference.log_evidence == result.draws.reference.log_evidence
+    found = summarize(again.answer, again.posterior.field, rows)
+    np.testing.assert_allclose(found.label_mean, gq.results.label_mean(result), atol=1e-12)
+    assert again.answer.reference.log_evidence == result.answer.reference.log_evidence
 
 
 class Uncorrected(ReferredTarget):
@@ -166,8 +167,8 @@ def test_draws_come_back_in_the_coordinates_of_the_posterior():
     result = gq.infer(posterior, KERNELS[2], n_samples=1000, n_chains=4, thin=2, seed=0)
     with jax.enable_x64(True):
         target = with_dtype(posterior.target, np.dtype(np.float64))
-        log_likelihood = jax.vmap(jax.vmap(target.log_likelihood))(result.draws.white)
-    np.testing.assert_allclose(result.draws.log_likelihood, log_likelihood, atol=1e-9)
+        log_likelihood = jax.vmap(jax.vmap(target.log_likelihood))(result.answer.white)
+    np.testing.assert_allclose(result.answer.log_likelihood, log_likelihood, atol=1e-9)
 
 
 def test_hamiltonian_needs_a_gradient():
@@ -200,7 +201,7 @@ def test_interrupted_run_about_a_reference_resumes(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         gq.infer(posterior, KERNELS[2], progress=interrupt, checkpoint=path, **options)
     resumed = gq.infer(posterior, KERNELS[2], checkpoint=path, **options)
-    np.testing.assert_array_equal(resumed.label_mean, whole.label_mean)
+    np.testing.assert_array_equal(gq.results.label_mean(resumed), gq.results.label_mean(whole))
     assert dataclasses.asdict(resumed.diagnostics)["rhat"] == whole.diagnostics.rhat
 
 
@@ -210,12 +211,15 @@ def test_a_reference_beyond_walls_is_no_control_variate(noise_std):
     posterior = build(gq.likelihoods.Probit(noise_std))
     method = gq.inference.Independence(reference=EP)
     result = gq.infer(posterior, method, n_samples=1000, n_chains=32, seed=0)
-    assert result.draws.reference is None
-    u = np.asarray(jax.vmap(posterior.field.at_labelled)(result.draws.white.reshape(32_000, -1)))
+    assert result.answer.reference is None
+    u = np.asarray(jax.vmap(posterior.field.at_labelled)(result.answer.white.reshape(32_000, -1)))
     np.testing.assert_allclose(result.latent_mean[LABELLED], u.mean(axis=0), atol=1e-4)
     prior = covariance(WEIGHTS, 12, None)
     truth = [probit_label_mean(prior, LABELLED, LABELS, noise_std, node) for node in NODES]
-    assert np.all(np.abs(result.label_mean[NODES] - truth) < 4.5 * result.label_mcse[NODES] + 1e-3)
+    assert np.all(
+        np.abs(gq.results.label_mean(result)[NODES] - truth)
+        < 4.5 * gq.results.label_mcse(result)[NODES] + 1e-3
+    )
 
 
 def test_a_close_reference_is_kept():

@@ -43,10 +43,10 @@ def test_several_classes(name):
     assert ends.shape == (150, 4, 2)
     assert (ends[:, :, 0] <= ends[:, :, 1]).all()
     assert ((ends >= 0) & (ends <= 1)).all()
-    own = result.class_probabilities.argmax(axis=1)
+    own = result.probabilities.argmax(axis=1)
     width = (ends[:, :, 1] - ends[:, :, 0])[np.arange(150), own]
     assert np.median(width[:8]) < np.median(width[8:])
-    p = result.class_probabilities
+    p = result.probabilities
     inside = (ends[:, :, 0] - 0.1 <= p) & (p <= ends[:, :, 1] + 0.1)
     assert inside.mean() > 0.95
 

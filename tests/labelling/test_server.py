@@ -149,8 +149,7 @@ def test_a_label_is_stored_and_taken_back(page, session):
     assert table["label"].tolist() == ["left", "left", "new class", "new class", HOSTILE]
     text = page.get("/predictions.csv").text
     table = pd.read_csv(io.StringIO(text), keep_default_na=False)  # numbers may be missing yet
-    assert table["given_label"].tolist()[4:8] == ["", "left", "new class", "new class"]
-    assert table["label"].tolist()[5:8] == ["left", "new class", "new class"]
+    assert table["given"].tolist()[4:8] == ["", "left", "new class", "new class"]
     assert len(table) == 40
     undone = page.post("/api/undo", json={"user": "bob"}).json()
     assert undone["rows"] == [6, 7]

@@ -19,6 +19,7 @@ from graphuq import plots
 from graphuq.inference.draws import Draws
 from graphuq.results.diagnostics import diagnose
 from graphuq.results.result import Result
+from graphuq.results.uncertainty import class_probabilities, probability_errors
 from graphuq.spectrum import Spectrum
 
 FOLDER = Path(__file__).parent / "reference"
@@ -66,8 +67,8 @@ def result(n_classes):
         thin=1,
     )
     return Result(
-        label_mean=mean,
-        label_mcse=np.full_like(mean, 0.01),
+        probabilities=class_probabilities(mean),
+        mcse=probability_errors(np.full_like(mean, 0.01)),
         latent_mean=mean,
         latent_std=np.ones_like(mean),
         has_evidence=np.full(N, True),

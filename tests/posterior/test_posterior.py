@@ -54,12 +54,12 @@ def test_component_without_labels_keeps_the_prior(in_three_parts, tail):
     result = gq.infer(posterior, gq.inference.PCN(), n_samples=500, seed=0)
     silent = np.arange(25) >= 12
     np.testing.assert_array_equal(result.has_evidence, ~silent)
-    np.testing.assert_allclose(result.label_mean[silent], 0, atol=1e-12)
+    np.testing.assert_allclose(gq.results.label_mean(result)[silent], 0, atol=1e-12)
     modes, tail_std = posterior.std.modes, posterior.std.tail
     prior_std = np.sqrt(spectrum.eigenvectors**2 @ (modes**2 - tail_std**2) + tail_std**2)
     np.testing.assert_allclose(result.latent_std[silent], prior_std[silent], rtol=1e-9)
     assert prior_std.min() > 0.05
-    assert np.isfinite(result.label_mean).all()
+    assert np.isfinite(gq.results.label_mean(result)).all()
 
 
 @pytest.mark.parametrize(("include_constant", "forced"), [(None, False), (False, True)])
@@ -77,7 +77,7 @@ def test_component_of_one_class_is_not_forced_to_change_sign(include_constant, f
         [0, 4, 8, 12, 16, 20],
         [1, 1, 1, -1, -1, -1],
     )
-    mean = gq.infer(posterior, gq.inference.PCN(), n_samples=1000, seed=0).label_mean
+    mean = gq.results.label_mean(gq.infer(posterior, gq.inference.PCN(), n_samples=1000, seed=0))
     assert (mean[:12].min() < 0) == forced
     assert (mean[12:].max() > 0) == forced
 

@@ -191,7 +191,7 @@ def n_listed(page):
 
 def test_table_sorts_filters_and_searches(opened, report):
     _, result, ids = report
-    order = np.argsort(np.rint(65535 * result.class_probabilities.max(axis=1)), kind="stable")
+    order = np.argsort(np.rint(65535 * result.probabilities.max(axis=1)), kind="stable")
     assert first_cells(opened) == [ids[i] for i in order[:20]]
     opened.click("[data-column=probability]")
     assert opened.locator("th[aria-sort=descending]").count() == 1
@@ -201,9 +201,9 @@ def test_table_sorts_filters_and_searches(opened, report):
     plain = [name for name in first_cells(opened) if name.startswith("image")]
     assert plain == sorted(plain, key=lambda name: int(name.split()[1]))
     opened.select_option("#filter-class", label="nine")
-    assert n_listed(opened) == (result.labels > 0).sum()
+    assert n_listed(opened) == (gq.results.labels(result) > 0).sum()
     opened.fill("#search", "image 1")
-    expected = [i for i in np.flatnonzero(result.labels > 0) if "image 1" in ids[i]]
+    expected = [i for i in np.flatnonzero(gq.results.labels(result) > 0) if "image 1" in ids[i]]
     assert n_listed(opened) == len(expected)
     opened.fill("#search", "")
     opened.select_option("#filter-class", "-1")
@@ -215,7 +215,7 @@ def test_table_sorts_filters_and_searches(opened, report):
         """() => { const most = document.getElementById("filter-most"); most.value = 0.8;
         most.dispatchEvent(new Event("input")); }"""
     )
-    assert n_listed(opened) == (result.class_probabilities.max(axis=1) <= 0.8).sum()
+    assert n_listed(opened) == (result.probabilities.max(axis=1) <= 0.8).sum()
     opened.click("#pager button:nth-child(2)")
     assert opened.locator("#count").inner_text().startswith("21–")
 
@@ -223,7 +223,7 @@ def test_table_sorts_filters_and_searches(opened, report):
 def test_map_and_table_are_linked(opened, report):
     _, result, _ = report
     opened.click("#legend button:has-text('four')")
-    assert n_listed(opened) == (result.labels < 0).sum()
+    assert n_listed(opened) == (gq.results.labels(result) < 0).sum()
     opened.click("#legend button:has-text('four')")
     opened.click("#lasso")
     opened.locator("#map").scroll_into_view_if_needed()
@@ -257,7 +257,7 @@ def test_what_to_label_next_is_copied_and_downloaded(opened, report):
         opened.click("#download-next")
     table = pd.read_csv(waiting.value.path())
     assert table["id"].tolist() == expected
-    probability = result.class_probabilities.max(axis=1)[nodes]
+    probability = result.probabilities.max(axis=1)[nodes]
     np.testing.assert_allclose(table["probability"], probability, atol=1e-4)
     with opened.expect_download() as waiting:
         opened.click("#download")
@@ -361,7 +361,7 @@ def test_without_script_figures_and_tables_remain(browser, report):
     n_nodes = len(gq.acquisition.query(result, 20)) + 20  # to label next, and most certain
     assert page.locator("img:visible").count() == 3 + n_nodes  # figures, and pictures of nodes
     assert page.get_by_role("heading", name="Most certain nodes").is_visible()
-    for node in [*gq.acquisition.query(result, 3), *result.most_certain(3)]:
+    for node in [*gq.acquisition.query(result, 3), *gq.results.most_certain(result, 3)]:
         assert page.get_by_role("cell", name=ids[node], exact=True).first.is_visible()
     assert not page.locator("#table").is_visible()
     context.close()

@@ -65,15 +65,15 @@ def test_payload_holds_the_numbers_of_the_result(digits, tmp_path):
     truth[50] = np.nan
     gq.write_report(result, tmp_path / "r.html", class_names=names, truth=truth)
     payload = payload_of((tmp_path / "r.html").read_text())
-    n = result.n_nodes
+    n = len(result.has_evidence)
     assert payload["classes"] == names
     assert payload["n_nodes"] == payload["n_shown"] == n
     assert payload["ids"] is None
     np.testing.assert_array_equal(column(payload, "node"), np.arange(n))
     top = column(payload, "top").reshape(n, 3)
-    np.testing.assert_array_equal(top[:, 0], result.labels)
+    np.testing.assert_array_equal(top[:, 0], gq.results.labels(result))
     probability = column(payload, "probability").reshape(n, 3) / 65535
-    expected = np.sort(result.class_probabilities, axis=1)[:, ::-1][:, :3]
+    expected = np.sort(result.probabilities, axis=1)[:, ::-1][:, :3]
     np.testing.assert_allclose(probability, expected, atol=1e-5)
     given, known = column(payload, "given"), column(payload, "truth")
     np.testing.assert_array_equal(np.flatnonzero(given != 255), np.arange(40))
@@ -81,7 +81,7 @@ def test_payload_holds_the_numbers_of_the_result(digits, tmp_path):
     assert known[50] == 255
     np.testing.assert_array_equal(np.delete(known, 50), np.delete(made.classes, 50))
     np.testing.assert_array_equal(payload["next"], gq.acquisition.query(result, 20))
-    assert set(payload["next"]) != set(result.most_uncertain(20))
+    assert set(payload["next"]) != set(gq.most_uncertain(result, 20))
     place = np.stack([column(payload, "x"), column(payload, "y")], axis=1) / 65535
     spectrum = result.posterior.spectrum
     expected = node_layout(spectrum, np.arange(n), first=result.posterior.labelled)
@@ -89,14 +89,14 @@ def test_payload_holds_the_numbers_of_the_result(digits, tmp_path):
 
 
 def test_two_classes_and_ties(moons):
-    """A tie has the second class, as in `Result.labels`."""
+    """A tie has the second class, as in `graphuq.results.labels`."""
     result, _ = moons
-    mean = result.label_mean.copy()
-    mean[100] = 0.0
-    tied = dataclasses.replace(result, label_mean=mean)
+    probabilities = result.probabilities.copy()
+    probabilities[100] = 0.5
+    tied = dataclasses.replace(result, probabilities=probabilities)
     payload = data.node_data(tied, ["a", "b"], np.arange(300), next_nodes=np.array([100, 7]))
     top = column(payload, "top").reshape(300, 2)
-    np.testing.assert_array_equal(top[:, 0], (tied.labels > 0).astype(int))
+    np.testing.assert_array_equal(top[:, 0], (gq.results.labels(tied) > 0).astype(int))
     assert top[100].tolist() == [1, 0]
     assert payload["next"] == [100, 7]
 
@@ -104,15 +104,15 @@ def test_two_classes_and_ties(moons):
 def test_few_nodes_are_shown_and_the_important_ones_are_among_them(moons, monkeypatch):
     result, _ = moons
     monkeypatch.setattr(data, "N_UNCERTAIN", 30)
-    ids, next_nodes = [f"row {i}" for i in range(300)], result.most_uncertain(20)
+    ids, next_nodes = [f"row {i}" for i in range(300)], gq.most_uncertain(result, 20)
     payload = data.node_data(result, ["a", "b"], ids, next_nodes=next_nodes, max_shown=60)
     nodes = column(payload, "node")
     assert payload["n_shown"] == len(nodes) == len(set(nodes)) == 60
-    assert set(result.most_uncertain(30)) | set(range(12)) <= set(nodes)
+    assert set(gq.most_uncertain(result, 30)) | set(range(12)) <= set(nodes)
     assert [payload["ids"][i] for i in payload["next"]] == [f"row {i}" for i in next_nodes]
     probability = column(payload, "probability").reshape(60, 2) / 65535
     np.testing.assert_allclose(
-        probability[:, 0], result.class_probabilities[nodes].max(axis=1), atol=1e-5
+        probability[:, 0], result.probabilities[nodes].max(axis=1), atol=1e-5
     )
 
 
@@ -120,7 +120,7 @@ def test_long_names_do_not_make_a_large_page(moons, monkeypatch):
     result, _ = moons
     monkeypatch.setattr(data, "MAX_BYTES", 10_000)
     ids = ["\u00e9" * 5000 + str(i) for i in range(300)]
-    payload = data.node_data(result, ["a", "b"], ids, next_nodes=result.most_uncertain(20))
+    payload = data.node_data(result, ["a", "b"], ids, next_nodes=gq.most_uncertain(result, 20))
     assert 15 <= payload["n_shown"] < 300
     assert len(json.dumps(payload)) < 12_000
 

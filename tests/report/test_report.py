@@ -62,7 +62,9 @@ def test_report_stands_alone(fitted, drawn):
     assert "&lt;moons &amp; co&gt;" in html
     assert classifier.result_.diagnostics.verdict in html
     scored = gq.scores.where_known(
-        classifier.result_.label_mean, moons.signs(1), classifier.result_.posterior.labelled
+        gq.results.label_mean(classifier.result_),
+        moons.signs(1),
+        classifier.result_.posterior.labelled,
     )
     trust = with_calibration(classifier.result_.trust, scored)
     assert f'<div class="verdict {trust.level}"><b>{trust.headline}</b>' in html
@@ -82,11 +84,11 @@ def test_errors_left_have_an_interval(fitted, drawn):
     classifier, moons = fitted
     result, cards = classifier.result_, cards_of(drawn[0])
     value, words = cards["errors left"]
-    expected = (1 - (1 + np.abs(result.label_mean[10:])) / 2).sum()
+    expected = (1 - (1 + np.abs(gq.results.label_mean(result)[10:])) / 2).sum()
     assert value == f"{expected:.0f}"
     lower, upper = map(int, re.findall(r"interval (\d+) to (\d+)", words)[0])
     assert lower < expected < upper
-    wrong = int((result.labels[10:] != moons.signs(1)[10:]).sum())
+    wrong = int((gq.results.labels(result)[10:] != moons.signs(1)[10:]).sum())
     assert f"{wrong} wrong labels among 140" in cards["true accuracy"][1]
 
 
@@ -95,7 +97,7 @@ def test_report_of_a_point_says_what_it_cannot_know(fitted, tmp_path):
     y = np.where(np.arange(150) < 10, moons.classes, -1)
     result = gq.GraphClassifier(n_neighbors=8, inference="map").fit(moons.features, y).result_
     with pytest.raises(gq.errors.IncompatibleParts, match="gives a point without uncertainty"):
-        result.expected_errors()
+        gq.expected_errors(result)
     gq.write_report(result, tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text()
     assert cards_of(page)["errors left"][0] == "–"
@@ -134,7 +136,7 @@ def test_every_figure_has_a_dark_version(drawn):
 def one_panel(fitted):
     """Every function that draws one panel, as a function of ``ax``."""
     result = fitted[0].result_
-    curve = gq.scores.reliability_curve(result.label_mean, fitted[1].signs(1))
+    curve = gq.scores.reliability_curve(gq.results.label_mean(result), fitted[1].signs(1))
     grid = {"n_neighbors": [3, 6, 12]}, [-9.0, -8.0, -8.5], {"n_neighbors": 6}
     return [
         partial(gq.plots.plot_spectrum, result.posterior.spectrum),
@@ -212,10 +214,10 @@ def test_plots_name_the_classes(fitted):
     ax = gq.plots.plot_embedding(result, names, ax=gq.plots.panels()[1][0])
     bar = ax.collections[0].colorbar.ax
     assert [tick.get_text() for tick in bar.get_yticklabels()][::4] == ["−1: upper", "+1: lower"]
-    node = np.array([int(result.most_certain(1)[0])])
+    node = np.array([int(gq.results.most_certain(result, 1)[0])])
     images = np.zeros((150, 4, 4))
     (ax,) = gq.plots.plot_images(result, images, node, class_names=names, axes=gq.plots.panels()[1])
-    expected = names[int(result.labels[node[0]] > 0)]
+    expected = names[int(gq.results.labels(result)[node[0]] > 0)]
     assert ax.get_title().splitlines()[0] == expected
 
 

@@ -38,8 +38,11 @@ def test_the_error_is_at_least_that_found_by_chains(name, contradictory):
     assert chains.diagnostics.converged
     unlabelled = np.setdiff1d(np.arange(150), ONE)
     unit = 1 if given.likelihood.is_multiclass else 2
-    found = np.abs(approximate.label_mean - chains.label_mean)[unlabelled].max() / unit
-    noise = 4 * chains.label_mcse.max() / unit
+    found = (
+        np.abs(gq.results.label_mean(approximate) - gq.results.label_mean(chains))[unlabelled].max()
+        / unit
+    )
+    noise = 4 * gq.results.label_mcse(chains).max() / unit
     stated = approximate.diagnostics.probability_error
     assert stated is not None
     assert found - noise <= stated  # an estimate from above

@@ -11,8 +11,8 @@ from graphuq.results.class_proportions import (
     keep_given,
     reweighted,
     shares_of,
-    tuning_of_several,
-    tuning_of_two,
+    thresholds_of_several,
+    thresholds_of_two,
 )
 
 RNG = np.random.default_rng(0)
@@ -22,7 +22,7 @@ RNG = np.random.default_rng(0)
 @pytest.mark.parametrize("link", [None, gq.likelihoods.Logistic(1.5).link])
 def test_two_classes(share, link):
     mean, std = RNG.normal(3, 2, 500), RNG.uniform(0.1, 3, 500)
-    tuning = tuning_of_two(mean, std, link, share)
+    tuning = thresholds_of_two(mean, std, link, share)
     assert (mean > tuning.for_labels[0]).sum() == round(500 * share)
 
     class Node:
@@ -38,7 +38,7 @@ def test_two_classes(share, link):
 def test_a_correct_threshold_is_kept():
     mean = RNG.normal(size=1000)
     mean = np.r_[mean, -mean]
-    tuning = tuning_of_two(mean, np.ones(2000), None, 0.5)
+    tuning = thresholds_of_two(mean, np.ones(2000), None, 0.5)
     assert abs(tuning.for_labels[0]) < 0.01
     assert abs(tuning.for_probabilities[0]) < 1e-9
 
@@ -47,10 +47,10 @@ def test_multiclass():
     """Counts and means are as given, and the most certain labels are kept."""
     probability = RNG.dirichlet([0.6, 0.3, 1.5, 0.8], size=400)
     shares = np.array([0.4, 0.3, 0.2, 0.1])
-    tuning = tuning_of_several(probability, shares)
+    tuning = thresholds_of_several(probability, shares)
 
     class Node:
-        label_mean = probability
+        probabilities = probability
 
     codes = tuning.codes(Node)
     np.testing.assert_allclose(np.bincount(codes, minlength=4), 400 * shares, atol=2)
@@ -68,7 +68,7 @@ def test_multiclass():
 def test_ties_are_not_broken_by_order():
     """Nodes of a component without labels all score the same."""
     tied = np.full((100, 3), 1 / 3)
-    codes = tuning_of_several(tied, np.array([0.5, 0.3, 0.2]))
+    codes = thresholds_of_several(tied, np.array([0.5, 0.3, 0.2]))
     assert np.isfinite(codes.for_labels).all()
 
 
@@ -201,7 +201,7 @@ def test_without_unlabelled_rows_there_is_no_threshold(n_classes):
     quick = {"prior": "matern", "likelihood": "probit", "inference": "expectation-propagation"}
     plain = gq.GraphClassifier(**quick).fit(X, y)
     shares = np.full(n_classes, 1 / n_classes)
-    assert plain.result_.tuning(shares) is None
+    assert gq.results.class_thresholds(plain.result_, shares) is None
     tuned = gq.GraphClassifier(class_proportions=shares, **quick).fit(X, y)
     np.testing.assert_array_equal(tuned.transduction_, plain.transduction_)
     np.testing.assert_array_equal(tuned.predict(X + 0.01), plain.predict(X + 0.01))

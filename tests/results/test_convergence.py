@@ -5,7 +5,7 @@ import pytest
 
 from graphuq.results.arviz_data import import_arviz
 from graphuq.results.convergence import convergence
-from graphuq.results.diagnostics import convergence_table, worst_case
+from graphuq.results.diagnostics import convergence_of, worst_case
 
 
 def _autoregressive(n_functionals, n_chains, n_samples):
@@ -56,6 +56,6 @@ def test_an_undefined_functional_is_not_a_constant():
     values = _autoregressive(7, 4, 60)
     values[2, 1, 3] = np.nan
     names = {str(k): v for k, v in enumerate(values)} | {"include_constant": np.ones((4, 60))}
-    table = convergence_table(names)
+    table = convergence_of(names)
     assert "include_constant" not in table
     assert all(np.isnan(number) for number in worst_case(table))

@@ -80,14 +80,16 @@ def test_a_gaussian_of_dependent_classes_agrees_with_its_draws(n_classes, random
     root = np.linalg.cholesky(answer.white_covariance)
     n_draws = 20_000
     z = np.random.default_rng(3).normal(size=(n_draws, len(root)))
-    part = np.arange(0, result.n_nodes, 5)
+    part = np.arange(0, len(result.has_evidence), 5)
     rows = node_rows(posterior)[part]
     mean, std = conditional_moments(posterior.field, answer.white_mean + z @ root.T, rows)
     u = mean + std[:, None, None] * np.random.default_rng(4).normal(size=mean.shape)
     shares = class_shares(u, posterior.likelihood.link)
     error = shares.std(axis=1) / np.sqrt(n_draws) + 1e-4
     assert error.max() < 0.005
-    assert (np.abs(result.label_mean[part] - shares.mean(axis=1)) < bound + 5 * error).all()
+    assert (
+        np.abs(gq.results.label_mean(result)[part] - shares.mean(axis=1)) < bound + 5 * error
+    ).all()
     deviation = u.std(axis=1)
     np.testing.assert_allclose(result.latent_std[part], deviation, rtol=5 / np.sqrt(2 * n_draws))
-    assert (result.label_mcse == 0).all()
+    assert (gq.results.label_mcse(result) == 0).all()

@@ -10,9 +10,10 @@ from scipy.stats import norm
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
 from graphuq.inference.collapsed_gibbs import noisy_given
-from graphuq.results import leave_one_out
-from graphuq.results.leave_one_out import class_codes, class_log_probs, given_classes
-from graphuq.results.prediction_sets import conformal_sets, conformal_threshold, posterior_sets
+from graphuq.results import leaving_out
+from graphuq.results.class_sets import conformal_sets, conformal_threshold, posterior_sets
+from graphuq.results.label_checks import kept_leave_one_out
+from graphuq.results.leaving_out import class_log_probs, codes_of_classes, given_classes
 
 EP = gq.inference.ExpectationPropagation()
 LIKELIHOODS = gq.likelihoods
@@ -48,12 +49,12 @@ def refitted(posterior, n_labels=None, **options):
     of_label, of_class = [], []
     for j, node in enumerate(posterior.labelled[:n_labels]):
         result = gq.infer(without(posterior, j), seed=j, **options)
-        u = result.latent_draws([node])
+        u = gq.results.latent_draws(result, [node])
         likelihood = result.posterior.likelihood
-        values = {n: v.ravel() for n, v in result.draws.hyperparameters.items()}
-        logs = class_log_probs(likelihood, u, class_codes(posterior), values)
+        values = {n: v.ravel() for n, v in result.answer.hyperparameters.items()}
+        logs = class_log_probs(likelihood, u, codes_of_classes(posterior), values)
         of_label.append(np.exp(logs).mean(axis=(1, 2)))
-        of_class.append(result.class_probabilities[node])
+        of_class.append(result.probabilities[node])
     of_label = np.array(of_label)
     return of_label / of_label.sum(axis=1, keepdims=True), np.array(of_class)
 
@@ -67,10 +68,10 @@ def test_binary_cavities_equal_refits():
     mean = np.array([r.latent_mean[n] for r, n in zip(refits, nodes, strict=True)])
     std = np.array([r.latent_std[n] for r, n in zip(refits, nodes, strict=True)])
     plus = norm.cdf(mean / np.sqrt(std**2 + 0.25))
-    found = result.leave_one_out()
+    found = gq.leave_one_out(result).of_label
     np.testing.assert_allclose(found[:, 1], plus, atol=0.02)
     np.testing.assert_allclose(found.sum(axis=1), 1)
-    without_noise = result.leave_one_out(with_noise=False)
+    without_noise = gq.leave_one_out(result).of_class
     np.testing.assert_allclose(without_noise[:, 1], norm.cdf(mean / std), atol=0.03)
 
 
@@ -79,9 +80,9 @@ def test_binary_cavities_of_laplace_are_near_refits():
     """The site at the mode of all labels is not quite that of a fit without one of them."""
     posterior = small_problem(LIKELIHOODS.Logistic(1.0))
     laplace = gq.inference.Laplace()
-    found = gq.infer(posterior, laplace).leave_one_out()
+    found = gq.leave_one_out(gq.infer(posterior, laplace)).of_label
     for j, node in enumerate(posterior.labelled):
-        expected = gq.infer(without(posterior, j), laplace).soft_label_mean[node]
+        expected = gq.results.soft_label_mean(gq.infer(without(posterior, j), laplace))[node]
         assert abs(found[j, 1] - expected) < 0.02
 
 
@@ -93,7 +94,9 @@ def test_gaussian_noise_is_exact():
         refit = gq.infer(without(posterior, j), EP)
         spread = np.hypot(refit.latent_std[node], 0.4)
         density = norm.pdf([-1, 1], refit.latent_mean[node], spread)
-        np.testing.assert_allclose(result.leave_one_out()[j], density / density.sum(), rtol=1e-6)
+        np.testing.assert_allclose(
+            gq.leave_one_out(result).of_label[j], density / density.sum(), rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize(
@@ -110,11 +113,11 @@ def test_reweighted_draws_equal_refits(likelihood):
     posterior = small_problem(likelihood)
     of_label, of_class = refitted(posterior, n_samples=2000, n_chains=4)
     result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
-    shape = result.suspect_labels()["pareto_shape"]
+    shape = gq.suspect_labels(result)["pareto_shape"]
     assert shape.max() < 0.7 or not likelihood.is_multiclass
-    np.testing.assert_allclose(result.leave_one_out(), of_label, atol=0.06)
-    np.testing.assert_allclose(result.leave_one_out(with_noise=False), of_class, atol=0.06)
-    assert np.abs(result.leave_one_out() - of_label).mean() < 0.02
+    np.testing.assert_allclose(gq.leave_one_out(result).of_label, of_label, atol=0.06)
+    np.testing.assert_allclose(gq.leave_one_out(result).of_class, of_class, atol=0.06)
+    assert np.abs(gq.leave_one_out(result).of_label - of_label).mean() < 0.02
 
 
 @pytest.mark.slow
@@ -123,7 +126,7 @@ def test_weights_use_the_hyperparameters_of_each_draw():
     posterior = small_problem(likelihood, wrong=False)
     of_label, _ = refitted(posterior, 3, n_samples=2000, n_chains=4)
     result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
-    np.testing.assert_allclose(result.leave_one_out()[:3], of_label, atol=0.05)
+    np.testing.assert_allclose(gq.leave_one_out(result).of_label[:3], of_label, atol=0.05)
 
 
 def test_classes_of_a_probit_are_found_all_at_once():
@@ -133,7 +136,7 @@ def test_classes_of_a_probit_are_found_all_at_once():
     for noise_std in (0.05, 0.7):
         likelihood = LIKELIHOODS.Probit(noise_std, 4)
         expected = np.exp(class_log_probs(likelihood, u, codes, {})).mean(axis=2).T
-        found = leave_one_out._class_probabilities(likelihood, u, codes)
+        found = leaving_out._class_probabilities(likelihood, u, codes)
         np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
@@ -143,12 +146,12 @@ def test_integrated_weights_equal_refits_where_others_do_not(n_classes, monkeypa
     posterior = small_problem(LIKELIHOODS.Probit(0.3, n_classes))
     of_label, of_class = refitted(posterior, n_samples=1500, n_chains=4)
     result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
-    ours = leave_one_out.leave_one_out(result.draws, posterior)
+    ours = leaving_out.leave_each_out(result.answer, posterior)
     np.testing.assert_allclose(ours.of_label, of_label, atol=0.03)
     np.testing.assert_allclose(ours.of_class, of_class, atol=0.03)
-    monkeypatch.setattr(leave_one_out, "by_integrated_weights", lambda *_: None)
-    monkeypatch.setattr(leave_one_out, "_expectation_propagation", lambda *_: None)
-    theirs = leave_one_out.leave_one_out(result.draws, posterior)
+    monkeypatch.setattr(leaving_out, "by_integrated_weights", lambda *_: None)
+    monkeypatch.setattr(leaving_out, "_expectation_propagation", lambda *_: None)
+    theirs = leaving_out.leave_each_out(result.answer, posterior)
     assert np.abs(theirs.of_label - of_label).max() > 2 * np.abs(ours.of_label - of_label).max()
     assert np.median(theirs.pareto_shape) > np.median(ours.pareto_shape) + 0.1
 
@@ -191,7 +194,7 @@ def test_multiclass_cavities_are_near_refits_and_find_the_wrong_label(method):
     result = gq.infer(posterior, method)
     given = given_classes(posterior)
     rows = np.arange(9)
-    found, true = result.leave_one_out()[rows, given], of_label[rows, given]
+    found, true = gq.leave_one_out(result).of_label[rows, given], of_label[rows, given]
     assert np.corrcoef(found, true)[0, 1] > 0.9
     assert found.argmin() == true.argmin() == 0
     if method is EP:
@@ -203,24 +206,24 @@ def test_step_likelihoods_are_refused_from_draws_and_answered_from_cavities():
     posterior = small_problem(LIKELIHOODS.NoiseFree(), wrong=False)
     sampled = gq.infer(posterior, n_samples=500, n_chains=2)
     with pytest.raises(IncompatibleParts, match=r"ExpectationPropagation\(\)"):
-        sampled.leave_one_out()
-    assert len(sampled.labels_to_check()) == 0
-    found = gq.infer(posterior, EP).leave_one_out()
+        gq.leave_one_out(sampled)
+    assert len(gq.suspect_labels(sampled, 5, likely_wrong=True)) == 0
+    found = gq.leave_one_out(gq.infer(posterior, EP)).of_label
     refits = [gq.infer(without(posterior, j), EP) for j in range(9)]
-    plus = [r.class_probabilities[n, 1] for r, n in zip(refits, posterior.labelled, strict=True)]
+    plus = [r.probabilities[n, 1] for r, n in zip(refits, posterior.labelled, strict=True)]
     np.testing.assert_allclose(found[:, 1], plus, atol=0.03)
     multiclass = small_problem(LIKELIHOODS.LevelSet(0.1, 3), wrong=False)
     with pytest.raises(IncompatibleParts, match="Softmax"):
-        gq.infer(multiclass, n_samples=500, n_chains=2).leave_one_out()
+        gq.leave_one_out(gq.infer(multiclass, n_samples=500, n_chains=2))
     point = gq.infer(small_problem(LIKELIHOODS.Probit(0.5)), gq.inference.MAP())
     with pytest.raises(IncompatibleParts, match="point"):
-        point.suspect_labels()
+        gq.suspect_labels(point)
 
 
 def test_suspect_labels_are_listed_by_probability():
     posterior = small_problem(LIKELIHOODS.Softmax(0.5, 3), n_labels=15)
-    result = gq.infer(posterior, EP).with_classes(["a", "b", "c"])
-    table = result.suspect_labels()
+    result = gq.results.with_classes(gq.infer(posterior, EP), ["a", "b", "c"])
+    table = gq.suspect_labels(result)
     assert table.columns.tolist() == [
         "node",
         "given",
@@ -233,7 +236,7 @@ def test_suspect_labels_are_listed_by_probability():
     assert table["node"][0] == posterior.labelled[0]
     assert table["given"][0] == "abc"[int(posterior.labels[0])]
     assert (table["given"] != table["other"]).all()
-    assert len(result.suspect_labels(3)) == 3
+    assert len(gq.suspect_labels(result, 3)) == 3
 
 
 def test_labels_that_are_alone_in_their_class_are_not_reported():
@@ -243,24 +246,27 @@ def test_labels_that_are_alone_in_their_class_are_not_reported():
     labels[labels == 2] = 1
     labels[0] = 2
     result = gq.infer(dataclasses.replace(posterior, labels=labels), EP)
-    assert posterior.labelled[0] not in result.labels_to_check()["node"].to_numpy()
+    wrong = gq.suspect_labels(result, likely_wrong=True)
+    assert posterior.labelled[0] not in wrong["node"].to_numpy()
 
 
 def test_unreliable_weights_are_announced(monkeypatch):
     posterior = small_problem(LIKELIHOODS.Softmax(0.5, 3))
     result = gq.infer(posterior, n_samples=1000, n_chains=4)
-    poor = result.withheld._replace(pareto_shape=np.full(9, 0.9))
-    monkeypatch.setitem(vars(result), "withheld", poor)
+    poor = kept_leave_one_out(result)._replace(pareto_shape=np.full(9, 0.9))
+    monkeypatch.setitem(vars(result), "_kept_leave_one_out", poor)
     with pytest.warns(NotConvergedWarning, match="9 of 9 labels"):
-        result.leave_one_out()
-    result.labels_to_check()  # without a warning
+        gq.leave_one_out(result)
+    gq.suspect_labels(result, 5, likely_wrong=True)  # without a warning
 
 
 def test_cavities_of_a_stored_result(tmp_path):
     result = gq.infer(small_problem(LIKELIHOODS.Softmax(0.5, 3)), EP)
     result.save(tmp_path / "r.nc")
     again = gq.load(tmp_path / "r.nc")
-    np.testing.assert_allclose(again.leave_one_out(), result.leave_one_out(), atol=1e-6)
+    np.testing.assert_allclose(
+        gq.leave_one_out(again).of_label, gq.leave_one_out(result).of_label, atol=1e-6
+    )
 
 
 def brute_force_set(row, coverage):
@@ -328,13 +334,13 @@ def test_sets_of_data_from_the_model_have_their_coverage():
         rest = rng.choice(np.setdiff1d(np.arange(60), labelled))
         code = int(u[rest] >= 0)
         for method, hits in nominal.items():
-            hits.append(result.prediction_sets(0.9, method)[rest, code])
-        withheld = result.leave_one_out(with_noise=False)
+            hits.append(gq.prediction_sets(result, 0.9, method)[rest, code])
+        withheld = gq.leave_one_out(result).of_class
         of_given = withheld[np.arange(12), given_classes(posterior)]
-        score = 1 - result.class_probabilities[rest, int(noisy[rest] >= 0)]
+        score = 1 - result.probabilities[rest, int(noisy[rest] >= 0)]
         below.append(score <= conformal_threshold(of_given, 0.9))
-        chosen = result.prediction_sets(0.9)[rest]
-        sums.append(result.class_probabilities[rest][chosen].sum())
+        chosen = gq.prediction_sets(result, 0.9)[rest]
+        sums.append(result.probabilities[rest][chosen].sum())
     # The posterior probability of its sets is their coverage, and exceeds 0.9 because sets are
     # discrete. Scores of labels and of a noisy test label are nearly exchangeable, so that 12 of
     # 13 are below the threshold. Bounds are four binomial errors.

@@ -9,6 +9,7 @@ import xarray as xr
 import graphuq as gq
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.results import storage
+from graphuq.results.storage import to_tree
 from graphuq.results.summaries.base import slices
 
 
@@ -28,21 +29,25 @@ def result():
 
 
 def test_numbers_are_consistent(result):
-    np.testing.assert_allclose(result.label_variance, 1 - result.label_mean**2)
-    np.testing.assert_allclose(result.class_probabilities.sum(axis=1), 1)
-    np.testing.assert_allclose(result.class_probabilities[:, 1], (1 + result.label_mean) / 2)
-    assert result.mean_label_variance == pytest.approx(result.label_variance.mean())
-    narrow, wide = result.credible_interval(0.5), result.credible_interval(0.95)
+    np.testing.assert_allclose(
+        gq.results.label_variance(result), 1 - gq.results.label_mean(result) ** 2
+    )
+    np.testing.assert_allclose(result.probabilities.sum(axis=1), 1)
+    np.testing.assert_allclose(result.probabilities[:, 1], (1 + gq.results.label_mean(result)) / 2)
+    assert gq.results.mean_label_variance(result) == pytest.approx(
+        gq.results.label_variance(result).mean()
+    )
+    narrow, wide = gq.credible_interval(result, 0.5), gq.credible_interval(result, 0.95)
     assert np.all(wide[:, 0] < narrow[:, 0])
     assert np.all(narrow[:, 1] < wide[:, 1])
-    certainty = np.abs(result.label_mean)
-    uncertain = result.most_uncertain(5)
+    certainty = np.abs(gq.results.label_mean(result))
+    uncertain = gq.most_uncertain(result, 5)
     assert not np.isin(uncertain, result.posterior.labelled).any()
     assert np.all(np.diff(certainty[uncertain]) >= 0)
-    assert np.all(np.diff(certainty[result.most_certain(5)]) <= 0)
-    assert set(result.rank_by_uncertainty()) == set(range(30))
+    assert np.all(np.diff(certainty[gq.results.most_certain(result, 5)]) <= 0)
+    assert set(gq.results.rank_by_uncertainty(result)) == set(range(30))
     with pytest.raises(InvalidInput, match="probability"):
-        result.credible_interval(95.0)
+        gq.credible_interval(result, 95.0)
 
 
 def test_ties_are_not_broken_by_order():
@@ -69,8 +74,8 @@ def test_monte_carlo_error_is_that_of_repeated_runs(result):
         gq.infer(result.posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=seed)
         for seed in range(24)
     ]
-    spread = np.std([run.label_mean for run in runs], axis=0, ddof=1)
-    reported = np.sqrt(np.mean([run.label_mcse**2 for run in runs], axis=0))
+    spread = np.std([run.probabilities for run in runs], axis=0, ddof=1)
+    reported = np.sqrt(np.mean([run.mcse**2 for run in runs], axis=0))
     # A deviation of 24 runs is accurate to 15 %; the report is the larger of two estimates.
     ratio = np.median(reported / spread)
     assert 0.75 < ratio < 1.6
@@ -83,21 +88,25 @@ def test_rao_blackwell_means_agree_with_means_of_signs(result):
     from graphuq.results.summaries import conditional_moments
 
     rows = node_rows(result.posterior)
-    white = result.draws.white.reshape(-1, result.posterior.dimension)
+    white = result.answer.white.reshape(-1, result.posterior.dimension)
     mean, std = conditional_moments(result.posterior.field, white, rows)
     signs = np.where(mean + std[:, None] * rng.normal(size=mean.shape) >= 0, 1.0, -1.0)
-    error = np.hypot(result.label_mcse, signs.std(axis=1) / np.sqrt(len(white) / 4))
-    assert np.all(np.abs(signs.mean(axis=1) - result.label_mean) < 5 * error)
+    error = np.hypot(gq.results.label_mcse(result), signs.std(axis=1) / np.sqrt(len(white) / 4))
+    assert np.all(np.abs(signs.mean(axis=1) - gq.results.label_mean(result)) < 5 * error)
     smooth = 2 * np.vectorize(lambda m: m > 0)(mean) - 1.0
-    assert not np.allclose(smooth.mean(axis=1), result.label_mean, atol=1e-3)  # negative control
+    assert not np.allclose(
+        smooth.mean(axis=1), gq.results.label_mean(result), atol=1e-3
+    )  # negative control
 
 
 def test_file_holds_everything(result, tmp_path):
     result.save(tmp_path / "fit.nc")
     again = gq.load(tmp_path / "fit.nc")
-    for name in ("label_mean", "label_mcse", "latent_mean", "latent_std", "has_evidence"):
+    for name in ("probabilities", "mcse", "latent_mean", "latent_std", "has_evidence"):
         np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
-    np.testing.assert_array_equal(again.credible_interval(0.9), result.credible_interval(0.9))
+    np.testing.assert_array_equal(
+        gq.credible_interval(again, 0.9), gq.credible_interval(result, 0.9)
+    )
     assert again.diagnostics == result.diagnostics
     assert again.settings == result.settings
     assert again.settings["graphuq_version"]
@@ -109,13 +118,13 @@ def test_arviz_reads_it(result, tmp_path):
     import arviz
     import xarray as xr
 
-    data = result.to_arviz()
+    data = gq.to_arviz(result)
     assert dict(data["posterior"].sizes)["chain"] == 4
     assert dict(data["posterior"].sizes)["draw"] == 500
     rhat = arviz.rhat(data["posterior"]["u"])  # a Dataset before ArviZ 1, then a DataArray
     assert float((rhat["u"] if isinstance(rhat, xr.Dataset) else rhat).max()) < 1.1
     result.save(tmp_path / "fit.nc")
-    stored = gq.load(tmp_path / "fit.nc").to_arviz()
+    stored = gq.to_arviz(gq.load(tmp_path / "fit.nc"))
     np.testing.assert_array_equal(stored["posterior"]["u"], data["posterior"]["u"])
     np.testing.assert_array_equal(stored["observed_data"]["label"], data["observed_data"]["label"])
 
@@ -137,7 +146,7 @@ def test_damaged_files_are_refused(result, tmp_path, damage, monkeypatch):
             patched.setattr(storage, "FORMAT", 99)
             result.save(path)
     else:
-        tree = result.to_tree()
+        tree = to_tree(result)
         del tree["nodes"]
         storage.write_tree(tree, path)
     words = {"future": "format 99", "foreign": "not written by graphuq", "missing": "no file"}
@@ -151,16 +160,16 @@ def test_settings_are_plain_data(result):
 
 def test_marginals_at_nodes(posterior):
     result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, seed=0)
-    draws = result.latent_draws([2, 5, 11])
-    assert draws.shape == (3, result.draws.n_chains * 2000)
+    draws = gq.results.latent_draws(result, [2, 5, 11])
+    assert draws.shape == (3, result.answer.n_chains * 2000)
     mean, std = result.latent_mean[[2, 5, 11]], result.latent_std[[2, 5, 11]]
     for values, expected in (
         (draws, mean),
         (draws**2, mean**2 + std**2),
-        (np.sign(draws), result.label_mean[[2, 5, 11]]),
+        (np.sign(draws), gq.results.label_mean(result)[[2, 5, 11]]),
     ):
-        by_chain = values.reshape(3, result.draws.n_chains, -1).mean(axis=2)
-        error = by_chain.std(axis=1, ddof=1) / np.sqrt(result.draws.n_chains)
+        by_chain = values.reshape(3, result.answer.n_chains, -1).mean(axis=2)
+        error = by_chain.std(axis=1, ddof=1) / np.sqrt(result.answer.n_chains)
         assert error.max() < 0.05
         assert np.all(np.abs(by_chain.mean(axis=1) - expected) < 4.5 * error)
     axes = gq.plots.plot_marginals(result, np.array([2, 5]), axes=gq.plots.panels(2)[1])
@@ -168,3 +177,15 @@ def test_marginals_at_nodes(posterior):
     ax = gq.plots.panels()[1][0]
     line = gq.plots.plot_order(result, ax=ax).lines[0].get_ydata()
     assert np.all(np.diff(line) >= 0)
+
+
+def test_a_result_is_a_record_of_few_names(result):
+    """Everything else is a function of a result, found at `graphuq.results`."""
+    names = [name for name in dir(result) if not name.startswith("_")]
+    assert len(names) == 15, names
+    assert result.probabilities.shape == result.mcse.shape == (len(result.has_evidence), 2)
+    functions = set(gq.results.__all__) - {"Result"}
+    assert not functions & set(names)
+    for name in functions:
+        assert callable(getattr(gq.results, name)), name
+    assert not hasattr(result, "label_mean")

@@ -28,7 +28,7 @@ def test_a_file_ends_with_its_checksum_and_other_readers_ignore_it(content, tmp_
     assert content[-END:].startswith(MARK)
     (tmp_path / "x.nc").write_bytes(content)
     with h5py.File(tmp_path / "x.nc") as file:
-        assert len(file["nodes/label_mean"]) == hostile.N
+        assert len(file["nodes/probabilities"]) == hostile.N
     (tmp_path / "short.nc").write_bytes(content[:-END])
     with pytest.raises(StorageError, match="does not end with a checksum"):
         gq.load(tmp_path / "short.nc")
@@ -71,18 +71,18 @@ def without(name):
 N = hostile.N
 FORGERIES = {
     "no nodes": without("nodes"),
-    "no label means": without("nodes/label_mean"),
+    "no probabilities": without("nodes/probabilities"),
     "no spectrum": without("spectrum"),
     "no eigenvectors": without("spectrum/eigenvectors"),
     "no field": without("field"),
     "no labels": without("observed_data"),
     "no labelled nodes": without("constant_data"),
     "no classifier": without("classifier"),
-    "means of fewer nodes": replace("nodes/label_mean", np.zeros(N - 1)),
-    "means of more nodes": replace("nodes/label_mean", np.zeros(10 * N)),
-    "means are NaN": replace("nodes/label_mean", np.full(N, np.nan)),
-    "means above 1": replace("nodes/label_mean", np.full(N, 7.0)),
-    "means are text": replace("nodes/label_mean", ["a"] * N),
+    "probabilities of fewer nodes": replace("nodes/probabilities", np.zeros((N - 1, 2))),
+    "probabilities of more nodes": replace("nodes/probabilities", np.zeros((10 * N, 2))),
+    "probabilities are NaN": replace("nodes/probabilities", np.full((N, 2), np.nan)),
+    "probabilities above 1": replace("nodes/probabilities", np.full((N, 2), 7.0)),
+    "probabilities are text": replace("nodes/probabilities", ["a"] * N),
     "labelled nodes out of range": replace("constant_data/labelled", np.arange(8) * 10**6),
     "labelled nodes negative": replace("constant_data/labelled", -np.arange(8) - 10**6),
     "labels unknown": replace("observed_data/label", np.full(8, 17)),

@@ -76,7 +76,9 @@ def test_same_posterior_as_the_exact_graph():
         posterior = gq.Posterior(
             spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.3), labelled, labels
         )
-        means.append(gq.infer(posterior, gq.inference.ExpectationPropagation()).label_mean)
+        means.append(
+            gq.results.label_mean(gq.infer(posterior, gq.inference.ExpectationPropagation()))
+        )
     assert np.abs(means[0] - means[1]).max() < 0.02
 
 

@@ -114,8 +114,8 @@ def test_true_classes_and_accuracies(n_classes):
     np.testing.assert_allclose(found, members, atol=0.02)  # about 9,000 effective draws: 4 errors
     means = [drawn[f"accuracy_{a}"].mean() for a in range(3)]
     np.testing.assert_allclose(means, accuracy, atol=0.012)
-    probability = result.class_probabilities[NODE]
-    error = result.label_mcse[NODE].max()
+    probability = result.probabilities[NODE]
+    error = gq.results.label_mcse(result)[NODE].max()
     np.testing.assert_allclose(probability, node, atol=4.5 * error)
     assert error < 0.015
     assert result.diagnostics.converged
@@ -178,7 +178,7 @@ def test_chains_visit_classes_that_are_exchanged():
     mirrored = (best < 0.5).mean(axis=1)
     assert (mirrored > 0).all()
     assert mirrored.mean() < 0.3
-    assert ((result.label_mean[60:] > 0) == digits.codes()[60:]).mean() > 0.95
+    assert ((gq.results.label_mean(result)[60:] > 0) == digits.codes()[60:]).mean() > 0.95
 
 
 def test_votes_without_graph_find_who_is_good():

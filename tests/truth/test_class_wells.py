@@ -109,9 +109,9 @@ def test_label_means_agree_with_weighted_draws_of_the_prior(name):
     truth, error, mean = by_prior_draws(log_prob, 3 if likelihood.is_multiclass else 2)
     found = gq.infer(build(likelihood), method, n_samples=1000, n_chains=32, thin=5, seed=3)
     assert error.max() < 0.03
-    assert found.label_mcse.max() < 0.02
-    difference = np.abs(found.label_mean - truth)
-    assert (difference < 4.5 * np.hypot(error, found.label_mcse)).all()
+    assert gq.results.label_mcse(found).max() < 0.02
+    difference = np.abs(gq.results.label_mean(found) - truth)
+    assert (difference < 4.5 * np.hypot(error, gq.results.label_mcse(found))).all()
     np.testing.assert_allclose(found.latent_mean, mean, atol=0.06)
 
 
@@ -121,7 +121,7 @@ def test_leave_one_out_of_wells_and_confusions():
     for likelihood, log_prob in ((WELLS, gaussian), (CONFUSED, confused)):
         method = gq.inference.Hamiltonian() if likelihood is WELLS else SLICE
         result = gq.infer(build(likelihood), method, n_samples=500, n_chains=32, thin=5, seed=3)
-        own = result.withheld.of_class
+        own = gq.leave_one_out(result).of_class
         assert own.shape == (3, 3)
 
         def others(u, log_prob=log_prob):
@@ -145,9 +145,9 @@ def test_exact_data_is_noise_free():
     results = [
         gq.infer(build(part), gq.inference.ExpectationPropagation()) for part in (exact, free)
     ]
-    np.testing.assert_array_equal(results[0].label_mean, results[1].label_mean)
+    np.testing.assert_array_equal(results[0].probabilities, results[1].probabilities)
     drawn = [gq.infer(build(part), n_samples=200, n_chains=8) for part in (exact, free)]
-    np.testing.assert_array_equal(drawn[0].label_mean, drawn[1].label_mean)
+    np.testing.assert_array_equal(drawn[0].probabilities, drawn[1].probabilities)
     one_sided = gq.likelihoods.AtomicNoise(1, 0.8).log_levels(y)
     np.testing.assert_allclose(one_sided, [[0, np.log(0.8)], [np.log(0.2), -np.inf]])
 

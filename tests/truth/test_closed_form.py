@@ -54,6 +54,6 @@ def test_credible_interval_of_a_gaussian():
     )
     result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, n_chains=16, thin=5, seed=0)
     # K_6 without its constant: u = sqrt(6/5) (I − 11ᵀ/6) z, of variance 1 at each node.
-    interval = result.credible_interval(0.95)
+    interval = gq.credible_interval(result, 0.95)
     np.testing.assert_allclose(interval, [[-1.96, 1.96]] * 6, atol=0.15)
     np.testing.assert_allclose(result.latent_std, 1.0, atol=0.03)

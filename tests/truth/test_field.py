@@ -121,6 +121,6 @@ def test_both_chains_have_equal_label_means(tail):
     signs = np.where(u >= 0, 1.0, -1.0).reshape(16, 1500, N_NODES).mean(axis=1)
     node_error = signs.std(axis=0, ddof=1) / 4
     result = gq.infer(posterior, gq.inference.PCN(), seed=4, **options)
-    error = np.hypot(node_error, result.label_mcse)
+    error = np.hypot(node_error, gq.results.label_mcse(result))
     assert error.max() < 0.04
-    assert np.all(np.abs(signs.mean(axis=0) - result.label_mean) < 4.5 * error)
+    assert np.all(np.abs(signs.mean(axis=0) - gq.results.label_mean(result)) < 4.5 * error)

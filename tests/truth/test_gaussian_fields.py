@@ -117,23 +117,23 @@ def test_probabilities_are_integrals_of_the_sigmoid(small, posterior):
             lambda u, m=m, s=s: mpmath.npdf(u, m, s) / (1 + mpmath.exp(-1.6 * u)),
             [m - 12 * s, m, m + 12 * s],
         )
-        assert result.soft_label_mean[node] == pytest.approx(float(truth), abs=1e-10)
-        assert result.class_probabilities[node, 1] == pytest.approx(float(truth), abs=3e-8)
+        assert gq.results.soft_label_mean(result)[node] == pytest.approx(float(truth), abs=1e-10)
+        assert result.probabilities[node, 1] == pytest.approx(float(truth), abs=3e-8)
         assert abs(float(truth) - expit(1.6 * m)) > 1e-4  # not the sigmoid of the mode
 
 
 def test_probabilities_of_draws_are_the_same_integrals(small, posterior):
     """A mixture of normal cdfs agrees with the likelihood, also with a control variate."""
     result = gq.infer(posterior, n_samples=400, n_chains=4)
-    plain = dataclasses.replace(result.draws, reference=None)
+    plain = dataclasses.replace(result.answer, reference=None)
     rows, link = node_rows(posterior), posterior.likelihood.link
     by_mixture = summarize(plain, posterior.field, rows, link).label_mean
     by_likelihood = soft_label_mean(plain, posterior.field, rows, posterior.likelihood)
     np.testing.assert_allclose(by_mixture, 2 * by_likelihood - 1, atol=1e-6)
     truth = gq.infer(posterior, ExpectationPropagation())
     # 0.01 allows for the error of expectation propagation, at most 5e-3 in u in the test above.
-    error = 4 * result.label_mcse + 0.01
-    assert (abs(result.label_mean - truth.label_mean) < error).all()
+    error = 4 * gq.results.label_mcse(result) + 0.01
+    assert (abs(gq.results.label_mean(result) - gq.results.label_mean(truth)) < error).all()
 
 
 @pytest.mark.parametrize(
@@ -252,8 +252,10 @@ def test_solved_posterior_is_saved_and_changed(small, posterior, tmp_path):
     result = gq.infer(posterior, Laplace())
     result.save(tmp_path / "fit.nc")
     loaded = gq.load(tmp_path / "fit.nc")
-    np.testing.assert_array_equal(loaded.soft_label_mean, result.soft_label_mean)
-    np.testing.assert_allclose(loaded.credible_interval(), result.credible_interval())
+    np.testing.assert_array_equal(
+        gq.results.soft_label_mean(loaded), gq.results.soft_label_mean(result)
+    )
+    np.testing.assert_allclose(gq.credible_interval(loaded), gq.credible_interval(result))
     changed = RegularizedLaplacian(0.7, 3.0)
     basis = loaded.posterior.spectrum
     assert type(basis) is type(result.posterior.spectrum)
@@ -356,6 +358,6 @@ def test_default_sampler_where_the_gaussian_is_far_off():
     assert result.diagnostics.rhat < 1.02
     # With one label in the component, u is very nearly N(0, s²) weighted by a step.
     s = np.sqrt(posterior.spectrum.factor[0] @ posterior.spectrum.factor[0])
-    draws = result.latent_draws(np.array([0]))[0]
+    draws = gq.results.latent_draws(result, np.array([0]))[0]
     error = draws.std() / np.sqrt(result.diagnostics.ess_bulk)
     assert abs(draws.mean() - s * np.sqrt(2 / np.pi)) < 4 * error

@@ -62,10 +62,10 @@ KERNELS = [
 def test_against_quadrature(kernel):
     label_mean, mean, std = by_quadrature(WEIGHTS, 3, 2.0, 0.8)
     result = gq.infer(build(2.0, 0.8), kernel, n_samples=1500, n_chains=32, thin=5, seed=1)
-    error = result.label_mcse
+    error = gq.results.label_mcse(result)
     assert error.max() < 0.02
-    assert np.all(np.abs(result.label_mean - label_mean) < 4 * error + 1e-4)
-    u = result.latent_draws(np.arange(9)).reshape(9, result.draws.n_chains, -1)
+    assert np.all(np.abs(gq.results.label_mean(result) - label_mean) < 4 * error + 1e-4)
+    u = gq.results.latent_draws(result, np.arange(9)).reshape(9, result.answer.n_chains, -1)
     for power, truth in ((1, mean), (2, mean**2 + std**2)):
         by_chain = (u**power).mean(axis=2)  # chains are independent: their spread is the error
         error = by_chain.std(axis=1, ddof=1) / np.sqrt(by_chain.shape[1])
@@ -100,7 +100,10 @@ def test_the_depth_of_the_wells_is_learnt():
         assert abs(by_chain.mean() - truth) < 4 * error + 1e-3
     assert abs(mean - np.log(0.3 * 6.0) / 2) > 0.1  # not the mean of the prior
     assert rough.max() < 0.02
-    assert np.all(np.abs(result.label_mean - label_mean) < 4 * result.label_mcse + rough)
+    assert np.all(
+        np.abs(gq.results.label_mean(result) - label_mean)
+        < 4 * gq.results.label_mcse(result) + rough
+    )
 
 
 @pytest.mark.slow
@@ -113,9 +116,11 @@ def test_a_tail_at_the_last_eigenvalue_changes_nothing():
         gq.infer(p, gq.inference.Hamiltonian(), n_samples=800, n_chains=32, thin=3, seed=2)
         for p in (full, tail)
     )
-    error = np.hypot(first.label_mcse, second.label_mcse)
+    error = np.hypot(gq.results.label_mcse(first), gq.results.label_mcse(second))
     assert error.max() < 0.03
-    assert np.all(np.abs(first.label_mean - second.label_mean) < 4.5 * error)
+    assert np.all(
+        np.abs(gq.results.label_mean(first) - gq.results.label_mean(second)) < 4.5 * error
+    )
 
 
 @pytest.mark.slow
@@ -134,8 +139,11 @@ def test_only_tempering_reaches_all_modes():
         seed=0,
     )
     assert tempered.diagnostics.rhat < 1.01
-    assert np.all(np.abs(tempered.label_mean - label_mean) < 4 * tempered.label_mcse + 2e-3)
-    assert np.abs(stuck.label_mean - label_mean).max() > 0.05
+    assert np.all(
+        np.abs(gq.results.label_mean(tempered) - label_mean)
+        < 4 * gq.results.label_mcse(tempered) + 2e-3
+    )
+    assert np.abs(gq.results.label_mean(stuck) - label_mean).max() > 0.05
 
 
 @pytest.mark.slow
@@ -147,7 +155,7 @@ def test_small_noise_limit():
         prior = gq.priors.InverseLaplacian()
         posterior = gq.Posterior(spectrum, prior, likelihood, [0, 2, 4, 7], [1, -1, -1, 1])
         result = gq.infer(posterior, n_samples=1000, n_chains=32, seed=0)
-        return result.label_mean, result.label_mcse
+        return gq.results.label_mean(result), gq.results.label_mcse(result)
 
     limit, limit_error = label_mean(gq.likelihoods.NoiseFree())
     distances = []

@@ -98,7 +98,7 @@ def estimate(posterior, method):
             posterior, method, n_samples=500, n_chains=64, n_warmup=200, thin=4, seed=3
         )
     found, gamma = result.hyperparameters, posterior.likelihood.noise_std
-    k, white = found["truncation"], result.draws.white
+    k, white = found["truncation"], result.answer.white
     soft = [ndtr(white @ posterior.spectrum.eigenvectors[i] / gamma) for i in SHOWN]
     functionals = [found["scale"] * gamma**2, *(k <= b for b in BELOW), *soft]
     chains = np.stack([values.mean(axis=1) for values in functionals])
@@ -196,8 +196,10 @@ def test_credible_intervals_have_their_coverage():
     posterior = series()
     _, _, result = estimate(posterior, ReversibleJump())
     for node in SHOWN:
-        f = result.draws.white @ posterior.spectrum.eigenvectors[node]
-        for end, share in zip(result.credible_interval(0.95)[node], (0.025, 0.975), strict=True):
+        f = result.answer.white @ posterior.spectrum.eigenvectors[node]
+        for end, share in zip(
+            gq.credible_interval(result, 0.95)[node], (0.025, 0.975), strict=True
+        ):
             below = over_models(lambda k, c, i=node, x=end: with_labels(k, c, i, limit=x))
             below = GEOMETRIC.frozen.pmf(LENGTHS) @ below.sum(axis=1)
             of_chains = (f <= end).mean(axis=1).var(ddof=1) / len(f)
@@ -267,5 +269,5 @@ def test_a_fixed_length_is_kept(length):
         result = gq.infer(fixed, ReversibleJump(), n_samples=50, n_chains=2)
     assert set(result.hyperparameters) == {"scale"}
     assert (result.hyperparameters["scale"] > 0).all()
-    assert result.draws.white[..., :length].all()
-    assert not result.draws.white[..., length:].any()
+    assert result.answer.white[..., :length].all()
+    assert not result.answer.white[..., length:].any()

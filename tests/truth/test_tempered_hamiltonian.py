@@ -31,7 +31,7 @@ def build(likelihood, tail=False, n_eigenpairs=7):
 def off(likelihood, truth, sampler):
     """Return the largest error of a label mean, in standard errors."""
     result = gq.infer(build(likelihood), sampler, **LENGTHS)
-    signs = np.where(result.draws.white @ build(likelihood).field.coefficient_map.T
+    signs = np.where(result.answer.white @ build(likelihood).field.coefficient_map.T
                      @ result.posterior.spectrum.eigenvectors[NODES].T >= 0, 1.0, -1.0)  # fmt: skip
     means = signs.mean(axis=1)  # by chain
     error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
@@ -118,7 +118,7 @@ def test_tempering_reaches_all_modes():
     assert gq.infer(posterior, gq.inference.ExactHamiltonian(), **LENGTHS).diagnostics.rhat > 1.1
     freed = gq.infer(posterior, TemperedHamiltonian(flattest=0.1, n_replicas=10), **LENGTHS)
     assert freed.diagnostics.rhat < 1.01
-    white = freed.draws.white @ posterior.field.coefficient_map.T
+    white = freed.answer.white @ posterior.field.coefficient_map.T
     means = np.sign(white @ spectrum.eigenvectors[30:].T).mean(axis=1)
     error = means.std(axis=0, ddof=1) / 4
     assert error.max() < 0.03
@@ -130,7 +130,7 @@ def test_tempering_reaches_all_modes():
 def test_log_likelihoods_are_the_targets(precision):
     posterior = build(gq.likelihoods.AtomicNoise(0.9, 0.8))
     lengths = LENGTHS | {"n_samples": 50, "precision": precision}
-    draws = gq.infer(posterior, TemperedHamiltonian(), **lengths).draws
+    draws = gq.infer(posterior, TemperedHamiltonian(), **lengths).answer
     truth = log_likelihoods(posterior.target, draws.white.astype(float))
     np.testing.assert_allclose(draws.log_likelihood, truth, rtol=1e-5)
 
@@ -151,8 +151,8 @@ def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path):
         with pytest.raises(KeyboardInterrupt):
             gq.infer(posterior, sampler, progress=interrupt, checkpoint=path, **lengths)
     resumed = gq.infer(posterior, sampler, checkpoint=path, **lengths)
-    np.testing.assert_array_equal(resumed.draws.white, whole.draws.white)
-    np.testing.assert_array_equal(resumed.draws.log_likelihood, whole.draws.log_likelihood)
+    np.testing.assert_array_equal(resumed.answer.white, whole.answer.white)
+    np.testing.assert_array_equal(resumed.answer.log_likelihood, whole.answer.log_likelihood)
     assert dataclasses.asdict(resumed.diagnostics)["rhat"] == whole.diagnostics.rhat
 
 

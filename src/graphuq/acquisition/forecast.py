@@ -9,7 +9,7 @@ from graphuq.acquisition.base import Rule
 from graphuq.acquisition.pool import Pool
 from graphuq.acquisition.query import best_candidate, rule_of, unlabelled
 from graphuq.errors import require
-from graphuq.results.errors_left import ErrorCount
+from graphuq.results.errors_left import ErrorCount, expected_errors
 from graphuq.results.joint_draws import joint_draws
 from graphuq.results.result import Result
 from graphuq.results.summaries.random_label import class_shares
@@ -68,7 +68,7 @@ def forecast_errors(
     >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
     >>> result = classifier.fit(moons.features, y).result_
     >>> later = gq.acquisition.forecast_errors(result, n=10)
-    >>> later.expected < result.expected_errors().expected
+    >>> later.expected < gq.expected_errors(result).expected
     True
     """
     require(n >= 1, "n", f"{n!r}", "forecast 1 label or more")
@@ -76,9 +76,9 @@ def forecast_errors(
     require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
     chosen, rng = rule_of(rule), np.random.default_rng(seed)
     rows = unlabelled(result, candidates)
-    n_free = result.n_nodes - len(result.posterior.labelled)
+    n_free = len(result.has_evidence) - len(result.posterior.labelled)
     if len(rows) == 0:
-        return result.expected_errors(probability)
+        return expected_errors(result, probability)
     first = Pool.of(result, rows, rng)
     nodes, place = np.unique(np.append(first.rows, first.target_rows), return_inverse=True)
     labels = joint_labels(result, nodes, n_simulations, rng)[place]

@@ -19,6 +19,7 @@ from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import GaussianApproximation, Point
 from graphuq.results.joint_draws import seen_draws
+from graphuq.results.label_numbers import margin
 from graphuq.results.result import Result
 
 SHARPNESS = np.pi / np.sqrt(6)  # of a softmax whose noise has unit variance
@@ -92,7 +93,7 @@ class Pool:
         joint = JointCovariance(at[0], at[1], (own * scale[candidates]) ** 2)
         noise = result.posterior.likelihood.unshifted.probit_noise_std
         noise = float(noise) if isinstance(noise, float | int) else 0.0
-        probabilities = np.maximum(result.class_probabilities, FLOOR)
+        probabilities = np.maximum(result.probabilities, FLOOR)
         variance = (at[1] ** 2).sum(axis=1) + (own * scale[targets]) ** 2
         return Pool(
             rows=candidates,
@@ -190,7 +191,7 @@ class Pool:
 
 def is_unlabelled(result: Result) -> Bool[np.ndarray, " N"]:
     """Return whether each row has no label; a mask, since sorting a million rows takes a while."""
-    free = np.ones(result.n_nodes, dtype=bool)
+    free = np.ones(len(result.has_evidence), dtype=bool)
     free[result.posterior.labelled] = False
     return free
 
@@ -220,7 +221,7 @@ def _screened(
     if len(rows) <= MAX_ROWS:
         return rows, np.ones(len(rows))
     half, order = MAX_ROWS // 2, rng.permutation(rows)
-    order = order[np.argsort(result.margin[order], kind="stable")]
+    order = order[np.argsort(margin(result)[order], kind="stable")]
     rest = rng.choice(order[half:], MAX_ROWS - half, replace=False)
     stands_for = np.repeat([1.0, (len(rows) - half) / len(rest)], [half, len(rest)])
     return np.append(order[:half], rest), stands_for

@@ -135,14 +135,14 @@ def unlabelled(result: Result, candidates: Any = None) -> Int[np.ndarray, " M"]:
     InvalidInput
         If a candidate does not exist.
     """
-    rows = np.arange(result.n_nodes)
+    rows = np.arange(len(result.has_evidence))
     if candidates is not None:
         rows = np.unique(np.asarray(candidates, dtype=np.int64))
-        outside = rows[(rows < 0) | (rows >= result.n_nodes)]
+        outside = rows[(rows < 0) | (rows >= len(result.has_evidence))]
         require(
             len(outside) == 0,
             "candidates",
             f"row {outside[:1].tolist()} does not exist",
-            f"use rows from 0 to {result.n_nodes - 1}",
+            f"use rows from 0 to {len(result.has_evidence) - 1}",
         )
     return rows[is_unlabelled(result)[rows]]

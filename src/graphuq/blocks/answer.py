@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import entr
 
 from graphuq.blocks.store import Stage
 from graphuq.blocks.tasks import Tasks
@@ -25,13 +24,21 @@ from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import ExpectationPropagation, GaussianApproximation
 from graphuq.posterior.field import ClassField, LowRankField
 from graphuq.posterior.posterior import Posterior
+from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
-from graphuq.results.summaries import Rows, summarize
+from graphuq.results.summaries import Rows, credible_interval, summarize
+from graphuq.results.table import (
+    INTERVAL,
+    Latent,
+    answer_columns,
+    arrow_table,
+)
 from graphuq.run.infer import infer
 from graphuq.spectrum import Spectrum
 from graphuq.utils.files import atomic_write
 
 SAMPLED = 10_000  # rows without label whose posterior `BlockClassifier.result_` has
+UNRANKED = "unranked"  # tables of blocks before the ranks among all rows are known
 FIELD = ("factor", "coefficient_map", "mode_variance")
 GAUSSIAN = GaussianApproximation._fields[:5]
 
@@ -142,8 +149,8 @@ def explore(
         posterior = Posterior(spectrum, prior, likelihood, at, labels)
         if auto:
             posterior = maximize_evidence(posterior, auto).posterior
-    result = infer(posterior, ExpectationPropagation()).with_classes(np.array(classes))
-    write_answer(stage, result, labelled, sample, len(sample))
+    result = with_classes(infer(posterior, ExpectationPropagation()), np.array(classes))
+    write_answer(stage, result, labelled, codes, len(sample))
     stage.finish(
         {
             "classes": classes,
@@ -161,9 +168,9 @@ def explore(
 
 
 def write_answer(
-    stage: Stage, result: Result, labelled: np.ndarray, sample: np.ndarray, n_sampled: int
+    stage: Stage, result: Result, labelled: np.ndarray, codes: np.ndarray, n_sampled: int
 ) -> None:
-    """Write what the tasks of the blocks need: field, Gaussian, link and labelled places."""
+    """Write what the tasks of the blocks need: field, Gaussian, link, and places of labels."""
     field = result.posterior.field.one_class
     require(
         isinstance(field, LowRankField) and isinstance(result.answer, GaussianApproximation),
@@ -180,6 +187,7 @@ def write_answer(
         stage.save("link", None, np.stack(link))
     evidence = np.unique(result.posterior.spectrum.components[: len(labelled)])
     stage.save("labelled", None, labelled)
+    stage.save("codes", None, codes)
     stage.save("components", None, evidence)
     stage.save("n_sampled", None, np.array(n_sampled))
 
@@ -202,29 +210,55 @@ def _read_answer(stage: Stage) -> tuple[Any, Any, Any]:
 def write_probabilities(
     stage: Stage, rows: Stage, basis: Basis, answer: Stage, tasks: Tasks
 ) -> None:
-    """Write the table of each block of the source, in the order of its rows."""
+    """Write the table of each block of the source, in the order of its rows.
+
+    The rank of a row among all rows is known once the margins of all blocks are.
+    """
     blocks = rows.record["blocks"]
-    arguments = [(stage, rows, basis, answer, blocks[k], k) for k in range(len(blocks) - 1)]
-    counts = tasks.map(_block_of_probabilities, arguments, "probabilities")
+    n_files = len(blocks) - 1
+    arguments = [(stage, rows, basis, answer, blocks[k], k) for k in range(n_files)]
+    tasks.map(_write_block, arguments, "probabilities")
+    ranked = [(stage, answer, n_files, k) for k in range(n_files)]
+    counts = tasks.map(_rank_block, ranked, "ranks")
     found = np.sum([some for some, _ in counts], axis=0)
     total = np.sum([some for _, some in counts], axis=0)
-    stage.finish({"counts": found.tolist(), "sums": total.tolist(), "n_files": len(arguments)})
+    for k in range(n_files):
+        stage.path(UNRANKED, k, ".parquet").unlink(missing_ok=True)
+    record = {"counts": found.tolist(), "sums": total.tolist(), "n_files": n_files}
+    stage.finish(record, temporary=["margins"])
 
 
-def _block_of_probabilities(
+def _write_block(
     stage: Stage, rows: Stage, basis: Basis, answer: Stage, begin: int, k: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Write the table of a block; return rows and sums of largest probabilities by class."""
+) -> None:
+    """Write the table of a block, with ranks inside the block, and its margins in order."""
+    from pyarrow import parquet
+
+    path, ranked = stage.path(UNRANKED, k, ".parquet"), stage.path("rows", k, ".parquet")
+    if stage.has("margins", k) and (path.is_file() or ranked.is_file()):
+        return
+    columns = _columns(np.asarray(rows.load("place", k)), begin, basis, answer)
+    with atomic_write(path) as temporary:
+        parquet.write_table(arrow_table(columns), temporary)
+    stage.save("margins", k, np.sort(columns["margin"]))
+
+
+def _rank_block(stage: Stage, answer: Stage, n_files: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Write the table of a block with ranks; return rows and sums of probabilities by class."""
     import pyarrow as pa
     from pyarrow import compute, parquet
 
-    classes = answer.record["classes"]
-    path = stage.path("rows", k, ".parquet")
+    classes, path = answer.record["classes"], stage.path("rows", k, ".parquet")
     if not path.is_file():
-        places = np.asarray(rows.load("place", k))
-        table = pa.table(_columns(places, begin, basis, answer, classes))
+        table = parquet.read_table(stage.path(UNRANKED, k, ".parquet"))
+        margin = table.column("margin").to_numpy()
+        order = np.argsort(margin)
+        in_order, below = margin[order], np.zeros(len(margin), dtype=np.int64)
+        for other in range(n_files):
+            below[order] += np.searchsorted(stage.load("margins", other), in_order, side="left")
+        place = table.column_names.index("rank")
         with atomic_write(path) as temporary:
-            parquet.write_table(table, temporary)
+            parquet.write_table(table.set_column(place, "rank", pa.array(below + 1)), temporary)
     table = parquet.read_table(path, columns=["label", "probability"])
     codes = compute.index_in(table.column("label"), value_set=pa.array(classes)).to_numpy()
     probability, n_classes = table.column("probability").to_numpy(), len(classes)
@@ -232,41 +266,29 @@ def _block_of_probabilities(
 
 
 def _columns(
-    places: Int[np.ndarray, " B"], begin: int, basis: Basis, answer: Stage, classes: list[Any]
-) -> dict[str, Any]:
+    places: Int[np.ndarray, " B"], begin: int, basis: Basis, answer: Stage
+) -> dict[str, np.ndarray]:
     """Return the columns of the table of some rows."""
-    import pyarrow as pa
-
     field, gaussian, link = _read_answer(answer)
-    labelled = np.asarray(answer.load("labelled"))
+    labelled, codes = np.asarray(answer.load("labelled")), np.asarray(answer.load("codes"))
     scale = np.sqrt(basis.starts[-1] / int(answer.load("n_sampled")))
     at = np.searchsorted(labelled, places).clip(max=len(labelled) - 1)
     is_labelled = labelled[at] == places
-    found = summarize(
-        gaussian,
-        field,
-        Rows(basis.rows(places) * scale, np.ones(len(places)), np.where(is_labelled, at, -1)),
-        link,
+    known = np.where(is_labelled, at, -1)
+    rows = Rows(basis.rows(places) * scale, np.ones(len(places)), known)
+    found, latent = summarize(gaussian, field, rows, link), None
+    if found.label_mean.ndim == 1:
+        interval = credible_interval(gaussian, field, rows, INTERVAL)
+        latent = Latent(found.latent_mean, found.latent_std, interval)
+    return answer_columns(
+        begin + np.arange(len(places)),
+        np.array(answer.record["classes"]),
+        found.probabilities,
+        mcse=found.mcse,
+        has_evidence=np.isin(basis.components(places), answer.load("components")),
+        given=np.where(is_labelled, codes[at], -1),
+        latent=latent,
     )
-    mean = found.label_mean
-    shares = mean if mean.ndim == 2 else np.stack([(1 - mean) / 2, (1 + mean) / 2], axis=1)
-    codes = shares.argmax(axis=1)
-    ordered = np.partition(shares, -2, axis=1)
-    columns = {
-        "row": begin + np.arange(len(places)),
-        "label": pa.array(classes).take(codes),
-        "probability": ordered[:, -1].astype(np.float32),
-    }
-    for k, name in enumerate(classes):
-        columns[f"probability_{name}"] = shares[:, k].astype(np.float32)
-    columns["margin"] = (ordered[:, -1] - ordered[:, -2]).astype(np.float32)
-    columns["entropy"] = entr(shares).sum(axis=1).astype(np.float32)
-    if mean.ndim == 1:
-        columns["latent_mean"] = found.latent_mean.astype(np.float32)
-        columns["latent_std"] = found.latent_std.astype(np.float32)
-    columns["has_evidence"] = np.isin(basis.components(places), answer.load("components"))
-    columns["labelled"] = is_labelled
-    return columns
 
 
 def _is_plain(value: object) -> bool:

@@ -26,7 +26,7 @@ from graphuq.classifier.options import (
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import SelfTuning
 from graphuq.results.result import Result
-from graphuq.results.tables import Summary
+from graphuq.results.summary import Summary
 from graphuq.utils.checks import check_number, check_seed, require_integer
 from graphuq.utils.extras import require_extra
 from graphuq.utils.output_folder import atomic_folder, output_folder
@@ -275,11 +275,8 @@ class BlockClassifier:
     def to_parquet(self, path: str | Path) -> list[Path]:
         """Write class and probabilities of each row, in the order of the source.
 
-        There is one file for each block of the source. Columns: ``row``, the number of the row
-        in the source; ``label``, its most probable class; ``probability`` of that class;
-        ``probability_NAME`` of each class; ``margin`` and ``entropy``; for two classes
-        ``latent_mean`` and ``latent_std`` of u; ``has_evidence``, which is False in a component
-        of the graph without labels; and ``labelled``. ``settings.json`` has all settings, the
+        There is one file for each block of the source. docs/files.md describes the columns;
+        ``id`` is the number of the row in the source. ``settings.json`` has all settings, the
         version, and the summary.
 
         Parameters

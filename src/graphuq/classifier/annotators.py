@@ -22,6 +22,7 @@ from graphuq.inference.collapsed_gibbs.annotators import (
     Readings,
 )
 from graphuq.likelihoods import SoftProbit
+from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.utils.extras import require_extra
 
@@ -111,7 +112,7 @@ class AnnotatorClassifier(GraphClassifier):
         q[rows] = self._table(len(classes)).without_graph()
         super().fit(X, q)
         self.classes_ = classes
-        self.result_ = _with_true_classes(self.result_, self._readings).with_classes(classes)
+        self.result_ = with_classes(_with_true_classes(self.result_, self._readings), classes)
         self._describe()
         self._describe_annotators(names)
         return self
@@ -201,11 +202,8 @@ def _with_true_classes(result: Result, readings: Int[np.ndarray, "J A"]) -> Resu
     classes = drawn[TRUE_CLASS]
     members = np.eye(n_classes)[classes]
     means, errors = members.mean(axis=(0, 1)), _batch_errors(members)
-    label_mean, label_mcse = result.label_mean.copy(), result.label_mcse.copy()
-    if label_mean.ndim == 1:
-        label_mean[nodes], label_mcse[nodes] = 2 * means[:, 1] - 1, 2 * errors[:, 1]
-    else:
-        label_mean[nodes], label_mcse[nodes] = means, errors
+    probabilities, mcse = result.probabilities.copy(), result.mcse.copy()
+    probabilities[nodes], mcse[nodes] = means, errors
     sampler = AnnotatorGibbs(readings=readings)
     table = Readings(readings, n_classes, sampler.right, sampler.wrong)
     confusion = drawn[CONFUSION].mean(axis=(0, 1)).reshape(-1, n_classes, n_classes)
@@ -214,9 +212,7 @@ def _with_true_classes(result: Result, readings: Int[np.ndarray, "J A"]) -> Resu
         likelihood.noise_std, q / q.sum(axis=1, keepdims=True), likelihood.random_labels
     )
     changed = dataclasses.replace(posterior, likelihood=soft, labels=soft.most_probable)
-    return dataclasses.replace(
-        result, posterior=changed, label_mean=label_mean, label_mcse=label_mcse
-    )
+    return dataclasses.replace(result, posterior=changed, probabilities=probabilities, mcse=mcse)
 
 
 def _batch_errors(members: Float[np.ndarray, "C S J K"]) -> Float[np.ndarray, "J K"]:

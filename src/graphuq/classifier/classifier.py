@@ -281,7 +281,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         explore(self, posterior, method, shares, **more)
 
     def _describe(self) -> None:
-        nodes = np.arange(self.result_.n_nodes)
+        nodes = np.arange(len(self.result_.has_evidence))
         known, self.unseen_class_probability_ = self._known_and_novel(self.result_, nodes)
         self.label_distributions_ = known
         self.transduction_ = self._labels(self.result_, nodes, known)

@@ -29,7 +29,8 @@ from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
 from graphuq.evidence.maximize import maximize_evidence
 from graphuq.inference import Approximation
 from graphuq.posterior.posterior import Posterior
-from graphuq.results.class_proportions import shares_of
+from graphuq.results.class_proportions import class_thresholds, shares_of
+from graphuq.results.label_numbers import with_classes
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.utils.progress import reporting
@@ -145,12 +146,12 @@ def explore(
         sampling["on_first_result"] = _named_callback(classifier)
     arguments = {} if isinstance(method, Approximation) else sampling
     result = infer(posterior, method, seed=seed_of(classifier.random_state), **arguments, **more)
-    classifier.result_ = result.with_classes(classifier.classes_)
-    classifier._tuning = None if shares is None else classifier.result_.tuning(shares)
+    classifier.result_ = with_classes(result, classifier.classes_)
+    classifier._tuning = None if shares is None else class_thresholds(classifier.result_, shares)
     classifier._describe()
 
 
 def _named_callback(classifier: "GraphClassifier") -> Any:
     """Return the callback ``on_first_result``, which receives a result with class names."""
     callback = classifier.on_first_result
-    return callback and (lambda first: callback(first.with_classes(classifier.classes_)))
+    return callback and (lambda first: callback(with_classes(first, classifier.classes_)))

@@ -147,7 +147,7 @@ class Incremental:
 
         check_is_fitted(self)
         rows = unlabelled(self.result_, candidates)
-        shown = np.ones(self.result_.n_nodes, dtype=bool)
+        shown = np.ones(len(self.result_.has_evidence), dtype=bool)
         shown[self.withdrawn_] = False
         return query(self.result_, n, rule, rows[shown[rows]])
 
@@ -209,7 +209,7 @@ class Incremental:
             )
         check_kind(X, "X")
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
-        posterior, n_old = self.result_.posterior, self.result_.n_nodes
+        posterior, n_old = self.result_.posterior, len(self.result_.has_evidence)
         rows, values, given = np.arange(0), self.classes_[:0], np.zeros(0, dtype=bool)
         if y is not None:
             values, given = split_labels(y, self.missing_label, needed=False)

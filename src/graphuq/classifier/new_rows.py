@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
@@ -35,6 +35,31 @@ def rows_in_basis(
     InvalidInput
         If the graph cannot take new rows, or weights are negative.
     """
+    weights, nodes = connected_rows(estimator, X, consequence)
+    return *in_basis(estimator, weights, basis), nodes
+
+
+def in_basis(
+    estimator: Any, weights: sparse.csr_array, basis: NodeBasis
+) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"]]:
+    """Return eigenvector rows and scales of rows with weights to the nodes."""
+    if estimator._feature_space is not None and estimator.out_of_sample != "mean":
+        return basis.combine(weights)
+    return basis.extend(weights), basis.extend_scale(weights)
+
+
+def reached_by(
+    weights: sparse.csr_array, nodes: Int[np.ndarray, " M"], has_evidence: Bool[np.ndarray, " N"]
+) -> Bool[np.ndarray, " M"]:
+    """Return whether each row is, or is joined to, a node that the labels inform."""
+    joined = np.asarray(abs(weights) @ has_evidence.astype(np.float64)).ravel() > 0
+    return np.where(nodes >= 0, has_evidence[nodes], joined)
+
+
+def connected_rows(
+    estimator: Any, X: Table, consequence: str
+) -> tuple[sparse.csr_array, Int[np.ndarray, " M"]]:
+    """Return weights of the rows of X to the nodes, and their nodes (−1 outside the graph)."""
     X = rows_to_predict(estimator, X)
     check_kind(X, "X")
     if is_frame(X) or is_polars(X):
@@ -58,9 +83,7 @@ def rows_in_basis(
     else:
         weights, nodes = space.connect(X, estimator.out_of_sample), space.find(X)
         _warn_of_far_rows(weights, nodes, consequence)
-        if estimator.out_of_sample != "mean":
-            return *basis.combine(weights), nodes
-    return basis.extend(weights), basis.extend_scale(weights), nodes
+    return weights, nodes
 
 
 def _warn_of_far_rows(

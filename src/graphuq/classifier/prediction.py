@@ -1,5 +1,6 @@
 """What a fitted classifier predicts, for rows in the graph and for other rows."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,7 +100,7 @@ class Prediction:
         method : {"posterior", "conformal"}, default "posterior"
             "posterior": the smallest set whose probabilities by `predict_proba` add up to
             ``coverage``. "conformal": classes at least as probable as most given labels were, each
-            given all others; see `graphuq.results.prediction_sets.conformal_sets`.
+            given all others; see `graphuq.results.class_sets.conformal_sets`.
 
         Returns
         -------
@@ -112,7 +113,7 @@ class Prediction:
             If an argument is out of range, or there are too few labels for "conformal".
         IncompatibleParts
             With "conformal" and ``class_proportions``, or without leave-one-out probabilities; see
-            `Result.leave_one_out`.
+            `graphuq.results.leave_one_out`.
 
         Examples
         --------
@@ -125,13 +126,15 @@ class Prediction:
         >>> sets.shape
         (200, 2)
         """
+        from graphuq.results import label_checks
+
         probabilities = self.predict_proba(X)
         if method == "conformal" and self._tuning is not None:
             raise IncompatibleParts(
                 "conformal sets need probabilities without class_proportions, since leave-one-out "
                 "probabilities do not have them; use method='posterior'"
             )
-        return self.result_.sets_of(probabilities, coverage, method)
+        return label_checks.sets_of(self.result_, probabilities, coverage, method)
 
     def suspect_labels(self, n: int | None = None) -> "pd.DataFrame":
         """Return the given labels from the least to the most probable given all others.
@@ -145,29 +148,76 @@ class Prediction:
         -------
         pandas.DataFrame
             Columns ``node`` (the row of X), ``given``, ``probability``, ``other``,
-            ``other_probability`` and ``pareto_shape``; see `Result.suspect_labels`.
+            ``other_probability`` and ``pareto_shape``; see `graphuq.results.suspect_labels`.
 
         Raises
         ------
         IncompatibleParts
-            See `Result.leave_one_out`.
+            See `graphuq.results.leave_one_out`.
         """
-        check_is_fitted(self)
-        return self.result_.suspect_labels(n)
+        from graphuq.results import label_checks
 
-    def predict_summaries(self, X: Table) -> "NodeSummaries":
+        check_is_fitted(self)
+        return label_checks.suspect_labels(self.result_, n)
+
+    def predict_latent(self, X: Table) -> "NodeSummaries":
         """Predict label mean, Monte-Carlo error, latent mean and deviation; see `Result`."""
         return self._summaries(X)[0]
 
     def predict_interval(self, X: Table, probability: float = 0.95) -> Float[np.ndarray, "M *K 2"]:
         """Predict the equal-tailed credible interval of u, or of each of its fields, per row."""
         check_is_fitted(self)
-        eigenvectors, scale, nodes = self._rows(X)
-        interval = self.result_.interval_at_rows(eigenvectors, scale, probability)
+        return self._intervals_of(*self._rows(X), probability)
+
+    def _intervals_of(
+        self,
+        eigenvectors: Float[np.ndarray, "M L"],
+        scale: Float[np.ndarray, " M"],
+        nodes: Int[np.ndarray, " M"],
+        probability: float,
+    ) -> Float[np.ndarray, "M *K 2"]:
+        """Return the intervals of rows of eigenvectors."""
+        from graphuq.results.latent_numbers import credible_interval, interval_at_rows
+
+        interval = interval_at_rows(self.result_, eigenvectors, scale, probability)
         inside = nodes >= 0
         if inside.any():
-            interval[inside] = self.result_.credible_interval(probability)[nodes[inside]]
+            interval[inside] = credible_interval(self.result_, probability)[nodes[inside]]
         return interval
+
+    def predict_table(
+        self, X: Table, ids: Sequence[Any] | np.ndarray | None = None
+    ) -> "pd.DataFrame":
+        """Predict a table with one row for each row of X, whose columns docs/files.md describes.
+
+        A row of the graph has the numbers of its node. Class proportions are imposed.
+
+        Parameters
+        ----------
+        X : array_like, shape (M, d)
+            As for `predict`.
+        ids : sequence of length M, optional
+            Values of the column ``id``; by default row numbers from 0.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `graphuq.results.write_table` writes it to a CSV or Parquet file.
+
+        Examples
+        --------
+        >>> import numpy as np, graphuq as gq
+        >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
+        >>> y = np.where(np.arange(200) < 20, moons.classes, -1)
+        >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
+        >>> table = classifier.fit(moons.features, y).predict_table([[0.0, 1.0], [1.0, -0.5]])
+        >>> table["label"].tolist()
+        [0, 1]
+        """
+        from graphuq.classifier.answers import table_of_rows
+
+        check_is_fitted(self)
+        return table_of_rows(self, X, ids)
 
     def score(self, X: Table, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy of `predict` at the labelled rows.
@@ -197,11 +247,22 @@ class Prediction:
     def _summaries(self, X: Table) -> tuple["NodeSummaries", Int[np.ndarray, " M"]]:
         """Return the posterior of each row, and its node in the graph or −1."""
         check_is_fitted(self)
-        eigenvectors, scale, nodes = self._rows(X)
-        summaries = self.result_.at_rows(eigenvectors, scale)
+        return self._summaries_of(*self._rows(X))
+
+    def _summaries_of(
+        self,
+        eigenvectors: Float[np.ndarray, "M L"],
+        scale: Float[np.ndarray, " M"],
+        nodes: Int[np.ndarray, " M"],
+    ) -> tuple["NodeSummaries", Int[np.ndarray, " M"]]:
+        """Return the posterior of rows of eigenvectors, and their nodes."""
+        from graphuq.results.latent_numbers import at_nodes, at_rows
+
+        summaries = at_rows(self.result_, eigenvectors, scale)
         inside = nodes >= 0
+        known = at_nodes(self.result_)
         for name, values in vars(summaries).items():
-            values[inside] = getattr(self.result_, name)[nodes[inside]]
+            values[inside] = getattr(known, name)[nodes[inside]]
         return summaries, nodes
 
     def _labels(
@@ -211,20 +272,36 @@ class Prediction:
         probability: Float[np.ndarray, "M K"],
     ) -> np.ndarray:
         """Return the class of each row; with class proportions, given labels stay."""
+        classes: np.ndarray = self.classes_[self._codes(summaries, nodes, probability)]
+        return classes
+
+    def _codes(
+        self,
+        summaries: "NodeSummaries | Result",
+        nodes: Int[np.ndarray, " M"],
+        probability: Float[np.ndarray, "M K"],
+    ) -> Int[np.ndarray, " M"]:
+        """Return the class of each row as an index."""
         codes = probability.argmax(axis=1)
         if self._tuning is not None:
             given = self._given_codes(nodes)
             codes = np.where(given >= 0, given, self._tuning.codes(summaries))
-        classes: np.ndarray = self.classes_[codes]
-        return classes
+        return np.asarray(codes)
+
+    def _probabilities(
+        self, summaries: "NodeSummaries | Result", nodes: Int[np.ndarray, " M"]
+    ) -> Float[np.ndarray, "M K"]:
+        """Return probabilities without class proportions; nodes have those of the result."""
+        probability = summaries.probabilities.copy()
+        inside = nodes >= 0
+        probability[inside] = self.result_.probabilities[nodes[inside]]
+        return probability
 
     def _known_and_novel(
         self, summaries: "NodeSummaries | Result", nodes: Int[np.ndarray, " M"]
     ) -> tuple[Float[np.ndarray, "M K"], Float[np.ndarray, " M"]]:
         """Return probabilities of the classes with labels, and of all others together."""
-        from graphuq.results.uncertainty import class_probabilities
-
-        probability, n_known = class_probabilities(summaries.label_mean), len(self.classes_)
+        probability, n_known = self._probabilities(summaries, nodes), len(self.classes_)
         if self._tuning is not None:
             link = self.result_.posterior.likelihood.link
             from graphuq.results.class_proportions import keep_given
@@ -240,11 +317,9 @@ class Prediction:
 
     def _given_codes(self, nodes: Int[np.ndarray, " M"]) -> Int[np.ndarray, " M"]:
         """Return the code of the label that each node was given, or −1."""
-        posterior = self.result_.posterior
-        labels = np.asarray(posterior.labels)
-        codes = np.full(self.result_.n_nodes + 1, -1)  # the last entry is read for node −1
-        codes[posterior.labelled] = labels if posterior.likelihood.is_multiclass else labels > 0
-        return np.asarray(codes[nodes])
+        from graphuq.results.table import given_codes
+
+        return np.where(nodes >= 0, given_codes(self.result_)[nodes], -1)
 
     def _rows(
         self, X: Table

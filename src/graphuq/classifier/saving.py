@@ -10,8 +10,10 @@ from graphuq.classifier.types import Groups
 from graphuq.errors import GraphuqWarning, StorageError
 from graphuq.graphs import FeatureSpace
 from graphuq.results.class_proportions import ClassThreshold
+from graphuq.results.label_numbers import with_classes
+from graphuq.results.loading import from_tree
 from graphuq.results.result import Result
-from graphuq.results.storage import read_tree, write_tree
+from graphuq.results.storage import read_tree, to_tree, write_tree
 from graphuq.utils.extras import require_extra
 from graphuq.utils.gate import reading
 from graphuq.utils.serialization import class_named, from_plain, stored_name, to_plain
@@ -45,7 +47,7 @@ def save_classifier(classifier: "GraphClassifier", path: str | Path, extra: Grou
     require_extra("files")
     import xarray as xr
 
-    tree = classifier.result_.with_classes(classifier.classes_).to_tree()
+    tree = to_tree(with_classes(classifier.result_, classifier.classes_))
     for name, dataset in (extra or {}).items():
         tree[name] = xr.DataTree(dataset)
     space, threshold = classifier._feature_space, classifier._tuning
@@ -114,7 +116,7 @@ def load(path: str | Path) -> "GraphClassifier | GraphRegressor | Result":
         with reading(path, "regressor"):
             return regressor_from(GraphRegressor, tree)
     if "classifier" not in tree.children:
-        return Result.from_tree(tree, path)
+        return from_tree(tree, path)
     _warn_of_preprocessing(tree, path)
     from graphuq.classifier.classifier import GraphClassifier
 
@@ -132,8 +134,8 @@ def _warn_of_preprocessing(tree: "xr.DataTree", path: str | Path) -> None:
     if "preprocessing" in tree.children:
         warn_user(
             f"'{path}' was written by the command line, which transformed the features; transform "
-            "new rows in the same way, or use the command `graphuq predict`; Result.load reads the "
-            "result alone",
+            "new rows in the same way, or use the command `graphuq predict`; graphuq.results.load "
+            "reads the result alone",
             GraphuqWarning,
         )
 
@@ -155,7 +157,7 @@ def _classifier_from(
             params.setdefault("graph", "precomputed")
         classifier: GraphClassifier = found(**params)
         classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
-        classifier.result_ = Result.from_tree(tree, path).with_classes(classifier.classes_)
+        classifier.result_ = with_classes(from_tree(tree, path), classifier.classes_)
         describe_features(classifier, stored, space)
         classifier.withdrawn_ = np.array(json.loads(stored.attrs["withdrawn"]), np.int64)
         threshold = json.loads(stored.attrs["tuning"])

@@ -35,6 +35,7 @@ def classify(
     output: opt.Output = Path("out"),
     quiet: opt.Quiet = False,
     resume: opt.Resume = False,
+    file_format: opt.Format = "csv",
     scaling: opt.Scaling = "none",
     pca: opt.Pca = None,
     graph: opt.Graph = "knn",
@@ -78,7 +79,7 @@ def classify(
     given_options = dict(locals())
     from graphuq.cli.annotators import annotators_from
     from graphuq.cli.blocks import classify_blocks, require_store
-    from graphuq.cli.columns import require_one_source, weights_from
+    from graphuq.cli.columns import check_format, require_one_source, weights_from
     from graphuq.cli.fitting import check_options, fit_and_write, parse_likelihood
     from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
     from graphuq.cli.searching import parse_proportions, parse_search
@@ -89,6 +90,7 @@ def classify(
         "not given",
         "name the column with the known classes, or give --labels FILE",
     )
+    check_format(file_format)
     if store is not None:
         require_one_source(label_column, labels)
         return classify_blocks(classify, given_options)
@@ -158,6 +160,7 @@ def classify(
             annotators=annotators,
             resume=resume,
             quiet=quiet,
+            file_format=file_format,
             write_more=_writer_of(cells, given, label_column, file.name),
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from graphuq.errors import InvalidInput, require
+from graphuq.results.table import FORMATS
 from graphuq.utils.checks import is_number
 
 
@@ -42,6 +43,11 @@ def check_column(column: str, columns: list[str]) -> None:
         f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
         f"did you mean '{near[0]}'?" if near else "name a column of the file",
     )
+
+
+def check_format(name: str) -> None:
+    """Raise `InvalidInput` unless a table can be written in a format."""
+    require(name in FORMATS, "--format", f"{name!r}", f"use {' or '.join(FORMATS)}")
 
 
 def require_one_source(label_column: str | None, labels: Path | None) -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from graphuq import datasets as library
-from graphuq.cli.csv_files import without_formulas
 from graphuq.datasets import Dataset, mnist, newsgroups, voting
 from graphuq.datasets.base import find_local
 from graphuq.errors import InvalidInput, require
 from graphuq.utils.checks import generator
+from graphuq.utils.csv_files import without_formulas
 from graphuq.utils.files import atomic_write
 
 

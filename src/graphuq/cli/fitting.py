@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy.special import entr
 
 from graphuq.classifier.annotators import AnnotatorClassifier
+from graphuq.classifier.answers import columns_of_fit
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import LIKELIHOODS, check_numbers, method_of, prior_of
 from graphuq.cli.annotators import joined, print_annotators
 from graphuq.cli.columns import refuse_given
-from graphuq.cli.csv_files import without_formulas, write_csv
 from graphuq.cli.preprocessing import preprocess
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
@@ -24,8 +23,9 @@ from graphuq.errors import require
 from graphuq.evidence.criteria import CRITERIA
 from graphuq.inference import Approximation
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
-from graphuq.results.result import Result
-from graphuq.results.uncertainty import margin, rank_by_uncertainty, with_unseen
+from graphuq.results.label_numbers import with_classes
+from graphuq.results.table import frame_of, write_table
+from graphuq.utils.csv_files import without_formulas, write_csv
 from graphuq.utils.expressions import is_expression
 from graphuq.utils.output_folder import atomic_folder
 
@@ -51,6 +51,7 @@ def fit_and_write(
     resume: bool = False,
     quiet: bool = False,
     write_more: Callable[[GraphClassifier, Path], None] | None = None,
+    file_format: str = "csv",
 ) -> GraphClassifier:
     """Fit a classifier to a table and write its output files, all of them or none.
 
@@ -63,7 +64,7 @@ def fit_and_write(
     options : dict
         Keyword arguments of `GraphClassifier`.
     output : path
-        Folder for predictions.csv, posterior.nc and report.html.
+        Folder for predictions, posterior.nc and report.html.
     title : str
         Title of the report.
     positive : str, optional
@@ -89,6 +90,8 @@ def fit_and_write(
         Print nothing.
     write_more : callable, optional
         Writes further files, given the classifier and the folder that becomes ``output``.
+    file_format : {"csv", "parquet"}, default "csv"
+        Format of the predictions.
 
     Raises
     ------
@@ -120,17 +123,20 @@ def fit_and_write(
         on_first_result=(lambda first: print_preview(first, names, truth)) if shown else None,
         checkpoint=None if isinstance(method, Approximation) else checkpoints[0],
     ).fit(features, codes, sample_weight=weights)
+    names_given = np.array([str(name) or None for name in given], dtype=object)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
-    classifier.result_ = classifier.result_.with_classes(names)
+    classifier.result_ = with_classes(classifier.result_, names)
     from graphuq.report import write_report  # imports matplotlib: after the first result
 
     images = None if image_shape is None else table.features.reshape(-1, *image_shape)
-    with atomic_folder(output) as folder:
+    predictions = f"predictions.{file_format}"
+    with atomic_folder(output, "predictions.*") as folder:
         if tried is not None:
             without_formulas(tried).to_csv(folder / "search.csv", index=False, float_format="%.6g")
         if isinstance(classifier, AnnotatorClassifier):
             write_csv(classifier.annotators_, folder / "annotators.csv")
-        write_csv(_predictions(classifier, table.ids, given), folder / "predictions.csv")
+        answers = frame_of(columns_of_fit(classifier, table.ids, names_given))
+        write_table(answers, folder / predictions)
         classifier.save(folder / "posterior.nc", groups)
         write_report(
             classifier.result_,
@@ -145,7 +151,7 @@ def fit_and_write(
             write_more(classifier, folder)
     _remove(checkpoints)
     if not quiet:
-        print_summary(classifier.result_, names, truth, output, table.ids)
+        print_summary(classifier.result_, names, truth, output, table.ids, predictions)
         if isinstance(classifier, AnnotatorClassifier):
             print_annotators(classifier.annotators_)
         if shares is not None:
@@ -168,68 +174,6 @@ def _true_labels(
     codes = codes_of_names(truth, names)
     binary = len(names) == 2 and max_classes is None
     return 2 * codes - 1 if binary else codes
-
-
-def _predictions(classifier: GraphClassifier, ids: np.ndarray, given: np.ndarray) -> pd.DataFrame:
-    """All columns of ``predictions.csv``, with class proportions imposed if there are any."""
-    result, names = classifier.result_, classifier.classes_.tolist()
-    label_mean = result.label_mean
-    tuned = classifier.class_proportions is not None
-    if tuned:
-        distribution = classifier.label_distributions_
-        label_mean = distribution if len(names) > 2 else 2 * distribution[:, 1] - 1
-    predictions = prediction_table(ids, names, label_mean, _interval(result))
-    if tuned:
-        predictions["label"] = np.array(names)[classifier.transduction_.astype(int)]
-    predictions["monte_carlo_error"] = result.label_mcse.reshape(result.n_nodes, -1).max(axis=1)
-    predictions["given_label"] = given
-    predictions["has_evidence"] = result.has_evidence
-    return predictions
-
-
-def _interval(result: Result) -> Float[np.ndarray, "N 2"] | None:
-    """95 % credible interval of u, for a binary result only: a multiclass one has K fields."""
-    return result.credible_interval(0.95) if result.label_mean.ndim == 1 else None
-
-
-def prediction_table(
-    ids: np.ndarray, names: Sequence[str], label_mean: np.ndarray, interval: np.ndarray | None
-) -> pd.DataFrame:
-    """Return the table of predictions; uncertainty rank 1 is the least certain node.
-
-    Parameters
-    ----------
-    ids : numpy.ndarray of str, shape (N,)
-    names : sequence of str
-        Names of the classes in the order of their codes.
-    label_mean : numpy.ndarray, shape (N,) or (N, K)
-        Label means of a binary result, or class probabilities of a multiclass one.
-    interval : numpy.ndarray, shape (N, 2), or None
-        Credible interval of u; required for a binary result.
-    """
-    rank = np.empty(len(ids), dtype=int)
-    rank[rank_by_uncertainty(label_mean)] = np.arange(1, len(ids) + 1)
-    if label_mean.ndim == 1:
-        assert interval is not None
-        columns = {
-            "label": np.where(label_mean >= 0, names[1], names[0]),
-            "probability": (1 + np.abs(label_mean)) / 2,
-            "label_mean": label_mean,
-            "label_variance": 1 - label_mean**2,
-            "latent_lower": interval[:, 0],
-            "latent_upper": interval[:, 1],
-        }
-    else:
-        names = with_unseen(names, label_mean.shape[1])
-        columns = {
-            "label": np.array(names)[label_mean.argmax(axis=1)],
-            "probability": label_mean.max(axis=1),
-            **{f"probability_{name}": label_mean[:, k] for k, name in enumerate(names)},
-            "margin": margin(label_mean),
-            "entropy": entr(label_mean).sum(axis=1),
-            "label_variance": 1 - (label_mean**2).sum(axis=1),
-        }
-    return pd.DataFrame({"id": ids, **columns, "uncertainty_rank": rank})
 
 
 def class_names(given: np.ndarray, positive: str | None) -> list[str]:

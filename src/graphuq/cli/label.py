@@ -197,7 +197,7 @@ def _refuse(is_given: bool, what: str, beside: str) -> None:
 
 def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
     """Wait for Ctrl+C, then write the tables."""
-    from graphuq.cli.csv_files import write_csv
+    from graphuq.utils.csv_files import write_csv
 
     print(f"{page.address}\n(of this machine only; Ctrl+C ends it, and no label is lost)")
     try:
@@ -207,7 +207,8 @@ def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
     finally:
         page.close()
     predictions = page.predictions()
-    labels = predictions.loc[predictions["given_label"] != "", ["id", "label"]]
+    labels = predictions.loc[predictions["given"].notna(), ["id", "given"]]
+    labels = labels.rename(columns={"given": "label"})
     tables = {"labels.csv": labels, "predictions.csv": predictions}
     with output_folder(output, wait=WAIT), atomic_folder(output) as folder:
         for name, table in tables.items():

@@ -109,6 +109,10 @@ Output = Annotated[
     Path, option("FOLDER", "Folder for the files that are written.", OUTPUT, "--output", "-o")
 ]
 Quiet = Annotated[bool, flag("--quiet", "Print no progress bar and no table.", OUTPUT)]
+Format = Annotated[
+    str,
+    option("FORMAT", "Format of the predictions: csv or parquet.", OUTPUT, "--format"),
+]
 Resume = Annotated[
     bool, flag("--resume", "Continue an interrupted run of the same command.", OUTPUT)
 ]

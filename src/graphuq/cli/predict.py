@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from graphuq.errors import require
-from graphuq.utils.files import atomic_write, check_writable
+from graphuq.utils.files import check_writable
 
 
 def predict(
@@ -19,7 +19,7 @@ def predict(
         typer.Argument(metavar="FILE", help="CSV, Parquet, NPY or NPZ file with the new rows."),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV file to write.")
+        Path, typer.Option("--output", "-o", metavar="FILE", help="CSV or Parquet file to write.")
     ] = Path("new_predictions.csv"),
     id_column: Annotated[
         str | None,
@@ -42,15 +42,15 @@ def predict(
     """
     check_writable(output.parent)
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.regressor.answers import columns_of_rows
     from graphuq.classifier.regressor.regressor import GraphRegressor
-    from graphuq.cli.csv_files import write_csv
-    from graphuq.cli.fitting import prediction_table
     from graphuq.cli.preprocessing import restored
-    from graphuq.cli.regress import number_table
     from graphuq.cli.tables import read_table
     from graphuq.results.storage import read_tree
+    from graphuq.results.table import checked_format, frame_of, write_table
     from graphuq.utils.gate import reading
 
+    checked_format(output, "--output")
     tree = read_tree(posterior)
     numbers = "regressor" in tree.children
     estimator: Any = (GraphRegressor if numbers else GraphClassifier).load(posterior)
@@ -69,13 +69,8 @@ def predict(
         f"give the {estimator.n_features_in_} columns of the fit; name the others with --drop",
     )
     if numbers:
-        mean, std = estimator.predict(features, return_std=True)
-        predictions = number_table(table.ids, mean, std, estimator.predict_interval(features))
+        predictions = frame_of(columns_of_rows(estimator, features, table.ids))
     else:
-        mean = estimator.predict_summaries(features).label_mean
-        names = [str(name) for name in estimator.classes_]
-        interval = estimator.predict_interval(features, 0.95) if mean.ndim == 1 else None
-        predictions = prediction_table(table.ids, names, mean, interval)
-    with atomic_write(output) as temporary:
-        write_csv(predictions, temporary)
-    print(f"{len(mean)} rows → {output}")
+        predictions = estimator.predict_table(features, table.ids)
+    write_table(predictions, output)
+    print(f"{len(predictions)} rows → {output}")

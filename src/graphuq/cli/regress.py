@@ -68,6 +68,7 @@ def regress(
     missing_value: opt.MissingValue = None,
     output: opt.Output = Path("out"),
     quiet: opt.Quiet = False,
+    file_format: opt.Format = "csv",
     coverage: Coverage = 0.9,
     quantity: Quantity = "measurement",
     scaling: opt.Scaling = "none",
@@ -88,22 +89,24 @@ def regress(
 ) -> None:
     """Predict the number of every row of FILE from a few rows with a number.
 
-    The output folder receives predictions.csv (given number, mean, standard deviation and
-    interval of each row), report.html and posterior.nc (for graphuq predict).
+    The output folder receives predictions.csv (mean, standard deviation and interval of each
+    row), report.html and posterior.nc (for graphuq predict).
 
     Example: graphuq regress homes.csv --target-column price --scaling standard -o out
     """
     import numpy as np
 
+    from graphuq.classifier.regressor.answers import columns_of_fit
     from graphuq.classifier.regressor.regressor import GraphRegressor
-    from graphuq.classifier.regressor.values import deviations, intervals, numbers_of
-    from graphuq.cli.columns import weights_from, without_missing
-    from graphuq.cli.csv_files import write_csv
+    from graphuq.classifier.regressor.values import numbers_of
+    from graphuq.cli.columns import check_format, weights_from, without_missing
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
     from graphuq.cli.preprocessing import preprocess
     from graphuq.cli.tables import read_table
+    from graphuq.results.table import frame_of, write_table
 
+    check_format(file_format)
     with output_folder(output):
         encoder = encoder_from(encode, impute, kind, missing_value, scaling)
         table = read_table(
@@ -143,15 +146,12 @@ def regress(
         features, groups = preprocess(table, graph, scaling, pca)
         certainty = weights_from(table.weights, weight_column, ~np.isnan(target))
         regressor.fit(features, target, sample_weight=certainty)
-        mean = regressor.transduction_
-        std = deviations(regressor.transduction_std_, regressor.noise_std_, quantity)
-        predictions = number_table(table.ids, mean, std, intervals(mean, std, coverage))
-        predictions.insert(1, "given", target)
-        predictions["has_evidence"] = regressor.has_evidence_
+        columns = columns_of_fit(regressor, table.ids, coverage, quantity)
+        predictions = frame_of({**columns, "given": target})
         from graphuq.report import write_report  # imports matplotlib: after the fit
 
-        with atomic_folder(output) as folder:
-            write_csv(predictions, folder / "predictions.csv")
+        with atomic_folder(output, "predictions.*") as folder:
+            write_table(predictions, folder / f"predictions.{file_format}")
             regressor.save(folder / "posterior.nc", groups)
             write_report(
                 regressor,
@@ -161,18 +161,10 @@ def regress(
                 truth=truth,
             )
         if not quiet:
-            _print_summary(regressor, truth, target_column, output)
+            _print_summary(regressor, truth, target_column, output, file_format)
 
 
-def number_table(ids: Any, mean: Any, std: Any, interval: Any) -> Any:
-    """Return the columns id, mean, std, lower and upper as a table."""
-    import pandas as pd
-
-    columns = {"id": ids, "mean": mean, "std": std}
-    return pd.DataFrame(columns | {"lower": interval[:, 0], "upper": interval[:, 1]})
-
-
-def _print_summary(regressor: Any, truth: Any, target: str, output: Path) -> None:
+def _print_summary(regressor: Any, truth: Any, target: str, output: Path, file_format: str) -> None:
     """Print what was learnt, how far to rely on it, and the paths of the files."""
     from graphuq.classifier.regressor.trust import trust_of
 
@@ -183,5 +175,5 @@ def _print_summary(regressor: Any, truth: Any, target: str, output: Path) -> Non
     )
     print(f"prior {regressor.prior_}, log evidence {regressor.log_evidence_:.2f}")
     print(trust_of(regressor, truth))
-    for name in ("predictions.csv", "posterior.nc", "report.html"):
+    for name in (f"predictions.{file_format}", "posterior.nc", "report.html"):
         print(f"  {output / name}")

@@ -13,6 +13,10 @@ from graphuq import scores
 from graphuq.cli.clock import STARTED
 from graphuq.errors import IncompatibleParts
 from graphuq.inference import GaussianApproximation
+from graphuq.results import label_numbers
+from graphuq.results.errors_left import expected_errors
+from graphuq.results.label_checks import suspect_labels
+from graphuq.results.label_numbers import label_mean, mean_label_variance
 from graphuq.results.result import Result
 from graphuq.results.trust.base import Trust
 from graphuq.results.uncertainty import with_unseen
@@ -22,9 +26,9 @@ COLOURS = {"green": "bold green", "amber": "bold yellow", "red": "bold red"}
 
 def codes_of(result: Result) -> list[int]:
     """Return the codes of the classes in the order of their names: −1 and +1, or 0 to K − 1."""
-    if result.label_mean.ndim == 1:
+    if label_mean(result).ndim == 1:
         return [-1, 1]
-    return list(range(result.label_mean.shape[1]))
+    return list(range(label_mean(result).shape[1]))
 
 
 def all_names(result: Result, names: Sequence[str]) -> list[str]:
@@ -35,10 +39,10 @@ def all_names(result: Result, names: Sequence[str]) -> list[str]:
 def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None) -> None:
     """Print the first, approximate result."""
     counts = ", ".join(
-        f"{int((result.labels == code).sum())} {name}"
+        f"{int((label_numbers.labels(result) == code).sum())} {name}"
         for name, code in zip(all_names(result, names), codes_of(result), strict=True)
     )
-    scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
+    scored = scores.where_known(label_mean(result), truth, result.posterior.labelled)
     accuracy = "" if scored is None else f", accuracy {scores.accuracy(*scored):.4f}"
     gaussian = isinstance(result.answer, GaussianApproximation)
     method = "expectation propagation" if gaussian else "few draws"
@@ -56,18 +60,21 @@ def print_summary(
     truth: np.ndarray | None,
     output: Path,
     ids: np.ndarray | None = None,
+    predictions: str = "predictions.csv",
 ) -> None:
     """Print a table of the result, the verdict with its reasons, and the paths of the files.
 
     Labels that are probably wrong are named by their ``ids``, or by the index of their node.
     """
     console = Console(markup=False, emoji=False)
-    table = Table(title=f"{result.n_nodes} nodes, {len(result.posterior.labels)} labelled")
+    table = Table(
+        title=f"{len(result.has_evidence)} nodes, {len(result.posterior.labels)} labelled"
+    )
     for column in ("class", "given", "inferred", "mean probability", "above 0.95"):
         table.add_column(column, justify="left" if column == "class" else "right")
-    probability = result.class_probabilities.max(axis=1)
+    probability = result.probabilities.max(axis=1)
     for name, code in zip(all_names(result, names), codes_of(result), strict=True):
-        inferred = result.labels == code
+        inferred = label_numbers.labels(result) == code
         sure = probability[inferred]
         table.add_row(
             name,
@@ -77,13 +84,15 @@ def print_summary(
             str(int((sure > 0.95).sum())),
         )
     console.print(table)
-    scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
+    scored = scores.where_known(label_mean(result), truth, result.posterior.labelled)
     if scored is not None:
         console.print(
             f"On {len(scored[0])} unlabelled nodes: accuracy {scores.accuracy(*scored):.4f}, "
             f"expected calibration error {scores.expected_calibration_error(*scored):.4f}"
         )
-    console.print(f"Mean label variance: {result.mean_label_variance:.4f}  (0: all labels certain)")
+    console.print(
+        f"Mean label variance: {mean_label_variance(result):.4f}  (0: all labels certain)"
+    )
     if left := errors_line(result):
         console.print(left, soft_wrap=True, highlight=False)
     if suspect := suspect_line(result, ids):
@@ -91,7 +100,7 @@ def print_summary(
     from graphuq.report.calibration import with_calibration  # matplotlib: after the first result
 
     print_trust(with_calibration(result.trust, scored), result.diagnostics.verdict, console)
-    for name in ("predictions.csv", "posterior.nc", "report.html"):
+    for name in (predictions, "posterior.nc", "report.html"):
         console.print(f"  {output / name}", soft_wrap=True, highlight=False)
 
 
@@ -106,9 +115,9 @@ def print_trust(trust: Trust, convergence: str, console: Console) -> None:
 
 def errors_line(result: Result) -> str:
     """Return the line on the expected number of wrong labels, or "" if it is not known."""
-    free = result.n_nodes - len(result.posterior.labelled)
+    free = len(result.has_evidence) - len(result.posterior.labelled)
     try:
-        errors = result.expected_errors()
+        errors = expected_errors(result)
     except IncompatibleParts:  # a point has no uncertainty
         return ""
     return (
@@ -119,11 +128,11 @@ def errors_line(result: Result) -> str:
 
 def suspect_line(result: Result, ids: np.ndarray | None = None) -> str:
     """Return the line that names the labels to check, or "" if there are none."""
-    names = np.arange(result.n_nodes) if ids is None else ids
+    names = np.arange(len(result.has_evidence)) if ids is None else ids
     found = [
         f"{names[row['node']]} (given {row['given']}; {row['other']} has probability "
         f"{row['other_probability']:.2f})"
-        for row in result.labels_to_check().to_dict(orient="records")
+        for row in suspect_labels(result, 5, likely_wrong=True).to_dict(orient="records")
     ]
     return f"labels to check: {', '.join(found)}" if found else ""
 

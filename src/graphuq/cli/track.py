@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from graphuq.results.latent_numbers import soft_label_interval, soft_label_mean
 from graphuq.utils.output_folder import atomic_folder, output_folder
 
 CHECKPOINT = ".track.npz"
@@ -65,10 +66,10 @@ def track(
         import numpy as np
         import pandas as pd
 
-        from graphuq.cli.csv_files import without_formulas
         from graphuq.datasets.frames import load_frames, write_picture
         from graphuq.plots import frame_panels, plot_frames
         from graphuq.run.tracking import track as infer_location
+        from graphuq.utils.csv_files import without_formulas
 
         frames = load_frames(folder, mask)
         checkpoint = output / CHECKPOINT
@@ -84,8 +85,8 @@ def track(
             progress=not quiet,
             checkpoint=checkpoint,
         )
-        probability = frames.maps(result.soft_label_mean)
-        low, high = result.soft_label_interval(0.95).T
+        probability = frames.maps(soft_label_mean(result))
+        low, high = soft_label_interval(result, 0.95).T
         width = frames.maps(high - low)
         located = probability > 0.5
         rows = []

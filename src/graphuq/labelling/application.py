@@ -16,7 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from graphuq.errors import GraphuqError, InvalidInput, StorageError, require
-from graphuq.labelling.cards import predictions_of
+from graphuq.labelling.cards import labels_of, predictions_of
 from graphuq.labelling.guard import Guard
 from graphuq.labelling.session import Session
 from graphuq.labelling.store import check_name
@@ -131,12 +131,11 @@ class Questions:
 
     def labels(self, request: Request) -> Response:
         """Return all labels, for ``graphuq classify --labels``."""
-        table = predictions_of(self._session.items, *self._session.latest)
-        given = table.loc[table["given_label"] != "", ["id", "label"]]
-        return _table(given, "labels.csv")
+        _, labels = self._session.latest
+        return _table(labels_of(self._session.items, labels), "labels.csv")
 
     def predictions(self, request: Request) -> Response:
-        """Return label or likeliest class of every item, with the probability of each class."""
+        """Return the table of answers of all items."""
         session = self._session
         return _table(predictions_of(session.items, *session.latest), "predictions.csv")
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from graphuq.labelling.items import Items
 from graphuq.labelling.model import Snapshot
 from graphuq.labelling.records import Disagreement, Record
+from graphuq.results.table import Latent, answer_columns, columns_of, frame_of
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -86,31 +87,38 @@ def state_of(
 
 
 def predictions_of(items: Items, snapshot: Snapshot, labels: Mapping[int, str]) -> "pd.DataFrame":
-    """Return a table with a row for each item: its label, or else its likeliest class.
+    """Return a table with a row for each item, whose columns docs/files.md describes.
 
-    Columns: ``id``; ``label``; ``probability`` of that class; ``given_label``, empty where no
-    person gave one; and ``probability_NAME`` of each class.
+    Before there are labels of two classes, class and probabilities are empty.
     """
+    given = np.full(len(items), None, dtype=object)
+    for row, name in labels.items():
+        given[row] = name
+    result, ids = snapshot.result, np.array(items.ids, dtype=object)
+    if result is not None:
+        return frame_of({**columns_of(result, ids), "given": given})
+    empty = np.full((len(items), 1), np.nan)
+    latent = Latent(empty[:, 0], empty[:, 0], np.hstack([empty, empty]))
+    columns = answer_columns(
+        ids,
+        np.array([None], dtype=object),
+        empty,
+        mcse=empty,
+        has_evidence=np.zeros(len(items), dtype=bool),
+        given=given,
+        latent=latent,
+    )
+    return frame_of({k: v for k, v in columns.items() if k != "probability_None"})
+
+
+def labels_of(items: Items, labels: Mapping[int, str]) -> "pd.DataFrame":
+    """Return a table with the columns ``id`` and ``label``, a row for each labelled item."""
     require_extra("label")
     import pandas as pd
 
-    given = np.full(len(items), "", dtype=object)
-    for row, name in labels.items():
-        given[row] = name
-    p = snapshot.probabilities
-    if p is None:
-        columns = {"label": given, "probability": np.where(given == "", np.nan, 1.0)}
-        return pd.DataFrame({"id": list(items.ids), **columns, "given_label": given})
-    names = np.array(snapshot.classes, dtype=object)
-    label = np.where(given == "", names[p.argmax(axis=1)], given)
-    at = label[:, None] == names
-    columns = {
-        "label": label,
-        "probability": np.where(at.any(axis=1), (p * at).sum(axis=1), np.nan),
-        "given_label": given,
-        **{f"probability_{name}": p[:, k] for k, name in enumerate(names)},
-    }
-    return pd.DataFrame({"id": list(items.ids), **columns})
+    rows = sorted(labels)
+    table = {"id": [items.ids[row] for row in rows], "label": [labels[row] for row in rows]}
+    return pd.DataFrame(table, dtype=object)
 
 
 def map_of(

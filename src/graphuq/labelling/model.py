@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,6 +15,9 @@ from graphuq.errors import GraphuqError, IncompatibleParts
 from graphuq.labelling.features import default_classifier
 from graphuq.labelling.intervals import ClassIntervals
 from graphuq.labelling.similarity import Similarity
+from graphuq.results.errors_left import expected_errors
+from graphuq.results.label_checks import suspect_labels
+from graphuq.results.result import Result
 
 T = TypeVar("T")
 
@@ -35,6 +39,8 @@ class Snapshot:
     classes : tuple of str
     probabilities : numpy.ndarray, shape (N, K), or None
         Class probabilities; None before there are labels of two classes.
+    result : Result or None
+        The posterior itself.
     queue : numpy.ndarray of int
         Items to label next; those of the posterior before until `is_queued`.
     is_queued : bool
@@ -54,6 +60,7 @@ class Snapshot:
     labels: Mapping[int, str] = dataclasses.field(default_factory=dict)
     classes: tuple[str, ...] = ()
     probabilities: Float[np.ndarray, "N K"] | None = None
+    result: Result | None = None
     queue: Int[np.ndarray, " n"] = dataclasses.field(default_factory=lambda: np.arange(0))
     is_queued: bool = False
     errors: tuple[float, float, float] | None = None
@@ -121,12 +128,13 @@ class Model:
             return snapshot
         _, notes = _with_notes(lambda: self._update(labels, refit))
         assert self._fitted is not None
-        p = self._fitted.result_.class_probabilities
+        p = self._fitted.result_.probabilities
         expected = float((1 - p[self._unlabelled(labels)].max(axis=1)).sum())
         return dataclasses.replace(
             snapshot,
             classes=tuple(str(name) for name in self._fitted.result_.classes),
             probabilities=p.astype(np.float32),
+            result=self._fitted.result_,
             errors=(expected, expected, expected),
             intervals=self._intervals(),
             notes=(*self._graph_notes, *notes),
@@ -148,9 +156,9 @@ class Model:
         if self._fitted is None or snapshot.probabilities is None:
             return snapshot
         result = self._fitted.result_
-        table, _ = _with_notes(lambda: result.labels_to_check(SUSPECTS))
+        table, _ = _with_notes(lambda: suspect_labels(result, SUSPECTS, likely_wrong=True))
         try:
-            count, _ = _with_notes(result.expected_errors)
+            count, _ = _with_notes(partial(expected_errors, result))
             errors = (float(count.expected), float(count.lower), float(count.upper))
         except IncompatibleParts:  # a point has no uncertainty
             errors = snapshot.errors or (0.0, 0.0, 0.0)

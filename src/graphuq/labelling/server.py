@@ -138,10 +138,11 @@ class LabellingPage(LocalServer):
         return found
 
     def predictions(self) -> "pd.DataFrame":
-        """Return a table with a row for each item: its label, or else its likeliest class.
+        """Return a table with a row for each item, whose columns docs/files.md describes.
 
-        Columns: ``id``; ``label``; ``probability`` of that class; ``given_label``, empty where no
-        person gave one; and ``probability_NAME`` of each class.
+        ``label`` is the most probable class, and ``given`` what a person gave. The posterior may
+        not know the latest labels yet. Before there are labels of two classes there is none:
+        class and probabilities are empty.
         """
         return predictions_of(self.session.items, *self.session.latest)
 

@@ -116,7 +116,7 @@ class Likelihood(eqx.Module):
     >>> posterior = gq.Posterior(gq.laplacian_spectrum(graph), gq.priors.InverseLaplacian(),
     ...                          Cauchit(0.2), labelled=[0, 8], labels=[-1, 1])
     >>> result = gq.infer(posterior, gq.inference.ExpectationPropagation())
-    >>> np.sign(result.label_mean[[1, 7]]).tolist()
+    >>> np.sign(gq.results.label_mean(result)[[1, 7]]).tolist()
     [-1.0, 1.0]
     """
 

@@ -56,7 +56,7 @@ class ConfusionMatrix(Likelihood):
     >>> posterior = gq.Posterior(gq.laplacian_spectrum(graph), gq.priors.Matern(),
     ...                          gq.likelihoods.ConfusionMatrix(errors), [0, 4, 8], [0, 1, 2])
     >>> result = gq.infer(posterior, gq.inference.EllipticalSlice(), n_samples=500, n_chains=4)
-    >>> result.class_probabilities.shape
+    >>> result.probabilities.shape
     (9, 3)
     """
 

@@ -95,7 +95,7 @@ class GinzburgLandauPrior(Likelihood):
     >>> posterior = gq.Posterior(gq.laplacian_spectrum(graph, n_eigenpairs=5),
     ...                          gq.priors.InverseLaplacian(), likelihood, [0, 8], [-1, 1])
     >>> result = gq.infer(posterior, gq.inference.PCN(), n_samples=400, n_chains=4, thin=20)
-    >>> np.sign(result.label_mean[[0, 8]]).tolist()
+    >>> np.sign(gq.results.label_mean(result)[[0, 8]]).tolist()
     [-1.0, 1.0]
     """
 

@@ -68,7 +68,7 @@ class SoftProbit(Likelihood):
     >>> posterior = gq.Posterior(gq.laplacian_spectrum(graph), gq.priors.InverseLaplacian(),
     ...                          likelihood, labelled=[0, 8], labels=likelihood.most_probable)
     >>> result = gq.infer(posterior, gq.inference.ExpectationPropagation())
-    >>> np.sign(result.label_mean[[1, 7]]).tolist()
+    >>> np.sign(gq.results.label_mean(result)[[1, 7]]).tolist()
     [-1.0, 1.0]
     """
 

@@ -20,7 +20,8 @@ from graphuq.plots.panels import (
     new_or_given,
     panels,
 )
-from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst_case
+from graphuq.results import sampling
+from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_of, worst_case
 from graphuq.results.result import Result
 from graphuq.scores import ReliabilityCurve
 from graphuq.spectrum import Spectrum
@@ -180,8 +181,8 @@ def plot_trace(
     numpy.ndarray of matplotlib.axes.Axes
         One panel, if the log likelihood itself mixes worst, or two.
     """
-    functionals, classes = result.functionals(), figure_names(result, class_names)
-    table = convergence_table(functionals)
+    functionals, classes = sampling.functionals(result), figure_names(result, class_names)
+    table = convergence_of(functionals)
     slowest = min(table, key=lambda name: table[name]["ess_bulk"]) if table else "log_likelihood"
     names = [slowest] + [n for n in ("log_likelihood",) if n != slowest]
     if axes is None:
@@ -220,12 +221,12 @@ def plot_ess(result: Result, *, axes: ManyAxes | None = None) -> AxesArray:
     if axes is None:
         axes = panels(2, 2, (4.0, 2.8), pyplot=True)[1]
     left, right = grid = check_panels(axes, 2)
-    functionals = result.functionals()
-    n_samples = result.draws.n_samples
+    functionals = sampling.functionals(result)
+    n_samples = sampling.draws(result).n_samples
     counts = np.unique(np.linspace(max(4, n_samples // 8), n_samples, 8).astype(int))
     rhat, bulk, tail = np.array(
         [
-            worst_case(convergence_table({k: v[:, :count] for k, v in functionals.items()}))
+            worst_case(convergence_of({k: v[:, :count] for k, v in functionals.items()}))
             for count in counts
         ]
     ).T

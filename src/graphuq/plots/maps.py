@@ -16,6 +16,7 @@ from graphuq.plots.panels import (
     label_mean_ticks,
     new_or_given,
 )
+from graphuq.results.label_numbers import label_mean, labels
 from graphuq.results.result import Result
 from graphuq.spectrum import Spectrum
 
@@ -57,7 +58,7 @@ def plot_map(
     """
     ax = new_or_given(ax, MAP_SIZE)
     if nodes is None:
-        order = np.random.default_rng(0).permutation(result.n_nodes)
+        order = np.random.default_rng(0).permutation(len(result.has_evidence))
         nodes = np.sort(order[:MAX_NODES])
     if places is None:
         from graphuq.spectrum.layout import node_layout  # imports scikit-learn's manifolds
@@ -103,7 +104,9 @@ def plot_embedding(
         )
     first, second = leading_eigenvectors(spectrum)
     places = np.stack([spectrum.eigenvectors[:, k] for k in (first, second)], axis=1)
-    _draw_nodes(ax, result, np.arange(result.n_nodes), places, figure_names(result, class_names))
+    _draw_nodes(
+        ax, result, np.arange(len(result.has_evidence)), places, figure_names(result, class_names)
+    )
     ax.set(
         xlabel=f"eigenvector {first}",
         ylabel=f"eigenvector {second}",
@@ -123,12 +126,12 @@ def _draw_nodes(
     import matplotlib
 
     x, y = places.T
-    multiclass = result.label_mean.ndim == 2
+    multiclass = label_mean(result).ndim == 2
     style: dict[str, Any] = {"cmap": label_colors(), "vmin": -1, "vmax": 1}
-    shown = result.label_mean[nodes]
+    shown = label_mean(result)[nodes]
     if multiclass:
         style = {"cmap": class_colors(len(names)), "vmin": -0.5, "vmax": len(names) - 0.5}
-        shown = result.labels[nodes]
+        shown = labels(result)[nodes]
     drawn: Any
     if len(nodes) > MANY_NODES:
         reduce: Any = _most_frequent if multiclass else np.mean

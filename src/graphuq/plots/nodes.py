@@ -19,8 +19,16 @@ from graphuq.plots.panels import (
     new_or_given,
     panels,
 )
+from graphuq.results import label_numbers
+from graphuq.results.label_numbers import (
+    class_codes,
+    label_mean,
+    label_variance,
+    mean_label_variance,
+    rank_by_uncertainty,
+)
+from graphuq.results.latent_numbers import latent_draws
 from graphuq.results.result import Result
-from graphuq.results.tables import class_codes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,15 +58,15 @@ def plot_certainty(
     """
     ax = new_or_given(ax)
     names = figure_names(result, class_names)
-    nodes = np.setdiff1d(np.arange(result.n_nodes), result.posterior.labelled)
-    nodes = nodes if len(nodes) else np.arange(result.n_nodes)
-    if result.label_mean.ndim == 2:
+    nodes = np.setdiff1d(np.arange(len(result.has_evidence)), result.posterior.labelled)
+    nodes = nodes if len(nodes) else np.arange(len(result.has_evidence))
+    if label_mean(result).ndim == 2:
         _certainty_by_class(ax, result, nodes, names)
     else:
         colors = label_colors()
         bins: Any = np.linspace(-1, 1, 41)
         bars: Any
-        _, edges, bars = ax.hist(result.label_mean[nodes], bins=bins)
+        _, edges, bars = ax.hist(label_mean(result)[nodes], bins=bins)
         for left, bar in zip(edges, bars, strict=False):
             bar.set_facecolor(colors((left + 0.025 + 1) / 2))
             bar.set_edgecolor(ax.get_facecolor())
@@ -74,7 +82,7 @@ def _certainty_by_class(
 ) -> None:
     """Draw the stacked histogram of `plot_certainty` for a multiclass result."""
     n_classes = len(names)
-    labels, probability = result.labels[nodes], result.label_mean[nodes].max(axis=1)
+    labels, probability = label_numbers.labels(result)[nodes], label_mean(result)[nodes].max(axis=1)
     colors = class_colors(n_classes)
     bins: Any = np.linspace(1 / n_classes, 1, 31)
     ax.hist(
@@ -102,13 +110,15 @@ def plot_order(result: Result, *, ax: "Axes | None" = None) -> "Axes":
     matplotlib.axes.Axes
     """
     ax = new_or_given(ax)
-    variance = result.label_variance[result.rank_by_uncertainty()[::-1]]
-    ax.plot(np.arange(1, result.n_nodes + 1), variance, color=accents()[0], rasterized=True)
+    variance = label_variance(result)[rank_by_uncertainty(result)[::-1]]
+    ax.plot(
+        np.arange(1, len(result.has_evidence) + 1), variance, color=accents()[0], rasterized=True
+    )
     ax.set(
         xlabel="nodes, most certain first",
         ylabel="label variance",
         ylim=(-0.02, 1.02),
-        title=f"Label variance of all nodes (mean {result.mean_label_variance:.3f})",
+        title=f"Label variance of all nodes (mean {mean_label_variance(result):.3f})",
     )
     return ax
 
@@ -143,7 +153,7 @@ def plot_marginals(
         figure.suptitle(title, fontsize=10)
     grid = check_panels(axes, len(nodes))
     names = figure_names(result, class_names)
-    for ax, node, u in zip(grid, nodes, result.latent_draws(nodes), strict=True):
+    for ax, node, u in zip(grid, nodes, latent_draws(result, nodes), strict=True):
         if u.ndim == 2:
             colors, edges = class_colors(u.shape[1]), np.histogram_bin_edges(u, _n_bins(u))
             for k, values in enumerate(u.T):
@@ -157,7 +167,7 @@ def plot_marginals(
         ax.set_xlabel("u", fontsize=7)
         ax.tick_params(labelsize=7)
         ax.spines[["top", "right", "left"]].set_visible(False)
-    if len(grid) and result.label_mean.ndim == 2:
+    if len(grid) and label_mean(result).ndim == 2:
         grid[0].legend(frameon=False, fontsize=6)
     return grid
 
@@ -170,4 +180,4 @@ def _n_bins(draws: np.ndarray) -> int:
 def _label_words(result: Result, node: int, names: Sequence[str]) -> str:
     """Describe a node: its most probable class with the probability."""
     k = int(class_codes(result)[node])
-    return f"{names[k]} {result.class_probabilities[node, k]:.2f}"
+    return f"{names[k]} {result.probabilities[node, k]:.2f}"

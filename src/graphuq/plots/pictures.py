@@ -16,6 +16,7 @@ from graphuq.plots.panels import (
     panels,
     theme,
 )
+from graphuq.results.label_numbers import class_codes
 from graphuq.results.result import Result
 
 IMAGE_SIZE = (0.95, 1.15)  # inches, of one image with its title
@@ -55,12 +56,12 @@ def plot_images(
         figure, axes = panels(len(nodes), IMAGE_COLUMNS, IMAGE_SIZE, pyplot=True)
         figure.suptitle(title, fontsize=10)
     grid = check_panels(axes, len(nodes))
-    names, probability = figure_names(result, class_names), result.class_probabilities
+    names, probability = figure_names(result, class_names), result.probabilities
+    codes = class_codes(result)
     cmap = "gray" if theme() == "dark" else "gray_r"
     for ax, node in zip(grid, nodes, strict=True):
         ax.imshow(images[node], cmap=cmap, interpolation="nearest")
-        label = int(result.labels[node])
-        k = label if result.label_mean.ndim == 2 else int(label > 0)
+        k = int(codes[node])
         ax.set_title(f"{names[k]}\n{probability[node, k]:.2f}", fontsize=7)
         ax.set_axis_off()
     return grid

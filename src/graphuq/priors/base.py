@@ -128,7 +128,7 @@ class Prior(eqx.Module):
     >>> posterior = gq.Posterior(spectrum, Bell(0.7), gq.likelihoods.Probit(),
     ...                          labelled=[0, 8], labels=[-1, 1])
     >>> result = gq.infer(posterior, gq.inference.ExpectationPropagation())
-    >>> np.sign(result.label_mean[[1, 7]]).tolist()
+    >>> np.sign(gq.results.label_mean(result)[[1, 7]]).tolist()
     [-1.0, 1.0]
     """
 

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.report.thumbnails import thumbnails
-from graphuq.results.leave_one_out import given_classes
+from graphuq.results.label_numbers import class_codes, label_mean, most_uncertain
+from graphuq.results.leaving_out import given_classes
 from graphuq.results.result import Result
-from graphuq.results.tables import class_codes
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.layout import node_layout
 
@@ -63,10 +63,10 @@ def node_data(
     n_top = min(N_TOP, result.posterior.n_classes)
     code = np.uint8 if result.posterior.n_classes < 255 else np.uint16
     size = 9 + 2 * n_top + (2 + n_top) * np.dtype(code).itemsize
-    important = [next_nodes, result.most_uncertain(N_UNCERTAIN), result.posterior.labelled]
-    order = shown_nodes(important, result.n_nodes, ids, size, images, max_shown)
+    important = [next_nodes, most_uncertain(result, N_UNCERTAIN), result.posterior.labelled]
+    order = shown_nodes(important, len(result.has_evidence), ids, size, images, max_shown)
     nodes = np.sort(order)
-    probability = result.class_probabilities[nodes]
+    probability = result.probabilities[nodes]
     top = _most_probable(result, nodes, probability, n_top)
     columns = {
         "top": top.astype(code).ravel(),
@@ -221,7 +221,7 @@ def _most_probable(
 
 def _given(result: Result, code: Any) -> np.ndarray:
     """Code of each node's given class; the largest number if it has none."""
-    codes = np.full(result.n_nodes, np.iinfo(code).max, dtype=code)
+    codes = np.full(len(result.has_evidence), np.iinfo(code).max, dtype=code)
     codes[result.posterior.labelled] = given_classes(result.posterior)
     return codes
 
@@ -230,7 +230,7 @@ def _codes_of_truth(result: Result, truth: np.ndarray, code: Any) -> np.ndarray:
     """Code of each node's true class; the largest number if it is not known."""
     known = np.isfinite(truth)
     codes = np.full(len(truth), np.iinfo(code).max, dtype=code)
-    codes[known] = truth[known] > 0 if result.label_mean.ndim == 1 else truth[known]
+    codes[known] = truth[known] > 0 if label_mean(result).ndim == 1 else truth[known]
     return codes
 
 

@@ -18,9 +18,20 @@ from graphuq.report.data import node_data, places_of
 from graphuq.report.figures import ALTERNATIVES, chain_figures, result_figures
 from graphuq.report.numbers import write_numbers_report
 from graphuq.report.thumbnails import picture
-from graphuq.results.leave_one_out import given_classes
+from graphuq.results import label_numbers
+from graphuq.results.errors_left import expected_errors
+from graphuq.results.label_checks import suspect_labels
+from graphuq.results.label_numbers import (
+    class_codes,
+    label_mcse,
+    mean_label_variance,
+    most_certain,
+    most_uncertain,
+)
+from graphuq.results.leaving_out import given_classes
 from graphuq.results.result import Result
-from graphuq.results.tables import class_codes, quantiles_of_draws
+from graphuq.results.sampling import convergence_table, is_sampled
+from graphuq.results.summary import quantiles_of_draws
 from graphuq.utils.extras import require_extra
 from graphuq.utils.html import write_page
 
@@ -91,11 +102,11 @@ def write_report(
         identifiers = _checked_ids(n_rows, ids, truth=known, images=images)
         write_numbers_report(result, path, title=title, ids=identifiers, truth=known, images=images)
         return
-    identifiers = _checked_ids(result.n_nodes, ids, images=images)
+    identifiers = _checked_ids(len(result.has_evidence), ids, images=images)
     names = names_of_classes(result, class_names)
-    (next_nodes, why_next), most = _to_label_next(result), result.most_certain(N_LISTED)
-    scored = scores.where_known(result.label_mean, truth, result.posterior.labelled)
-    sampled = result.is_sampled
+    (next_nodes, why_next), most = _to_label_next(result), most_certain(result, N_LISTED)
+    scored = scores.where_known(label_numbers.label_mean(result), truth, result.posterior.labelled)
+    sampled = is_sampled(result)
     nodes = node_data(result, names, identifiers, next_nodes=next_nodes, truth=truth, images=images)
     trust = with_calibration(result.trust, scored)
     accuracy = None if scored is None else _accuracy(*scored)
@@ -107,11 +118,12 @@ def write_report(
         styles=("report.css",),
         title=title,
         result=result,
+        n_nodes=len(identifiers),
         diagnostics=result.diagnostics,
         trust=trust,
         names=names,
         n_labelled=len(result.posterior.labels),
-        multiclass=result.label_mean.ndim == 2,
+        multiclass=label_numbers.label_mean(result).ndim == 2,
         classes=_classes(result, names),
         cards=_cards(result, scored),
         listed=[
@@ -146,7 +158,7 @@ def _checked_ids(n_nodes: int, ids: Any, **others: Any) -> np.ndarray:
 
 def _classes(result: Result, names: list[str]) -> list[dict[str, Any]]:
     """Return a table row for each class: nodes given and inferred, and their mean probability."""
-    codes, probability = class_codes(result), result.class_probabilities.max(axis=1)
+    codes, probability = class_codes(result), result.probabilities.max(axis=1)
     inferred = np.bincount(codes, minlength=len(names))
     total = np.bincount(codes, probability, minlength=len(names))
     given = np.bincount(given_classes(result.posterior), minlength=len(names))
@@ -167,17 +179,17 @@ def _to_label_next(result: Result) -> tuple[Int[np.ndarray, " M"], str]:
         nodes = acquisition.query(result, N_LISTED)
     except IncompatibleParts:  # a point has no covariances
         words = "The least certain unlabelled nodes. A point estimate cannot tell which of them "
-        return result.most_uncertain(N_LISTED), words + "repeat each other."
+        return most_uncertain(result, N_LISTED), words + "repeat each other."
     words = "Uncertain nodes, each chosen as if those before it were labelled, so that the batch "
     return nodes, words + "does not repeat itself. They are not simply the least certain nodes."
 
 
 def _cards(result: Result, scored: tuple[np.ndarray, np.ndarray] | None) -> list[tuple[str, str]]:
     """Return the numbers at the top of the page, each with its words."""
-    free = result.n_nodes - len(result.posterior.labelled)
+    free = len(result.has_evidence) - len(result.posterior.labelled)
     cards = []
     try:
-        errors = result.expected_errors()
+        errors = expected_errors(result)
         cards += [
             (
                 f"{100 * (1 - errors.expected / free):.1f} %" if free else "–",
@@ -201,7 +213,7 @@ def _cards(result: Result, scored: tuple[np.ndarray, np.ndarray] | None) -> list
             ),
             (f"{scores.expected_calibration_error(*scored):.3f}", "expected calibration error"),
         ]
-    return [*cards, (f"{result.mean_label_variance:.3f}", "mean label variance (0: all certain)")]
+    return [*cards, (f"{mean_label_variance(result):.3f}", "mean label variance (0: all certain)")]
 
 
 def _n_wrong(label_mean: np.ndarray, truth: np.ndarray) -> int:
@@ -213,20 +225,20 @@ def _rows(
     result: Result, ids: np.ndarray, names: list[str], nodes: np.ndarray, images: np.ndarray | None
 ) -> list[dict]:
     """Return a table row for each node: its two most probable classes and their probabilities."""
-    probability = result.class_probabilities
-    listed = []
+    probability, listed = result.probabilities, []
+    mean, mcse = label_numbers.label_mean(result), label_mcse(result)
     for node in nodes:
         second, first = np.argsort(probability[node], kind="stable")[-2:]
-        if result.label_mean.ndim == 1:  # a tie is broken as in `Result.labels`
-            first = int(result.label_mean[node] >= 0)
+        if mean.ndim == 1:  # a tie is broken as in `graphuq.results.labels`
+            first = int(mean[node] >= 0)
         listed.append(
             {
                 "id": ids[node],
                 "label": names[first],
                 "probability": probability[node, first],
                 "next": f"{names[second]} {probability[node, second]:.3f}",
-                "label_mean": result.label_mean[node],
-                "mcse": result.label_mcse[node].max(),
+                "label_mean": mean[node],
+                "mcse": mcse[node].max(),
                 "evidence": bool(result.has_evidence[node]),
                 "picture": None if images is None else picture(images[node]),
             }
@@ -235,12 +247,12 @@ def _rows(
 
 
 def _suspect(result: Result, ids: np.ndarray, names: list[str]) -> list[dict]:
-    """Return a table row for each label that should be checked; see `Result.labels_to_check`."""
+    """Return a table row for each label that is probably wrong."""
     name_of = dict(zip(result.classes.tolist(), names, strict=True))
     return [
         row
         | {"id": ids[row["node"]], "given": name_of[row["given"]], "other": name_of[row["other"]]}
-        for row in result.labels_to_check(N_SUSPECT).to_dict(orient="records")
+        for row in suspect_labels(result, N_SUSPECT, likely_wrong=True).to_dict(orient="records")
     ]
 
 
@@ -270,7 +282,7 @@ def _learnt(result: Result) -> list[dict[str, Any]]:
 
 def _worst_functionals(result: Result, names: list[str]) -> list[dict[str, Any]]:
     """Return the five functionals with the smallest effective sample sizes."""
-    table = result.convergence_table()
+    table = convergence_table(result)
     slowest = sorted(table, key=lambda name: table[name]["ess_bulk"])[:5]
     return [{"name": functional_words(name, names), **table[name]} for name in slowest]
 

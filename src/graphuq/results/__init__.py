@@ -1,1 +1,114 @@
-"""Results: numbers for every node, diagnostics, tables, files."""
+"""Results: numbers for every node, diagnostics, tables, files; see docs/api/results.rst."""
+
+from typing import TYPE_CHECKING
+
+from graphuq.utils.lazy_imports import lazy_names
+
+if TYPE_CHECKING:
+    from graphuq.results.arviz_data import to_arviz
+    from graphuq.results.class_proportions import class_thresholds
+    from graphuq.results.errors_left import expected_errors
+    from graphuq.results.label_checks import leave_one_out, prediction_sets, suspect_labels
+    from graphuq.results.label_numbers import (
+        class_codes,
+        entropy,
+        label_mcse,
+        label_mean,
+        label_variance,
+        labels,
+        margin,
+        mean_label_variance,
+        most_certain,
+        most_uncertain,
+        rank_by_uncertainty,
+        with_classes,
+    )
+    from graphuq.results.latent_numbers import (
+        at_rows,
+        credible_interval,
+        interval_at_rows,
+        latent_draws,
+        soft_label_interval,
+        soft_label_mean,
+    )
+    from graphuq.results.loading import load
+    from graphuq.results.result import Result
+    from graphuq.results.sampling import convergence_table, draws, functionals, is_sampled
+    from graphuq.results.table import write_table
+    from graphuq.results.trust.truncation import truncation_effect
+
+_MODULE_OF = {
+    "Result": "result",
+    "at_rows": "latent_numbers",
+    "class_codes": "label_numbers",
+    "class_thresholds": "class_proportions",
+    "convergence_table": "sampling",
+    "credible_interval": "latent_numbers",
+    "draws": "sampling",
+    "entropy": "label_numbers",
+    "expected_errors": "errors_left",
+    "functionals": "sampling",
+    "interval_at_rows": "latent_numbers",
+    "is_sampled": "sampling",
+    "label_mcse": "label_numbers",
+    "label_mean": "label_numbers",
+    "label_variance": "label_numbers",
+    "labels": "label_numbers",
+    "latent_draws": "latent_numbers",
+    "leave_one_out": "label_checks",
+    "load": "loading",
+    "margin": "label_numbers",
+    "mean_label_variance": "label_numbers",
+    "most_certain": "label_numbers",
+    "most_uncertain": "label_numbers",
+    "prediction_sets": "label_checks",
+    "rank_by_uncertainty": "label_numbers",
+    "soft_label_interval": "latent_numbers",
+    "soft_label_mean": "latent_numbers",
+    "suspect_labels": "label_checks",
+    "to_arviz": "arviz_data",
+    "truncation_effect": "trust.truncation",
+    "with_classes": "label_numbers",
+    "write_table": "table",
+}
+
+__all__ = [
+    "Result",
+    "at_rows",
+    "class_codes",
+    "class_thresholds",
+    "convergence_table",
+    "credible_interval",
+    "draws",
+    "entropy",
+    "expected_errors",
+    "functionals",
+    "interval_at_rows",
+    "is_sampled",
+    "label_mcse",
+    "label_mean",
+    "label_variance",
+    "labels",
+    "latent_draws",
+    "leave_one_out",
+    "load",
+    "margin",
+    "mean_label_variance",
+    "most_certain",
+    "most_uncertain",
+    "prediction_sets",
+    "rank_by_uncertainty",
+    "soft_label_interval",
+    "soft_label_mean",
+    "suspect_labels",
+    "to_arviz",
+    "truncation_effect",
+    "with_classes",
+    "write_table",
+]
+
+__getattr__ = lazy_names(__name__, _MODULE_OF)
+
+
+def __dir__() -> list[str]:
+    return __all__

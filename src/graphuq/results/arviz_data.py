@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphuq.results.diagnostics import monitored_nodes, node_rows
+from graphuq.results.sampling import draws as draws_of
+from graphuq.results.sampling import is_sampled
 from graphuq.results.storage import label_groups
 from graphuq.results.summaries import class_probability_draws, latent_draws
 from graphuq.utils.extras import require_extra
@@ -22,13 +24,22 @@ INTERNAL = "unconstrained_posterior"  # ArviZ's own name of a group of transform
 
 
 def to_arviz(result: "Result") -> Any:
-    """Return a result as ArviZ data; see `Result.to_arviz`."""
+    """Return the draws as ArviZ data: ``InferenceData`` before ArviZ 1, then a ``DataTree``.
+
+    Group ``posterior`` holds what `arviz.summary` should show. ``class_probability`` of shape
+    (chain, draw, node, class) is the probability of each class given the draw, at up to 50
+    nodes; `Result.classes` are its coordinates. Learnt hyperparameters have their own names. ``u``
+    is the latent field at the same nodes. Group ``unconstrained_posterior`` holds the white
+    coordinates in which the chains move. The groups ``sample_stats``, ``observed_data`` and
+    ``constant_data`` follow ArviZ's conventions. An approximation has no draws: its numbers
+    are in the group ``gaussian`` or ``point``.
+    """
     require_extra("arviz")
     import xarray as xr
 
     groups = label_groups(result.posterior)
     stored = result.answer.to_datasets()
-    if result.is_sampled:
+    if is_sampled(result):
         kept, stats = stored["posterior"], stored["sample_stats"]
         internal = {INTERNAL: kept[["white"]]}
         groups = {"posterior": _posterior(result), "sample_stats": stats, **internal, **groups}
@@ -44,7 +55,7 @@ def _posterior(result: "Result") -> "xr.Dataset":
     require_extra("arviz")
     import xarray as xr
 
-    posterior, draws = result.posterior, result.draws
+    posterior, draws = result.posterior, draws_of(result)
     nodes, shape = monitored_nodes(posterior), (draws.n_chains, draws.n_samples)
     rows = node_rows(posterior)[nodes]
     link = posterior.likelihood.link

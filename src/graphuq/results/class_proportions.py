@@ -6,7 +6,7 @@ lie on one side of zero. The results are the "tuned" columns of Zhu, Lafferty & 
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,6 +14,9 @@ from scipy.optimize import brentq
 from scipy.special import erf
 
 from graphuq.errors import require
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
 
 SWEEPS = 200  # maximum number of sweeps over classes; each step gives one class its share
 OVER_HALF = 0.5 + 1e-9  # least probability of a given label: above any other class, by no tie
@@ -37,10 +40,10 @@ class ClassThreshold(NamedTuple):
     for_probabilities: Float[np.ndarray, " K"]
 
     def codes(self, summaries: Any) -> Int[np.ndarray, " M"]:
-        """Return class codes from ``latent_mean`` (two classes) or ``label_mean`` (more)."""
+        """Return class codes from ``latent_mean`` (two classes) or ``probabilities`` (more)."""
         if len(self.for_labels) == 1:
             return (summaries.latent_mean > self.for_labels[0]).astype(np.int64)
-        logs = np.log(np.maximum(summaries.label_mean, FLOOR)) + self.for_labels
+        logs = np.log(np.maximum(summaries.probabilities, FLOOR)) + self.for_labels
         return np.asarray(logs.argmax(axis=1))
 
     def probabilities(
@@ -51,7 +54,7 @@ class ClassThreshold(NamedTuple):
             moved = summaries.latent_mean - self.for_probabilities[0]
             plus = (1 + mean_label(moved, summaries.latent_std, link)) / 2
             return np.stack([1 - plus, plus], axis=1)
-        return reweighted(summaries.label_mean, self.for_probabilities)
+        return reweighted(summaries.probabilities, self.for_probabilities)
 
 
 def estimated_proportions(
@@ -127,7 +130,34 @@ def shares_of(
     return checked_proportions(proportions, len(names), "class_proportions")
 
 
-def tuning_of_two(
+def class_thresholds(result: "Result", proportions: Any) -> ClassThreshold | None:
+    """Return thresholds that give the classes these shares among the unlabelled nodes.
+
+    See Zhu, Lafferty & Ghahramani 2003, §4, and `ClassThreshold`.
+
+    Parameters
+    ----------
+    result : Result
+    proportions : array_like, shape (K,)
+        Positive shares that add up to 1; for two classes those of −1 and of +1.
+
+    Returns
+    -------
+    ClassThreshold or None
+        None if every node is labelled, so that no node can move.
+    """
+    posterior = result.posterior
+    free = np.setdiff1d(np.arange(len(result.has_evidence)), posterior.labelled)
+    shares = checked_proportions(proportions, posterior.n_classes)
+    if len(free) == 0:
+        return None
+    if posterior.likelihood.is_multiclass:
+        return thresholds_of_several(result.probabilities[free], shares)
+    mean, std = result.latent_mean[free], result.latent_std[free]
+    return thresholds_of_two(mean, std, posterior.likelihood.link, float(shares[1]))
+
+
+def thresholds_of_two(
     mean: Float[np.ndarray, " N"],
     std: Float[np.ndarray, " N"],
     link: tuple[np.ndarray, np.ndarray] | None,
@@ -173,7 +203,7 @@ def _width(link: tuple[np.ndarray, np.ndarray] | None) -> float:
     return 0.0 if link is None else float(link[1].max())
 
 
-def tuning_of_several(
+def thresholds_of_several(
     probability: Float[np.ndarray, "N K"], proportions: Float[np.ndarray, " K"]
 ) -> ClassThreshold:
     """Return offsets of log probabilities that give the classes their proportions.

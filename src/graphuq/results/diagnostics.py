@@ -322,7 +322,7 @@ def rows_outside(
     return Rows(eigenvectors, scale, np.full(len(scale), -1), mean)
 
 
-def convergence_table(
+def convergence_of(
     functionals: dict[str, Float[np.ndarray, "C S"]],
 ) -> dict[str, dict[str, float]]:
     """Return R-hat and effective sample sizes of each functional.
@@ -355,9 +355,7 @@ def worst_case(table: dict[str, dict[str, float]]) -> tuple[float, float, float]
 @diagnose.register
 def _(answer: Draws, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]) -> Diagnostics:
     draws = answer
-    rhat, ess_bulk, ess_tail = worst_case(
-        convergence_table(monitored_functionals(posterior, draws))
-    )
+    rhat, ess_bulk, ess_tail = worst_case(convergence_of(monitored_functionals(posterior, draws)))
     return Diagnostics(
         rhat=rhat,
         ess_bulk=ess_bulk,

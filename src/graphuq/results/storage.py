@@ -30,17 +30,20 @@ from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 from graphuq.utils.gate import reading, require_file
 from graphuq.utils.output_folder import newest
-from graphuq.utils.serialization import from_json, to_json
+from graphuq.utils.serialization import from_json, to_json, to_plain
 from graphuq.utils.version import __version__
 
 if TYPE_CHECKING:
     import xarray as xr
 
-FORMAT = 1  # raised when older versions can no longer read the files
+    from graphuq.results.result import Result
+
+FORMAT = 2  # raised when older versions can no longer read the files
 MARK = b"\ngraphuq sha256 "  # before the checksum at the end of a file
 END = len(MARK) + 64
-ROUNDING = 1e-6  # of a stored label mean
+ROUNDING = 1e-6  # of a stored probability
 FIELDS = {kind.__name__: kind for kind in (CoefficientField, LowRankField, TailField)}
+STORED = ("probabilities", "mcse", "latent_mean", "latent_std", "has_evidence")
 Answer = Draws | GaussianApproximation | Point
 
 
@@ -63,6 +66,27 @@ def write_tree(tree: "xr.DataTree", path: str | Path) -> None:
     with atomic_write(path) as temporary, open(temporary, "wb") as file:
         file.write(content)
         file.write(MARK + hashlib.sha256(content).hexdigest().encode())
+
+
+def to_tree(result: "Result") -> "xr.DataTree":
+    """Return a result as groups of arrays, from which `from_tree` makes an equal one.
+
+    Raises
+    ------
+    StorageError
+        If the class of a prior or likelihood cannot be found again by its name.
+    """
+    attributes = posterior_attributes(result.posterior) | {
+        "classes": json.dumps(to_plain(result.classes, "classes")),
+        "diagnostics": json.dumps(result.diagnostics.to_plain()),
+        "settings": json.dumps(dict(result.settings)),
+    }
+    groups = {
+        **result.answer.to_datasets(),
+        **node_groups({name: getattr(result, name) for name in STORED}),
+        **posterior_groups(result.posterior),
+    }
+    return tree_of(groups, attributes)
 
 
 def tree_of(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, Any]) -> "xr.DataTree":
@@ -139,12 +163,14 @@ def checked_nodes(
         If they are not.
     """
     arrays = {name: nodes[name].to_numpy() for name in names}
-    mean = arrays["label_mean"]
+    p, wanted = arrays["probabilities"], (posterior.spectrum.n_nodes, posterior.n_classes)
     for name, values in arrays.items():
         if values.shape[:1] != (posterior.spectrum.n_nodes,) or values.dtype.kind not in "fiub":
             raise ValueError(f"{name} has shape {values.shape}")
-    if not (np.isfinite(mean).all() and np.abs(mean).max() <= 1 + ROUNDING):
-        raise ValueError("label means that are not within -1 and 1")
+    if not p.shape == arrays["mcse"].shape == wanted:
+        raise ValueError(f"probabilities of shape {p.shape} instead of {wanted}")
+    if not (np.isfinite(p).all() and p.min() >= -ROUNDING and p.max() <= 1 + ROUNDING):
+        raise ValueError("probabilities that are not within 0 and 1")
     return arrays
 
 

@@ -14,6 +14,11 @@ def class_probabilities(label_mean: Float[np.ndarray, "N *K"]) -> Float[np.ndarr
     return np.stack([1 - label_mean, 1 + label_mean], axis=1) / 2
 
 
+def probability_errors(label_mcse: Float[np.ndarray, "N *K"]) -> Float[np.ndarray, "N K"]:
+    """Return the standard errors of class probabilities, from those of label means."""
+    return label_mcse if label_mcse.ndim == 2 else np.stack([label_mcse, label_mcse], axis=1) / 2
+
+
 def with_unseen(names: Sequence[Any], n_classes: int) -> list[Any]:
     """Return names of all classes; classes without labels are "unseen 1", "unseen 2" and so on."""
     unseen = range(1, n_classes - len(names) + 1)

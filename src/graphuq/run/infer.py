@@ -1,6 +1,5 @@
 """One posterior and one method make one `Result`: check, choose, run, summarise."""
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -127,8 +126,8 @@ def infer(
     >>> spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(data.features), n_eigenpairs=20)
     >>> posterior = gq.Posterior(spectrum, gq.priors.Matern(), gq.likelihoods.Probit(),
     ...                          labelled=[0, 99], labels=[-1, 1])
-    >>> gq.infer(posterior, "expectation-propagation").label_mean.shape
-    (100,)
+    >>> gq.infer(posterior, "expectation-propagation").probabilities.shape
+    (100, 2)
     """
     if not isinstance(posterior, Posterior):
         raise InvalidInput(
@@ -247,7 +246,10 @@ def _result(
     if method.always_float64:
         precision = "float64"
     return Result(
-        **{f.name: getattr(summaries, f.name) for f in dataclasses.fields(summaries)},
+        probabilities=summaries.probabilities,
+        mcse=summaries.mcse,
+        latent_mean=summaries.latent_mean,
+        latent_std=summaries.latent_std,
         has_evidence=posterior.has_evidence,
         posterior=posterior,
         answer=answer,

@@ -12,7 +12,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import (
     ESS_BOUND,
     RHAT_BOUND,
-    convergence_table,
+    convergence_of,
     monitored_functionals,
     node_rows,
     worst_case,
@@ -72,7 +72,7 @@ class Converged:
         # A few functionals before the others: one that has not converged is enough.
         functionals = list(monitored_functionals(posterior, draws).items())
         for part in (functionals[:FIRST_FUNCTIONALS], functionals[FIRST_FUNCTIONALS:]):
-            table = convergence_table(dict(part))
+            table = convergence_of(dict(part))
             rhat, *sizes = worst_case(table)
             if table and not (rhat < self.rhat and min(sizes) >= self.ess):
                 return None

@@ -54,7 +54,7 @@ def track(
     Returns
     -------
     Result
-        With T·H·W nodes; ``frames.maps(result.soft_label_mean)`` are the probabilities as
+        With T·H·W nodes; ``frames.maps(soft_label_mean(result))`` are the probabilities as
         frames.
 
     Raises
@@ -69,7 +69,7 @@ def track(
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # too few draws
     ...     result = gq.track(frames, n_eigenpairs=30, n_samples=50, n_chains=2, n_warmup=100)
-    >>> located = frames.maps(result.soft_label_mean) > 0.5
+    >>> located = frames.maps(gq.results.soft_label_mean(result)) > 0.5
     >>> bool((located == frames.truth).mean() > 0.9)
     True
     """

@@ -18,6 +18,7 @@ EXTRAS = {
     "jupyter": ("anywidget",),
     "label": ("starlette", "uvicorn", "jinja2", "pandas", "PIL"),
     "neighbors": ("faiss",),
+    "parquet": ("pandas", "pyarrow"),
     "plots": ("matplotlib",),
     "progress": ("rich",),
     "report": ("jinja2", "matplotlib", "pandas", "PIL"),

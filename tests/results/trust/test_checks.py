@@ -10,6 +10,7 @@ from scipy import sparse
 import graphuq as gq
 from graphuq.inference import Point
 from graphuq.results.approximation_error import ApproximationError
+from graphuq.results.label_checks import kept_leave_one_out
 from graphuq.results.trust import Check, Trust
 from graphuq.results.trust.agreement import MANY_LABELS, SIMULATIONS, p_value_of
 from graphuq.results.trust.labels import log_chance
@@ -54,7 +55,7 @@ def test_all_checks_hold_on_clear_clusters(clear):
     assert clear.trust.level == "green", str(clear.trust)
     assert clear.trust.reasons == []
     assert str(clear.trust) == "Verdict: GREEN (every check of the answer holds)."
-    assert clear.summary().startswith(str(clear.trust))
+    assert str(clear).startswith(str(clear.trust))
 
 
 def test_the_worst_level_counts_and_comes_first():
@@ -145,7 +146,7 @@ def test_evidence_without_an_estimate_is_the_leave_one_out_score(clear):
     answer = clear.answer._replace(log_evidence=None)
     changed = dataclasses.replace(clear, answer=answer)
     given = (clear.posterior.labels > 0).astype(int)
-    scores = np.log(clear.leave_one_out()[np.arange(20), given])
+    scores = np.log(gq.leave_one_out(clear).of_label[np.arange(20), given])
     expected = scores.sum() + 20 * np.log(2)
     assert changed.trust.checks["evidence"].value == pytest.approx(expected)
 
@@ -166,10 +167,10 @@ def test_chance_models_are_distributions_of_labels():
 def test_certainty(clear):
     check = clear.trust.checks["certainty"]
     free = np.setdiff1d(np.arange(80), clear.posterior.labelled)
-    mean = clear.class_probabilities[free].max(axis=1).mean()
+    mean = clear.probabilities[free].max(axis=1).mean()
     assert check.ok
     assert check.value == pytest.approx(2 * mean - 1)
-    vague = dataclasses.replace(clear, label_mean=0.2 * clear.label_mean)
+    vague = dataclasses.replace(clear, probabilities=0.4 + 0.2 * clear.probabilities)
     assert vague.trust.checks["certainty"].level == "amber"
 
 
@@ -200,8 +201,8 @@ def test_agreement_where_importance_weights_are_unreliable(is_learnt):
     tau = gq.LogUniform(0.29, 0.31) if is_learnt else 0.3
     options = {"n_samples": 500, "n_chains": 8, "method": None}
     result = clusters(24, prior=gq.priors.Matern(tau=tau), **options)
-    unreliable = result.withheld._replace(pareto_shape=np.full(24, 0.9))
-    vars(result)["withheld"] = unreliable
+    unreliable = kept_leave_one_out(result)._replace(pareto_shape=np.full(24, 0.9))
+    vars(result)["_kept_leave_one_out"] = unreliable
     expected = clusters(24, prior=gq.priors.Matern(tau=0.3)).trust.checks["agreement"]
     found = result.trust.checks["agreement"]
     assert found.ok

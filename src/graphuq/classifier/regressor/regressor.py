@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import r2_score
@@ -17,7 +17,7 @@ from graphuq.classifier.given_graph import (
     rows_to_predict,
 )
 from graphuq.classifier.labels import weights_of_rows
-from graphuq.classifier.new_rows import rows_in_basis
+from graphuq.classifier.new_rows import connected_rows, in_basis
 from graphuq.classifier.options import PRIORS, build_graph, check_words, is_word
 from graphuq.classifier.regressor.saving import load_regressor, save_regressor
 from graphuq.classifier.regressor.values import (
@@ -382,10 +382,14 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
         """Return means and standard deviations of the field, or of measurements, in units of y."""
         check_is_fitted(self)
-        rows, scale, nodes = rows_in_basis(
-            self, X, self.regression_.spectrum, "the mean of all numbers is predicted"
-        )
-        mean, std = self.regression_.field_at(rows, scale)
+        weights, nodes = connected_rows(self, X, "the mean of all numbers is predicted")
+        return self._at_rows(weights, nodes, quantity)
+
+    def _at_rows(
+        self, weights: Any, nodes: Int[np.ndarray, " M"], quantity: str
+    ) -> tuple[Float[np.ndarray, " M"], Float[np.ndarray, " M"]]:
+        """Return means and standard deviations of rows with weights to the nodes."""
+        mean, std = self.regression_.field_at(*in_basis(self, weights, self.regression_.spectrum))
         mean, std = self._location + self._spread * mean, self._spread * std
         inside = nodes >= 0
         mean[inside] = self.transduction_[nodes[inside]]

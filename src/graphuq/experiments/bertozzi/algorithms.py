@@ -12,6 +12,7 @@ from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
 from graphuq.experiments.problems import choose
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import Probit
+from graphuq.results.label_numbers import label_mean
 from graphuq.run.infer import infer
 
 # Mean absolute differences of label means that the paper prints.
@@ -108,10 +109,10 @@ def _label_means(context: Context, trial: int) -> dict[str, Means]:
         problem = voting(context, name, None if name == "full" else N_PAIRS)
         posterior = problem.posterior(Probit(0.1), choose(problem.truth, 3, 2, trial))
         exact = infer(posterior, ExpectationPropagation())
-        found["expectation propagation"][name] = exact.label_mean
+        found["expectation propagation"][name] = label_mean(exact)
         for chain, run in ((trial, WAYS[:2]), (1000 + trial, tuple(NOISE.values()))):
             found[run[0]][name] = protocol(posterior, STEPS, STEP_SIZE, chain).label_mean
-            found[run[1]][name] = converged(posterior, chain, label_mcse=0.01).label_mean
+            found[run[1]][name] = label_mean(converged(posterior, chain, label_mcse=0.01))
     return found
 
 

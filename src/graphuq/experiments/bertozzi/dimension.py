@@ -14,7 +14,7 @@ from graphuq.graphs import complete_graph
 from graphuq.likelihoods import Probit
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian
-from graphuq.results.diagnostics import convergence_table
+from graphuq.results.diagnostics import convergence_of
 from graphuq.spectrum import laplacian_spectrum
 
 NOISE, BETA, N_LABELS, N_CHAINS = 0.5, 0.2, 10, 4  # γ, β of both chains, J
@@ -48,7 +48,7 @@ def dimension(context: Context) -> Outcome:
                 found = _run(posterior, make(posterior, rng), rng, n_steps)
                 accepted.append(found[0])
                 labels.append(found[1])
-            table = convergence_table({"mean label": np.stack(labels)})["mean label"]
+            table = convergence_of({"mean label": np.stack(labels)})["mean label"]
             rows.append(
                 {
                     "N": size,

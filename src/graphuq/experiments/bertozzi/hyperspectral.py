@@ -25,6 +25,7 @@ from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian
+from graphuq.results import label_numbers
 from graphuq.results.result import Result
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
@@ -204,7 +205,11 @@ def _maps(context: Context, tail: float | None) -> Outcome:
             "paper needs smaller first eigenvalues than its cosine weights give on this video. "
         )
     stages = [*data.stages, *clock.laps]
-    return Outcome([*rows, *stages], text + stage_summary(stages), _draw(data, sampled.label_mean))
+    return Outcome(
+        [*rows, *stages],
+        text + stage_summary(stages),
+        _draw(data, label_numbers.label_mean(sampled)),
+    )
 
 
 def constant_name(constant: bool) -> str:
@@ -285,7 +290,9 @@ def _chain_sentence(context: Context, rows: list[Row]) -> str:
 
 def _level_set_sentences(row: Row, level_set: Result, probit: Result) -> str:
     """Describe the sampled level set with q_0, and its difference from probit."""
-    gap = float(np.abs(probit.label_mean - level_set.label_mean).mean())
+    gap = float(
+        np.abs(label_numbers.label_mean(probit) - label_numbers.label_mean(level_set)).mean()
+    )
     return (
         f"The level set of the paper, γ = 0.1 with q_0, {row['how']}: accuracy "
         f"{row[ACCURACY]:.4f}, share of uncertain pixels {row[SHARE]:.4f}, mean "
@@ -323,15 +330,16 @@ def _row(
     constant: bool,
     how: str,
 ) -> Row:
-    uncertain = np.abs(answer.label_mean) < UNCERTAIN
+    mean = label_numbers.label_mean(answer) if isinstance(answer, Result) else answer.label_mean
+    uncertain = np.abs(mean) < UNCERTAIN
     return {
         "model": repr(posterior.likelihood),
         "q_0": constant,
         "how": how,
-        ACCURACY: float((np.sign(answer.label_mean) == data.signs).mean()),
+        ACCURACY: float((np.sign(mean) == data.signs).mean()),
         SHARE: float(uncertain.mean()),
         ON_EDGE: float(edge[uncertain].mean()) if uncertain.any() else np.nan,
-        "mean label variance": answer.mean_label_variance,
+        "mean label variance": float((1 - mean**2).mean()),
     }
 
 

@@ -19,6 +19,8 @@ from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian, Modes, Prior, SpectralStd
 from graphuq.results.diagnostics import node_rows
+from graphuq.results.label_numbers import label_mean
+from graphuq.results.latent_numbers import latent_draws
 from graphuq.results.result import Result
 from graphuq.results.summaries import conditional_moments
 
@@ -116,7 +118,7 @@ def figure4(context: Context) -> Outcome:
         options: Any = SMALL if context.quick and likelihood.uses_all_nodes else {}
         results[model] = converged(posterior, context.seed, **options)
     papers = [result for model, result in results.items() if model != SHARP]
-    score = np.mean([result.label_mean for result in papers], axis=0)
+    score = np.mean([label_mean(result) for result in papers], axis=0)
     others = np.setdiff1d(np.arange(len(score)), labelled)
     low = others[np.argsort(np.abs(score[others]))[:6]]
     high = others[np.argsort(-score[others])[:6]]
@@ -125,12 +127,12 @@ def figure4(context: Context) -> Outcome:
     parts: Any = figure.subfigures(2, len(MODELS))
     for column, (model, result) in enumerate(results.items()):
         chain = chains[model]
-        gap = float(np.abs(chain.label_mean - result.label_mean).mean())
+        gap = float(np.abs(chain.label_mean - label_mean(result)).mean())
         for line, (kind, nodes) in enumerate((("low", low), ("high", high))):
             parts[line, column].suptitle(f"{model}, {kind} confidence", fontsize=9)
             draws = {
                 "protocol": _latent(result.posterior, chain, nodes),
-                "converged": result.latent_draws(nodes),
+                "converged": latent_draws(result, nodes),
             }
             for place, (axes, node) in enumerate(
                 zip(parts[line, column].subplots(2, 3).ravel(), nodes, strict=True)
@@ -138,14 +140,14 @@ def figure4(context: Context) -> Outcome:
                 u = {way: drawn[place] for way, drawn in draws.items()}
                 _histograms(axes, u)
                 drawn_mean = float(np.sign(u["protocol"]).mean())
-                axes.set_title(f"{drawn_mean:+.2f} / {result.label_mean[node]:+.2f}", fontsize=7)
+                axes.set_title(f"{drawn_mean:+.2f} / {label_mean(result)[node]:+.2f}", fontsize=7)
                 rows.append(
                     {
                         "model": model,
                         "confidence": kind,
                         "node": int(node),
                         "protocol": drawn_mean,
-                        "converged": float(result.label_mean[node]),
+                        "converged": float(label_mean(result)[node]),
                         **{MODES[way]: n_modes(values) for way, values in u.items()},
                         "gap": gap,
                         "R-hat": rhat(result),

@@ -12,6 +12,7 @@ from graphuq.experiments.claims import Claim, Finding, Row, cells, finding
 from graphuq.experiments.problems import Problem, mnist, moons, share
 from graphuq.inference import MAP
 from graphuq.likelihoods import GinzburgLandau, Probit
+from graphuq.results.label_numbers import label_mean
 from graphuq.run.infer import infer
 from graphuq.spectrum import fiedler_signs
 
@@ -44,7 +45,7 @@ def _accuracies(problem: Problem, fraction: float, trial: int) -> dict[str, floa
         ("probit", problem.posterior(Probit(0.1), labelled), MAP(tolerance=1e-7)),
     ):
         try:
-            found[name] = right(infer(posterior, method).label_mean)
+            found[name] = right(label_mean(infer(posterior, method)))
         except InvalidInput:
             found[name] = np.nan
     baseline = right(fiedler_signs(problem.spectrum))

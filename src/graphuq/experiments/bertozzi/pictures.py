@@ -12,6 +12,7 @@ from graphuq.experiments.bertozzi.variance import PAIRS
 from graphuq.experiments.claims import Claim, Finding, Row, cell, cells, finding, listed, rises
 from graphuq.experiments.problems import mnist, moons, share
 from graphuq.likelihoods import AtomicNoise, LevelSet, Likelihood, Probit
+from graphuq.results.label_numbers import label_mean
 from graphuq.spectrum import fiedler_signs
 
 MEDIAN = "median"  # cell of column "j" in figure 2
@@ -162,26 +163,26 @@ def figure5(context: Context) -> Outcome:
     means = {sign: problem.images[problem.truth == sign].mean(axis=0) for sign in (1, -1)}
     for half, (sign, digit) in enumerate(((1, 4), (-1, 9))):
         ordered = np.flatnonzero(problem.truth == sign)
-        ordered = ordered[np.argsort(sign * result.label_mean[ordered])]
+        ordered = ordered[np.argsort(sign * label_mean(result)[ordered])]
         for line, nodes in enumerate((ordered[:6], ordered[::-1][:6])):
             for column, node in enumerate(nodes):
                 axes = grid[line, 6 * half + column]
                 axes.imshow(problem.images[node], cmap="gray_r")
                 axes.set_axis_off()
-                axes.set_title(f"{result.label_mean[node]:+.2f}", fontsize=7)
+                axes.set_title(f"{label_mean(result)[node]:+.2f}", fontsize=7)
                 rows.append(
                     {
                         "truth": digit,
                         "kind": "easy" if line else "hard",
                         "node": int(node),
                         "protocol": float(chain.label_mean[node]),
-                        "converged": float(result.label_mean[node]),
+                        "converged": float(label_mean(result)[node]),
                         ODD: float(np.linalg.norm(problem.images[node] - means[sign])),
                     }
                 )
     title = "fours (left) and nines (right), hard (top) and easy (bottom); titles: label means"
     figure.suptitle(title, fontsize=9)
-    accuracy = (np.sign(result.label_mean) == problem.truth).mean()
+    accuracy = (np.sign(label_mean(result)) == problem.truth).mean()
     return Outcome(
         rows,
         "Images with a label mean far from the truth look unusual; images with a label mean near "

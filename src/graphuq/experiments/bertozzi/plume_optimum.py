@@ -19,6 +19,7 @@ from graphuq.experiments.bertozzi.hyperspectral import (
 from graphuq.experiments.claims import Claim, Finding, Row, finding
 from graphuq.inference import MAP, Point
 from graphuq.likelihoods import GinzburgLandau, Likelihood, Probit
+from graphuq.results.label_numbers import label_mean
 from graphuq.results.result import Result
 from graphuq.run.infer import infer
 
@@ -48,7 +49,7 @@ def figure12(context: Context) -> Outcome:
             clock.lap(f"{model}, {constant_name(constant)}")
             rows.append(_estimate_row(data, result, model, constant))
             if constant:
-                shown[model] = result.label_mean
+                shown[model] = label_mean(result)
     stages = [*data.stages, *clock.laps]
     first = next(r for r in rows if r["q_0"] and "γ = 2.2, probit start" in r["model"])
     return Outcome(
@@ -77,8 +78,8 @@ def _estimate_row(data: Plume, result: Result, model: str, constant: bool) -> Ro
         "q_0": constant,
         "objective": point.objective,
         "iterations": point.n_iterations,
-        ACCURACY: float((result.label_mean == data.signs).mean()),
-        RECALL: float((result.label_mean == 1)[data.signs > 0].mean()),
+        ACCURACY: float((label_mean(result) == data.signs).mean()),
+        RECALL: float((label_mean(result) == 1)[data.signs > 0].mean()),
     }
 
 

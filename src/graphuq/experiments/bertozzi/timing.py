@@ -16,6 +16,7 @@ from graphuq.inference import PCN, TemperedHamiltonian
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.result import Result
+from graphuq.results.sampling import draws
 from graphuq.run.choose_sampler import first_approximation
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged, CumulativeMean
@@ -148,13 +149,13 @@ def _protocol(context: Context, posterior: Posterior, step_size: float, toleranc
             stop=CumulativeMean(tolerance=tolerance),
         )
         seconds = time.perf_counter() - began
-    halves = result.draws.white[0]
+    halves = draws(result).white[0]
     middle = len(halves) // 2
     difference = np.abs(halves[:middle].mean(axis=0) - halves[middle:].mean(axis=0)).mean()
     return {
         "protocol": seconds,
-        "protocol steps": result.draws.n_samples * 50,
-        "protocol stopped": result.draws.stopped_by.startswith("the running mean"),
+        "protocol steps": draws(result).n_samples * 50,
+        "protocol stopped": draws(result).stopped_by.startswith("the running mean"),
         "protocol, difference of halves": float(difference),
     }
 

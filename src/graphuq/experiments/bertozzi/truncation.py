@@ -13,8 +13,9 @@ from graphuq.experiments.problems import Problem, mnist, share
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import Probit
 from graphuq.priors import InverseLaplacian, Matern, Prior
+from graphuq.results.label_numbers import label_mean, mean_label_variance
 from graphuq.results.result import Result
-from graphuq.results.trust.truncation import MAX_MOVE
+from graphuq.results.trust.truncation import MAX_MOVE, truncation_effect
 from graphuq.run.infer import infer
 
 PRIORS: dict[str, Prior] = {"c/λ": InverseLaplacian(), "Matérn (default)": Matern()}
@@ -62,11 +63,11 @@ def truncation(context: Context) -> Outcome:
         for size in sizes:
             short = truncated(problem, size)
             result = _label_means(short, prior, context.seed)
-            effect = result.truncation_effect()
+            effect = truncation_effect(result)
             with_tail = dataclasses.replace(short.spectrum, tail_eigenvalue=effect.mean_eigenvalue)
             tail = _label_means(short._replace(spectrum=with_tail), prior, context.seed)
             move, left = (
-                float(np.abs(one.label_mean - full.label_mean)[effect.nodes].mean())
+                float(np.abs(label_mean(one) - label_mean(full))[effect.nodes].mean())
                 for one in (result, tail)
             )
             rows.append(
@@ -77,8 +78,8 @@ def truncation(context: Context) -> Outcome:
                     ESTIMATE: float(effect.estimate.mean()),
                     BOUND: float(effect.bound.mean()),
                     TAIL: left,
-                    VARIANCE: result.mean_label_variance,
-                    FULL: full.mean_label_variance,
+                    VARIANCE: mean_label_variance(result),
+                    FULL: mean_label_variance(full),
                     "verdict": result.trust.checks["truncation"].level,
                 }
             )

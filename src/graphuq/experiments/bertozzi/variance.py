@@ -12,6 +12,7 @@ from graphuq.experiments.bertozzi.setup import converged, protocol, truncated
 from graphuq.experiments.claims import Claim, Finding, Row, cells, falls, finding, listed, rises
 from graphuq.experiments.problems import MNIST_PAIRS, Problem, mnist, moons, rhat, share
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
+from graphuq.results.label_numbers import mean_label_variance
 
 PAIRS = ((4, 9), (3, 8), (0, 6), (5, 7))
 PAPER = {  # mean label variance of each pair, printed in table 1
@@ -73,8 +74,8 @@ def table1(context: Context) -> Outcome:
                 short = protocol(smoother, STEPS, STEP_SIZE, trial)
                 for name, value in (
                     ("protocol", chain.mean_label_variance),
-                    ("converged", result.mean_label_variance),
-                    (CONVERGED, converged(smoother, trial).mean_label_variance),
+                    ("converged", mean_label_variance(result)),
+                    (CONVERGED, mean_label_variance(converged(smoother, trial))),
                     (SHORT, short.mean_label_variance),
                     ("protocol acceptance", chain.acceptance),
                     ("R-hat", rhat(result)),
@@ -250,7 +251,7 @@ def _case_means(case: FigurePoint, model: str, step_size: float, trials: range) 
         values.append(
             (
                 protocol(posterior, STEPS, step_size, trial).mean_label_variance,
-                result.mean_label_variance,
+                mean_label_variance(result),
                 rhat(result),
             )
         )

@@ -19,6 +19,8 @@ from graphuq.experiments.problems import Problem, digits, rhat, share
 from graphuq.inference.draws import Draws
 from graphuq.plots import class_colors
 from graphuq.priors import Matern
+from graphuq.results import sampling
+from graphuq.results.label_numbers import label_mean
 from graphuq.results.result import Result
 from graphuq.results.summaries import Rows, summarize
 from graphuq.scores import accuracy
@@ -78,14 +80,14 @@ def _by_class(context: Context, adapted: bool) -> Outcome:
     n_steps = context.pick(20_000, 100_000)
     warmup = 10_000 if adapted else 0
     result = paper_chain(posterior, n_steps, context.seed, BETA, warmup)
-    blocks, steps = result.draws.block_acceptance, result.draws.block_step_sizes
+    blocks, steps = sampling.draws(result).block_acceptance, sampling.draws(result).block_step_sizes
     assert blocks is not None
     assert steps is not None
     running = np.cumsum(blocks[0], axis=0) / np.arange(1, len(blocks[0]) + 1)[:, None]
     figure = Figure(figsize=(6.5, 3.4), layout="constrained")
     axes = figure.subplots()
     colors = class_colors(len(classes))
-    at = np.arange(1, len(running) + 1) * result.draws.thin
+    at = np.arange(1, len(running) + 1) * sampling.draws(result).thin
     rows = []
     for k, digit in enumerate(classes):
         axes.plot(at, running[:, k], color=colors(k), label=f"digit {digit}")
@@ -125,7 +127,7 @@ def figure20(context: Context) -> Outcome:
             chain = paper_chain(posterior, n_steps, trial, BETA, 2_000)
             running.append(_running_accuracy(chain, problem, labelled))
             converged = learn(context, posterior, trial)
-            ends.append(accuracy(converged.label_mean, problem.truth, labelled))
+            ends.append(accuracy(label_mean(converged), problem.truth, labelled))
             worst.append(rhat(converged))
         medians = np.median(running, axis=0)
         at = np.arange(1, CHECKS + 1) * n_steps // CHECKS
@@ -169,5 +171,5 @@ def _running_accuracy(chain: Result, problem: Problem, labelled: np.ndarray) -> 
         mean = summarize(draws, chain.posterior.field, rows).label_mean
         return accuracy(mean, problem.truth[rest])
 
-    n = chain.draws.n_samples
-    return [of_draws(chain.draws.first(n * k // CHECKS)) for k in range(1, CHECKS + 1)]
+    n = sampling.draws(chain).n_samples
+    return [of_draws(sampling.draws(chain).first(n * k // CHECKS)) for k in range(1, CHECKS + 1)]

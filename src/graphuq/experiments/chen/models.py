@@ -15,6 +15,7 @@ from graphuq.experiments.claims import Claim, Finding, Row, finding
 from graphuq.experiments.problems import Problem, mnist, rhat, share
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import EigenScales, Matern
+from graphuq.results.label_numbers import label_mean
 from graphuq.results.result import Result
 from graphuq.scores import accuracy
 
@@ -108,10 +109,10 @@ def figure5(context: Context) -> Outcome:
                  "protocol": fall})  # fmt: skip
     right = {
         "protocol": accuracy(chain.label_mean, problem.truth, labelled),
-        "converged": accuracy(result.label_mean, problem.truth, labelled),
+        "converged": accuracy(label_mean(result), problem.truth, labelled),
     }
     rows.append({"model": "C", QUANTITY: "accuracy", "paper": PAPER_ACCURACY, **right})
-    seconds = {"converged": result.draws.seconds, "R-hat": rhat(result)}
+    seconds = {"converged": result.answer.seconds, "R-hat": rhat(result)}
     rows.append({"model": "C", QUANTITY: "seconds", **seconds})
     tau = rows[0]
     reached = "never falls below 2" if fall is None else f"falls below 2 at step {fall:,}"
@@ -187,7 +188,7 @@ def _scales(context: Context, tau: float) -> Outcome:
         mean = float(scales[:, :, j].mean())
         rows.append({"model": "E", QUANTITY: f"mean of a_{j}", "converged": mean})
     if tau == PAPER_TAU:
-        other = accuracy(_model_c(context).label_mean, problem.truth, labelled)
+        other = accuracy(label_mean(_model_c(context)), problem.truth, labelled)
         rows.append({"model": "C", QUANTITY: MODEL_C, "converged": other})
     return Outcome(
         rows,

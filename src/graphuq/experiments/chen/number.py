@@ -47,7 +47,7 @@ def number(context: Context) -> Outcome:
             values = np.arange(len(seen), MOST + 1)
             draws = result.hyperparameters["n_classes"]
             shares = (draws[..., None] == values).mean(axis=(0, 1))
-            unseen = result.class_probabilities[:, len(seen) :].sum(axis=1)
+            unseen = result.probabilities[:, len(seen) :].sum(axis=1)
             hidden = ~np.isin(np.array(there)[problem.truth.astype(int)], seen)
             rows.append(
                 {

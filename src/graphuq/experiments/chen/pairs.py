@@ -21,6 +21,7 @@ from graphuq.experiments.chen.setup import (
 from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
 from graphuq.experiments.problems import digits, share
 from graphuq.priors import Matern, Prior
+from graphuq.results.sampling import draws
 
 TAU, ALPHA = Uniform(0.01, 20.0), Uniform(0.1, 60.0)
 # The paper has U[1, 70]. The prior leaves q_0 out, so M = 1 would leave no eigenvector at all.
@@ -201,7 +202,7 @@ def _traces(pair: Pair, claim: str) -> Outcome:
 
 def _acceptance(pair: Pair) -> dict[str, float]:
     """Return the acceptance of each hyperparameter in the paper's chain."""
-    blocks = pair.protocol.draws.block_acceptance
+    blocks = draws(pair.protocol).block_acceptance
     assert blocks is not None
     posterior = pair.protocol.posterior
     means = blocks.mean(axis=(0, 1))[posterior.n_fields :]  # the first blocks are the classes

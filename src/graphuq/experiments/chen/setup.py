@@ -17,7 +17,9 @@ from graphuq.inference import PCN, MetropolisWithinGibbs
 from graphuq.likelihoods import LevelSet
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
+from graphuq.results.label_numbers import label_mean
 from graphuq.results.result import Result
+from graphuq.results.sampling import draws
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
@@ -65,8 +67,8 @@ class Pair(NamedTuple):
         additional columns.
         """
         rows: list[Row] = []
-        for name, draws in self.converged.hyperparameters.items():
-            if draws.ndim > 2:
+        for name, values in self.converged.hyperparameters.items():
+            if values.ndim > 2:
                 continue
             half = self.protocol.hyperparameters[name][0]
             half = half[len(half) // 2 :]
@@ -75,10 +77,10 @@ class Pair(NamedTuple):
                     **about,
                     "quantity": f"median of {name}",
                     "protocol": float(np.median(half)),
-                    "converged": float(np.median(draws)),
-                    "5 %": float(np.quantile(draws, 0.05)),
-                    "95 %": float(np.quantile(draws, 0.95)),
-                    "mean": float(draws.mean()),
+                    "converged": float(np.median(values)),
+                    "5 %": float(np.quantile(values, 0.05)),
+                    "95 %": float(np.quantile(values, 0.95)),
+                    "mean": float(values.mean()),
                 }
             )
         right = {
@@ -88,8 +90,8 @@ class Pair(NamedTuple):
         }
         seconds = {
             "quantity": "seconds",
-            "protocol": self.protocol.draws.seconds,
-            "converged": self.converged.draws.seconds,
+            "protocol": draws(self.protocol).seconds,
+            "converged": draws(self.converged).seconds,
             "R-hat": rhat(self.converged),
         }
         return [*rows, {**about, **right}, {**about, **seconds}]
@@ -99,10 +101,10 @@ class Pair(NamedTuple):
         """Sentence about the convergence of the default sampler."""
         worst = rhat(self.converged)
         word = "have converged" if worst < 1.01 else "have NOT converged"
-        return f"chains {word} after {self.converged.draws.seconds:.0f} s (R-hat {worst:.3f})"
+        return f"chains {word} after {draws(self.converged).seconds:.0f} s (R-hat {worst:.3f})"
 
     def _accuracy(self, result: Result) -> float:
-        return accuracy(result.label_mean, self.truth, result.posterior.labelled)
+        return accuracy(label_mean(result), self.truth, result.posterior.labelled)
 
 
 def multiclass_posterior(
@@ -182,7 +184,7 @@ def draw(pair: Pair, title: str) -> Figure:
     grid = np.atleast_2d(figure.subplots(len(names), 2, width_ratios=(2, 1)))
     for (left, right), name in zip(grid, names, strict=True):
         trace = pair.protocol.hyperparameters[name][0]
-        steps = np.arange(1, len(trace) + 1) * pair.protocol.draws.thin
+        steps = np.arange(1, len(trace) + 1) * draws(pair.protocol).thin
         left.plot(steps, trace, color="#8a8f98", linewidth=0.7)
         symbol = SYMBOLS.get(name, name)
         left.set(xlabel="step of the paper's chain", ylabel=symbol, title=title)

@@ -8,7 +8,7 @@ from graphuq.experiments.base import Context, Outcome, experiment
 from graphuq.experiments.chen.algorithm import Walk, walk
 from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
 from graphuq.experiments.problems import moons, share
-from graphuq.results.diagnostics import convergence_table
+from graphuq.results.diagnostics import convergence_of
 
 FORMS = {  # centred, block
     "non-centred, separate (Algorithm 2)": (False, False),
@@ -80,7 +80,7 @@ def _mixing(chains: list[Walk]) -> Row:
     """Return effective draws of τ and α, the largest R-hat and the acceptance of the field."""
     n_steps = len(chains[0].tau)
     kept = slice(n_steps // 5, None)
-    table = convergence_table(
+    table = convergence_of(
         {
             "τ": np.stack([chain.tau[kept] for chain in chains]),
             "α": np.stack([chain.alpha[kept] for chain in chains]),

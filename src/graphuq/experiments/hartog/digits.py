@@ -18,6 +18,7 @@ from graphuq.inference import ExpectationPropagation, ReversibleJump
 from graphuq.likelihoods import Probit
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Matern
+from graphuq.results.label_numbers import label_mean
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
@@ -132,7 +133,7 @@ def _methods(
             stop=Converged(label_mcse=None) if default else None,
         )
         k = np.median(result.hyperparameters.get("truncation", float(n)))
-        row = _row(n, name, began, solved, accuracy(result.label_mean, signs, known))
+        row = _row(n, name, began, solved, accuracy(label_mean(result), signs, known))
         rows.append(row | {"median k": float(k), "R-hat": rhat(result) if default else np.nan})
     for name, sampler in (("Matérn, EP", ExpectationPropagation()), ("Matérn, default", None)):
         began = time.perf_counter()
@@ -146,7 +147,7 @@ def _methods(
                 if sampler is None
                 else infer(posterior, sampler)
             )
-        row = _row(n, name, began, solved, accuracy(result.label_mean, signs, known))
+        row = _row(n, name, began, solved, accuracy(label_mean(result), signs, known))
         rows.append(row | {"R-hat": np.nan if sampler is not None else rhat(result)})
     return rows
 

@@ -14,6 +14,7 @@ from graphuq.experiments.claims import Claim, Finding, Row, cell, finding, liste
 from graphuq.experiments.hartog.setup import PROPER, converged, improper, protocol, series
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import Graph, path_graph, small_world_graph
+from graphuq.results.latent_numbers import soft_label_interval, soft_label_mean
 from graphuq.results.result import Result
 from graphuq.spectrum import Spectrum, laplacian_spectrum
 
@@ -198,15 +199,15 @@ def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
         chain = protocol(context, series(*parts, improper()))
         result = converged(context, series(*parts, PROPER))
         rows += _rows(rate, data, chain, result)
-        interval = result.soft_label_interval(0.95)[order]
+        interval = soft_label_interval(result, 0.95)[order]
         above.fill_between(
             np.arange(len(order)), *interval.T, color="#d4d7dc", linewidth=0, label="95 % interval"
         )
         above.plot(data.soft[order], color=ORANGE, linewidth=1, label="ℓ₀", zorder=3)
         line, dashed = ("-", "--") if name == "path" else (".", ".")  # the other is jagged
         for mean, style, color, label in (
-            (result.soft_label_mean, line, BLUE, "posterior mean"),
-            (chain.soft_label_mean, dashed, GREY, "mean of the paper's chain"),
+            (soft_label_mean(result), line, BLUE, "posterior mean"),
+            (soft_label_mean(chain), dashed, GREY, "mean of the paper's chain"),
         ):
             above.plot(mean[order], style, color=color, linewidth=1, markersize=1.5, label=label)
         xlabel = "node" if name == "path" else "node, in order of the true soft label"
@@ -237,14 +238,14 @@ def _posteriors(context: Context, data: Simulated, name: str) -> Outcome:
 
 def _rows(rate: float, data: Simulated, chain: Result, result: Result) -> list[Row]:
     def measures(found: Result) -> dict[str, float]:
-        low, high = found.soft_label_interval(0.95).T
+        low, high = soft_label_interval(found, 0.95).T
         return {
             "coverage of 95 % intervals": float(((low <= data.soft) & (data.soft <= high)).mean()),
-            ERROR: float(np.abs(found.soft_label_mean - data.soft).mean()),
+            ERROR: float(np.abs(soft_label_mean(found) - data.soft).mean()),
             K: float(np.median(found.hyperparameters["truncation"])),
             "median c": float(np.median(found.hyperparameters["scale"])),
             RHAT: rhat(found),
-            "seconds": found.draws.seconds,
+            "seconds": found.answer.seconds,
         }
 
     converged_values = measures(result)

@@ -19,6 +19,7 @@ from graphuq.experiments.claims import Claim, Finding, Row, cell, cells, finding
 from graphuq.experiments.problems import rhat
 from graphuq.graphs import grid_graph
 from graphuq.plots import frame_panels, plot_frames
+from graphuq.results.latent_numbers import soft_label_interval, soft_label_mean
 from graphuq.results.result import Result
 from graphuq.run.tracking import track
 
@@ -119,7 +120,7 @@ def tracked(context: Context) -> Tracked:
             n_warmup=context.pick(500, 1000),
             seed=context.seed,
         )
-    soft = frames.maps(result.soft_label_mean)
+    soft = frames.maps(soft_label_mean(result))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak_gb = peak / (1e9 if sys.platform == "darwin" else 1e6)
     return Tracked(frames, result, soft, time.perf_counter() - began, peak_gb)
@@ -237,7 +238,7 @@ def figure9(context: Context) -> Outcome:
 def figure10(context: Context) -> Outcome:
     """Width of the 95 % credible interval of each probability."""
     found = tracked(context)
-    low, high = found.result.soft_label_interval(0.95).T
+    low, high = soft_label_interval(found.result, 0.95).T
     width = found.frames.maps(high - low)
     truth, false = found.frames.truth, found.frames.false
     assert truth is not None

@@ -14,6 +14,7 @@ from graphuq.experiments.problems import rhat
 from graphuq.experiments.zhu.tasks import Task, accuracies, evidence_search, tasks
 from graphuq.inference import Approximation, ExpectationPropagation, Laplace
 from graphuq.posterior.posterior import Posterior
+from graphuq.results.label_numbers import label_mean
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.scores import expected_calibration_error, log_score
@@ -99,7 +100,7 @@ def _compare(
             )
         seconds = time.perf_counter() - began
         plain, tuned = accuracies(results[name], task, labelled)
-        mean = results[name].label_mean
+        mean = label_mean(results[name])
         rows[name] = {
             "accuracy": plain,
             "tuned accuracy": tuned,
@@ -109,8 +110,8 @@ def _compare(
             "R-hat": np.nan if method is not None else rhat(results[name]),
             "seconds": seconds,
         }
-    truth = results["sampling"].class_probabilities[:, 1]
+    truth = results["sampling"].probabilities[:, 1]
     for name, row in rows.items():
-        error = abs(results[name].class_probabilities[:, 1] - truth)
+        error = abs(results[name].probabilities[:, 1] - truth)
         row |= {"mean error of p": float(error.mean()), "largest error of p": float(error.max())}
     return rows

@@ -16,7 +16,7 @@ from graphuq.graphs import TanhWeights
 from graphuq.graphs.neighbors import all_distances
 from graphuq.likelihoods import Logistic
 from graphuq.priors import RegularizedLaplacian
-from graphuq.results.class_proportions import tuning_of_two
+from graphuq.results.class_proportions import thresholds_of_two
 from graphuq.results.result import Result
 from graphuq.scores import accuracy
 
@@ -145,6 +145,6 @@ def accuracies(result: Result, task: Task, labelled: Int[np.ndarray, " J"]) -> t
     mean, std = result.latent_mean[free], result.latent_std[free]
     truth = task.truth[free]
     link = result.posterior.likelihood.link
-    level = tuning_of_two(mean, std, link, float((truth > 0).mean())).for_labels[0]
+    level = thresholds_of_two(mean, std, link, float((truth > 0).mean())).for_labels[0]
     # A node exactly on the threshold counts one half, so the order of the data breaks no tie.
     return tuple(accuracy(np.sign(mean - c), truth) for c in (0.0, level))  # type: ignore[return-value]

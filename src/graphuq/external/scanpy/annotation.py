@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Int
-from scipy.special import entr
 
+from graphuq.classifier.answers import columns_of_fit
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
 from graphuq.external.scanpy.cells import KnownTypes
 from graphuq.external.scanpy.novelty import novelty
-from graphuq.results.uncertainty import margin, rank_by_uncertainty
+from graphuq.results.table import ranks
 from graphuq.utils.checks import require_number
 from graphuq.utils.extras import require_extra
 from graphuq.utils.version import __version__
@@ -61,33 +61,22 @@ def annotate(
         Further entries of ``uns[key_added]``, which h5ad files can store.
     """
     result = classifier.result_
-    unseen = classifier.unseen_class_probability_[rows]
-    names = [str(name) for name in classifier.classes_]
-    probabilities = classifier.label_distributions_[rows] * (1 - unseen[:, None])
-    labels = np.array(classifier.transduction_[rows], dtype=object)
-    chosen = np.array([names.index(str(label)) for label in labels])
-    probability = probabilities[np.arange(len(rows)), chosen]
-    is_open = (probability < min_probability) | ~result.has_evidence[rows]
-    label_mean = result.label_mean[rows]
-    rank = np.empty(len(rows), dtype=np.int64)
-    rank[rank_by_uncertainty(label_mean)] = np.arange(1, len(rows) + 1)
-    every = np.column_stack([probabilities, unseen])
+    columns = table_of_cells(classifier, known, rows)
+    label = columns["label"]
+    is_known = np.isin(label, known.categories)
+    is_open = (columns["probability"] < min_probability) | ~columns["has_evidence"] | ~is_known
+    types = list(dict.fromkeys([*known.categories, *label[~is_known]]))
     with_open = list(dict.fromkeys([*known.categories, known.unknown]))
-    columns = {
-        "": _categorical(np.where(is_open, known.unknown, labels), with_open),
-        "_label": _categorical(labels, known.categories),
-        "_probability": probability,
-        "_entropy": entr(every).sum(axis=1),
-        "_margin": margin(label_mean),
-        "_rank": rank,
-        "_has_evidence": result.has_evidence[rows],
-        "_novelty": novelty(result)[rows],
-        "_labelled": np.array([known.values[row] is not None for row in rows]),
-    }
-    for suffix, values in columns.items():
-        adata.obs[key_added + suffix] = values
-    order = [names.index(name) for name in known.categories]
-    adata.obsm[f"{key_added}_probabilities"] = probabilities[:, order]
+    texts = {"label": types, "given": known.categories}
+    adata.obs[key_added] = _categorical(np.where(is_open, known.unknown, label), with_open)
+    for name, values in columns.items():
+        if name != "id":
+            written = _categorical(values, texts[name]) if name in texts else values
+            adata.obs[column_name(key_added, name)] = written
+    adata.obs[f"{key_added}_novelty"] = novelty(result)[rows]
+    adata.obsm[f"{key_added}_probabilities"] = np.column_stack(
+        [columns[f"probability_{name}"] for name in known.categories]
+    )
     adata.uns[key_added] = {
         "labels_key": labels_key,
         "types": np.array(known.categories, dtype=object),
@@ -99,6 +88,20 @@ def annotate(
         **_model(classifier),
     }
     _write_colors(adata, key_added, known, reference, labels_key)
+
+
+def column_name(key_added: str, name: str) -> str:
+    """Return the name in ``obs`` of a column of the table; H5AD files cannot hold a slash."""
+    return f"{key_added}_{name}".replace("/", "_")
+
+
+def table_of_cells(
+    classifier: GraphClassifier, known: KnownTypes, rows: Int[np.ndarray, " M"]
+) -> dict[str, np.ndarray]:
+    """Return the table of some nodes, with their ranks among each other and their types as text."""
+    columns = {name: v[rows] for name, v in columns_of_fit(classifier, None, known.values).items()}
+    label = np.array([str(name) for name in columns["label"]], dtype=object)
+    return columns | {"rank": ranks(columns["margin"]), "label": label}
 
 
 def _model(classifier: GraphClassifier) -> dict[str, Any]:

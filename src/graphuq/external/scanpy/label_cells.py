@@ -62,12 +62,10 @@ def label_cells(
 
         - ``obs[key_added]`` : type, or ``"Unknown"`` below ``min_probability`` and without
           evidence;
-        - ``obs`` columns ``_label`` (type without threshold), ``_probability`` of that type,
-          ``_entropy`` (nats), ``_margin``, ``_rank`` (1 is the least certain cell),
-          ``_has_evidence`` (whether a known type is in its component of the graph),
-          ``_novelty`` (share of known cells that are less uncertain when predicted from the
-          other known cells: near 1 for a new type, or between types) and ``_labelled``, after
-          ``key_added``;
+        - ``obs`` columns ``_label`` (type without threshold), ``_probability`` and all others of
+          docs/files.md, after ``key_added``; the type that was given is in ``_given``;
+        - ``obs[key_added + "_novelty"]`` : share of known cells that are less uncertain when
+          predicted from the other known cells: near 1 for a new type, or between types;
         - ``obsm[key_added + "_probabilities"]``, shape (N, K) : columns in the order of
           ``uns[key_added]["types"]``;
         - ``uns[key_added]`` : types, settings, hyperparameters and the verdict;

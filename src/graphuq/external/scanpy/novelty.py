@@ -5,6 +5,8 @@ from jaxtyping import Float
 from scipy.special import entr
 
 from graphuq.errors import IncompatibleParts
+from graphuq.results.label_checks import kept_leave_one_out
+from graphuq.results.label_numbers import entropy
 from graphuq.results.result import Result
 
 
@@ -26,8 +28,8 @@ def novelty(result: Result) -> Float[np.ndarray, " N"]:
         In steps of 1/J for J known cells. NaN if the result has no leave-one-out probabilities.
     """
     try:
-        withheld = result.withheld.of_class
+        withheld = kept_leave_one_out(result).of_class
     except IncompatibleParts:
-        return np.full(result.n_nodes, np.nan)
+        return np.full(len(result.has_evidence), np.nan)
     known = np.sort(entr(withheld).sum(axis=1))
-    return np.asarray(np.searchsorted(known, result.entropy, side="left") / len(known))
+    return np.asarray(np.searchsorted(known, entropy(result), side="left") / len(known))

@@ -73,7 +73,7 @@ def per_cluster(
         shares = shares.loc[[name for name in clusters.cat.categories if name in shares.index]]
     table = table_of_types(shares.to_numpy(), names, shares.index)
     table.insert(0, "n_cells", groups.size().loc[shares.index])
-    table.insert(1, "n_labelled", groups[f"{key_added}_labelled"].sum().loc[shares.index])
+    table.insert(1, "n_labelled", groups[f"{key_added}_given"].count().loc[shares.index])
     table["entropy"] = groups[f"{key_added}_entropy"].mean().loc[shares.index]
     is_open = adata.obs[key_added].astype(object) == unknown
     table["n_unknown"] = is_open.groupby(clusters.to_numpy()).sum().loc[shares.index]

@@ -69,7 +69,7 @@ def suggest_cells(
     fitted = classifier
     if fitted is None or not hasattr(fitted, "result_"):
         fitted, _, _ = fit_cells(adata, labels_key, neighbors_key, use_rep, unlabelled, fitted)
-    n_cells, n_nodes = len(adata.obs_names), fitted.result_.n_nodes
+    n_cells, n_nodes = len(adata.obs_names), len(fitted.result_.has_evidence)
     require(
         n_nodes == n_cells,
         "classifier",

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.posterior.field import ClassField, LabelledField
+from graphuq.results.uncertainty import class_probabilities, probability_errors
 from graphuq.spectrum import ProductBasis
 
 BLOCK_ELEMENTS = (
@@ -42,6 +43,16 @@ class NodeSummaries:
     label_mcse: Float[np.ndarray, "B *K"]
     latent_mean: Float[np.ndarray, "B *K"]
     latent_std: Float[np.ndarray, "B *K"]
+
+    @property
+    def probabilities(self) -> Float[np.ndarray, "B K"]:
+        """Probability of each class."""
+        return class_probabilities(self.label_mean)
+
+    @property
+    def mcse(self) -> Float[np.ndarray, "B K"]:
+        """Monte-Carlo standard errors of the probabilities."""
+        return probability_errors(self.label_mcse)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -2,6 +2,5 @@
 
 from graphuq.results.trust.base import Check, Trust
 from graphuq.results.trust.truncation import TruncationEffect, truncation_effect
-from graphuq.results.trust.verdict import TrustVerdict
 
-__all__ = ["Check", "TruncationEffect", "Trust", "TrustVerdict", "truncation_effect"]
+__all__ = ["Check", "TruncationEffect", "Trust", "truncation_effect"]

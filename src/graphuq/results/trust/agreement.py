@@ -11,7 +11,9 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation
 from graphuq.inference.draws import Draws
 from graphuq.posterior.hierarchical import with_values
-from graphuq.results.leave_one_out import MAX_SHAPE, LeaveOneOut, given_classes, leave_one_out
+from graphuq.results.label_checks import kept_leave_one_out
+from graphuq.results.leaving_out import MAX_SHAPE, LeaveOneOut, given_classes, leave_each_out
+from graphuq.results.sampling import draws as draws_of
 from graphuq.results.trust.base import Check, not_computed
 from graphuq.results.trust.labels import counts_of_classes
 
@@ -35,12 +37,12 @@ def check_agreement(result: "Result") -> Check:
     labels follow these distributions. Labels that are the only one of their class are left out,
     because no other label could predict them.
 
-    The distributions of the labels are treated as independent; `Result.leave_one_out` computes
-    them. If the importance weights of many draws are unreliable, those of expectation propagation
-    take their place. For more than two classes, these find fewer contradictions.
+    The distributions of the labels, those of `graphuq.results.leave_one_out`, are treated as
+    independent. If the importance weights of many draws are unreliable, those of expectation
+    propagation take their place. For more than two classes, these find fewer contradictions.
     """
     try:
-        found = result.withheld
+        found = kept_leave_one_out(result)
     except IncompatibleParts as error:
         return not_computed(QUESTION, error)
     if (found.pareto_shape > MAX_SHAPE).mean() > MANY_UNRELIABLE:
@@ -86,9 +88,9 @@ def _of_gaussian(result: "Result") -> LeaveOneOut | None:
     It is the reference of the draws if there is one, and otherwise expectation propagation. Learnt
     hyperparameters then have the values of the draw with the median log likelihood.
     """
-    posterior, draws = result.posterior, result.draws
+    posterior, draws = result.posterior, draws_of(result)
     if draws.reference is not None and not posterior.learnt:
-        return leave_one_out(draws.reference, posterior)
+        return leave_each_out(draws.reference, posterior)
     if len(posterior.labels) * posterior.n_fields > MAX_COORDINATES or posterior.per_class:
         return None
     values = _median_draw(draws)
@@ -99,7 +101,7 @@ def _of_gaussian(result: "Result") -> LeaveOneOut | None:
     likelihood = with_values(likelihood, {n: values[n] for n in likelihood.learnt})
     try:
         plain = dataclasses.replace(posterior, prior=prior, likelihood=likelihood)
-        return leave_one_out(ExpectationPropagation().fit(plain.plain_target), plain)
+        return leave_each_out(ExpectationPropagation().fit(plain.plain_target), plain)
     except (IncompatibleParts, InvalidInput):
         return None
 

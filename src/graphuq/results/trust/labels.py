@@ -8,14 +8,15 @@ from scipy.special import gammaln, logsumexp
 
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.draws import Draws
-from graphuq.results.leave_one_out import (
-    class_codes,
+from graphuq.results.label_checks import kept_leave_one_out
+from graphuq.results.label_numbers import is_labelled
+from graphuq.results.leaving_out import (
     class_log_probs,
+    codes_of_classes,
     given_classes,
     own_values,
     thinned,
 )
-from graphuq.results.tables import is_labelled
 from graphuq.results.trust.base import Check, not_computed
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def check_certainty(result: "Result") -> Check:
     if not free.any():
         return Check(1.0, MIN_CERTAINTY, "green", "No unlabelled node depends on the labels.")
     n_classes = len(result.classes)
-    mean = float(result.class_probabilities[free].max(axis=1).mean())
+    mean = float(result.probabilities[free].max(axis=1).mean())
     certainty = (mean - 1 / n_classes) / (1 - 1 / n_classes)
     numbers = f"the most probable class has probability {mean:.2f} on average"
     if certainty >= MIN_CERTAINTY:
@@ -144,7 +145,7 @@ def _log_probability_of_labels(result: "Result") -> float:
     constant = _log_normalizer(result)
     if result.log_evidence is not None and constant is not None:
         return float(result.log_evidence) - len(result.posterior.labels) * constant
-    probabilities = result.withheld.of_label
+    probabilities = kept_leave_one_out(result).of_label
     given = probabilities[np.arange(len(probabilities)), given_classes(result.posterior)]
     return float(np.log(np.maximum(given, np.finfo(float).tiny)).sum())
 
@@ -166,6 +167,6 @@ def _log_normalizer(result: "Result") -> float | None:
     n_draws = len(next(iter(values.values()), [0]))
     fields = (likelihood.n_fields,) if likelihood.is_multiclass else ()
     u = np.random.default_rng(0).normal(size=(3, n_draws, *fields))
-    codes = class_codes(result.posterior)
+    codes = codes_of_classes(result.posterior)
     totals = logsumexp(class_log_probs(likelihood, u, codes, values), axis=0)
     return float(totals.flat[0]) if np.ptp(totals) < 1e-6 else None

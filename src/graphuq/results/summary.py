@@ -1,21 +1,16 @@
-"""A result as text, and as a table with one row for each node."""
+"""A result as text."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
-from graphuq.utils.extras import require_extra
+from graphuq.results.label_numbers import class_codes, is_labelled
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from graphuq.results.result import Result
 
 CERTAIN = 0.95  # probability of the most probable class from which a node counts as certain
-
-INTERVAL = 0.95  # probability of the credible interval of the latent field
 
 
 class Summary(str):
@@ -27,7 +22,7 @@ class Summary(str):
 
 def summary_of(result: "Result") -> Summary:
     """Return what was given, what was inferred, and how far to rely on it, as text."""
-    codes, probability = class_codes(result), result.class_probabilities.max(axis=1)
+    codes, probability = class_codes(result), result.probabilities.max(axis=1)
     given = _counts(_codes(result, result.posterior.labels), result)
     inferred = _counts(codes, result)
     total = np.bincount(codes, probability, minlength=len(result.classes))
@@ -39,7 +34,7 @@ def summary_of(result: "Result") -> Summary:
     lines = [
         *str(trust).splitlines(),
         "",
-        f"{result.n_nodes} nodes, {len(result.posterior.labels)} labelled, "
+        f"{len(result.has_evidence)} nodes, {len(result.posterior.labels)} labelled, "
         f"{len(result.classes)} classes",
         "",
         *_aligned([header, *rows]),
@@ -54,49 +49,9 @@ def summary_of(result: "Result") -> Summary:
     return Summary("\n".join(lines))
 
 
-def table_of_nodes(
-    result: "Result", ids: Sequence[Any] | np.ndarray | None = None
-) -> "pd.DataFrame":
-    """Return a table with one row for each node; see `Result.to_dataframe`."""
-    require_extra("tables")
-    import pandas as pd
-
-    codes, probabilities = class_codes(result), result.class_probabilities
-    names = result.classes.astype(object) if result.classes.dtype.kind == "U" else result.classes
-    columns = {
-        "node": np.arange(result.n_nodes) if ids is None else np.asarray(ids),
-        "label": names[codes],
-        "probability": probabilities[np.arange(result.n_nodes), codes],
-        **{f"probability_{name}": probabilities[:, k] for k, name in enumerate(result.classes)},
-        "margin": result.margin,
-        "entropy": result.entropy,
-    }
-    if result.label_mean.ndim == 1:
-        lower, upper = result.credible_interval(INTERVAL).T
-        columns |= {"latent_mean": result.latent_mean, "latent_std": result.latent_std}
-        columns |= {"latent_lower": lower, "latent_upper": upper}
-    rank = np.empty(result.n_nodes, dtype=int)
-    rank[result.rank_by_uncertainty()] = np.arange(1, result.n_nodes + 1)
-    columns |= {"uncertainty_rank": rank}
-    columns |= {"has_evidence": result.has_evidence, "labelled": is_labelled(result)}
-    return pd.DataFrame(columns)
-
-
-def class_codes(result: "Result") -> Int[np.ndarray, " N"]:
-    """Return the index of each node's most probable class in `Result.classes`."""
-    return _codes(result, result.labels)
-
-
-def is_labelled(result: "Result") -> Bool[np.ndarray, " N"]:
-    """Return whether each node was given a label."""
-    labelled = np.zeros(result.n_nodes, dtype=bool)
-    labelled[result.posterior.labelled] = True
-    return labelled
-
-
 def _codes(result: "Result", labels: np.ndarray) -> Int[np.ndarray, " n"]:
     """Return labels −1 and +1, or codes, as indices of classes."""
-    codes = labels > 0 if result.label_mean.ndim == 1 else labels
+    codes = labels if result.posterior.likelihood.is_multiclass else labels > 0
     return np.asarray(codes).astype(np.int64)
 
 

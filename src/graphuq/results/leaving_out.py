@@ -56,7 +56,7 @@ class LeaveOneOut(NamedTuple):
     of_label : numpy.ndarray, shape (J, K)
         Probability that a label of each class would be given, the noise of a label included.
     of_class : numpy.ndarray, shape (J, K)
-        Probability of each class as `Result.class_probabilities` defines it.
+        Probability of each class as `Result.probabilities` defines it.
     pareto_shape : numpy.ndarray, shape (J,)
         k̂ of the importance weights; NaN for a cavity, and 0 for the bounded weights of a
         likelihood with levels. Above 0.7 the row is unreliable.
@@ -68,7 +68,7 @@ class LeaveOneOut(NamedTuple):
 
 
 @singledispatch
-def leave_one_out(
+def leave_each_out(
     answer: Draws | GaussianApproximation | Point, posterior: Posterior
 ) -> LeaveOneOut:
     """Return the class probabilities of each labelled node given all other labels.
@@ -85,7 +85,7 @@ def leave_one_out(
     )
 
 
-@leave_one_out.register
+@leave_each_out.register
 def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
     _demand_overlap(posterior)
     n_numbers = len(posterior.labels) * posterior.n_classes
@@ -106,12 +106,12 @@ def _(answer: Draws, posterior: Posterior) -> LeaveOneOut:
     poor = found.pareto_shape > MAX_SHAPE
     gaussian = _expectation_propagation(draws, posterior) if poor.any() else None
     if gaussian is not None:
-        for numbers, better in zip(found, leave_one_out(gaussian, posterior), strict=True):
+        for numbers, better in zip(found, leave_each_out(gaussian, posterior), strict=True):
             numbers[poor] = better[poor]
     return found
 
 
-@leave_one_out.register
+@leave_each_out.register
 def _(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
     _demand_certain_labels(posterior)
     if posterior.likelihood.uses_all_nodes:
@@ -211,7 +211,7 @@ def own_values(likelihood: Likelihood, draws: Draws) -> dict[str, np.ndarray]:
     return {name: v.reshape(n_draws, *v.shape[2:]) for name, v in found.items()}
 
 
-def class_codes(posterior: Posterior) -> Float[np.ndarray, " K"]:
+def codes_of_classes(posterior: Posterior) -> Float[np.ndarray, " K"]:
     """Return the label of each class: −1 and +1, or 0 to K − 1."""
     if posterior.likelihood.is_multiclass:
         return np.arange(posterior.n_classes, dtype=np.float64)
@@ -220,7 +220,7 @@ def class_codes(posterior: Posterior) -> Float[np.ndarray, " K"]:
 
 def given_classes(posterior: Posterior) -> np.ndarray:
     """Return the class of each given label, as an index from 0, shape (J,)."""
-    return np.searchsorted(class_codes(posterior), posterior.labels)
+    return np.searchsorted(codes_of_classes(posterior), posterior.labels)
 
 
 def _by_weights(
@@ -230,7 +230,7 @@ def _by_weights(
     values: dict[str, np.ndarray],
 ) -> LeaveOneOut:
     """Return the probabilities of some labels, from draws of u at their nodes."""
-    codes = class_codes(posterior)
+    codes = codes_of_classes(posterior)
     likelihood = posterior.likelihood.unshifted
     log_probs = class_log_probs(likelihood, u, codes, values)  # (K, B, S)
     given = log_probs[np.searchsorted(codes, labels), np.arange(len(labels))]
@@ -249,7 +249,7 @@ def _by_weights(
 def _classes_of(
     posterior: Posterior, u: Float[np.ndarray, "B S *K"], values: dict[str, np.ndarray]
 ) -> Float[np.ndarray, "B S K"]:
-    """Return the probability of each class given u, as `Result.class_probabilities` defines it."""
+    """Return the probability of each class given u, as `Result.probabilities` defines it."""
     if u.ndim == 2:
         label = expected_label(u.copy(), np.zeros(len(u)), posterior.likelihood.link)
         return np.stack([1 - label, 1 + label], axis=2) / 2
@@ -334,7 +334,7 @@ def _of_class_cavities(answer: GaussianApproximation, posterior: Posterior) -> L
     n_classes = mean.shape[1]
     z = np.random.default_rng(0).normal(size=(CAVITY_DRAWS // 2, n_classes))
     z = np.concatenate([z, -z])
-    codes, parts = class_codes(posterior), []
+    codes, parts = codes_of_classes(posterior), []
     for part in slices(len(mean), BLOCK_ELEMENTS // (CAVITY_DRAWS * n_classes)):
         u = mean[part, None] + np.einsum("bij,sj->bsi", root[part], z)
         labels = _class_probabilities(posterior.likelihood, u, codes)

@@ -38,7 +38,7 @@ def posterior_sets(
     Examples
     --------
     >>> import numpy as np
-    >>> from graphuq.results.prediction_sets import posterior_sets
+    >>> from graphuq.results.class_sets import posterior_sets
     >>> posterior_sets(np.array([[0.7, 0.25, 0.05], [0.97, 0.02, 0.01]]), 0.9)
     array([[ True,  True, False],
            [ True, False, False]])
@@ -84,7 +84,7 @@ def conformal_sets(
     Examples
     --------
     >>> import numpy as np
-    >>> from graphuq.results.prediction_sets import conformal_sets
+    >>> from graphuq.results.class_sets import conformal_sets
     >>> of_given = np.array([0.9, 0.8, 0.95, 0.3])
     >>> conformal_sets(np.array([[0.6, 0.4], [0.75, 0.25]]), of_given, coverage=0.8)
     array([[ True,  True],

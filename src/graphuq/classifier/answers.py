@@ -1,0 +1,72 @@
+"""The table of answers of a fitted classifier, with class proportions if there are any."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from graphuq.classifier.new_rows import connected_rows, in_basis, reached_by
+from graphuq.results.table import (
+    INTERVAL,
+    Latent,
+    answer_columns,
+    frame_of,
+    given_codes,
+    latent_of,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def columns_of_fit(
+    classifier: Any, ids: Sequence[Any] | np.ndarray | None, given: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Return the columns of the rows of the fit; given labels are those of the fit by default."""
+    result = classifier.result_
+    nodes = np.arange(len(result.has_evidence))
+    known = given_codes(result) if given is None else given
+    return _columns(classifier, result, nodes, ids, result.has_evidence, known, latent_of(result))
+
+
+def table_of_rows(
+    classifier: Any, X: Any, ids: Sequence[Any] | np.ndarray | None
+) -> "pd.DataFrame":
+    """Return the table of rows, in the graph or not."""
+    result = classifier.result_
+    weights, nodes = connected_rows(classifier, X, "each class has the same probability")
+    rows = *in_basis(classifier, weights, result.posterior.spectrum), nodes
+    summaries, _ = classifier._summaries_of(*rows)
+    latent = None
+    if summaries.latent_mean.ndim == 1:
+        interval = classifier._intervals_of(*rows, INTERVAL)
+        latent = Latent(summaries.latent_mean, summaries.latent_std, interval)
+    has_evidence = reached_by(weights, nodes, result.has_evidence)
+    known = classifier._given_codes(nodes)
+    return frame_of(_columns(classifier, summaries, nodes, ids, has_evidence, known, latent))
+
+
+def _columns(
+    classifier: Any,
+    summaries: Any,
+    nodes: Int[np.ndarray, " M"],
+    ids: Sequence[Any] | np.ndarray | None,
+    has_evidence: Bool[np.ndarray, " M"],
+    given: np.ndarray,
+    latent: Latent | None,
+) -> dict[str, np.ndarray]:
+    probabilities, codes = classifier._probabilities(summaries, nodes), None
+    if classifier._tuning is not None:
+        probabilities, _ = classifier._known_and_novel(summaries, nodes)
+        codes = classifier._codes(summaries, nodes, probabilities)
+    return answer_columns(
+        ids,
+        classifier.result_.classes,
+        probabilities,
+        mcse=summaries.mcse,
+        has_evidence=has_evidence,
+        given=given,
+        latent=latent,
+        codes=codes,
+    )
