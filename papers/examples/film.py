@@ -10,10 +10,10 @@ film is cleaned as a whole, so a shape that is in one frame only is given little
 import matplotlib.pyplot as plt
 import numpy as np
 
-import graphuq as gq
+from graphuq_papers.films import moving_ball, track
 
-frames = gq.datasets.moving_ball(5, (24, 24), missing=0.2, corrupted=2, seed=0)
-result = gq.track(frames, n_eigenpairs=40, n_samples=1000, n_warmup=300)
+frames = moving_ball(5, (24, 24), missing=0.2, corrupted=2, seed=0)
+result = track(frames, n_eigenpairs=40, n_samples=1000, n_warmup=300)
 probability = frames.maps(result.soft_label_mean)
 found = probability > 0.5
 accuracy = (found == frames.truth).mean()

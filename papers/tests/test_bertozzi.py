@@ -10,12 +10,14 @@ import graphuq as gq
 from conftest import random_adjacency
 from graphuq.cli.app import run
 from graphuq.errors import InvalidInput
-from graphuq.experiments import PAPERS, Context
-from graphuq.experiments.bertozzi import hyperspectral, optimization, setup
-from graphuq.experiments.bertozzi.dimension import NOISE, _gibbs, _loadings, _pcn, _random_walk
-from graphuq.experiments.bertozzi.setup import protocol, truncated, voting
-from graphuq.experiments.problems import choose, share
 from graphuq.inference.chains import run_chains
+from graphuq_papers.base import Context
+from graphuq_papers.bertozzi import hyperspectral, optimization, setup
+from graphuq_papers.bertozzi.dimension import NOISE, _gibbs, _loadings, _pcn, _random_walk
+from graphuq_papers.bertozzi.gas_plume import gas_plume
+from graphuq_papers.bertozzi.setup import protocol, truncated, voting
+from graphuq_papers.catalogue import PAPERS
+from graphuq_papers.problems import choose, share
 
 
 def test_all_tables_and_figures_are_registered():
@@ -159,21 +161,22 @@ def test_plume_maps(small_plume):
 
 
 def test_simulated_plume():
-    video = gq.datasets.gas_plume(3, (24, 40), seed=2)
+    video = gas_plume(3, (24, 40), seed=2)
     assert video.features.shape == (3 * 24 * 40, 129)
     assert (video.features > 0).all()
     frames = (video.classes == "plume").reshape(3, -1)
     assert not frames[0].any()
+    assert video.target_names.tolist() == ["background", "plume"]
     assert 0.02 < frames[1:].mean() < 0.4
     # Gas absorbs at its spectral lines only.
-    quiet = gq.datasets.gas_plume(2, (24, 40), noise_std=0.0, seed=2)
+    quiet = gas_plume(2, (24, 40), noise_std=0.0, seed=2)
     direction = quiet.features / np.linalg.norm(quiet.features, axis=1, keepdims=True)
     before, after = direction.reshape(2, -1, 129)
     thick = (quiet.classes == "plume").reshape(2, -1)[1]
     change = (np.log(after) - np.log(before))[thick].mean(axis=0)
     wavelengths = np.linspace(7830, 11700, 129)
     assert abs(wavelengths[np.argmin(change)] - 10_300) < 100
-    same = gq.datasets.gas_plume(3, (24, 40), seed=2)
+    same = gas_plume(3, (24, 40), seed=2)
     np.testing.assert_array_equal(same.features, video.features)
     for settings, message in (
         ({"n_frames": 1}, "n_frames: 1"),
@@ -182,7 +185,7 @@ def test_simulated_plume():
         ({"noise_std": -1.0}, "noise_std"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            gq.datasets.gas_plume(**settings)
+            gas_plume(**settings)
 
 
 @pytest.mark.parametrize("make", [_pcn, _random_walk, _gibbs])

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.experiments import PAPERS, Context
-from graphuq.experiments.chen.algorithm import ALPHA, TAU, walk
-from graphuq.experiments.problems import Problem
+from graphuq_papers.base import Context
+from graphuq_papers.catalogue import PAPERS
+from graphuq_papers.chen.algorithm import ALPHA, TAU, walk
+from graphuq_papers.problems import Problem
 
 N_MODES, NOISE = 4, 0.8
 

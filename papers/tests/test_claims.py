@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from graphuq.cli.app import run
-from graphuq.experiments import PAPERS, Context
-from graphuq.experiments.base import write_outcome
-from graphuq.experiments.bertozzi import variance
-from graphuq.experiments.claims import Claim, Judged, Verdict, claims_text, falls, finding, rises
+from graphuq_papers.base import Context, write_outcome
+from graphuq_papers.bertozzi import variance
+from graphuq_papers.catalogue import PAPERS
+from graphuq_papers.claims import Claim, Judged, Verdict, claims_text, falls, finding, rises
 
 DOCS = Path(__file__).parents[2] / "docs"
 ALL = [(paper, name) for paper, experiments in PAPERS.items() for name in experiments]

@@ -1,5 +1,9 @@
 """Frames of a moving object, simulated or read from pictures."""
 
+import runpy
+from pathlib import Path
+
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +12,7 @@ from PIL import Image
 import graphuq as gq
 from graphuq.cli.app import run
 from graphuq.errors import InvalidInput, StorageError
+from graphuq_papers.films import frame_panels, load_frames, moving_ball, plot_frames
 
 
 def write(folder, pictures):
@@ -22,7 +27,7 @@ def bright(frames):
 
 
 def test_the_ball_moves_and_pixels_are_missing():
-    frames = gq.datasets.moving_ball()
+    frames = moving_ball()
     assert frames.labels.shape == (9, 100, 100)
     assert (frames.labels == 0).mean() == pytest.approx(0.1, abs=4 * np.sqrt(0.09 / 90_000))
     assert frames.false[4].sum() > 0
@@ -35,33 +40,33 @@ def test_the_ball_moves_and_pixels_are_missing():
 
 
 def test_pictures_are_read_with_and_without_a_mask(tmp_path):
-    frames = gq.datasets.moving_ball(3, (12, 14), missing=0.0, corrupted=None)
+    frames = moving_ball(3, (12, 14), missing=0.0, corrupted=None)
     folder = write(tmp_path / "frames", bright(frames.labels))
-    np.testing.assert_array_equal(gq.datasets.load_frames(folder).labels, frames.labels)
+    np.testing.assert_array_equal(load_frames(folder).labels, frames.labels)
     mask = np.full((12, 14), 255, np.uint8)
     mask[:, :5] = 0
     Image.fromarray(mask).save(tmp_path / "mask.png")
     for where in (tmp_path / "mask.png", write(tmp_path / "masks", [mask] * 3)):
-        found = gq.datasets.load_frames(folder, where).labels
+        found = load_frames(folder, where).labels
         assert not found[:, :, :5].any()
         np.testing.assert_array_equal(found[:, :, 5:], frames.labels[:, :, 5:])
 
 
 def test_transparent_pixels_are_missing(tmp_path):
     pictures = []
-    for f in gq.datasets.moving_ball(2, (12, 12), missing=0.0, corrupted=None).labels:
+    for f in moving_ball(2, (12, 12), missing=0.0, corrupted=None).labels:
         opaque = np.full(f.shape, 255, np.uint8)
         opaque[0] = 0
         pictures.append(np.stack([bright([f])[0]] * 3 + [opaque], axis=2))
-    labels = gq.datasets.load_frames(write(tmp_path / "rgba", pictures)).labels
+    labels = load_frames(write(tmp_path / "rgba", pictures)).labels
     assert not labels[:, 0].any()
     assert labels[:, 1:].all()
 
 
 def test_frames_are_saved_and_read(tmp_path):
-    frames = gq.datasets.moving_ball(3, (12, 14), corrupted=None)
+    frames = moving_ball(3, (12, 14), corrupted=None)
     frames.save(tmp_path / "film")
-    found = gq.datasets.load_frames(tmp_path / "film")
+    found = load_frames(tmp_path / "film")
     np.testing.assert_array_equal(found.labels, frames.labels)
     assert found.names == frames.names == ("frame1", "frame2", "frame3")
 
@@ -69,7 +74,7 @@ def test_frames_are_saved_and_read(tmp_path):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_a_folder_is_tracked_from_the_command_line(tmp_path, capsys, monkeypatch):
-    frames = gq.datasets.moving_ball(3, (20, 24), missing=0.3, corrupted=None)
+    frames = moving_ball(3, (20, 24), missing=0.3, corrupted=None)
     frames.save(tmp_path / "film")
     arguments = ["track", str(tmp_path / "film"), "-o", str(tmp_path / "out")]
     arguments += ["--n-eigenpairs", "30", "--n-samples", "100", "--n-chains", "2"]
@@ -101,37 +106,69 @@ def _interrupt(*_):
     raise KeyboardInterrupt
 
 
-def test_no_frames_no_track(tmp_path, capsys):
-    assert run(["track", str(tmp_path), "-o", str(tmp_path / "out")]) == 2
-    assert "two or more" in capsys.readouterr().err
-    assert run(["datasets", "moving-ball", "--csv", "x.csv"]) == 2
-    assert "--frames" in capsys.readouterr().err
-    assert run(["datasets", "digits", "--frames", str(tmp_path)]) == 2
-    assert run(["datasets", "moving-ball"]) == 0
+def test_the_frames_of_the_ball_are_written_by_a_command(tmp_path, capsys):
+    assert run(["moving-ball", str(tmp_path / "ball"), "--seed", "1"]) == 0
     assert "9 frames of 100 × 100" in capsys.readouterr().out
-    assert run(["datasets", "moving-ball", "--frames", str(tmp_path / "ball")]) == 0
-    assert len(list((tmp_path / "ball").glob("*.png"))) == 9
+    found = load_frames(tmp_path / "ball").labels
+    np.testing.assert_array_equal(found, moving_ball(seed=1).labels)
+
+
+def test_frames_are_drawn_into_the_given_axes():
+    maps = np.linspace(0, 1, 60).reshape(3, 4, 5)
+    axes = frame_panels(4, 4, 5)
+    drawn = plot_frames(maps, "share", (0.0, 0.5), names=["a", "b", "c"], axes=axes)
+    assert list(drawn) == list(axes[:3])
+    assert [ax.get_title() for ax in drawn] == ["a", "b", "c"]
+    for ax, values in zip(drawn, maps, strict=True):
+        np.testing.assert_array_equal(ax.images[0].get_array(), values)
+        assert ax.images[0].get_clim() == (0.0, 0.5)
+    bar = axes[0].figure.axes[-1]
+    assert (bar.get_label(), bar.get_ylabel()) == ("<colorbar>", "share")
+    assert not axes[3].has_data()
+    with pytest.raises(InvalidInput, match="2 panels for 3 frames"):
+        plot_frames(maps, "share", axes=axes[:2])
 
 
 def test_bad_frames_are_refused(tmp_path):
     with pytest.raises(StorageError, match="two or more"):
-        gq.datasets.load_frames(tmp_path)
+        load_frames(tmp_path)
     black = np.zeros((12, 12), np.uint8)
     with pytest.raises(InvalidInput, match="all of one kind"):
-        gq.datasets.load_frames(write(tmp_path / "black", [black, black]))
+        load_frames(write(tmp_path / "black", [black, black]))
     with pytest.raises(InvalidInput, match="one size"):
-        gq.datasets.load_frames(write(tmp_path / "sizes", [black, black[:10]]))
+        load_frames(write(tmp_path / "sizes", [black, black[:10]]))
     with pytest.raises(InvalidInput, match="there is no"):
-        gq.datasets.load_frames(tmp_path / "black", tmp_path / "nothing.png")
+        load_frames(tmp_path / "black", tmp_path / "nothing.png")
     (tmp_path / "black" / "frame00.png").write_bytes(b"no picture")
     with pytest.raises(StorageError, match="not a readable picture"):
-        gq.datasets.load_frames(tmp_path / "black")
+        load_frames(tmp_path / "black")
     with pytest.raises(InvalidInput, match="missing"):
-        gq.datasets.moving_ball(missing=1.0)
+        moving_ball(missing=1.0)
+
+
+@pytest.mark.usefixtures("unchecked_types")
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n_frames": "a"}, "n_frames: 'a' is not an integer"),
+        ({"n_frames": 1}, "n_frames: 1; use 2 or more"),
+        ({"seed": -1}, "seed: -1; use 0 or more"),
+        ({"shape": (9, 20)}, "shape"),
+        ({"corrupted": 9}, "corrupted: 9 of 9 frames"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(settings, words):
+    with pytest.raises(InvalidInput, match=words):
+        moving_ball(**settings)
+
+
+def test_the_representation_is_short():
+    frames = moving_ball(2, (20, 30), missing=0.0, corrupted=None)
+    assert repr(frames) == "Frames(2 frames of 20 × 30 pixels, 0 % missing)"
 
 
 def test_a_small_film_end_to_end():
-    frames = gq.datasets.moving_ball(5, (20, 20), corrupted=None)
+    frames = moving_ball(5, (20, 20), corrupted=None)
     spectrum = gq.laplacian_spectrum(frames.graph(), "unnormalized", 60)
     prior = gq.priors.RandomSeries()
     posterior = gq.Posterior(
@@ -141,3 +178,13 @@ def test_a_small_film_end_to_end():
         result = gq.infer(posterior, n_samples=50, n_chains=2, n_warmup=200)
     located = frames.maps(result.soft_label_mean) > 0.5
     assert (located != frames.truth).mean() < 0.03
+
+
+@pytest.mark.slow
+def test_the_example_runs(monkeypatch):
+    matplotlib.use("agg")
+    monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
+    names = runpy.run_path(str(Path(__file__).parents[1] / "examples" / "film.py"))
+    assert names["accuracy"] > 0.95
+    assert names["kept"] < 0.5
+    matplotlib.pyplot.close("all")

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from graphuq.cli.app import run
-from graphuq.experiments import PAPERS, Context
-from graphuq.experiments.hartog import digits, tracking
+from graphuq_papers.base import Context
+from graphuq_papers.catalogue import PAPERS
+from graphuq_papers.hartog import digits, tracking
 
 
 def test_all_figures_are_registered():

@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import OPEN_ROWS, Done, Outcome, experiment, write_summary
+from graphuq_papers.base import OPEN_ROWS, Done, Outcome, experiment, write_summary
 
 
 @experiment()

@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from graphuq.labelling.server import LabellingPage, label
     from graphuq.posterior.posterior import Posterior
     from graphuq.report import write_report
+    from graphuq.results.convergence import convergence_table
     from graphuq.results.result import Result
     from graphuq.run.adapt_truncation import adapt_truncation
     from graphuq.run.infer import infer
     from graphuq.run.stopping import Converged, CumulativeMean
-    from graphuq.run.tracking import track
     from graphuq.spectrum import (
         Laplacian,
         Spectrum,
@@ -85,6 +85,7 @@ _MODULE_OF = {
     "infer": "run.infer",
     "Posterior": "posterior.posterior",
     "write_report": "report",
+    "convergence_table": "results.convergence",
     "Result": "results.result",
     "load": "classifier.saving",
     "LabellingPage": "labelling.server",
@@ -105,7 +106,6 @@ _MODULE_OF = {
     "with_feature_columns": "spectrum",
     "Converged": "run.stopping",
     "CumulativeMean": "run.stopping",
-    "track": "run.tracking",
 }
 _RENAMED = {
     "SimulatedEvidence": "EvidenceEstimate",
@@ -157,6 +157,7 @@ __all__ = [
     "__version__",
     "acquisition",
     "adapt_truncation",
+    "convergence_table",
     "datasets",
     "estimate_evidence",
     "external",
@@ -176,7 +177,6 @@ __all__ = [
     "plots",
     "priors",
     "scores",
-    "track",
     "with_feature_columns",
     "write_report",
 ]

@@ -9,10 +9,9 @@ from typing import NamedTuple, TypeVar
 import pandas as pd
 from matplotlib.figure import Figure
 
-from graphuq.experiments.claims import Claim, Judged, Row
-from graphuq.results.storage import version
-from graphuq.utils.files import atomic_write
-from graphuq.utils.html import embedded, write_page
+from graphuq import __version__
+from graphuq.cli import atomic_write, embedded, write_page
+from graphuq_papers.claims import Claim, Judged, Row
 
 T = TypeVar("T")
 
@@ -188,10 +187,10 @@ def write_summary(title: str, found: Iterable[Done], path: Path, quick: bool) ->
     ]
     write_page(
         path,
-        "graphuq.experiments",
+        "graphuq_papers",
         "page.html",
         title=title,
         entries=entries,
         quick=quick,
-        version=version(),
+        version=__version__,
     )

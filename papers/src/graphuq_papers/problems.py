@@ -6,15 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from graphuq import Posterior, Result, Spectrum, laplacian_spectrum
 from graphuq.datasets import load_mnist, two_moons
-from graphuq.experiments.base import Context
 from graphuq.graphs import complete_graph, knn_graph
 from graphuq.likelihoods import Likelihood
-from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian, Prior
-from graphuq.results.diagnostics import Diagnostics
-from graphuq.results.result import Result
-from graphuq.spectrum import Spectrum, laplacian_spectrum
+from graphuq_papers.base import Context
 
 # Numbers of eigenpairs from the appendix of Bertozzi et al. (2018); their §5.2 gives none.
 MOONS_PAIRS, MNIST_PAIRS = 150, 300
@@ -110,5 +107,4 @@ def share(truth: Float[np.ndarray, " N"], fraction: float, seed: int) -> Int[np.
 
 def rhat(result: Result) -> float:
     """Return the largest R-hat of a sampled result."""
-    assert isinstance(result.diagnostics, Diagnostics)
-    return result.diagnostics.rhat
+    return float(result.diagnostics.to_plain()["rhat"])

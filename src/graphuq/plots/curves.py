@@ -20,7 +20,8 @@ from graphuq.plots.panels import (
     new_or_given,
     panels,
 )
-from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_table, worst_case
+from graphuq.results.convergence import convergence_table
+from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, worst_case
 from graphuq.results.result import Result
 from graphuq.scores import ReliabilityCurve
 from graphuq.spectrum import Spectrum

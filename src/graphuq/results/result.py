@@ -22,10 +22,10 @@ from graphuq.results.class_proportions import (
     tuning_of_several,
     tuning_of_two,
 )
+from graphuq.results.convergence import convergence_table
 from graphuq.results.diagnostics import (
     ApproximationDiagnostics,
     Diagnostics,
-    convergence_table,
     diagnostics_from,
     monitored_functionals,
     node_rows,

@@ -6,13 +6,13 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.bertozzi.setup import converged, protocol, voting
-from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
-from graphuq.experiments.problems import choose
+from graphuq import infer
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import Probit
-from graphuq.run.infer import infer
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.bertozzi.setup import converged, protocol, voting
+from graphuq_papers.claims import Claim, Finding, Row, cell, finding
+from graphuq_papers.problems import choose
 
 # Mean absolute differences of label means that the paper prints.
 PAPER = {"projection": 0.1577, "approximation": 0.0261}

@@ -7,15 +7,13 @@ from jaxtyping import Float
 from matplotlib.figure import Figure
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from graphuq import Posterior, convergence_table, laplacian_spectrum
 from graphuq.datasets import two_moons
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, cells, finding, listed
 from graphuq.graphs import complete_graph
 from graphuq.likelihoods import Probit
-from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian
-from graphuq.results.diagnostics import convergence_table
-from graphuq.spectrum import laplacian_spectrum
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
 
 NOISE, BETA, N_LABELS, N_CHAINS = 0.5, 0.2, 10, 4  # γ, β of both chains, J
 ESS = "effective draws in 1,000 steps"  # column, of the mean label

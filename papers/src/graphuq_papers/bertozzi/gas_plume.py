@@ -4,8 +4,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.ndimage import gaussian_filter
 
-from graphuq.datasets.base import Dataset
-from graphuq.utils.checks import generator, require_integer, require_number
+from graphuq.datasets import Dataset
+from graphuq_papers.checks import generator, require, require_integer
 
 FIRST_NM, LAST_NM = 7_830.0, 11_700.0  # first and last channel; 129 channels are 30 nm apart
 # Absorption lines of the gas: centre in nm, width in nm, relative depth.
@@ -57,7 +57,7 @@ def gas_plume(
     require_integer("n_frames", n_frames, 2)
     require_integer("shape", min(shape), 8)
     require_integer("n_channels", n_channels, 3)
-    require_number("noise_std", noise_std, 0.0)
+    require(0 <= noise_std < np.inf, "noise_std", f"{noise_std!r}", "use a number >= 0")
     rng = generator(seed)
     wavelength = np.linspace(FIRST_NM, LAST_NM, n_channels)
     absorption = np.zeros(n_channels)

@@ -15,20 +15,16 @@ from matplotlib.figure import Figure
 from scipy.ndimage import binary_dilation, binary_erosion
 from sklearn.cluster import KMeans
 
-from graphuq.datasets import gas_plume
+from graphuq import Converged, Posterior, Result, Spectrum, infer, nystrom_spectrum
 from graphuq.errors import InvalidInput, NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.bertozzi.setup import Chain, protocol
-from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
-from graphuq.experiments.problems import rhat
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
-from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian
-from graphuq.results.result import Result
-from graphuq.run.infer import infer
-from graphuq.run.stopping import Converged
-from graphuq.spectrum import Spectrum, nystrom_spectrum
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.bertozzi.gas_plume import gas_plume
+from graphuq_papers.bertozzi.setup import Chain, protocol
+from graphuq_papers.claims import Claim, Finding, Row, cell, finding
+from graphuq_papers.problems import rhat
 
 FRAME, QUICK_FRAME = (128, 320), (64, 160)  # pixels
 N_PAIRS, N_LABELS, N_CLUSTERS = 40, 8_000, 4  # eigenpairs, labelled pixels, spectral clusters

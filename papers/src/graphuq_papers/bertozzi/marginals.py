@@ -3,24 +3,27 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from scipy.signal import find_peaks
 from scipy.stats import gaussian_kde
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.bertozzi.setup import Chain, converged, protocol, residuals, voting
-from graphuq.experiments.claims import Claim, Finding, Row, cells, finding, listed
-from graphuq.experiments.problems import choose, rhat
+from graphuq import Posterior, Result
 from graphuq.inference import Hamiltonian, ParallelTempering
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
-from graphuq.posterior.posterior import Posterior
 from graphuq.priors import InverseLaplacian, Modes, Prior, SpectralStd
-from graphuq.results.diagnostics import node_rows
-from graphuq.results.result import Result
-from graphuq.results.summaries import conditional_moments
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.bertozzi.setup import (
+    Chain,
+    converged,
+    given_draws,
+    protocol,
+    residuals,
+    voting,
+)
+from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
+from graphuq_papers.problems import choose, rhat
 
 WELLS = "Ginzburg-Landau"
 SHARP = "Ginzburg-Landau, prior variance 0.2, ε = 0.1"
@@ -171,8 +174,7 @@ def _latent(
     posterior: Posterior, chain: Chain, nodes: Int[np.ndarray, " B"]
 ) -> Float[np.ndarray, "B S"]:
     """Return draws of u at some nodes by the paper's chain."""
-    with jax.enable_x64(True):
-        u, std = conditional_moments(posterior.field, chain.white, node_rows(posterior)[nodes])
+    u, std = given_draws(posterior, chain.white, nodes)
     return np.asarray(u + residuals(np.random.default_rng(0), std, chain.kept).T)
 
 

@@ -6,14 +6,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from graphuq import fiedler_signs, infer
 from graphuq.errors import InvalidInput
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, cells, finding
-from graphuq.experiments.problems import Problem, mnist, moons, share
 from graphuq.inference import MAP
 from graphuq.likelihoods import GinzburgLandau, Probit
-from graphuq.run.infer import infer
-from graphuq.spectrum import fiedler_signs
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, cells, finding
+from graphuq_papers.problems import Problem, mnist, moons, share
 
 SHARES = (0.005, 0.01, 0.03)  # shares of labelled nodes, as in the paper
 METHODS = ("GL, random start", "GL, probit start", "probit", "Fiedler vector")

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.bertozzi.hyperspectral import plume
-from graphuq.experiments.bertozzi.setup import converged, protocol, voting
-from graphuq.experiments.bertozzi.variance import PAIRS
-from graphuq.experiments.claims import Claim, Finding, Row, cell, cells, finding, listed, rises
-from graphuq.experiments.problems import mnist, moons, share
+from graphuq import fiedler_signs
 from graphuq.likelihoods import AtomicNoise, LevelSet, Likelihood, Probit
-from graphuq.spectrum import fiedler_signs
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.bertozzi.hyperspectral import plume
+from graphuq_papers.bertozzi.setup import converged, protocol, voting
+from graphuq_papers.bertozzi.variance import PAIRS
+from graphuq_papers.claims import Claim, Finding, Row, cell, cells, finding, listed, rises
+from graphuq_papers.problems import mnist, moons, share
 
 MEDIAN = "median"  # cell of column "j" in figure 2
 ODD = "distance to the mean image"  # a column of figure 5

@@ -6,8 +6,11 @@ from typing import cast
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.bertozzi.hyperspectral import (
+from graphuq import Result, infer
+from graphuq.inference import MAP, Point
+from graphuq.likelihoods import GinzburgLandau, Likelihood, Probit
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.bertozzi.hyperspectral import (
     ACCURACY,
     Clock,
     Plume,
@@ -16,11 +19,7 @@ from graphuq.experiments.bertozzi.hyperspectral import (
     posterior_of,
     stage_summary,
 )
-from graphuq.experiments.claims import Claim, Finding, Row, finding
-from graphuq.inference import MAP, Point
-from graphuq.likelihoods import GinzburgLandau, Likelihood, Probit
-from graphuq.results.result import Result
-from graphuq.run.infer import infer
+from graphuq_papers.claims import Claim, Finding, Row, finding
 
 RECALL = "share of the plume found"  # a column
 

@@ -6,23 +6,15 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
+from graphuq import Converged, Posterior, Result, Spectrum, infer, laplacian_spectrum
 from graphuq.datasets import load_voting
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context
-from graphuq.experiments.problems import Problem
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, Sampler
-from graphuq.inference.chains import run_chains
-from graphuq.posterior.posterior import Posterior
-from graphuq.results.diagnostics import node_rows
-from graphuq.results.result import Result
-from graphuq.results.summaries import conditional_moments
-from graphuq.results.summaries.base import slices
-from graphuq.run.infer import infer
-from graphuq.run.stopping import Converged
-from graphuq.spectrum import Spectrum, laplacian_spectrum
+from graphuq_papers.base import Context
+from graphuq_papers.problems import Problem
 
 KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
 BLOCK_NUMBERS = 10_000_000  # draws × nodes per block: 80 MB in double precision
@@ -102,25 +94,47 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
     seed : int
     """
     thin = max(1, n_steps // KEPT)
-    draws = run_chains(
-        posterior.target,
-        PCN(step_size=step_size),
-        n_samples=n_steps // thin,
-        n_chains=1,
-        n_warmup=0,
-        thin=thin,
-        seed=seed,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        draws = infer(
+            posterior,
+            PCN(step_size=step_size),
+            n_samples=n_steps // thin,
+            n_chains=1,
+            n_warmup=0,
+            thin=thin,
+            seed=seed,
+        ).draws
     white, rng = draws.white[0].astype(np.float64), np.random.default_rng(seed)
     # Factor that multiplies the residual between two stored draws.
     kept = (1 - step_size**2) ** (draws.acceptance[0] * thin / 2)
-    rows, n_nodes = node_rows(posterior), posterior.spectrum.n_nodes
+    n_nodes = posterior.spectrum.n_nodes
+    n_blocks = -(-n_nodes // max(64, BLOCK_NUMBERS // len(white)))
     label_mean = np.empty(n_nodes)
-    for part in slices(n_nodes, BLOCK_NUMBERS // len(white)):
-        with jax.enable_x64(True):
-            u, std = conditional_moments(posterior.field, white, rows[part])
+    for part in np.array_split(np.arange(n_nodes), n_blocks):
+        u, std = given_draws(posterior, white, part)
         label_mean[part] = np.where(u + residuals(rng, std, kept).T >= 0, 1.0, -1.0).mean(axis=1)
     return Chain(label_mean, float(draws.acceptance.mean()), white, kept)
+
+
+def given_draws(
+    posterior: Posterior, white: Float[np.ndarray, "S n"], nodes: Int[np.ndarray, " B"]
+) -> tuple[Float[np.ndarray, "B S"], Float[np.ndarray, " B"]]:
+    """Return mean (for each draw) and deviation of u at nodes, given the labelled nodes."""
+    field: Any = posterior.field
+    spectrum = posterior.spectrum
+    vectors, scale = spectrum.eigenvectors[nodes], spectrum.node_scale[nodes]
+    place = np.full(spectrum.n_nodes, -1)
+    place[posterior.observed_nodes] = np.arange(len(posterior.observed_nodes))
+    known = np.flatnonzero(place[nodes] >= 0)
+    with jax.enable_x64(True):
+        mean = scale[:, None] * (vectors @ np.asarray(field.mean_coefficients(white)).T)
+        std = scale * field.conditional_std(vectors)
+        if posterior.std.tail and len(known):  # the tail of a labelled node is not in the series
+            u = np.asarray(jax.vmap(field.at_labelled)(white))
+            mean[known] = u[:, place[nodes[known]]].T
+    std[known] = 0.0
+    return mean, std
 
 
 def residuals(

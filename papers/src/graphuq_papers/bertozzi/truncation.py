@@ -6,19 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.bertozzi.setup import truncated
-from graphuq.experiments.claims import Claim, Finding, Row, cells, finding, listed
-from graphuq.experiments.problems import Problem, mnist, share
+from graphuq import Result, infer
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import Probit
 from graphuq.priors import InverseLaplacian, Matern, Prior
-from graphuq.results.result import Result
-from graphuq.results.trust.truncation import MAX_MOVE
-from graphuq.run.infer import infer
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.bertozzi.setup import truncated
+from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
+from graphuq_papers.problems import Problem, mnist, share
 
 PRIORS: dict[str, Prior] = {"c/λ": InverseLaplacian(), "Matérn (default)": Matern()}
 COLORS = {"c/λ": "#d97706", "Matérn (default)": "#3b6fb6"}
+MAX_MOVE = 0.05  # mean move of label means from which the certificate is not green
 NOISE, LABELLED = 0.1, 0.04  # γ and the share of labels, as in table 1
 MOVE, TAIL = "move of label means", "distance with a tail at λ̄"  # columns
 ESTIMATE, BOUND = "estimate", "bound"  # columns, of the certificate

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.bertozzi.setup import converged, protocol, truncated
-from graphuq.experiments.claims import Claim, Finding, Row, cells, falls, finding, listed, rises
-from graphuq.experiments.problems import MNIST_PAIRS, Problem, mnist, moons, rhat, share
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.bertozzi.setup import converged, protocol, truncated
+from graphuq_papers.claims import Claim, Finding, Row, cells, falls, finding, listed, rises
+from graphuq_papers.problems import MNIST_PAIRS, Problem, mnist, moons, rhat, share
 
 PAIRS = ((4, 9), (3, 8), (0, 6), (5, 7))
 PAPER = {  # mean label variance of each pair, printed in table 1

@@ -1,7 +1,7 @@
 """Figures 1 to 20 of Chen, and studies of the sampler's forms and of the number of classes."""
 
-from graphuq.experiments.base import registered
-from graphuq.experiments.chen import classes, eigenvectors, learning, models, number, pairs, updates
+from graphuq_papers.base import registered
+from graphuq_papers.chen import classes, eigenvectors, learning, models, number, pairs, updates
 
 EXPERIMENTS = registered(
     *(getattr(eigenvectors, f"figure{k}") for k in range(1, 5)),

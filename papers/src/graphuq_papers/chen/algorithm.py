@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from graphuq.experiments.problems import Problem
+from graphuq_papers.problems import Problem
 
 TAU, ALPHA = (0.01, 20.0), (0.1, 60.0)  # bounds of the uniform priors of model C
 STEP_SIZES = (0.1, 3.0)  # of τ and α; the paper names them for figure 13

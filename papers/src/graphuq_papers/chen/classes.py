@@ -1,27 +1,19 @@
 """Figures 18 to 20: step sizes by class, and whether a hierarchy is worth it."""
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.distributions import DiscreteUniform, Uniform
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.chen.setup import (
-    BETA,
-    N_MODES,
-    learn,
-    multiclass_posterior,
-    paper_chain,
-)
-from graphuq.experiments.claims import Claim, Finding, Row, finding, listed
-from graphuq.experiments.problems import Problem, digits, rhat, share
-from graphuq.inference.draws import Draws
+from graphuq import DiscreteUniform, Result, Uniform
 from graphuq.plots import class_colors
 from graphuq.priors import Matern
-from graphuq.results.result import Result
-from graphuq.results.summaries import Rows, summarize
 from graphuq.scores import accuracy
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.chen.setup import BETA, N_MODES, learn, multiclass_posterior, paper_chain
+from graphuq_papers.claims import Claim, Finding, Row, finding, listed
+from graphuq_papers.problems import Problem, digits, rhat, share
 
 CHECKS = 5  # points per curve of figure 20: one after every fifth of the steps
 CHOICES = {  # learnt hyperparameters of figure 20, and the prior that learns them
@@ -163,11 +155,11 @@ def _running_accuracy(chain: Result, problem: Problem, labelled: np.ndarray) -> 
     """Return the accuracy of the running mean after each fifth of the draws."""
     spectrum = problem.spectrum
     rest = np.setdiff1d(np.arange(spectrum.n_nodes), labelled)
-    rows = Rows(spectrum.eigenvectors[rest], spectrum.node_scale[rest], np.full(len(rest), -1))
+    rows = spectrum.eigenvectors[rest], spectrum.node_scale[rest]
 
-    def of_draws(draws: Draws) -> float:
-        mean = summarize(draws, chain.posterior.field, rows).label_mean
-        return accuracy(mean, problem.truth[rest])
+    def of_first(n_draws: int) -> float:
+        first = dataclasses.replace(chain, answer=chain.draws.first(n_draws))
+        return accuracy(first.at_rows(*rows).label_mean, problem.truth[rest])
 
     n = chain.draws.n_samples
-    return [of_draws(chain.draws.first(n * k // CHECKS)) for k in range(1, CHECKS + 1)]
+    return [of_first(n * k // CHECKS) for k in range(1, CHECKS + 1)]

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from graphuq import laplacian_spectrum
 from graphuq.datasets import two_moons
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.chen.setup import voting
-from graphuq.experiments.claims import Claim, Finding, Row, cell, cells, finding
-from graphuq.experiments.problems import Problem, mnist, moons
 from graphuq.graphs import complete_graph
-from graphuq.spectrum import laplacian_spectrum
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.chen.setup import voting
+from graphuq_papers.claims import Claim, Finding, Row, cell, cells, finding
+from graphuq_papers.problems import Problem, mnist, moons
 
 SHOWN = 9  # eigenvectors per figure, as in the paper
 

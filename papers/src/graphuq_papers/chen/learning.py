@@ -7,13 +7,13 @@ from functools import lru_cache
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.distributions import DiscreteUniform, Uniform
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.chen.setup import SYMBOLS, Pair, both, draw, learn, voting
-from graphuq.experiments.claims import Claim, Finding, Row, cell, cells, finding, listed, rises
-from graphuq.experiments.problems import Problem, moons, rhat, share
+from graphuq import DiscreteUniform, Uniform
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import Matern, Prior
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.chen.setup import SYMBOLS, Pair, both, draw, learn, voting
+from graphuq_papers.claims import Claim, Finding, Row, cell, cells, finding, listed, rises
+from graphuq_papers.problems import Problem, moons, rhat, share
 
 # The paper has U[1, 70]. The prior leaves q_0 out, so M = 1 would leave no eigenvector at all.
 TRUNCATIONS = DiscreteUniform(2, 70)

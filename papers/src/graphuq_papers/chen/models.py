@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.distributions import Uniform
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.chen.algorithm import ALPHA, TAU, Walk, walk
-from graphuq.experiments.chen.setup import both, learn
-from graphuq.experiments.claims import Claim, Finding, Row, finding
-from graphuq.experiments.problems import Problem, mnist, rhat, share
+from graphuq import Result, Uniform
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import EigenScales, Matern
-from graphuq.results.result import Result
 from graphuq.scores import accuracy
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.chen.algorithm import ALPHA, TAU, Walk, walk
+from graphuq_papers.chen.setup import both, learn
+from graphuq_papers.claims import Claim, Finding, Row, finding
+from graphuq_papers.problems import Problem, mnist, rhat, share
 
 N_MODES, NOISE, BETA = 50, 1e-4, 0.1  # M, γ of the level set, and β of the paper's chain
 SHARE = 0.01  # share of labelled nodes; the paper gives it for figure 20 only

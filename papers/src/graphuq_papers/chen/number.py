@@ -6,14 +6,14 @@ from typing import cast
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.distributions import DiscreteUniform
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.chen.setup import N_MODES, learn
-from graphuq.experiments.claims import Claim, Finding, Row, finding, listed
-from graphuq.experiments.problems import digits, rhat, share
+from graphuq import DiscreteUniform
 from graphuq.likelihoods import LevelSet
 from graphuq.plots import class_colors
 from graphuq.priors import Matern
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.chen.setup import N_MODES, learn
+from graphuq_papers.claims import Claim, Finding, Row, finding, listed
+from graphuq_papers.problems import digits, rhat, share
 
 CASES = [((1, 4, 9), (1, 4, 9)), ((1, 4, 9), (1, 4)), ((4, 9), (4, 9))]  # digits, labelled ones
 SHARES, MOST, GAMMA = (0.02, 0.1), 6, 0.3

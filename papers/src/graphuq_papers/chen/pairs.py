@@ -7,20 +7,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from graphuq.distributions import DiscreteUniform, Uniform
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.chen.setup import (
-    BETA,
-    N_MODES,
-    SYMBOLS,
-    Pair,
-    both,
-    draw,
-    multiclass_posterior,
-)
-from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
-from graphuq.experiments.problems import digits, share
+from graphuq import DiscreteUniform, Uniform
 from graphuq.priors import Matern, Prior
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.chen.setup import BETA, N_MODES, SYMBOLS, Pair, both, draw, multiclass_posterior
+from graphuq_papers.claims import Claim, Finding, Row, cell, finding
+from graphuq_papers.problems import digits, share
 
 TAU, ALPHA = Uniform(0.01, 20.0), Uniform(0.1, 60.0)
 # The paper has U[1, 70]. The prior leaves q_0 out, so M = 1 would leave no eigenvector at all.

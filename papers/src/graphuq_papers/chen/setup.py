@@ -7,21 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
+from graphuq import Converged, Posterior, Result, infer, laplacian_spectrum
 from graphuq.datasets import load_voting
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context
-from graphuq.experiments.claims import Row
-from graphuq.experiments.problems import Problem, rhat
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, MetropolisWithinGibbs
 from graphuq.likelihoods import LevelSet
-from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
-from graphuq.results.result import Result
-from graphuq.run.infer import infer
-from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
-from graphuq.spectrum import laplacian_spectrum
+from graphuq_papers.base import Context
+from graphuq_papers.claims import Row
+from graphuq_papers.problems import Problem, rhat
 
 # The paper's symbols of the hyperparameters.
 SYMBOLS = {"tau": "τ", "alpha": "α", "truncation": "M"}

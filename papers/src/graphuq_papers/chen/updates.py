@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.chen.algorithm import Walk, walk
-from graphuq.experiments.claims import Claim, Finding, Row, cell, finding
-from graphuq.experiments.problems import moons, share
-from graphuq.results.diagnostics import convergence_table
+from graphuq import convergence_table
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.chen.algorithm import Walk, walk
+from graphuq_papers.claims import Claim, Finding, Row, cell, finding
+from graphuq_papers.problems import moons, share
 
 FORMS = {  # centred, block
     "non-centred, separate (Algorithm 2)": (False, False),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from graphuq.errors import InvalidInput, require
-from graphuq.utils.output_folder import atomic_folder, output_folder
+from graphuq.cli import atomic_folder, output_folder
+from graphuq.errors import InvalidInput
+from graphuq_papers.checks import require
 
 if TYPE_CHECKING:
-    from graphuq.experiments import Experiment
+    from graphuq_papers.base import Experiment
 
 
 def reproduce(
@@ -59,9 +60,9 @@ def reproduce(
     converged chains, and says whether what the paper claims of it holds. It writes NAME.csv,
     NAME.txt and, for a figure, NAME.png.
     """
-    from graphuq.experiments import PAPERS, Context
-    from graphuq.experiments.base import Done, write_outcome, write_summary
-    from graphuq.experiments.claims import claims_text
+    from graphuq_papers.base import Context, Done, write_outcome, write_summary
+    from graphuq_papers.catalogue import PAPERS
+    from graphuq_papers.claims import claims_text
 
     known = ", ".join(PAPERS)
     require(paper is None or paper in PAPERS, "PAPER", f"{paper!r} is unknown", f"use {known}")
@@ -109,7 +110,7 @@ def _chosen(
     InvalidInput
         If a name is unknown, or nothing is chosen.
     """
-    from graphuq.experiments import PAPERS
+    from graphuq_papers.catalogue import PAPERS
 
     if paper is None or everything:
         papers = PAPERS if paper is None else {paper: PAPERS[paper]}

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from graphuq.utils.output_folder import atomic_folder, output_folder
+from graphuq.cli import atomic_folder, output_folder
 
 CHECKPOINT = ".track.npz"
 
@@ -65,10 +65,10 @@ def track(
         import numpy as np
         import pandas as pd
 
-        from graphuq.cli.csv_files import without_formulas
-        from graphuq.datasets.frames import load_frames, write_picture
-        from graphuq.plots import frame_panels, plot_frames
-        from graphuq.run.tracking import track as infer_location
+        from graphuq.cli import without_formulas
+        from graphuq_papers.films.figures import frame_panels, plot_frames
+        from graphuq_papers.films.frames import load_frames, write_picture
+        from graphuq_papers.films.tracking import track as infer_location
 
         frames = load_frames(folder, mask)
         checkpoint = output / CHECKPOINT

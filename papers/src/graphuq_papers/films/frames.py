@@ -1,18 +1,18 @@
 """Frames of a moving object: each pixel shows the object, shows the rest, or is missing."""
 
 import dataclasses
+import os
 import warnings
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from PIL import Image
 
-from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.cli import atomic_write
+from graphuq.errors import InvalidInput, StorageError
 from graphuq.graphs import Graph, grid_graph
-from graphuq.utils.checks import generator, require_integer
-from graphuq.utils.extras import require_extra
-from graphuq.utils.files import atomic_write
-from graphuq.utils.gate import reading, require_file
+from graphuq_papers.checks import generator, require, require_integer
 
 HALF = 0.5  # brightness in [0, 1]; brighter pixels belong to the object
 
@@ -116,8 +116,8 @@ def moving_ball(
 
     Examples
     --------
-    >>> import graphuq as gq
-    >>> frames = gq.datasets.moving_ball()
+    >>> from graphuq_papers.films import moving_ball
+    >>> frames = moving_ball()
     >>> frames
     Frames(9 frames of 100 × 100 pixels, 10 % missing)
     >>> frames.graph()
@@ -181,8 +181,8 @@ def load_frames(folder: str | Path, mask: str | Path | None = None) -> Frames:
     seen = np.stack([opaque > HALF for _, opaque in pictures])
     if mask is not None:
         for t, path in enumerate(paths):
-            mask_path = Path(mask) / path.name if Path(mask).is_dir() else Path(mask)
-            if not mask_path.exists():
+            mask_path = Path(mask) / path.name if os.path.isdir(mask) else Path(mask)
+            if not os.path.exists(mask_path):
                 raise InvalidInput("mask", f"there is no '{mask_path}'", "give one for each frame")
             bright, _ = _read_picture(mask_path)
             require(
@@ -204,21 +204,22 @@ def load_frames(folder: str | Path, mask: str | Path | None = None) -> Frames:
 
 def write_picture(path: Path, values: np.ndarray) -> None:
     """Write bytes, shape (H, W) or (H, W, 2) for brightness and opacity, as a PNG file."""
-    require_extra("datasets")
-    from PIL import Image
-
     with atomic_write(path) as temporary:
         Image.fromarray(values).save(temporary, format="png")
 
 
 def _read_picture(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Return brightness and opacity of a picture, in [0, 1]."""
-    require_extra("datasets")
-    from PIL import Image
-
-    require_file(path)
-    with reading(path, "picture"), warnings.catch_warnings():
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        with Image.open(path, formats=["PNG"]) as picture:
-            values = np.asarray(picture.convert("LA"), dtype=np.float64) / 255
+    if not os.path.isfile(path):  # False, too, if the name is too long
+        raise StorageError(f"'{path}' is not a file; give a PNG picture")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(path, formats=["PNG"]) as picture:
+                values = np.asarray(picture.convert("LA"), dtype=np.float64) / 255
+    except Exception as error:  # readers raise errors of any type on a damaged file
+        raise StorageError(
+            f"'{path}' is not a readable picture ({error}); it may be empty, truncated or of "
+            "another type"
+        ) from None
     return values[..., 0], values[..., 1]

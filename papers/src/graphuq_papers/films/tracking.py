@@ -5,16 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
-from graphuq.datasets import Frames
+from graphuq import (
+    Converged,
+    CumulativeMean,
+    Posterior,
+    Result,
+    infer,
+    laplacian_spectrum,
+)
 from graphuq.errors import TruncationWarning
 from graphuq.likelihoods import Probit
-from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior, RandomSeries
-from graphuq.results.result import Result
-from graphuq.run.infer import Stop, infer
-from graphuq.run.stopping import Converged
-from graphuq.spectrum import laplacian_spectrum
-from graphuq.utils.progress import Progress
+from graphuq_papers.films.frames import Frames
 
 CONVERGED = Converged(label_mcse=None)
 
@@ -27,9 +29,9 @@ def track(
     n_samples: int = 4000,
     n_chains: int = 4,
     n_warmup: int = 1000,
-    stop: Stop | None = CONVERGED,
+    stop: Converged | CumulativeMean | None = CONVERGED,
     seed: int | np.random.Generator = 0,
-    progress: bool | Progress = False,
+    progress: bool = False,
     checkpoint: str | Path | None = None,
 ) -> Result:
     """Infer the probability that each pixel of each frame belongs to the object.
@@ -41,15 +43,15 @@ def track(
     Parameters
     ----------
     frames : Frames
-        Read from a folder of pictures by `graphuq.datasets.load_frames`.
+        Read from a folder of pictures by `load_frames`.
     n_eigenpairs : int, default 300
         ℓ, the number of smoothest modes of the film, which sets the finest detail. A shape that
         looks like the object in one frame only is ignored if ℓ modes cannot draw it.
     prior : Prior, optional
         By default ``RandomSeries()``.
     n_samples, n_chains, n_warmup, stop, seed, progress, checkpoint
-        As in `infer`. The defaults are at most 4,000 draws of 4 chains, after 1,000 steps of
-        warm-up: the mass matrix of 300 modes is estimated from some hundreds of draws.
+        As in `graphuq.infer`. The defaults are at most 4,000 draws of 4 chains, after 1,000 steps
+        of warm-up: the mass matrix of 300 modes is estimated from some hundreds of draws.
 
     Returns
     -------
@@ -60,15 +62,16 @@ def track(
     Raises
     ------
     InvalidInput, IncompatibleParts, StorageError
-        As `laplacian_spectrum`, `Posterior` and `infer`.
+        As `graphuq.laplacian_spectrum`, `graphuq.Posterior` and `graphuq.infer`.
 
     Examples
     --------
-    >>> import warnings, graphuq as gq
-    >>> frames = gq.datasets.moving_ball(3, (20, 20), corrupted=None)
+    >>> import warnings
+    >>> from graphuq_papers.films import moving_ball, track
+    >>> frames = moving_ball(3, (20, 20), corrupted=None)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # too few draws
-    ...     result = gq.track(frames, n_eigenpairs=30, n_samples=50, n_chains=2, n_warmup=100)
+    ...     result = track(frames, n_eigenpairs=30, n_samples=50, n_chains=2, n_warmup=100)
     >>> located = frames.maps(result.soft_label_mean) > 0.5
     >>> bool((located == frames.truth).mean() > 0.9)
     True

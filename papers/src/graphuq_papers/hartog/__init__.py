@@ -1,7 +1,7 @@
 """Figures 1 to 10 of Hartog and van Zanten."""
 
-from graphuq.experiments.base import registered
-from graphuq.experiments.hartog import digits, simulated, tracking
+from graphuq_papers.base import registered
+from graphuq_papers.hartog import digits, simulated, tracking
 
 EXPERIMENTS = registered(
     *(getattr(simulated, f"figure{k}") for k in range(1, 5)),

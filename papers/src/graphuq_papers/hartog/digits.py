@@ -7,21 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from graphuq import Converged, Posterior, infer, laplacian_spectrum
 from graphuq.datasets import load_mnist
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, finding
-from graphuq.experiments.hartog.setup import PAPERS, PROPER, run, series
-from graphuq.experiments.problems import rhat
 from graphuq.graphs import knn_graph
 from graphuq.inference import ExpectationPropagation, ReversibleJump
 from graphuq.likelihoods import Probit
-from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Matern
-from graphuq.run.infer import infer
-from graphuq.run.stopping import Converged
 from graphuq.scores import accuracy
-from graphuq.spectrum import laplacian_spectrum
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, finding
+from graphuq_papers.hartog.setup import PAPERS, PROPER, run, series
+from graphuq_papers.problems import rhat
 
 TRAINING = {4: 5_842, 9: 5_949}  # images of each digit in the training set of MNIST
 MAX_PAIRS = 600  # eigenpairs of the truncated method; it rejects proposals of a larger k

@@ -5,17 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.distributions import Distribution, Gamma
+from graphuq import Converged, Distribution, Gamma, Posterior, Result, Spectrum, infer
 from graphuq.errors import ImproperPriorWarning, NotConvergedWarning, TruncationWarning
-from graphuq.experiments.base import Context
 from graphuq.inference import ReversibleJump
 from graphuq.likelihoods import Probit
-from graphuq.posterior.posterior import Posterior
 from graphuq.priors import RandomSeries
-from graphuq.results.result import Result
-from graphuq.run.infer import infer
-from graphuq.run.stopping import Converged
-from graphuq.spectrum import Spectrum
+from graphuq_papers.base import Context
 
 PAPERS = ReversibleJump(  # Algorithm 1 of the paper
     proposal="binomial", form="plain", interweave=False, jump=False, whitened=False

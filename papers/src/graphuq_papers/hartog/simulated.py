@@ -9,13 +9,12 @@ from jaxtyping import Float, Int
 from matplotlib.figure import Figure
 from scipy.special import ndtr
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, cell, finding, listed
-from graphuq.experiments.hartog.setup import PROPER, converged, improper, protocol, series
-from graphuq.experiments.problems import rhat
+from graphuq import Result, Spectrum, laplacian_spectrum
 from graphuq.graphs import Graph, path_graph, small_world_graph
-from graphuq.results.result import Result
-from graphuq.spectrum import Spectrum, laplacian_spectrum
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, cell, finding, listed
+from graphuq_papers.hartog.setup import PROPER, converged, improper, protocol, series
+from graphuq_papers.problems import rhat
 
 RATES = (0.0, 0.1, 1.0)  # ρ, the rate of the prior of k
 PAPER_NODES = 848  # nodes of the small-world graph of the paper

@@ -12,15 +12,15 @@ import numpy as np
 from jaxtyping import Float
 from matplotlib.figure import Figure
 
-from graphuq.datasets import Frames, moving_ball
+from graphuq import Result
 from graphuq.errors import NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, cell, cells, finding
-from graphuq.experiments.problems import rhat
 from graphuq.graphs import grid_graph
-from graphuq.plots import frame_panels, plot_frames
-from graphuq.results.result import Result
-from graphuq.run.tracking import track
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, cell, cells, finding
+from graphuq_papers.films.figures import frame_panels, plot_frames
+from graphuq_papers.films.frames import Frames, moving_ball
+from graphuq_papers.films.tracking import track
+from graphuq_papers.problems import rhat
 
 N_PAIRS, QUICK_PAIRS = 300, 110  # eigenpairs; with 1,000 the posterior fits the second ball too
 SECOND = "share of the second ball taken for the object"  # a column of figure 9

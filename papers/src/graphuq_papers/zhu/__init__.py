@@ -1,7 +1,7 @@
 """Tables 1 and 2 and figures 1 to 5 of Zhu, Lafferty and Ghahramani, and two further studies."""
 
-from graphuq.experiments.base import registered
-from graphuq.experiments.zhu import approximations, curves, outside, tables
+from graphuq_papers.base import registered
+from graphuq_papers.zhu import approximations, curves, outside, tables
 
 EXPERIMENTS = registered(
     tables.table1,

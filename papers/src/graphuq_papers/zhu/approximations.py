@@ -7,16 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
+from graphuq import Converged, Posterior, infer
 from graphuq.errors import DisconnectedGraphWarning, NotConvergedWarning
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, cells, finding
-from graphuq.experiments.problems import rhat
-from graphuq.experiments.zhu.tasks import Task, accuracies, evidence_search, tasks
 from graphuq.inference import Approximation, ExpectationPropagation, Laplace
-from graphuq.posterior.posterior import Posterior
-from graphuq.run.infer import infer
-from graphuq.run.stopping import Converged
 from graphuq.scores import expected_calibration_error, log_score
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, cells, finding
+from graphuq_papers.problems import rhat
+from graphuq_papers.zhu.tasks import Task, accuracies, evidence_search, tasks
 
 METHODS: dict[str, Approximation | None] = {  # the value None stands for the default sampler
     "Laplace": Laplace(),

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from graphuq.errors import DisconnectedGraphWarning, GraphuqError
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, cells, finding, listed
-from graphuq.experiments.zhu.tasks import (
+from graphuq.graphs import TanhWeights
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
+from graphuq_papers.zhu.tasks import (
     MAX_NEIGHBORS,
     Task,
     accuracies,
@@ -23,7 +24,6 @@ from graphuq.experiments.zhu.tasks import (
     evidence_search,
     tasks,
 )
-from graphuq.graphs import TanhWeights
 
 COLUMNS = 3  # panels per row of a figure; two rows show the six tasks
 Values = Sequence[float | int] | np.ndarray

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.classifier.classifier import GraphClassifier
+from graphuq import GraphClassifier
 from graphuq.datasets import Dataset, load_mnist
 from graphuq.errors import DisconnectedGraphWarning
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, finding
-from graphuq.experiments.zhu.tasks import LIKELIHOOD, PRIOR
 from graphuq.scores import accuracy, expected_calibration_error, log_score
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, finding
+from graphuq_papers.zhu.tasks import LIKELIHOOD, PRIOR
 
 # Option `out_of_sample` of `GraphClassifier`, and its name in the table.
 RULES = {

@@ -6,9 +6,9 @@ from functools import lru_cache
 import numpy as np
 from matplotlib.figure import Figure
 
-from graphuq.experiments.base import Context, Outcome, experiment
-from graphuq.experiments.claims import Claim, Finding, Row, cells, finding
-from graphuq.experiments.zhu.tasks import GRAPHS, accuracies, evidence_search, tasks
+from graphuq_papers.base import Context, Outcome, experiment
+from graphuq_papers.claims import Claim, Finding, Row, cells, finding
+from graphuq_papers.zhu.tasks import GRAPHS, accuracies, evidence_search, tasks
 
 # Numbers printed in tables 1 and 2, in the order of GRAPHS.
 PAPERS_EVIDENCE = {

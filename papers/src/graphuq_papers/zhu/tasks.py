@@ -6,19 +6,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.metrics import pairwise_distances
 
-from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.search import EvidenceSearch
+from graphuq import EvidenceSearch, GraphClassifier, Result
 from graphuq.datasets import load_mnist, load_newsgroups
 from graphuq.errors import DisconnectedGraphWarning
-from graphuq.experiments.base import Context
 from graphuq.graphs import TanhWeights
-from graphuq.graphs.neighbors import all_distances
 from graphuq.likelihoods import Logistic
 from graphuq.priors import RegularizedLaplacian
-from graphuq.results.class_proportions import tuning_of_two
-from graphuq.results.result import Result
 from graphuq.scores import accuracy
+from graphuq_papers.base import Context
 
 # The values of β, σ and γ are those of the paper.
 PRIOR, LIKELIHOOD = RegularizedLaplacian(beta=0.1, sigma=1000.0), Logistic(steepness=1.0)
@@ -77,7 +74,7 @@ def task(name: str, context: Context) -> Task:
         n_each = context.pick(120, 400) if name == "o/e" else context.pick(350, 1100)
         data = load_mnist(digits, n_each, folder=context.folder, seed=context.seed)
         first = data.classes % 2 == 1 if name == "o/e" else data.classes == digits[0]
-        distances = all_distances(data.features, "euclidean")
+        distances = _distances(data.features, "euclidean")
     else:
         pairs = {
             "b/h": ("rec.sport.baseball", "rec.sport.hockey"),
@@ -88,8 +85,15 @@ def task(name: str, context: Context) -> Task:
         if context.quick:
             data = data.of_classes(pairs[name], 350, context.seed)
         first = data.classes == pairs[name][0]
-        distances = np.maximum(all_distances(data.features, "cosine"), 0.0)
+        distances = np.maximum(_distances(data.features, "cosine"), 0.0)
     return Task(name, distances, np.where(first, 1.0, -1.0), 50 if name in ("o/e", "r/a") else 20)
+
+
+def _distances(features: Any, metric: str) -> Float[np.ndarray, "N N"]:
+    """Return the distances between all pairs of rows, exactly symmetric."""
+    distances: np.ndarray = pairwise_distances(features, metric=metric)
+    np.fill_diagonal(distances, 0.0)
+    return (distances + distances.T) / 2
 
 
 def classifier(graph: str, task: Task, **changes: Any) -> GraphClassifier:
@@ -142,9 +146,10 @@ def accuracies(result: Result, task: Task, labelled: Int[np.ndarray, " J"]) -> t
     the true class proportions.
     """
     free = np.setdiff1d(np.arange(len(task.truth)), labelled)
-    mean, std = result.latent_mean[free], result.latent_std[free]
-    truth = task.truth[free]
-    link = result.posterior.likelihood.link
-    level = tuning_of_two(mean, std, link, float((truth > 0).mean())).for_labels[0]
+    mean, truth = result.latent_mean[free], task.truth[free]
+    share = float((truth > 0).mean())
+    threshold = result.tuning([1 - share, share])
+    assert threshold is not None
+    level = threshold.for_labels[0]
     # A node exactly on the threshold counts one half, so the order of the data breaks no tie.
     return tuple(accuracy(np.sign(mean - c), truth) for c in (0.0, level))  # type: ignore[return-value]
