@@ -10,10 +10,10 @@ GALLERY ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --no-compile --editable
 
-# The environment is made once, and again whenever pyproject.toml changes.
-.venv/ready: pyproject.toml
+# The environment is made once, and again whenever a pyproject.toml changes.
+.venv/ready: pyproject.toml papers/pyproject.toml
 	test -d .venv || $(PYTHON) -m venv .venv
-	$(INSTALL) '.[dev]'
+	$(INSTALL) '.[dev]' --editable ./papers
 	touch $@ .venv/ready-for-demo
 
 # The demonstration does without the tools of the tests, which halves the time of installation.
@@ -47,7 +47,7 @@ lint: .venv/ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/codespell *.md benchmarks docs examples src tests
+	$(BIN)/codespell *.md benchmarks docs examples papers src tests
 	$(BIN)/python tests/contracts/module_length.py
 
 docs: .venv/ready
@@ -58,4 +58,4 @@ package: .venv/ready
 	$(BIN)/pytest -m slow tests/test_packaging.py
 
 clean:
-	rm -rf .venv out build *.egg-info src/*.egg-info docs/api/generated docs/gallery
+	rm -rf .venv out build *.egg-info src/*.egg-info papers/build papers/src/*.egg-info docs/api/generated docs/gallery

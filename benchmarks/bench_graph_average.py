@@ -22,8 +22,8 @@ from scipy.special import softmax
 
 import corpus
 import graphuq as gq
-from graphuq.experiments.base import Context
-from graphuq.experiments.zhu.tasks import classifier, tasks
+from graphuq_papers.base import Context
+from graphuq_papers.zhu.tasks import classifier, tasks
 from peers import DATA
 
 NEIGHBORS = (2, 3, 4, 6, 8, 11, 16, 23, 32, 45, 64)

@@ -24,9 +24,9 @@ import time
 import warnings
 
 import graphuq as gq
-from graphuq.experiments import Context
-from graphuq.experiments.problems import mnist, moons, share
 from graphuq.inference import PCN, EllipticalSlice, ExactHamiltonian, MetropolisWithinGibbs
+from graphuq_papers.base import Context
+from graphuq_papers.problems import mnist, moons, share
 from peers import DATA, RESULTS
 
 KERNELS = {"exact Hamiltonian": ExactHamiltonian(), "elliptical slice": EllipticalSlice()}

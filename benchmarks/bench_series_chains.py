@@ -21,10 +21,10 @@ import json
 
 import numpy as np
 
-from graphuq.experiments import Context
-from graphuq.experiments.hartog.setup import PAPERS, PROPER, converged, improper, run, series
-from graphuq.experiments.hartog.simulated import path
-from graphuq.experiments.problems import rhat
+from graphuq_papers.base import Context
+from graphuq_papers.hartog.setup import PAPERS, PROPER, converged, improper, run, series
+from graphuq_papers.hartog.simulated import path
+from graphuq_papers.problems import rhat
 from peers import RESULTS
 
 

@@ -23,10 +23,10 @@ import warnings
 import numpy as np
 
 import graphuq as gq
-from graphuq.experiments import Context
-from graphuq.experiments.hartog.setup import converged, improper, series
-from graphuq.experiments.hartog.simulated import path
-from graphuq.experiments.problems import rhat
+from graphuq_papers.base import Context
+from graphuq_papers.hartog.setup import converged, improper, series
+from graphuq_papers.hartog.simulated import path
+from graphuq_papers.problems import rhat
 from peers import RESULTS
 
 PRIORS = {

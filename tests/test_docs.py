@@ -112,7 +112,7 @@ def test_the_architecture_page_shows_the_house_and_its_floors():
 
 
 def test_links_between_pages_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+    for page in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("papers/*.md")]:
         text = page.read_text(encoding="utf-8")
         for target, anchor in re.findall(r"\]\((?!http)([^)#\s]*)#?([^)]*)\)", text):
             linked = page.parent / target if target else page
@@ -126,7 +126,7 @@ def test_links_between_pages_lead_somewhere():
 def test_pages_name_scripts_that_exist():
     for page in (ROOT / "docs").rglob("*.md"):
         for script in re.findall(
-            r"(?:benchmarks|tests|examples)/[\w/]+\.py", page.read_text("utf-8")
+            r"(?:papers/)?(?:benchmarks|tests|examples)/[\w/]+\.py", page.read_text("utf-8")
         ):
             assert (ROOT / script).exists(), f"{page.name}: {script}"
 

@@ -1,4 +1,4 @@
-"""Wheel and source archive: complete, installable into a clean environment, and working there."""
+"""Wheels and source archives: complete, installable into a clean environment, working there."""
 
 import os
 import re
@@ -31,15 +31,32 @@ def run(*command, folder, **variables):
 
 
 @pytest.fixture(scope="module")
-def archives(tmp_path_factory):
-    """Return the source archive, and the wheel that is built from it."""
-    folder, checkout = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("checkout")
-    for name in tracked_files():  # a copy, as a build writes beside the files of its project
-        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, checkout / name)
-    run(sys.executable, "-m", "build", "--outdir", folder, checkout, folder=folder)
+def checkout(tmp_path_factory):
+    """Return a copy of the files that git knows, as a build writes beside those of its project."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in tracked_files():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def built(project, folder):
+    """Return the source archive of a project, and the wheel that is built from it."""
+    run(sys.executable, "-m", "build", "--outdir", folder, project, folder=folder)
     (source,), (wheel,) = folder.glob("*.tar.gz"), folder.glob("*.whl")
     return source, wheel
+
+
+@pytest.fixture(scope="module")
+def archives(checkout, tmp_path_factory):
+    """Return the two archives of graphuq."""
+    return built(checkout, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def archives_of_papers(checkout, tmp_path_factory):
+    """Return the two archives of graphuq-papers."""
+    return built(checkout / "papers", tmp_path_factory.mktemp("dist_of_papers"))
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +76,19 @@ def tracked_files(*folders):
     return found.stdout.splitlines()
 
 
-def test_both_archives_have_every_file_of_the_package(archives):
-    source, wheel = archives
+@pytest.mark.parametrize(
+    ("fixture", "folder", "at_least"),
+    [("archives", "src", 200), ("archives_of_papers", "papers/src", 40)],
+)
+def test_both_archives_have_every_file_of_the_package(fixture, folder, at_least, request):
+    source, wheel = request.getfixturevalue(fixture)
     with zipfile.ZipFile(wheel) as archive:
         in_wheel = set(archive.namelist())
         metadata = archive.read(next(n for n in in_wheel if n.endswith("/METADATA"))).decode()
     with tarfile.open(source) as archive:
         in_source = {name.partition("/src/")[2] for name in archive.getnames()}
-    expected = {name.removeprefix("src/") for name in tracked_files("src")}
-    assert len(expected) > 200
+    expected = {name.removeprefix(f"{folder}/") for name in tracked_files(folder)}
+    assert len(expected) > at_least
     assert expected <= in_wheel
     assert expected <= in_source
     assert {name for name in in_wheel if ".dist-info/" not in name} == expected
@@ -105,6 +126,20 @@ def test_the_commands_of_the_readme_run_with_what_is_installed(installed, tmp_pa
         assert "Usage" in run(installed / graphuq, command, "--help", folder=tmp_path)
     version = run(installed / graphuq, "--version", folder=tmp_path)
     assert version.split()[1] in archives_version()
+
+
+def test_the_papers_are_found_once_they_are_installed(installed, archives_of_papers, tmp_path):
+    asked = subprocess.run(
+        [installed / "graphuq", "reproduce", "--all"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert asked.returncode == 2
+    assert "run pip install ./papers" in asked.stderr
+    run(
+        installed / "pip", "install", "--quiet", "--no-deps", archives_of_papers[1], folder=tmp_path
+    )
+    arguments = ["reproduce", "hartog", "figure1", "--quick", "--output", "out"]
+    run(installed / "graphuq", *arguments, folder=tmp_path)
+    assert (tmp_path / "out" / "figure1.png").stat().st_size > 10_000
 
 
 def archives_version():

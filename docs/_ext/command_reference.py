@@ -79,8 +79,8 @@ class CommandReference(Directive):
         group = typer.main.get_command(app)
         lines = [
             line
-            for name, command in group.commands.items()
-            if not command.hidden
+            for name in group.list_commands(None)
+            if not (command := group.get_command(None, name)).hidden
             for line in command_lines(name, command)
         ]
         parent = nodes.section()

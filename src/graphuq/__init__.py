@@ -58,7 +58,6 @@ if TYPE_CHECKING:
     from graphuq.run.adapt_truncation import adapt_truncation
     from graphuq.run.infer import infer
     from graphuq.run.stopping import Converged, CumulativeMean
-    from graphuq.run.tracking import track
     from graphuq.spectrum import (
         Laplacian,
         Spectrum,
@@ -120,7 +119,6 @@ _MODULE_OF = {
     "with_feature_columns": "spectrum",
     "Converged": "run.stopping",
     "CumulativeMean": "run.stopping",
-    "track": "run.tracking",
 }
 _MODULES = {
     "acquisition": "acquisition",
@@ -195,7 +193,6 @@ __all__ = [
     "scores",
     "suspect_labels",
     "to_arviz",
-    "track",
     "truncation_effect",
     "with_feature_columns",
     "write_report",

@@ -1,5 +1,23 @@
 """Errors and warnings; every error names the argument, the value and the remedy."""
 
+__all__ = [
+    "DisconnectedGraphWarning",
+    "FarRowsWarning",
+    "FeatureScaleWarning",
+    "GraphRepairWarning",
+    "GraphuqError",
+    "GraphuqWarning",
+    "ImproperPriorWarning",
+    "IncompatibleParts",
+    "InvalidInput",
+    "MissingLabelWarning",
+    "MissingPackage",
+    "NotConvergedWarning",
+    "StorageError",
+    "TruncationWarning",
+    "UnlabelledScoreWarning",
+]
+
 MAX_MESSAGE = 280  # characters of a message, so that a line of the command line has at most 300
 MIN_PROBLEM = 60  # characters that a remedy leaves to the problem
 

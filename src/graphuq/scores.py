@@ -10,6 +10,16 @@ from graphuq.errors import InvalidInput, require
 from graphuq.results.uncertainty import class_probabilities, rank_by_uncertainty
 from graphuq.utils.checks import require_integer
 
+__all__ = [
+    "ReliabilityCurve",
+    "accuracy",
+    "accuracy_by_certainty",
+    "brier_score",
+    "expected_calibration_error",
+    "log_score",
+    "reliability_curve",
+]
+
 
 def accuracy(
     label_mean: Float[np.ndarray, "N *K"],

@@ -416,9 +416,7 @@ def test_voting_from_its_csv(data_folder, tmp_path):
         (["demo"], ["report.html", "--seed"]),
         (["classify"], ["Graph and Laplacian", "Sampling", "--missing-label", "15; 10 with"]),
         (["predict"], ["POSTERIOR", "--drop"]),
-        (["datasets"], ["moving-ball", "--n-each"]),
-        (["track"], ["--mask"]),
-        (["reproduce"], ["bertozzi, chen, hartog or zhu"]),
+        (["datasets"], ["two-moons", "--n-each"]),
     ],
 )
 def test_help_names_options_and_defaults(command, words, capsys, monkeypatch):

@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE, TESTS = ROOT / "src" / "graphuq", ROOT / "tests"
+PAPERS = ROOT / "papers"
 OPENINGS = re.compile(r"(Of|The same|None|Always)\b")
 MAX_COLUMNS = 100
 MAX_CELL = 80  # characters in one cell of a table
@@ -41,7 +42,7 @@ def page_faults(text: str) -> list[str]:
 
 def pages() -> list[Path]:
     """Return the Markdown files that are held to the rules."""
-    found = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    found = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *PAPERS.glob("*.md")])
     return [page for page in found if page.name not in PENDING_PAGES]
 
 
@@ -56,7 +57,11 @@ def test_the_readme_is_short():
     assert max(map(len, lines)) <= 90
 
 
-@pytest.mark.parametrize(("folder", "min_words"), [(PACKAGE, 2), (TESTS, 1)], ids=["src", "tests"])
+@pytest.mark.parametrize(
+    ("folder", "min_words"),
+    [(PACKAGE, 2), (TESTS, 1), (PAPERS / "src", 2), (PAPERS / "tests", 1)],
+    ids=["src", "tests", "papers/src", "papers/tests"],
+)
 def test_docstrings_have_plain_openings(folder, min_words):
     faults = {
         str(path.relative_to(folder)): found

@@ -29,9 +29,6 @@ def test_target_codes_index_the_names():
     assert pair.data is pair.features
     assert pair.target.tolist() == pair.codes().tolist()
     np.testing.assert_array_equal(pair.target_names[pair.target], pair.classes)
-    plume = gq.datasets.gas_plume(2, (8, 8), 4)
-    assert plume.target_names.tolist() == ["background", "plume"]
-    np.testing.assert_array_equal(plume.target == 1, plume.classes == "plume")
 
 
 @pytest.mark.parametrize(
@@ -43,10 +40,6 @@ def test_target_codes_index_the_names():
             "Dataset('digits (4, 9): 9 and 4', shape (10, 64), classes 4, 9)",
         ),
         (gq.datasets.load_digits(), "Dataset('digits', shape (1797, 64), 10 classes)"),
-        (
-            gq.datasets.moving_ball(2, (20, 30), missing=0.0, corrupted=None),
-            "Frames(2 frames of 20 × 30 pixels, 0 % missing)",
-        ),
     ],
     ids=lambda value: None if isinstance(value, str) else type(value).__name__,
 )
@@ -78,7 +71,6 @@ def test_data_sets_are_immutable_values():
         (lambda: gq.datasets.two_moons(10.5), "n_nodes: 10.5 is not an integer"),
         (lambda: gq.datasets.two_moons(1), "n_nodes: 1; use 2 or more"),
         (lambda: gq.datasets.two_moons(noise_std=None), "noise_std: None is not a number"),
-        (lambda: gq.datasets.moving_ball("a"), "n_frames: 'a' is not an integer"),
         (lambda: gq.datasets.load_digits((4, 9)).of_classes([4, 11]), "classes: .* class 11"),
         (
             lambda: gq.datasets.load_digits((4, 9)).signs("4"),

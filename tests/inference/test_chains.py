@@ -12,7 +12,7 @@ from graphuq.inference import chains
 from graphuq.inference.chains import run_chains
 from graphuq.inference.draws import is_check
 from graphuq.posterior.target import with_noise_sampled
-from graphuq.results.diagnostics import convergence_of
+from graphuq.results.convergence import convergence_of
 
 OPTIONS = {"n_samples": 200, "n_chains": 4, "n_warmup": 500, "thin": 5}
 

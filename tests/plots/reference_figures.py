@@ -114,7 +114,6 @@ def figures():
         "trace": (2, lambda ax: plots.plot_trace(result(2), axes=ax)),
         "ess": (2, lambda ax: plots.plot_ess(result(2), axes=ax)),
         "images": (3, lambda ax: plots.plot_images(result(2), images, three, axes=ax)),
-        "frames": (3, lambda ax: plots.plot_frames(np.abs(images[:3]), "share", axes=ax)),
     }
 
 

@@ -158,7 +158,6 @@ def several_panels(fitted):
         (partial(gq.plots.plot_ess, result), 2),
         (partial(gq.plots.plot_marginals, result, nodes), 3),
         (partial(gq.plots.plot_images, result, images, nodes), 3),
-        (partial(gq.plots.plot_frames, images[:4], "number"), 4),
     ]
 
 

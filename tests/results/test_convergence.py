@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from graphuq.errors import InvalidInput
 from graphuq.results.arviz_data import import_arviz
-from graphuq.results.convergence import convergence
-from graphuq.results.diagnostics import convergence_of, worst_case
+from graphuq.results.convergence import convergence, convergence_of
+from graphuq.results.diagnostics import worst_case
 
 
 def _autoregressive(n_functionals, n_chains, n_samples):
@@ -59,3 +60,9 @@ def test_an_undefined_functional_is_not_a_constant():
     table = convergence_of(names)
     assert "include_constant" not in table
     assert all(np.isnan(number) for number in worst_case(table))
+
+
+@pytest.mark.parametrize("other", [np.zeros(5), np.zeros((2, 6)), np.zeros((2, 5, 1))])
+def test_draws_of_another_shape_are_refused(other):
+    with pytest.raises(InvalidInput, match="functionals: 'b' has shape"):
+        convergence_of({"a": np.arange(10.0).reshape(2, 5), "b": other})

@@ -20,7 +20,6 @@ from graphuq.cli.encoding import read_encoded
 from graphuq.cli.items import Columns, read_source
 from graphuq.cli.label_files import read_labels
 from graphuq.cli.tables import read_table
-from graphuq.datasets import load_frames
 from graphuq.inference.checkpoint import Checkpoint
 from graphuq.labelling.features import reduced_pixels
 from graphuq.labelling.items import PictureFiles, TextItems
@@ -82,10 +81,6 @@ def save_regressor(path):
     )
 
 
-def write_frames(path):
-    path.parent.mkdir(exist_ok=True)
-    Image.fromarray(np.eye(12, dtype=np.uint8) * 255).save(path)
-    Image.fromarray(np.eye(12, dtype=np.uint8) * 255).save(path.parent / "z.png")
 
 
 def write_picture(path):
@@ -191,7 +186,6 @@ FILES = {
         lambda path: gq.laplacian_spectrum(gq.graphs.ring_graph(12)).save(path),
         load_spectrum,
     ),
-    "frames/a.png": (write_frames, lambda path: load_frames(path.parent)),
     "picture.png": (write_picture, read_pictures),
     "blocks.parquet": (TABLE.to_parquet, read_blocks),
     "blocks.npy": (lambda path: np.save(path, MOONS), read_blocks),

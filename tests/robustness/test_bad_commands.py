@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
 
 import graphuq as gq
 from graphuq.cli.app import run
@@ -36,11 +35,6 @@ def inputs(tmp_path_factory):
     hostile.sparse_npz(folder / "sparse.npz")
     classifier = gq.GraphClassifier(inference="laplace", missing_label="")
     classifier.fit(hostile.MOONS.features, hostile.LABELS).save(folder / "good.nc")
-    for k in range(2):
-        picture = np.zeros((12, 12), np.uint8)
-        picture[3:8, 3 + k : 8 + k] = 255
-        (folder / "frames").mkdir(exist_ok=True)
-        Image.fromarray(picture).save(folder / "frames" / f"frame{k}.png")
     return folder
 
 
@@ -261,25 +255,17 @@ def test_damaged_tables(name, damage, inputs, refused, tmp_path):
 
 
 @pytest.mark.parametrize("damage", hostile.DAMAGES)
-@pytest.mark.parametrize("kind", ["labels", "posterior", "frame", "mask"])
+@pytest.mark.parametrize("kind", ["labels", "posterior"])
 def test_other_damaged_files(kind, damage, inputs, refused, tmp_path):
-    name = {"labels": "labels.csv", "posterior": "good.nc"}.get(kind, "frames/frame1.png")
-    path = tmp_path / "files" / os.path.basename(name)
-    path.parent.mkdir()
+    name = {"labels": "labels.csv", "posterior": "good.nc"}[kind]
+    path = tmp_path / name
     path.write_bytes(hostile.DAMAGES[damage]((inputs / name).read_bytes()))
-    if kind in ("frame", "mask") and damage == "all but ten bytes":
-        pytest.skip("these are the end of a picture after all of its pixels")
     if kind == "labels":
         if damage in ("half", "all but ten bytes"):
             path.write_bytes(path.read_bytes() + b"\n999,left\n")
         refused(["classify", inputs / "good.npy", "--labels", path, *QUICK])
-    elif kind == "posterior":
-        refused(["predict", path, inputs / "good.csv"])
-    elif kind == "mask":
-        refused(["track", inputs / "frames", "--mask", path, "--quiet"])
     else:
-        (tmp_path / "files" / "frame0.png").write_bytes((inputs / "frames/frame0.png").read_bytes())
-        refused(["track", tmp_path / "files", "--quiet"])
+        refused(["predict", path, inputs / "good.csv"])
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no pipes in folders")
@@ -411,17 +397,6 @@ def test_a_graph_is_not_taken_for_features(name, inputs, refused, tmp_path):
 
 
 OTHERS = [
-    ["track", "frames", "--n-eigenpairs", "0"],
-    ["track", "frames", "--n-eigenpairs", "-1"],
-    ["track", "frames", "--n-samples", "0"],
-    ["track", "frames", "--n-samples", TWENTY_DIGITS],
-    ["track", "frames", "--n-chains", "0"],
-    ["track", "frames", "--n-warmup", "-1"],
-    ["track", "frames", "--seed", "-1"],
-    ["track", "frames", "--seed", TWENTY_DIGITS],
-    ["track", "frames", "--mask", "nowhere"],
-    ["track", "nowhere"],
-    ["track", "good.csv"],
     ["predict", "good.nc", "nowhere.csv"],
     ["predict", "good.nc", "labels.csv"],
     ["predict", "good.nc", "good.csv", "--id-column", "label"],
@@ -443,21 +418,15 @@ OTHERS = [
     ["label", "good.csv", "--port", "-1", "--drop", "label"],
     ["label", "--images", "nowhere"],
     ["label"],
-    ["reproduce", "nobody"],
-    ["reproduce", "zhu", "nothing"],
-    ["reproduce", "zhu"],
     ["datasets", "nothing"],
     ["datasets", "two-moons", "--csv", "x.csv", "--label", "0"],
     ["datasets", "two-moons", "--csv", "x.csv", "--label", "0=²"],
     ["datasets", "two-moons", "--csv", "x.csv", "--label", "9=1"],
     ["datasets", "two-moons", "--csv", "x.csv", "--label", "0=99999"],
     ["datasets", "two-moons", "--csv", "x.csv", "--seed", "-1", "--label", "0=1"],
-    ["datasets", "two-moons", "--frames", "x"],
     ["datasets", "two-moons", "--classes", "0"],
     ["datasets", "two-moons", "--classes", "0,zz"],
     ["datasets", "digits", "--n-each", "-1", "--classes", "1,2"],
-    ["datasets", "moving-ball", "--csv", "x.csv"],
-    ["datasets", "moving-ball", "--frames", "x", "--seed", "-1"],
     ["nothing"],
 ]
 

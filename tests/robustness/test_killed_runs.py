@@ -15,7 +15,6 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from PIL import Image
 
 import graphuq as gq
 from graphuq.utils.output_folder import COMMITTED, LOCK
@@ -31,10 +30,8 @@ N_LONG_KILLS = int(os.environ.get("GRAPHUQ_LONG_KILLS", "2"))
 N_DISKS = int(os.environ.get("GRAPHUQ_DISKS", "24"))
 SIGNALS = ["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"]
 FITTED = {"predictions.csv", "posterior.nc", "report.html"}
-CHECKPOINTS = {".checkpoint.npz", ".search.json", ".track.npz"}  # from which a run resumes
+CHECKPOINTS = {".checkpoint.npz", ".search.json"}  # from which a run resumes
 RUN = "import sys\nfrom graphuq.cli import main\nmain(sys.argv[1:])\n"
-TRACKED = {f"{kind}_f{t}.png" for kind in ("probability", "location", "width") for t in range(3)}
-BALL = {f"frame{t}.png" for t in range(1, 10)}
 
 
 class Command:
@@ -94,21 +91,8 @@ COMMANDS = {
         {"new.csv"},
         "new.csv",
     ),
-    "track": Command(
-        "track {folder}/frames -o {folder}/out --quiet --n-eigenpairs 20 --n-warmup 50 "
-        "--n-samples 200 --n-chains 2",
-        TRACKED | {"frames.csv", "overview_probability.png", "overview_width.png", "posterior.nc"},
-        "frames.csv",
-        resumes=True,
-    ),
     "datasets": Command(
         "datasets two-moons --csv {folder}/out/moons.csv", {"moons.csv"}, "moons.csv"
-    ),
-    "frames": Command("datasets moving-ball --frames {folder}/out", BALL, "frame3.png"),
-    "reproduce": Command(
-        "reproduce hartog figure3 --quick -o {folder}/out",
-        {"figure3.csv", "figure3.txt", "figure3.png"},
-        "figure3.csv",
     ),
 }
 LONG = {
@@ -126,11 +110,6 @@ def write_inputs(folder):
     table.assign(label=labels).to_parquet(folder / "rows.parquet")
     classifier = gq.GraphClassifier(inference="laplace", missing_label="")
     classifier.fit(hostile.MOONS.features, hostile.LABELS).save(folder / "good.nc")
-    (folder / "frames").mkdir()
-    for t in range(3):
-        picture = np.zeros((9, 9), dtype=np.uint8)
-        picture[3:6, 2 + t : 5 + t] = 255
-        Image.fromarray(picture).save(folder / "frames" / f"f{t}.png")
     return folder
 
 

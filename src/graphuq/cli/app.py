@@ -13,14 +13,13 @@ from types import FrameType
 
 import typer
 
+from graphuq.cli.added_commands import SETTINGS, Commands
 from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.label import label
 from graphuq.cli.predict import predict
 from graphuq.cli.regress import regress
-from graphuq.cli.reproduce import reproduce
-from graphuq.cli.track import track
 from graphuq.errors import GraphuqError, shortened
 from graphuq.utils.compilation_cache import use_compilation_cache
 
@@ -45,13 +44,11 @@ _received: list[int] = []  # signals, because the argument parser replaces the e
 
 app = typer.Typer(
     name="graphuq",
+    cls=Commands,
     help="Classify all rows of a table from a few labelled rows, with the probability of each "
     "class.\n\nStart with graphuq demo. For a table of your own: graphuq classify --help",
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
-    pretty_exceptions_enable=False,
+    **SETTINGS,
 )
 
 
@@ -84,8 +81,6 @@ app.command()(regress)
 app.command()(predict)
 app.command()(label)
 app.command()(datasets)
-app.command()(track)
-app.command()(reproduce)
 
 
 def main(arguments: list[str] | None = None) -> None:

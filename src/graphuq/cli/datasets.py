@@ -7,7 +7,6 @@ import typer
 
 from graphuq.errors import require
 from graphuq.utils.files import check_writable
-from graphuq.utils.output_folder import atomic_folder, output_folder
 
 NAMES = {
     "digits": "1,797 digits of 8×8 pixels; comes with scikit-learn",
@@ -15,7 +14,6 @@ NAMES = {
     "voting": "435 members of the U.S. House, 16 votes of 1984; voting/house-votes-84.data",
     "mnist": "70,000 digits of 28×28 pixels; mnist/*.gz",
     "newsgroups": "5,296 posts to six groups; newsgroups/*.tar.xz",
-    "moving-ball": "9 frames of 100×100 pixels, for graphuq track; generated",
 }
 
 
@@ -25,10 +23,6 @@ def datasets(
     ] = None,
     csv: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the data set to this CSV file.")
-    ] = None,
-    frames: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Write the frames of moving-ball to this folder."),
     ] = None,
     label: Annotated[
         list[str] | None,
@@ -58,7 +52,7 @@ def datasets(
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(metavar="NUMBER", help="Random seed of --label, --n-each and frames.")
+        int, typer.Option(metavar="NUMBER", help="Random seed of --label and --n-each.")
     ] = 0,
 ) -> None:
     """List the data sets, or describe the data set NAME and write it as a CSV file.
@@ -78,16 +72,6 @@ def datasets(
         )
         return
     require(name in NAMES, "NAME", f"{name!r} is unknown", f"use one of {', '.join(NAMES)}")
-    film = name == "moving-ball"
-    require(
-        frames is None or film, "--frames", f"'{frames}' with {name}", "use it with moving-ball"
-    )
-    require(
-        csv is None or not film, "--csv", f"'{csv}' with {name}", "use --frames: it is not a table"
-    )
-    if film:
-        _moving_ball(frames, seed)
-        return
     if csv is not None:
         check_writable(csv.parent)
     data = load(name, folder)
@@ -98,17 +82,3 @@ def datasets(
     if csv is not None:
         write(data, label or [], csv, seed)
         print(f"written to {csv}")
-
-
-def _moving_ball(folder: Path | None, seed: int) -> None:
-    from graphuq.datasets import moving_ball
-
-    if folder is not None:
-        check_writable(folder)
-    frames = moving_ball(seed=seed)
-    n_frames, height, width = frames.labels.shape
-    print(f"moving-ball: {n_frames} frames of {height} × {width} pixels; generated")
-    if folder is not None:
-        with output_folder(folder), atomic_folder(folder) as writing:
-            frames.save(writing)
-        print(f"written to {folder}")

@@ -14,18 +14,16 @@ from graphuq.plots.curves import (
 )
 from graphuq.plots.maps import plot_embedding, plot_map
 from graphuq.plots.nodes import plot_certainty, plot_marginals, plot_order
-from graphuq.plots.panels import class_colors, frame_panels, panels
-from graphuq.plots.pictures import plot_frames, plot_images
+from graphuq.plots.panels import class_colors, panels
+from graphuq.plots.pictures import plot_images
 
 __all__ = [
     "class_colors",
-    "frame_panels",
     "panels",
     "plot_certainty",
     "plot_embedding",
     "plot_ess",
     "plot_evidence",
-    "plot_frames",
     "plot_images",
     "plot_map",
     "plot_marginals",

@@ -21,7 +21,8 @@ from graphuq.plots.panels import (
     panels,
 )
 from graphuq.results import sampling
-from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, convergence_of, worst_case
+from graphuq.results.convergence import convergence_of
+from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, worst_case
 from graphuq.results.result import Result
 from graphuq.scores import ReliabilityCurve
 from graphuq.spectrum import Spectrum

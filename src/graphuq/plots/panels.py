@@ -109,22 +109,6 @@ def panels(
     return figure, grid[:n_panels]
 
 
-def frame_panels(n_frames: int, height: int, width: int, *, pyplot: bool = False) -> AxesArray:
-    """Return the axes of a figure for `plot_frames`: one panel for each frame.
-
-    Parameters
-    ----------
-    n_frames, height, width : int
-        Shape of the maps.
-    pyplot : bool, default False
-        True: pyplot manages the figure.
-    """
-    columns = min(n_frames, max(3, int(np.ceil(np.sqrt(n_frames)))))
-    rows = -(-n_frames // columns)
-    total = min(0.5 + 8.0 / columns * rows * height / width, 12.0)
-    return panels(n_frames, columns, (8.0 / columns, total / rows), pyplot=pyplot)[1]
-
-
 def new_or_given(ax: "Axes | None", size: tuple[float, float] = FIGURE_SIZE) -> "Axes":
     """Return the given axes, or those of a new pyplot figure."""
     return panels(size=size, pyplot=True)[1][0] if ax is None else ax
@@ -137,10 +121,9 @@ def check_panels(axes: ManyAxes, n_panels: int) -> AxesArray:
     return grid[:n_panels]
 
 
-def add_colorbar(drawn: Any, ax: "Axes | list[Axes]", label: str, **options: Any) -> Any:
+def add_colorbar(drawn: Any, ax: "Axes", label: str, **options: Any) -> Any:
     """Add a colour bar to the figure of the axes, which may be a subfigure."""
-    first = ax[0] if isinstance(ax, list) else ax
-    return first.figure.colorbar(drawn, ax=ax, label=label, **options)
+    return ax.figure.colorbar(drawn, ax=ax, label=label, **options)
 
 
 def names_of_classes(result: Result, names: Sequence[Any] | np.ndarray | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Figures that consist of images: nodes that are images, and frames whose pixels are nodes."""
+"""Figures of nodes that are images."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +9,8 @@ from numpy import ndarray
 from graphuq.plots.panels import (
     AxesArray,
     ManyAxes,
-    add_colorbar,
     check_panels,
     figure_names,
-    frame_panels,
     panels,
     theme,
 )
@@ -64,42 +62,4 @@ def plot_images(
         k = int(codes[node])
         ax.set_title(f"{names[k]}\n{probability[node, k]:.2f}", fontsize=7)
         ax.set_axis_off()
-    return grid
-
-
-def plot_frames(
-    maps: Float[ndarray, "T H W"] | Int[ndarray, "T H W"],
-    label: str,
-    limits: tuple[float, float] = (0.0, 1.0),
-    cmap: str = "Greys",
-    names: Sequence[str] = (),
-    *,
-    axes: ManyAxes | None = None,
-) -> AxesArray:
-    """Plot one number for each pixel of each frame, such as a probability.
-
-    Parameters
-    ----------
-    maps : numpy.ndarray, shape (T, H, W)
-    label : str
-        Name of the number, beside the colour bar.
-    limits : tuple of float, default (0, 1)
-        Numbers at the ends of the colour bar.
-    cmap : str, default "Greys"
-        A matplotlib colour map.
-    names : sequence of str, optional
-        Names of the frames; by default "frame 1" and so on.
-    axes : Axes, sequence or array of Axes, optional
-        T axes to draw into; by default those of a new figure.
-
-    Returns
-    -------
-    numpy.ndarray of matplotlib.axes.Axes, shape (T,)
-    """
-    grid = check_panels(frame_panels(*maps.shape, pyplot=True) if axes is None else axes, len(maps))
-    for t, ax in enumerate(grid):
-        picture = ax.imshow(maps[t], cmap=cmap, vmin=limits[0], vmax=limits[1])
-        ax.set(title=names[t] if names else f"frame {t + 1}", xticks=[], yticks=[])
-        ax.spines[["top", "right"]].set_visible(True)
-    add_colorbar(picture, list(grid), label, shrink=0.6)
     return grid

@@ -7,6 +7,7 @@ from graphuq.utils.lazy_imports import lazy_names
 if TYPE_CHECKING:
     from graphuq.results.arviz_data import to_arviz
     from graphuq.results.class_proportions import class_thresholds
+    from graphuq.results.convergence import convergence_of
     from graphuq.results.errors_left import expected_errors
     from graphuq.results.label_checks import leave_one_out, prediction_sets, suspect_labels
     from graphuq.results.label_numbers import (
@@ -42,6 +43,7 @@ _MODULE_OF = {
     "at_rows": "latent_numbers",
     "class_codes": "label_numbers",
     "class_thresholds": "class_proportions",
+    "convergence_of": "convergence",
     "convergence_table": "sampling",
     "credible_interval": "latent_numbers",
     "draws": "sampling",
@@ -77,6 +79,7 @@ __all__ = [
     "at_rows",
     "class_codes",
     "class_thresholds",
+    "convergence_of",
     "convergence_table",
     "credible_interval",
     "draws",

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
+from graphuq.errors import require
 from graphuq.utils.arrays import parallel_map
 
 TAILS = (0.05, 0.95)  # quantiles whose indicators give the tail effective sample size
@@ -19,6 +20,58 @@ FEW_VALUES = (
     20  # distinct values; with fewer, quantiles are ties and the bulk size is used for the tail
 )
 BLOCK_ELEMENTS = 2_000_000  # functionals × draws in one block
+
+
+def convergence_of(
+    functionals: dict[str, Float[np.ndarray, "C S"]],
+) -> dict[str, dict[str, float]]:
+    """Return R-hat and effective sample sizes of numbers that chains have drawn.
+
+    R-hat is rank-normalised and split (Vehtari et al. 2021). `Result.convergence_of` is the
+    table of the functionals that graphuq monitors; this one takes functionals of your own.
+
+    Parameters
+    ----------
+    functionals : dict of str to numpy.ndarray, shape (C, S)
+        For each name S >= 4 draws of C chains, all of one shape.
+
+    Returns
+    -------
+    dict
+        A dictionary ``{"rhat", "ess_bulk", "ess_tail"}`` for each name. Constant functionals, such
+        as a step likelihood that all draws fit, are left out.
+
+    Raises
+    ------
+    InvalidInput
+        If the draws of a functional have another shape, or are fewer than 4.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> draws = np.random.default_rng(0).normal(size=(4, 500))
+    >>> table = gq.convergence_of({"good": draws, "bad": draws + np.arange(4.0)[:, None]})
+    >>> table["good"]["rhat"] < 1.01 < table["bad"]["rhat"]
+    True
+    """
+    shapes = {name: np.shape(values) for name, values in functionals.items()}
+    first = next(iter(shapes.values()), (0, 0))
+    for name, shape in shapes.items():
+        require(
+            len(shape) == 2 and shape == first and shape[1] >= 4,
+            "functionals",
+            f"{name!r} has shape {shape}",
+            "give 4 draws or more, in arrays of one shape (chains, draws)",
+        )
+    moving = {name: values for name, values in functionals.items() if np.ptp(values) != 0}
+    if not moving:
+        return {}
+    table = convergence(np.stack(list(moving.values())).astype(np.float64))
+    names = ("rhat", "ess_bulk", "ess_tail")
+    return {
+        name: dict(zip(names, row.tolist(), strict=True))
+        for name, row in zip(moving, table, strict=True)
+    }
 
 
 def convergence(values: Float[np.ndarray, "F C S"]) -> Float[np.ndarray, "F 3"]:

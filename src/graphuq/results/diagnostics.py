@@ -13,7 +13,7 @@ from graphuq.inference import GaussianApproximation, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.approximation_error import ApproximationError, approximation_error
-from graphuq.results.convergence import convergence
+from graphuq.results.convergence import convergence_of
 from graphuq.results.summaries import Rows, conditional_moments
 from graphuq.utils.user_warnings import warn_user
 
@@ -320,28 +320,6 @@ def rows_outside(
         )
     mean = None if posterior.prior_mean is None else np.full(len(scale), posterior.prior_mean)
     return Rows(eigenvectors, scale, np.full(len(scale), -1), mean)
-
-
-def convergence_of(
-    functionals: dict[str, Float[np.ndarray, "C S"]],
-) -> dict[str, dict[str, float]]:
-    """Return R-hat and effective sample sizes of each functional.
-
-    Returns
-    -------
-    dict
-        A dictionary ``{"rhat", "ess_bulk", "ess_tail"}`` for each name. Constant functionals, such
-        as a step likelihood that all draws fit, are left out.
-    """
-    moving = {name: values for name, values in functionals.items() if np.ptp(values) != 0}
-    if not moving:
-        return {}
-    table = convergence(np.stack(list(moving.values())).astype(np.float64))
-    names = ("rhat", "ess_bulk", "ess_tail")
-    return {
-        name: dict(zip(names, row.tolist(), strict=True))
-        for name, row in zip(moving, table, strict=True)
-    }
 
 
 def worst_case(table: dict[str, dict[str, float]]) -> tuple[float, float, float]:

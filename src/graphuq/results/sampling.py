@@ -7,7 +7,8 @@ from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.draws import Draws
-from graphuq.results.diagnostics import convergence_of, monitored_functionals
+from graphuq.results.convergence import convergence_of
+from graphuq.results.diagnostics import monitored_functionals
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result

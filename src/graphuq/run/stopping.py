@@ -9,10 +9,10 @@ from jaxtyping import Float, Int
 from graphuq.errors import require
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
+from graphuq.results.convergence import convergence_of
 from graphuq.results.diagnostics import (
     ESS_BOUND,
     RHAT_BOUND,
-    convergence_of,
     monitored_functionals,
     node_rows,
     worst_case,

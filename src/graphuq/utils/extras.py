@@ -13,7 +13,7 @@ EXTRAS = {
         *("matplotlib", "jinja2"),
     ),
     "dask": ("dask", "distributed", "faiss", "pyarrow"),
-    "datasets": ("pooch", "PIL"),
+    "datasets": ("pooch",),
     "files": ("xarray", "h5netcdf", "h5py"),
     "jupyter": ("anywidget",),
     "label": ("starlette", "uvicorn", "jinja2", "pandas", "PIL"),

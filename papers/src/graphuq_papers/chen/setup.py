@@ -1,0 +1,193 @@
+"""Data set and chains of Chen's paper, and converged chains beside them."""
+
+import warnings
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from graphuq import Converged, Posterior, Result, infer, laplacian_spectrum
+from graphuq.datasets import load_voting
+from graphuq.errors import NotConvergedWarning
+from graphuq.graphs import complete_graph
+from graphuq.inference import PCN, MetropolisWithinGibbs
+from graphuq.likelihoods import LevelSet
+from graphuq.priors import Prior
+from graphuq.scores import accuracy
+from graphuq_papers.base import Context
+from graphuq_papers.claims import Row
+from graphuq_papers.problems import Problem, rhat
+from graphuq.results.label_numbers import label_mean
+
+# The paper's symbols of the hyperparameters.
+SYMBOLS = {"tau": "τ", "alpha": "α", "truncation": "M"}
+KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
+N_MODES, BETA = 50, 0.1  # of several classes: M where it is fixed, β of the paper's chain
+ACCEPTANCE = 0.5  # acceptance rate to which the paper tunes its step sizes, if it tunes them
+
+
+@lru_cache(maxsize=1)
+def voting(context: Context) -> Problem:
+    """Return the voting records: 435 nodes, complete graph with weights exp(−d²/2).
+
+    The spectrum has all eigenpairs of the unnormalised Laplacian.
+    """
+    data = load_voting(context.folder)
+    graph = complete_graph(data.features, "gaussian", scale=1.0)
+    return Problem(laplacian_spectrum(graph, "unnormalized"), data.signs("democrat"))
+
+
+class Pair(NamedTuple):
+    """Two results for one posterior.
+
+    Attributes
+    ----------
+    protocol : Result
+        One chain of the paper's sampler.
+    converged : Result
+        Chains of the default sampler.
+    truth : numpy.ndarray, shape (N,)
+        True class of each node.
+    """
+
+    protocol: Result
+    converged: Result
+    truth: np.ndarray
+
+    def rows(self, **about: Any) -> list[Row]:
+        """Return a row for each scalar hyperparameter, one for accuracy and one for time.
+
+        The median of the paper's chain is that of its second half. Keyword arguments become
+        additional columns.
+        """
+        rows: list[Row] = []
+        for name, draws in self.converged.hyperparameters.items():
+            if draws.ndim > 2:
+                continue
+            half = self.protocol.hyperparameters[name][0]
+            half = half[len(half) // 2 :]
+            rows.append(
+                {
+                    **about,
+                    "quantity": f"median of {name}",
+                    "protocol": float(np.median(half)),
+                    "converged": float(np.median(draws)),
+                    "5 %": float(np.quantile(draws, 0.05)),
+                    "95 %": float(np.quantile(draws, 0.95)),
+                    "mean": float(draws.mean()),
+                }
+            )
+        right = {
+            "quantity": "accuracy",
+            "protocol": self._accuracy(self.protocol),
+            "converged": self._accuracy(self.converged),
+        }
+        seconds = {
+            "quantity": "seconds",
+            "protocol": self.protocol.draws.seconds,
+            "converged": self.converged.draws.seconds,
+            "R-hat": rhat(self.converged),
+        }
+        return [*rows, {**about, **right}, {**about, **seconds}]
+
+    @property
+    def state(self) -> str:
+        """Sentence about the convergence of the default sampler."""
+        worst = rhat(self.converged)
+        word = "have converged" if worst < 1.01 else "have NOT converged"
+        return f"chains {word} after {self.converged.draws.seconds:.0f} s (R-hat {worst:.3f})"
+
+    def _accuracy(self, result: Result) -> float:
+        return accuracy(label_mean(result), self.truth, result.posterior.labelled)
+
+
+def multiclass_posterior(
+    problem: Problem, prior: Prior, labelled: np.ndarray, gamma: float
+) -> Posterior:
+    """Return the posterior of the level set of several classes."""
+    n_classes = len(np.unique(problem.truth))
+    return problem.posterior(LevelSet(gamma, n_classes), labelled, prior)
+
+
+def both(
+    context: Context,
+    posterior: Posterior,
+    truth: np.ndarray,
+    step_size: float,
+    **converged: Any,
+) -> Pair:
+    """Run one chain of the paper's sampler, and the default sampler until R-hat < 1.01.
+
+    Other keyword arguments are those of `learn`.
+    """
+    n_steps = context.pick(20_000, 100_000)
+    protocol = paper_chain(posterior, n_steps, context.seed, step_size)
+    return Pair(protocol, learn(context, posterior, context.seed, **converged), truth)
+
+
+def paper_chain(
+    posterior: Posterior, n_steps: int, seed: int, step_size: float, n_warmup: int = 0
+) -> Result:
+    """Run one chain of pCN within Gibbs (Algorithms 2 and 4).
+
+    A multiclass chain updates one class after the other.
+    """
+    by_class = posterior.likelihood.is_multiclass
+    kernel = PCN(step_size=step_size, target_acceptance=ACCEPTANCE)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        return infer(
+            posterior,
+            MetropolisWithinGibbs(kernel=kernel, interweave=False, repeats=1, by_class=by_class)
+            if posterior.learnt or by_class
+            else kernel,
+            n_samples=KEPT,
+            thin=max(1, n_steps // KEPT),
+            n_chains=1,
+            n_warmup=n_warmup,
+            seed=seed,
+        )
+
+
+def learn(context: Context, posterior: Posterior, seed: int, **options: Any) -> Result:
+    """Run the default sampler until R-hat < 1.01, including the R-hat of hyperparameters.
+
+    The result's diagnostics say whether it has converged; there is no warning. Multiclass
+    posteriors have only 8 chains, because each chain needs a warm-up, and warm-up takes most of
+    the time. Other keyword arguments are those of `infer`, in place of these choices.
+    """
+    chosen: dict[str, Any] = {
+        "n_samples": context.pick(2500, 10_000),
+        "n_chains": 8 if posterior.likelihood.is_multiclass else None,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConvergedWarning)
+        return infer(
+            posterior,
+            seed=seed,
+            precision="float32",
+            stop=Converged(label_mcse=None),
+            **(chosen | options),
+        )
+
+
+def draw(pair: Pair, title: str) -> Figure:
+    """Draw each hyperparameter: trace of the paper's chain, and converged posterior beside it."""
+    names = [name for name, v in pair.converged.hyperparameters.items() if v.ndim == 2]
+    figure = Figure(figsize=(9.5, 2.5 * len(names)), layout="constrained")
+    grid = np.atleast_2d(figure.subplots(len(names), 2, width_ratios=(2, 1)))
+    for (left, right), name in zip(grid, names, strict=True):
+        trace = pair.protocol.hyperparameters[name][0]
+        steps = np.arange(1, len(trace) + 1) * pair.protocol.draws.thin
+        left.plot(steps, trace, color="#8a8f98", linewidth=0.7)
+        symbol = SYMBOLS.get(name, name)
+        left.set(xlabel="step of the paper's chain", ylabel=symbol, title=title)
+        values = pair.converged.hyperparameters[name].ravel()
+        whole = bool((values == np.round(values)).all())
+        bins: Any = np.arange(values.min() - 0.5, values.max() + 1) if whole else 60
+        right.hist(values, bins=bins, density=True, color="#3b6fb6")
+        right.set(xlabel=symbol, ylabel="posterior density", xlim=(None, None))
+        for axes in (left, right):
+            axes.spines[["top", "right"]].set_visible(False)
+    return figure

@@ -1,0 +1,1 @@
+"""Commands of ``graphuq`` that this package adds."""

@@ -1,0 +1,27 @@
+"""``graphuq moving-ball``: the frames of a simulated film, for ``graphuq track``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from graphuq.cli import atomic_folder, output_folder
+
+
+def moving_ball(
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder for the frames, which are PNG files.")
+    ],
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
+) -> None:
+    """Write nine frames of a ball that moves, with missing pixels and a false second ball.
+
+    Example: graphuq moving-ball ball && graphuq track ball
+    """
+    from graphuq_papers.films.frames import moving_ball as simulate
+
+    frames = simulate(seed=seed)
+    with output_folder(folder), atomic_folder(folder) as writing:
+        frames.save(writing)
+    n_frames, height, width = frames.labels.shape
+    print(f"{n_frames} frames of {height} × {width} pixels written to {folder}")

@@ -1,0 +1,125 @@
+"""``graphuq reproduce``: tables and figures of the papers."""
+
+import time
+from contextlib import nullcontext
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from graphuq.cli import atomic_folder, output_folder
+from graphuq.errors import InvalidInput
+from graphuq_papers.checks import require
+
+if TYPE_CHECKING:
+    from graphuq_papers.base import Experiment
+
+
+def reproduce(
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PAPER", help="bertozzi, chen, hartog or zhu; with --all, by default every one."
+        ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAMES", help="Tables and figures, such as table1 figure9."),
+    ] = None,
+    show_list: Annotated[bool, typer.Option("--list", help="List the tables and figures.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Run all of them, and write index.html.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use fewer trials and coarser grids.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Folder for the files that are written.",
+            show_default="out/PAPER, or out",
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder with data files.",
+            show_default="the environment variable GRAPHUQ_DATA",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
+) -> None:
+    """Reproduce tables and figures of PAPER.
+
+    Each compares the published number, the number from the published protocol, and the number from
+    converged chains, and says whether what the paper claims of it holds. It writes NAME.csv,
+    NAME.txt and, for a figure, NAME.png.
+    """
+    from graphuq_papers.base import Context, Done, write_outcome, write_summary
+    from graphuq_papers.catalogue import PAPERS
+    from graphuq_papers.claims import claims_text
+
+    known = ", ".join(PAPERS)
+    require(paper is None or paper in PAPERS, "PAPER", f"{paper!r} is unknown", f"use {known}")
+    require(
+        paper is not None or (everything and not show_list),
+        "PAPER", "not given", f"name {known}, or use --all",
+    )  # fmt: skip
+    chosen = _chosen(paper, list(names or []), everything or show_list)
+    if show_list:
+        for _, experiment in chosen:
+            print(f"{experiment.name:10} {experiment.title}")
+        return
+    context = Context(quick=quick, folder=folder, seed=seed)
+    root = output or (Path("out") if paper is None else Path("out") / paper)
+    title = "graphuq reproduce" + ("" if paper is None else f" {paper}")
+    found: list[Done] = []
+    with output_folder(root):
+        for of, experiment in chosen:
+            with nullcontext(root) if paper else output_folder(root / of) as results:
+                began = time.perf_counter()
+                outcome = experiment.run(context)
+                found.append(Done(of, experiment, outcome, time.perf_counter() - began))
+                with atomic_folder(results) as writing:
+                    paths = write_outcome(outcome, writing, experiment.name)
+            print(f"{of} {experiment.name} ({found[-1].seconds:.0f} s): {outcome.text}")
+            for path in paths:
+                print(f"  {results / path.name}")
+            if everything:  # after each one, so that an interruption keeps the finished results
+                write_summary(title, found, root / "index.html", quick)
+        if everything:
+            print(f"  {root / 'index.html'}")
+    print("\nWhat the paper claims, and what was found:")
+    for of in dict.fromkeys(done.paper for done in found):
+        judged = (d.experiment.judge(d.outcome) for d in found if d.paper == of)
+        print(f"\n{of.capitalize()}\n\n{claims_text(chain.from_iterable(judged))}")
+
+
+def _chosen(
+    paper: str | None, names: list[str], everything: bool
+) -> "list[tuple[str, Experiment]]":
+    """Return the experiments to run, with their papers.
+
+    Raises
+    ------
+    InvalidInput
+        If a name is unknown, or nothing is chosen.
+    """
+    from graphuq_papers.catalogue import PAPERS
+
+    if paper is None or everything:
+        papers = PAPERS if paper is None else {paper: PAPERS[paper]}
+        return [(of, experiment) for of in papers for experiment in papers[of].values()]
+    known = PAPERS[paper]
+    if not names:
+        raise InvalidInput(
+            "NAMES", "nothing to run", f"name some of {', '.join(known)}, or use --all"
+        )
+    for name in names:
+        require(name in known, "NAMES", f"{name!r} is unknown", "see graphuq reproduce --list")
+    return [(paper, known[name]) for name in names]
