@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from graphuq_papers.films import moving_ball, track
-from graphuq.results.latent_numbers import soft_label_mean
+from graphuq.results import soft_label_mean
 
 frames = moving_ball(5, (24, 24), missing=0.2, corrupted=2, seed=0)
 result = track(frames, n_eigenpairs=40, n_samples=1000, n_warmup=300)

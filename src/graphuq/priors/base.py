@@ -286,22 +286,10 @@ class Prior(eqx.Module):
         return int(min(largest, n_pairs))
 
     def std_of(self, modes: Modes) -> SpectralStd:
-        """Return standard deviations scaled so that ``E|u|² = N`` (Chen, (7), corrected).
-
-        The trace is over the kept modes only, so that this holds for every truncation. All
-        hyperparameters may be traced numbers.
-        """
-        xp = array_namespace(modes.eigenvalues)
-        present = self.modes_included(modes)
-        logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
-        # Values relative to the largest cannot overflow. Half of the logarithm replaces the root of
-        # a variance, which has no gradient where the variance underflows.
-        largest = xp.max(xp.where(present, logs, -xp.inf))
-        relative = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0) / 2), 0.0)
-        tail = xp.exp((self.log_tail_variance(modes) - largest) / 2)
-        energy = relative**2 @ modes.energy + tail**2 * modes.tail_energy
-        scale = xp.sqrt(modes.n_nodes / energy)
-        return SpectralStd(scale * relative, scale * tail)
+        """Return the standard deviations, those of `log_std_of`; 0 for modes outside the series."""
+        xp, logs = array_namespace(modes.eigenvalues), self.log_std_of(modes)
+        std = xp.where(self.modes_included(modes), xp.exp(logs.modes), 0.0)
+        return SpectralStd(std, xp.exp(logs.tail))
 
     def modes_included(self, modes: Modes) -> Bool[Array, " L"]:
         """Return which modes are part of the series, after truncation."""
@@ -321,13 +309,18 @@ class Prior(eqx.Module):
         return self.log_variances(at)[0]
 
     def log_std_of(self, modes: Modes) -> SpectralStd:
-        """Return logarithms of the standard deviations; 0 for modes outside the series.
+        """Return log standard deviations, scaled so that ``E|u|² = N`` (Chen, (7), corrected).
 
-        They are finite where the deviation itself underflows, except −∞ for a missing tail.
+        The trace is over the kept modes and the tail only, so that this holds for every
+        truncation. All hyperparameters may be traced numbers. Logarithms are 0 for modes outside
+        the series. Others are finite where the deviation itself underflows, and a missing tail has
+        −∞.
         """
         xp = array_namespace(modes.eigenvalues)
         present = self.modes_included(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
+        # Variances relative to the largest cannot overflow. No root of one is taken, which would
+        # have no gradient where the variance underflows.
         largest = xp.max(xp.where(present, logs, -xp.inf))
         tail = self.log_tail_variance(modes) - largest
         shares = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0)), 0.0)

@@ -188,14 +188,8 @@ class MaternMixture(Prior):
         of_features = self._of_model(xp, self._on_features) > 0
         return modes.present & ~(null & left_out) & (xp.isinf(modes.eigenvalues) == of_features)
 
-    def std_of(self, modes: Modes) -> SpectralStd:
-        """Return the standard deviations, scaled so that ``E|u|² = σ² N``."""
-        std = super().std_of(modes)
-        scale = self._of_model(array_namespace(modes.eigenvalues), self.scale)
-        return SpectralStd(scale * std.modes, scale * std.tail)
-
     def log_std_of(self, modes: Modes) -> SpectralStd:
-        """Return logarithms of the standard deviations; 0 for modes outside the component."""
+        """Return log standard deviations, scaled so that ``E|u|² = σ² N``."""
         xp = array_namespace(modes.eigenvalues)
         std, shift = super().log_std_of(modes), xp.log(self._of_model(xp, self.scale))
         included = self.modes_included(modes)

@@ -117,14 +117,8 @@ class RandomSeries(Prior):
         return result
 
     def log_std_of(self, modes: Modes) -> SpectralStd:
-        """Return half the log variances of modes in the series."""
+        """Return half the log variances without normalisation, because c is the scale."""
         logs = self.log_variances(modes.eigenvalues) / 2
         present = self.modes_included(modes)
         tail = self.log_tail_variance(modes) / 2
         return SpectralStd(array_namespace(modes.eigenvalues).where(present, logs, 0.0), tail)
-
-    def std_of(self, modes: Modes) -> SpectralStd:
-        """Return standard deviations without normalisation, because c is the scale."""
-        xp, logs = array_namespace(modes.eigenvalues), self.log_std_of(modes)
-        std = xp.where(self.modes_included(modes), xp.exp(logs.modes), 0.0)
-        return SpectralStd(std, xp.exp(logs.tail))

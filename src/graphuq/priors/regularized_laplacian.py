@@ -85,11 +85,8 @@ class RegularizedLaplacian(Prior):
         return logs
 
     def log_std_of(self, modes: Modes) -> SpectralStd:
-        """Return half the log variances, without normalisation."""
+        """Return half the log variances without normalisation, because β is the scale."""
         logs = self.log_variances(modes.eigenvalues) / 2
-        return SpectralStd(logs, self.log_tail_variance(modes) / 2)
-
-    def std_of(self, modes: Modes) -> SpectralStd:
-        """Return standard deviations without normalisation, because β is the scale."""
-        xp, logs = array_namespace(modes.eigenvalues), self.log_std_of(modes)
-        return SpectralStd(xp.exp(logs.modes), xp.exp(logs.tail))
+        present = self.modes_included(modes)
+        tail = self.log_tail_variance(modes) / 2
+        return SpectralStd(array_namespace(modes.eigenvalues).where(present, logs, 0.0), tail)

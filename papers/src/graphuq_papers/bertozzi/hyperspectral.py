@@ -25,7 +25,7 @@ from graphuq_papers.bertozzi.gas_plume import gas_plume
 from graphuq_papers.bertozzi.setup import Chain, protocol
 from graphuq_papers.claims import Claim, Finding, Row, cell, finding
 from graphuq_papers.problems import rhat
-from graphuq.results import label_numbers
+from graphuq.results import label_mean
 
 FRAME, QUICK_FRAME = (128, 320), (64, 160)  # pixels
 N_PAIRS, N_LABELS, N_CLUSTERS = 40, 8_000, 4  # eigenpairs, labelled pixels, spectral clusters
@@ -201,7 +201,7 @@ def _maps(context: Context, tail: float | None) -> Outcome:
             "paper needs smaller first eigenvalues than its cosine weights give on this video. "
         )
     stages = [*data.stages, *clock.laps]
-    return Outcome([*rows, *stages], text + stage_summary(stages), _draw(data, label_numbers.label_mean(sampled)))
+    return Outcome([*rows, *stages], text + stage_summary(stages), _draw(data, label_mean(sampled)))
 
 
 def constant_name(constant: bool) -> str:
@@ -282,7 +282,7 @@ def _chain_sentence(context: Context, rows: list[Row]) -> str:
 
 def _level_set_sentences(row: Row, level_set: Result, probit: Result) -> str:
     """Describe the sampled level set with q_0, and its difference from probit."""
-    gap = float(np.abs(label_numbers.label_mean(probit) - label_numbers.label_mean(level_set)).mean())
+    gap = float(np.abs(label_mean(probit) - label_mean(level_set)).mean())
     return (
         f"The level set of the paper, γ = 0.1 with q_0, {row['how']}: accuracy "
         f"{row[ACCURACY]:.4f}, share of uncertain pixels {row[SHARE]:.4f}, mean "

@@ -24,8 +24,9 @@ from graphuq_papers.bertozzi.setup import (
 )
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
 from graphuq_papers.problems import choose, rhat
-from graphuq.results.label_numbers import label_mean
-from graphuq.results.latent_numbers import latent_draws
+from graphuq.results import label_mean
+from graphuq.results import latent_draws
+from graphuq.utils.arrays import array_namespace
 
 WELLS = "Ginzburg-Landau"
 SHARP = "Ginzburg-Landau, prior variance 0.2, ε = 0.1"
@@ -36,10 +37,11 @@ class SmallVariance(InverseLaplacian):
 
     variance: float = 1.0
 
-    def std_of(self, modes: Modes) -> SpectralStd:
-        """Return the standard deviations of c/λ, times the root of the variance."""
-        std, factor = super().std_of(modes), self.variance**0.5
-        return SpectralStd(factor * std.modes, factor * std.tail)
+    def log_std_of(self, modes: Modes) -> SpectralStd:
+        """Return log standard deviations, those of c/λ times the root of the variance."""
+        xp, shift = array_namespace(modes.eigenvalues), np.log(self.variance) / 2
+        std, included = super().log_std_of(modes), self.modes_included(modes)
+        return SpectralStd(xp.where(included, std.modes + shift, 0.0), std.tail + shift)
 
 
 class Model(NamedTuple):

@@ -13,7 +13,7 @@ from graphuq_papers.bertozzi.setup import converged, protocol, voting
 from graphuq_papers.bertozzi.variance import PAIRS
 from graphuq_papers.claims import Claim, Finding, Row, cell, cells, finding, listed, rises
 from graphuq_papers.problems import mnist, moons, share
-from graphuq.results.label_numbers import label_mean
+from graphuq.results import label_mean
 
 MEDIAN = "median"  # cell of column "j" in figure 2
 ODD = "distance to the mean image"  # a column of figure 5

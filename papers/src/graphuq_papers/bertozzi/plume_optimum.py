@@ -20,7 +20,7 @@ from graphuq_papers.bertozzi.hyperspectral import (
     stage_summary,
 )
 from graphuq_papers.claims import Claim, Finding, Row, finding
-from graphuq.results.label_numbers import label_mean
+from graphuq.results import label_mean
 
 RECALL = "share of the plume found"  # a column
 

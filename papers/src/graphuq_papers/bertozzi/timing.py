@@ -15,7 +15,7 @@ from graphuq_papers.bertozzi.hyperspectral import N_LABELS, plume
 from graphuq_papers.bertozzi.setup import truncated, voting
 from graphuq_papers.claims import Claim, Finding, Row, cell, finding
 from graphuq_papers.problems import Problem, choose, mnist, rhat
-from graphuq.results.sampling import draws
+from graphuq.results import draws
 
 MANY_LABELS = 2_000  # labels of a step likelihood from which chains mix slowly
 PAPER = {  # seconds printed in table 2

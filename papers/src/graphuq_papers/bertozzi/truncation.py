@@ -14,8 +14,8 @@ from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.setup import truncated
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
 from graphuq_papers.problems import Problem, mnist, share
-from graphuq.results.label_numbers import label_mean
-from graphuq.results.label_numbers import mean_label_variance
+from graphuq.results import label_mean
+from graphuq.results import mean_label_variance
 from graphuq.results.trust.truncation import truncation_effect
 
 PRIORS: dict[str, Prior] = {"c/λ": InverseLaplacian(), "Matérn (default)": Matern()}

@@ -14,8 +14,8 @@ from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.chen.setup import BETA, N_MODES, learn, multiclass_posterior, paper_chain
 from graphuq_papers.claims import Claim, Finding, Row, finding, listed
 from graphuq_papers.problems import Problem, digits, rhat, share
-from graphuq.results.latent_numbers import at_rows
-from graphuq.results.sampling import draws
+from graphuq.results import at_rows
+from graphuq.results import draws
 
 CHECKS = 5  # points per curve of figure 20: one after every fifth of the steps
 CHOICES = {  # learnt hyperparameters of figure 20, and the prior that learns them

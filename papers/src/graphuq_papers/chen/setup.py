@@ -18,7 +18,7 @@ from graphuq.scores import accuracy
 from graphuq_papers.base import Context
 from graphuq_papers.claims import Row
 from graphuq_papers.problems import Problem, rhat
-from graphuq.results.label_numbers import label_mean
+from graphuq.results import label_mean
 
 # The paper's symbols of the hyperparameters.
 SYMBOLS = {"tau": "τ", "alpha": "α", "truncation": "M"}

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from graphuq.cli import atomic_folder, output_folder
-from graphuq.results.latent_numbers import soft_label_interval
-from graphuq.results.latent_numbers import soft_label_mean
+from graphuq.results import soft_label_interval
+from graphuq.results import soft_label_mean
 
 CHECKPOINT = ".track.npz"
 

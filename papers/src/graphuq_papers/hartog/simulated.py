@@ -16,8 +16,8 @@ from graphuq_papers.claims import Claim, Finding, Row, cell, finding, listed
 from graphuq_papers.hartog.setup import PROPER, converged, improper, protocol, series
 from graphuq_papers.problems import rhat
 from graphuq.results import sampling
-from graphuq.results.latent_numbers import soft_label_interval
-from graphuq.results.latent_numbers import soft_label_mean
+from graphuq.results import soft_label_interval
+from graphuq.results import soft_label_mean
 
 RATES = (0.0, 0.1, 1.0)  # ρ, the rate of the prior of k
 PAPER_NODES = 848  # nodes of the small-world graph of the paper

@@ -21,8 +21,8 @@ from graphuq_papers.films.figures import frame_panels, plot_frames
 from graphuq_papers.films.frames import Frames, moving_ball
 from graphuq_papers.films.tracking import track
 from graphuq_papers.problems import rhat
-from graphuq.results.latent_numbers import soft_label_interval
-from graphuq.results.latent_numbers import soft_label_mean
+from graphuq.results import soft_label_interval
+from graphuq.results import soft_label_mean
 
 N_PAIRS, QUICK_PAIRS = 300, 110  # eigenpairs; with 1,000 the posterior fits the second ball too
 SECOND = "share of the second ball taken for the object"  # a column of figure 9
