@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from graphuq.evidence.learnt_mixture import learnt_mixture
 from scipy.special import softmax
 from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 import graphuq as gq
-from graphuq.evidence.learnt_mixture import learnt_mixture
 from peers import DATA
 
 MAX_ROWS = 1_500  # rows of a set, drawn at random from larger ones

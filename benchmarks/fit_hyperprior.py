@@ -22,6 +22,7 @@ import pickle
 import jax
 import jax.numpy as jnp
 import numpy as np
+from graphuq.evidence.learnt_mixture import eigenvalue_of_rank, features
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
@@ -30,7 +31,6 @@ import graphuq as gq
 from corpus_scores import N_BINS
 from graphuq.classifier.options import build_graph
 from graphuq.distributions import Categorical
-from graphuq.evidence.learnt_mixture import eigenvalue_of_rank, features
 from graphuq.inference.model_average.component_chains import ComponentChains
 from graphuq.inference.model_average.proposals import Proposals
 from graphuq.results.summaries.random_label import random_label_shares

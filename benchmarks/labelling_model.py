@@ -10,10 +10,10 @@ least certain nodes and a random sample.
 """
 
 import numpy as np
+from graphuq.evidence.learnt_mixture import learnt_mixture
 
 from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.acquisition.pool import FLOOR, SHARPNESS, Pool
-from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.inference.nested_sites import fit_sites
 from graphuq.results.summaries.gaussian_fields import largest_shares
 

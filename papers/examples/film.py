@@ -10,8 +10,8 @@ film is cleaned as a whole, so a shape that is in one frame only is given little
 import matplotlib.pyplot as plt
 import numpy as np
 
-from graphuq_papers.films import moving_ball, track
 from graphuq.results import soft_label_mean
+from graphuq_papers.films import moving_ball, track
 
 frames = moving_ball(5, (24, 24), missing=0.2, corrupted=2, seed=0)
 result = track(frames, n_eigenpairs=40, n_samples=1000, n_warmup=300)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         graphs,
         inference,
         likelihoods,
+        models,
         plots,
         priors,
         results,
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from graphuq.run.infer import infer
     from graphuq.run.stopping import Converged, CumulativeMean
     from graphuq.spectrum import (
+        Basis,
         Laplacian,
         Spectrum,
         fiedler_signs,
@@ -66,7 +68,6 @@ if TYPE_CHECKING:
         laplacian_spectrum,
         load_spectrum,
         nystrom_spectrum,
-        with_feature_columns,
     )
 
 _MODULE_OF = {
@@ -109,6 +110,7 @@ _MODULE_OF = {
     "LabelledScorer": "classifier.model_selection",
     "EvidenceEstimate": "evidence.importance_sampling",
     "estimate_evidence": "evidence.importance_sampling",
+    "Basis": "spectrum",
     "Laplacian": "spectrum",
     "Spectrum": "spectrum",
     "fiedler_signs": "spectrum",
@@ -116,7 +118,6 @@ _MODULE_OF = {
     "laplacian_spectrum": "spectrum",
     "load_spectrum": "spectrum",
     "nystrom_spectrum": "spectrum",
-    "with_feature_columns": "spectrum",
     "Converged": "run.stopping",
     "CumulativeMean": "run.stopping",
 }
@@ -128,6 +129,7 @@ _MODULES = {
     "inference": "inference",
     "label_studio": "labelling.label_studio",
     "likelihoods": "likelihoods",
+    "models": "models",
     "plots": "plots",
     "priors": "priors",
     "results": "results",
@@ -136,6 +138,7 @@ _MODULES = {
 
 __all__ = [
     "AnnotatorClassifier",
+    "Basis",
     "BlockClassifier",
     "Categorical",
     "Converged",
@@ -184,6 +187,7 @@ __all__ = [
     "load",
     "load_spectrum",
     "maximize_evidence",
+    "models",
     "most_uncertain",
     "nystrom_spectrum",
     "plots",
@@ -194,7 +198,6 @@ __all__ = [
     "suspect_labels",
     "to_arviz",
     "truncation_effect",
-    "with_feature_columns",
     "write_report",
 ]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-import graphuq as gq
 from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.evidence.learnt_models import average_of_models, likeliest_model
+
+import graphuq as gq
 from graphuq.inference.model_average import likeliest_of_kind
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)

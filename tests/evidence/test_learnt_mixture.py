@@ -5,10 +5,10 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
+from graphuq.evidence.learnt_mixture import learnt_mixture
 from scipy.linalg import block_diag
 
 import graphuq as gq
-from graphuq.evidence.learnt_mixture import learnt_mixture
 
 TABLE = json.loads(files("graphuq.evidence").joinpath("learnt_mixture.json").read_text("utf-8"))
 RANK, ALPHA, NOISE, CONSTANT, BASE, SLOPES = (

@@ -66,7 +66,7 @@ DATA = {
     "ten blobs": _blobs,
     "network": _network,
 }
-FIXED = {"prior": gq.priors.Matern(tau=0.3, alpha=4.0), "likelihood": gq.likelihoods.Probit(0.1)}
+FIXED = {"model": gq.models.Fixed(gq.priors.Matern(0.3, 4.0), gq.likelihoods.Probit(0.1))}
 SETTINGS: dict[str, tuple[int, dict[str, Any]]] = {
     "default, five labels a class": (5, {}),
     "default, two labels a class": (2, {}),

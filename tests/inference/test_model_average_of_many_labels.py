@@ -4,12 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
+from graphuq.evidence.learnt_mixture import learnt_mixture
 
 import graphuq as gq
 from graphuq.classifier import options
 from graphuq.errors import IncompatibleParts
 from graphuq.evidence import learnt_models
-from graphuq.evidence.learnt_mixture import learnt_mixture
 from graphuq.inference import ExpectationPropagation, ModelAverage
 from graphuq.inference.model_average import component_gaussians, likeliest_component
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians

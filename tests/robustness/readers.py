@@ -81,8 +81,6 @@ def save_regressor(path):
     )
 
 
-
-
 def write_picture(path):
     picture = Image.fromarray((np.arange(432) % 256).astype(np.uint8).reshape(12, 12, 3))
     picture.save(path)

@@ -17,8 +17,8 @@ from jaxtyping import Bool, Float, Int
 
 from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.errors import IncompatibleParts
-from graphuq.inference import GaussianApproximation, Point
-from graphuq.results.joint_draws import seen_draws
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
+from graphuq.results.joint_draws import coefficient_moments, seen_draws
 from graphuq.results.label_numbers import margin
 from graphuq.results.result import Result
 
@@ -236,17 +236,16 @@ def _field_factor(result: Result) -> tuple[np.ndarray, float]:
             'inference="expectation-propagation"'
         )
     field, n_fields = posterior.field.one_class, posterior.n_fields
-    if isinstance(answer, GaussianApproximation):
-        r = len(answer.white_covariance) // n_fields
-        inner = np.einsum("kikj->ij", answer.white_covariance.reshape(n_fields, r, n_fields, r))
+    if isinstance(answer, GaussianApproximation | GaussianMixture):
+        covariance = coefficient_moments(answer, posterior)[1]
     else:
         seen = seen_draws(answer, posterior)
         seen = seen[:: max(1, len(seen) // MAX_DRAWS)]
         centred = seen - seen.mean(axis=0)
         inner = np.einsum("ski,skj->ij", centred, centred, optimize=True) / len(seen)
-    back = np.asarray(field.coefficient_map)
-    covariance = back @ (inner / n_fields) @ back.T
-    if not posterior.learnt:
-        covariance += np.diag(np.asarray(field.mode_variance)) - back @ back.T
+        back = np.asarray(field.coefficient_map)
+        covariance = back @ (inner / n_fields) @ back.T
+        if not posterior.learnt:
+            covariance += np.diag(np.asarray(field.mode_variance)) - back @ back.T
     values, vectors = np.linalg.eigh(covariance)
     return vectors * np.sqrt(np.maximum(values, 0.0)), float(field.tail_std)

@@ -15,15 +15,9 @@ from jaxtyping import Float, Int
 from graphuq.blocks.store import Stage
 from graphuq.blocks.tasks import Tasks
 from graphuq.errors import require
-from graphuq.evidence.learnt_models import (
-    average_of_models,
-    has_enough_labels,
-    likeliest_model,
-)
-from graphuq.evidence.maximize import maximize_evidence
-from graphuq.inference import ExpectationPropagation, GaussianApproximation
+from graphuq.inference import ExpectationPropagation, GaussianApproximation, GaussianMixture
+from graphuq.models import Labels, Model
 from graphuq.posterior.field import ClassField, LowRankField
-from graphuq.posterior.posterior import Posterior
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.results.summaries import Rows, credible_interval, summarize
@@ -118,7 +112,7 @@ def explore(
     labelled: Int[np.ndarray, " J"],
     codes: Int[np.ndarray, " J"],
     classes: list[Any],
-    model: tuple[Any, Any, list[str]],
+    model: Model,
     settings: dict[str, Any],
 ) -> Result:
     """Choose hyperparameters, find the posterior and write it; return it at a sample of the rows.
@@ -132,23 +126,14 @@ def explore(
     codes : numpy.ndarray of int, shape (J,)
         Their classes, as indices into ``classes``.
     classes : list
-    model : tuple
-        Prior, likelihood, and names of the hyperparameters that the evidence chooses. With both
-        "auto", and five labels a class, it is the likeliest of the models learnt from other data.
+    model : Model
     settings : dict
         Settings of graph and spectrum.
     """
-    prior, likelihood, auto = model
     sample = sample_of(basis, labelled, seed=0)
-    labels = codes if likelihood.is_multiclass else 2 * codes - 1
     spectrum = sampled_spectrum(basis, sample, settings)
-    at = np.arange(len(labelled))
-    if {"tau", "noise_std"} <= set(auto) and has_enough_labels(codes):
-        posterior = likeliest_model(average_of_models(spectrum, at, codes))
-    else:
-        posterior = Posterior(spectrum, prior, likelihood, at, labels)
-        if auto:
-            posterior = maximize_evidence(posterior, auto).posterior
+    given = Labels(np.arange(len(labelled)), codes, len(classes))
+    posterior = model.posterior(spectrum, given)
     result = with_classes(infer(posterior, ExpectationPropagation()), np.array(classes))
     write_answer(stage, result, labelled, codes, len(sample))
     stage.finish(
@@ -156,9 +141,14 @@ def explore(
             "classes": classes,
             "link": result.posterior.likelihood.link is not None,
             "n_labelled": len(labelled),
-            "n_classes": result.posterior.n_classes if likelihood.is_multiclass else 0,
+            "n_classes": result.posterior.n_fields if result.posterior.n_fields > 1 else 0,
             "settings": {k: v for k, v in result.settings.items() if _is_plain(v)},
-            "hyperparameters": {k: float(v) for k, v in result.hyperparameters.items()},
+            "model": repr(model.select(spectrum, given).used(posterior)),
+            "hyperparameters": {
+                name: float(value)
+                for name, value in result.hyperparameters.items()
+                if np.ndim(value) == 0
+            },
             "log_evidence": result.log_evidence,
             "verdict": str(result.trust),
             "description": result.diagnostics.verdict,
@@ -170,18 +160,26 @@ def explore(
 def write_answer(
     stage: Stage, result: Result, labelled: np.ndarray, codes: np.ndarray, n_sampled: int
 ) -> None:
-    """Write what the tasks of the blocks need: field, Gaussian, link, and places of labels."""
-    field = result.posterior.field.one_class
-    require(
-        isinstance(field, LowRankField) and isinstance(result.answer, GaussianApproximation),
-        "inference",
-        f"{type(field).__name__} with {type(result.answer).__name__}",
-        "use a prior without tail, and expectation propagation",
-    )
-    for name in FIELD:
-        stage.save(f"field_{name}", None, np.asarray(getattr(field, name)))
-    for name in GAUSSIAN:
-        stage.save(f"gaussian_{name}", None, np.asarray(getattr(result.answer, name)))
+    """Write what the tasks of the blocks need: fields, Gaussians, link, and places of labels."""
+    answer: Any = result.answer
+    parts: Any = [answer]
+    fields: Any = [result.posterior.field]
+    weights = np.ones(1)
+    if isinstance(answer, GaussianMixture):
+        parts, fields, weights = answer.components, answer.fields, answer.weights
+    for m, (part, own) in enumerate(zip(parts, fields, strict=True)):
+        field = own.one_class
+        require(
+            isinstance(field, LowRankField) and isinstance(part, GaussianApproximation),
+            "inference",
+            f"{type(field).__name__} with {type(part).__name__}",
+            "use a prior without tail, and expectation propagation",
+        )
+        for name in FIELD:
+            stage.save(f"field_{name}_{m}", None, np.asarray(getattr(field, name)))
+        for name in GAUSSIAN:
+            stage.save(f"gaussian_{name}_{m}", None, np.asarray(getattr(part, name)))
+    stage.save("weights", None, np.asarray(weights))
     link = result.posterior.likelihood.link
     if link is not None:
         stage.save("link", None, np.stack(link))
@@ -193,18 +191,23 @@ def write_answer(
 
 
 def _read_answer(stage: Stage) -> tuple[Any, Any, Any]:
-    """Return field, Gaussian and link."""
-    record = stage.record
-    arrays = {name: np.asarray(stage.load(f"field_{name}")) for name in FIELD}
-    field: Any = LowRankField(**arrays, tail_std=0.0)
-    if record["n_classes"]:
-        field = ClassField(field, record["n_classes"])
-    parts = {name: np.asarray(stage.load(f"gaussian_{name}")) for name in GAUSSIAN}
-    answer = GaussianApproximation(
-        **parts, log_evidence=0.0, n_iterations=0, seconds=0.0, description=""
-    )
+    """Return a field, the Gaussians with their fields, and the link."""
+    record, weights = stage.record, np.asarray(stage.load("weights"))
+    about: dict[str, Any] = {
+        "log_evidence": 0.0, "n_iterations": 0, "seconds": 0.0, "description": "",
+    }  # fmt: skip
+    fields: list[Any] = []
+    parts = []
+    for m in range(len(weights)):
+        arrays = {name: np.asarray(stage.load(f"field_{name}_{m}")) for name in FIELD}
+        own = LowRankField(**arrays, tail_std=0.0)
+        fields.append(ClassField(own, record["n_classes"]) if record["n_classes"] else own)
+        gaussian: Any = {n: np.asarray(stage.load(f"gaussian_{n}_{m}")) for n in GAUSSIAN}
+        parts.append(GaussianApproximation(**gaussian, **about))
+    numbers = np.arange(len(weights))
+    answer = GaussianMixture(tuple(parts), numbers, weights, tuple(fields), **about)
     link = tuple(np.asarray(stage.load("link"))) if record["link"] else None
-    return field, answer, link
+    return fields[0], answer, link
 
 
 def write_probabilities(

@@ -19,12 +19,11 @@ from graphuq.blocks.tasks import Tasks, single_threaded
 from graphuq.classifier.options import (
     DEFAULT_NEIGHBORS,
     DEFAULT_SHARPNESS,
-    chosen_by_evidence,
-    likelihood_of,
-    prior_of,
+    model_of,
 )
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs import SelfTuning
+from graphuq.models import Labels
 from graphuq.results.result import Result
 from graphuq.results.summary import Summary
 from graphuq.utils.checks import check_number, check_seed, require_integer
@@ -66,7 +65,7 @@ class BlockClassifier:
     search : {"approximate", "exact"}, default "approximate"
         "approximate" searches the lists near a row's own, as many as hold 99 % of the true
         neighbours of a sample. "exact" compares all pairs.
-    prior, likelihood : str or Prior, Likelihood, default "auto"
+    model : str or Model, default "auto"
         See `GraphClassifier`.
     missing_label : object, default -1
         Value that means unlabelled, besides an empty cell.
@@ -113,8 +112,7 @@ class BlockClassifier:
         n_eigenpairs: int | None = None,
         tolerance: float = DEFAULT_TOLERANCE,
         search: str = "approximate",
-        prior: Any = "auto",
-        likelihood: Any = "auto",
+        model: Any = "auto",
         missing_label: Any = -1,
         n_parts: int | None = None,
         memory: int | None = None,
@@ -137,8 +135,13 @@ class BlockClassifier:
         if memory is not None:
             require_integer("memory", memory, 1)
         check_seed("random_state", random_state)
-        self.prior, self.likelihood = prior_of(prior), likelihood_of(likelihood)
-        self._auto = chosen_by_evidence(prior, likelihood, n_eigenpairs)
+        self.model = model_of(model)
+        require(
+            self.model.needs_eigenpairs or n_eigenpairs is not None,
+            "model",
+            f"{self.model!r}, which is solved exactly",
+            "give n_eigenpairs, or another prior",
+        )
         Tasks(client)  # raise for another kind of client before any work
         self.store, self.client = Path(store).resolve(), client
         self.n_neighbors, self.n_eigenpairs = n_neighbors, n_eigenpairs
@@ -246,17 +249,16 @@ class BlockClassifier:
         """Find the posterior, unless it is in the store."""
         order = np.argsort(places)
         self.classes_ = classes
-        likelihood = likelihood_of(self.likelihood, len(classes))
+        self.model.check(Labels(places[order], codes[order], len(classes)))
         described = {
             "rows": places[order].tolist(),
             "codes": codes[order].tolist(),
             "classes": classes,
-            "model": [repr(self.prior), repr(likelihood), self._auto],
+            "model": repr(self.model),
         }
         self._posterior = Stage.of(self.store, "posterior", described, [self._stages.pairs])
-        model = self.prior, likelihood, self._auto
         self._arguments = (
-            self._posterior, self._stages.basis, places[order], codes[order], classes, model,
+            self._posterior, self._stages.basis, places[order], codes[order], classes, self.model,
             self._stages.described(),
         )  # fmt: skip
         self._result: Result | None = None

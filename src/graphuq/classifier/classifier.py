@@ -47,32 +47,26 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     radius : float, optional
         ε of ``graph="epsilon"``.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
-    n_eigenpairs : int or "auto", optional
-        Number of eigenpairs ℓ; by default min(150, N). By default `RegularizedLaplacian` is
-        solved exactly, without eigenpairs. "auto": at most 150, chosen by the evidence.
+    n_eigenpairs : int or "auto", default "auto"
+        Number of eigenpairs ℓ. "auto": min(150, N); none for `RegularizedLaplacian`, which is
+        solved exactly.
     tail_eigenvalue : bool, float or "mean", default False
         Value that replaces the other eigenvalues; see `graphuq.laplacian_spectrum`.
-    prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
-        "auto": an average over `Matern` priors (see `inference`) and, from five labels a class on,
-        quadratic functions of the features. With more than 1,000 labels or another method, the most
-        probable of them. Where the other method has fewer than five labels a class, or
-        ``likelihood`` or another choice excludes these priors, `graphuq.maximize_evidence` chooses
-        τ, α, and the constant. Prior, likelihood and sampler may also be text such as
-        ``"Matern(tau=LogUniform(0.02, 3), alpha=4)"``, also with the name of a class of your own.
-    likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
-        "auto": `Probit`, whose noise γ is averaged or chosen with the prior. Any other name has
-        the defaults of its class. The number of classes is that of ``y``.
+    model : {"auto", "average", "likeliest", "largest-evidence", "fixed"} or Model, default "auto"
+        Prior and likelihood of the labels, or the rule that finds them; see `graphuq.models`.
+        "auto" is `graphuq.models.Auto`: an average over priors on the graph and, from five labels
+        a class on, functions of the features; with more than 1,000 labels the likeliest of them.
+        ``gq.models.Fixed(prior, likelihood)`` is a model of your own parts. A model may also be
+        text such as ``"Fixed(Matern(tau=0.3), Probit(0.1))"``. No other parameter changes it.
     max_classes : int, optional
         Largest possible number of classes, including classes without a label. The number is
         learnt; `unseen_class_probability_` is the probability of a class without a label.
     inference : str, Sampler or Approximation, default "auto"
-        "auto": with prior and likelihood "auto" and at most 1,000 labels, "model-average", unless
-        ``n_warmup`` or ``thin`` is given; else the sampler that `graphuq.infer` chooses.
+        "auto": the sampler that `graphuq.infer` chooses, "model-average" for the default model.
         "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
         (about expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
-        "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers.
-        "model-average", with prior and likelihood "auto", averages over hyperparameters; see
-        `graphuq.inference.ModelAverage`.
+        "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers. Each
+        of them serves every component of an average; see `graphuq.inference.EachComponent`.
     n_samples : int, default 4000
         Maximum number of kept draws per chain. Sampling stops once R-hat < 1.01, effective
         samples exceed 400 and the Monte-Carlo error of every probability is at most 0.01.
@@ -118,6 +112,8 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         Posterior of all rows, with diagnostics; as it is without ``class_proportions``, which
         the other attributes and the predictions follow.
     graph_ : Graph
+    model_ : Model
+        The model that was used, with everything that the labels chose as numbers.
     n_features_in_ : int
     n_iter_ : int
         Kept draws per chain, or iterations of an approximation.
@@ -145,10 +141,9 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         metric: Any = None,
         radius: Any = None,
         laplacian: Any = "symmetric",
-        n_eigenpairs: Any = None,
+        n_eigenpairs: Any = "auto",
         tail_eigenvalue: Any = False,
-        prior: Any = "auto",
-        likelihood: Any = "auto",
+        model: Any = "auto",
         max_classes: Any = None,
         inference: Any = "auto",
         n_samples: Any = 4000,
@@ -174,8 +169,7 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         self.laplacian = laplacian
         self.n_eigenpairs = n_eigenpairs
         self.tail_eigenvalue = tail_eigenvalue
-        self.prior = prior
-        self.likelihood = likelihood
+        self.model = model
         self.max_classes = max_classes
         self.inference = inference
         self.n_samples = n_samples

@@ -4,7 +4,6 @@ This module imports JAX and all methods, `graphuq.classifier.classifier` does no
 can be made, cloned and searched over before they are loaded.
 """
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,17 +15,13 @@ from graphuq.classifier.options import (
     build_graph,
     check_unused,
     check_words,
-    chosen_by_evidence,
-    likelihood_of,
     method_of,
-    posterior_of_learnt_models,
-    prior_of,
+    model_of,
     seed_of,
 )
 from graphuq.classifier.training_labels import training_labels
 from graphuq.classifier.types import Labels, Table
-from graphuq.errors import IncompatibleParts, InvalidInput, NotConvergedWarning
-from graphuq.evidence.maximize import maximize_evidence
+from graphuq.errors import require
 from graphuq.inference import Approximation
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import class_thresholds, shares_of
@@ -34,7 +29,6 @@ from graphuq.results.label_numbers import with_classes
 from graphuq.run.infer import infer
 from graphuq.run.stopping import Converged
 from graphuq.utils.progress import reporting
-from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
@@ -50,15 +44,25 @@ def fit_classifier(
     check_words(
         classifier.graph, classifier.n_neighbors, classifier.n_eigenpairs, classifier.out_of_sample
     )
-    prior = prior_of(classifier.prior)
-    likelihood_of(classifier.likelihood, None)  # raise for an unknown word before any work
+    model = model_of(classifier.model)  # raise for an unknown word before any work
     method = method_of(classifier.inference)
     check_unused(classifier, method)
     graph, X, n_rows = checked_rows(classifier, X)
-    given = training_labels(classifier, labels_of_names(y, graph), n_rows, sample_weight)
-    classifier.classes_ = given.classes
+    given = training_labels(
+        labels_of_names(y, graph), n_rows, classifier.missing_label, sample_weight,
+        classifier.max_classes,
+    )  # fmt: skip
+    labels = given.labels
+    soft = labels.distributions is not None
+    require(
+        not (soft and classifier.class_proportions is not None),
+        "class_proportions",
+        f"{classifier.class_proportions!r} beside soft labels",
+        "leave it out",
+    )
+    model.check(labels)
     shares = shares_of(
-        classifier.class_proportions, given.classes, given.codes, classifier.max_classes
+        classifier.class_proportions, given.classes, labels.codes, classifier.max_classes
     )
 
     with reporting(classifier.progress) as report:
@@ -73,53 +77,21 @@ def fit_classifier(
             report,
             getattr(classifier, "feature_names_in_", None),
         )
-        spectrum = basis_of(
+        basis = basis_of(
             classifier.graph_,
             classifier.laplacian,
             classifier.n_eigenpairs,
             classifier.tail_eigenvalue,
-            prior,
+            model,
             report,
         )
-    posterior = None
-    if not given.is_soft:
-        posterior = posterior_of_learnt_models(
-            classifier,
-            method,
-            spectrum,
-            given.labelled,
-            given.codes,
-            given.weights,
-            classifier.graph_.feature_space,
-        )
-    if posterior is None:
-        parts = given.likelihood, given.labelled, given.values
-        posterior = Posterior(spectrum, prior, *parts, label_weights=given.weights)
-        posterior = _chosen_by_evidence(classifier, posterior)
-    if classifier.max_classes is not None:
-        likelihood = likelihood_of(
-            posterior.likelihood, len(classifier.classes_), classifier.max_classes
-        )
-        labels = given.codes if likelihood.is_multiclass else posterior.labels
-        posterior = dataclasses.replace(posterior, likelihood=likelihood, labels=labels)
+    classifier.classes_ = given.classes
+    selected = model.select(basis, labels)
+    posterior = selected.posterior(basis, labels)
+    classifier.model_ = selected.used(posterior)
     classifier._feature_space = classifier.graph_.feature_space
     classifier.withdrawn_ = np.arange(0)
     classifier._explore(posterior, method, shares, checkpoint=classifier.checkpoint)
-
-
-def _chosen_by_evidence(classifier: "GraphClassifier", posterior: Posterior) -> Posterior:
-    """Return the posterior whose hyperparameters "auto" are those of largest evidence."""
-    auto = chosen_by_evidence(classifier.prior, classifier.likelihood, classifier.n_eigenpairs)
-    if auto and not posterior.learnt:
-        try:
-            posterior = maximize_evidence(posterior, auto).posterior
-        except (InvalidInput, IncompatibleParts) as error:
-            warn_user(
-                f"the evidence could not choose {', '.join(auto)} ({error}); "
-                f"{posterior.prior} and {posterior.likelihood} are kept",
-                NotConvergedWarning,
-            )
-    return posterior
 
 
 def explore(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from graphuq.graphs import FeatureSpace, Graph
     from graphuq.posterior.posterior import Posterior
     from graphuq.results.result import Result
-    from graphuq.spectrum import Laplacian, Spectrum
 
 Own = TypeVar("Own", bound="Incremental")
 
@@ -235,15 +234,14 @@ class Incremental:
     ) -> None:
         """Run inference with changed labels, and apply class proportions again."""
         from graphuq.classifier.relabelling import relabelled
-        from graphuq.classifier.update import continued
+        from graphuq.classifier.update import warm_started
         from graphuq.results.class_proportions import shares_of
 
         posterior, classes = relabelled(posterior, self.classes_, rows, values, given)
         several = posterior.likelihood.is_multiclass
-        codes = posterior.labels if several else posterior.labels > 0
-        codes = codes.astype(np.int64)
+        codes = np.asarray(posterior.labels if several else posterior.labels > 0).astype(np.int64)
         whole: Any = self
-        posterior, start = continued(whole, posterior, classes, codes, rows, method)
+        posterior, start = warm_started(whole, posterior, classes, codes, rows, method)
         shares = shares_of(self.class_proportions, classes, codes, self.max_classes)
         before, self.classes_ = self.classes_, classes
         try:
@@ -253,10 +251,9 @@ class Incremental:
             raise
 
 
-def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> "Spectrum | Laplacian":
-    """Return the spectrum of a grown graph, with as many eigenpairs as before (or all)."""
-    from graphuq.classifier.options import features_of_nodes
-    from graphuq.spectrum import Laplacian, laplacian_spectrum, with_feature_columns
+def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> Any:
+    """Return the basis of a grown graph, with as many eigenpairs as before (or all)."""
+    from graphuq.spectrum import Basis, Laplacian
     from graphuq.spectrum.solve import DENSE_BELOW
 
     kind = known.settings["laplacian"]
@@ -265,9 +262,7 @@ def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> "Spect
     n_pairs, n_nodes = known.n_eigenpairs, graph.n_nodes
     if n_pairs == known.n_nodes and n_nodes < DENSE_BELOW:
         n_pairs = n_nodes
-    found = laplacian_spectrum(
+    found = Basis.of(
         graph, kind, n_pairs, tail_eigenvalue=known.settings["tail_eigenvalue"], progress=progress
     )
-    if known.n_feature_columns and graph.feature_space is not None:
-        return with_feature_columns(found, features_of_nodes(graph.feature_space, n_nodes))
-    return found
+    return found if known.blocks else found.spectrum

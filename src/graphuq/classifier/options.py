@@ -1,21 +1,12 @@
-"""Model parts from the words that users type, and the rules behind "auto"."""
+"""Parts from the words that users type, and checks of what is given."""
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
-from sklearn.preprocessing import normalize
 
 from graphuq.classifier.feature_scales import warn_of_unequal_scales
-from graphuq.distributions import DiscreteUniform
-from graphuq.errors import IncompatibleParts, require
-from graphuq.evidence.learnt_models import (
-    average_of_models,
-    has_enough_labels,
-    likeliest_model,
-)
+from graphuq.errors import require
 from graphuq.graphs import (
     Graph,
     SelfTuning,
@@ -24,99 +15,21 @@ from graphuq.graphs import (
     from_adjacency,
     knn_graph,
 )
-from graphuq.graphs.feature_space import RULES, FeatureSpace
+from graphuq.graphs.feature_space import RULES
 from graphuq.graphs.features import check_size
-from graphuq.graphs.inputs import Features
 from graphuq.graphs.weights import weight_function
-from graphuq.inference import Approximation, ModelAverage, Sampler
+from graphuq.inference import Approximation, Sampler
 from graphuq.inference.settings import check_lengths
-from graphuq.likelihoods import (
-    AtomicNoise,
-    GaussianNoise,
-    GinzburgLandau,
-    LevelSet,
-    Likelihood,
-    Logistic,
-    NoiseFree,
-    Probit,
-    Softmax,
-)
 from graphuq.likelihoods.multiclass import MAX_CLASSES
-from graphuq.posterior.posterior import Posterior
-from graphuq.priors import (
-    Diffusion,
-    InverseCosine,
-    InverseLaplacian,
-    Matern,
-    Prior,
-    RandomWalk,
-    RegularizedLaplacian,
-)
+from graphuq.models import MODELS, Model
 from graphuq.run.words import method_from, part_from
-from graphuq.spectrum import Laplacian, Spectrum, laplacian_spectrum
+from graphuq.spectrum import Basis, Laplacian
 from graphuq.utils.checks import check_seed, require_integer
 from graphuq.utils.progress import Progress
 
-MAX_AVERAGED = 1_000  # labels up to which averages over models are quick
 GRAPHS = ("knn", "complete", "epsilon", "precomputed")
 DEFAULT_NEIGHBORS = {"knn": 15, "complete": 10}
 DEFAULT_SHARPNESS = {"knn": 4.0, "complete": 0.5}
-LIKELIHOODS: dict[str, Callable[[], Likelihood]] = {
-    "auto": Probit,
-    "probit": Probit,
-    "softmax": Softmax,
-    "level-set": LevelSet,
-    "atomic-noise": AtomicNoise,
-    "noise-free": NoiseFree,
-    "ginzburg-landau": GinzburgLandau,
-    "logistic": Logistic,
-    "gaussian": GaussianNoise,
-}
-PRIORS: dict[str, Callable[[], Prior]] = {
-    "auto": lambda: Matern(tau=0.25, alpha=4.0),
-    "matern": Matern,
-    "inverse-laplacian": InverseLaplacian,
-    "regularized-laplacian": RegularizedLaplacian,
-    "diffusion": Diffusion,
-    "random-walk": RandomWalk,
-    "inverse-cosine": InverseCosine,
-}
-
-
-def prior_of(prior: str | Prior) -> Prior:
-    """Return the prior of a name, or the given prior."""
-    return part_from(prior, PRIORS, Prior, "prior")
-
-
-def likelihood_of(
-    likelihood: str | Likelihood, n_classes: int | None = 2, max_classes: int | None = None
-) -> Any:
-    """Return the likelihood of a name, or the given one, for a number of classes, if it is known.
-
-    With ``max_classes``, the number of classes is learnt.
-    """
-    found = part_from(likelihood, LIKELIHOODS, Likelihood, "likelihood")
-    if n_classes is None:
-        return found
-    count: Any = n_classes
-    require(
-        max_classes is None or max_classes >= n_classes,
-        "max_classes",
-        f"{max_classes} with {n_classes} labelled classes",
-        f"use {n_classes} or more, or leave it out",
-    )
-    if max_classes is not None and max_classes > n_classes:
-        count = DiscreteUniform(n_classes, max_classes)
-    if "n_classes" in {field.name for field in dataclasses.fields(found)}:
-        return dataclasses.replace(found, n_classes=count)
-    own = getattr(found, "n_classes", 2)
-    require(
-        count == own,
-        "likelihood",
-        f"{found} is for {'two' if own == 2 else own} classes, not {count}",
-        "use softmax, probit, level-set or noise-free",
-    )
-    return found
 
 
 def method_of(method: Any) -> Sampler | Approximation | None:
@@ -124,70 +37,10 @@ def method_of(method: Any) -> Sampler | Approximation | None:
     return method_from(method, "inference")
 
 
-def chosen_by_evidence(prior: object, likelihood: object, n_eigenpairs: object) -> list[str]:
-    """Return the hyperparameters that "auto" leaves to the evidence."""
-    names = {
-        "tau": prior,
-        "alpha": prior,
-        "include_constant": prior,
-        "noise_std": likelihood,
-        "truncation": n_eigenpairs,
-    }
-    return [name for name, word in names.items() if is_word(word, "auto")]
-
-
-def posterior_of_learnt_models(
-    classifier: Any,
-    method: Sampler | Approximation | None,
-    spectrum: Spectrum | Laplacian,
-    labelled: Int[np.ndarray, " J"],
-    codes: Int[np.ndarray, " J"],
-    weights: Float[np.ndarray, " J"] | None,
-    space: FeatureSpace | None,
-) -> Posterior | None:
-    """Return the posterior under models learnt from other data, if prior and likelihood are "auto".
-
-    It is the average over the models with ``inference="model-average"``. It is that, too, with
-    inference "auto", no warm-up or thinning of chains, and at most `MAX_AVERAGED` labels. Otherwise
-    it is the posterior of the likeliest model. It is None if the labels are too few to tell the
-    model, or another parameter excludes both.
-
-    Functions of the features may be among the models if ``space`` has the features of all nodes.
-
-    Raises
-    ------
-    IncompatibleParts
-        If ``inference="model-average"``, and another parameter excludes it.
-    """
-    if not (is_word(classifier.prior, "auto") and is_word(classifier.likelihood, "auto")):
-        return None
-    named = isinstance(method, ModelAverage)
-    if (
-        classifier.max_classes is not None
-        or not isinstance(spectrum, Spectrum)
-        or spectrum.tail_eigenvalue is not None
-        or is_word(classifier.n_eigenpairs, "auto")
-    ):
-        if not named:
-            return None
-        raise IncompatibleParts(
-            "inference='model-average' needs a number of eigenpairs, no tail, and a known number "
-            "of classes; leave n_eigenpairs, tail_eigenvalue and max_classes out"
-        )
-    features = None if space is None else features_of_nodes(space, spectrum.n_nodes)
-    default = method is None and classifier.n_warmup is None and classifier.thin is None
-    averaged = named or (default and len(codes) <= MAX_AVERAGED)
-    if not averaged and not has_enough_labels(codes):
-        return None
-    average = average_of_models(spectrum, labelled, codes, weights, features, prune=averaged)
-    return average if averaged else likeliest_model(average)
-
-
-def features_of_nodes(space: FeatureSpace, n_nodes: int) -> Features | None:
-    """Return the features of all nodes, of length 1 for cosines; None if there are fewer."""
-    if space.features.shape[0] != n_nodes:
-        return None
-    return normalize(space.features) if space.weight.metric == "cosine" else space.features
+def model_of(model: Any) -> Model:
+    """Return the model of a name or of text as in Python, or the given model."""
+    found: Model = part_from(model, MODELS, Model, "model")
+    return found
 
 
 def check_words(
@@ -300,28 +153,26 @@ def build_graph(
 def basis_of(
     graph: Graph,
     laplacian: str,
-    n_eigenpairs: int | str | None,
+    n_eigenpairs: int | str,
     tail_eigenvalue: bool | float | str,
-    prior: Prior,
+    model: Model,
     progress: Progress | None = None,
-) -> Spectrum | Laplacian:
-    """Return the eigenpairs, or the Laplacian itself for a prior that is solved exactly.
+) -> Basis | Laplacian:
+    """Return the basis of a graph, or its Laplacian for a prior that is solved exactly.
 
     A prior with a sparse precision, such as `RegularizedLaplacian`, is solved exactly unless
-    ``n_eigenpairs`` is given.
+    ``n_eigenpairs`` is a number.
     """
-    if prior.has_sparse_precision and n_eigenpairs is None and not prior.learnt:
+    if not model.needs_eigenpairs and isinstance(n_eigenpairs, str):
         require(
             tail_eigenvalue is False,
             "tail_eigenvalue",
-            f"{tail_eigenvalue!r} beside {prior}",
+            f"{tail_eigenvalue!r} beside {model}",
             "leave it out: the prior is solved exactly and has no tail",
         )
         return Laplacian(graph, laplacian)
     n_pairs = None if isinstance(n_eigenpairs, str) else n_eigenpairs
-    return laplacian_spectrum(
-        graph, laplacian, n_pairs, tail_eigenvalue=tail_eigenvalue, progress=progress
-    )
+    return Basis.of(graph, laplacian, n_pairs, tail_eigenvalue=tail_eigenvalue, progress=progress)
 
 
 def seed_of(random_state: object) -> int | np.random.Generator:

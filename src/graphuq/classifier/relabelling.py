@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from graphuq.classifier.labels import check_classes
-from graphuq.classifier.options import likelihood_of
 from graphuq.distributions import is_learnt
 from graphuq.errors import InvalidInput, require
+from graphuq.models.evidence import likelihood_of
 from graphuq.posterior.given_labels import weights_after
 from graphuq.posterior.posterior import Posterior
 
@@ -59,6 +59,7 @@ def relabelled(
     labelled = np.append(posterior.labelled[kept], rows[given])
     changed = dataclasses.replace(
         posterior,
+        label_design="random",  # the model of a weighted set finds it again
         likelihood=likelihood,
         labelled=labelled,
         labels=labels,

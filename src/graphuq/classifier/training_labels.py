@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -14,87 +14,71 @@ from graphuq.classifier.labels import (
     warn_of_placeholder,
     weights_of_rows,
 )
-from graphuq.classifier.options import is_word, likelihood_of, method_of
 from graphuq.classifier.types import Labels
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.inputs import is_frame, is_polars
-from graphuq.inference import ModelAverage
-from graphuq.likelihoods import Likelihood, Probit, SoftProbit
-from graphuq.posterior.given_labels import check_weights
+from graphuq.models import Labels as ModelLabels
 
 SUM_TOLERANCE = 1e-3  # of a row of probabilities, which is then divided by its sum
-START_NOISE = 0.5  # of the search by evidence; sites of soft labels rarely converge at 0.1
 REMEDY = "give one row for each row of X, and one column for each class"
 
 
 class TrainingLabels(NamedTuple):
-    """Classes, labelled rows, and what is known of each.
-
-    Attributes
-    ----------
-    classes : numpy.ndarray, shape (K,)
-    labelled : numpy.ndarray of int, shape (J,)
-        Rows with a label.
-    codes : numpy.ndarray of int, shape (J,)
-        Class of each, as an index of ``classes``; of a soft label the most probable one.
-    weights : numpy.ndarray, shape (J,)
-    likelihood : Likelihood
-    is_soft : bool
-    """
+    """Names of the classes, and labels as a model takes them."""
 
     classes: np.ndarray
-    labelled: Int[np.ndarray, " J"]
-    codes: Int[np.ndarray, " J"]
-    weights: Float[np.ndarray, " J"]
-    likelihood: Likelihood
-    is_soft: bool = False
-
-    @property
-    def values(self) -> Int[np.ndarray, " J"]:
-        """Labels as the likelihood takes them: ±1, or codes."""
-        return self.codes if self.likelihood.is_multiclass else 2 * self.codes - 1
+    labels: ModelLabels
 
 
 def training_labels(
-    classifier: Any, y: Labels, n_rows: int, sample_weight: ArrayLike | None
+    y: Labels,
+    n_rows: int,
+    missing_label: object = -1,
+    sample_weight: ArrayLike | None = None,
+    max_classes: int | None = None,
 ) -> TrainingLabels:
     """Return the labels of a fit, after all checks.
 
     Parameters
     ----------
-    classifier : GraphClassifier
-        Its parameters decide the likelihood.
     y : array_like, shape (N,) or (N, K)
         Classes, or probabilities of classes.
     n_rows : int
         N.
+    missing_label : object, default -1
+        Further value that means unlabelled.
     sample_weight : array_like, shape (N,), optional
+    max_classes : int, optional
 
     Raises
     ------
     InvalidInput
-        If labels or weights cannot be used.
-    IncompatibleParts
-        If labels have weights and the likelihood takes none.
+        If labels or weights cannot be used, or there are more classes than ``max_classes``.
     """
     weights = weights_of_rows(sample_weight, n_rows)
     if is_matrix(y):
-        return _soft_labels(classifier, y, n_rows, weights)
-    values, given = split_labels(y, classifier.missing_label)
+        return _soft_labels(y, n_rows, weights, max_classes)
+    values, given = split_labels(y, missing_label)
     require(len(values) == n_rows, "y", f"{len(values)} values", f"X has {n_rows} rows")
     given &= weights > 0
     require(given.any(), "sample_weight", "zero at every label", "give weights > 0")
     check_classification_targets(values[given])
     classes, codes = np.unique(values[given], return_inverse=True)
-    check_classes(classes, classifier.missing_label)
+    check_classes(classes, missing_label)
+    require(
+        max_classes is None or max_classes >= len(classes),
+        "max_classes",
+        f"{max_classes} with {len(classes)} labelled classes",
+        f"use {len(classes)} or more, or leave it out",
+    )
     warn_of_placeholder(values, given)
-    likelihood = likelihood_of(classifier.likelihood, len(classes))
-    check_weights(weights[given], len(codes), likelihood)
-    return TrainingLabels(classes, np.flatnonzero(given), codes, weights[given], likelihood)
+    nodes = np.flatnonzero(given)
+    labels = ModelLabels(nodes, codes, len(classes), weights[given], None, max_classes)
+    return TrainingLabels(classes, labels)
 
 
 def _soft_labels(
-    classifier: Any, y: Any, n_rows: int, weights: Float[np.ndarray, " N"]
+    y: Any, n_rows: int, weights: Float[np.ndarray, " N"], max_classes: int | None
 ) -> TrainingLabels:
     """Return soft labels; rows of NaN or zeros are unlabelled.
 
@@ -127,37 +111,11 @@ def _soft_labels(
     rows = np.flatnonzero(given)
     q = q[rows] / total[rows, None]
     codes = q.argmax(axis=1)
-    if ((q == 0) | (q == 1)).all() and len(np.unique(codes)) == len(classes):
-        hard = likelihood_of(classifier.likelihood, len(classes))
-        check_weights(weights[rows], len(codes), hard)
-        return TrainingLabels(classes, rows, codes, weights[rows], hard)
-    _refuse_parameters(classifier)
-    likelihood = _soft_likelihood(classifier.likelihood, q)
-    return TrainingLabels(classes, rows, codes, weights[rows], likelihood, is_soft=True)
-
-
-def _refuse_parameters(classifier: Any) -> None:
-    """Refuse parameters that have no meaning beside soft labels."""
-    for name in ("max_classes", "class_proportions"):
-        value = getattr(classifier, name)
-        require(value is None, name, f"{value!r} beside soft labels", "leave it out")
+    certain = ((q == 0) | (q == 1)).all() and len(np.unique(codes)) == len(classes)
     require(
-        not isinstance(method_of(classifier.inference), ModelAverage),
-        "inference",
-        f"{classifier.inference!r} beside soft labels",
-        "leave it out: hyperparameters are chosen by the evidence of the soft labels",
-    )
-
-
-def _soft_likelihood(likelihood: Any, q: Float[np.ndarray, "J K"]) -> SoftProbit:
-    """Return the probit of soft labels that stands for a word or a `Probit`."""
-    if is_word(likelihood, "auto"):
-        return SoftProbit(START_NOISE, q, random_labels=True)
-    found = likelihood_of(likelihood, q.shape[1])
-    require(
-        isinstance(found, Probit),
-        "likelihood",
-        f"{found} beside soft labels",
-        "use 'auto' or a Probit: the noise of other likelihoods has no such mixture here",
-    )
-    return SoftProbit(found.noise_std, q, found.random_labels)
+        certain or max_classes is None, "max_classes", f"{max_classes} beside soft labels",
+        "leave it out",
+    )  # fmt: skip
+    distributions = None if certain else q
+    labels = ModelLabels(rows, codes, len(classes), weights[rows], distributions, max_classes)
+    return TrainingLabels(classes, labels)

@@ -1,15 +1,15 @@
 """What an update keeps of the fit before: the model, and the sites from which it starts."""
 
-import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Int
 
-from graphuq.classifier.options import posterior_of_learnt_models
+from graphuq.classifier.options import model_of
 from graphuq.inference import Approximation, ExpectationPropagation, GaussianApproximation
-from graphuq.inference.model_average import likeliest_of_kind
+from graphuq.models import Labels
 from graphuq.posterior.posterior import Posterior
+from graphuq.spectrum import Basis
 
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
@@ -22,7 +22,7 @@ def quick_method() -> ExpectationPropagation:
     return ExpectationPropagation(tolerance=UPDATE_TOLERANCE)
 
 
-def continued(
+def warm_started(
     classifier: "GraphClassifier",
     posterior: Posterior,
     classes: np.ndarray,
@@ -30,10 +30,9 @@ def continued(
     rows: Int[np.ndarray, " M"],
     method: Any,
 ) -> tuple[Posterior, GaussianApproximation | None]:
-    """Return the posterior of an update, and the answer from whose sites it starts.
+    """Return the posterior of an update, and the answer from which it starts.
 
-    An approximation of an average over models is that of the most probable model. A sampler
-    averages again.
+    A weighted set is made again by its model; another posterior keeps its hyperparameters.
 
     Parameters
     ----------
@@ -49,32 +48,19 @@ def continued(
         Rows whose labels changed.
     method : Sampler, Approximation or None
     """
+    if posterior.is_weighted:
+        basis: Any = posterior.spectrum
+        if not basis.blocks and classifier._feature_space is not None:
+            features = classifier._feature_space.rows_of_nodes(basis.n_nodes)
+            basis = Basis(basis).with_functions(features)
+        labels = Labels(posterior.labelled, codes, len(classes), posterior.label_weights)
+        return model_of(classifier.model).posterior(basis, labels), None
     answer, known = classifier.result_.answer, classifier.result_.posterior.labelled
-    if isinstance(method, Approximation):
-        if posterior.prior.is_mixture and posterior.learnt:
-            return with_likeliest_component(posterior, answer), None
-        if method.unused_arguments(["start"]) or not np.array_equal(classes, classifier.classes_):
-            return posterior, None
-        return posterior, sites_of(answer, ~np.isin(known, rows))
-    if posterior.prior.is_mixture:
-        basis, labelled = posterior.spectrum, posterior.labelled
-        weights, space = posterior.label_weights, classifier._feature_space
-        again = posterior_of_learnt_models(
-            classifier, method, basis, labelled, codes, weights, space
-        )
-        posterior = posterior if again is None else again
-    return posterior, None
-
-
-def with_likeliest_component(posterior: Posterior, answer: Any) -> Posterior:
-    """Return the posterior with the component of its mixture of priors that most draws have.
-
-    It is on the graph or on features, as most draws are.
-    """
-    numbers, counts = np.unique(answer.hyperparameters["model"].astype(int), return_counts=True)
-    mixture: Any = posterior.prior
-    likeliest = likeliest_of_kind(posterior, numbers, counts.astype(float))
-    return dataclasses.replace(posterior, prior=mixture.component(likeliest))
+    if not isinstance(method, Approximation) or method.unused_arguments(["start"]):
+        return posterior, None
+    if not np.array_equal(classes, classifier.classes_):
+        return posterior, None
+    return posterior, sites_of(answer, ~np.isin(known, rows))
 
 
 def sites_of(answer: Any, kept: Bool[np.ndarray, " J"]) -> GaussianApproximation | None:

@@ -11,8 +11,8 @@ from graphuq.errors import InvalidInput, require
 
 USED = (
     "file", "store", "workers", "scheduler", "label_column", "labels", "missing_label",
-    "truth_column", "drop", "output", "quiet", "resume", "n_neighbors", "n_eigenpairs", "prior",
-    "likelihood", "noise_std", "inference", "seed",
+    "truth_column", "drop", "output", "quiet", "resume", "n_neighbors", "n_eigenpairs", "model",
+    "prior", "likelihood", "noise_std", "inference", "seed",
 )  # fmt: skip
 """Options that have a meaning beside ``--store``."""
 
@@ -34,7 +34,7 @@ def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> N
     """
     from graphuq.blocks.classifier import BlockClassifier
     from graphuq.blocks.cluster import dask_client
-    from graphuq.cli.fitting import parse_likelihood
+    from graphuq.cli.fitting import model_of_parts
     from graphuq.cli.label_files import read_labels_of_rows
 
     _refuse_others(command, given)
@@ -43,17 +43,14 @@ def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> N
     missing = given["missing_label"] or [None]
     require(len(missing) == 1, "--missing-label", f"{missing} beside --store", "give one text")
     special = [*([given["truth_column"]] if given["truth_column"] else []), *(given["drop"] or ())]
-    likelihood = given["likelihood"]
-    if likelihood != "auto" or given["noise_std"] is not None:
-        likelihood = parse_likelihood(likelihood, given["noise_std"])
+    parts = (given[name] for name in ("model", "prior", "likelihood", "noise_std"))
     with dask_client(given["workers"], given["scheduler"]) as client:
         classifier = BlockClassifier(
             given["store"],
             client=client,
             n_neighbors=15 if given["n_neighbors"] is None else given["n_neighbors"],
             n_eigenpairs=_n_eigenpairs(given["n_eigenpairs"]),
-            prior=given["prior"],
-            likelihood=likelihood,
+            model=model_of_parts(*parts),
             missing_label=missing[0],
             random_state=given["seed"],
             progress=not given["quiet"],

@@ -47,6 +47,7 @@ def classify(
     laplacian: opt.Laplacian = "symmetric",
     n_eigenpairs: opt.NEigenpairs = None,
     tail_eigenvalue: opt.TailEigenvalue = "none",
+    model: opt.Model = "auto",
     prior: opt.Prior = "auto",
     likelihood: opt.Likelihood = "auto",
     noise_std: opt.NoiseStd = None,
@@ -80,7 +81,7 @@ def classify(
     from graphuq.cli.annotators import annotators_from
     from graphuq.cli.blocks import classify_blocks, require_store
     from graphuq.cli.columns import check_format, require_one_source, weights_from
-    from graphuq.cli.fitting import check_options, fit_and_write, parse_likelihood
+    from graphuq.cli.fitting import check_options, fit_and_write, model_of_parts
     from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
     from graphuq.cli.searching import parse_proportions, parse_search
 
@@ -121,7 +122,7 @@ def classify(
                 tail_eigenvalue=tail_eigenvalue,
             ),
             "out_of_sample": out_of_sample,
-            "prior": prior,
+            "model": model_of_parts(model, prior, likelihood, noise_std),
             "max_classes": max_classes,
             "inference": inference,
             "n_samples": 4000 if n_samples is None else n_samples,
@@ -142,7 +143,6 @@ def classify(
             "given beside --search, which does not use it",
             "leave one of the two out",
         )
-        options["likelihood"] = parse_likelihood(likelihood, noise_std)
         options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
         fit_and_write(
             table,

@@ -12,7 +12,7 @@ from graphuq.classifier.annotators import AnnotatorClassifier
 from graphuq.classifier.answers import columns_of_fit
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import warn_of_placeholder
-from graphuq.classifier.options import LIKELIHOODS, check_numbers, method_of, prior_of
+from graphuq.classifier.options import check_numbers, method_of, model_of
 from graphuq.cli.annotators import joined, print_annotators
 from graphuq.cli.columns import refuse_given
 from graphuq.cli.preprocessing import preprocess
@@ -23,6 +23,8 @@ from graphuq.errors import require
 from graphuq.evidence.criteria import CRITERIA
 from graphuq.inference import Approximation
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
+from graphuq.models import LargestEvidence, Model
+from graphuq.models.evidence import LIKELIHOODS
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.table import frame_of, write_table
 from graphuq.utils.csv_files import without_formulas, write_csv
@@ -230,7 +232,7 @@ def check_options(
         For the first of them.
     """
     check_numbers(GraphClassifier(**options))
-    prior_of(options["prior"])
+    model_of(options["model"])
     if isinstance(method_of(options["inference"]), Approximation):
         refuse_given(sampling, f"--inference {options['inference']}, which draws no samples",
                      "leave it out, or name a sampler")  # fmt: skip
@@ -260,6 +262,26 @@ def require_features(table: Table, options: Mapping[str, Any]) -> None:
             "a symmetric matrix with zero diagonal holds no features",
             "add --graph precomputed (weights) or --metric precomputed (distances)",
         )
+
+
+def model_of_parts(model: str, prior: str, likelihood: str, noise_std: float | None) -> str | Model:
+    """Return the model of ``--model``, or of ``--prior``, ``--likelihood`` and ``--noise-std``.
+
+    Raises
+    ------
+    InvalidInput
+        If both are given, or a name is unknown.
+    """
+    given = {"--prior": prior != "auto", "--likelihood": likelihood != "auto",
+             "--noise-std": noise_std is not None}  # fmt: skip
+    names = [name for name, is_given in given.items() if is_given]
+    require(
+        model == "auto" or not names,
+        ", ".join(names),
+        f"given beside --model {model}",
+        "leave it out, or write it in --model, as in 'Fixed(Matern(0.3), Probit(0.1))'",
+    )
+    return LargestEvidence(prior, parse_likelihood(likelihood, noise_std)) if names else model
 
 
 def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:

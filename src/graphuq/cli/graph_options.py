@@ -43,10 +43,10 @@ def parse_tail(tail: str) -> bool | float | str:
     )
 
 
-def parse_n_eigenpairs(text: str | None, n_nodes: int) -> int | str | None:
-    """Turn the text of ``--n-eigenpairs`` into a number, "auto" or None."""
+def parse_n_eigenpairs(text: str | None, n_nodes: int) -> int | str:
+    """Turn the text of ``--n-eigenpairs`` into a number or "auto"."""
     if text is None or text == "auto":
-        return text
+        return "auto"
     if text == "all":
         return n_nodes
     require(

@@ -251,6 +251,15 @@ MissingTarget = Annotated[
         default="an empty cell",
     ),
 ]
+Model = Annotated[
+    str,
+    option(
+        "MODEL",
+        "auto (an average of models), average, likeliest, largest-evidence, or a Python "
+        "expression: 'Fixed(Matern(tau=0.3), Probit(0.1))'.",
+        MODEL,
+    ),
+]
 Prior = Annotated[
     str,
     option(

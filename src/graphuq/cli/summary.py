@@ -12,12 +12,12 @@ from rich.text import Text
 from graphuq import scores
 from graphuq.cli.clock import STARTED
 from graphuq.errors import IncompatibleParts
-from graphuq.inference import GaussianApproximation
 from graphuq.results import label_numbers
 from graphuq.results.errors_left import expected_errors
 from graphuq.results.label_checks import suspect_labels
 from graphuq.results.label_numbers import label_mean, mean_label_variance
 from graphuq.results.result import Result
+from graphuq.results.sampling import is_sampled
 from graphuq.results.trust.base import Trust
 from graphuq.results.uncertainty import with_unseen
 
@@ -44,7 +44,7 @@ def print_preview(result: Result, names: Sequence[str], truth: np.ndarray | None
     )
     scored = scores.where_known(label_mean(result), truth, result.posterior.labelled)
     accuracy = "" if scored is None else f", accuracy {scores.accuracy(*scored):.4f}"
-    gaussian = isinstance(result.answer, GaussianApproximation)
+    gaussian = not is_sampled(result)
     method = "expectation propagation" if gaussian else "few draws"
     Console(markup=False, emoji=False).print(
         f"Approximate result after {time.perf_counter() - STARTED:.1f} s, by {method}: "

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphuq.spectrum import CovarianceColumns, Spectrum
+from graphuq.spectrum import CovarianceColumns, SpectralBasis
 
 
 class Hyperprior(NamedTuple):
@@ -98,7 +98,7 @@ HYPERPRIORS = {
 }
 
 
-def hyperpriors_of(spectrum: Spectrum | CovarianceColumns) -> dict[str, Hyperprior]:
+def hyperpriors_of(spectrum: SpectralBasis | CovarianceColumns) -> dict[str, Hyperprior]:
     """Return the hyperpriors by name, with those of τ, t and p adapted to the spectrum.
 
     1/τ is the range of a label, and the same structure has smaller eigenvalues if it has more

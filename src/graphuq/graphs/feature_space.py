@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int, UInt
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 from graphuq.errors import require
 from graphuq.graphs.features import check_features, divide_by_scales, row_blocks
@@ -134,6 +135,12 @@ class FeatureSpace:
             radius=None if radius < 0 else radius,
             neighbors=stored["neighbors"].to_numpy() if "neighbors" in stored else None,
         )
+
+    def rows_of_nodes(self, n_nodes: int) -> Features | None:
+        """Return the features of all nodes, of length 1 for cosines; None if there are fewer."""
+        if self.features.shape[0] != n_nodes:
+            return None
+        return normalize(self.features) if self.weight.metric == "cosine" else self.features
 
     def connect(self, queries: MatrixLike, rule: str = "mean") -> sparse.csr_array:
         """Compute the weights from new rows to the nodes.

@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from graphuq.errors import DisconnectedGraphWarning, GraphRepairWarning, InvalidInput, require
 from graphuq.graphs.feature_space import FeatureSpace
+from graphuq.graphs.inputs import Features
 from graphuq.utils.user_warnings import warn_user
 
 Weights: TypeAlias = "sparse.csr_array | np.ndarray"
@@ -57,6 +58,15 @@ class Graph:
     def n_nodes(self) -> int:
         """Number of nodes N."""
         return len(self.degrees)
+
+    @property
+    def features(self) -> Features | None:
+        """Features of all nodes, of length 1 for cosines; None if weights or distances were given.
+
+        They are divided by the scales of the weight function, if it has one per feature.
+        """
+        space = self.feature_space
+        return None if space is None else space.rows_of_nodes(self.n_nodes)
 
     @property
     def n_components(self) -> int:

@@ -1,6 +1,6 @@
 """Floor 4: ways to explore a posterior, one file each."""
 
-from graphuq.inference.answers import GaussianApproximation, Point
+from graphuq.inference.answers import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.base import Approximation, Info, Sampler, State
 from graphuq.inference.collapsed_gibbs import AnnotatorGibbs, CollapsedGibbs
 from graphuq.inference.elliptical_slice import EllipticalSlice
@@ -16,7 +16,7 @@ from graphuq.inference.kernel import Kernel
 from graphuq.inference.laplace import Laplace
 from graphuq.inference.map import MAP
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
-from graphuq.inference.model_average import ModelAverage
+from graphuq.inference.model_average import EachComponent, ModelAverage
 from graphuq.inference.parallel_tempering import ParallelTempering
 from graphuq.inference.pcn import PCN
 from graphuq.inference.reversible_jump import ReversibleJump
@@ -27,10 +27,12 @@ __all__ = [
     "AnnotatorGibbs",
     "Approximation",
     "CollapsedGibbs",
+    "EachComponent",
     "EllipticalSlice",
     "ExactHamiltonian",
     "ExpectationPropagation",
     "GaussianApproximation",
+    "GaussianMixture",
     "Hamiltonian",
     "Independence",
     "IndependenceSampler",

@@ -10,6 +10,8 @@ from graphuq.utils.extras import require_extra
 if TYPE_CHECKING:
     import xarray as xr
 
+N_VALUES = 1_000  # by which the distribution of a mixture's component is represented
+
 
 class GaussianApproximation(NamedTuple):
     """A Gaussian in place of the posterior.
@@ -87,6 +89,85 @@ class GaussianApproximation(NamedTuple):
         stored = groups["gaussian"]
         return GaussianApproximation(
             **{str(name): array.to_numpy() for name, array in stored.items()},
+            log_evidence=float(stored.attrs["log_evidence"]),
+            n_iterations=int(stored.attrs["n_iterations"]),
+            seconds=float(stored.attrs["seconds"]),
+            description=str(stored.attrs["description"]),
+        )
+
+
+class GaussianMixture(NamedTuple):
+    """Gaussians in place of the posteriors of several components, and their weights.
+
+    Attributes
+    ----------
+    components : tuple of GaussianApproximation, length m
+        Each in the white coordinates of its own field.
+    numbers : numpy.ndarray of int, shape (m,)
+        Numbers of the components in the prior.
+    weights : numpy.ndarray, shape (m,)
+        Their probabilities, which add up to 1.
+    fields : tuple of LabelledField or ClassField, length m
+        The field of each component at the labelled nodes.
+    log_evidence : float
+    n_iterations : int
+        Largest number of iterations of a component.
+    seconds : float
+    description : str
+    """
+
+    components: tuple[GaussianApproximation, ...]
+    numbers: Any
+    weights: Any
+    fields: tuple[Any, ...]
+    log_evidence: float
+    n_iterations: int
+    seconds: float
+    description: str
+
+    @property
+    def hyperparameters(self) -> dict[str, np.ndarray]:
+        """Numbers of the components as 1,000 equally likely values, shape (1, 1000)."""
+        ends = np.cumsum(self.weights)
+        at = np.searchsorted(ends, (np.arange(N_VALUES) + 0.5) / N_VALUES * ends[-1])
+        return {"component": np.asarray(self.numbers)[at][None].astype(float)}
+
+    def with_log_evidence(self, log_evidence: float) -> "GaussianMixture":
+        """Return the answer itself, which has its own estimate."""
+        return self
+
+    def to_datasets(self) -> "dict[str, xr.Dataset]":
+        """Return the mixture in the group ``mixture``, and each Gaussian in one of its own."""
+        require_extra("files")
+        import xarray as xr
+
+        numbers = ("log_evidence", "n_iterations", "seconds", "description")
+        mixture = xr.Dataset(
+            {"number": ("component", self.numbers), "weight": ("component", self.weights)},
+            attrs={name: getattr(self, name) for name in numbers},
+        )
+        parts = {
+            f"component_{m}": one.to_datasets()["gaussian"] for m, one in enumerate(self.components)
+        }
+        fields = {
+            f"component_field_{m}": field.one_class.to_dataset()
+            for m, field in enumerate(self.fields)
+        }
+        return {"mixture": mixture, **parts, **fields}
+
+    @staticmethod
+    def from_datasets(groups: "Mapping[str, xr.Dataset]", field_from: Any) -> "GaussianMixture":
+        """Return the mixture that `to_datasets` took apart; ``field_from`` reads a field."""
+        stored = groups["mixture"]
+        count = range(stored.sizes["component"])
+        return GaussianMixture(
+            tuple(
+                GaussianApproximation.from_datasets({"gaussian": groups[f"component_{m}"]})
+                for m in count
+            ),
+            numbers=stored["number"].to_numpy(),
+            weights=stored["weight"].to_numpy(),
+            fields=tuple(field_from(groups[f"component_field_{m}"]) for m in count),
             log_evidence=float(stored.attrs["log_evidence"]),
             n_iterations=int(stored.attrs["n_iterations"]),
             seconds=float(stored.attrs["seconds"]),

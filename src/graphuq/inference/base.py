@@ -74,6 +74,7 @@ class Approximation(eqx.Module):
 
     requires_gradient: ClassVar[bool] = False
     always_float64: ClassVar[bool] = True
+    averages: ClassVar[bool] = False
 
     @abstractmethod
     def fit(self, target: SiteTarget) -> GaussianApproximation | Point:
@@ -129,6 +130,9 @@ class Sampler(eqx.Module):
         Whether the sampler computes in float64 in spite of another ``precision``.
     reference_is_matrix : bool, default True
         Whether a reference must have a covariance matrix of all coordinates.
+    averages : bool, default False
+        Whether the method takes a weighted set of posteriors whole. Otherwise `graphuq.infer`
+        serves each component by itself; see `EachComponent`.
     """
 
     reference: eqx.AbstractVar[Approximation | None]
@@ -138,6 +142,7 @@ class Sampler(eqx.Module):
     default_chains: ClassVar[int | None] = None
     always_float64: ClassVar[bool] = False
     reference_is_matrix: ClassVar[bool] = True
+    averages: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
         check_fields(self)

@@ -75,6 +75,7 @@ class MetropolisWithinGibbs(Kernel):
     reference: Approximation | None = None
     n_field_blocks: int = 1
     default_warmup: ClassVar[int] = 1000
+    averages: ClassVar[bool] = True
     default_thin: ClassVar[int] = 5
 
     def __check_init__(self) -> None:

@@ -21,7 +21,7 @@ from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import Field, TailAtLabelled
 from graphuq.posterior.target import Target
 from graphuq.priors import Modes, Prior, SpectralStd
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import SpectralBasis
 from graphuq.utils.arrays import Array
 
 Part = TypeVar("Part", bound=eqx.Module)
@@ -98,7 +98,7 @@ class HierarchicalTarget(eqx.Module):
 
     @staticmethod
     def of(
-        spectrum: Spectrum,
+        spectrum: SpectralBasis,
         prior: Prior,
         likelihood: Likelihood,
         nodes: np.ndarray,
@@ -128,17 +128,10 @@ class HierarchicalTarget(eqx.Module):
         """
         modes = prior.modes(spectrum)
         n_kept = int(np.flatnonzero(modes.present)[-1]) + 1
-        rows = spectrum.eigenvectors[nodes, :n_kept]
+        rows = spectrum.basis[nodes, :n_kept]
         if spectrum.tail_eigenvalue is not None:
             rows = np.hstack([rows, TailAtLabelled.of(rows).root])
-        modes = Modes(
-            modes.eigenvalues[:n_kept],
-            modes.present[:n_kept],
-            modes.energy[:n_kept],
-            modes.tail,
-            modes.tail_energy,
-            modes.n_nodes,
-        )
+        modes = modes.first(n_kept)
         n_fields = likelihood.n_fields
         learnt, begin = [], rows.shape[1] * n_fields
         for part in (prior, likelihood):

@@ -34,7 +34,7 @@ from graphuq.posterior.hierarchical import HierarchicalTarget
 from graphuq.posterior.random_series import ProbitSeries
 from graphuq.posterior.target import Target
 from graphuq.priors import Prior, SpectralStd
-from graphuq.spectrum import CovarianceColumns, Laplacian, Spectrum
+from graphuq.spectrum import CovarianceColumns, Laplacian, SpectralBasis
 from graphuq.spectrum.basis import NodeBasis
 
 
@@ -46,8 +46,9 @@ class Posterior:
 
     Parameters
     ----------
-    spectrum : Spectrum or Laplacian
-        What `graphuq.laplacian_spectrum` returns. With a `Laplacian` instead, the prior
+    spectrum : Spectrum, Basis or Laplacian
+        What `graphuq.laplacian_spectrum` returns, or a `graphuq.Basis`. With a `Laplacian`
+        instead, the prior
         `RegularizedLaplacian` is exact at any size: one column of its covariance is solved for
         each label.
     prior : Prior
@@ -67,6 +68,10 @@ class Posterior:
     per_class : bool, default False
         Whether each class of a multiclass likelihood learns the prior's hyperparameters for
         itself.
+    label_design : {"random", "by-class"}, default "random"
+        How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
+        that numbers of labels are no evidence about class shares. Only for two classes, and for a
+        mixture of priors; see docs/theory.md, "Labels drawn class by class".
     chosen_by_evidence : dict
         Values of hyperparameters that `maximize_evidence` chose, by name, for reports. A value
         that prior and likelihood no longer have is left out.
@@ -111,6 +116,7 @@ class Posterior:
     chosen_by_evidence: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     label_weights: Any = None
     prior_mean: Any = None
+    label_design: str = "random"
 
     def __post_init__(self) -> None:
         _check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
@@ -131,6 +137,17 @@ class Posterior:
         object.__setattr__(self, "spectrum", self._basis())
         if self.spectrum.has_eigenpairs:
             object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
+        require(
+            self.label_design in ("random", "by-class"),
+            "label_design",
+            f"{self.label_design!r}",
+            "use 'random' or 'by-class'",
+        )
+        if self.label_design == "by-class" and (likelihood.is_multiclass or not self.is_weighted):
+            raise IncompatibleParts(
+                f"label_design='by-class' is for two classes and a mixture of priors, and not "
+                f"{self.likelihood} and {self.prior}; use 'random'"
+            )
         chosen = {n: v for n, v in self.chosen_by_evidence.items() if self._has_value(n, v)}
         object.__setattr__(self, "chosen_by_evidence", chosen)
         if self.per_class and not (self.likelihood.is_multiclass and self.prior.learnt):
@@ -175,9 +192,14 @@ class Posterior:
             label_weights=weights_after(self.label_weights, kept, len(nodes)),
         )
 
-    def _basis(self) -> Spectrum | CovarianceColumns:
+    def _basis(self) -> SpectralBasis | CovarianceColumns:
         """Return the spectrum, or columns of the prior's covariance at the labelled nodes."""
         if self.spectrum.has_eigenpairs:
+            if self.spectrum.blocks and self.spectrum.tail_eigenvalue is not None:
+                raise IncompatibleParts(
+                    f"{self.spectrum} has a tail and functions of features, which are not "
+                    "orthogonal to it; leave tail_eigenvalue or the functions out"
+                )
             return self.spectrum
         if self.learnt or self.likelihood.uses_all_nodes:
             raise IncompatibleParts(
@@ -201,6 +223,24 @@ class Posterior:
     def learnt(self) -> dict[str, Distribution]:
         """Hyperparameters that are distributions, of prior and likelihood, by name."""
         return {**self.prior.learnt, **self.likelihood.learnt}
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether this is a weighted set of posteriors, one for each component of a mixture."""
+        return self.prior.is_mixture and bool(self.prior.learnt)
+
+    def component(self, number: int) -> "Posterior":
+        """Return the posterior of one component of a mixture of priors."""
+        mixture, modes = self.prior, self.mixture_modes
+        own: Any = mixture
+        found = dataclasses.replace(self, prior=own.only(number), label_design="random")
+        found.__dict__["std"] = SpectralStd(modes.stds[number], float(modes.tails[number]))
+        return found
+
+    @cached_property
+    def mixture_modes(self) -> Any:
+        """Modes of a mixture of priors, with the standard deviations of all components."""
+        return self.prior.modes(self.spectrum)
 
     @cached_property
     def std(self) -> SpectralStd:
@@ -340,9 +380,7 @@ class Posterior:
         spectrum = self.spectrum
         if self.label_weights is not None:
             raise IncompatibleParts("the N-dimensional form has no weights of labels; use target")
-        field: Field = NodeField(
-            spectrum.eigenvectors, self.std, spectrum.node_scale, self.observed_nodes
-        )
+        field: Field = NodeField(spectrum.basis, self.std, spectrum.node_scale, self.observed_nodes)
         if self.likelihood.is_multiclass:
             field = ClassField(field, self.n_fields)
         return Target(field, self.likelihood, self.observed_labels)

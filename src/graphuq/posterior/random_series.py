@@ -14,7 +14,7 @@ from graphuq.distributions import is_learnt
 from graphuq.errors import IncompatibleParts
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior, RandomSeries
-from graphuq.spectrum import CovarianceColumns, Spectrum
+from graphuq.spectrum import CovarianceColumns, SpectralBasis
 
 
 class ProbitSeries(eqx.Module):
@@ -43,7 +43,7 @@ class ProbitSeries(eqx.Module):
 
     @staticmethod
     def of(
-        spectrum: Spectrum | CovarianceColumns,
+        spectrum: SpectralBasis | CovarianceColumns,
         prior: Prior,
         likelihood: Likelihood,
         labelled: Int[np.ndarray, " J"],

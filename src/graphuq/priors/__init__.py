@@ -7,7 +7,6 @@ from graphuq.priors.inverse_cosine import InverseCosine
 from graphuq.priors.inverse_laplacian import InverseLaplacian
 from graphuq.priors.learned_spectrum import LearnedSpectrum
 from graphuq.priors.matern import Matern
-from graphuq.priors.matern_mixture import MaternMixture
 from graphuq.priors.random_series import RandomSeries
 from graphuq.priors.random_walk import RandomWalk
 from graphuq.priors.regularized_laplacian import RegularizedLaplacian
@@ -19,7 +18,6 @@ __all__ = [
     "InverseLaplacian",
     "LearnedSpectrum",
     "Matern",
-    "MaternMixture",
     "Modes",
     "Prior",
     "RandomSeries",

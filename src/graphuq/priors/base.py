@@ -18,7 +18,7 @@ from graphuq.distributions import (
     learnt_of,
 )
 from graphuq.errors import IncompatibleParts, require
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import SpectralBasis
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_fields, describe
 
@@ -66,6 +66,15 @@ class Modes(eqx.Module):
     tail_energy: float | Float[Array, ""]
     n_nodes: int
 
+    def first(self, n_modes: int) -> "Modes":
+        """Return the first modes alone."""
+        return dataclasses.replace(
+            self,
+            eigenvalues=self.eigenvalues[:n_modes],
+            present=self.present[:n_modes],
+            energy=self.energy[:n_modes],
+        )
+
 
 class SparsePrecision(NamedTuple):
     """Parameters of a prior whose precision is ``β (L + shift · I)``, as sparse as the graph.
@@ -102,7 +111,7 @@ class Prior(eqx.Module):
     is_random_series : bool, default False
         Whether the fields ``scale``, ``exponent`` and ``truncation`` are those of `RandomSeries`.
     is_mixture : bool, default False
-        Whether the prior is one of finitely many components, as `MaternMixture`.
+        Whether the prior is one of finitely many components, as `graphuq.models.Mixture`.
 
     Raises
     ------
@@ -211,7 +220,7 @@ class Prior(eqx.Module):
         """Hyperparameters that are distributions, by name."""
         return learnt_of(self)
 
-    def bind(self, spectrum: Spectrum) -> "Prior":
+    def bind(self, spectrum: SpectralBasis) -> "Prior":
         """Return the prior with fields that depend on the spectrum filled in.
 
         By default that is a truncation without upper end, given that it is at most ℓ.
@@ -226,7 +235,7 @@ class Prior(eqx.Module):
         """Return how many values a hyperparameter has, or None if it is a plain number."""
         return None
 
-    def modes(self, spectrum: Spectrum) -> Modes:
+    def modes(self, spectrum: SpectralBasis) -> Modes:
         """Return the eigenvalues and energies of a spectrum, as this prior uses them.
 
         Raises
@@ -237,7 +246,7 @@ class Prior(eqx.Module):
             computed eigenvectors, and the spectrum has a tail. An eigenvalue is above
             `max_eigenvalue`.
         """
-        computed = spectrum.eigenvalues[: spectrum.n_eigenpairs]
+        computed = spectrum.eigenvalues
         largest = max(float(computed.max()), spectrum.tail_eigenvalue or 0.0)
         if largest > self.max_eigenvalue:
             raise IncompatibleParts(
@@ -247,7 +256,9 @@ class Prior(eqx.Module):
         n_null = spectrum.n_components
         present = np.arange(spectrum.n_columns) < self._n_kept(spectrum)
         present[:n_null] = null_vectors_included(self.include_constant, spectrum)
-        eigenvalues = np.minimum(spectrum.eigenvalues, computed.max())  # features have ∞
+        # Columns of other blocks have no eigenvalue and take no part; this one stands in its place.
+        other = np.full(spectrum.n_columns - len(computed), computed.max())
+        eigenvalues = np.append(computed, other)
         if not self.frees_null_vectors:
             eigenvalues[:n_null] = eigenvalues[n_null]
         return Modes(
@@ -259,7 +270,7 @@ class Prior(eqx.Module):
             spectrum.n_nodes,
         )
 
-    def _n_kept(self, spectrum: Spectrum) -> int:
+    def _n_kept(self, spectrum: SpectralBasis) -> int:
         """Return how many eigenvectors truncation leaves; the largest number if it is learnt."""
         truncation = getattr(self, "truncation", None)
         n_null, n_pairs = spectrum.n_components, spectrum.n_eigenpairs
@@ -328,7 +339,7 @@ class Prior(eqx.Module):
         scale = xp.log(modes.n_nodes / energy)
         return SpectralStd(xp.where(present, (logs - largest + scale) / 2, 0.0), (tail + scale) / 2)
 
-    def spectral_std(self, spectrum: Spectrum) -> SpectralStd:
+    def spectral_std(self, spectrum: SpectralBasis) -> SpectralStd:
         """Return the standard deviation of each coefficient of the series.
 
         Raises
@@ -371,7 +382,7 @@ def check_truncation(truncation: Hyperparameter) -> None:
     )
 
 
-def null_vectors_included(constant: bool | None, spectrum: Spectrum) -> bool:
+def null_vectors_included(constant: bool | None, spectrum: SpectralBasis) -> bool:
     """Return whether null vectors are part of the series; with None, if the graph is disconnected.
 
     Raises

@@ -17,7 +17,7 @@ from graphuq.distributions import (
 )
 from graphuq.errors import require
 from graphuq.priors.base import Modes, Prior, SpectralStd
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import SpectralBasis
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_number
 
@@ -92,7 +92,7 @@ class RandomSeries(Prior):
         """True: null vectors have the variance of λ = 0."""
         return True
 
-    def bind(self, spectrum: Spectrum) -> Prior:
+    def bind(self, spectrum: SpectralBasis) -> Prior:
         """Return the prior with the distribution of k on the computed eigenpairs."""
         if self.truncation is not None or spectrum.tail_eigenvalue is not None:
             return super().bind(spectrum)
@@ -103,7 +103,7 @@ class RandomSeries(Prior):
             truncation = Distribution("boltzmann", (rate, n_pairs, 1))
         return dataclasses.replace(self, truncation=truncation)
 
-    def modes(self, spectrum: Spectrum) -> Modes:
+    def modes(self, spectrum: SpectralBasis) -> Modes:
         """Return eigenvalues with N^{−2} added to each."""
         modes = super().modes(spectrum)
         shift = float(spectrum.n_nodes) ** -2

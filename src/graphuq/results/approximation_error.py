@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.inference import GaussianApproximation, Independence
+from graphuq.inference import GaussianApproximation, GaussianMixture, Independence
+from graphuq.inference.model_average import ClassShares, coefficients_given
 from graphuq.inference.reference import n_proposals
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import MAX_IN_NUMPY, can_be_referred
@@ -20,6 +21,7 @@ from graphuq.results.summaries.binary import expected_label
 from graphuq.results.summaries.random_label import class_shares
 
 MIN_EFFECTIVE = 50.0  # draws that weigh enough; with fewer, weighted means tell nothing
+MAX_UNKNOWN = 0.05  # share of components of unknown error, above which the sum is unknown
 N_ERRORS = 2.0  # standard errors that are added to a difference
 
 
@@ -40,17 +42,50 @@ class ApproximationError(NamedTuple):
     probability_error: float | None
 
 
+def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -> ApproximationError:
+    """Return the errors of the components, weighed; those of their weights are not in it.
+
+    Components with a small weight may have an unknown error, which then counts as 1.
+    """
+    shares = ClassShares.of(posterior) if posterior.label_design == "by-class" else None
+    found = [
+        approximation_error(posterior.component(int(number)), one, rows, shares)
+        for one, number in zip(mixture.components, mixture.numbers, strict=True)
+    ]
+    weights = np.asarray(mixture.weights)
+    if any(one.acceptance is None for one in found):
+        return ApproximationError(None, None)
+    acceptance = float(weights @ [one.acceptance or 0.0 for one in found])
+    unknown = np.array([one.probability_error is None for one in found])
+    if weights[unknown].sum() > MAX_UNKNOWN:
+        return ApproximationError(acceptance, None)
+    errors = [1.0 if one.probability_error is None else one.probability_error for one in found]
+    return ApproximationError(acceptance, float(weights @ errors))
+
+
 def approximation_error(
-    posterior: Posterior, gaussian: GaussianApproximation, rows: Rows
+    posterior: Posterior,
+    gaussian: GaussianApproximation,
+    rows: Rows,
+    shares: ClassShares | None = None,
 ) -> ApproximationError:
-    """Estimate both from 1,600 draws, fewer from 1,000 labels on; the second at some rows."""
+    """Estimate both from 1,600 draws, fewer from 1,000 labels on; the second at some rows.
+
+    With ``shares`` the posterior has their weight beside prior and likelihood.
+    """
     acceptance = acceptance_of_gaussian(posterior, gaussian)
     if acceptance is None:
         return ApproximationError(None, None)
     n = n_proposals(posterior)
     propose = Independence().proposals(posterior.plain_target, gaussian, "float64", MAX_IN_NUMPY)
     made = propose(np.random.default_rng(0), n)
-    weights = np.exp(made.log_weight - made.log_weight.max())
+    logs = np.asarray(made.log_weight, dtype=np.float64)
+    if shares is not None:
+        white = np.asarray(made.white, dtype=np.float64)
+        coefficients = coefficients_given(posterior, white, np.random.default_rng(2))
+        logs = logs + shares.log_weights(coefficients)
+        acceptance = acceptance_of_weights(logs)
+    weights = np.exp(logs - logs.max())
     weights /= weights.mean()
     if not n / (weights**2).mean() >= MIN_EFFECTIVE:
         return ApproximationError(acceptance, None)
@@ -73,6 +108,12 @@ def acceptance_of_gaussian(posterior: Posterior, gaussian: GaussianApproximation
     if posterior.likelihood.uses_all_nodes or not can_be_referred(target):
         return None
     return Independence().expected_acceptance(target, gaussian, n_proposals(posterior))
+
+
+def acceptance_of_weights(logs: Float[np.ndarray, " n"]) -> float:
+    """Return the mean of ``min(w, w') / w`` over pairs: w' proposed, w as chains visit them."""
+    weights, n = np.sort(np.exp(logs - logs.max())), len(logs)
+    return float(weights @ np.arange(2 * n - 1, 0, -2) / (n * weights.sum()))
 
 
 def _label_means(

@@ -9,10 +9,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts, NotConvergedWarning
-from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
-from graphuq.results.approximation_error import ApproximationError, approximation_error
+from graphuq.results.approximation_error import (
+    ApproximationError,
+    approximation_error,
+    mixture_error,
+)
 from graphuq.results.convergence import convergence_of
 from graphuq.results.summaries import Rows, conditional_moments
 from graphuq.utils.user_warnings import warn_user
@@ -199,12 +203,24 @@ class ApproximationDiagnostics:
 
 @singledispatch
 def diagnose(
-    answer: Draws | GaussianApproximation | Point,
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
     posterior: Posterior,
     label_mcse: Float[np.ndarray, "N *K"],
 ) -> Diagnostics | ApproximationDiagnostics:
     """Return the diagnostics of what a sampler or an approximation found."""
     raise TypeError(f"no diagnostics of {type(answer).__name__}")
+
+
+@diagnose.register
+def _(
+    answer: GaussianMixture, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
+) -> ApproximationDiagnostics:
+    return ApproximationDiagnostics(
+        answer.description,
+        answer.n_iterations,
+        answer.seconds,
+        estimate_error=partial(_error_of, posterior, answer),
+    )
 
 
 @diagnose.register
@@ -228,10 +244,15 @@ def _(
     )
 
 
-def _error_of(posterior: Posterior, answer: GaussianApproximation) -> ApproximationError:
+def _error_of(
+    posterior: Posterior, answer: GaussianApproximation | GaussianMixture
+) -> ApproximationError:
     n_unlabelled = posterior.spectrum.n_nodes - len(posterior.observed_nodes)
     nodes = monitored_nodes(posterior, min(ERROR_NODES, n_unlabelled or ERROR_NODES))
-    return approximation_error(posterior, answer, node_rows(posterior)[nodes])
+    rows = node_rows(posterior)[nodes]
+    if isinstance(answer, GaussianMixture):
+        return mixture_error(posterior, answer, rows)
+    return approximation_error(posterior, answer, rows)
 
 
 def diagnostics_from(values: dict[str, Any]) -> Diagnostics | ApproximationDiagnostics:

@@ -29,7 +29,7 @@ from graphuq.results.summaries.random_label import random_label_shares
 from graphuq.utils.pareto import smooth_weights
 
 MAX_LABELS = 4_000  # a matrix J × J is inverted
-MODEL = "model"  # hyperparameter with the number of the component of a mixture
+COMPONENT = "component"  # hyperparameter with the number of the component of a mixture
 SMALLEST = 1e-300  # probability that replaces smaller ones, before a logarithm
 LEAST_SHARE = 1e-6  # variance of u_j given the others, at least, as a share of γ²
 
@@ -50,7 +50,7 @@ def by_integrated_weights(draws: Draws, posterior: Posterior) -> Parts | None:
         or noise_std <= 0
         or likelihood.has_soft_labels
         or len(posterior.labels) > MAX_LABELS
-        or not set(draws.hyperparameters) <= {MODEL}
+        or not set(draws.hyperparameters) <= {COMPONENT}
         or bool(draws.hyperparameters) != posterior.prior.is_mixture
         or (posterior.learnt and not posterior.prior.is_mixture)
     ):
@@ -87,12 +87,11 @@ def _factors(
             factor = np.asarray(posterior.plain_target.field.one_class.matrix(), dtype=np.float64)
         yield np.ones(draws.n_chains * draws.n_samples, dtype=bool), factor
         return
-    prior: Any = posterior.prior
     spectrum = posterior.spectrum
-    rows = np.asarray(spectrum.eigenvectors[posterior.labelled]) * posterior.label_scale[:, None]
-    numbers = draws.hyperparameters[MODEL].ravel()
+    rows = np.asarray(spectrum.basis[posterior.labelled]) * posterior.label_scale[:, None]
+    numbers = draws.hyperparameters[COMPONENT].ravel()
     for number in np.unique(numbers):
-        std = np.asarray(prior.component(int(number)).std_of(prior.modes(spectrum)).modes)
+        std = np.asarray(posterior.mixture_modes.stds)[int(number)]
         yield numbers == number, rows * std
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import ClassField
 from graphuq.posterior.posterior import Posterior
 
 
 def coefficient_draws(
-    answer: Draws | GaussianApproximation | Point,
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
     posterior: Posterior,
     n_draws: int,
     rng: np.random.Generator,
@@ -32,12 +32,53 @@ def coefficient_draws(
         Number of draws S. Chains with fewer draws are used more than once.
     rng : numpy.random.Generator
     """
+    if isinstance(answer, GaussianMixture):
+        return _of_components(answer, posterior, n_draws, rng)
     seen = _seen_draws(answer, posterior, n_draws, rng)
     back = np.asarray(posterior.field.one_class.coefficient_map)
     coefficients: np.ndarray = seen @ back.T
     if not (isinstance(answer, Point) or posterior.learnt):
         coefficients += rng.normal(size=coefficients.shape) @ residual_root(posterior).T
     return coefficients
+
+
+def _of_components(
+    answer: GaussianMixture, posterior: Posterior, n_draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, "S K L"]:
+    """Return draws of each component, as many as its weight says, in random order."""
+    counts = rng.multinomial(n_draws, answer.weights).tolist()
+    parts = [
+        coefficient_draws(one, posterior.component(int(number)), count, rng)
+        for one, number, count in zip(answer.components, answer.numbers, counts, strict=True)
+        if count
+    ]
+    return rng.permutation(np.concatenate(parts), axis=0)
+
+
+def coefficient_moments(
+    answer: GaussianMixture | GaussianApproximation, posterior: Posterior
+) -> tuple[Float[np.ndarray, "K L"], Float[np.ndarray, "L L"]]:
+    """Return the means of the coefficients, and the covariance within a class, over all classes."""
+    n_fields = posterior.n_fields
+    if isinstance(answer, GaussianMixture):
+        parts = [
+            coefficient_moments(one, posterior.component(int(number)))
+            for one, number in zip(answer.components, answer.numbers, strict=True)
+        ]
+        means = np.stack([part[0] for part in parts])
+        weights = np.asarray(answer.weights)
+        mean = np.einsum("m,mkl->kl", weights, means)
+        apart = means - mean
+        between = np.einsum("m,mki,mkj->ij", weights, apart, apart, optimize=True) / n_fields
+        within = sum(w * part[1] for w, part in zip(weights, parts, strict=True))
+        return mean, np.asarray(within + between)
+    field = posterior.field.one_class
+    back = np.asarray(field.coefficient_map)
+    r = len(answer.white_covariance) // n_fields
+    blocks = answer.white_covariance.reshape(n_fields, r, n_fields, r)
+    inner = np.einsum("kikj->ij", blocks) / n_fields
+    rest = np.diag(np.asarray(field.mode_variance)) - back @ back.T
+    return answer.white_mean.reshape(n_fields, r) @ back.T, back @ inner @ back.T + rest
 
 
 def residual_root(posterior: Posterior) -> Float[np.ndarray, "L L"]:
@@ -49,7 +90,7 @@ def residual_root(posterior: Posterior) -> Float[np.ndarray, "L L"]:
 
 
 def joint_draws(
-    answer: Draws | GaussianApproximation | Point,
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
     posterior: Posterior,
     nodes: Int[np.ndarray, " n"],
     n_draws: int,

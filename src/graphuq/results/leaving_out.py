@@ -25,7 +25,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.inference import ExpectationPropagation, GaussianApproximation, Point
+from graphuq.inference import ExpectationPropagation, GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import covariances_at
@@ -69,7 +69,7 @@ class LeaveOneOut(NamedTuple):
 
 @singledispatch
 def leave_each_out(
-    answer: Draws | GaussianApproximation | Point, posterior: Posterior
+    answer: Draws | GaussianApproximation | GaussianMixture | Point, posterior: Posterior
 ) -> LeaveOneOut:
     """Return the class probabilities of each labelled node given all other labels.
 
@@ -138,6 +138,22 @@ def _(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
         of_label=np.exp(logs - logsumexp(logs, axis=1, keepdims=True)),
         of_class=np.stack([1 - label, 1 + label], axis=1) / 2,
         pareto_shape=np.full(len(mean), np.nan),
+    )
+
+
+@leave_each_out.register
+def _(answer: GaussianMixture, posterior: Posterior) -> LeaveOneOut:
+    """Without label j the weight of component m is ``w_m / p_m(y_j | all others)``, up to a sum."""
+    numbers = zip(answer.components, answer.numbers, strict=True)
+    parts = [leave_each_out(one, posterior.component(int(number))) for one, number in numbers]
+    given = np.arange(len(posterior.labels)), given_classes(posterior)
+    own = np.stack([np.maximum(part.of_label[given], np.finfo(float).tiny) for part in parts])
+    weights = np.asarray(answer.weights)[:, None] / own
+    weights /= weights.sum(axis=0)
+    return LeaveOneOut(
+        of_label=np.einsum("mj,mjk->jk", weights, np.stack([part.of_label for part in parts])),
+        of_class=np.einsum("mj,mjk->jk", weights, np.stack([part.of_class for part in parts])),
+        pareto_shape=np.full(len(posterior.labels), np.nan),
     )
 
 

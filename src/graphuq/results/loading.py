@@ -42,7 +42,7 @@ def from_tree(tree: "xr.DataTree", path: str | Path) -> Result:
         return Result(
             **arrays,
             posterior=posterior,
-            answer=answer_from(groups),
+            answer=answer_from(groups, posterior),
             diagnostics=diagnostics_from(json.loads(attributes["diagnostics"])),
             settings=json.loads(attributes["settings"]),
             classes=from_plain(json.loads(attributes.get("classes", "null"))),

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from graphuq.errors import require
-from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import ApproximationDiagnostics, Diagnostics
@@ -49,7 +49,7 @@ class Result:
     has_evidence : numpy.ndarray of bool, shape (N,)
         False for a node whose component holds no label; its distribution is the prior's.
     posterior : Posterior
-    answer : Draws, GaussianApproximation or Point
+    answer : Draws, GaussianApproximation, GaussianMixture or Point
         What the sampler or approximation found; every number is computed from it.
     diagnostics : Diagnostics or ApproximationDiagnostics
     settings : dict
@@ -65,7 +65,7 @@ class Result:
     latent_std: Float[np.ndarray, "N *K"]
     has_evidence: Bool[np.ndarray, " N"]
     posterior: Posterior
-    answer: Draws | GaussianApproximation | Point
+    answer: Draws | GaussianApproximation | GaussianMixture | Point
     diagnostics: Diagnostics | ApproximationDiagnostics
     settings: Mapping[str, Any]
     classes: Any = None

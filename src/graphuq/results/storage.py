@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphuq.errors import StorageError
-from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import (
@@ -24,7 +24,7 @@ from graphuq.posterior.field import (
 )
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
-from graphuq.spectrum import CovarianceColumns, Spectrum
+from graphuq.spectrum import Basis, CovarianceColumns, SpectralBasis
 from graphuq.utils.checks import is_integer
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
@@ -44,7 +44,7 @@ END = len(MARK) + 64
 ROUNDING = 1e-6  # of a stored probability
 FIELDS = {kind.__name__: kind for kind in (CoefficientField, LowRankField, TailField)}
 STORED = ("probabilities", "mcse", "latent_mean", "latent_std", "has_evidence")
-Answer = Draws | GaussianApproximation | Point
+Answer = Draws | GaussianApproximation | GaussianMixture | Point
 
 
 def version() -> str:
@@ -210,6 +210,7 @@ def posterior_attributes(posterior: Posterior) -> dict[str, Any]:
         "prior": to_json(posterior.prior, "prior"),
         "likelihood": to_json(posterior.likelihood.unshifted, "likelihood"),
         "per_class": int(posterior.per_class),
+        "label_design": posterior.label_design,
         "chosen_by_evidence": json.dumps(dict(posterior.chosen_by_evidence)),
     }
 
@@ -223,32 +224,38 @@ def posterior_from(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, 
         groups["constant_data"]["labelled"].to_numpy(),
         groups["observed_data"]["label"].to_numpy(),
         per_class=bool(attributes["per_class"]),
+        label_design=attributes["label_design"],
         chosen_by_evidence=json.loads(attributes["chosen_by_evidence"]),
         label_weights=groups["constant_data"].get("label_weights"),
         prior_mean=groups["constant_data"].get("prior_mean"),
     )
-    stored = groups["field"]
-    field: Any = FIELDS[stored.attrs["class"]].from_dataset(stored)
-    if posterior.likelihood.is_multiclass:
-        field = ClassField(field, posterior.n_fields)
     # The draws are in the coordinates of the stored field. Linear algebra on another machine may
     # find rotated coordinates, so the field is not computed again.
-    posterior.__dict__["field"] = field
+    posterior.__dict__["field"] = _field_from(groups["field"], posterior)
     return posterior
 
 
-def _basis_from(stored: "xr.Dataset") -> Spectrum | CovarianceColumns:
+def _field_from(stored: "xr.Dataset", posterior: Posterior) -> Any:
+    """Return a field as it was stored, one for each class."""
+    field: Any = FIELDS[stored.attrs["class"]].from_dataset(stored)
+    return ClassField(field, posterior.n_fields) if posterior.likelihood.is_multiclass else field
+
+
+def _basis_from(stored: "xr.Dataset") -> SpectralBasis | CovarianceColumns:
     if "columns" in stored:
         return CovarianceColumns.from_dataset(stored)
     values = stored["eigenvalues"].to_numpy()
     shape = stored["eigenvectors"].shape if "eigenvectors" in stored else (None, *values.shape)
-    if shape[1:] != values.shape or np.isnan(values).any() or np.isinf(values[0]):
+    if shape[1:] != values.shape or not np.isfinite(values).all():
         raise ValueError(f"eigenvalues of shape {values.shape} do not fit, or are not finite")
-    return Spectrum.from_dataset(stored)
+    basis = Basis.from_dataset(stored)
+    return basis if basis.blocks else basis.spectrum
 
 
-def answer_from(groups: "Mapping[str, xr.Dataset]") -> Answer:
+def answer_from(groups: "Mapping[str, xr.Dataset]", posterior: Posterior) -> Answer:
     """Return what the sampler or the approximation found, from its groups."""
+    if "mixture" in groups:
+        return GaussianMixture.from_datasets(groups, lambda stored: _field_from(stored, posterior))
     if "point" in groups:
         return Point.from_datasets(groups)
     if "gaussian" in groups:

@@ -9,6 +9,7 @@ import numpy as np
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference import (
     Approximation,
+    EachComponent,
     ExpectationPropagation,
     GaussianApproximation,
     ModelAverage,
@@ -138,7 +139,8 @@ def infer(
     check_seed("seed", seed)
     check_lengths(1000 if n_samples is None else n_samples, n_chains, n_warmup, thin, precision)
     use_compilation_cache()
-    chosen, first = method_from(method), None
+    chosen: Any = method_from(method)
+    first = None
     if chosen is None:
         chosen, first = _default_method(posterior, on_first_result, seed)
     elif on_first_result is not None:
@@ -154,6 +156,8 @@ def infer(
         "checkpoint": checkpoint,
         "start": start,
     }
+    if posterior.is_weighted and not chosen.averages:
+        chosen = EachComponent(chosen)
     unused = chosen.unused_arguments([name for name, value in given.items() if value is not None])
     require(
         not unused,
@@ -196,8 +200,8 @@ def _default_method(
     if on_first_result is not None and not chosen.first_draws_are_quick(posterior):
         if first is not None:
             on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
-        elif posterior.prior.is_mixture and chosen.refusal(posterior) is None:
-            average = ModelAverage(exact=False)
+        elif posterior.is_weighted and chosen.refusal(posterior) is None:
+            average = ModelAverage(fields="gibbs")
             draws = average.run(posterior, RunSettings(n_samples=FIRST_DRAWS))
             on_first_result(_result(posterior, average, draws, 0))
     return chosen, first
@@ -219,13 +223,39 @@ def _stop_rule(
     if stop is None and not waiting:
         return None
 
-    def rule(draws: Draws) -> str | None:
-        reason = None if stop is None else stop(posterior, draws)
-        if waiting and reason is None and draws.n_samples >= FIRST_DRAWS:
+    def report(draws: Draws) -> None:
+        if waiting and draws.n_samples >= FIRST_DRAWS:
             waiting.pop()(_result(posterior, chosen, draws, seed))
+
+    return RuleOf(posterior, stop, report)
+
+
+class RuleOf:
+    """A stop rule for the draws of one posterior; `of` is the same rule for another.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    stop : callable or None
+    report : callable, optional
+        Called with the draws unless the run ends.
+    """
+
+    def __init__(
+        self, posterior: Posterior, stop: Stop | None, report: Callable[[Draws], None] | None = None
+    ) -> None:
+        self.posterior, self.stop, self.report = posterior, stop, report
+
+    def __call__(self, draws: Draws) -> str | None:
+        """Return the reason to stop, or None."""
+        reason = None if self.stop is None else self.stop(self.posterior, draws)
+        if reason is None and self.report is not None:
+            self.report(draws)
         return reason
 
-    return rule
+    def of(self, posterior: Posterior) -> "RuleOf":
+        """Return the rule for the draws of another posterior."""
+        return RuleOf(posterior, self.stop)
 
 
 def _result(

@@ -1,6 +1,7 @@
 """Names of inference methods as users type them, and text written as in Python, to parts."""
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -129,12 +130,15 @@ def _callables(
     A name of several classes stands for the one of these kinds.
     """
     found: dict[str, list[Any]] = {name: [getattr(distributions, name)] for name in DISTRIBUTIONS}
+    asked_for = kinds if isinstance(kinds, tuple) else (kinds,)
+    own = (sys.modules[".".join(kind.__module__.split(".")[:2])] for kind in asked_for)
     exported = {
         getattr(module, name)
-        for module in (priors, likelihoods, inference)
+        for module in {priors, likelihoods, inference, *own}
         for name in module.__all__
+        if inspect.isclass(getattr(module, name))
     }
-    for part in _imported_parts():
+    for part in _imported_parts(asked_for):
         if part in exported or part.__module__.partition(".")[0] != "graphuq":
             found.setdefault(part.__name__, []).append(part)
     callables, offered = {}, []
@@ -146,13 +150,13 @@ def _callables(
     return callables, sorted(offered)
 
 
-def _imported_parts() -> list[type]:
-    """Return the classes that can be made of all imported priors, likelihoods and methods.
+def _imported_parts(more: tuple[type, ...]) -> list[type]:
+    """Return the classes that can be made of all imported parts, and of further kinds.
 
     Of a class that was defined again, as in a notebook, the last one counts.
     """
     latest: dict[tuple[str, str], type] = {}
-    waiting: list[Any] = [Prior, Likelihood, Sampler, Approximation]
+    waiting: list[Any] = [Prior, Likelihood, Sampler, Approximation, *more]
     while waiting:
         for part in waiting.pop().__subclasses__():
             waiting.append(part)

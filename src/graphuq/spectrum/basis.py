@@ -1,4 +1,4 @@
-"""Base of what carries a Gaussian prior to the nodes: eigenvectors, or columns of a covariance."""
+"""Bases of what carries a Gaussian prior to the nodes: eigenvectors, or columns of a covariance."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
-from graphuq.errors import IncompatibleParts
 from graphuq.spectrum.closed_form import ProductBasis
 
 SMALLEST_DEGREE = np.finfo(np.float64).tiny  # its inverse is finite; a smaller degree counts as 0
@@ -28,6 +27,8 @@ class NodeBasis(ABC):
         Degrees of the graph; `Laplacian.node_scale`.
     settings : dict
         How graph and basis were made.
+    blocks : tuple
+        Blocks of functions of the features; see `Basis`.
     """
 
     has_eigenpairs: ClassVar[bool]
@@ -35,6 +36,7 @@ class NodeBasis(ABC):
     degrees: Float[np.ndarray, " N"]
     node_scale: Float[np.ndarray, " N"]
     settings: Mapping[str, Any]
+    blocks: tuple[Any, ...] = ()
 
     @property
     @abstractmethod
@@ -50,11 +52,6 @@ class NodeBasis(ABC):
     def n_columns(self) -> int:
         """Number of columns of `basis`."""
         return self.basis.shape[1]
-
-    @property
-    def n_feature_columns(self) -> int:
-        """Number of columns that are functions of the features; see `with_feature_columns`."""
-        return 0
 
     @property
     def n_components(self) -> int:
@@ -106,7 +103,36 @@ class NodeBasis(ABC):
             return np.ones(len(degree))
         return np.sqrt(self.degrees.mean() / np.where(degree > 0, degree, self.degrees.mean()))
 
-    def extended(self, weights: sparse.csr_array) -> "NodeBasis":
+
+class SpectralBasis(NodeBasis):
+    """Basis with eigenpairs of a Laplacian: a `Spectrum`, or a `Basis` that has one."""
+
+    eigenvalues: Float[np.ndarray, " l"]
+    eigenvectors: Any
+    residuals: Float[np.ndarray, " l"]
+    tail_eigenvalue: float | None
+
+    @property
+    @abstractmethod
+    def energy(self) -> Float[np.ndarray, " L"]:
+        """Energy that a unit coefficient of each column adds to ``|u|²``."""
+
+    @property
+    def n_eigenpairs(self) -> int:
+        """Number of eigenpairs ℓ."""
+        return len(self.eigenvalues)
+
+    @property
+    @abstractmethod
+    def tail_energy(self) -> float:
+        """Total energy of all directions beyond the ℓ eigenvectors."""
+
+    @abstractmethod
+    def with_tail(self, eigenvalue: float) -> "SpectralBasis":
+        """Return the basis with one eigenvalue for all eigenvectors that are left out."""
+
+    @abstractmethod
+    def extended(self, weights: sparse.csr_array) -> "SpectralBasis":
         """Return the basis with new nodes, whose rows are those of `extend`.
 
         Parameters
@@ -119,6 +145,3 @@ class NodeBasis(ABC):
         IncompatibleParts
             If the columns are not computed eigenvectors of a graph that can grow.
         """
-        raise IncompatibleParts(
-            "only a series of computed eigenvectors can be extended; make the graph again"
-        )

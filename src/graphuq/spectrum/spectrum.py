@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy import sparse
 
-from graphuq.errors import StorageError
-from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
+from graphuq.errors import IncompatibleParts, StorageError
+from graphuq.spectrum.basis import SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
@@ -26,14 +26,13 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, eq=False)
-class Spectrum(NodeBasis):
+class Spectrum(SpectralBasis):
     """The ℓ smallest eigenpairs of a graph Laplacian.
 
     Attributes
     ----------
     eigenvalues : numpy.ndarray, shape (L,)
-        Ascending; the first `n_components` are exactly 0. The last are ∞ if columns are functions
-        of the features instead of eigenvectors; see `with_feature_columns`.
+        Ascending; the first `n_components` are exactly 0.
     eigenvectors : numpy.ndarray, shape (N, L)
         Orthonormal columns; the entry of largest magnitude of each is positive, but for those in
         closed form. The first `n_components` are the null vectors, one per component. A grid
@@ -66,47 +65,24 @@ class Spectrum(NodeBasis):
         """Matrix of `eigenvectors`."""
         return self.eigenvectors
 
-    @property
-    def n_eigenpairs(self) -> int:
-        """Number of eigenpairs ℓ; columns of features do not count."""
-        return len(self.eigenvalues) - self.n_feature_columns
-
-    @property
-    def n_feature_columns(self) -> int:
-        """Number of columns that are functions of the features."""
-        return int(np.isinf(self.eigenvalues).sum())
-
     @cached_property
     def energy(self) -> Float[np.ndarray, " L"]:
         """Energy ``Σ_i (scale_i q_ji)²`` that a unit coefficient adds to ``|u|²``."""
-        n_unit = self.n_eigenpairs if np.all(self.node_scale == 1.0) else 0
-        if n_unit == self.n_columns:
-            return np.ones(n_unit)
-        rest = np.asarray(self.eigenvectors)[:, n_unit:]
-        energy = np.einsum("n,nl,nl->l", self.node_scale**2, rest, rest)
-        return np.append(np.ones(n_unit), energy)
+        if np.all(self.node_scale == 1.0):
+            return np.ones(self.n_eigenpairs)
+        vectors = np.asarray(self.eigenvectors)
+        return np.asarray(np.einsum("n,nl,nl->l", self.node_scale**2, vectors, vectors))
 
     @property
     def tail_energy(self) -> float:
         """Total energy of all directions beyond the ℓ kept ones; N − ℓ unless random-walk."""
-        return float((self.node_scale**2).sum() - self.energy[: self.n_eigenpairs].sum())
+        return float((self.node_scale**2).sum() - self.energy.sum())
 
-    def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M L"]:
-        """Return rows for new nodes; a function of the features is the mean over neighbours.
+    def with_tail(self, eigenvalue: float) -> "Spectrum":
+        """Return the spectrum with one eigenvalue for all eigenvectors that are left out."""
+        return dataclasses.replace(self, tail_eigenvalue=eigenvalue)
 
-        See `NodeBasis.extend`.
-        """
-        rows = super().extend(weights)
-        if self.n_feature_columns:
-            degree = np.asarray(weights.sum(axis=1)).ravel()
-            near = degree >= SMALLEST_DEGREE
-            inverse = np.where(near, 1 / np.where(near, degree, 1.0), 0.0)
-            columns = np.asarray(self.eigenvectors)[:, self.n_eigenpairs :]
-            mean = inverse[:, None] * (weights @ (columns * self.node_scale[:, None]))
-            rows[:, self.n_eigenpairs :] = mean / self.extend_scale(weights)[:, None]
-        return rows
-
-    def extended(self, weights: sparse.csr_array) -> NodeBasis:
+    def extended(self, weights: sparse.csr_array) -> "Spectrum":
         """Return the spectrum with new nodes, whose rows are weighted means over their neighbours.
 
         No eigenproblem is solved. The distribution at the present nodes does not change. A new
@@ -123,7 +99,9 @@ class Spectrum(NodeBasis):
             If this is no series of eigenvectors of a graph that can grow.
         """
         if isinstance(self.eigenvectors, ProductBasis):
-            return super().extended(weights)
+            raise IncompatibleParts(
+                "only a series of computed eigenvectors can be extended; make the graph again"
+            )
         degree = np.asarray(weights.sum(axis=1)).ravel()
         nearest = np.asarray(weights.argmax(axis=1)).ravel()
         rows = np.concatenate([np.asarray(self.eigenvectors), self.extend(weights)])
@@ -193,12 +171,9 @@ class Spectrum(NodeBasis):
         )
 
     def __repr__(self) -> str:
-        more = (
-            f" and {self.n_feature_columns} columns of features" if self.n_feature_columns else ""
-        )
         tail = "no tail" if self.tail_eigenvalue is None else f"tail at {self.tail_eigenvalue:.4g}"
         return (
-            f"Spectrum({self.n_eigenpairs} of {self.n_nodes} eigenpairs{more}, "
+            f"Spectrum({self.n_eigenpairs} of {self.n_nodes} eigenpairs, "
             f"{self.settings['laplacian']}, {tail}, largest residual {self.residuals.max():.1e})"
         )
 

@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from graphuq import infer
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import Probit
+from graphuq.results import label_mean
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.setup import converged, protocol, voting
 from graphuq_papers.claims import Claim, Finding, Row, cell, finding
 from graphuq_papers.problems import choose
-from graphuq.results import label_mean
 
 # Mean absolute differences of label means that the paper prints.
 PAPER = {"projection": 0.1577, "approximation": 0.0261}

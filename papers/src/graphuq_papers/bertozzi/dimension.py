@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from graphuq import Posterior, laplacian_spectrum
-from graphuq.results import convergence_of
 from graphuq.datasets import two_moons
 from graphuq.graphs import complete_graph
 from graphuq.likelihoods import Probit
 from graphuq.priors import InverseLaplacian
+from graphuq.results import convergence_of
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
 

@@ -20,12 +20,12 @@ from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 from graphuq.priors import InverseLaplacian
+from graphuq.results import label_mean
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.gas_plume import gas_plume
 from graphuq_papers.bertozzi.setup import Chain, protocol
 from graphuq_papers.claims import Claim, Finding, Row, cell, finding
 from graphuq_papers.problems import rhat
-from graphuq.results import label_mean
 
 FRAME, QUICK_FRAME = (128, 320), (64, 160)  # pixels
 N_PAIRS, N_LABELS, N_CLUSTERS = 40, 8_000, 4  # eigenpairs, labelled pixels, spectral clusters

@@ -13,6 +13,8 @@ from graphuq import Posterior, Result
 from graphuq.inference import Hamiltonian, ParallelTempering
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.priors import InverseLaplacian, Modes, Prior, SpectralStd
+from graphuq.results import label_mean, latent_draws
+from graphuq.utils.arrays import array_namespace
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.setup import (
     Chain,
@@ -24,9 +26,6 @@ from graphuq_papers.bertozzi.setup import (
 )
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
 from graphuq_papers.problems import choose, rhat
-from graphuq.results import label_mean
-from graphuq.results import latent_draws
-from graphuq.utils.arrays import array_namespace
 
 WELLS = "Ginzburg-Landau"
 SHARP = "Ginzburg-Landau, prior variance 0.2, ε = 0.1"

@@ -10,10 +10,10 @@ from graphuq import fiedler_signs, infer
 from graphuq.errors import InvalidInput
 from graphuq.inference import MAP
 from graphuq.likelihoods import GinzburgLandau, Probit
+from graphuq.results import label_mean
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding
 from graphuq_papers.problems import Problem, mnist, moons, share
-from graphuq.results import label_mean
 
 SHARES = (0.005, 0.01, 0.03)  # shares of labelled nodes, as in the paper
 METHODS = ("GL, random start", "GL, probit start", "probit", "Fiedler vector")

@@ -7,13 +7,13 @@ from matplotlib.figure import Figure
 
 from graphuq import fiedler_signs
 from graphuq.likelihoods import AtomicNoise, LevelSet, Likelihood, Probit
+from graphuq.results import label_mean
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.hyperspectral import plume
 from graphuq_papers.bertozzi.setup import converged, protocol, voting
 from graphuq_papers.bertozzi.variance import PAIRS
 from graphuq_papers.claims import Claim, Finding, Row, cell, cells, finding, listed, rises
 from graphuq_papers.problems import mnist, moons, share
-from graphuq.results import label_mean
 
 MEDIAN = "median"  # cell of column "j" in figure 2
 ODD = "distance to the mean image"  # a column of figure 5

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from graphuq import Result, infer
 from graphuq.inference import MAP, Point
 from graphuq.likelihoods import GinzburgLandau, Likelihood, Probit
+from graphuq.results import label_mean
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.hyperspectral import (
     ACCURACY,
@@ -20,7 +21,6 @@ from graphuq_papers.bertozzi.hyperspectral import (
     stage_summary,
 )
 from graphuq_papers.claims import Claim, Finding, Row, finding
-from graphuq.results import label_mean
 
 RECALL = "share of the plume found"  # a column
 

@@ -13,9 +13,9 @@ from graphuq.datasets import load_voting
 from graphuq.errors import NotConvergedWarning
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, Sampler
+from graphuq.results import sampling
 from graphuq_papers.base import Context
 from graphuq_papers.problems import Problem
-from graphuq.results import sampling
 
 KEPT = 2_000  # draws stored per chain of the paper's protocol; the others are thinned out
 BLOCK_NUMBERS = 10_000_000  # draws × nodes per block: 80 MB in double precision
@@ -97,15 +97,17 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
     thin = max(1, n_steps // KEPT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
-        draws = sampling.draws(infer(
-            posterior,
-            PCN(step_size=step_size),
-            n_samples=n_steps // thin,
-            n_chains=1,
-            n_warmup=0,
-            thin=thin,
-            seed=seed,
-        ))
+        draws = sampling.draws(
+            infer(
+                posterior,
+                PCN(step_size=step_size),
+                n_samples=n_steps // thin,
+                n_chains=1,
+                n_warmup=0,
+                thin=thin,
+                seed=seed,
+            )
+        )
     white, rng = draws.white[0].astype(np.float64), np.random.default_rng(seed)
     # Factor that multiplies the residual between two stored draws.
     kept = (1 - step_size**2) ** (draws.acceptance[0] * thin / 2)

@@ -10,12 +10,12 @@ from graphuq import Converged, CumulativeMean, Posterior, Result, infer
 from graphuq.errors import GraphuqError, NotConvergedWarning
 from graphuq.inference import PCN, ExpectationPropagation, TemperedHamiltonian
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
+from graphuq.results import draws
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.hyperspectral import N_LABELS, plume
 from graphuq_papers.bertozzi.setup import truncated, voting
 from graphuq_papers.claims import Claim, Finding, Row, cell, finding
 from graphuq_papers.problems import Problem, choose, mnist, rhat
-from graphuq.results import draws
 
 MANY_LABELS = 2_000  # labels of a step likelihood from which chains mix slowly
 PAPER = {  # seconds printed in table 2

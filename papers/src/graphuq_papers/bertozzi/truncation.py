@@ -10,13 +10,12 @@ from graphuq import Result, infer
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import Probit
 from graphuq.priors import InverseLaplacian, Matern, Prior
+from graphuq.results import label_mean, mean_label_variance
+from graphuq.results.trust.truncation import truncation_effect
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.setup import truncated
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed
 from graphuq_papers.problems import Problem, mnist, share
-from graphuq.results import label_mean
-from graphuq.results import mean_label_variance
-from graphuq.results.trust.truncation import truncation_effect
 
 PRIORS: dict[str, Prior] = {"c/λ": InverseLaplacian(), "Matérn (default)": Matern()}
 COLORS = {"c/λ": "#d97706", "Matérn (default)": "#3b6fb6"}

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
+from graphuq.results import mean_label_variance
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.setup import converged, protocol, truncated
 from graphuq_papers.claims import Claim, Finding, Row, cells, falls, finding, listed, rises
 from graphuq_papers.problems import MNIST_PAIRS, Problem, mnist, moons, rhat, share
-from graphuq.results import mean_label_variance
 
 PAIRS = ((4, 9), (3, 8), (0, 6), (5, 7))
 PAPER = {  # mean label variance of each pair, printed in table 1

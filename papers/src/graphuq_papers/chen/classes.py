@@ -9,13 +9,12 @@ from matplotlib.figure import Figure
 from graphuq import DiscreteUniform, Result, Uniform
 from graphuq.plots import class_colors
 from graphuq.priors import Matern
+from graphuq.results import at_rows, draws
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.chen.setup import BETA, N_MODES, learn, multiclass_posterior, paper_chain
 from graphuq_papers.claims import Claim, Finding, Row, finding, listed
 from graphuq_papers.problems import Problem, digits, rhat, share
-from graphuq.results import at_rows
-from graphuq.results import draws
 
 CHECKS = 5  # points per curve of figure 20: one after every fifth of the steps
 CHOICES = {  # learnt hyperparameters of figure 20, and the prior that learns them

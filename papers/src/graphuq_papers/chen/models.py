@@ -10,14 +10,13 @@ from matplotlib.figure import Figure
 from graphuq import Result, Uniform
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import EigenScales, Matern
+from graphuq.results import label_mean, sampling
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.chen.algorithm import ALPHA, TAU, Walk, walk
 from graphuq_papers.chen.setup import both, learn
 from graphuq_papers.claims import Claim, Finding, Row, finding
 from graphuq_papers.problems import Problem, mnist, rhat, share
-from graphuq.results import sampling
-from graphuq.results import label_mean
 
 N_MODES, NOISE, BETA = 50, 1e-4, 0.1  # M, γ of the level set, and β of the paper's chain
 SHARE = 0.01  # share of labelled nodes; the paper gives it for figure 20 only

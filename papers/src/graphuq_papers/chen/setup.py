@@ -14,11 +14,11 @@ from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, MetropolisWithinGibbs
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import Prior
+from graphuq.results import label_mean
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context
 from graphuq_papers.claims import Row
 from graphuq_papers.problems import Problem, rhat
-from graphuq.results import label_mean
 
 # The paper's symbols of the hyperparameters.
 SYMBOLS = {"tau": "τ", "alpha": "α", "truncation": "M"}

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from graphuq.cli import atomic_folder, output_folder
-from graphuq.results import soft_label_interval
-from graphuq.results import soft_label_mean
+from graphuq.results import soft_label_interval, soft_label_mean
 
 CHECKPOINT = ".track.npz"
 

@@ -14,12 +14,12 @@ from graphuq.graphs import knn_graph
 from graphuq.inference import ExpectationPropagation, ReversibleJump
 from graphuq.likelihoods import Probit
 from graphuq.priors import Matern
+from graphuq.results import label_mean
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, finding
 from graphuq_papers.hartog.setup import PAPERS, PROPER, run, series
 from graphuq_papers.problems import rhat
-from graphuq.results import label_mean
 
 TRAINING = {4: 5_842, 9: 5_949}  # images of each digit in the training set of MNIST
 MAX_PAIRS = 600  # eigenpairs of the truncated method; it rejects proposals of a larger k

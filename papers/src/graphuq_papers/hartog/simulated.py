@@ -11,13 +11,11 @@ from scipy.special import ndtr
 
 from graphuq import Result, Spectrum, laplacian_spectrum
 from graphuq.graphs import Graph, path_graph, small_world_graph
+from graphuq.results import sampling, soft_label_interval, soft_label_mean
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, cell, finding, listed
 from graphuq_papers.hartog.setup import PROPER, converged, improper, protocol, series
 from graphuq_papers.problems import rhat
-from graphuq.results import sampling
-from graphuq.results import soft_label_interval
-from graphuq.results import soft_label_mean
 
 RATES = (0.0, 0.1, 1.0)  # ρ, the rate of the prior of k
 PAPER_NODES = 848  # nodes of the small-world graph of the paper

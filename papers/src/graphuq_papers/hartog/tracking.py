@@ -15,14 +15,13 @@ from matplotlib.figure import Figure
 from graphuq import Result
 from graphuq.errors import NotConvergedWarning
 from graphuq.graphs import grid_graph
+from graphuq.results import soft_label_interval, soft_label_mean
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, cell, cells, finding
 from graphuq_papers.films.figures import frame_panels, plot_frames
 from graphuq_papers.films.frames import Frames, moving_ball
 from graphuq_papers.films.tracking import track
 from graphuq_papers.problems import rhat
-from graphuq.results import soft_label_interval
-from graphuq.results import soft_label_mean
 
 N_PAIRS, QUICK_PAIRS = 300, 110  # eigenpairs; with 1,000 the posterior fits the second ball too
 SECOND = "share of the second ball taken for the object"  # a column of figure 9

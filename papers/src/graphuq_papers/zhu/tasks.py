@@ -14,9 +14,9 @@ from graphuq.errors import DisconnectedGraphWarning
 from graphuq.graphs import TanhWeights
 from graphuq.likelihoods import Logistic
 from graphuq.priors import RegularizedLaplacian
+from graphuq.results import class_thresholds
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context
-from graphuq.results import class_thresholds
 
 # The values of β, σ and γ are those of the paper.
 PRIOR, LIKELIHOOD = RegularizedLaplacian(beta=0.1, sigma=1000.0), Logistic(steepness=1.0)

@@ -18,7 +18,7 @@ from graphuq.classifier.given_graph import (
 )
 from graphuq.classifier.labels import weights_of_rows
 from graphuq.classifier.new_rows import connected_rows, in_basis
-from graphuq.classifier.options import PRIORS, build_graph, check_words, is_word
+from graphuq.classifier.options import build_graph, check_words, is_word
 from graphuq.classifier.regressor.saving import load_regressor, save_regressor
 from graphuq.classifier.regressor.values import (
     check_known,
@@ -30,8 +30,8 @@ from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
 from graphuq.evidence.regression import GraphRegression, maximize_regression
 from graphuq.graphs import FeatureSpace, SelfTuning
+from graphuq.models.evidence import prior_of
 from graphuq.priors import Prior
-from graphuq.run.words import part_from
 from graphuq.spectrum import laplacian_spectrum
 from graphuq.utils.checks import require_positive
 from graphuq.utils.progress import reporting
@@ -64,7 +64,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
     laplacian : {"random-walk", "symmetric", "unnormalized"}, default "random-walk"
         The smoothest fields of "random-walk" are constant. Those of "symmetric" grow with the
         degree of a node, which suits signs better than numbers.
-    n_eigenpairs : int, optional
+    n_eigenpairs : int or "auto", default "auto"
         Number of eigenpairs ℓ; by default min(150, N).
     tail_eigenvalue : bool, float or "mean", default False
     prior : {"auto", "matern", …} or Prior, default "auto"
@@ -123,7 +123,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         metric: Any = None,
         radius: Any = None,
         laplacian: Any = "random-walk",
-        n_eigenpairs: Any = None,
+        n_eigenpairs: Any = "auto",
         tail_eigenvalue: Any = False,
         prior: Any = "auto",
         field_std: Any = "auto",
@@ -200,7 +200,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             spectrum = laplacian_spectrum(
                 self.graph_,
                 self.laplacian,
-                self.n_eigenpairs,
+                None if is_word(self.n_eigenpairs, "auto") else self.n_eigenpairs,
                 tail_eigenvalue=self.tail_eigenvalue,
                 progress=report,
             )
@@ -342,18 +342,12 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     def _checked_prior(self) -> Prior:
         """Return the prior, after checks of all parameters that need no data."""
-        check_words(self.graph, self.n_neighbors, None, self.out_of_sample)
-        require(
-            not isinstance(self.n_eigenpairs, str),
-            "n_eigenpairs",
-            f"{self.n_eigenpairs!r}",
-            "give a number, or None for 150",
-        )
+        check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
         for name in ("field_std", "noise_std"):
             value = getattr(self, name)
             if not is_word(value, "auto"):
                 require_positive(name, value, "use a number > 0 in units of y, or 'auto'")
-        prior: Prior = part_from(self.prior, PRIORS, Prior, "prior")
+        prior: Prior = prior_of(self.prior)
         require(
             not prior.learnt,
             "prior",

@@ -15,10 +15,9 @@ from graphuq.classifier.labels import check_classes, split_labels
 from graphuq.classifier.options import (
     check_unused,
     check_words,
-    likelihood_of,
     method_of,
+    model_of,
     neighbors_of,
-    prior_of,
     weights_of,
 )
 from graphuq.classifier.types import Labels, Table
@@ -35,6 +34,8 @@ from graphuq.graphs.neighbors import (
 )
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.inference import Laplace
+from graphuq.models import LargestEvidence
+from graphuq.models.evidence import likelihood_of, prior_of
 
 PARTS = ("weights", "prior", "likelihood")
 TOLERANCE = 1e-7  # relative residual of conjugate gradients during a search
@@ -83,7 +84,9 @@ class SearchProblem:
         """Return a digest of rows, labels, criterion and model, which determine the search."""
         own = self.estimator
         names = ("graph", "n_neighbors", "scale", "metric", "radius", "laplacian", "n_eigenpairs")
-        words = [repr(getattr(own, name)) for name in (*names, "tail_eigenvalue", *PARTS)]
+        words = [
+            repr(getattr(own, name)) for name in (*names, "tail_eigenvalue", "weights", "model")
+        ]
         arrays = [self.X]
         if sparse.issparse(self.X):
             stored = sparse.csr_array(self.X)
@@ -115,9 +118,12 @@ class SearchProblem:
                 changed = {
                     k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in own.items()
                 }
-                classifier.set_params(
-                    **{part: dataclasses.replace(self._part(classifier, part), **changed)}
-                )
+                found = dataclasses.replace(self._part(classifier, part), **changed)
+                if part == "weights":
+                    classifier.set_params(weights=found)
+                else:
+                    model = dataclasses.replace(_parts_of(classifier), **{part: found})
+                    classifier.set_params(model=model)
                 if part == "weights":  # the weight function holds scale and metric
                     classifier.set_params(scale=None, metric=None)
         return classifier
@@ -166,9 +172,9 @@ class SearchProblem:
 
     def _part(self, classifier: GraphClassifier, part: str) -> Any:
         if part == "prior":
-            return prior_of(classifier.prior)
+            return prior_of(_parts_of(classifier).prior)
         if part == "likelihood":
-            return likelihood_of(classifier.likelihood, len(self.classes))
+            return likelihood_of(_parts_of(classifier).likelihood, len(self.classes))
         if isinstance(classifier.graph, Graph) or classifier.graph == "precomputed":
             return Stored()
         own = (classifier.weights, classifier.scale, classifier.metric)
@@ -231,6 +237,12 @@ class SearchProblem:
         if key not in self._found:
             self._found[key] = find()
         return self._found[key]
+
+
+def _parts_of(classifier: GraphClassifier) -> LargestEvidence:
+    """Return the model as one prior and one likelihood; "auto" of any other model."""
+    model = model_of(classifier.model)
+    return model if isinstance(model, LargestEvidence) else LargestEvidence()
 
 
 def _own(values: dict[str, Any], part: str) -> dict[str, Any]:

@@ -78,8 +78,8 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
     >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
     >>> y = np.where(np.arange(200) < 20, moons.classes, -1)
     >>> classifier = gq.GraphClassifier(
-    ...     laplacian="unnormalized", prior="regularized-laplacian", likelihood="logistic",
-    ...     inference="laplace", weights="unweighted")
+    ...     laplacian="unnormalized", inference="laplace", weights="unweighted",
+    ...     model=gq.models.Fixed("regularized-laplacian", "logistic"))
     >>> search = gq.EvidenceSearch(classifier, {"n_neighbors": [12, 24, 48]}).fit(moons.features, y)
     >>> len(search.results_), sorted(search.best_params_)
     (3, ['n_neighbors'])

@@ -17,6 +17,7 @@ from graphuq.external.scanpy.cells import (
     known_types,
     representation,
 )
+from graphuq.models import LargestEvidence
 
 
 def label_cells(
@@ -152,7 +153,8 @@ def quick_classifier(known: KnownTypes) -> GraphClassifier:
     Expectation propagation of a softmax likelihood, or of a probit for two types.
     """
     likelihood = "softmax" if len(known.categories) > 2 else "auto"
-    return GraphClassifier(likelihood=likelihood, inference="expectation-propagation")
+    model = LargestEvidence(likelihood=likelihood)
+    return GraphClassifier(model=model, inference="expectation-propagation")
 
 
 def check_types(known: KnownTypes, labels_key: str) -> None:

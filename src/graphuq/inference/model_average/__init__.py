@@ -1,5 +1,7 @@
 """Draws from a finite mixture of priors: the evidence weighs the components."""
 
+from graphuq.inference.model_average.class_shares import ClassShares
+from graphuq.inference.model_average.each_component import EachComponent, coefficients_given
 from graphuq.inference.model_average.likely_components import (
     likeliest_component,
     likeliest_of_kind,
@@ -8,7 +10,10 @@ from graphuq.inference.model_average.likely_components import (
 from graphuq.inference.model_average.sampler import ModelAverage
 
 __all__ = [
+    "ClassShares",
+    "EachComponent",
     "ModelAverage",
+    "coefficients_given",
     "likeliest_component",
     "likeliest_of_kind",
     "probabilities_of_components",

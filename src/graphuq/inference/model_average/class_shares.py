@@ -45,7 +45,7 @@ class ClassShares:
         """Return them for a binary probit of fixed noise; the nodes are always the same."""
         spectrum, n_nodes = posterior.spectrum, posterior.spectrum.n_nodes
         nodes = np.random.default_rng(0).permutation(n_nodes)[:MAX_NODES]
-        rows = np.asarray(spectrum.eigenvectors[nodes]) * spectrum.node_scale[nodes, None]
+        rows = np.asarray(spectrum.basis[nodes]) * spectrum.node_scale[nodes, None]
         positive = np.asarray(posterior.labels) > 0
         counts = np.bincount(positive, weights=posterior.label_weights, minlength=2).astype(float)
         return ClassShares(rows, counts, float(posterior.likelihood.latent_noise_std))

@@ -9,10 +9,10 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 from graphuq.inference.model_average.class_shares import ClassShares
-from graphuq.inference.model_average.walk import Made
+from graphuq.inference.model_average.walk import Moves
 from graphuq.utils.arrays import parallel_map
 
-LEAST_WEIGHT = 1e-3  # share of the likeliest component, from which a component is proposed
+MIN_WEIGHT = 1e-3  # share of the likeliest component, from which a component is proposed
 BEHIND = 12.0  # log weight behind the largest, from which class shares may not lift a component
 THIN, N_WARMUP = 3, 60  # least sweeps for each draw, and sweeps before the first
 LABELS_PER_SWEEP = 20  # a draw has another sweep for each so many labels, which mix more slowly
@@ -90,7 +90,7 @@ class ComponentChains:
             log_proposal = np.full(len(log_weights), -np.inf)
             log_proposal[near] = log_weights[near] + [logsumexp(found) for found in logs]
         self.n_tries = 1 if shares is None else TRIES
-        kept = np.flatnonzero(log_proposal >= log_proposal.max() + np.log(LEAST_WEIGHT))
+        kept = np.flatnonzero(log_proposal >= log_proposal.max() + np.log(MIN_WEIGHT))
         self.log_weights, log_proposal = log_weights[kept], log_proposal[kept]
         self.error = 0.0
         if correction is not None:
@@ -109,7 +109,7 @@ class ComponentChains:
 
     def propose(
         self, rng: np.random.Generator, state: Float[np.ndarray, "M R J"], n: int
-    ) -> tuple[Float[np.ndarray, "M R J"], Made]:
+    ) -> tuple[Float[np.ndarray, "M R J"], Moves]:
         """Return the noisy values after n proposals, and these in random order."""
         counts = rng.multinomial(n, np.exp(self.log_proposal)).tolist()
         values, parts, fields = state.copy(), [], []
@@ -130,4 +130,4 @@ class ComponentChains:
         log_likelihood = self.noisy[0].log_likelihood(np.concatenate(fields))
         columns = [*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)), log_likelihood]
         order = rng.permutation(n)
-        return values, Made(*(column[order] for column in columns))
+        return values, Moves(*(column[order] for column in columns))

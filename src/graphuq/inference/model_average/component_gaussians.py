@@ -17,9 +17,9 @@ from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import TRIES
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import likely_components
-from graphuq.inference.model_average.walk import Made
+from graphuq.inference.model_average.walk import Moves
 
-LEAST_WEIGHT = 1e-3  # share of the likeliest component, below which a component is not drawn
+MIN_WEIGHT = 1e-3  # share of the likeliest component, below which a component is not drawn
 N_SWEEPS = 1  # of collapsed Gibbs, after each draw of a Gaussian
 
 
@@ -42,7 +42,7 @@ class ComponentGaussians:
     def __init__(self, given: Components, shares: ClassShares | None = None) -> None:
         given, sites, logs = likely_components(given)
         self.log_evidence = float(np.logaddexp.reduce(logs))
-        kept = np.flatnonzero(logs >= logs.max() + np.log(LEAST_WEIGHT))
+        kept = np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT))
         self.given, self.sites = given.at(slice(None), kept), [sites[m] for m in kept]
         self.log_weights = log_softmax(logs[kept])
         self.shares, self.n_tries = shares, 1 if shares is None else TRIES
@@ -56,12 +56,12 @@ class ComponentGaussians:
         """Return the state of a chain of proposals: they are independent."""
         return ()
 
-    def propose(self, rng: np.random.Generator, state: Any, n: int) -> tuple[Any, Made]:
+    def propose(self, rng: np.random.Generator, state: Any, n: int) -> tuple[Any, Moves]:
         """Return n independent proposals, in random order."""
         counts = rng.multinomial(n, np.exp(self.log_weights)).tolist()
         parts = [self._of_component(i, rng, count) for i, count in enumerate(counts) if count]
         order = rng.permutation(n)
-        made = Made(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
+        made = Moves(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
         if self.shares is not None:
             made = made._replace(log_ratio=self.shares.log_weights(made.coefficients))
         return state, made
@@ -79,16 +79,16 @@ class ComponentGaussians:
             white = (white[1:] - white[:1]) / np.sqrt(2.0)
         return np.swapaxes(white @ noisy.factor.T, 0, 1)
 
-    def _of_component(self, i: int, rng: np.random.Generator, n: int) -> Made:
+    def _of_component(self, i: int, rng: np.random.Generator, n: int) -> Moves:
         """Return draws near the posterior of one component."""
         noisy = self.noisy[i]
         values = noisy.noisy_given(rng, self.gaussian_draws(i, rng, n))
         for one in values:
             one[:] = noisy.run(rng, one, 1, N_SWEEPS)[-1]
         found = noisy.white_given(rng, values)
-        return Made(
+        return Moves(
             coefficients=(found * self.given.stds[i]).reshape(n, -1),
-            model=np.full(n, float(self.given.numbers[i])),
+            component=np.full(n, float(self.given.numbers[i])),
             log_ratio=np.zeros(n),
             log_likelihood=noisy.log_likelihood(noisy.fields(found)),
         )

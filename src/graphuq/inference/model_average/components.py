@@ -52,10 +52,10 @@ class Components(NamedTuple):
         several = likelihood.is_multiclass
         log_prior = prior.log_probabilities
         numbers = np.flatnonzero(np.isfinite(log_prior))
-        rows = np.asarray(spectrum.eigenvectors[posterior.labelled])
+        rows = np.asarray(spectrum.basis[posterior.labelled])
         return Components(
             rows * posterior.label_scale[:, None],
-            prior.component_std(prior.modes(spectrum))[numbers],
+            np.asarray(posterior.mixture_modes.stds)[numbers],
             log_prior[numbers],
             numbers,
             (labels if several else labels > 0).astype(np.int64),

@@ -9,7 +9,7 @@ from scipy.special import log_ndtr, softmax
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import ComponentChains
 from graphuq.inference.model_average.components import Components, require_any
-from graphuq.inference.model_average.walk import Made
+from graphuq.inference.model_average.walk import Moves
 from graphuq.posterior.posterior import Posterior
 
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
@@ -86,22 +86,22 @@ class Proposals:
         """Return the state of a chain of proposals: they are independent."""
         return ()
 
-    def propose(self, rng: np.random.Generator, state: Any, n: int) -> tuple[Any, Made]:
+    def propose(self, rng: np.random.Generator, state: Any, n: int) -> tuple[Any, Moves]:
         """Return n independent proposals, in random order."""
         return state, self.draw(rng, n)
 
-    def draw(self, rng: np.random.Generator, n: int) -> Made:
+    def draw(self, rng: np.random.Generator, n: int) -> Moves:
         """Return n independent proposals, in random order."""
         counts = rng.multinomial(n, self.weights)
         parts = [self._of_component(int(k), rng, int(counts[k])) for k in np.flatnonzero(counts)]
         order = rng.permutation(n)
-        made = Made(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
+        made = Moves(*(np.concatenate(arrays)[order] for arrays in zip(*parts, strict=True)))
         ratio = made.log_ratio + made.log_likelihood
         if self.shares is not None:
             ratio += self.shares.log_weights(made.coefficients)
         return made._replace(log_ratio=ratio)
 
-    def _of_component(self, place: int, rng: np.random.Generator, n: int) -> Made:
+    def _of_component(self, place: int, rng: np.random.Generator, n: int) -> Moves:
         """Return draws from one component; the log ratio lacks the likelihood."""
         from graphuq.inference.nested_sites import draw_shifts
 
@@ -115,9 +115,9 @@ class Proposals:
         if self.binary:
             coefficients = (coefficients[:, 1] - coefficients[:, 0]) / np.sqrt(2.0)
         u = np.swapaxes(white @ one.factor.T, 1, 2)
-        model = np.full(n, float(self.numbers[place]))
+        number = np.full(n, float(self.numbers[place]))
         coefficients = coefficients.reshape(n, -1)
-        return Made(coefficients, model, -one.log_sites(u), self._log_likelihood(u))
+        return Moves(coefficients, number, -one.log_sites(u), self._log_likelihood(u))
 
     def _log_likelihood(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
         """Return the log probability of all labels, given K fields at the labels in each draw."""

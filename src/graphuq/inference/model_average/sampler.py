@@ -29,7 +29,7 @@ from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.proposals import Proposals
-from graphuq.inference.model_average.walk import Kept, Made, walk
+from graphuq.inference.model_average.walk import KeptMoves, Moves, walk
 from graphuq.inference.settings import RunSettings, check_run
 from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
@@ -37,12 +37,11 @@ from graphuq.utils.arrays import parallel_map
 MIN_ACCEPTANCE = 0.8  # share of accepted proposals, from which none stays for long
 MANY_LABELS = 100  # more labels than this are served by draws that are nearly exact
 MAX_ERROR = 0.1  # relative error of the components' evidence, up to which draws count as exact
-MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
-LABEL_DESIGNS = ("auto", "by-class", "random")
+FIELDS = ("auto", "exact", "gibbs")
 
 
 class ModelAverage(Sampler):
-    """Sample the component of a `MaternMixture` and the field, by independent proposals.
+    """Sample the component of a `Mixture` and the field, by independent proposals.
 
     It needs a `Probit` of fixed noise and a fixed number of classes. Each component costs one
     expectation propagation, of O(K J³) operations, up to 100 labels. With more, few components
@@ -50,33 +49,28 @@ class ModelAverage(Sampler):
 
     Parameters
     ----------
-    exact : bool, optional
-        True: proposals of expectation propagation are accepted or rejected. False: fields are
-        drawn by collapsed Gibbs chains of each component, whose probabilities are those of
-        expectation propagation. By default the first if at least 80 % of the proposals would be
-        accepted, else the second; for two classes importance sampling then corrects the evidence.
-        With more than 100 labels fields are drawn by expectation propagation and moved by one
-        sweep of collapsed Gibbs, by default.
-    label_design : {"auto", "by-class", "random"}, default "auto"
-        How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
-        that numbers of labels are no evidence about class shares; for two classes. "random": they
-        are. "auto": by class, for two classes with the same number of labels, at least two of
-        each.
+    fields : {"auto", "exact", "gibbs"}, default "auto"
+        "exact": proposals of expectation propagation are accepted or rejected. "gibbs": fields are
+        drawn by collapsed Gibbs chains of each component, and the probabilities of components are
+        those of expectation propagation. "auto": the first if at least 80 % of the proposals would
+        be accepted, else the second; for two classes importance sampling then corrects the
+        evidence. With more than 100 labels fields are drawn by expectation propagation and moved
+        by one sweep of collapsed Gibbs.
     """
 
-    exact: bool | None = None
-    label_design: str = eqx.field(default="auto", static=True)
+    fields: str = eqx.field(default="auto", static=True)
     reference: Approximation | None = None
     default_warmup: ClassVar[int] = 0
     default_chains: ClassVar[int | None] = 4
     always_float64: ClassVar[bool] = True
+    averages: ClassVar[bool] = True
 
     def __check_init__(self) -> None:
         require(
-            isinstance(self.label_design, str) and self.label_design in LABEL_DESIGNS,
-            "label_design",
-            f"{self.label_design!r}",
-            f"use one of {', '.join(LABEL_DESIGNS)}",
+            isinstance(self.fields, str) and self.fields in FIELDS,
+            "fields",
+            f"{self.fields!r}",
+            f"use one of {', '.join(FIELDS)}",
         )
 
     def refusal(self, posterior: Posterior) -> str | None:
@@ -84,33 +78,26 @@ class ModelAverage(Sampler):
         likelihood = posterior.likelihood
         if not (posterior.prior.is_mixture and posterior.prior.learnt):
             return (
-                f"{self} averages over the components of MaternMixture, whose number it learns, "
-                f"not {posterior.prior}"
+                f"{self} averages over the components of a Mixture, and {posterior.prior} is none; "
+                "use model='auto'"
             )
         if likelihood.learnt or likelihood.latent_noise_std is None:
             return f"{self} needs a Probit of fixed noise and classes, and not {likelihood}"
         if posterior.spectrum.tail_eigenvalue is not None:
             return f"{self} needs a spectrum without a tail; leave tail_eigenvalue out"
-        if self.label_design == "by-class" and likelihood.is_multiclass:
-            return f"{self} is for two classes; use label_design='random'"
         return None
 
     def first_draws_are_quick(self, posterior: Posterior) -> bool:
         """Return whether draws are as quick as an approximation: with many labels, by default."""
-        return self.exact is None and len(posterior.labels) > MANY_LABELS
+        return self.fields == "auto" and len(posterior.labels) > MANY_LABELS
 
     def class_shares(self, posterior: Posterior) -> ClassShares | None:
         """Return the weights for labels that were drawn class by class, or None for random ones."""
-        if self.label_design == "random" or posterior.likelihood.is_multiclass:
-            return None
-        positive, n_labels = int((posterior.labels > 0).sum()), len(posterior.labels)
-        equal = n_labels == 2 * positive >= 2 * MIN_EQUAL
-        return ClassShares.of(posterior) if equal or self.label_design == "by-class" else None
+        return ClassShares.of(posterior) if posterior.label_design == "by-class" else None
 
     def unused_arguments(self, given: Any) -> list[str]:
-        """Return arguments without effect: there is no warm-up, and nothing to thin."""
-        unused = ("n_warmup", "thin", "start")
-        return [name for name in given if name in unused]
+        """Return arguments without effect: where to start."""
+        return [name for name in given if name == "start"]
 
     def run(
         self,
@@ -120,9 +107,10 @@ class ModelAverage(Sampler):
     ) -> Draws:
         """Return draws in the coefficients of the eigenvectors, and the component of each."""
         n_chains = self.n_chains(posterior) if settings.n_chains is None else settings.n_chains
-        _, seed = check_run(
-            posterior.field.dimension, settings.n_samples, n_chains, 0, 1, settings.seed,
-            settings.precision,
+        thin = 1 if settings.thin is None else settings.thin
+        n_warmup, seed = check_run(
+            posterior.field.dimension, settings.n_samples, n_chains, settings.n_warmup or 0, thin,
+            settings.seed, settings.precision,
         )  # fmt: skip
         source, log_evidence, is_approximate = self._source(posterior, seed)
 
@@ -133,11 +121,11 @@ class ModelAverage(Sampler):
         def start() -> Any:
             rngs = [np.random.default_rng([seed, 0, c]) for c in range(n_chains)]
             states, first = zip(*parallel_map(start_chain, rngs), strict=True)
-            return _stacked(states), Made(*(array[:, 0] for array in _stacked(first)))
+            return _stacked(states), Moves(*(array[:, 0] for array in _stacked(first)))
 
         def advance(n_steps: int, state: Any) -> Block:
             states, current = state
-            tries = source.n_tries
+            tries = source.n_tries * thin
 
             def propose(c: int) -> Any:
                 rng = np.random.default_rng([seed, 1 + n_steps, c])
@@ -149,15 +137,15 @@ class ModelAverage(Sampler):
             current, kept = walk(current, proposed, np.stack(uniform))
             return Block((states, current), kept.every(tries), BLOCK, 1)
 
-        def collect(state: Any, kept: Kept) -> Draws:
+        def collect(state: Any, kept: KeptMoves) -> Draws:
             return Draws(
                 white=kept.coefficients,
                 log_likelihood=kept.log_likelihood,
                 acceptance=kept.acceptance,
                 step_size=1.0,
-                n_warmup=0,
-                thin=1,
-                hyperparameters={"model": kept.model},
+                n_warmup=n_warmup,
+                thin=thin,
+                hyperparameters={"component": kept.component},
                 log_evidence=log_evidence,
                 is_approximate=is_approximate,
             )
@@ -166,13 +154,13 @@ class ModelAverage(Sampler):
             start,
             advance,
             collect,
-            Kept,
+            KeptMoves,
             n_samples=settings.n_samples,
-            n_warmup=0,
+            n_warmup=n_warmup,
             stop=settings.stop,
             progress=settings.progress,
             checkpoint=settings.checkpoint,
-            fingerprint=(posterior.target, self, n_chains, seed, BLOCK),
+            fingerprint=(posterior.target, self, n_chains, seed, BLOCK, thin, n_warmup),
         )
 
     def _source(self, posterior: Posterior, seed: int) -> tuple[Any, float, bool]:
@@ -183,9 +171,11 @@ class ModelAverage(Sampler):
             return gaussians, gaussians.log_evidence, True
         proposals = Proposals(posterior, shares)
         log_evidence = proposals.log_evidence
-        if self.exact or (self.exact is None and proposals.acceptance() >= MIN_ACCEPTANCE):
+        if self.fields == "exact" or (
+            self.fields == "auto" and proposals.acceptance() >= MIN_ACCEPTANCE
+        ):
             return proposals, log_evidence, False
-        corrected = proposals.binary and self.exact is None
+        corrected = proposals.binary and self.fields == "auto"
         chains = proposals.chains(seed, corrected)
         return chains, log_evidence, not corrected or chains.error > MAX_ERROR
 

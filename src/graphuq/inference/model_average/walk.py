@@ -6,29 +6,29 @@ import numpy as np
 from jaxtyping import Float
 
 
-class Made(NamedTuple):
+class Moves(NamedTuple):
     """Proposals: coefficients, component, log ratio of densities, log likelihood."""
 
     coefficients: Float[np.ndarray, "*S n"]
-    model: Float[np.ndarray, "*S"]
+    component: Float[np.ndarray, "*S"]
     log_ratio: Float[np.ndarray, "*S"]
     log_likelihood: Float[np.ndarray, "*S"]
 
 
-class Kept(NamedTuple):
+class KeptMoves(NamedTuple):
     """What is kept of each step."""
 
     coefficients: Float[np.ndarray, "C S n"]
-    model: Float[np.ndarray, "C S"]
+    component: Float[np.ndarray, "C S"]
     log_likelihood: Float[np.ndarray, "C S"]
     acceptance: Float[np.ndarray, "C S"]
 
-    def every(self, n: int) -> "Kept":
+    def every(self, n: int) -> "KeptMoves":
         """Return each n-th step."""
-        return Kept(*(array[:, n - 1 :: n] for array in self))
+        return KeptMoves(*(array[:, n - 1 :: n] for array in self))
 
 
-def walk(state: Made, made: Made, uniform: Float[np.ndarray, "C S"]) -> tuple[Made, Kept]:
+def walk(state: Moves, made: Moves, uniform: Float[np.ndarray, "C S"]) -> tuple[Moves, KeptMoves]:
     """Accept or reject proposals in turn, in all chains."""
     n_chains, size = made.log_ratio.shape
     taken = np.empty((n_chains, size), dtype=np.int64)  # number of the proposal; −1: the state
@@ -47,6 +47,8 @@ def walk(state: Made, made: Made, uniform: Float[np.ndarray, "C S"]) -> tuple[Ma
             both, (taken + 1).reshape(taken.shape + (1,) * (both.ndim - 2)), 1
         )
 
-    chosen = Made(*(kept(old, new) for old, new in zip(state, made, strict=True)))
-    last = Made(*(array[:, -1] for array in chosen))
-    return last, Kept(chosen.coefficients, chosen.model, chosen.log_likelihood, probability)
+    chosen = Moves(*(kept(old, new) for old, new in zip(state, made, strict=True)))
+    last = Moves(*(array[:, -1] for array in chosen))
+    return last, KeptMoves(
+        chosen.coefficients, chosen.component, chosen.log_likelihood, probability
+    )

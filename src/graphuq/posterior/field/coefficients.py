@@ -14,7 +14,7 @@ from jaxtyping import Float
 
 from graphuq.errors import IncompatibleParts
 from graphuq.posterior.field.labelled import LowRankField
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import SpectralBasis
 
 MAX_WITH_TAIL = 2_000  # labelled nodes, as C has J² numbers
 SPANNED = 1e-6  # deviation of the tail relative to s̄, below which a direction is without tail
@@ -24,7 +24,7 @@ class CoefficientField(LowRankField):
     """Series in its own coefficients; they are known in every draw and determine every node."""
 
     @staticmethod
-    def of(spectrum: Spectrum, nodes: np.ndarray, n_modes: int) -> "CoefficientField":
+    def of(spectrum: SpectralBasis, nodes: np.ndarray, n_modes: int) -> "CoefficientField":
         """Make the field of a spectrum.
 
         Parameters
@@ -37,7 +37,7 @@ class CoefficientField(LowRankField):
         """
         n_pairs = spectrum.n_columns
         return CoefficientField(
-            factor=spectrum.node_scale[nodes, None] * spectrum.eigenvectors[nodes, :n_modes],
+            factor=spectrum.node_scale[nodes, None] * spectrum.basis[nodes, :n_modes],
             coefficient_map=np.eye(n_pairs, n_modes),
             mode_variance=np.zeros(n_pairs),
             tail_std=0.0,
@@ -94,7 +94,7 @@ class TailAtLabelled(NamedTuple):
         )
 
 
-def coefficient_field_with_tail(spectrum: Spectrum, nodes: np.ndarray) -> LowRankField:
+def coefficient_field_with_tail(spectrum: SpectralBasis, nodes: np.ndarray) -> LowRankField:
     """Return the field in coefficients with a tail.
 
     Its conditional deviation given a draw is in units of the s̄ of that draw.

@@ -23,7 +23,7 @@ from jaxtyping import Float
 from graphuq.posterior.field.base import Field
 from graphuq.posterior.field.conditioning import FieldMoments, condition_with_floor
 from graphuq.priors import SpectralStd
-from graphuq.spectrum import CovarianceColumns, Spectrum
+from graphuq.spectrum import CovarianceColumns, SpectralBasis
 from graphuq.utils.arrays import Array, array_namespace, solve_lower
 from graphuq.utils.extras import require_extra
 
@@ -272,14 +272,14 @@ class TailField(LabelledField):
         )
 
 
-def series_field(spectrum: Spectrum, std: SpectralStd) -> LowRankField:
+def series_field(spectrum: SpectralBasis, std: SpectralStd) -> LowRankField:
     """Return the field at all nodes, ``u = Q (s ξ)``, in the white coordinates ξ of the series.
 
     Modes without variance are left out, and so is a tail.
     """
     kept = np.flatnonzero(std.modes > 0)
     return LowRankField(
-        factor=spectrum.node_scale[:, None] * spectrum.eigenvectors[:, kept] * std.modes[kept],
+        factor=spectrum.node_scale[:, None] * spectrum.basis[:, kept] * std.modes[kept],
         coefficient_map=np.diag(std.modes)[:, kept],
         mode_variance=std.modes**2,
         tail_std=0.0,
@@ -297,7 +297,9 @@ def columns_field(columns: CovarianceColumns) -> LowRankField:
     )
 
 
-def labelled_field(spectrum: Spectrum, std: SpectralStd, labelled: np.ndarray) -> LabelledField:
+def labelled_field(
+    spectrum: SpectralBasis, std: SpectralStd, labelled: np.ndarray
+) -> LabelledField:
     """Return the field at the labelled nodes, by a square root of its prior covariance there.
 
     Parameters
@@ -306,7 +308,7 @@ def labelled_field(spectrum: Spectrum, std: SpectralStd, labelled: np.ndarray) -
     std : SpectralStd
     labelled : numpy.ndarray of int, shape (J,)
     """
-    rows = spectrum.eigenvectors[labelled]
+    rows = spectrum.basis[labelled]
     scale = spectrum.node_scale[labelled]
     if std.tail == 0.0:
         return _projected_field(rows, scale, std)

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.summaries.base import Link, NodeSummaries, Rows, conditional_moments
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def summarize(
-    answer: Draws | GaussianApproximation | Point,
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
     field: LabelledField | ClassField,
     rows: Rows,
     link: Link = None,

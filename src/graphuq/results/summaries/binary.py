@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import erf, ndtr
 
-from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import LabelledField
 from graphuq.results.summaries.base import (
@@ -27,6 +27,7 @@ from graphuq.results.summaries.base import (
     nodes_read_from_draws,
     slices,
 )
+from graphuq.results.summaries.mixtures import mixture_summaries
 from graphuq.utils.arrays import parallel_map
 
 MANY_ELEMENTS = 1_000_000  # rows × draws above which averages are computed in single precision
@@ -38,7 +39,7 @@ ERF_ELEMENTS = (
 
 @singledispatch
 def summarize(
-    answer: Draws | GaussianApproximation | Point,
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
     field: LabelledField,
     rows: Rows,
     link: Link = None,
@@ -83,6 +84,13 @@ def _(
     if link is None:
         label[known] = answer.labelled_label_mean[at]
     return NodeSummaries(label, np.zeros_like(label), mean, std)
+
+
+@summarize.register
+def _(
+    answer: GaussianMixture, field: LabelledField, rows: Rows, link: Link = None
+) -> NodeSummaries:
+    return mixture_summaries(answer, rows, link, summarize)
 
 
 @summarize.register

@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import ClassField, LabelledField
 from graphuq.results.summaries import binary, multiclass
 from graphuq.results.summaries.base import BLOCK_ELEMENTS, Link, Rows, conditional_moments, slices
+from graphuq.results.summaries.mixtures import mixture_interval
 from graphuq.results.summaries.random_label import class_shares
 
 QUANTILE_DRAWS = 2_000  # largest number of evenly spaced draws for credible intervals
@@ -65,7 +66,7 @@ def class_probability_draws(
 
 
 def soft_label_mean(
-    answer: Draws | GaussianApproximation | Point,
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
     field: LabelledField | ClassField,
     rows: Rows,
     likelihood: Likelihood,
@@ -74,6 +75,9 @@ def soft_label_mean(
 
     `Likelihood.log_partition` gives the integral over a Gaussian, for each draw or approximation.
     """
+    if isinstance(answer, GaussianMixture):
+        parts = zip(answer.weights, answer.components, answer.fields, strict=True)
+        return sum(w * soft_label_mean(one, own, rows, likelihood) for w, one, own in parts)
     if not isinstance(answer, Draws):
         found = module_for(field).summarize(answer, field, rows)
         return soft_labels(likelihood, found.latent_mean, found.latent_std)
@@ -120,7 +124,7 @@ def _deviations(
 
 @singledispatch
 def credible_interval(
-    answer: Draws | GaussianApproximation | Point,
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
     field: LabelledField | ClassField,
     rows: Rows,
     probability: float,
@@ -144,6 +148,13 @@ def _(
     mean, std = answer_at.latent_mean, answer_at.latent_std
     half = ndtri((1 + probability) / 2) * std
     return np.stack([mean - half, mean + half], axis=-1)
+
+
+@credible_interval.register
+def _(
+    answer: GaussianMixture, field: LabelledField | ClassField, rows: Rows, probability: float
+) -> Float[np.ndarray, "B *K 2"]:
+    return mixture_interval(answer, rows, probability, module_for(field).summarize)
 
 
 @credible_interval.register

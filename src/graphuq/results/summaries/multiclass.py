@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.inference import GaussianApproximation, Point
+from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import ClassField
 from graphuq.results.summaries.base import (
@@ -27,6 +27,7 @@ from graphuq.results.summaries.base import (
     nodes_read_from_draws,
     slices,
 )
+from graphuq.results.summaries.mixtures import mixture_summaries
 from graphuq.results.summaries.random_label import random_label_shares
 from graphuq.utils.arrays import parallel_map
 
@@ -41,13 +42,21 @@ MAX_ERROR = 0.005  # Monte-Carlo error of a class probability with few draws
 
 @singledispatch
 def summarize(
-    answer: Draws | GaussianApproximation | Point, field: ClassField, rows: Rows, link: Link = None
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
+    field: ClassField,
+    rows: Rows,
+    link: Link = None,
 ) -> NodeSummaries:
     """Return means, deviations and Monte-Carlo errors at nodes.
 
     ``link`` is that of a label that is drawn given u; see `Likelihood.link`.
     """
     raise TypeError(f"no summaries of {type(answer).__name__}")
+
+
+@summarize.register
+def _(answer: GaussianMixture, field: ClassField, rows: Rows, link: Link = None) -> NodeSummaries:
+    return mixture_summaries(answer, rows, link, summarize)
 
 
 @summarize.register

@@ -70,7 +70,7 @@ def check_agreement(result: "Result") -> Check:
         f"left out one at a time, {wrong} of {len(given)} labels are predicted wrongly, and "
         f"{expected:.1f} are expected (p-value {p_value:.2g})"
     )
-    model = "Model" if result.posterior.spectrum.n_feature_columns else "Graph"
+    model = "Model" if result.posterior.spectrum.blocks else "Graph"
     if p_value >= MIN_P_VALUE:
         return Check(p_value, MIN_P_VALUE, "green", f"{model} and labels agree: {numbers}.")
     return Check(

@@ -75,7 +75,7 @@ def check_evidence(result: "Result") -> Check:
     except IncompatibleParts as error:
         return not_computed("Whether the graph explains the labels", error)
     gain = explained - log_chance(counts_of_classes(result))
-    both = result.posterior.spectrum.n_feature_columns
+    both = result.posterior.spectrum.blocks
     model = "model of graph and features" if both else "graph"
     if gain >= MIN_GAIN:
         sentence = f"The {model} explains the labels better than chance, by {gain:.1f} nats."

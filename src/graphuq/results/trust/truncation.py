@@ -33,7 +33,7 @@ from graphuq.priors import Prior
 from graphuq.results.summaries.base import Link, slices
 from graphuq.results.summaries.binary import expected_label
 from graphuq.results.trust.base import Check, Level, not_computed
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import SpectralBasis
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -192,7 +192,7 @@ def unlabelled_nodes(result: "Result") -> Int[np.ndarray, " M"]:
     return np.setdiff1d(np.arange(len(result.has_evidence)), result.posterior.labelled)
 
 
-def mean_omitted_eigenvalue(spectrum: Spectrum) -> float:
+def mean_omitted_eigenvalue(spectrum: SpectralBasis) -> float:
     """Return λ̄, the mean of the eigenvalues that were not computed, from the trace.
 
     The trace is the sum of the degrees for the unnormalised Laplacian, and the number of nodes with
@@ -202,13 +202,13 @@ def mean_omitted_eigenvalue(spectrum: Spectrum) -> float:
     unnormalized = spectrum.settings["laplacian"] == "unnormalized"
     trace = degrees.sum() if unnormalized else (degrees > 0).sum()
     n_omitted = spectrum.n_nodes - spectrum.n_eigenpairs
-    computed = spectrum.eigenvalues[: spectrum.n_eigenpairs]
+    computed = spectrum.eigenvalues
     return max((float(trace) - float(computed.sum())) / n_omitted, float(computed[-1]))
 
 
-def last_eigenvalue(spectrum: Spectrum) -> float:
+def last_eigenvalue(spectrum: SpectralBasis) -> float:
     """Return λ_ℓ, the largest eigenvalue that was computed."""
-    return float(spectrum.eigenvalues[spectrum.n_eigenpairs - 1])
+    return float(spectrum.eigenvalues[-1])
 
 
 def _reason_for_no_tail(posterior: Posterior) -> str:
@@ -225,12 +225,13 @@ def _reason_for_no_tail(posterior: Posterior) -> str:
     return ""
 
 
-def _omitted_share(spectrum: Spectrum, nodes: Int[np.ndarray, " M"]) -> Float[np.ndarray, " M"]:
+def _omitted_share(
+    spectrum: SpectralBasis, nodes: Int[np.ndarray, " M"]
+) -> Float[np.ndarray, " M"]:
     """Return ``1 − |q_i|²``, the share of a node's unit vector outside the kept eigenvectors."""
     inside = np.empty(len(nodes))
     for part in slices(len(nodes), BLOCK_ELEMENTS // spectrum.n_eigenpairs):
         rows = np.asarray(spectrum.eigenvectors[nodes[part]], dtype=np.float64)
-        rows = rows[:, : spectrum.n_eigenpairs]
         inside[part] = np.einsum("nl,nl->n", rows, rows)
     return np.maximum(1 - inside, 0.0)
 
@@ -247,7 +248,7 @@ def _tail_variance(result: "Result", eigenvalue: float) -> Float[np.ndarray, "*K
         If hyperparameters of the prior are learnt and the answer has no draws of them.
     """
     posterior = result.posterior
-    spectrum = dataclasses.replace(posterior.spectrum, tail_eigenvalue=eigenvalue)
+    spectrum = posterior.spectrum.with_tail(eigenvalue)
     variances = [
         [_variance_at(prior, posterior.spectrum, spectrum) for prior in of_classes]
         for of_classes in _priors(posterior, result.answer)
@@ -256,7 +257,7 @@ def _tail_variance(result: "Result", eigenvalue: float) -> Float[np.ndarray, "*K
     return np.asarray(mean if len(mean) > 1 else mean[0])
 
 
-def _variance_at(prior: Prior, spectrum: Spectrum, with_tail: Spectrum) -> float:
+def _variance_at(prior: Prior, spectrum: SpectralBasis, with_tail: SpectralBasis) -> float:
     """Return s̄² of a prior, on the scale of the variances that it has without a tail."""
     kept = prior.std_of(prior.modes(spectrum))
     full = prior.std_of(prior.modes(with_tail))

@@ -1,0 +1,64 @@
+"""Probabilities of the components of a mixture, given the labels."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import log_softmax, softmax
+
+from graphuq.inference.model_average.class_shares import ClassShares
+from graphuq.inference.model_average.components import Components
+from graphuq.inference.model_average.likely_components import likely_components
+from graphuq.inference.model_average.proposals import Proposals
+from graphuq.posterior.posterior import Posterior
+
+MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them
+MIN_WEIGHT = 1e-3  # share of the likeliest component, below which a component is left out
+KEPT = 0.99  # share of the posterior that the components which are left have together
+
+
+class ComponentWeights(NamedTuple):
+    """Components that the labels leave likely.
+
+    Attributes
+    ----------
+    numbers : numpy.ndarray of int, shape (m,)
+        Their numbers in the prior.
+    log_weights : numpy.ndarray, shape (m,)
+        Log probabilities, without class shares; they add up to 1.
+    log_claimed : numpy.ndarray, shape (m,)
+        Log of prior probability times the evidence by expectation propagation, up to a constant.
+    log_evidence : float
+        Estimate of ``log p(y)``.
+    shares : ClassShares or None
+        Weights of fields for labels that were drawn class by class.
+    """
+
+    numbers: Int[np.ndarray, " m"]
+    log_weights: Float[np.ndarray, " m"]
+    log_claimed: Float[np.ndarray, " m"]
+    log_evidence: float
+    shares: ClassShares | None
+
+
+def component_weights(posterior: Posterior, seed: int) -> ComponentWeights:
+    """Return the most probable components, which have 99 % of the posterior together.
+
+    The evidence of each is that of expectation propagation. For two classes and up to 100 labels,
+    importance sampling corrects it.
+    """
+    shares = ClassShares.of(posterior) if posterior.label_design == "by-class" else None
+    if len(posterior.labels) > MANY_LABELS:
+        given, _, logs = likely_components(Components.of(posterior))
+        numbers, claimed = given.numbers, logs
+    else:
+        found = Proposals(posterior)
+        numbers, claimed, logs = found.numbers, found.log_weights, found.log_weights.copy()
+        if found.binary:
+            for m in np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT)).tolist():
+                logs[m] += found.correction(np.random.default_rng([seed, m, 1]), m)[0]
+    order = np.argsort(-logs, kind="stable")
+    before = np.cumsum(softmax(logs[order])) - softmax(logs[order])
+    kept = np.sort(order[before < KEPT])
+    total = float(np.logaddexp.reduce(logs))
+    return ComponentWeights(numbers[kept], log_softmax(logs[kept]), claimed[kept], total, shares)

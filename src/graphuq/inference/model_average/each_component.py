@@ -1,0 +1,290 @@
+"""Any method on a weighted set of posteriors: each component by itself, weighed by its evidence.
+
+Draws of the components are joined in proportion to their weights, each in its own order. Gaussians
+become a mixture of Gaussians.
+
+Labels that someone chose class by class tell nothing about class shares (`class_shares`). The
+weight of a field is then a function of its class shares. Draws are taken again in proportion to
+it. A Gaussian is moved along the one direction in which the weights change most, so that mean and
+variance in that direction are those of the weighted draws; this is exact if the weight is a
+function of that direction alone.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import log_ndtr, logsumexp, softmax
+
+from graphuq.errors import IncompatibleParts
+from graphuq.inference.answers import GaussianApproximation, GaussianMixture, Point
+from graphuq.inference.base import Approximation, Sampler
+from graphuq.inference.draws import Draws
+from graphuq.inference.model_average.class_shares import ClassShares
+from graphuq.inference.model_average.component_weights import component_weights
+from graphuq.inference.settings import RunSettings, seed_number
+from graphuq.posterior.posterior import Posterior
+
+MIN_DRAWS = 100  # of each chain and component, of which few are used if its weight is small
+MAX_TILT, MIN_TILT = 8_000, 400  # draws of all Gaussians, by which class shares are weighed, in
+# proportion to their weights; least draws of one
+
+
+class EachComponent:
+    """A sampler or an approximation that serves each component of a `Mixture` in turn.
+
+    `graphuq.infer` makes one of a method that takes a single posterior.
+
+    Parameters
+    ----------
+    method : Sampler or Approximation
+    """
+
+    always_float64 = True
+
+    def __init__(self, method: Sampler | Approximation) -> None:
+        self.method = method
+
+    def refusal(self, posterior: Posterior) -> str | None:
+        """Return why the method cannot serve the components, or None."""
+        if posterior.likelihood.latent_noise_std is None or posterior.likelihood.learnt:
+            return f"{self} needs a Probit of fixed noise and classes, not {posterior.likelihood}"
+        return self.method.refusal(posterior.component(0))
+
+    def unused_arguments(self, given: Any) -> list[str]:
+        """Return the arguments of `graphuq.infer` that have no effect."""
+        more = [name for name in given if name in ("start", "checkpoint")]
+        return [*dict.fromkeys([*self.method.unused_arguments(given), *more])]
+
+    def check(self, posterior: Posterior, answer: Any) -> None:
+        """Accept the answer: that of each component was checked."""
+
+    def first_draws_are_quick(self, posterior: Posterior) -> bool:
+        """Return False: there is no first result."""
+        return False
+
+    def run(
+        self,
+        posterior: Posterior,
+        settings: RunSettings,
+        reference: GaussianApproximation | None = None,
+    ) -> Draws | GaussianMixture:
+        """Return draws in the coefficients of the columns, or a mixture of Gaussians.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the method answers with a point: points have no average.
+        """
+        seed = seed_number(settings.seed)
+        found = component_weights(posterior, seed)
+        weights = np.exp(found.log_weights)
+        own, answers = [posterior.component(n) for n in found.numbers.tolist()], []
+        for k, (one, weight) in enumerate(zip(own, weights.tolist(), strict=True)):
+            few = max(MIN_DRAWS, int(np.ceil(settings.n_samples * min(1.0, 2 * weight))))
+            rule: Any = settings.stop
+            changed = dataclasses.replace(
+                settings,
+                seed=seed + k,
+                n_samples=min(few, settings.n_samples),
+                stop=rule and rule.of(one),
+            )
+            answer: Any = self.method.run(one, changed)
+            self.method.check(one, answer)
+            if isinstance(answer, Point):
+                raise IncompatibleParts(
+                    f"{self.method} gives a point, and points of several components have no "
+                    "average; use model='likeliest'"
+                )
+            answers.append(answer)
+        if isinstance(answers[0], GaussianApproximation):
+            return self._mixture(posterior, own, answers, found, seed)
+        return self._joined(posterior, own, answers, found, settings, seed)
+
+    def _mixture(
+        self, posterior: Posterior, own: list[Posterior], answers: list[Any], found: Any, seed: int
+    ) -> GaussianMixture:
+        """Return the Gaussians with their weights, moved by the class shares."""
+        log_weights = found.log_weights
+        if found.shares is not None:
+            counts = np.maximum(MIN_TILT, MAX_TILT * np.exp(log_weights)).astype(int).tolist()
+            parts = [
+                tilted(one, answer, found.shares, np.random.default_rng([seed, k]), n)
+                for k, (one, answer, n) in enumerate(zip(own, answers, counts, strict=True))
+            ]
+            answers = [part.gaussian for part in parts]
+            log_weights = found.log_claimed + [part.log_weight for part in parts]
+        return GaussianMixture(
+            components=tuple(answers),
+            numbers=found.numbers,
+            weights=softmax(log_weights),
+            fields=tuple(one.field for one in own),
+            log_evidence=found.log_evidence,
+            n_iterations=max(answer.n_iterations for answer in answers),
+            seconds=sum(answer.seconds for answer in answers),
+            description=f"{answers[0].description.split(',')[0]} of {len(answers)} components",
+        )
+
+    def _joined(
+        self,
+        posterior: Posterior,
+        own: list[Posterior],
+        answers: list[Draws],
+        found: Any,
+        settings: RunSettings,
+        seed: int,
+    ) -> Draws:
+        """Return the draws of all components in one set of chains."""
+        parts = [
+            _coefficients(one, draws, found.shares, np.random.default_rng([seed, k]))
+            for k, (one, draws) in enumerate(zip(own, answers, strict=True))
+        ]
+        weights = softmax(found.log_weights + [part.log_weight for part in parts])
+        lengths = np.array([part.coefficients.shape[1] for part in parts])
+        n_samples = int(min(settings.n_samples, (lengths / weights).min()))
+        # In each chain, draw t is of the component in whose share of the steps it falls.
+        counts = np.floor(weights * n_samples).astype(int)
+        counts[np.argsort(counts - weights * n_samples)[: n_samples - counts.sum()]] += 1
+        owner = np.repeat(np.arange(len(parts)), counts)
+        within = np.concatenate([(np.arange(n) + 0.5) / n for n in counts if n])
+        order = np.argsort(within, kind="stable")
+        places = np.concatenate(
+            [
+                np.linspace(0, n_all - 1, n).astype(int)
+                for n_all, n in zip(lengths, counts, strict=True)
+            ]
+        )
+        owner, places = owner[order], places[order]
+        n_chains = len(parts[0].coefficients)
+        white = np.stack(
+            [parts[m].coefficients[:, s] for m, s in zip(owner, places, strict=True)], 1
+        )
+        first = answers[0]
+
+        def taken(name: str) -> Any:
+            values = [getattr(draws, name) for draws in answers]
+            return np.stack(
+                [
+                    values[m][:, min(s, values[m].shape[1] - 1)]
+                    for m, s in zip(owner, places, strict=True)
+                ],
+                axis=1,
+            )
+
+        return Draws(
+            white=white,
+            log_likelihood=taken("log_likelihood"),
+            acceptance=taken("acceptance"),
+            step_size=first.step_size,
+            n_warmup=first.n_warmup,
+            thin=first.thin,
+            stopped_by=first.stopped_by,
+            seconds=sum(draws.seconds for draws in answers),
+            hyperparameters={
+                "component": np.tile(found.numbers[owner].astype(float), (n_chains, 1))
+            },
+            log_evidence=found.log_evidence,
+        )
+
+    def __repr__(self) -> str:
+        return f"EachComponent({self.method!r})"
+
+
+class _Part(NamedTuple):
+    """Draws of one component in the coefficients of the columns, and the weight of its shares."""
+
+    coefficients: Float[np.ndarray, "C S n"]
+    log_weight: float
+
+
+def _coefficients(
+    posterior: Posterior, draws: Draws, shares: ClassShares | None, rng: np.random.Generator
+) -> _Part:
+    """Return coefficients of all columns in each draw, taken again by the weight of its shares."""
+    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    found, log_weight = coefficients_given(posterior, white, rng), 0.0
+    if shares is not None:
+        logs = shares.log_weights(found)
+        log_weight = float(logsumexp(logs) - np.log(len(logs)))
+        by_chain = logs.reshape(draws.n_chains, -1)
+        found = found.reshape(draws.n_chains, draws.n_samples, -1)
+        found = np.stack([_resampled(f, w) for f, w in zip(found, by_chain, strict=True)])
+    return _Part(found.reshape(draws.n_chains, draws.n_samples, -1), log_weight)
+
+
+def coefficients_given(
+    posterior: Posterior, white: Float[np.ndarray, "S n"], rng: np.random.Generator
+) -> Float[np.ndarray, "S m"]:
+    """Return draws of the coefficients of all columns, and classes, given the field at the labels.
+
+    ξ has the projection Vᵀ ξ on what the labels see, which is replaced by that of the draw.
+    """
+    field: Any = posterior.field
+    one, several = field.one_class, posterior.likelihood.is_multiclass
+    seen = np.asarray(one.seen(field.by_class(white) if several else white))  # (S, K, r) or (S, r)
+    std, loads = np.sqrt(one.mode_variance), np.asarray(one.coefficient_map)
+    prior = rng.normal(size=(*seen.shape[:-1], len(std)))
+    turned = loads / np.where(std > 0, std, 1.0)[:, None]
+    return np.asarray(std * prior + (seen - prior @ turned) @ loads.T).reshape(len(white), -1)
+
+
+def _resampled(
+    draws: Float[np.ndarray, "S n"], log_weights: Float[np.ndarray, " S"]
+) -> Float[np.ndarray, "S n"]:
+    """Return as many draws, each as often as its weight says, in their order."""
+    ends = np.cumsum(softmax(log_weights))
+    at = np.searchsorted(ends, (np.arange(len(draws)) + 0.5) / len(draws))
+    return draws[np.minimum(at, len(draws) - 1)]
+
+
+class _Tilted(NamedTuple):
+    gaussian: GaussianApproximation
+    log_weight: float
+
+
+def tilted(
+    posterior: Posterior,
+    answer: GaussianApproximation,
+    shares: ClassShares,
+    rng: np.random.Generator,
+    n_draws: int,
+) -> _Tilted:
+    """Return a Gaussian of two classes under the weight of class shares, and the mean weight.
+
+    Draws of the Gaussian are weighted as draws of the posterior, because the shares weigh its tails
+    most, which the Gaussian does not have right. The mean weight is relative to the evidence that
+    the Gaussian claims.
+    """
+    field, noise = posterior.field, float(posterior.likelihood.latent_noise_std)
+    mean, covariance = np.asarray(answer.white_mean), np.asarray(answer.white_covariance)
+    root = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(len(mean)))
+    z = rng.normal(size=(n_draws, len(mean)))
+    white = mean + z @ root.T
+    u = white @ np.asarray(field.one_class.factor).T
+    logs = log_ndtr(posterior.labels * u / noise).sum(axis=1)
+    logs += 0.5 * ((z**2).sum(axis=1) - (white**2).sum(axis=1)) + np.log(np.diag(root)).sum()
+    logs += shares.log_weights(coefficients_given(posterior, white, rng)) - answer.log_evidence
+    # The direction in which the log weight changes most, by regression on the coordinates.
+    centred = white - white.mean(axis=0)
+    slope = np.linalg.lstsq(centred, logs - logs.mean(), rcond=None)[0]
+    along = covariance @ slope
+    variance = float(slope @ along)
+    log_weight = float(logsumexp(logs) - np.log(n_draws))
+    if variance <= 0:
+        return _Tilted(answer, log_weight)
+    weights, t = softmax(logs), (white - mean) @ slope
+    shift = float(weights @ t - t.mean())
+    ratio = float(weights @ (t - weights @ t) ** 2 / t.var())
+    gain, shrink = along * (shift / variance), (ratio - 1) / variance
+    at = np.asarray(field.one_class.factor)
+    labelled_gain = at @ gain
+    labelled_along = at @ along
+    changed = answer._replace(
+        white_mean=mean + gain,
+        white_covariance=covariance + shrink * np.outer(along, along),
+        labelled_mean=answer.labelled_mean + labelled_gain,
+        labelled_variance=np.maximum(answer.labelled_variance + shrink * labelled_along**2, 0.0),
+        sites=None,
+    )
+    return _Tilted(changed, log_weight)

@@ -1,0 +1,50 @@
+"""The rule behind ``model="auto"``: the one place where the default model is decided."""
+
+from dataclasses import dataclass
+
+from graphuq.models.average import ENOUGH_EACH, Average
+from graphuq.models.base import Model
+from graphuq.models.evidence import LargestEvidence
+from graphuq.models.labels import Labels
+from graphuq.models.likeliest import Likeliest
+from graphuq.posterior.posterior import Posterior
+from graphuq.spectrum import Laplacian, SpectralBasis
+
+MAX_AVERAGED = 1_000  # labels up to which averages over models are quick
+
+
+@dataclass(frozen=True)
+class Auto(Model):
+    """The default: an average over models, unless the labels or the basis exclude it.
+
+    ==================================================  ====================
+    labels and basis                                    model
+    ==================================================  ====================
+    soft labels; more classes than have labels; a tail  `LargestEvidence()`
+    up to 1,000 labels                                  `Average()`
+    more labels, at least five a class                  `Likeliest()`
+    more labels, fewer than five a class                `LargestEvidence()`
+    ==================================================  ====================
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> moons = gq.datasets.two_moons(100, n_features=2)
+    >>> basis = gq.Basis.of(gq.graphs.knn_graph(moons.features))
+    >>> labels = gq.models.Labels.of(np.where(np.arange(100) % 10, -1, moons.codes()))
+    >>> gq.models.Auto().select(basis, labels)
+    Average(label_design='auto')
+    """
+
+    def select(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Model:
+        """Return the model for these labels on this basis."""
+        has_tail = not isinstance(basis, Laplacian) and basis.tail_eigenvalue is not None
+        if labels.distributions is not None or labels.has_unseen_classes or has_tail:
+            return LargestEvidence()
+        if len(labels.codes) <= MAX_AVERAGED:
+            return Average()
+        return Likeliest() if labels.are_enough(ENOUGH_EACH) else LargestEvidence()
+
+    def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
+        """Return the posterior of the selected model; see `Model.posterior`."""
+        return self.select(basis, labels).posterior(basis, labels)

@@ -1,0 +1,106 @@
+"""The default model: an average over components that were learnt from other data sets."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphuq.errors import IncompatibleParts, require
+from graphuq.inference.model_average import probabilities_of_components
+from graphuq.likelihoods import Probit
+from graphuq.models.base import Model, eigenpairs_of
+from graphuq.models.labels import Labels
+from graphuq.models.learnt_odds import learnt_mixture
+from graphuq.posterior.posterior import Posterior
+from graphuq.spectrum import Laplacian, SpectralBasis
+
+ENOUGH_EACH = 5  # labels a class, on average, from which features may tell more than the graph
+# (docs/measurements/model_average.md)
+MIN_SHARE = 1e-4  # probability given 30 labels, from which components on features are kept
+MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
+LABEL_DESIGNS = ("auto", "by-class", "random")
+
+
+@dataclass(frozen=True)
+class Average(Model):
+    """Average over Matérn priors on the graph and functions of the features, for a probit.
+
+    Components and their prior odds were learnt from other data sets; see
+    `graphuq.models.learnt_odds`. From five labels a class on, functions of the features are part of
+    the average, unless 30 labels leave them improbable.
+
+    Parameters
+    ----------
+    label_design : {"auto", "by-class", "random"}, default "auto"
+        How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
+        that numbers of labels are no evidence about class shares; for two classes. "random": they
+        are. "auto": by class, for two classes with the same number of labels, at least two of
+        each.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> moons = gq.datasets.two_moons(100, n_features=2)
+    >>> basis = gq.Basis.of(gq.graphs.knn_graph(moons.features))
+    >>> labels = gq.models.Labels.of(np.where(np.arange(100) % 10, -1, moons.codes()))
+    >>> gq.models.Average().posterior(basis, labels).prior.is_mixture
+    True
+    """
+
+    label_design: str = "auto"
+
+    def __post_init__(self) -> None:
+        require(
+            isinstance(self.label_design, str) and self.label_design in LABEL_DESIGNS,
+            "label_design",
+            f"{self.label_design!r}",
+            f"use one of {', '.join(LABEL_DESIGNS)}",
+        )
+
+    def check(self, labels: Labels) -> None:
+        """Raise `IncompatibleParts` for labels that the components were not learnt for."""
+        reason = None
+        if labels.distributions is not None:
+            reason = "certain labels: use gq.models.LargestEvidence() for soft ones"
+        elif labels.has_unseen_classes:
+            reason = "a known number of classes: leave max_classes out"
+        elif self.label_design == "by-class" and labels.n_classes > 2:
+            reason = "two classes: use label_design='random'"
+        if reason is not None:
+            raise IncompatibleParts(f"{self} needs {reason}")
+
+    def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
+        """Return the weighted set of posteriors; see `Model.posterior`."""
+        self.check(labels)
+        if isinstance(basis, Laplacian) or basis.tail_eigenvalue is not None:
+            raise IncompatibleParts(
+                f"{self} needs eigenpairs without a tail; pass gq.Basis.of(graph), and leave "
+                "tail_eigenvalue out"
+            )
+        eigenpairs = eigenpairs_of(basis)
+        if not (labels.are_enough(ENOUGH_EACH) and basis.blocks):
+            return self._on(eigenpairs, labels)
+        average = self._on(basis, labels)
+        prior: Any = average.prior
+        share = probabilities_of_components(average) @ prior.on_features
+        return average if share >= MIN_SHARE else self._on(eigenpairs, labels)
+
+    def _on(self, basis: SpectralBasis, labels: Labels) -> Posterior:
+        n_classes = labels.n_classes
+        return Posterior(
+            basis,
+            learnt_mixture(basis, n_classes, len(labels.codes)),
+            Probit(1.0, n_classes, random_labels=True),
+            labels.nodes,
+            labels.values(n_classes > 2),
+            label_weights=labels.weights,
+            label_design=self.design_of(labels),
+        )
+
+    def design_of(self, labels: Labels) -> str:
+        """Return how the labelled nodes were chosen, "by-class" or "random"."""
+        if self.label_design != "auto":
+            return self.label_design
+        counts = np.bincount(labels.codes, minlength=labels.n_classes)
+        equal = len(counts) == 2 and counts[0] == counts[1] >= MIN_EQUAL
+        return "by-class" if equal else "random"

@@ -1,0 +1,63 @@
+"""What a model is: a value that turns a basis and labels into a weighted set of posteriors."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any
+
+from graphuq.models.labels import Labels
+from graphuq.posterior.posterior import Posterior
+from graphuq.spectrum import Basis, Laplacian, SpectralBasis
+
+
+@dataclasses.dataclass(frozen=True)
+class Model(ABC):
+    """Prior and likelihood of the labels, or a rule that finds them.
+
+    A subclass is a small immutable value that defines `posterior`. It never asks which method will
+    run, and no method changes it.
+    """
+
+    @abstractmethod
+    def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
+        """Return the posterior of the field given labels.
+
+        With a `Mixture` for its prior it is a weighted set of posteriors.
+
+        Parameters
+        ----------
+        basis : Basis, Spectrum or Laplacian
+        labels : Labels
+
+        Raises
+        ------
+        IncompatibleParts
+            If the model is not made for this basis or these labels.
+        """
+
+    def check(self, labels: Labels) -> None:
+        """Raise, before a graph is made, if the model is not made for these labels.
+
+        Raises
+        ------
+        InvalidInput, IncompatibleParts
+            If it is not.
+        """
+        return None
+
+    def select(self, basis: SpectralBasis | Laplacian, labels: Labels) -> "Model":
+        """Return the model that is used for these labels: this one, unless it chooses another."""
+        return self
+
+    @property
+    def needs_eigenpairs(self) -> bool:
+        """Whether a `Laplacian` is not enough."""
+        return True
+
+    def used(self, posterior: Posterior) -> "Model":
+        """Return the model with everything that the labels chose as numbers."""
+        return self
+
+
+def eigenpairs_of(basis: Any) -> Any:
+    """Return the eigenpairs of a basis alone, or the Laplacian itself."""
+    return basis.spectrum if isinstance(basis, Basis) else basis

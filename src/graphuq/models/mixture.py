@@ -1,0 +1,281 @@
+"""A finite mixture of priors: a weighted set of posteriors once it meets labels.
+
+The components share basis, likelihood and labels. The number of the true one is an unknown with
+prior odds, so that a `Posterior` with a mixture for its prior is the whole weighted set.
+"""
+
+import dataclasses
+from typing import Any, ClassVar
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Bool, Float
+
+from graphuq.distributions import Hyperparameter, is_learnt, parameter
+from graphuq.errors import IncompatibleParts, require
+from graphuq.priors import Modes, Prior, SpectralStd
+from graphuq.spectrum import SpectralBasis
+from graphuq.spectrum.blocks import EIGENPAIRS
+from graphuq.utils.arrays import Array, array_namespace
+from graphuq.utils.checks import require_positive
+
+FREE = frozenset({"tau", "alpha"})  # hyperparameters on which the modes of a prior do not depend
+
+
+class Term(eqx.Module):
+    """Part of a component: the field of one block of the basis, times a scale.
+
+    Parameters
+    ----------
+    scale : float
+        σ > 0: the field has the variance σ² on average over the nodes.
+    prior : Prior, optional
+        Prior of the eigenpairs, without anything learnt. None for a block of functions, all
+        columns of which have the same variance.
+    block : str, default "eigenpairs"
+        Name of the block; see `graphuq.Basis`.
+    """
+
+    scale: float = eqx.field(static=True)
+    prior: Prior | None = eqx.field(default=None, static=True)
+    block: str = eqx.field(default=EIGENPAIRS, static=True)
+
+    def __check_init__(self) -> None:
+        require_positive("scale", self.scale, "use a positive number")
+        on_graph = self.block == EIGENPAIRS
+        require(
+            on_graph == (self.prior is not None),
+            "prior",
+            f"{self.prior!r} of the block {self.block!r}",
+            "give a prior for eigenpairs, and none for a block of functions",
+        )
+        require(
+            self.prior is None or not self.prior.learnt,
+            "prior",
+            f"{self.prior!r} has learnt hyperparameters",
+            "give numbers: the odds of the components take the place of a distribution",
+        )
+
+    def std(
+        self, basis: SpectralBasis, known: dict[Any, Modes]
+    ) -> tuple[Float[np.ndarray, " L"], float]:
+        """Return the standard deviation of each column, and that of the tail.
+
+        Modes that priors of one kind share are taken from ``known``, or added to it.
+        """
+        if self.prior is not None:
+            numbers = {field.name for field in dataclasses.fields(self.prior)}
+            numbers -= {"include_constant", "truncation"}
+            kind = (type(self.prior), self.prior.include_constant) if numbers <= FREE else self
+            if kind not in known:
+                known[kind] = self.prior.modes(basis)
+            found = self.prior.std_of(known[kind])
+            return self.scale * np.asarray(found.modes), self.scale * float(found.tail)
+        own: Any = basis
+        taken = np.zeros(basis.n_columns)
+        taken[own.columns_of(self.block)] = 1.0
+        return self.scale * (np.sqrt(basis.n_nodes / (taken @ basis.energy)) * taken), 0.0
+
+    def __repr__(self) -> str:
+        return f"{self.scale:.4g} * {self.block if self.prior is None else self.prior}"
+
+
+class MixtureModes(Modes):
+    """Modes with the standard deviations of each component.
+
+    Attributes
+    ----------
+    stds : array, shape (M, L)
+    tails : array, shape (M,)
+        Standard deviations s̄ of the tail.
+    """
+
+    stds: Float[Array, "M L"]
+    tails: Float[Array, " M"]
+
+    def first(self, n_modes: int) -> "MixtureModes":
+        """Return the first modes alone."""
+        shorter: Any = super().first(n_modes)
+        return dataclasses.replace(shorter, stds=self.stds[:, :n_modes])
+
+
+class Mixture(Prior):
+    """One of M components, each a sum of fields of blocks of the basis.
+
+    The number m of the component is a learnt hyperparameter: its posterior weighs the components.
+
+    Parameters
+    ----------
+    components : sequence of Term, or of sequences of Term, length M
+        The field of a component is the sum of its terms, which are independent.
+    component : int or Distribution, default 0
+        Number m of the component, from 0, or its distribution, such as `graphuq.Categorical`.
+
+    Raises
+    ------
+    InvalidInput
+        If there is no component, or ``component`` is the number of none.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> from graphuq.models import Mixture, Term
+    >>> graph = gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2)
+    >>> spectrum = gq.laplacian_spectrum(graph)
+    >>> rough, smooth = gq.priors.Matern(1.0, 2.0), gq.priors.Matern(0.2, 4.0)
+    >>> prior = Mixture([Term(3.0, smooth), Term(1.0, rough)], gq.Categorical([0.5, 0.5]))
+    >>> sorted(prior.learnt)
+    ['component']
+    >>> round(float((prior.only(0).spectral_std(spectrum).modes ** 2).sum()), 4)
+    81.0
+    """
+
+    components: Any = eqx.field(
+        converter=lambda given: tuple(
+            (one,) if isinstance(one, Term) else tuple(one) for one in given
+        ),
+        static=True,
+    )
+    component: Hyperparameter = parameter(0)
+    is_mixture: ClassVar[bool] = True
+
+    def __check_init__(self) -> None:
+        terms = [term for terms in self.components for term in terms]
+        require(
+            len(self.components) > 0 and all(isinstance(term, Term) for term in terms),
+            "components",
+            f"{len(self.components)} components of {len(terms)} terms",
+            "give terms, such as Term(1.0, Matern())",
+        )
+        last = self.component.support[1] if is_learnt(self.component) else self.component
+        require(
+            0 <= last < self.n_components,
+            "component",
+            f"{self.component!r} beside {self.n_components} components",
+            "use one number from 0 for each component",
+        )
+
+    @property
+    def n_components(self) -> int:
+        """Number of components M."""
+        return len(self.components)
+
+    @property
+    def log_probabilities(self) -> Float[np.ndarray, " M"]:
+        """Log prior probability of each component."""
+        numbers = np.arange(self.n_components)
+        if not is_learnt(self.component):
+            return np.where(numbers == self.component, 0.0, -np.inf)
+        with np.errstate(divide="ignore"):
+            return np.asarray(self.component.frozen.logpmf(numbers))
+
+    @property
+    def on_features(self) -> Bool[np.ndarray, " M"]:
+        """Whether each component has only functions of the features, and no eigenpairs."""
+        return np.array([all(t.block != EIGENPAIRS for t in terms) for terms in self.components])
+
+    def only(self, number: int) -> "Mixture":
+        """Return the prior of one component, without anything learnt."""
+        return dataclasses.replace(self, component=int(number))
+
+    def named_draws(self, draws: dict[str, Any]) -> dict[str, Any]:
+        """Return hyperparameters of the component of each draw, in place of its number.
+
+        They are those of the first term: numbers of its prior, NaN where it has none of this
+        name; ``scale``; and ``on_features``, if any component is.
+        """
+        if "component" not in draws:
+            return draws
+        number = np.asarray(draws["component"]).astype(int)
+        rows = [_numbers(terms[0]) for terms in self.components]
+        names = dict.fromkeys(name for row in rows for name in row)
+        found = {name: np.array([row.get(name, np.nan) for row in rows])[number] for name in names}
+        found["scale"] = np.array([terms[0].scale for terms in self.components])[number]
+        found["include_constant"] = np.array([_has_constant(terms) for terms in self.components])[
+            number
+        ]
+        if self.on_features.any():
+            found["on_features"] = self.on_features[number]
+        return {name: value for name, value in draws.items() if name != "component"} | found
+
+    def modes(self, spectrum: SpectralBasis) -> MixtureModes:
+        """Return eigenvalues, energies, and the standard deviations of each component.
+
+        Raises
+        ------
+        IncompatibleParts
+            If a component needs a block that the basis lacks, and as `Prior.modes`.
+        """
+        own = {EIGENPAIRS, *(block.name for block in spectrum.blocks)}
+        needed = {term.block for terms in self.components for term in terms}
+        if missing := sorted(needed - own):
+            raise IncompatibleParts(
+                f"{self} has components on {', '.join(missing)}, which {spectrum} lacks; "
+                "make the basis by graphuq.Basis.of(graph)"
+            )
+        modes = super().modes(spectrum)
+        stds = np.empty((self.n_components, spectrum.n_columns))
+        tails = np.empty(self.n_components)
+        known: dict[Any, Modes] = {}
+        for m, terms in enumerate(self.components):
+            stds[m], tails[m] = terms[0].std(spectrum, known)
+            for term in terms[1:]:
+                more, tail = term.std(spectrum, known)
+                stds[m], tails[m] = np.hypot(stds[m], more), np.hypot(tails[m], tail)
+        fields = {name: getattr(modes, name) for name in Modes.__dataclass_fields__}
+        fields["present"] = np.ones(spectrum.n_columns, bool)
+        return MixtureModes(**fields, stds=stds, tails=tails)
+
+    def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
+        """Raise `IncompatibleParts`: a mixture is no function of the eigenvalue.
+
+        Raises
+        ------
+        IncompatibleParts
+            Always.
+        """
+        raise IncompatibleParts(f"{self} is no function of the eigenvalue; use one of its terms")
+
+    def modes_included(self, modes: Modes) -> Bool[Array, " L"]:
+        """Return which columns have a part in the component."""
+        return self._stds(modes)[0] > 0
+
+    def std_of(self, modes: Modes) -> SpectralStd:
+        """Return the standard deviations of the component, the number of which may be traced."""
+        return SpectralStd(*self._stds(modes))
+
+    def log_std_of(self, modes: Modes) -> SpectralStd:
+        """Return logarithms of the standard deviations; 0 for columns outside the component."""
+        xp = array_namespace(modes.eigenvalues)
+        std, tail = self._stds(modes)
+        logs = xp.log(xp.where(std > 0, std, 1.0))
+        return SpectralStd(logs, xp.where(tail > 0, xp.log(xp.where(tail > 0, tail, 1.0)), -xp.inf))
+
+    def _stds(self, modes: Modes) -> tuple[Any, Any]:
+        """Return the deviations of the component and of its tail."""
+        assert isinstance(modes, MixtureModes)
+        xp = array_namespace(modes.eigenvalues)
+        number = xp.asarray(self.component).astype(int)
+        return xp.asarray(modes.stds)[number], xp.asarray(modes.tails)[number]
+
+    def __repr__(self) -> str:
+        if is_learnt(self.component):
+            return f"Mixture({self.n_components} components)"
+        terms = " + ".join(map(repr, self.components[int(self.component)]))
+        return f"Mixture(component {int(self.component)} of {self.n_components}: {terms})"
+
+
+def _numbers(term: Term) -> dict[str, float]:
+    """Return the numbers among the hyperparameters of a term's prior."""
+    fields = [] if term.prior is None else dataclasses.fields(term.prior)
+    values = {field.name: getattr(term.prior, field.name) for field in fields}
+    return {
+        name: float(value)
+        for name, value in values.items()
+        if isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_)
+    }
+
+
+def _has_constant(terms: tuple[Term, ...]) -> bool:
+    """Return whether null vectors have their own variance in the first term."""
+    return bool(terms[0].prior is not None and terms[0].prior.include_constant)

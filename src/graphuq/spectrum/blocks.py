@@ -1,0 +1,255 @@
+"""Basis of several blocks of columns: eigenpairs of a Laplacian, functions of the features.
+
+A prior gives each column a variance. A prior on eigenpairs is a function of the eigenvalue; a block
+of functions has the same variance in each of its columns, whose lengths are those of the
+covariance that they stand for.
+"""
+
+import dataclasses
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy import sparse
+
+from graphuq.errors import InvalidInput, require
+from graphuq.graphs import Graph
+from graphuq.graphs.inputs import MatrixLike
+from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
+from graphuq.spectrum.closed_form import ProductBasis
+from graphuq.spectrum.quadratic import QuadraticFunctions
+from graphuq.spectrum.solve import laplacian_spectrum
+from graphuq.spectrum.spectrum import Spectrum
+from graphuq.utils.progress import Progress
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+EIGENPAIRS = "eigenpairs"  # name of the block of a spectrum
+STORED_BLOCK = "block_"  # prefix of the name under which a block of functions is stored
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """A block of columns that are known: functions on the nodes.
+
+    Attributes
+    ----------
+    name : str
+    values : numpy.ndarray, shape (N, m)
+        Φ. A field with unit coefficients has the covariance ``Φ Φᵀ``.
+    """
+
+    name: str
+    values: Float[np.ndarray, "N m"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Basis(SpectralBasis):
+    """Eigenpairs of a graph, and blocks of functions of the features beside them.
+
+    Attributes
+    ----------
+    spectrum : Spectrum
+        Eigenpairs.
+    blocks : tuple of Functions
+        Blocks of functions, each with a ``name`` and ``values`` of shape (N, m), such as
+        `QuadraticFunctions`, which are computed when they are first used.
+
+    Raises
+    ------
+    InvalidInput
+        If two blocks have one name, or the spectrum is that of a grid.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> moons = gq.datasets.two_moons(100, n_features=2)
+    >>> basis = gq.Basis.of(gq.graphs.knn_graph(moons.features), n_eigenpairs=20)
+    >>> basis.n_eigenpairs, basis.n_columns  # 1, x, y, x², xy and y² span six more
+    (20, 26)
+    """
+
+    spectrum: Spectrum
+    blocks: tuple[Any, ...] = field(default=())
+    has_eigenpairs: ClassVar[Literal[True]] = True
+
+    def __post_init__(self) -> None:
+        names = [EIGENPAIRS, *(block.name for block in self.blocks)]
+        require(len(set(names)) == len(names), "blocks", f"names {names[1:]}", "use each name once")
+        if self.blocks and isinstance(self.spectrum.eigenvectors, ProductBasis):
+            raise InvalidInput(
+                "spectrum", f"{self.spectrum} of a grid", "leave the blocks of functions out"
+            )
+
+    @staticmethod
+    def of(
+        graph: Graph,
+        laplacian: str = "symmetric",
+        n_eigenpairs: int | None = None,
+        *,
+        tail_eigenvalue: bool | float | str = False,
+        progress: Progress | None = None,
+    ) -> "Basis":
+        """Return the basis of a graph: its eigenpairs, and functions of its features if it has any.
+
+        Parameters
+        ----------
+        graph : Graph
+        laplacian, n_eigenpairs, tail_eigenvalue, progress
+            See `laplacian_spectrum`. With a tail there are no functions.
+        """
+        spectrum = laplacian_spectrum(
+            graph, laplacian, n_eigenpairs, tail_eigenvalue=tail_eigenvalue, progress=progress
+        )
+        return Basis(spectrum).with_functions(graph.features)
+
+    def with_functions(self, features: MatrixLike | None) -> "Basis":
+        """Return the basis with functions of the features; the same without any, or with a tail."""
+        plain = not isinstance(self.spectrum.eigenvectors, ProductBasis)
+        if features is None or self.spectrum.tail_eigenvalue is not None or not plain:
+            return self
+        blocks = (QuadraticFunctions(features),)
+        return dataclasses.replace(self, blocks=blocks if blocks[0].width else ())
+
+    @cached_property
+    def basis(self) -> Any:
+        """Matrix of all columns, one row for each node, divided by `node_scale`."""
+        if not self.blocks:
+            return self.spectrum.eigenvectors
+        scale = self.node_scale[:, None]
+        functions = [np.asarray(block.values) / scale for block in self.blocks]
+        for block, values in zip(self.blocks, functions, strict=True):
+            require(
+                len(values) == self.n_nodes,
+                "blocks",
+                f"{len(values)} rows of {block.name} beside {self.n_nodes} nodes",
+                "give one row for each node",
+            )
+        return np.hstack([np.asarray(self.spectrum.eigenvectors), *functions])
+
+    def columns_of(self, name: str) -> slice:
+        """Return the places of the columns of a block: "eigenpairs", or the name of functions.
+
+        Raises
+        ------
+        InvalidInput
+            If there is no such block.
+        """
+        begin = self.n_eigenpairs
+        if name == EIGENPAIRS:
+            return slice(0, begin)
+        for block in self.blocks:
+            end = begin + block.values.shape[1]
+            if block.name == name:
+                return slice(begin, end)
+            begin = end
+        known = ", ".join([EIGENPAIRS, *(block.name for block in self.blocks)])
+        raise InvalidInput("block", f"{name!r} is unknown", f"use one of {known}")
+
+    def with_tail(self, eigenvalue: float) -> "Basis":
+        """Return the basis with one eigenvalue for all eigenvectors that are left out."""
+        return dataclasses.replace(self, spectrum=self.spectrum.with_tail(eigenvalue))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of all blocks."""
+        return self.n_eigenpairs + sum(block.values.shape[1] for block in self.blocks)
+
+    @property
+    def eigenvalues(self) -> Float[np.ndarray, " l"]:  # type: ignore[override]
+        """Eigenvalues of the eigenpairs, shape (ℓ,)."""
+        return self.spectrum.eigenvalues
+
+    @property
+    def eigenvectors(self) -> Any:
+        """Eigenvectors alone, shape (N, ℓ)."""
+        return self.spectrum.eigenvectors
+
+    @property
+    def residuals(self) -> Float[np.ndarray, " l"]:  # type: ignore[override]
+        """Residuals of the eigenpairs."""
+        return self.spectrum.residuals
+
+    @property
+    def tail_eigenvalue(self) -> float | None:  # type: ignore[override]
+        """Eigenvalue of the tail; see `Spectrum`."""
+        return self.spectrum.tail_eigenvalue
+
+    @property
+    def tail_energy(self) -> float:
+        """Energy beyond the eigenpairs; see `Spectrum`."""
+        return self.spectrum.tail_energy
+
+    @cached_property
+    def energy(self) -> Float[np.ndarray, " L"]:
+        """Energy that a unit coefficient of each column adds to ``|u|²``."""
+        functions = [np.einsum("nm,nm->m", block.values, block.values) for block in self.blocks]
+        return np.concatenate([self.spectrum.energy, *functions])
+
+    @property
+    def components(self) -> Int[np.ndarray, " N"]:  # type: ignore[override]
+        """Connected component of each node."""
+        return self.spectrum.components
+
+    @property
+    def degrees(self) -> Float[np.ndarray, " N"]:  # type: ignore[override]
+        """Degrees of the graph."""
+        return self.spectrum.degrees
+
+    @property
+    def node_scale(self) -> Float[np.ndarray, " N"]:  # type: ignore[override]
+        """Factor of the field at each node; see `Laplacian.node_scale`."""
+        return self.spectrum.node_scale
+
+    @property
+    def settings(self) -> Any:  # type: ignore[override]
+        """How graph and spectrum were made."""
+        return self.spectrum.settings
+
+    def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M L"]:
+        """Return rows for new nodes; a function of the features is the mean over neighbours.
+
+        See `NodeBasis.extend`.
+        """
+        rows = [self.spectrum.extend(weights)]
+        degree = np.asarray(weights.sum(axis=1)).ravel()
+        near = degree >= SMALLEST_DEGREE
+        inverse = np.where(near, 1 / np.where(near, degree, 1.0), 0.0)
+        scale = self.extend_scale(weights)[:, None]
+        rows += [inverse[:, None] * (weights @ block.values) / scale for block in self.blocks]
+        return np.hstack(rows)
+
+    def extended(self, weights: sparse.csr_array) -> "Basis":
+        """Return the basis with new nodes, whose rows are weighted means over their neighbours.
+
+        See `Spectrum.extended`.
+        """
+        grown = self.spectrum.extended(weights)
+        new, factor = self.extend(weights), self.extend_scale(weights)[:, None]
+        shrink = np.sqrt(self.n_nodes / grown.n_nodes)
+        functions = []
+        for block in self.blocks:
+            more = new[:, self.columns_of(block.name)] * factor
+            functions.append(Functions(block.name, shrink * np.concatenate([block.values, more])))
+        return Basis(grown, tuple(functions))
+
+    def to_dataset(self) -> "xr.Dataset":
+        """Return the basis as arrays and attributes, to be stored inside a larger file."""
+        stored = self.spectrum.to_dataset()
+        for block in self.blocks:
+            stored[STORED_BLOCK + block.name] = (("node", f"column_{block.name}"), block.values)
+        return stored
+
+    @staticmethod
+    def from_dataset(stored: "xr.Dataset") -> "Basis":
+        """Return the basis that `to_dataset` took apart."""
+        names = [str(name) for name in stored if str(name).startswith(STORED_BLOCK)]
+        blocks = [Functions(n.removeprefix(STORED_BLOCK), stored[n].to_numpy()) for n in names]
+        return Basis(Spectrum.from_dataset(stored), tuple(blocks))
+
+    def __repr__(self) -> str:
+        more = [f"{block.values.shape[1]} {block.name} functions" for block in self.blocks]
+        return f"Basis({', '.join([repr(self.spectrum), *more])})"
