@@ -104,6 +104,7 @@ features = {
     ),
     "label": lambda: gq.label(["a", "b"], labels="labels.jsonl"),
     "neighbors": lambda: gq.graphs.knn_graph(wide, search="approximate"),
+    "parquet": lambda: gq.results.write_table(None, "answers.parquet"),
     "plots": lambda: gq.plots.plot_certainty(result),
     "progress": lambda: gq.GraphClassifier(progress=True).fit(X, y),
     "report": lambda: gq.write_report(result, "report.html"),
@@ -151,6 +152,7 @@ assert (Path("out") / "report.html").exists()
 by_rows.save("fit.nc")
 assert (gq.load("fit.nc").predict(X) == by_rows.predict(X)).all()
 """,
+    "parquet": """gq.results.write_table(result.to_dataframe(), "answers.parquet")""",
     "plots": "gq.plots.plot_certainty(result)",
     "report": """gq.write_report(result, "report.html")""",
     "tables": "assert len(result.to_dataframe()) == 60",

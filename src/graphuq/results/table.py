@@ -196,13 +196,14 @@ def write_table(table: "pd.DataFrame", path: str | Path) -> None:
 
     Examples
     --------
-    >>> import numpy as np, pandas as pd, graphuq as gq
+    >>> import tempfile, numpy as np, pandas as pd, graphuq as gq
     >>> moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.05)
     >>> y = np.where(np.arange(200) < 20, moons.classes, -1)
     >>> classifier = gq.GraphClassifier(inference="expectation-propagation")
     >>> table = classifier.fit(moons.features, y).result_.to_dataframe()
-    >>> gq.results.write_table(table, "moons.parquet")
-    >>> pd.read_parquet("moons.parquet").columns.tolist()[:5]
+    >>> path = tempfile.mkdtemp() + "/moons.parquet"
+    >>> gq.results.write_table(table, path)
+    >>> pd.read_parquet(path).columns.tolist()[:5]
     ['id', 'label', 'probability', 'probability_0', 'probability_1']
     """
     kind = checked_format(path)
