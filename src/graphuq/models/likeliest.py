@@ -7,6 +7,7 @@ from typing import Any
 from graphuq.inference.model_average import likeliest_component
 from graphuq.models.average import Average
 from graphuq.models.base import Model, eigenpairs_of
+from graphuq.models.evidence import Fixed
 from graphuq.models.labels import Labels
 from graphuq.models.mixture import Mixture
 from graphuq.posterior.posterior import Posterior
@@ -14,7 +15,7 @@ from graphuq.priors import Prior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Likeliest(Model):
     """The component of an average that the labels leave most probable.
 
@@ -56,3 +57,9 @@ class Likeliest(Model):
             chosen_by_evidence=chosen,
             label_design="random",
         )
+
+    def used(self, posterior: Posterior) -> Model:
+        """Return the component as a prior and a likelihood, unless it is on features."""
+        if posterior.prior.is_mixture:
+            return self
+        return Fixed(posterior.prior, posterior.likelihood)
