@@ -157,9 +157,10 @@ def test_expectation_propagation_agrees_with_sampling():
         ({"graph": "ring"}, "graph: 'ring' is unknown"),
         ({"n_neighbors": "many"}, "n_neighbors: 'many'"),
         ({"n_neighbors": 120}, "use at most 119"),
-        ({"prior": "flat"}, "prior: 'flat' is unknown"),
+        ({"model": "average-of-all"}, "model: 'average-of-all' is unknown"),
+        ({"model": "Fixed('flat')"}, "prior: 'flat' is unknown"),
         (
-            {"likelihood": "logit"},
+            {"model": "LargestEvidence(likelihood='logit')"},
             "use one of auto, probit, softmax, level-set, atomic-noise, noise-free, ginzburg",
         ),
         ({"inference": "exact"}, "inference: 'exact'"),
@@ -190,11 +191,12 @@ def test_without_evidence_the_medians_are_kept(monkeypatch):
             "posterior", "expectation propagation does not converge", "use another prior"
         )
 
-    monkeypatch.setattr("graphuq.classifier.fitting.maximize_evidence", not_converged)
+    monkeypatch.setattr("graphuq.models.evidence.maximize_evidence", not_converged)
     X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0, 0], [2, 2]], 20, axis=0)
     y = np.full(40, -1)
     y[[0, 5, 25, 30]] = [0, 0, 1, 1]
-    classifier = gq.GraphClassifier(inference="expectation-propagation", n_neighbors=8)
+    settings = {"model": "largest-evidence", "inference": "expectation-propagation"}
+    classifier = gq.GraphClassifier(n_neighbors=8, **settings)
     with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha, include_constant"):
         classifier.fit(X, y)
     assert classifier.result_.posterior.prior == gq.priors.Matern(tau=0.25, alpha=4.0)

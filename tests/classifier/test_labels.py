@@ -63,7 +63,7 @@ def test_pandas_labels_in_fit_add_labels_and_score():
 @pytest.mark.parametrize("name", ["?", "unknown", "N/A", " none ", "Unlabelled", "-", "unassigned"])
 def test_class_that_looks_like_no_label(name):
     y = few(NAMES, name).astype(str)
-    classifier = gq.GraphClassifier(**{**QUICK, "likelihood": "softmax"})
+    classifier = gq.GraphClassifier(**{**QUICK, "model": "Fixed(likelihood=Softmax())"})
     with pytest.warns(MissingLabelWarning, match=r"108 of 120 rows.*missing_label='"):
         classifier.fit(MOONS.features, y)
     with warnings.catch_warnings():
