@@ -158,22 +158,13 @@ def ranks(simulated, assumed, tail, method, thin, n_warmup, n_runs=300):
     return np.array(found)
 
 
-AVERAGED = gq.priors.MaternMixture(
-    tau=[0.2, 0.7],
-    alpha=[3.0, 1.5],
-    scale=[2.0, 0.8],
-    with_constant=[0, 1],
-    model=gq.Categorical([0.4, 0.6]),
+SMOOTH = gq.models.Term(2.0, gq.priors.Matern(0.2, 3.0))
+AVERAGED = gq.models.Mixture(
+    [SMOOTH, gq.models.Term(0.8, gq.priors.Matern(0.7, 1.5, include_constant=True))],
+    gq.Categorical([0.4, 0.6]),
 )
-
-
-ON_FEATURES = gq.priors.MaternMixture(
-    tau=[0.2, 1.0],
-    alpha=[3.0, 1.0],
-    scale=[2.0, 3.0],
-    with_constant=[0, 0],
-    model=gq.Categorical([0.4, 0.6]),
-    on_features=[0, 1],
+ON_FEATURES = gq.models.Mixture(
+    [SMOOTH, gq.models.Term(3.0, block="quadratic")], gq.Categorical([0.4, 0.6])
 )
 
 
@@ -191,28 +182,29 @@ def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
     covariance = (1 + centred @ centred.T * N_NODES / (centred**2).sum()) ** 2
     values, vectors = np.linalg.eigh(covariance * N_NODES / np.trace(covariance))
     root = vectors * np.sqrt(np.maximum(values, 0))
-    if prior.on_features:
-        spectrum = gq.with_feature_columns(spectrum, x)
+    basis = gq.Basis(spectrum).with_functions(x if prior.on_features.any() else None)
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     some = [1, 1, 1, 1, -1] if n_classes == 2 else [0, 0, 0, 1, 2]
     while len(found) < n_runs:
-        m = int(rng.uniform() < prior.model.parameters[1])
-        variances = (eigenvalues + prior.tau[m] ** 2) ** -prior.alpha[m]
-        variances[0] *= prior.with_constant[m]
-        std = prior.scale[m] * np.sqrt(N_NODES * variances / variances.sum()) * wrong_scale
+        m = int(rng.uniform() < prior.component.parameters[1])
+        (term,) = prior.components[m]
         n_fields = 1 if n_classes == 2 else n_classes
-        u = q @ (std[:, None] * rng.normal(size=(N_EIGENPAIRS, n_fields)))
-        if prior.on_features and prior.on_features[m]:
-            u = prior.scale[m] * wrong_scale * root @ rng.normal(size=(N_NODES, n_fields))
+        if term.prior is None:
+            u = term.scale * wrong_scale * root @ rng.normal(size=(N_NODES, n_fields))
+        else:
+            variances = (eigenvalues + term.prior.tau**2) ** -term.prior.alpha
+            variances[0] *= bool(term.prior.include_constant)
+            std = term.scale * np.sqrt(N_NODES * variances / variances.sum()) * wrong_scale
+            u = q @ (std[:, None] * rng.normal(size=(N_EIGENPAIRS, n_fields)))
         noisy = u[LABELLED] + rng.normal(size=(5, n_fields))
         labels = np.sign(noisy[:, 0]) if n_classes == 2 else noisy.argmax(axis=1).astype(float)
-        posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, some)
+        posterior = gq.Posterior(basis, prior, likelihood, LABELLED, some)
         object.__setattr__(posterior, "labels", labels)
-        draws = gq.inference.ModelAverage(exact=True).run(
+        draws = gq.inference.ModelAverage(fields="exact").run(
             posterior, RunSettings(n_samples=1000, n_chains=1, seed=len(found))
         )
-        kept = draws.white[0, 50::50].reshape(N_RANKS, n_fields, spectrum.n_columns)
-        at_nodes = np.einsum("nl,skl->nsk", spectrum.eigenvectors[NODES], kept)
+        kept = draws.white[0, 50::50].reshape(N_RANKS, n_fields, basis.n_columns)
+        at_nodes = np.einsum("nl,skl->nsk", basis.basis[NODES], kept)
         truth = u[NODES]
         if n_classes > 2:
             at_nodes, truth = at_nodes[:, :, 0] - at_nodes[:, :, 1], truth[:, 0] - truth[:, 1]

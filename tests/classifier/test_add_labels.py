@@ -16,20 +16,17 @@ def clouds(n_classes, n_each=60):
     return features, np.array(["c", "a", "b", "d"])[truth]
 
 
-def fitted(features, names, rows, like=None):
+def fitted(features, names, rows, model="auto"):
     y = np.full(len(names), "", dtype="U1")
     y[rows] = names[rows]
-    parts = {}
-    if like is not None:
-        posterior = like.result_.posterior
-        parts = {"prior": posterior.prior, "likelihood": posterior.likelihood}
-    return gq.GraphClassifier(**OPTIONS, **parts).fit(features, y)
+    return gq.GraphClassifier(model=model, **OPTIONS).fit(features, y)
 
 
+@pytest.mark.parametrize("model", ["auto", "largest-evidence"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_withdrawn_labels_are_equal_to_labels_never_given(n_classes):
+def test_withdrawn_labels_are_equal_to_labels_never_given(n_classes, model):
     features, names = clouds(n_classes)
-    classifier = fitted(features, names, np.arange(8))
+    classifier = fitted(features, names, np.arange(8), model)
     before = classifier.label_distributions_
     classifier.add_labels(np.arange(8, 13), names[8:13])
     assert np.abs(classifier.label_distributions_ - before).max() > 0.01
@@ -40,16 +37,17 @@ def test_withdrawn_labels_are_equal_to_labels_never_given(n_classes):
     assert classifier.withdrawn_.tolist() == list(range(9, 13))
 
 
-def test_a_new_class_is_equal_to_fitted_labels():
+@pytest.mark.parametrize("model", ["auto", "largest-evidence"])
+def test_a_new_class_is_equal_to_fitted_labels(model):
     features, names = clouds(3)
     two = np.flatnonzero(names != "b")
-    classifier = fitted(features, names, two[:12])
+    classifier = fitted(features, names, two[:12], model)
     assert classifier.classes_.tolist() == ["a", "c"]
     before = classifier.label_distributions_
     new = np.flatnonzero(names == "b")[:4]
     classifier.add_labels(new, names[new])
     assert classifier.classes_.tolist() == ["a", "b", "c"]
-    expected = fitted(features, names, np.append(two[:12], new), classifier)
+    expected = fitted(features, names, np.append(two[:12], new), classifier.model_)
     np.testing.assert_allclose(
         classifier.label_distributions_, expected.label_distributions_, atol=0.06
     )

@@ -5,6 +5,7 @@ import pytest
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
+from graphuq.inference.answers import GaussianMixture
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
@@ -67,31 +68,34 @@ def test_unequal_classes_need_no_equal_halves():
 
 def test_unknown_number_of_classes_is_refused():
     X, _, y = blobs((0.5, 0.5))
-    with pytest.raises(IncompatibleParts, match="max_classes"):
+    with pytest.raises(IncompatibleParts, match="leave max_classes out"):
+        averaged(X, y, max_classes=4, model="average")
+    with pytest.raises(IncompatibleParts, match=r"of a Mixture, .* use model='average'"):
         averaged(X, y, max_classes=4)
 
 
-def test_a_named_prior_is_not_averaged():
+def test_a_model_of_one_prior_is_not_averaged():
     X, _, y = blobs((0.5, 0.5))
-    with pytest.raises(IncompatibleParts, match="MaternMixture"):
-        averaged(X, y, prior="matern")
+    with pytest.raises(IncompatibleParts, match=r"of a Mixture, .* use model='average'"):
+        averaged(X, y, model="fixed")
 
 
-def test_added_labels_are_learnt_by_the_most_probable_model():
-    """The update is expectation propagation of one component, as `infer` finds it from nothing."""
+def test_added_labels_are_averaged_again_by_approximations():
+    """The update is expectation propagation of every component, as `infer` finds it."""
     X, classes, y = blobs((0.4, 0.3, 0.3))
     classifier = averaged(X, y)
-    models = classifier.result_.answer.hyperparameters["model"].astype(int)
-    likeliest = np.bincount(models.ravel()).argmax()
-    prior = classifier.result_.posterior.prior.component(int(likeliest))
     more = np.flatnonzero(y < 0)[:10]
     classifier.add_labels(more[:5], classes[more[:5]]).add_labels(more[5:], classes[more[5:]])
     known = classifier.result_.posterior
-    assert known.prior == prior
+    assert known.is_weighted
     assert len(known.labelled) == 16
-    fresh = gq.infer(known, "expectation-propagation")
-    assert classifier.result_.answer.n_iterations < fresh.answer.n_iterations  # a warm start
-    np.testing.assert_allclose(classifier.label_distributions_, fresh.probabilities, atol=1e-3)
+    assert isinstance(classifier.result_.answer, GaussianMixture)
+    labels = gq.models.Labels(known.labelled, known.labels, 3)
+    fresh = gq.models.Average().posterior(known.spectrum, labels)
+    assert repr(known.prior.components) == repr(fresh.prior.components)
+    np.testing.assert_array_equal(known.prior.log_probabilities, fresh.prior.log_probabilities)
+    expected = gq.infer(fresh, "expectation-propagation").probabilities
+    np.testing.assert_allclose(classifier.label_distributions_, expected, atol=5e-3)
 
 
 def test_labels_added_with_a_sampler_are_averaged_again():
@@ -99,9 +103,8 @@ def test_labels_added_with_a_sampler_are_averaged_again():
     classifier = averaged(X, y)
     more = np.flatnonzero(y < 0)[:10]
     classifier.add_labels(more[:5], classes[more[:5]])
-    assert not classifier.result_.posterior.learnt
     classifier.add_labels(more[5:], classes[more[5:]], "model-average")
-    assert list(classifier.result_.posterior.learnt) == ["model"]
+    assert list(classifier.result_.posterior.learnt) == ["component"]
     y[more] = classes[more]
     expected = averaged(X, y).label_distributions_
     assert np.abs(classifier.label_distributions_ - expected).max() < 0.1  # 1,600 draws each
@@ -152,20 +155,21 @@ def test_a_curve_that_neighbours_follow_needs_no_features():
     moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.08)
     y = np.where(np.arange(300) < 40, moons.classes, -1)
     classifier = averaged_quickly().fit(moons.features, y)
-    assert classifier.result_.posterior.spectrum.n_feature_columns == 0
+    assert classifier.result_.posterior.spectrum.blocks == ()
 
 
 def test_few_labels_leave_features_out():
     X, _, y = separated_by_a_line(9)
-    assert averaged_quickly().fit(X, y).result_.posterior.spectrum.n_feature_columns == 0
+    assert averaged_quickly().fit(X, y).result_.posterior.spectrum.blocks == ()
 
 
 def test_one_model_may_be_a_function_of_the_features(tmp_path):
     X, classes, y = separated_by_a_line()
-    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(X, y)
+    settings = {"model": "likeliest", "inference": "expectation-propagation"}
+    classifier = gq.GraphClassifier(**settings).fit(X, y)
     posterior = classifier.result_.posterior
-    assert any(posterior.prior.on_features)
-    assert posterior.spectrum.n_feature_columns > 0
+    assert posterior.prior.on_features.all()
+    assert not posterior.is_weighted
     assert accuracy(classifier, classes, y) > 0.85
     assert posterior.chosen_by_evidence == {"noise_std": posterior.likelihood.noise_std}
     classifier.save(tmp_path / "classifier.nc")
@@ -179,7 +183,7 @@ def test_rows_and_labels_are_added_to_functions_of_the_features(eigenpairs):
     kept = np.arange(300) < 250
     classifier = averaged_quickly().fit(X[kept], y[kept])
     classifier.add_rows(X[~kept], eigenpairs=eigenpairs)
-    assert classifier.result_.posterior.spectrum.n_feature_columns > 0
+    assert len(classifier.result_.posterior.spectrum.blocks) == 1
     assert (classifier.transduction_ == classes)[~kept].mean() > 0.8
     classifier.add_labels(np.arange(60, 100), classes[60:100])
     assert (classifier.transduction_ == classes)[100:].mean() > 0.8
@@ -195,6 +199,6 @@ def test_cosines_are_of_rows_of_length_one():
     products = []
     for one in (first, second):
         own = one.result_.posterior.spectrum
-        columns = np.asarray(own.eigenvectors)[:, own.n_eigenpairs :]
+        columns = own.basis[:, own.columns_of("quadratic")]
         products.append(columns @ columns.T)
     np.testing.assert_allclose(*products, atol=1e-8)

@@ -39,7 +39,7 @@ def expected_failures(_):
 
 # The first result without a search suffices, as the estimator is checked.
 @parametrize_with_checks(
-    [gq.GraphClassifier(prior="matern", likelihood="probit", inference="expectation-propagation")],
+    [gq.GraphClassifier(model="fixed", inference="expectation-propagation")],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_contract(estimator, check):
@@ -115,15 +115,15 @@ def test_precomputed_graph_stays_sparse():
 
 
 def test_pipeline_clone_and_search():
-    quick = gq.GraphClassifier(n_neighbors=8, prior="matern", inference="expectation-propagation")
+    quick = gq.GraphClassifier(n_neighbors=8, inference="expectation-propagation")
     pipeline = make_pipeline(StandardScaler(), quick)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GraphuqWarning)
         assert pipeline.fit(MOONS.features, few_labels(-1)).predict(MOONS.features).shape == (120,)
         likelihoods = [gq.likelihoods.Probit(0.1), gq.likelihoods.Probit(5.0), "level-set"]
-        search = GridSearchCV(
-            clone(pipeline), {"graphclassifier__likelihood": likelihoods}, cv=2
-        ).fit(MOONS.features, MOONS.classes)
+        models = [gq.models.Fixed(likelihood=one) for one in likelihoods]
+        search = GridSearchCV(clone(pipeline), {"graphclassifier__model": models}, cv=2)
+        search.fit(MOONS.features, MOONS.classes)
     assert search.best_score_ > 0.9
 
 
@@ -157,9 +157,10 @@ def test_expectation_propagation_agrees_with_sampling():
         ({"graph": "ring"}, "graph: 'ring' is unknown"),
         ({"n_neighbors": "many"}, "n_neighbors: 'many'"),
         ({"n_neighbors": 120}, "use at most 119"),
-        ({"prior": "flat"}, "prior: 'flat' is unknown"),
+        ({"model": "average-of-all"}, "model: 'average-of-all' is unknown"),
+        ({"model": "Fixed('flat')"}, "prior: 'flat' is unknown"),
         (
-            {"likelihood": "logit"},
+            {"model": "LargestEvidence(likelihood='logit')"},
             "use one of auto, probit, softmax, level-set, atomic-noise, noise-free, ginzburg",
         ),
         ({"inference": "exact"}, "inference: 'exact'"),
@@ -190,11 +191,12 @@ def test_without_evidence_the_medians_are_kept(monkeypatch):
             "posterior", "expectation propagation does not converge", "use another prior"
         )
 
-    monkeypatch.setattr("graphuq.classifier.fitting.maximize_evidence", not_converged)
+    monkeypatch.setattr("graphuq.models.evidence.maximize_evidence", not_converged)
     X = np.random.default_rng(0).normal(size=(40, 2)) + np.repeat([[0, 0], [2, 2]], 20, axis=0)
     y = np.full(40, -1)
     y[[0, 5, 25, 30]] = [0, 0, 1, 1]
-    classifier = gq.GraphClassifier(inference="expectation-propagation", n_neighbors=8)
+    settings = {"model": "largest-evidence", "inference": "expectation-propagation"}
+    classifier = gq.GraphClassifier(n_neighbors=8, **settings)
     with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha, include_constant"):
         classifier.fit(X, y)
     assert classifier.result_.posterior.prior == gq.priors.Matern(tau=0.25, alpha=4.0)
@@ -205,7 +207,11 @@ def test_hyperparameters_are_learnt_with_the_labels(tmp_path):
     prior = gq.priors.Matern(tau=gq.LogUniform(0.05, 2.0), truncation=gq.DiscreteUniform(3, 20))
     noise = gq.likelihoods.Probit(noise_std=gq.LogNormal(0.1, 0.5))
     classifier = gq.GraphClassifier(
-        n_neighbors=8, n_eigenpairs=20, prior=prior, likelihood=noise, n_samples=200, n_chains=8
+        n_neighbors=8,
+        n_eigenpairs=20,
+        model=gq.models.Fixed(prior, noise),
+        n_samples=200,
+        n_chains=8,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
@@ -240,15 +246,16 @@ def test_added_labels_are_equal_to_fitted_labels(n_classes):
     first = np.concatenate([np.flatnonzero(truth == k)[:3] for k in range(n_classes)])
     y[first] = names[first]
     options = {"missing_label": None, "inference": "expectation-propagation", "n_neighbors": 8}
+    options["model"] = "largest-evidence"
     classifier = gq.GraphClassifier(**options).fit(features, y)
     posterior = classifier.result_.posterior
     more = np.append(np.flatnonzero(truth == 0)[10:80:10], first[0])  # the last changes its class
     given = np.append(names[more[:-1]], names[-1])
     assert classifier.add_labels(more, given) is classifier
     y[more] = given
-    expected = gq.GraphClassifier(
-        prior=posterior.prior, likelihood=posterior.likelihood, **options
-    ).fit(features, y)
+    known = gq.models.Fixed(posterior.prior, posterior.likelihood)
+    assert known == classifier.model_
+    expected = gq.GraphClassifier(**options | {"model": known}).fit(features, y)
     # Three classes use 2,000 draws in other coordinates; the bound is four standard errors.
     bound = 1e-4 if n_classes == 2 else 4 * np.sqrt(2 * 0.25 / 2000)
     np.testing.assert_allclose(

@@ -17,7 +17,7 @@ from graphuq.errors import FeatureScaleWarning, GraphuqWarning, InvalidInput
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.12, seed=1)
 Y = np.where(np.arange(200) < 20, MOONS.classes, -1)
-MODEL = {"prior": "matern", "likelihood": "probit", "inference": "expectation-propagation"}
+MODEL = {"model": "fixed", "inference": "expectation-propagation"}
 KNN = gq.graphs.knn_graph(MOONS.features, 15, gq.graphs.SelfTuning(4.0))
 WEIGHTS = gq.graphs.from_adjacency(KNN.weights)
 
@@ -88,7 +88,7 @@ def test_features_of_different_scales():
     X, truth = load_wine(return_X_y=True)
     y = np.where(np.arange(178) % 6 == 0, truth, -1)
     classifier = gq.GraphClassifier(
-        prior="matern", likelihood="softmax", inference="expectation-propagation"
+        model="Fixed(likelihood=Softmax())", inference="expectation-propagation"
     )
     with pytest.warns(FeatureScaleWarning, match=r"column 12: 314.*StandardScaler.*--scaling"):
         classifier.fit(X, y)

@@ -6,7 +6,11 @@ import pytest
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 
-OPTIONS = {"inference": "expectation-propagation", "n_neighbors": 8}
+OPTIONS = {
+    "model": "largest-evidence",
+    "inference": "expectation-propagation",
+    "n_neighbors": 8,
+}
 
 
 def clouds(n_classes, n_each=80, seed=0):
@@ -34,9 +38,8 @@ def test_added_rows_are_equal_to_fitted_rows(n_classes):
     assert classifier.add_rows(features[n_old:], later) is classifier
     y = np.full(len(features), -1)
     y[:12], y[n_old : n_old + 5] = classes[:12], later[:5]
-    expected = gq.GraphClassifier(
-        prior=posterior.prior, likelihood=posterior.likelihood, **OPTIONS
-    ).fit(features, y)
+    known = gq.models.Fixed(posterior.prior, posterior.likelihood)
+    expected = gq.GraphClassifier(**OPTIONS | {"model": known}).fit(features, y)
     bound = 1e-4 if n_classes == 2 else 4 * np.sqrt(2 * 0.25 / 2000)
     np.testing.assert_allclose(
         classifier.label_distributions_, expected.label_distributions_, atol=bound

@@ -12,7 +12,7 @@ from graphuq.classifier.labels import split_labels, unknown_mask
 from graphuq.errors import InvalidInput, MissingLabelWarning
 
 MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.12, seed=1)
-QUICK = {"prior": "matern", "likelihood": "probit", "inference": "expectation-propagation"}
+QUICK = {"model": "fixed", "inference": "expectation-propagation"}
 NAMES = np.array(["a", "b"], dtype=object)[MOONS.classes]
 
 
@@ -63,7 +63,7 @@ def test_pandas_labels_in_fit_add_labels_and_score():
 @pytest.mark.parametrize("name", ["?", "unknown", "N/A", " none ", "Unlabelled", "-", "unassigned"])
 def test_class_that_looks_like_no_label(name):
     y = few(NAMES, name).astype(str)
-    classifier = gq.GraphClassifier(**{**QUICK, "likelihood": "softmax"})
+    classifier = gq.GraphClassifier(**{**QUICK, "model": "Fixed(likelihood=Softmax())"})
     with pytest.warns(MissingLabelWarning, match=r"108 of 120 rows.*missing_label='"):
         classifier.fit(MOONS.features, y)
     with warnings.catch_warnings():
@@ -103,10 +103,12 @@ def test_the_text_of_minus_one_is_asked_about():
     """A file turns -1 into text; the number -1 may be a class if the user says so."""
     classifier = gq.GraphClassifier(**QUICK)
     with pytest.warns(MissingLabelWarning, match=r"class '-1' holds 108.*missing_label='-1'"):
-        classifier.set_params(likelihood="softmax").fit(MOONS.features, few(NAMES, "-1"))
+        classifier.set_params(model="Fixed(likelihood=Softmax())").fit(
+            MOONS.features, few(NAMES, "-1")
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("error", MissingLabelWarning)
-        classifier.set_params(missing_label=None, likelihood="probit")
+        classifier.set_params(missing_label=None, model="fixed")
         classifier.fit(MOONS.features, np.where(np.arange(120) < 100, -1, 1))
 
 

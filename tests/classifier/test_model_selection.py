@@ -17,9 +17,7 @@ from graphuq.errors import InvalidInput, UnlabelledScoreWarning
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.12, seed=1)
 QUESTION = "?"
-QUICK = gq.GraphClassifier(
-    n_neighbors=12, prior="matern", likelihood="probit", inference="expectation-propagation"
-)
+QUICK = gq.GraphClassifier(n_neighbors=12, model="fixed", inference="expectation-propagation")
 
 
 def partly(truth, n_each, seed=0):
@@ -227,7 +225,7 @@ def assert_near_the_best(estimator, grid, X, truth, n_each, scores, seed=0):
 
 
 MULTICLASS = gq.GraphClassifier(
-    inference="expectation-propagation", prior="matern", likelihood="softmax"
+    inference="expectation-propagation", model=gq.models.Fixed(likelihood="softmax")
 )
 
 

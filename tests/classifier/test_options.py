@@ -8,15 +8,10 @@ import pytest
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.classifier.options import (
-    build_graph,
-    chosen_by_evidence,
-    likelihood_of,
-    method_of,
-    prior_of,
-)
+from graphuq.classifier.options import build_graph, method_of
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import PCN, Kernel
+from graphuq.models.evidence import LargestEvidence, likelihood_of, prior_of
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import label_errors
 from graphuq.run import choose_sampler as rules
@@ -158,8 +153,9 @@ def test_samplers_with_inner_chains_run_few():
 
 
 def test_options_by_name():
-    assert chosen_by_evidence("auto", "probit", None) == ["tau", "alpha", "include_constant"]
-    assert chosen_by_evidence(gq.priors.Matern(), "auto", "auto") == ["noise_std", "truncation"]
+    both = LargestEvidence(likelihood="probit"), LargestEvidence(gq.priors.Matern(), "auto", "auto")
+    assert both[0].chosen == ["tau", "alpha", "include_constant"]
+    assert both[1].chosen == ["noise_std", "truncation"]
     assert prior_of("matern") == gq.priors.Matern()
     assert likelihood_of("noise-free") == gq.likelihoods.NoiseFree()
     X = np.random.default_rng(0).normal(size=(40, 3))
@@ -182,11 +178,12 @@ def test_map_and_ginzburg_landau_by_name():
     moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=0)
     y = np.full(200, -1)
     y[:20] = moons.classes[:20]
-    point = gq.GraphClassifier(inference="map", prior="matern", likelihood="probit")
+    point = gq.GraphClassifier(inference="map", model="fixed")
     assert (point.fit(moons.features, y).transduction_ == moons.classes).mean() > 0.9
     assert set(np.unique(point.label_distributions_)) == {0.0, 1.0}
     assert "a point" in point.result_.diagnostics.verdict.lower()
-    wells = gq.GraphClassifier(likelihood="ginzburg-landau", inference="map")
+    model = gq.models.LargestEvidence(likelihood="ginzburg-landau")
+    wells = gq.GraphClassifier(model=model, inference="map")
     with pytest.warns(NotConvergedWarning, match="could not choose tau, alpha"):
         wells.fit(moons.features, y)
     assert (wells.transduction_ == moons.classes).mean() > 0.9
@@ -260,8 +257,8 @@ def test_text_names_classes_of_the_user():
     assert likelihood_of("OwnFlat()") == OwnFlat()
     assert method_of("OwnWalk(step_size=0.2)") == OwnWalk(0.2)
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.r_[0, 1, 0, 1, np.full(26, -1)]
-    options = {"likelihood": "probit", "inference": "laplace"}
-    found = gq.GraphClassifier(prior="OwnPower(power=3)", **options).fit(X, y)
+    model = "Fixed(OwnPower(power=3), Probit())"
+    found = gq.GraphClassifier(model=model, inference="laplace").fit(X, y)
     assert found.result_.posterior.prior == OwnPower(3)
     for refused, words in {
         "OwnPowr()": "prior: 'OwnPowr' in .* is unknown; use .*Matern, .*OwnPower",

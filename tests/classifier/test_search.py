@@ -23,8 +23,7 @@ LABELLED = np.random.default_rng(2).choice(160, 16, replace=False)
 Y = np.where(np.isin(np.arange(160), LABELLED), MOONS.classes, -1)
 SETTINGS = {
     "laplacian": "unnormalized",
-    "prior": "regularized-laplacian",
-    "likelihood": "logistic",
+    "model": gq.models.Fixed("regularized-laplacian", "logistic"),
     "inference": "laplace",
 }
 
@@ -118,7 +117,7 @@ def test_a_distribution_weights_the_evidence():
 def test_other_priors_other_likelihoods_and_a_ready_made_graph():
     """Matérn series and a level set are searched by expectation propagation."""
     estimator = gq.GraphClassifier(
-        prior="matern", likelihood="probit", inference="expectation-propagation", n_eigenpairs=40
+        model="fixed", inference="expectation-propagation", n_eigenpairs=40
     )
     parameters = {
         "prior__tau": (0.05, 2.0),
@@ -130,7 +129,9 @@ def test_other_priors_other_likelihoods_and_a_ready_made_graph():
     assert fitted == pytest.approx(search.best_score_, abs=1e-5)
     weights = sparse.csr_array(gq.graphs.knn_graph(X, 8).weights)
     ready = gq.GraphClassifier(
-        "precomputed", likelihood="level-set", prior="matern", inference="expectation-propagation"
+        "precomputed",
+        model=gq.models.Fixed(likelihood="level-set"),
+        inference="expectation-propagation",
     )
     found = gq.EvidenceSearch(
         ready, {"prior__alpha": [1.0, 3.0], "likelihood__noise_std": [0.4, 1.0]}
@@ -158,7 +159,9 @@ def test_three_classes_and_alignment():
     x = rng.normal(size=(90, 2)) + 3 * np.eye(3)[np.arange(90) % 3][:, :2]
     y = np.where(np.arange(90) < 12, np.arange(90) % 3, -1)
     for criterion in ("expectation-propagation", "alignment"):
-        estimator = classifier(likelihood="softmax", n_neighbors=10)
+        estimator = classifier(
+            model=gq.models.Fixed("regularized-laplacian", "softmax"), n_neighbors=10
+        )
         search = gq.EvidenceSearch(estimator, {"n_neighbors": [5, 10, 20]}, criterion=criterion)
         search.fit(x, y)
         assert search.predict(x).shape == (90,)
@@ -232,7 +235,9 @@ def test_bad_parameters(parameters, message):
 
 
 def test_models_without_evidence_are_refused():
-    learnt = gq.GraphClassifier(prior=gq.priors.Matern(tau=gq.LogUniform(0.1, 1)))
+    learnt = gq.GraphClassifier(
+        model=gq.models.LargestEvidence(gq.priors.Matern(tau=gq.LogUniform(0.1, 1)))
+    )
     with pytest.raises(InvalidInput, match="learnt by sampling"):
         gq.EvidenceSearch(learnt, {"n_neighbors": [5]}).fit(X, Y)
     with pytest.raises(InvalidInput, match="weights__cutoff"):
@@ -295,13 +300,14 @@ def test_exact_prior_and_its_likelihood_by_evidence():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", DisconnectedGraphWarning)
+        model = gq.models.LargestEvidence(prior="regularized-laplacian")
         fitted = gq.GraphClassifier(
-            prior="regularized-laplacian", inference="expectation-propagation", n_neighbors=8
+            model=model, inference="expectation-propagation", n_neighbors=8
         ).fit(X, Y)
     assert fitted.result_.settings["solver"] == "cholesky"
     assert fitted.result_.posterior.likelihood != gq.likelihoods.Probit()
     with pytest.raises(InvalidInput, match="leave it out"):
-        gq.GraphClassifier(prior="regularized-laplacian", tail_eigenvalue=True).fit(X, Y)
+        gq.GraphClassifier(model=model, tail_eigenvalue=True).fit(X, Y)
     with pytest.raises(InvalidInput, match="out_of_sample: 'knn'"):
         gq.GraphClassifier(out_of_sample="knn").fit(X, Y)
     with pytest.raises(IncompatibleParts):

@@ -15,6 +15,7 @@ ROWS = np.concatenate([np.flatnonzero(k == CODES)[:6] for k in range(3)])
 Q = np.full((len(CODES), 3), np.nan)
 Q[ROWS] = 0.1
 Q[ROWS, CODES[ROWS]] = 0.8
+SOFTMAX = gq.models.LargestEvidence(likelihood="softmax")
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +48,7 @@ def test_certain_rows_are_labels():
     rows = CODES > 0
     q = np.where(y[:, None] >= 0, np.eye(2)[y], 0)
     parameters = {
-        "prior": gq.priors.Matern(tau=0.3, alpha=3),
-        "likelihood": gq.likelihoods.Probit(0.3),
+        "model": gq.models.Fixed(gq.priors.Matern(tau=0.3, alpha=3), gq.likelihoods.Probit(0.3)),
         "inference": "expectation-propagation",
     }
     hard = gq.GraphClassifier(**parameters).fit(X[rows], y[rows])
@@ -97,14 +97,18 @@ def test_doubt_about_a_wrong_label_helps():
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
-        ({"likelihood": "softmax"}, "likelihood: Softmax.* beside soft labels; use 'auto' or a"),
+        ({"model": SOFTMAX}, "likelihood: Softmax.* beside soft labels; use 'auto' or a"),
         ({"max_classes": 5}, "max_classes: 5 beside soft labels; leave it out"),
         ({"class_proportions": "labels"}, "class_proportions: 'labels' beside soft labels"),
-        ({"inference": "model-average"}, "inference: 'model-average' beside soft labels"),
+        ({"inference": "model-average"}, "of a Mixture, and Matern.* is none; use model='average'"),
+        (
+            {"model": "average"},
+            r"certain labels: use gq\.models\.LargestEvidence\(\) for soft ones",
+        ),
     ],
 )
 def test_parameters_without_meaning_are_refused(parameters, words):
-    with pytest.raises(InvalidInput, match=words):
+    with pytest.raises((InvalidInput, IncompatibleParts), match=words):
         gq.GraphClassifier(**parameters).fit(X, Q)
 
 

@@ -15,7 +15,9 @@ LABELLED, WEIGHTS, NOISE = np.array([1, 4, 7]), np.array([1.0, 0.05, 0.3]), 0.5
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2))
 PRIOR = gq.priors.Matern(tau=0.3, alpha=1.5)
 MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, seed=1)
-AVERAGE = gq.inference.ModelAverage(exact=False)
+AVERAGE = gq.inference.ModelAverage(fields="gibbs")
+LEVEL_SET = gq.models.LargestEvidence(likelihood="level-set")
+NUMBERS = gq.models.LargestEvidence(likelihood="gaussian")
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 METHODS = [
     "collapsed-gibbs",
@@ -226,8 +228,16 @@ def test_metadata_routing_and_pipelines():
         ({}, -np.ones(120), r"sample_weight: \[-1.0\] in row \[0\]"),
         ({}, np.zeros(120), "sample_weight: zero at every label"),
         ({}, np.full(120, np.nan), r"sample_weight: \[nan\] in row \[0\]"),
-        ({"likelihood": "level-set"}, 0.5 * np.ones(120), "takes no weights of labels"),
-        ({"likelihood": "gaussian"}, 0.5 * np.ones(120), "takes no weights of labels"),
+        (
+            {"model": gq.models.LargestEvidence(likelihood="level-set")},
+            0.5 * np.ones(120),
+            "takes no weights of labels",
+        ),
+        (
+            {"model": gq.models.LargestEvidence(likelihood="gaussian")},
+            0.5 * np.ones(120),
+            "takes no weights of labels",
+        ),
     ],
 )
 def test_wrong_weights_are_refused(arguments, weights, message):

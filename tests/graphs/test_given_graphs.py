@@ -279,7 +279,7 @@ def test_distances_that_cannot_be_used(distances, options, words):
         from_distances(distances, **options)
 
 
-MODEL = {"prior": "matern", "likelihood": "probit", "inference": "expectation-propagation"}
+MODEL = {"model": "fixed", "inference": "expectation-propagation"}
 
 
 def test_classifier_of_a_graph_object_with_labels_by_name():

@@ -13,27 +13,26 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import MetropolisWithinGibbs, ModelAverage
 from graphuq.inference.hamiltonian import Hamiltonian
 from graphuq.inference.model_average.proposals import Proposals
+from graphuq.models import Mixture, Term
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import class_probability_draws
 from graphuq.results.uncertainty import class_probabilities
 
 MOONS = gq.datasets.two_moons(80, n_features=2, noise_std=0.08)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
-FEATURES = gq.with_feature_columns(SPECTRUM, MOONS.features)
-ON_FEATURES = gq.priors.MaternMixture(
-    tau=[0.1, 1.0, 1.0],
-    alpha=[4, 1, 1],
-    scale=[5, 3, 0.5],
-    with_constant=[0, 0, 0],
-    on_features=[0, 1, 1],
-    model=gq.Categorical([0.2, 0.5, 0.3]),
+BASIS = gq.Basis(SPECTRUM).with_functions(MOONS.features)
+SMOOTH = Term(5.0, gq.priors.Matern(0.1, 4.0))
+ON_FEATURES = Mixture(
+    [SMOOTH, Term(3.0, block="quadratic"), Term(0.5, block="quadratic")],
+    gq.Categorical([0.2, 0.5, 0.3]),
 )
-PRIOR = gq.priors.MaternMixture(
-    tau=[0.1, 0.5, 0.5],
-    alpha=[4, 2, 2],
-    scale=[5, 2, 0.3],
-    with_constant=[0, 1, 0],
-    model=gq.Categorical([0.5, 0.3, 0.2]),
+PRIOR = Mixture(
+    [
+        SMOOTH,
+        Term(2.0, gq.priors.Matern(0.5, 2.0, include_constant=True)),
+        Term(0.3, gq.priors.Matern(0.5, 2.0)),
+    ],
+    gq.Categorical([0.5, 0.3, 0.2]),
 )
 
 
@@ -43,7 +42,7 @@ def posterior(n_classes=2, prior=PRIOR):
     if n_classes == 3:
         labels = np.array([0, 0, 1, 1, 2, 2])
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
-    spectrum = FEATURES if prior is ON_FEATURES else SPECTRUM
+    spectrum = BASIS if prior is ON_FEATURES else SPECTRUM
     return gq.Posterior(
         spectrum, prior, likelihood, labelled, 2 * labels - 1 if n_classes == 2 else labels
     )
@@ -58,9 +57,9 @@ def weighted_prior_draws(target, n=200_000, by_class=False):
     rng, likelihood = np.random.default_rng(0), target.likelihood
     prior, spectrum = target.prior, target.spectrum
     model = rng.choice(3, size=n, p=np.exp(prior.log_probabilities))
-    std = np.stack([prior.component(m).spectral_std(spectrum).modes for m in range(3)])
+    std = np.stack([prior.only(m).spectral_std(spectrum).modes for m in range(3)])
     white = rng.normal(size=(n, target.n_fields, spectrum.n_columns)) * std[model][:, None]
-    u = np.einsum("nl,skl->snk", spectrum.eigenvectors, white)
+    u = np.einsum("nl,skl->snk", spectrum.basis, white)
     u = u[:, :, 0] if target.n_fields == 1 else u
     with jax.enable_x64(True):
         labels, at = jnp.asarray(target.labels), jnp.asarray(u[:, target.labelled])
@@ -85,14 +84,14 @@ def weighted_prior_draws(target, n=200_000, by_class=False):
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes, prior):
     target = posterior(n_classes, prior)
-    result = gq.infer(target, ModelAverage(exact=True), n_samples=4000)
+    result = gq.infer(target, ModelAverage(fields="exact"), n_samples=4000)
     means, shares, error = weighted_prior_draws(target)
     assert result.diagnostics.converged
     assert not result.diagnostics.is_approximate
     assert np.abs(gq.results.label_mean(result) - means).max() < 5 * (
         error + gq.results.label_mcse(result).max()
     )
-    models = result.answer.hyperparameters["model"]
+    models = result.answer.hyperparameters["component"]
     found = [(models == m).mean() for m in range(3)]
     np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
 
@@ -100,59 +99,36 @@ def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes, prior):
 UNEQUAL = np.array([0, 10, 40, 70, 25, 60]), np.array([1, 1, 1, 1, -1, 1])
 
 
-@pytest.mark.parametrize("exact", [pytest.param(True, marks=pytest.mark.slow), None])
-def test_labels_drawn_class_by_class_agree_with_weighted_draws_of_the_prior(exact):
+@pytest.mark.parametrize("fields", [pytest.param("exact", marks=pytest.mark.slow), "auto"])
+def test_labels_drawn_class_by_class_agree_with_weighted_draws_of_the_prior(fields):
     likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
     target = gq.Posterior(SPECTRUM, PRIOR, likelihood, *UNEQUAL)
     plain, _, _ = weighted_prior_draws(target)
     means, shares, error = weighted_prior_draws(target, by_class=True)
     assert np.abs(plain - means).max() > 0.2  # five labels to one are no evidence of shares
-    method = ModelAverage(exact=exact, label_design="by-class")
-    result = gq.infer(target, method, n_samples=4000)
+    target = dataclasses.replace(target, label_design="by-class")
+    result = gq.infer(target, ModelAverage(fields=fields), n_samples=4000)
     assert not result.diagnostics.is_approximate
     assert np.abs(gq.results.label_mean(result) - means).max() < 5 * (
         error + gq.results.label_mcse(result).max()
     )
-    found = [(result.answer.hyperparameters["model"] == m).mean() for m in range(3)]
+    found = [(result.answer.hyperparameters["component"] == m).mean() for m in range(3)]
     np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_acceptance_is_that_of_the_chains(n_classes):
     target = posterior(n_classes)
-    result = gq.infer(target, ModelAverage(exact=True), n_samples=2000)
+    result = gq.infer(target, ModelAverage(fields="exact"), n_samples=2000)
     pilot = Proposals(target).acceptance()
     assert 0.1 < pilot < 0.95
     assert pilot == pytest.approx(result.diagnostics.acceptance, abs=0.08)
 
 
-def test_equal_numbers_of_labels_were_drawn_class_by_class():
-    design = ModelAverage().class_shares
-    likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
-
-    def of(labels, **changes):
-        target = gq.Posterior(SPECTRUM, PRIOR, likelihood, np.arange(len(labels)), labels)
-        return dataclasses.replace(ModelAverage(), **changes).class_shares(target)
-
-    assert of([1, 1, -1, -1]) is not None
-    assert of([1, -1]) is None  # one label of each class is not enough to tell
-    assert of([1, 1, -1]) is None
-    assert of([1, 1, -1, -1], label_design="random") is None
-    assert of([1, 1, -1], label_design="by-class") is not None
-    assert design(posterior(3)) is None
-
-
-def test_label_design_that_cannot_be_used():
-    with pytest.raises(InvalidInput, match="label_design: 'sorted'"):
-        ModelAverage(label_design="sorted")
-    with pytest.raises(IncompatibleParts, match="is for two classes"):
-        gq.infer(posterior(3), ModelAverage(label_design="by-class"))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_exact_draws_agree_with_chains(n_classes):
-    ours = gq.infer(posterior(n_classes), ModelAverage(exact=True), n_samples=4000)
+    ours = gq.infer(posterior(n_classes), ModelAverage(fields="exact"), n_samples=4000)
     chain = MetropolisWithinGibbs(kernel=Hamiltonian(), joint=True)
     theirs = gq.infer(posterior(n_classes), chain, n_samples=1000, n_chains=8)
     assert ours.diagnostics.converged
@@ -162,14 +138,14 @@ def test_exact_draws_agree_with_chains(n_classes):
         np.abs(gq.results.label_mean(ours) - gq.results.label_mean(theirs)) < bound
     ).mean() > 0.98
     for model in range(3):
-        share = [(r.answer.hyperparameters["model"] == model).mean() for r in (ours, theirs)]
+        share = [(r.answer.hyperparameters["component"] == model).mean() for r in (ours, theirs)]
         assert share[0] == pytest.approx(share[1], abs=0.05)
 
 
 def test_evidence_is_the_sum_over_components():
-    mixed = gq.infer(posterior(), ModelAverage(exact=False), n_samples=400)
+    mixed = gq.infer(posterior(), ModelAverage(fields="gibbs"), n_samples=400)
     parts = [
-        gq.infer(posterior(prior=PRIOR.component(m)), "expectation-propagation").log_evidence
+        gq.infer(posterior(prior=PRIOR.only(m)), "expectation-propagation").log_evidence
         for m in range(3)
     ]
     expected = np.log(np.exp(parts) @ np.array([0.5, 0.3, 0.2]))
@@ -189,8 +165,8 @@ def test_sites_of_a_component_integrate_to_its_evidence(n_classes):
 
 
 def test_approximate_draws_are_near_exact_ones():
-    exact = gq.infer(posterior(3), ModelAverage(exact=True), n_samples=4000)
-    quick = gq.infer(posterior(3), ModelAverage(exact=False), n_samples=4000)
+    exact = gq.infer(posterior(3), ModelAverage(fields="exact"), n_samples=4000)
+    quick = gq.infer(posterior(3), ModelAverage(fields="gibbs"), n_samples=4000)
     assert exact.diagnostics.is_approximate is False
     assert np.abs(gq.results.label_mean(exact) - gq.results.label_mean(quick)).max() < 0.03
     assert np.abs(gq.results.label_mean(exact) - gq.results.label_mean(quick)).mean() < 0.01
@@ -213,8 +189,7 @@ def test_runs_repeat_and_are_stored(tmp_path):
     np.testing.assert_array_equal(gq.results.label_mean(loaded), gq.results.label_mean(first))
     assert loaded.diagnostics.is_approximate == first.diagnostics.is_approximate
     stored = loaded.posterior.prior
-    assert (stored.tau, stored.alpha, stored.scale) == (PRIOR.tau, PRIOR.alpha, PRIOR.scale)
-    assert (stored.with_constant, stored.model) == (PRIOR.with_constant, PRIOR.model)
+    assert (stored.components, stored.component) == (PRIOR.components, PRIOR.component)
     assert loaded.posterior.likelihood.random_labels
 
 
@@ -230,7 +205,7 @@ def test_first_result_is_that_of_expectation_propagation():
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_probabilities_of_single_draws_have_the_mean_that_is_reported(n_classes):
-    result = gq.infer(posterior(n_classes), ModelAverage(exact=False), n_samples=2500)
+    result = gq.infer(posterior(n_classes), ModelAverage(fields="gibbs"), n_samples=2500)
     rows = node_rows(result.posterior)
     link = result.posterior.likelihood.link
     shares = class_probability_draws(result.answer, result.posterior.field, rows, link)
@@ -243,24 +218,28 @@ def test_probabilities_of_single_draws_have_the_mean_that_is_reported(n_classes)
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_leave_one_out_is_a_fit_without_the_label(n_classes):
-    small = gq.priors.MaternMixture(  # with more noise importance weights are reliable
-        [0.1, 0.5], [4, 2], [0.8, 0.4], [0, 1], model=gq.Categorical([0.5, 0.5])
+    small = Mixture(  # with more noise importance weights are reliable
+        [
+            Term(0.8, gq.priors.Matern(0.1, 4.0)),
+            Term(0.4, gq.priors.Matern(0.5, 2.0, include_constant=True)),
+        ],
+        gq.Categorical([0.5, 0.5]),
     )
     target = posterior(n_classes, small)
-    everything = gq.infer(target, ModelAverage(exact=True), n_samples=4000)
+    everything = gq.infer(target, ModelAverage(fields="exact"), n_samples=4000)
     both = gq.leave_one_out(everything).of_label, gq.leave_one_out(everything).of_class
     np.testing.assert_allclose(*both, atol=1e-6)  # what is reported is a label with noise
     kept = np.arange(6) != 2
     without = dataclasses.replace(
         target, labelled=target.labelled[kept], labels=np.asarray(target.labels)[kept]
     )
-    refit = gq.infer(without, ModelAverage(exact=True), n_samples=4000)
+    refit = gq.infer(without, ModelAverage(fields="exact"), n_samples=4000)
     expected = class_probabilities(gq.results.label_mean(refit))[target.labelled[2]]
     np.testing.assert_allclose(both[0][2], expected, atol=0.04)
 
 
 def test_verdict_knows_an_approximation_that_is_far_off():
-    result = gq.infer(posterior(), ModelAverage(exact=False), n_samples=1000)
+    result = gq.infer(posterior(), ModelAverage(fields="gibbs"), n_samples=1000)
     assert result.trust.checks["convergence"].level == "green"
     poor = dataclasses.replace(result.diagnostics, acceptance=0.2)
     poor = dataclasses.replace(result, diagnostics=poor)
@@ -269,27 +248,31 @@ def test_verdict_knows_an_approximation_that_is_far_off():
 
 def test_refusals_name_the_remedy():
     plain = posterior(prior=gq.priors.Matern())
-    with pytest.raises(IncompatibleParts, match="MaternMixture"):
+    with pytest.raises(IncompatibleParts, match=r"of a Mixture, .* use model='average'"):
         gq.infer(plain, ModelAverage())
-    with pytest.raises(InvalidInput, match="n_warmup"):
-        gq.infer(posterior(), ModelAverage(), n_warmup=5)
+    with pytest.raises(InvalidInput, match="fields: True"):
+        ModelAverage(fields=True)
+    start = gq.infer(plain, "expectation-propagation").answer
+    with pytest.raises(InvalidInput, match="start: given beside"):
+        gq.infer(posterior(), ModelAverage(), start=start)
 
 
-def test_mixture_refuses_bad_numbers():
-    with pytest.raises(InvalidInput, match="alpha"):
-        gq.priors.MaternMixture([0.1, 0.2], [4], [1, 1], [0, 0])
-    with pytest.raises(InvalidInput, match="scale"):
-        gq.priors.MaternMixture([0.1], [4], [0], [0])
-    with pytest.raises(InvalidInput, match="model"):
-        gq.priors.MaternMixture([0.1], [4], [1], [0], model=1)
-    with pytest.raises(InvalidInput, match="probabilities"):
-        gq.Categorical([0.5])
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+@pytest.mark.parametrize("fields", ["exact", "gibbs"])
+def test_thinning_and_warm_up_are_honoured(fields):
+    """Moves stay with probability 1 − a; with a thinning of 5 almost none does."""
+    method, settings = ModelAverage(fields=fields), {"n_samples": 500, "n_chains": 4}
+    every, fifth = (
+        gq.infer(posterior(), method, thin=thin, n_warmup=n_warmup, **settings).answer
+        for thin, n_warmup in ((1, 0), (5, 100))
+    )
+    assert (every.thin, fifth.thin) == (1, 5)
+    assert (every.n_warmup, fifth.n_warmup) == (0, 250)  # whole blocks of 50 thinned steps
+    assert every.white.shape == fifth.white.shape
 
+    def stays(draws):
+        return (np.diff(draws.white, axis=1) == 0).all(axis=2).mean()
 
-def test_components_are_matern_priors():
-    for m, constant in ((0, None), (1, True), (2, None)):
-        matern = gq.priors.Matern(PRIOR.tau[m], PRIOR.alpha[m], include_constant=constant)
-        expected = PRIOR.scale[m] * matern.spectral_std(SPECTRUM).modes
-        np.testing.assert_allclose(
-            PRIOR.component(m).spectral_std(SPECTRUM).modes, expected, rtol=1e-10, atol=1e-12
-        )
+    if fields == "exact":
+        assert stays(every) > 0.1
+        assert stays(fifth) < 0.5 * stays(every)

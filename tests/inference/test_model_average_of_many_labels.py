@@ -4,28 +4,27 @@ import dataclasses
 
 import numpy as np
 import pytest
-from graphuq.evidence.learnt_mixture import learnt_mixture
 
 import graphuq as gq
-from graphuq.classifier import options
 from graphuq.errors import IncompatibleParts
-from graphuq.evidence import learnt_models
 from graphuq.inference import ExpectationPropagation, ModelAverage
 from graphuq.inference.model_average import component_gaussians, likeliest_component
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import stratified
 from graphuq.inference.model_average.proposals import Proposals
-from graphuq.priors import MaternMixture
+from graphuq.models import Average, Likeliest, Mixture, Term, auto, likeliest
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
-PRIOR = MaternMixture(
-    tau=[0.1, 0.5, 0.5, 0.1],
-    alpha=[4, 2, 2, 2],
-    scale=[5, 2, 0.3, 30],
-    with_constant=[0, 1, 0, 1],
-    model=gq.Categorical([0.4, 0.3, 0.2, 0.1]),
+PRIOR = Mixture(
+    [
+        Term(5.0, gq.priors.Matern(0.1, 4.0)),
+        Term(2.0, gq.priors.Matern(0.5, 2.0, include_constant=True)),
+        Term(0.3, gq.priors.Matern(0.5, 2.0)),
+        Term(30.0, gq.priors.Matern(0.1, 2.0, include_constant=True)),
+    ],
+    gq.Categorical([0.4, 0.3, 0.2, 0.1]),
 )
 
 
@@ -58,7 +57,7 @@ def test_gaussians_are_those_of_expectation_propagation(n_classes):
     found = ComponentGaussians(Components.of(target))
     i = int(found.log_weights.argmax())
     u = found.gaussian_draws(i, np.random.default_rng(3), n)
-    component = dataclasses.replace(target, prior=PRIOR.component(int(found.given.numbers[i])))
+    component = dataclasses.replace(target, prior=PRIOR.only(int(found.given.numbers[i])))
     answer = gq.infer(component, ExpectationPropagation(tolerance=1e-6)).answer
     order = stratified(Components.of(target).codes)
     mean, variance = (
@@ -75,14 +74,14 @@ def test_draws_are_near_those_of_chains(n_classes):
     """An error of 0.01 in a probability is what a fit allows."""
     target = posterior(n_classes)
     ours = gq.infer(target, ModelAverage(), n_samples=2500)
-    exact = gq.infer(target, ModelAverage(exact=False), n_samples=2500)
+    exact = gq.infer(target, ModelAverage(fields="gibbs"), n_samples=2500)
     assert ours.diagnostics.is_approximate
     error = np.abs(gq.results.label_mean(ours) - gq.results.label_mean(exact))
     bound = 4 * np.hypot(gq.results.label_mcse(ours), gq.results.label_mcse(exact))
     assert (error < bound + 0.01).all()
     assert error.mean() < 0.003
     models = [
-        np.bincount(one.answer.hyperparameters["model"].astype(int).ravel(), minlength=4)
+        np.bincount(one.answer.hyperparameters["component"].astype(int).ravel(), minlength=4)
         for one in (ours, exact)
     ]
     shares = [counts / counts.sum() for counts in models]
@@ -92,9 +91,10 @@ def test_draws_are_near_those_of_chains(n_classes):
 @pytest.mark.slow
 def test_a_sweep_takes_away_what_gaussians_cannot_have(monkeypatch):
     """Where fields are large beside the noise, Gaussians are biased, by 0.002 on average here."""
-    prior = MaternMixture([0.3, 0.4], [3, 3], [10, 10], [0, 0], model=gq.Categorical([0.5, 0.5]))
+    terms = [Term(10.0, gq.priors.Matern(tau, 3.0)) for tau in (0.3, 0.4)]
+    prior = Mixture(terms, gq.Categorical([0.5, 0.5]))
     target = dataclasses.replace(posterior(3), prior=prior)
-    exact = gq.infer(target, ModelAverage(exact=False), n_samples=10_000)
+    exact = gq.infer(target, ModelAverage(fields="gibbs"), n_samples=10_000)
 
     def error(n_sweeps):
         monkeypatch.setattr(component_gaussians, "N_SWEEPS", n_sweeps)
@@ -125,43 +125,33 @@ def test_likeliest_component_is_that_of_all_labels():
         assert likeliest_component(target) == Proposals(target).weights.argmax()
 
 
-def test_beyond_a_thousand_labels_the_default_is_the_likeliest_model(monkeypatch):
-    monkeypatch.setattr(options, "MAX_AVERAGED", 40)
-    X, y = MOONS.features, MOONS.classes.astype(object)
-    y[60:] = None
-    found = gq.GraphClassifier(n_eigenpairs=20).fit(X, y).result_.posterior
-    mixture = learnt_mixture(found.spectrum, 2, 60)
-    number = likeliest_component(_with_mixture(found, mixture))
-    assert found.prior.tau == mixture.tau[number]
-    assert found.likelihood.noise_std == 1 / mixture.scale[number]
-    assert {"tau", "alpha", "noise_std"} <= set(found.chosen_by_evidence)
+@pytest.mark.parametrize("number", range(4))
+def test_likeliest_model_gives_the_answer_of_its_component(number, monkeypatch):
+    class Given(Average):
+        def posterior(self, basis, labels):
+            return target
 
-
-@pytest.mark.parametrize("with_constant", [False, True])
-def test_likeliest_model_gives_the_answer_of_its_component(with_constant, monkeypatch):
     target = posterior(2)
-    number = PRIOR.with_constant.index(with_constant)
-    monkeypatch.setattr(learnt_models, "likeliest_component", lambda _: number)
-    ours = learnt_models.likeliest_model(target)
-    component = dataclasses.replace(target, prior=PRIOR.component(number))
+    monkeypatch.setattr(likeliest, "likeliest_component", lambda _: number)
+    ours = Likeliest(Given()).posterior(None, None)
+    component = dataclasses.replace(target, prior=PRIOR.only(number))
     answers = [gq.infer(one, "expectation-propagation") for one in (ours, component)]
-    assert answers[0].posterior.prior.include_constant == (True if with_constant else None)
+    (term,) = PRIOR.components[number]
+    assert repr(ours.prior) == repr(term.prior)
+    assert ours.likelihood.noise_std == 1 / term.scale
+    assert {"tau", "alpha", "noise_std"} <= set(ours.chosen_by_evidence)
     np.testing.assert_allclose(answers[0].probabilities, answers[1].probabilities, atol=1e-6)
-    with pytest.raises(IncompatibleParts, match="whose number it learns"):
+    with pytest.raises(IncompatibleParts, match="averages over the components"):
         gq.infer(component, ModelAverage())
-
-
-def _with_mixture(target, mixture):
-    likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
-    return dataclasses.replace(target, prior=mixture, likelihood=likelihood)
 
 
 def test_the_default_averages_with_150_labels_and_not_beyond_the_limit(monkeypatch):
     X, y = MOONS.features, MOONS.classes.astype(object)
     y[150:] = None
-    model = gq.GraphClassifier(n_eigenpairs=20, n_samples=500).fit(X, y)
-    assert model.result_.posterior.prior.is_mixture
-    monkeypatch.setattr(options, "MAX_AVERAGED", 151)
-    model.add_labels([160, 170], MOONS.classes[[160, 170]], inference="auto")
-    assert not model.result_.posterior.prior.is_mixture
-    assert model.result_.diagnostics.converged
+    classifier = gq.GraphClassifier(n_eigenpairs=20, n_samples=500).fit(X, y)
+    assert classifier.result_.posterior.is_weighted
+    monkeypatch.setattr(auto, "MAX_AVERAGED", 151)
+    classifier.add_labels([160, 170], MOONS.classes[[160, 170]], inference="auto")
+    assert not classifier.result_.posterior.is_weighted
+    assert classifier.result_.posterior.likelihood.random_labels
+    assert classifier.result_.diagnostics.converged

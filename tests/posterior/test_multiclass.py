@@ -40,7 +40,7 @@ def chosen(digits):
     features, codes, labelled = digits
     y = np.full(len(codes), "", dtype=object)
     y[labelled] = NAMES[codes[labelled]]
-    return gq.GraphClassifier(n_eigenpairs=40, thin=4).fit(features, y)
+    return gq.GraphClassifier(model="largest-evidence", n_eigenpairs=40, thin=4).fit(features, y)
 
 
 def test_default(fitted, digits):
@@ -116,7 +116,8 @@ def test_likelihoods(digits, likelihood):
     y[labelled] = codes[labelled]
     sampled = "level" in str(likelihood).lower()
     options = {"n_samples": 200, "n_chains": 8} if sampled else {"inference": FAST["inference"]}
-    classifier = gq.GraphClassifier(n_eigenpairs=20, likelihood=likelihood, **options)
+    model = gq.models.LargestEvidence(likelihood=likelihood)
+    classifier = gq.GraphClassifier(n_eigenpairs=20, model=model, **options)
     classifier.fit(features, y)
     assert classifier.result_.posterior.likelihood.n_classes == 3
     assert (classifier.transduction_ == codes).mean() > 0.9
@@ -213,7 +214,7 @@ def test_two_classes_only(digits):
     y = np.full(len(codes), -1)
     y[labelled] = codes[labelled]
     with pytest.raises(InvalidInput, match="two classes"):
-        gq.GraphClassifier(likelihood="atomic-noise").fit(features, y)
+        gq.GraphClassifier(model="Fixed(likelihood=AtomicNoise())").fit(features, y)
 
 
 def test_uncertain_nodes_use_more_draws(fitted, monkeypatch):

@@ -22,8 +22,13 @@ NORMALIZED = [  # E|u|² of each is N
     gq.priors.EigenScales(0.5, 2.0, scales=np.linspace(0.5, 2.0, KEPT)),
     gq.priors.LearnedSpectrum(slopes=np.array([0.0, 1.0, 3.0, 8.0]), n_knots=4),
 ]
-MIXTURE = gq.priors.MaternMixture([0.2, 0.6], [4, 2], scale=[3, 0.5], with_constant=[0, 1])
-SCALED = [MIXTURE.component(0), MIXTURE.component(1)]  # E|u|² is σ² N, σ = 3 and 0.5
+MIXTURE = gq.models.Mixture(
+    [
+        gq.models.Term(3.0, gq.priors.Matern(0.2, 4.0)),
+        gq.models.Term(0.5, gq.priors.Matern(0.6, 2.0, include_constant=True)),
+    ]
+)
+SCALED = [MIXTURE.only(0), MIXTURE.only(1)]  # E|u|² is σ² N, σ = 3 and 0.5
 UNSCALED = [  # variances are functions of λ alone
     gq.priors.RandomSeries(scale=40.0),
     gq.priors.RegularizedLaplacian(beta=0.5, sigma=2.0),
@@ -68,7 +73,7 @@ def test_logarithms_have_the_energy_of_modes_and_tail(laplacian, prior):
     by_mode, beyond = energies(laplacian)
     of_modes = np.exp(2 * np.asarray(logs.modes)[included]) @ by_mode[included]
     of_tail = np.exp(2 * logs.tail) * beyond
-    sigma = prior.scale[prior.model] if prior in SCALED else 1.0
+    sigma = prior.components[prior.component][0].scale if prior in SCALED else 1.0
     assert of_modes + of_tail == pytest.approx(20 * sigma**2, rel=1e-8)
     if getattr(prior, "alpha", 0) != 40.0:  # there the tail has no more than rounding errors
         assert of_tail > 1e-4 * of_modes
@@ -110,9 +115,9 @@ def test_a_deviation_that_underflows_has_a_finite_logarithm():
 
 
 @by_prior(UNSCALED + [gq.priors.Matern(), MIXTURE])
-def test_columns_of_features_have_no_part_in_a_prior_on_the_graph(prior):
+def test_functions_of_the_features_have_no_part_in_a_prior_on_the_graph(prior):
     plain = spectrum_of("symmetric", False)
-    more = gq.with_feature_columns(plain, np.random.default_rng(0).normal(size=(20, 2)))
+    more = gq.Basis(plain).with_functions(np.random.default_rng(0).normal(size=(20, 2)))
     expected, found = (prior.spectral_std(one).modes for one in (plain, more))
     np.testing.assert_allclose(found[:KEPT], expected)
     assert (found[KEPT:] == 0).all()

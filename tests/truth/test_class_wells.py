@@ -183,15 +183,15 @@ def test_a_classifier_takes_a_matrix_for_its_own_number_of_classes():
     y[::7] = np.repeat(np.arange(3), 20)[::7]
     likelihood = gq.likelihoods.ConfusionMatrix(ERRORS)
     settings = {
-        "prior": gq.priors.Matern(),
+        "model": gq.models.Fixed(gq.priors.Matern(), likelihood),
         "n_eigenpairs": 12,
         "inference": SLICE,
         "n_samples": 100,
     }
-    fitted = gq.GraphClassifier(likelihood=likelihood, **settings).fit(features, y)
+    fitted = gq.GraphClassifier(**settings).fit(features, y)
     assert (fitted.predict(features) == np.repeat(np.arange(3), 20)).mean() > 0.9
     with pytest.raises(InvalidInput, match="is for 3 classes"):
-        gq.GraphClassifier(likelihood=likelihood, **settings).fit(features, np.minimum(y, 1))
+        gq.GraphClassifier(**settings).fit(features, np.minimum(y, 1))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class ModelAverage(Sampler):
         if not (posterior.prior.is_mixture and posterior.prior.learnt):
             return (
                 f"{self} averages over the components of a Mixture, and {posterior.prior} is none; "
-                "use model='auto'"
+                "use model='average'"
             )
         if likelihood.learnt or likelihood.latent_noise_std is None:
             return f"{self} needs a Probit of fixed noise and classes, and not {likelihood}"

@@ -5,12 +5,12 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from graphuq.evidence.learnt_mixture import learnt_mixture
 from scipy.linalg import block_diag
 
 import graphuq as gq
+from graphuq.models.learnt_odds import learnt_mixture
 
-TABLE = json.loads(files("graphuq.evidence").joinpath("learnt_mixture.json").read_text("utf-8"))
+TABLE = json.loads(files("graphuq.models").joinpath("learnt_odds.json").read_text("utf-8"))
 RANK, ALPHA, NOISE, CONSTANT, BASE, SLOPES = (
     np.array(TABLE[name]) for name in ("rank", "alpha", "noise", "constant", "base", "slopes")
 )
@@ -43,10 +43,14 @@ def test_components_and_their_probabilities_are_those_of_the_table(sizes, n_clas
     kept = probability >= 1e-4
     assert kept.sum() > 20
     of_rank = values[np.minimum(RANK[kept], len(values)) - 1]
-    np.testing.assert_allclose(np.square(found.tau), of_rank, rtol=1e-8)
-    np.testing.assert_array_equal(found.alpha, ALPHA[kept])
-    np.testing.assert_allclose(found.scale, 1 / NOISE[kept])
-    np.testing.assert_array_equal(found.with_constant, CONSTANT[kept])
+    assert all(len(terms) == 1 for terms in found.components)
+    priors = [terms[0].prior for terms in found.components]
+    np.testing.assert_allclose([prior.tau**2 for prior in priors], of_rank, rtol=1e-8)
+    np.testing.assert_array_equal([prior.alpha for prior in priors], ALPHA[kept])
+    constants = [bool(prior.include_constant) for prior in priors]
+    np.testing.assert_array_equal(constants, CONSTANT[kept])
+    scales = [terms[0].scale for terms in found.components]
+    np.testing.assert_allclose(scales, 1 / NOISE[kept])
     expected = probability[kept] / probability[kept].sum()
     np.testing.assert_allclose(np.exp(found.log_probabilities), expected, rtol=1e-6)
 
@@ -56,8 +60,7 @@ def test_components_and_their_probabilities_are_those_of_the_table(sizes, n_clas
 )
 def test_odds_of_features_are_a_twentieth_of_the_labels_a_class(n_classes, n_labels, odds):
     rows = np.random.default_rng(0).normal(size=(60, 2))
-    spectrum = gq.with_feature_columns(spectrum_of_rings((60,)), rows)
-    found = learnt_mixture(spectrum, n_classes, n_labels)
-    on_features = np.array(found.on_features) > 0
-    of_each = np.exp(found.log_probabilities)[on_features]
+    basis = gq.Basis(spectrum_of_rings((60,))).with_functions(rows)
+    found = learnt_mixture(basis, n_classes, n_labels)
+    of_each = np.exp(found.log_probabilities)[found.on_features]
     np.testing.assert_allclose(of_each, odds / (1 + odds) / 5)
