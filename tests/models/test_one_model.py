@@ -35,7 +35,7 @@ def test_no_other_parameter_changes_the_model(parameters):
     assert classifier.model_ == Average()
     assert posterior.likelihood == expected.likelihood
     assert repr(posterior.prior) == repr(expected.prior)
-    np.testing.assert_allclose(posterior.mixture_modes.stds, expected.mixture_modes.stds)
+    np.testing.assert_allclose(posterior.modes.stds, expected.modes.stds)
     np.testing.assert_allclose(posterior.prior.log_probabilities, expected.prior.log_probabilities)
     assert posterior.label_design == expected.label_design
 

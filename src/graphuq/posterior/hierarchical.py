@@ -105,6 +105,7 @@ class HierarchicalTarget(eqx.Module):
         labels: np.ndarray,
         per_class: bool = False,
         scale: Float[np.ndarray, " J"] | None = None,
+        modes: Modes | None = None,
     ) -> "HierarchicalTarget":
         """Make the target.
 
@@ -120,13 +121,15 @@ class HierarchicalTarget(eqx.Module):
             Whether each class has prior hyperparameters of its own.
         scale : numpy.ndarray, shape (J,), optional
             Factor of u at these nodes; the node scale by default.
+        modes : Modes, optional
+            Those of the prior on the spectrum, if they are known.
 
         Raises
         ------
         IncompatibleParts
             If the spectrum has a tail and there are more than 2,000 nodes with data.
         """
-        modes = prior.modes(spectrum)
+        modes = prior.modes(spectrum) if modes is None else modes
         n_kept = int(np.flatnonzero(modes.present)[-1]) + 1
         rows = spectrum.basis[nodes, :n_kept]
         if spectrum.tail_eigenvalue is not None:

@@ -231,15 +231,15 @@ class Posterior:
 
     def component(self, number: int) -> "Posterior":
         """Return the posterior of one component of a mixture of priors."""
-        mixture, modes = self.prior, self.mixture_modes
+        mixture, modes = self.prior, self.modes
         own: Any = mixture
         found = dataclasses.replace(self, prior=own.only(number), label_design="random")
         found.__dict__["std"] = SpectralStd(modes.stds[number], float(modes.tails[number]))
         return found
 
     @cached_property
-    def mixture_modes(self) -> Any:
-        """Modes of a mixture of priors, with the standard deviations of all components."""
+    def modes(self) -> Any:
+        """Eigenvalues and energies as the prior uses them; of a mixture, all deviations too."""
         return self.prior.modes(self.spectrum)
 
     @cached_property
@@ -333,6 +333,7 @@ class Posterior:
                 self.observed_labels,
                 self.per_class,
                 self.label_scale,
+                self.modes,
             )
         return Target(self.field, self.likelihood, self.observed_labels)
 

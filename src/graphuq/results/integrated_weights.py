@@ -91,7 +91,7 @@ def _factors(
     rows = np.asarray(spectrum.basis[posterior.labelled]) * posterior.label_scale[:, None]
     numbers = draws.hyperparameters[COMPONENT].ravel()
     for number in np.unique(numbers):
-        std = np.asarray(posterior.mixture_modes.stds)[int(number)]
+        std = np.asarray(posterior.modes.stds)[int(number)]
         yield numbers == number, rows * std
 
 

@@ -41,11 +41,11 @@ class ComponentWeights(NamedTuple):
     shares: ClassShares | None
 
 
-def component_weights(posterior: Posterior, seed: int) -> ComponentWeights:
+def component_weights(posterior: Posterior, seed: int, corrected: bool) -> ComponentWeights:
     """Return the most probable components, which have 99 % of the posterior together.
 
-    The evidence of each is that of expectation propagation. For two classes and up to 100 labels,
-    importance sampling corrects it.
+    The evidence of each is that of expectation propagation. With ``corrected``, for two classes and
+    up to 100 labels, importance sampling corrects it.
     """
     shares = ClassShares.of(posterior) if posterior.label_design == "by-class" else None
     if len(posterior.labels) > MANY_LABELS:
@@ -54,7 +54,7 @@ def component_weights(posterior: Posterior, seed: int) -> ComponentWeights:
     else:
         found = Proposals(posterior)
         numbers, claimed, logs = found.numbers, found.log_weights, found.log_weights.copy()
-        if found.binary:
+        if corrected and found.binary:
             for m in np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT)).tolist():
                 logs[m] += found.correction(np.random.default_rng([seed, m, 1]), m)[0]
     order = np.argsort(-logs, kind="stable")

@@ -55,7 +55,7 @@ class Components(NamedTuple):
         rows = np.asarray(spectrum.basis[posterior.labelled])
         return Components(
             rows * posterior.label_scale[:, None],
-            np.asarray(posterior.mixture_modes.stds)[numbers],
+            np.asarray(posterior.modes.stds)[numbers],
             log_prior[numbers],
             numbers,
             (labels if several else labels > 0).astype(np.int64),

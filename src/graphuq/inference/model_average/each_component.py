@@ -78,7 +78,10 @@ class EachComponent:
             If the method answers with a point: points have no average.
         """
         seed = seed_number(settings.seed)
-        found = component_weights(posterior, seed)
+        # Gaussians under the weight of class shares bring a correction of their own.
+        by_class = posterior.label_design == "by-class"
+        corrected = not (by_class and isinstance(self.method, Approximation))
+        found = component_weights(posterior, seed, corrected)
         weights = np.exp(found.log_weights)
         own, answers = [posterior.component(n) for n in found.numbers.tolist()], []
         for k, (one, weight) in enumerate(zip(own, weights.tolist(), strict=True)):
