@@ -22,7 +22,9 @@ from sklearn.semi_supervised import LabelSpreading
 import graphuq as gq
 
 TRUTH = "bulk_labels"
-QUICK = gq.GraphClassifier(likelihood="softmax", inference="expectation-propagation")
+QUICK = gq.GraphClassifier(
+    model=gq.models.LargestEvidence(likelihood="softmax"), inference="expectation-propagation"
+)
 
 
 def load():

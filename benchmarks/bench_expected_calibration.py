@@ -22,12 +22,12 @@ import argparse
 import json
 
 import numpy as np
-from graphuq.evidence.learnt_mixture import learnt_mixture
 
 import corpus
 import graphuq as gq
 from corpus_scores import N_BINS
 from graphuq.classifier.options import build_graph
+from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.results.summaries.random_label import random_label_shares
 from peers import RESULTS
 

@@ -28,7 +28,7 @@ from peers import RESULTS, load
 
 SETS = ("digits49", "digits38", "mnist49", "voting")
 MAX_ROWS = 500
-METHOD = gq.inference.ModelAverage(exact=False)
+METHOD = gq.inference.ModelAverage(fields="gibbs")
 
 
 def one_draw(features, truth, n_labels, n_more, draw):

@@ -72,7 +72,7 @@ def fit(model, prior, spectrum, labelled, labels, seed):
     likelihood = gq.likelihoods.Softmax(0.1, 4) if multiclass else gq.likelihoods.Probit(0.1)
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, labels)
     if model.startswith("evidence"):
-        hyperprior = model.endswith("hyperprior")  # the default of GraphClassifier
+        hyperprior = model.endswith("hyperprior")  # model="largest-evidence"
         posterior = gq.maximize_evidence(
             posterior, ["tau", "alpha"], hyperprior=hyperprior
         ).posterior

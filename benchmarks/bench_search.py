@@ -156,8 +156,7 @@ def gradients(sizes):
 def classifier(**changes):
     return gq.GraphClassifier(
         laplacian="unnormalized",
-        prior="regularized-laplacian",
-        likelihood="logistic",
+        model=gq.models.Fixed("regularized-laplacian", "logistic"),
         inference="laplace",
         missing_label=0,
         **changes,

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from graphuq.evidence.learnt_mixture import learnt_mixture
 from scipy.special import softmax
 from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
 import graphuq as gq
+from graphuq.models.learnt_odds import learnt_mixture
 from peers import DATA
 
 MAX_ROWS = 1_500  # rows of a set, drawn at random from larger ones
@@ -247,7 +247,7 @@ def classes_of_prior(graph, n_classes, per_class, seed):
     rng = np.random.default_rng(seed)
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=min(150, graph.n_nodes))
     prior = learnt_mixture(spectrum, n_classes, per_class * n_classes)
-    stds = prior.component_std(prior.modes(spectrum))
+    stds = prior.modes(spectrum).stds
     rows = np.asarray(spectrum.eigenvectors) * spectrum.node_scale[:, None]
     for _ in range(1000):
         std = stds[rng.choice(len(stds), p=np.exp(prior.log_probabilities))]

@@ -250,9 +250,9 @@ BOUND = "Bayes posterior"
 METHODS = {
     "graphuq": graphuq,
     "graphuq, random labels": functools.partial(
-        graphuq, inference=gq.inference.ModelAverage(label_design="random")
+        graphuq, model=gq.models.Average(label_design="random")
     ),
-    "graphuq, by evidence": functools.partial(graphuq, thin=1),
+    "graphuq, by evidence": functools.partial(graphuq, model="largest-evidence"),
     "graphuq, first answer": functools.partial(graphuq, inference="expectation-propagation"),
     "Laplace learning": laplace_learning,
     "Laplace, temperature": functools.partial(with_temperature, scores=laplace_scores),

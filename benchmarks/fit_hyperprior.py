@@ -22,7 +22,6 @@ import pickle
 import jax
 import jax.numpy as jnp
 import numpy as np
-from graphuq.evidence.learnt_mixture import eigenvalue_of_rank, features
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
@@ -30,9 +29,9 @@ import corpus
 import graphuq as gq
 from corpus_scores import N_BINS
 from graphuq.classifier.options import build_graph
-from graphuq.distributions import Categorical
 from graphuq.inference.model_average.component_chains import ComponentChains
 from graphuq.inference.model_average.proposals import Proposals
+from graphuq.models.learnt_odds import eigenvalue_of_rank, features
 from graphuq.results.summaries.random_label import random_label_shares
 from peers import RESULTS, ROOT
 
@@ -45,7 +44,7 @@ N_SAMPLES = {True: 128, False: 64}  # exact draws of a component, for two classe
 BEHIND = 12.0  # a component this far behind in log evidence has no draws
 MAX_LABELS = 100
 FOLDER = RESULTS / "hyperprior"
-TABLE = ROOT / "src" / "graphuq" / "evidence" / "learnt_mixture.json"
+TABLE = ROOT / "src" / "graphuq" / "models" / "learnt_odds.json"
 SMALLEST = 1e-5  # probabilities are at least this in the score
 BASE_PENALTY, SLOPE_PENALTY = 4e-4, 2e-3  # ridge penalties of the two parts of the fit
 KEPT_PROBABILITY = 1e-3  # largest prior probability in any run, below which a component is dropped
@@ -76,14 +75,18 @@ def run(spectrum, classes, rate, draw):
     labelled = corpus.draw_labels(classes, rate, draw)
     others = np.setdiff1d(np.arange(len(classes)), labelled)
     test = np.random.default_rng(draw).permutation(others)[:N_TEST]
-    ranks, alphas, noises, constants = COMPONENTS.T
-    prior = gq.priors.MaternMixture(
-        np.sqrt([eigenvalue_of_rank(spectrum, int(rank)) for rank in ranks]),
-        alphas,
-        1 / noises,
-        constants,
-        model=Categorical(np.ones(len(COMPONENTS))),
-    )
+    terms = [
+        gq.models.Term(
+            1 / noise,
+            gq.priors.Matern(
+                tau=float(np.sqrt(eigenvalue_of_rank(spectrum, int(rank)))),
+                alpha=float(alpha),
+                include_constant=bool(constant) or None,
+            ),
+        )
+        for rank, alpha, noise, constant in COMPONENTS
+    ]
+    prior = gq.models.Mixture(terms, gq.Categorical(np.ones(len(terms))))
     labels = classes[labelled] if n_classes > 2 else 2 * classes[labelled] - 1
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     proposals = Proposals(gq.Posterior(spectrum, prior, likelihood, labelled, labels))

@@ -2,7 +2,7 @@
 
 This module is not a benchmark. Hundreds of labels in tens of rounds, for many rules and draws, need
 a posterior in a fraction of a second. The model is the mixture of priors of
-`graphuq.evidence.learnt_mixture`, of which the two components with the largest evidence are kept.
+`graphuq.models.learnt_odds`, of which the two components with the largest evidence are kept.
 Expectation propagation is that of the library (`graphuq.inference.nested_sites`). Class
 probabilities treat the fields of the classes at a node as independent, which they nearly are, and
 need no draws. As in `graphuq.acquisition.query`, rules choose among the
@@ -10,11 +10,11 @@ least certain nodes and a random sample.
 """
 
 import numpy as np
-from graphuq.evidence.learnt_mixture import learnt_mixture
 
 from graphuq.acquisition.joint_covariance import JointCovariance
 from graphuq.acquisition.pool import FLOOR, SHARPNESS, Pool
 from graphuq.inference.nested_sites import fit_sites
+from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.results.summaries.gaussian_fields import largest_shares
 
 N_COMPONENTS = 1  # components that are averaged
@@ -46,10 +46,8 @@ class LabellingModel:
         """
         prior = learnt_mixture(self.spectrum, self.n_classes, len(labelled))
         modes, log_prior = prior.modes(self.spectrum), prior.log_probabilities
-        identity = {
-            m: (round(prior.tau[m], 9), prior.alpha[m], prior.scale[m], prior.with_constant[m])
-            for m in np.flatnonzero(np.isfinite(log_prior)).tolist()
-        }
+        numbers = np.flatnonzero(np.isfinite(log_prior)).tolist()
+        identity = {m: _identity(prior.components[m][0]) for m in numbers}
         numbers = [m for m in identity if self.kept and identity[m] in self.kept]
         search = not numbers or len(labelled) >= 2 * self.n_searched
         if search:
@@ -59,7 +57,7 @@ class LabellingModel:
                 numbers = [m for m in identity if identity[m] in likely]
         found = {}
         for m in numbers:
-            std = np.asarray(prior.component(m).std_of(modes).modes)
+            std = np.asarray(prior.only(m).std_of(modes).modes)
             factor = self.rows[labelled] * std
             covariance = factor @ factor.T
             covariance[np.diag_indices_from(covariance)] += JITTER * covariance.diagonal().max()
@@ -126,6 +124,12 @@ class LabellingModel:
             noise_std=1.0,
             rng=rng,
         )
+
+
+def _identity(term):
+    """Return what a component keeps when others join or leave the mixture."""
+    own = term.prior
+    return round(own.tau, 9), own.alpha, term.scale, own.include_constant
 
 
 def _pulls(sites):

@@ -27,6 +27,7 @@ MODULES = {
     "graphuq.inference": "inference",
     "graphuq.labelling.label_studio": "label_studio",
     "graphuq.likelihoods": "likelihoods",
+    "graphuq.models": "models",
     "graphuq.plots": "plots",
     "graphuq.priors": "priors",
     "graphuq.results": "results",

@@ -3,8 +3,8 @@ Unequal classes: one in thirty
 ==============================
 
 A rare class has 3 % of the rows, and two of the 60 labels. The usual prior on a graph has no
-constant: it expects halves, and calls far too many rows rare. By default graphuq lets the evidence
-decide whether the field has a constant, so the shares of the classes are learnt.
+constant: it expects halves, and calls far too many rows rare. By default graphuq averages over
+models with and without a constant, so the shares of the classes are learnt.
 """
 
 import matplotlib.pyplot as plt
@@ -21,12 +21,13 @@ labelled = np.concatenate([rng.choice(1940, 58, replace=False), [1940, 1941]])
 y = np.full(len(X), "", dtype=object)
 y[labelled] = truth[labelled]
 
-PRIORS = {"no constant": "Matern(include_constant=False)", "default": "auto"}
+NO_CONSTANT = gq.models.LargestEvidence(prior="Matern(include_constant=False)")
+MODELS = {"no constant": NO_CONSTANT, "default": "auto"}
 answers = {
-    name: gq.GraphClassifier(prior=prior, inference="expectation-propagation")
+    name: gq.GraphClassifier(model=model, inference="expectation-propagation")
     .fit(X, y)
     .transduction_
-    for name, prior in PRIORS.items()
+    for name, model in MODELS.items()
 }
 
 

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from graphuq.spectrum import (
         Basis,
         Laplacian,
+        QuadraticFunctions,
         Spectrum,
         fiedler_signs,
         harmonic_function,
@@ -112,6 +113,7 @@ _MODULE_OF = {
     "estimate_evidence": "evidence.importance_sampling",
     "Basis": "spectrum",
     "Laplacian": "spectrum",
+    "QuadraticFunctions": "spectrum",
     "Spectrum": "spectrum",
     "fiedler_signs": "spectrum",
     "harmonic_function": "spectrum",
@@ -162,6 +164,7 @@ __all__ = [
     "NegativeBinomial",
     "Poisson",
     "Posterior",
+    "QuadraticFunctions",
     "Result",
     "Spectrum",
     "TableEncoder",

@@ -55,7 +55,14 @@ def some_labels(classes, n_each=8, seed=1):
 
 def block_classifier(store, **more):
     options = {"n_eigenpairs": N_PAIRS, "search": "exact", "n_parts": 3, "tolerance": 1e-3}
+    options["model"] = "largest-evidence"
     return gq.BlockClassifier(store, **options | more)
+
+
+def in_memory(model="largest-evidence"):
+    return gq.GraphClassifier(
+        model=model, inference="expectation-propagation", n_eigenpairs=N_PAIRS, n_neighbors=15
+    )
 
 
 def read(files):
@@ -95,10 +102,7 @@ def fitted(data, tmp_path_factory):
         files = found.to_parquet(folder / "out")
     y = np.full(len(features), -1)
     y[list(given)] = list(given.values())
-    memory = gq.GraphClassifier(
-        inference="expectation-propagation", n_eigenpairs=N_PAIRS, n_neighbors=15
-    ).fit(features, y)
-    return found, files, memory
+    return found, files, in_memory().fit(features, y)
 
 
 def matrix_of(found):
@@ -170,9 +174,11 @@ def test_the_result_and_the_summary(fitted):
     assert "Verdict" in found.summary()
 
 
-def test_two_classes_from_a_column_of_parquet_files(tmp_path):
+@pytest.mark.parametrize(("model", "n_each"), [("largest-evidence", 8), ("auto", 4)])
+def test_two_classes_from_a_column_of_parquet_files(model, n_each, tmp_path):
+    """From five labels a class on, the average in memory would have functions of the features."""
     features, classes = blobs(1500, 2, spread=1.2)
-    given = some_labels(classes)
+    given = some_labels(classes, n_each)
     names = np.array(["no", "yes"])[classes]
     label = [names[row] if row in given else None for row in range(len(names))]
     columns = {f"x{k}": features[:, k] for k in range(features.shape[1])}
@@ -181,7 +187,7 @@ def test_two_classes_from_a_column_of_parquet_files(tmp_path):
     for k, begin in enumerate((0, 400, 1100)):
         end = (400, 1100, 1500)[k]
         parquet.write_table(table.slice(begin, end - begin), tmp_path / "in" / f"{k}.parquet")
-    found = block_classifier(tmp_path / "store").fit(tmp_path / "in", "label")
+    found = block_classifier(tmp_path / "store", model=model).fit(tmp_path / "in", "label")
     (tmp_path / "out").mkdir()
     for name in ("rows-00003.parquet", "notes.txt"):  # of a longer table, and of the user
         (tmp_path / "out" / name).write_text("old")
@@ -189,9 +195,7 @@ def test_two_classes_from_a_column_of_parquet_files(tmp_path):
     there = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert there == sorted([*(path.name for path in files), "notes.txt"])
     y = np.array([value if value else "" for value in label])
-    memory = gq.GraphClassifier(
-        inference="expectation-propagation", n_eigenpairs=N_PAIRS, n_neighbors=15
-    ).fit(features, y)
+    memory = in_memory(model).fit(features, y)
     assert found.classes_ == ["no", "yes"]
     np.testing.assert_allclose(
         shares_in(files, found.classes_), memory.label_distributions_, atol=5e-3
@@ -376,9 +380,7 @@ def test_several_components_and_an_isolated_row(tmp_path):
     with pytest.warns(DisconnectedGraphWarning, match=r"3 connected components .*1 isolated"):
         found = block_classifier(tmp_path / "store").fit(tmp_path / "rows.npy", given)
     with pytest.warns(DisconnectedGraphWarning):
-        memory = gq.GraphClassifier(
-            inference="expectation-propagation", n_eigenpairs=N_PAIRS, n_neighbors=15
-        ).fit(features, y)
+        memory = in_memory().fit(features, y)
     assert memory.graph_.n_components == found.n_components_ == 3
     files = found.to_parquet(tmp_path / "out")
     evidence = read(files)["has_evidence"].to_numpy()

@@ -25,6 +25,7 @@ distributed = pytest.importorskip("distributed", reason="pip install graphuq[das
 dask = pytest.importorskip("dask")
 
 N_ROWS, N_PARTS = 6000, 6
+FIXED = gq.models.Fixed(gq.priors.Matern(0.3), gq.likelihoods.Probit(0.3))
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,7 @@ def twenty_thousand(tmp_path_factory):
     rng = np.random.default_rng(0)
     rows = [rng.choice(np.flatnonzero(classes == k), 20, replace=False) for k in range(10)]
     given = {int(row): int(classes[row]) for row in np.concatenate(rows)}
-    found = classifier(folder / "store").fit(folder / "rows.npy", given)
+    found = classifier(folder / "store", model=FIXED).fit(folder / "rows.npy", given)
     return folder / "rows.npy", given, written(found, folder / "out")
 
 
@@ -106,7 +107,7 @@ def test_a_killed_worker_changes_nothing(phase, twenty_thousand, tmp_path):
     path, given, expected = twenty_thousand
     with dask_client(n_workers=2) as cluster:
         kill, processes = killer(cluster, phase)
-        found = classifier(tmp_path / "store", client=cluster, progress=kill)
+        found = classifier(tmp_path / "store", model=FIXED, client=cluster, progress=kill)
         assert written(found.fit(path, given), tmp_path / "out") == expected
         assert len(processes) == 2
         assert processes[0] not in cluster.run(os.getpid, on_error="ignore").values()

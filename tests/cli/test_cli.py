@@ -301,7 +301,7 @@ def test_interrupted_run_resumes_to_the_same_numbers(
 ):
     module_name, name = name.rsplit(".", 1)
     module = importlib.import_module(f"graphuq.inference.{module_name}")
-    options = ["--inference", sampler]
+    options = ["--model", "largest-evidence", "--inference", sampler]
     assert classify(csv, tmp_path / "whole", *options) == 0
     block, count = getattr(module, name), []
 

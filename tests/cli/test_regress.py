@@ -109,7 +109,7 @@ def test_no_report_no_files(csv, tmp_path, capsys, monkeypatch):
         (["--coverage", "90"], "coverage: 90.0; use a probability"),
         (["--noise-std", "-1"], "noise_std: -1.0 is not positive"),
         (["--drop", "prise"], "did you mean 'price'?"),
-        (["--n-eigenpairs", "auto"], "n_eigenpairs: 'auto'; give a number"),
+        (["--n-eigenpairs", "few"], "--n-eigenpairs: 'few'; give a whole number, 'all' or 'auto'"),
     ],
 )
 def test_errors_are_one_line(csv, tmp_path, capsys, more, message):

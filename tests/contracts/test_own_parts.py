@@ -151,7 +151,7 @@ def test_the_sampler_of_a_new_shape_agrees_with_the_librarys():
 def test_own_parts_work_in_the_classifier(tmp_path):
     y = np.full(len(FEATURES), -1)
     y[LABELLED] = (np.array(LABELS) + 1) // 2
-    classifier = gq.GraphClassifier(prior=Heat(), likelihood=Cauchit(), n_samples=300)
+    classifier = gq.GraphClassifier(model=gq.models.Fixed(Heat(), Cauchit()), n_samples=300)
     classifier.fit(FEATURES, y).save(tmp_path / "classifier.nc")
     loaded = gq.load(tmp_path / "classifier.nc")
     new = FEATURES[:5] + 0.01

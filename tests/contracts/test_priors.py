@@ -174,27 +174,42 @@ def test_learned_spectrum_decreases_and_holds_power_laws():
     np.testing.assert_allclose(power.modes, matern.modes, rtol=1e-9)
 
 
+def three_matern_terms():
+    """Return a term of each of three priors, of which the second has a constant."""
+    numbers = zip((0.2, 1.0, 0.5), (4.0, 2.0, 3.0), (None, True, None), strict=True)
+    priors = [gq.priors.Matern(*own) for own in numbers]
+    return [
+        gq.models.Term(scale, prior) for scale, prior in zip((3.0, 1.0, 2.0), priors, strict=True)
+    ]
+
+
 def test_all_components_of_a_mixture_at_once():
-    prior = gq.priors.MaternMixture([0.2, 1.0, 0.5], [4, 2, 3], [3, 1, 2], with_constant=[0, 1, 0])
+    terms = three_matern_terms()
+    prior = gq.models.Mixture(terms)
     for graph in graphs():
-        modes = prior.modes(gq.laplacian_spectrum(graph, n_eigenpairs=9))
-        expected = [prior.component(m).std_of(modes).modes for m in range(3)]
-        np.testing.assert_allclose(prior.component_std(modes), expected, rtol=1e-12)
+        spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=9)
+        modes = prior.modes(spectrum)
+        own = [term.scale * term.prior.spectral_std(spectrum).modes for term in terms]
+        np.testing.assert_allclose(modes.stds, own, rtol=1e-12)
+        expected = [prior.only(m).std_of(modes).modes for m in range(3)]
+        np.testing.assert_allclose(modes.stds, expected, rtol=1e-12)
 
 
 def test_components_on_features_at_once():
-    prior = gq.priors.MaternMixture(
-        [0.2, 1.0, 0.5], [4, 2, 3], [3, 1, 2], with_constant=[0, 1, 0], on_features=[0, 1, 0]
-    )
+    smooth, _, rough = three_matern_terms()
+    prior = gq.models.Mixture([smooth, gq.models.Term(1.0, block="quadratic"), rough])
     for graph in graphs():
         rows = np.random.default_rng(0).normal(size=(graph.n_nodes, 2))
         spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=9)
-        modes = prior.modes(gq.with_feature_columns(spectrum, rows))
-        stds = prior.component_std(modes)
+        basis = gq.Basis(spectrum, (gq.QuadraticFunctions(rows),))
+        modes = prior.modes(basis)
+        stds, own = modes.stds, basis.columns_of("quadratic")
+        assert (own.start, own.stop) == (9, 15)  # 1, x, y, x², xy and y²
         assert (stds[1, :9] == 0).all()
         assert (stds[[0, 2], 9:] == 0).all()
+        np.testing.assert_allclose((stds**2) @ basis.energy / graph.n_nodes, [9, 1, 4], rtol=1e-9)
         for m in range(3):
-            component = prior.component(m)
+            component = prior.only(m)
             np.testing.assert_allclose(stds[m], component.std_of(modes).modes, rtol=1e-12)
             present = stds[m] > 0
             logs = np.asarray(component.log_std_of(modes).modes)
@@ -210,5 +225,5 @@ def test_every_exported_prior_is_tested():
         if issubclass(value, Prior) and value is not Prior
     }
     # These are not normalised, as their scale is a parameter; other tests check them.
-    apart = {gq.priors.RandomSeries, gq.priors.RegularizedLaplacian, gq.priors.MaternMixture}
+    apart = {gq.priors.RandomSeries, gq.priors.RegularizedLaplacian}
     assert exported == {type(prior) for prior in ALL_PRIORS} | apart

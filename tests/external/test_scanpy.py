@@ -22,7 +22,8 @@ label_cells, suggest_cells, transfer, per_cluster = (
     gq.external.scanpy.transfer,
     gq.external.scanpy.per_cluster,
 )
-QUICK = gq.GraphClassifier(inference="expectation-propagation")
+ONE_MODEL = {"model": "largest-evidence", "inference": "expectation-propagation"}
+QUICK = gq.GraphClassifier(**ONE_MODEL)
 TYPES = np.array(["T cell", "B cell", "NK"])
 SUFFIXES = ["_label", "_probability", "_entropy", "_margin", "_rank", "_has_evidence", "_novelty"]
 
@@ -128,7 +129,7 @@ def test_the_graph_is_found_as_scanpy_stores_it():
     features = cells()
     fitted = label_cells(features, "few", use_rep="X_pca", classifier=QUICK)
     assert fitted.graph_.settings["graph"] == "knn"
-    direct = gq.GraphClassifier(missing_label="Unknown", inference="expectation-propagation")
+    direct = gq.GraphClassifier(missing_label="Unknown", **ONE_MODEL)
     direct.fit(features.obsm["X_pca"], features.obs["few"].astype(str).to_numpy())
     np.testing.assert_allclose(features.obsm["gq_probabilities"], direct.label_distributions_)
 
@@ -244,7 +245,8 @@ def test_suggested_cells_are_those_of_query():
     again = suggest_cells(cells(), "few", 5, classifier=QUICK)
     assert again.index.tolist() == table.index.tolist()
     by_default = suggest_cells(cells(), "few", 5)
-    settings = gq.GraphClassifier(likelihood="softmax", inference="expectation-propagation")
+    model = gq.models.LargestEvidence(likelihood="softmax")
+    settings = gq.GraphClassifier(model=model, inference="expectation-propagation")
     softmax = suggest_cells(cells(), "few", 5, classifier=settings)
     assert by_default.index.tolist() == softmax.index.tolist()
     with pytest.raises(InvalidInput, match="classifier: 120 nodes for 60 cells"):
@@ -317,7 +319,8 @@ def test_novelty_compares_with_known_cells_left_out():
     np.testing.assert_allclose(adata.obs["gq_novelty"], expected)
     assert 0 < adata.obs["gq_novelty"].mean() < 1
     two = ("Unknown", "NK")
-    label_cells(adata, "few", unlabelled=two, classifier=gq.GraphClassifier(inference="map"))
+    point = gq.GraphClassifier(model="largest-evidence", inference="map")
+    label_cells(adata, "few", unlabelled=two, classifier=point)
     assert adata.obs["gq_novelty"].isna().all()
 
 

@@ -14,7 +14,8 @@ def fitted(n_classes, likelihood, n_labels=6):
     digits = gq.datasets.load_digits(tuple(range(n_classes)))
     y = np.full(150, -1)
     y[:n_labels] = digits.target[:n_labels]
-    classifier = gq.GraphClassifier(likelihood=likelihood, inference="expectation-propagation")
+    model = gq.models.LargestEvidence(likelihood=likelihood)
+    classifier = gq.GraphClassifier(model=model, inference="expectation-propagation")
     return classifier.fit(digits.data[:150], y).result_
 
 
@@ -52,10 +53,9 @@ def test_several_classes(name):
 
 
 def test_there_are_none_where_noise_is_unknown():
-    unknown = gq.likelihoods.GinzburgLandau()
+    unknown = gq.models.Fixed("inverse-laplacian", gq.likelihoods.GinzburgLandau())
     data = gq.datasets.two_moons(30, n_features=2, noise_std=0.05)
     y = np.full(30, -1)
     y[:4] = data.classes[:4]
-    settings = {"likelihood": unknown, "prior": "inverse-laplacian", "inference": "map"}
-    result = gq.GraphClassifier(**settings).fit(data.features, y).result_
+    result = gq.GraphClassifier(model=unknown, inference="map").fit(data.features, y).result_
     assert ClassIntervals.of(result) is None

@@ -236,7 +236,7 @@ def test_no_cell_is_empty(inference, tmp_path):
     made = gq.datasets.two_moons(120, n_features=2, noise_std=0.1)
     y = np.where(np.arange(120) < 10, made.classes, -1)
     short = {"n_samples": 50, "n_chains": 2, "n_warmup": 50, "until_converged": False}
-    options = short if inference == "pcn" else {}
+    options = {"model": "largest-evidence"} | (short if inference == "pcn" else {})
     classifier = gq.GraphClassifier(n_neighbors=8, inference=inference, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gq.errors.NotConvergedWarning)

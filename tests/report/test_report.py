@@ -95,7 +95,8 @@ def test_errors_left_have_an_interval(fitted, drawn):
 def test_report_of_a_point_says_what_it_cannot_know(fitted, tmp_path):
     _, moons = fitted
     y = np.where(np.arange(150) < 10, moons.classes, -1)
-    result = gq.GraphClassifier(n_neighbors=8, inference="map").fit(moons.features, y).result_
+    classifier = gq.GraphClassifier(n_neighbors=8, model="largest-evidence", inference="map")
+    result = classifier.fit(moons.features, y).result_
     with pytest.raises(gq.errors.IncompatibleParts, match="gives a point without uncertainty"):
         gq.expected_errors(result)
     gq.write_report(result, tmp_path / "r.html")

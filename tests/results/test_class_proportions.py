@@ -93,9 +93,8 @@ def biased():
 
 def classifier(**changes):
     return gq.GraphClassifier(
-        prior="regularized-laplacian",
+        model=gq.models.Fixed("regularized-laplacian", "logistic"),
         laplacian="unnormalized",
-        likelihood="logistic",
         inference="laplace",
         weights="unweighted",
         n_neighbors=6,
@@ -129,9 +128,10 @@ def test_multiclass_classifier():
     x = RNG.normal(size=(120, 2)) + 3 * np.eye(3)[np.arange(120) % 3][:, :2]
     y = np.where(np.arange(120) < 15, np.arange(120) % 3, -1)
     shares = [0.2, 0.3, 0.5]
-    fitted = gq.GraphClassifier(
-        likelihood="softmax", inference="laplace", class_proportions=shares
-    ).fit(x, y)
+    model = gq.models.LargestEvidence(likelihood="softmax")
+    fitted = gq.GraphClassifier(model=model, inference="laplace", class_proportions=shares).fit(
+        x, y
+    )
     free = y == -1
     counts = np.bincount(fitted.transduction_[free], minlength=3) / free.sum()
     np.testing.assert_allclose(counts, shares, atol=0.03)
@@ -147,9 +147,9 @@ def test_given_labels_never_change(n_classes, seed):
     x = rng.normal(size=(150, 2)) + 1.5 * np.eye(3)[truth][:, :2]
     y = np.where(np.arange(150) < 24, truth, -1)
     shares = [0.15, 0.85] if n_classes == 2 else [0.1, 0.2, 0.7]
+    likelihood = gq.likelihoods.Softmax(noise_std=1.0) if n_classes == 3 else "probit"
     fitted = gq.GraphClassifier(
-        prior="matern",
-        likelihood=gq.likelihoods.Softmax(noise_std=1.0) if n_classes == 3 else "probit",
+        model=gq.models.Fixed("matern", likelihood),
         inference="laplace" if n_classes == 3 else "expectation-propagation",
         class_proportions=shares,
     ).fit(x, y)
@@ -198,7 +198,8 @@ def test_messages_name_the_argument_of_the_user():
 def test_without_unlabelled_rows_there_is_no_threshold(n_classes):
     X = RNG.normal(size=(40, 2))
     y = np.arange(40) % n_classes
-    quick = {"prior": "matern", "likelihood": "probit", "inference": "expectation-propagation"}
+    model = gq.models.Fixed("matern", "probit")
+    quick = {"model": model, "inference": "expectation-propagation"}
     plain = gq.GraphClassifier(**quick).fit(X, y)
     shares = np.full(n_classes, 1 / n_classes)
     assert gq.results.class_thresholds(plain.result_, shares) is None

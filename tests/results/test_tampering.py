@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.GraphuqWarning")
 def content(tmp_path_factory):
     """Return the bytes of a saved classifier."""
     path = tmp_path_factory.mktemp("saved") / "x.nc"
-    classifier = gq.GraphClassifier(inference="laplace", missing_label="")
+    classifier = gq.GraphClassifier(model="largest-evidence", inference="laplace", missing_label="")
     classifier.fit(hostile.MOONS.features, hostile.LABELS).save(path)
     return path.read_bytes()
 

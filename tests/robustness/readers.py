@@ -71,7 +71,7 @@ def read_label_store(path):
 
 
 def save_classifier(path):
-    classifier = gq.GraphClassifier(inference="laplace", missing_label="")
+    classifier = gq.GraphClassifier(model="largest-evidence", inference="laplace", missing_label="")
     classifier.fit(MOONS, hostile.LABELS).save(path)
 
 

@@ -14,6 +14,10 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.errors import MAX_MESSAGE, GraphuqError, InvalidInput, StorageError
+from graphuq.inference import Approximation, Sampler
+from graphuq.likelihoods import Likelihood
+from graphuq.models import Model
+from graphuq.priors import Prior
 from graphuq.run.words import _callables
 from robustness import hostile
 
@@ -25,7 +29,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:X has feature names:UserWarning"),
 ]
 
-PARTS = {name: part for name, part in _callables().items() if name != "MaternMixture"}  # a table
+KINDS = (Prior, Likelihood, Sampler, Approximation, Model)
+PARTS = {name: part for name, part in _callables(KINDS, "part")[0].items() if name != "Mixture"}
 NEVER = {
     "text": "a",
     "long text": hostile.LONG,
@@ -158,9 +163,9 @@ FUNCTIONS = {
     "epsilon_graph": lambda X: gq.graphs.epsilon_graph(X, radius=0.5),
     "from_adjacency": lambda X: gq.graphs.from_adjacency(X),
     "from_distances": lambda X: gq.graphs.from_distances(X),
-    "fit": lambda X: gq.GraphClassifier(inference="laplace", missing_label="").fit(
-        X, hostile.LABELS
-    ),
+    "fit": lambda X: gq.GraphClassifier(
+        model="largest-evidence", inference="laplace", missing_label=""
+    ).fit(X, hostile.LABELS),
     "predict": lambda X: fitted().predict(X),
     "predict_proba": lambda X: fitted().predict_proba(X),
 }
@@ -169,7 +174,9 @@ FITTED = []
 
 def fitted():
     if not FITTED:
-        classifier = gq.GraphClassifier(inference="laplace", missing_label="")
+        classifier = gq.GraphClassifier(
+            model="largest-evidence", inference="laplace", missing_label=""
+        )
         FITTED.append(classifier.fit(hostile.MOONS.features, hostile.LABELS))
     return FITTED[0]
 
@@ -205,8 +212,7 @@ LENGTHS = {
     "weights": ("foo", 1, None, b"knn", [], object()),
     "metric": ("foo", 1, b"euclidean", [], object()),
     "laplacian": ("foo", 1, None, b"symmetric", [], object()),
-    "prior": ("foo", 1, None, [], object(), gq.priors.Matern, gq.likelihoods.Probit()),
-    "likelihood": ("foo", 1, None, [], object(), gq.likelihoods.Probit, gq.priors.Matern()),
+    "model": ("foo", 1, None, [], object(), gq.models.Average, gq.priors.Matern()),
     "inference": ("foo", 1, [], object(), gq.inference.PCN, gq.priors.Matern()),
     "out_of_sample": ("foo", 1, None, [], object()),
     "class_proportions": ("foo", [0.5], [0.5, 0.6], [-1, 2], {"left": 1}, [float("nan")] * 2),
@@ -228,6 +234,24 @@ def test_parameters_of_the_classifier(name, value):
     classifier = gq.GraphClassifier(missing_label="", **beside)
     with pytest.raises(GraphuqError) as caught:
         classifier.fit(hostile.MOONS.features, hostile.LABELS)
+    assert len(str(caught.value)) <= MAX_MESSAGE
+
+
+MODEL_PARTS = {
+    "prior": ("foo", 1, None, [], object(), gq.priors.Matern, gq.likelihoods.Probit()),
+    "likelihood": ("foo", 1, None, [], object(), gq.likelihoods.Probit, gq.priors.Matern()),
+}
+
+
+@pytest.mark.parametrize("model", [gq.models.LargestEvidence, gq.models.Fixed])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in MODEL_PARTS.items() for value in values],
+    ids=lambda value: str(value)[:20],
+)
+def test_parts_of_a_model(model, name, value):
+    with pytest.raises(InvalidInput, match=name) as caught:
+        model(**{name: value})
     assert len(str(caught.value)) <= MAX_MESSAGE
 
 

@@ -33,7 +33,7 @@ def inputs(tmp_path_factory):
     (folder / "good.npz").write_bytes(hostile.npz_bytes())
     np.save(folder / "good.npy", hostile.MOONS.features)
     hostile.sparse_npz(folder / "sparse.npz")
-    classifier = gq.GraphClassifier(inference="laplace", missing_label="")
+    classifier = gq.GraphClassifier(model="largest-evidence", inference="laplace", missing_label="")
     classifier.fit(hostile.MOONS.features, hostile.LABELS).save(folder / "good.nc")
     return folder
 
@@ -110,6 +110,7 @@ WORDS = {
     "--weights": [],
     "--metric": [],
     "--laplacian": [],
+    "--model": [],
     "--prior": [],
     "--likelihood": [],
     "--out-of-sample": [],
@@ -166,6 +167,18 @@ EXPRESSIONS = {
         "Matern() and " + CODE,
         "Probit()",
         "PCN()",
+    ],
+    "--model": [
+        "Fixed(Matern(tau=-1), Probit(0.1))",
+        "Fixed(Matern(), 'auto')",
+        "Fixed(Probit(), Matern())",
+        "LargestEvidence(prior=3)",
+        "LargestEvidence(truncation=1.5)",
+        "Average(label_design='foo')",
+        "Likeliest(of=PCN())",
+        "Likeliest(of=Fixed())",
+        "Mixture([Term(-1, Matern())])",
+        "Matern()",
     ],
     "--likelihood": [
         *(f"Probit(noise_std={v})" for v in ("1e300", "1e400", "1e-300", "0", "-1", "'a'")),

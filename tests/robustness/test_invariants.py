@@ -37,8 +37,10 @@ class Problem:
         self.X, self.y = X, y
         self.parameters = {
             "inference": "expectation-propagation",
-            "prior": gq.priors.Matern(tau=float(rng.uniform(0.1, 1))),
-            "likelihood": gq.likelihoods.Probit(float(rng.choice([0.1, 0.3, 1.0]))),
+            "model": gq.models.Fixed(
+                gq.priors.Matern(tau=float(rng.uniform(0.1, 1))),
+                gq.likelihoods.Probit(float(rng.choice([0.1, 0.3, 1.0]))),
+            ),
             "n_neighbors": int(rng.integers(1, n)),
         }
 

@@ -108,7 +108,7 @@ def write_inputs(folder):
     table = pd.DataFrame(moons.features, columns=["a", "b", "c"])
     labels = np.where(np.arange(600) < 20, moons.classes.astype(str), "")
     table.assign(label=labels).to_parquet(folder / "rows.parquet")
-    classifier = gq.GraphClassifier(inference="laplace", missing_label="")
+    classifier = gq.GraphClassifier(model="largest-evidence", inference="laplace", missing_label="")
     classifier.fit(hostile.MOONS.features, hostile.LABELS).save(folder / "good.nc")
     return folder
 

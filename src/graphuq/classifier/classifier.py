@@ -233,6 +233,13 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         fit_classifier(self, X, y, sample_weight)
         return self
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters that differ from their defaults, and once fitted the model used."""
+        if not hasattr(self, "model_"):
+            return super().__repr__(N_CHAR_MAX)
+        shown = type(self)(**self.get_params(deep=False) | {"model": self.model_})
+        return BaseEstimator.__repr__(shown, 10**6)
+
     def save(self, path: str | Path, extra: Groups = None) -> None:
         """Write all that prediction needs to one NetCDF file, which `graphuq.load` reads.
 

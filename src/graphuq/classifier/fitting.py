@@ -27,14 +27,11 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import class_thresholds, shares_of
 from graphuq.results.label_numbers import with_classes
 from graphuq.run.infer import infer
-from graphuq.run.stopping import Converged
+from graphuq.run.stopping import default_rule
 from graphuq.utils.progress import reporting
 
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
-
-PROBABILITY_MCSE, MCSE_SHARE = 0.01, 0.99  # Monte-Carlo error at which sampling stops, and the
-# share of nodes that must have it
 
 
 def fit_classifier(
@@ -102,16 +99,13 @@ def explore(
     **more: Any,
 ) -> None:
     """Run inference, with more arguments of `infer`, and set the attributes of every row."""
-    # The label mean of two classes, p₊ − p₋, has twice the error of a probability.
-    bound = PROBABILITY_MCSE * (1 if posterior.likelihood.is_multiclass else 2)
-    stop = Converged(label_mcse=bound, label_mcse_share=MCSE_SHARE)
     sampling: dict[str, Any] = {
         "n_samples": classifier.n_samples,
         "n_chains": classifier.n_chains,
         "n_warmup": classifier.n_warmup,
         "thin": classifier.thin,
         "precision": classifier.precision,
-        "stop": stop if classifier.until_converged else None,
+        "stop": default_rule(posterior) if classifier.until_converged else None,
         "progress": classifier.progress,
     }
     if method is None:

@@ -223,7 +223,7 @@ NEigenpairs = Annotated[
     str | None,
     option(
         "NUMBER",
-        "Number of Laplacian eigenpairs, 'all', or 'auto' (chosen by evidence).",
+        "Number of Laplacian eigenpairs, 'all', or 'auto' (150, or all of fewer).",
         GRAPH,
         default="150",
     ),

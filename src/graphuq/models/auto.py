@@ -13,7 +13,7 @@ from graphuq.spectrum import Laplacian, SpectralBasis
 MAX_AVERAGED = 1_000  # labels up to which averages over models are quick
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Auto(Model):
     """The default: an average over models, unless the labels or the basis exclude it.
 
@@ -33,7 +33,7 @@ class Auto(Model):
     >>> basis = gq.Basis.of(gq.graphs.knn_graph(moons.features))
     >>> labels = gq.models.Labels.of(np.where(np.arange(100) % 10, -1, moons.codes()))
     >>> gq.models.Auto().select(basis, labels)
-    Average(label_design='auto')
+    Average()
     """
 
     def select(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Model:

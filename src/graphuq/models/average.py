@@ -21,7 +21,7 @@ MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someon
 LABEL_DESIGNS = ("auto", "by-class", "random")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Average(Model):
     """Average over Matérn priors on the graph and functions of the features, for a probit.
 

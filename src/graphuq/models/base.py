@@ -9,7 +9,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Basis, Laplacian, SpectralBasis
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, repr=False)
 class Model(ABC):
     """Prior and likelihood of the labels, or a rule that finds them.
 
@@ -56,6 +56,21 @@ class Model(ABC):
     def used(self, posterior: Posterior) -> "Model":
         """Return the model with everything that the labels chose as numbers."""
         return self
+
+    def __repr__(self) -> str:
+        given = [
+            f"{field.name}={value!r}"
+            for field in dataclasses.fields(self)
+            if (value := getattr(self, field.name)) != _default(field)
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+
+def _default(field: Any) -> Any:
+    """Return the default of a field."""
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
 
 
 def eigenpairs_of(basis: Any) -> Any:

@@ -98,7 +98,7 @@ def likelihood_of(
     return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LargestEvidence(Model):
     """One prior and one likelihood, whose numbers have the largest evidence where "auto".
 
@@ -211,7 +211,7 @@ class LargestEvidence(Model):
         return SoftProbit(found.noise_std, labels.distributions, found.random_labels)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Fixed(LargestEvidence):
     """One prior and one likelihood, as they are given.
 

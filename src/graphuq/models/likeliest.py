@@ -4,9 +4,11 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.model_average import likeliest_component
 from graphuq.models.average import Average
 from graphuq.models.base import Model, eigenpairs_of
+from graphuq.models.evidence import Fixed
 from graphuq.models.labels import Labels
 from graphuq.models.mixture import Mixture
 from graphuq.posterior.posterior import Posterior
@@ -14,7 +16,7 @@ from graphuq.priors import Prior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Likeliest(Model):
     """The component of an average that the labels leave most probable.
 
@@ -25,18 +27,39 @@ class Likeliest(Model):
     ----------
     of : Model, default Average()
         Model whose posterior has a `Mixture` for its prior.
+
+    Raises
+    ------
+    InvalidInput
+        If ``of`` is no model.
     """
 
     of: Model = field(default_factory=Average)
+
+    def __post_init__(self) -> None:
+        require(
+            isinstance(self.of, Model),
+            "of",
+            f"{self.of!r}",
+            "give a model with a mixture, such as gq.models.Average()",
+        )
 
     def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
         """Return the posterior of one component.
 
         Its prior has unit variance; the scale of the component is in the noise.
+
+        Raises
+        ------
+        IncompatibleParts
+            If the model is no average.
         """
         average = self.of.posterior(basis, labels)
         mixture, likelihood = average.prior, average.likelihood
-        assert isinstance(mixture, Mixture)
+        if not isinstance(mixture, Mixture):
+            raise IncompatibleParts(
+                f"{self} needs a model with a mixture; use {self.of} itself, or Average()"
+            )
         terms = mixture.components[likeliest_component(average)]
         scale = terms[0].scale
         relative = tuple(dataclasses.replace(term, scale=term.scale / scale) for term in terms)
@@ -56,3 +79,9 @@ class Likeliest(Model):
             chosen_by_evidence=chosen,
             label_design="random",
         )
+
+    def used(self, posterior: Posterior) -> Model:
+        """Return the component as a prior and a likelihood, unless it is on features."""
+        if posterior.prior.is_mixture:
+            return self
+        return Fixed(posterior.prior, posterior.likelihood)

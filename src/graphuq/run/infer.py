@@ -24,6 +24,7 @@ from graphuq.results.result import Result
 from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
 from graphuq.run.choose_sampler import choose_sampler, first_approximation
+from graphuq.run.stopping import MAX_SAMPLES, default_rule
 from graphuq.run.words import method_from
 from graphuq.utils.checks import check_seed
 from graphuq.utils.compilation_cache import use_compilation_cache
@@ -70,8 +71,11 @@ def infer(
         "laplace", "map", "model-average". By default, or "auto", the sampler that
         `graphuq.run.choose_sampler.RULES` gives. An approximation answers in milliseconds and
         takes ``seed`` alone of the arguments below.
-    n_samples : int, default 1000
-        Kept draws per chain. With ``stop``, the largest number of them.
+    n_samples : int, optional
+        Kept draws per chain. With ``stop``, the largest number of them, 1,000 by default. Without
+        either, sampling stops as that of `GraphClassifier`: at 4,000 draws a chain, or once
+        R-hat is below 1.01, effective sample sizes are above 400, and 99 % of the nodes have
+        probabilities with a Monte-Carlo error below 0.01.
     n_chains : int, optional
         By default 32, and from 1,000 labels on fewer, down to 4: extra chains are cheap while
         all states fit in the CPU cache. Tempered Hamiltonian takes 4, reversible jump 8.
@@ -169,6 +173,8 @@ def infer(
     if reason is not None:
         raise IncompatibleParts(reason)
     with reporting(progress) as report:
+        if n_samples is None and stop is None:
+            n_samples, stop = MAX_SAMPLES, default_rule(posterior)
         settings = RunSettings(
             n_samples=1000 if n_samples is None else n_samples,
             n_chains=n_chains,
@@ -209,7 +215,7 @@ def _default_method(
 
 def _stop_rule(
     posterior: Posterior,
-    chosen: Sampler | Approximation,
+    chosen: Any,
     stop: Stop | None,
     on_first_result: Callable[[Result], None] | None,
     seed: int | np.random.Generator,
@@ -260,7 +266,7 @@ class RuleOf:
 
 def _result(
     posterior: Posterior,
-    method: Sampler | Approximation,
+    method: Any,
     answer: Draws | GaussianApproximation | Point,
     seed: int | np.random.Generator,
     precision: str = "float64",

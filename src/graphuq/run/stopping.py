@@ -25,6 +25,18 @@ WORST_NODES = 200  # nodes whose errors are then monitored
 FIRST_NODES, FIRST_FUNCTIONALS = 16, 8  # looked at first, which often makes the others unnecessary
 
 
+PROBABILITY_MCSE, MCSE_SHARE = 0.01, 0.99  # Monte-Carlo error of a probability at which sampling
+# stops by default, and the share of nodes that must have it
+MAX_SAMPLES = 4_000  # kept draws a chain, after which sampling stops by default in any case
+
+
+def default_rule(posterior: Posterior) -> "Converged":
+    """Return the rule by which sampling stops if neither a rule nor a number of draws is given."""
+    # The label mean of two classes, p₊ − p₋, has twice the error of a probability.
+    bound = PROBABILITY_MCSE * (1 if posterior.likelihood.is_multiclass else 2)
+    return Converged(label_mcse=bound, label_mcse_share=MCSE_SHARE)
+
+
 @dataclasses.dataclass(frozen=True)
 class Converged:
     """Stop once R-hat and the effective sample sizes meet their bounds.

@@ -112,7 +112,7 @@ def _label_means(context: Context, trial: int) -> dict[str, Means]:
         found["expectation propagation"][name] = label_mean(exact)
         for chain, run in ((trial, WAYS[:2]), (1000 + trial, tuple(NOISE.values()))):
             found[run[0]][name] = protocol(posterior, STEPS, STEP_SIZE, chain).label_mean
-            found[run[1]][name] = converged(posterior, chain, label_mcse=0.01).label_mean
+            found[run[1]][name] = label_mean(converged(posterior, chain, label_mcse=0.01))
     return found
 
 

@@ -20,7 +20,7 @@ from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import LevelSet, Likelihood, Probit
 from graphuq.priors import InverseLaplacian
-from graphuq.results import label_mean
+from graphuq.results import label_mean, mean_label_variance
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.gas_plume import gas_plume
 from graphuq_papers.bertozzi.setup import Chain, protocol
@@ -320,15 +320,19 @@ def _row(
     constant: bool,
     how: str,
 ) -> Row:
-    uncertain = np.abs(answer.label_mean) < UNCERTAIN
+    if isinstance(answer, Result):
+        mean, variance = label_mean(answer), mean_label_variance(answer)
+    else:
+        mean, variance = answer.label_mean, answer.mean_label_variance
+    uncertain = np.abs(mean) < UNCERTAIN
     return {
         "model": repr(posterior.likelihood),
         "q_0": constant,
         "how": how,
-        ACCURACY: float((np.sign(answer.label_mean) == data.signs).mean()),
+        ACCURACY: float((np.sign(mean) == data.signs).mean()),
         SHARE: float(uncertain.mean()),
         ON_EDGE: float(edge[uncertain].mean()) if uncertain.any() else np.nan,
-        "mean label variance": answer.mean_label_variance,
+        "mean label variance": variance,
     }
 
 

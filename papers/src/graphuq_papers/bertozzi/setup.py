@@ -13,7 +13,7 @@ from graphuq.datasets import load_voting
 from graphuq.errors import NotConvergedWarning
 from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, Sampler
-from graphuq.results import sampling
+from graphuq.results import draws as draws_of
 from graphuq_papers.base import Context
 from graphuq_papers.problems import Problem
 
@@ -97,7 +97,7 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
     thin = max(1, n_steps // KEPT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
-        draws = sampling.draws(
+        draws = draws_of(
             infer(
                 posterior,
                 PCN(step_size=step_size),

@@ -75,7 +75,7 @@ def table1(context: Context) -> Outcome:
                 for name, value in (
                     ("protocol", chain.mean_label_variance),
                     ("converged", mean_label_variance(result)),
-                    (CONVERGED, converged(smoother, trial).mean_label_variance),
+                    (CONVERGED, mean_label_variance(converged(smoother, trial))),
                     (SHORT, short.mean_label_variance),
                     ("protocol acceptance", chain.acceptance),
                     ("R-hat", rhat(result)),

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from graphuq import DiscreteUniform, Result, Uniform
 from graphuq.plots import class_colors
 from graphuq.priors import Matern
-from graphuq.results import at_rows, draws
+from graphuq.results import at_rows, draws, label_mean
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.chen.setup import BETA, N_MODES, learn, multiclass_posterior, paper_chain
@@ -118,7 +118,7 @@ def figure20(context: Context) -> Outcome:
             chain = paper_chain(posterior, n_steps, trial, BETA, 2_000)
             running.append(_running_accuracy(chain, problem, labelled))
             converged = learn(context, posterior, trial)
-            ends.append(accuracy(converged.label_mean, problem.truth, labelled))
+            ends.append(accuracy(label_mean(converged), problem.truth, labelled))
             worst.append(rhat(converged))
         medians = np.median(running, axis=0)
         at = np.arange(1, CHECKS + 1) * n_steps // CHECKS

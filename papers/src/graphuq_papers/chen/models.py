@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from graphuq import Result, Uniform
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import EigenScales, Matern
-from graphuq.results import label_mean, sampling
+from graphuq.results import draws, label_mean
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.chen.algorithm import ALPHA, TAU, Walk, walk
@@ -96,8 +96,8 @@ def figure5(context: Context) -> Outcome:
     half = slice(n_steps // 2, None)
     rows: list[Row] = []
     for name, trace in (("tau", chain.tau), ("alpha", chain.alpha)):
-        draws = result.hyperparameters[name]
-        low, middle, high = np.quantile(draws, (0.05, 0.5, 0.95))
+        values = result.hyperparameters[name]
+        low, middle, high = np.quantile(values, (0.05, 0.5, 0.95))
         rows.append({"model": "C", QUANTITY: f"median of {name}",
                      "protocol": float(np.median(trace[half])), "converged": float(middle),
                      "5 %": float(low), "95 %": float(high)})  # fmt: skip
@@ -111,7 +111,7 @@ def figure5(context: Context) -> Outcome:
         "converged": accuracy(label_mean(result), problem.truth, labelled),
     }
     rows.append({"model": "C", QUANTITY: "accuracy", "paper": PAPER_ACCURACY, **right})
-    seconds = {"converged": sampling.draws(result).seconds, "R-hat": rhat(result)}
+    seconds = {"converged": draws(result).seconds, "R-hat": rhat(result)}
     rows.append({"model": "C", QUANTITY: "seconds", **seconds})
     tau = rows[0]
     reached = "never falls below 2" if fall is None else f"falls below 2 at step {fall:,}"

@@ -9,6 +9,7 @@ from scipy import stats
 
 from graphuq import DiscreteUniform, Uniform
 from graphuq.priors import Matern, Prior
+from graphuq.results import draws
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.chen.setup import BETA, N_MODES, SYMBOLS, Pair, both, draw, multiclass_posterior
 from graphuq_papers.claims import Claim, Finding, Row, cell, finding
@@ -193,7 +194,7 @@ def _traces(pair: Pair, claim: str) -> Outcome:
 
 def _acceptance(pair: Pair) -> dict[str, float]:
     """Return the acceptance of each hyperparameter in the paper's chain."""
-    blocks = pair.protocol.draws.block_acceptance
+    blocks = draws(pair.protocol).block_acceptance
     assert blocks is not None
     posterior = pair.protocol.posterior
     means = blocks.mean(axis=(0, 1))[posterior.n_fields :]  # the first blocks are the classes

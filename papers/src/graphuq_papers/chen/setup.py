@@ -14,6 +14,7 @@ from graphuq.graphs import complete_graph
 from graphuq.inference import PCN, MetropolisWithinGibbs
 from graphuq.likelihoods import LevelSet
 from graphuq.priors import Prior
+from graphuq.results import draws as draws_of
 from graphuq.results import label_mean
 from graphuq.scores import accuracy
 from graphuq_papers.base import Context
@@ -85,8 +86,8 @@ class Pair(NamedTuple):
         }
         seconds = {
             "quantity": "seconds",
-            "protocol": self.protocol.draws.seconds,
-            "converged": self.converged.draws.seconds,
+            "protocol": draws_of(self.protocol).seconds,
+            "converged": draws_of(self.converged).seconds,
             "R-hat": rhat(self.converged),
         }
         return [*rows, {**about, **right}, {**about, **seconds}]
@@ -96,7 +97,7 @@ class Pair(NamedTuple):
         """Sentence about the convergence of the default sampler."""
         worst = rhat(self.converged)
         word = "have converged" if worst < 1.01 else "have NOT converged"
-        return f"chains {word} after {self.converged.draws.seconds:.0f} s (R-hat {worst:.3f})"
+        return f"chains {word} after {draws_of(self.converged).seconds:.0f} s (R-hat {worst:.3f})"
 
     def _accuracy(self, result: Result) -> float:
         return accuracy(label_mean(result), self.truth, result.posterior.labelled)
@@ -179,7 +180,7 @@ def draw(pair: Pair, title: str) -> Figure:
     grid = np.atleast_2d(figure.subplots(len(names), 2, width_ratios=(2, 1)))
     for (left, right), name in zip(grid, names, strict=True):
         trace = pair.protocol.hyperparameters[name][0]
-        steps = np.arange(1, len(trace) + 1) * pair.protocol.draws.thin
+        steps = np.arange(1, len(trace) + 1) * draws_of(pair.protocol).thin
         left.plot(steps, trace, color="#8a8f98", linewidth=0.7)
         symbol = SYMBOLS.get(name, name)
         left.set(xlabel="step of the paper's chain", ylabel=symbol, title=title)

@@ -56,7 +56,7 @@ def track(
     Returns
     -------
     Result
-        With T·H·W nodes; ``frames.maps(result.soft_label_mean)`` are the probabilities as
+        With T·H·W nodes; ``frames.maps(soft_label_mean(result))`` are the probabilities as
         frames.
 
     Raises

@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from graphuq import Result, Spectrum, laplacian_spectrum
 from graphuq.graphs import Graph, path_graph, small_world_graph
-from graphuq.results import sampling, soft_label_interval, soft_label_mean
+from graphuq.results import draws, soft_label_interval, soft_label_mean
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, cell, finding, listed
 from graphuq_papers.hartog.setup import PROPER, converged, improper, protocol, series
@@ -244,7 +244,7 @@ def _rows(rate: float, data: Simulated, chain: Result, result: Result) -> list[R
             K: float(np.median(found.hyperparameters["truncation"])),
             "median c": float(np.median(found.hyperparameters["scale"])),
             RHAT: rhat(found),
-            "seconds": sampling.draws(found).seconds,
+            "seconds": draws(found).seconds,
         }
 
     converged_values = measures(result)

@@ -10,6 +10,7 @@ from jaxtyping import Int
 from graphuq import Converged, Posterior, infer
 from graphuq.errors import DisconnectedGraphWarning, NotConvergedWarning
 from graphuq.inference import Approximation, ExpectationPropagation, Laplace
+from graphuq.results import label_mean
 from graphuq.scores import expected_calibration_error, log_score
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding
@@ -97,7 +98,7 @@ def _compare(
             )
         seconds = time.perf_counter() - began
         plain, tuned = accuracies(results[name], task, labelled)
-        mean = results[name].label_mean
+        mean = label_mean(results[name])
         rows[name] = {
             "accuracy": plain,
             "tuned accuracy": tuned,

@@ -13,6 +13,7 @@ from graphuq.datasets import load_mnist, load_newsgroups
 from graphuq.errors import DisconnectedGraphWarning
 from graphuq.graphs import TanhWeights
 from graphuq.likelihoods import Logistic
+from graphuq.models import Fixed
 from graphuq.priors import RegularizedLaplacian
 from graphuq.results import class_thresholds
 from graphuq.scores import accuracy
@@ -110,8 +111,7 @@ def classifier(graph: str, task: Task, **changes: Any) -> GraphClassifier:
         **of_graph[graph],
         metric="precomputed",
         laplacian="unnormalized",
-        prior=PRIOR,
-        likelihood=LIKELIHOOD,
+        model=Fixed(PRIOR, LIKELIHOOD),
         inference="laplace",
         missing_label=0,
         **changes,
