@@ -103,7 +103,7 @@ def test_doubt_about_a_wrong_label_helps():
         ({"inference": "model-average"}, "of a Mixture, and Matern.* is none; use model='average'"),
         (
             {"model": "average"},
-            r"certain labels: use gq\.models\.LargestEvidence\(\) for soft ones",
+            "certain labels: use gq.models.LargestEvidence",
         ),
     ],
 )

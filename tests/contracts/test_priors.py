@@ -176,10 +176,10 @@ def test_learned_spectrum_decreases_and_holds_power_laws():
 
 def three_matern_terms():
     """Return a term of each of three priors, of which the second has a constant."""
-    numbers = zip((0.2, 1.0, 0.5), (4.0, 2.0, 3.0), (None, True, None), strict=True)
-    priors = [gq.priors.Matern(*own) for own in numbers]
     return [
-        gq.models.Term(scale, prior) for scale, prior in zip((3.0, 1.0, 2.0), priors, strict=True)
+        gq.models.Term(3.0, gq.priors.Matern(tau=0.2, alpha=4.0)),
+        gq.models.Term(1.0, gq.priors.Matern(tau=1.0, alpha=2.0, include_constant=True)),
+        gq.models.Term(2.0, gq.priors.Matern(tau=0.5, alpha=3.0)),
     ]
 
 

@@ -59,7 +59,7 @@ def test_a_component_has_its_posterior():
 def test_bad_parts_are_refused():
     matern = gq.priors.Matern()
     with pytest.raises(InvalidInput, match="scale: 0"):
-        Term(0, matern)
+        Term(0.0, matern)
     with pytest.raises(InvalidInput, match="prior: None of the block 'eigenpairs'"):
         Term(1.0)
     with pytest.raises(InvalidInput, match="give a prior for eigenpairs, and none for"):

@@ -139,7 +139,7 @@ def test_a_tail_has_no_functions():
 
 
 def test_a_grid_has_no_functions():
-    grid = gq.laplacian_spectrum(gq.graphs.grid_graph((8, 10)), n_eigenpairs=12)
+    grid = gq.laplacian_spectrum(gq.graphs.grid_graph((8, 10)), "unnormalized", 12)
     assert gq.Basis(grid).with_functions(X).blocks == ()
     with pytest.raises(InvalidInput, match="of a grid"):
         gq.Basis(grid, (QuadraticFunctions(X),))

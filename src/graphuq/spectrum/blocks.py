@@ -119,15 +119,15 @@ class Basis(SpectralBasis):
         """Matrix of all columns, one row for each node, divided by `node_scale`."""
         if not self.blocks:
             return self.spectrum.eigenvectors
-        scale = self.node_scale[:, None]
-        functions = [np.asarray(block.values) / scale for block in self.blocks]
-        for block, values in zip(self.blocks, functions, strict=True):
+        for block in self.blocks:
             require(
-                len(values) == self.n_nodes,
+                len(block.values) == self.n_nodes,
                 "blocks",
-                f"{len(values)} rows of {block.name} beside {self.n_nodes} nodes",
+                f"{len(block.values)} rows of {block.name} beside {self.n_nodes} nodes",
                 "give one row for each node",
             )
+        scale = self.node_scale[:, None]
+        functions = [np.asarray(block.values) / scale for block in self.blocks]
         return np.hstack([np.asarray(self.spectrum.eigenvectors), *functions])
 
     def columns_of(self, name: str) -> slice:

@@ -14,7 +14,6 @@ from graphuq.inference import Hamiltonian, ParallelTempering
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit
 from graphuq.priors import InverseLaplacian, Modes, Prior, SpectralStd
 from graphuq.results import label_mean, latent_draws
-from graphuq.utils.arrays import array_namespace
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.setup import (
     Chain,
@@ -38,9 +37,8 @@ class SmallVariance(InverseLaplacian):
 
     def log_std_of(self, modes: Modes) -> SpectralStd:
         """Return log standard deviations, those of c/λ times the root of the variance."""
-        xp, shift = array_namespace(modes.eigenvalues), np.log(self.variance) / 2
-        std, included = super().log_std_of(modes), self.modes_included(modes)
-        return SpectralStd(xp.where(included, std.modes + shift, 0.0), std.tail + shift)
+        std, shift = super().log_std_of(modes), np.log(self.variance) / 2
+        return SpectralStd(std.modes + shift * self.modes_included(modes), std.tail + shift)
 
 
 class Model(NamedTuple):

@@ -10,8 +10,7 @@ from graphuq import Result, infer
 from graphuq.inference import ExpectationPropagation
 from graphuq.likelihoods import Probit
 from graphuq.priors import InverseLaplacian, Matern, Prior
-from graphuq.results import label_mean, mean_label_variance
-from graphuq.results.trust.truncation import truncation_effect
+from graphuq.results import label_mean, mean_label_variance, truncation_effect
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.bertozzi.setup import truncated
 from graphuq_papers.claims import Claim, Finding, Row, cells, finding, listed

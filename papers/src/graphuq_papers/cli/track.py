@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from graphuq.cli import atomic_folder, output_folder
-from graphuq.results import soft_label_interval, soft_label_mean
 
 CHECKPOINT = ".track.npz"
 
@@ -67,6 +66,7 @@ def track(
         import pandas as pd
 
         from graphuq.cli import without_formulas
+        from graphuq.results import soft_label_interval, soft_label_mean
         from graphuq_papers.films.figures import frame_panels, plot_frames
         from graphuq_papers.films.frames import load_frames, write_picture
         from graphuq_papers.films.tracking import track as infer_location
