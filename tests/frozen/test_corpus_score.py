@@ -6,11 +6,12 @@ a change of the model gets new ones, with what it does to the whole corpus (benc
 
 import warnings
 
-import corpus
 import numpy as np
 import pytest
-from corpus_peers import graphuq as fitted
+
+import corpus
 from corpus_peers import Problem, default_graph
+from corpus_peers import graphuq as fitted
 from corpus_scores import evaluate
 from peers import DATA
 

@@ -221,9 +221,6 @@ def test_all_copies_of_multiple_eigenvalues_are_found():
     np.testing.assert_allclose(gram, np.eye(37), atol=1e-8)
 
 
-@pytest.mark.parametrize(
-    "window", [None, pytest.param((0.01, 60.0), marks=pytest.mark.slow)]
-)  # the second begins too low, and grows
 def only_below(n_most, monkeypatch):
     """Let Lanczos fail for more pairs than this."""
     inside = lanczos.nonnull_pairs
@@ -264,6 +261,9 @@ def test_restarts_are_bounded(monkeypatch):
         gq.laplacian_spectrum(graph, n_eigenpairs=40, solver="lanczos", tolerance=1e-9)
 
 
+@pytest.mark.parametrize(
+    "window", [None, pytest.param((0.01, 60.0), marks=pytest.mark.slow)]
+)  # the second begins too low, and grows
 def test_lanczos_where_eigenvalues_lie_close(window, monkeypatch):
     """Eigenpairs of the unnormalised Laplacian of random points agree with LAPACK."""
     points = np.random.default_rng(3).normal(size=(600, 5))
