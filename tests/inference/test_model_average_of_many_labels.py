@@ -13,7 +13,7 @@ from graphuq.inference.model_average.component_gaussians import ComponentGaussia
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import stratified
 from graphuq.inference.model_average.proposals import Proposals
-from graphuq.models import Average, Likeliest, Mixture, Term, auto, likeliest
+from graphuq.models import Average, Labels, Likeliest, Mixture, Term, auto, likeliest
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
@@ -133,7 +133,8 @@ def test_likeliest_model_gives_the_answer_of_its_component(number, monkeypatch):
 
     target = posterior(2)
     monkeypatch.setattr(likeliest, "likeliest_component", lambda _: number)
-    ours = Likeliest(Given()).posterior(None, None)
+    codes = (target.labels > 0).astype(int)
+    ours = Likeliest(Given()).posterior(SPECTRUM, Labels(target.labelled, codes, 2))
     component = dataclasses.replace(target, prior=PRIOR.only(number))
     answers = [gq.infer(one, "expectation-propagation") for one in (ours, component)]
     (term,) = PRIOR.components[number]

@@ -12,6 +12,7 @@ from graphuq.inference import (
     EachComponent,
     ExpectationPropagation,
     GaussianApproximation,
+    GaussianMixture,
     ModelAverage,
     Point,
     Sampler,
@@ -267,7 +268,7 @@ class RuleOf:
 def _result(
     posterior: Posterior,
     method: Any,
-    answer: Draws | GaussianApproximation | Point,
+    answer: Draws | GaussianApproximation | GaussianMixture | Point,
     seed: int | np.random.Generator,
     precision: str = "float64",
 ) -> Result:
