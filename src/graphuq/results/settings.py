@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from graphuq.inference import Approximation, Sampler
+from graphuq.inference import Approximation, EachComponent, Sampler
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.storage import version
 
 
 def run_settings(
     posterior: Posterior,
-    method: Sampler | Approximation,
+    method: Sampler | Approximation | EachComponent,
     seed: int | np.random.Generator,
     precision: str,
 ) -> dict[str, Any]:
