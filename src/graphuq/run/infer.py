@@ -216,7 +216,7 @@ def _default_method(
 
 def _stop_rule(
     posterior: Posterior,
-    chosen: Any,
+    chosen: Sampler | Approximation | EachComponent,
     stop: Stop | None,
     on_first_result: Callable[[Result], None] | None,
     seed: int | np.random.Generator,
@@ -267,7 +267,7 @@ class RuleOf:
 
 def _result(
     posterior: Posterior,
-    method: Any,
+    method: Sampler | Approximation | EachComponent,
     answer: Draws | GaussianApproximation | GaussianMixture | Point,
     seed: int | np.random.Generator,
     precision: str = "float64",
