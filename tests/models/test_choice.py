@@ -9,7 +9,7 @@ from graphuq.models import Average, Labels, LargestEvidence, Likeliest, Mixture,
 from graphuq.models.learnt_odds import learnt_mixture
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
-GRAPH = gq.graphs.knn_graph(MOONS.features)
+GRAPH = gq.graphs.knn_graph(MOONS.features, 15, gq.graphs.SelfTuning(4.0))  # as classifiers
 SPECTRUM = gq.laplacian_spectrum(GRAPH, n_eigenpairs=30)
 BASIS = gq.Basis(SPECTRUM).with_functions(MOONS.features)
 
@@ -37,6 +37,8 @@ def test_no_method_changes_the_model(model, inference):
     expected = named.posterior(BASIS, labels_of(40))
     assert classifier.model_ == named.used(expected)
     assert repr(ours.prior) == repr(expected.prior)
+    if model == "auto":
+        assert repr(ours.prior.components) == repr(expected.prior.components)
     assert repr(ours.likelihood) == repr(expected.likelihood)
     assert ours.likelihood.random_labels
     assert ours.chosen_by_evidence == expected.chosen_by_evidence
