@@ -17,8 +17,11 @@ from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.items import TextItems
 from graphuq.labelling.model import Model
 
-PARTS = {"prior": "Matern(tau=0.3, alpha=3)", "n_eigenpairs": 20, "n_neighbors": 10}
-LIKELIHOODS = {2: "Probit(noise_std=0.2)", 3: "Softmax(noise_std=0.2)"}
+PARTS = {"n_eigenpairs": 20, "n_neighbors": 10}
+MODELS = {
+    2: "Fixed(Matern(tau=0.3, alpha=3), Probit(noise_std=0.2))",
+    3: "Fixed(Matern(tau=0.3, alpha=3), Softmax(noise_std=0.2))",
+}
 NAMES = np.array(["left", "right", "top"])
 LATENT = ["latent_mean", "latent_std", "latent_lower", "latent_upper"]
 FLOATS = {"probability", "margin", "entropy", "mcse", *LATENT}
@@ -35,7 +38,7 @@ def blobs(n_classes):
 
 def options_of(n_classes):
     method = {"inference": "expectation-propagation", "missing_label": ""}
-    return {**PARTS, **method, "likelihood": LIKELIHOODS[n_classes]}
+    return {**PARTS, **method, "model": MODELS[n_classes]}
 
 
 def columns(n_classes):
@@ -46,8 +49,7 @@ def columns(n_classes):
 
 
 def command_options(n_classes):
-    listed = ["--prior", PARTS["prior"], "--likelihood", LIKELIHOODS[n_classes]]
-    return [*listed, "--n-eigenpairs", "20", "--n-neighbors", "10", "--quiet"]
+    return ["--model", MODELS[n_classes], "--n-eigenpairs", "20", "--n-neighbors", "10", "--quiet"]
 
 
 def by_python(features, given, n_classes, folder):
@@ -77,8 +79,7 @@ def by_predict(features, given, n_classes, folder):
 
 def by_blocks(features, given, n_classes, folder):
     np.save(folder / "x.npy", features)
-    likelihood = LIKELIHOODS[n_classes]
-    parts = {**PARTS, "likelihood": likelihood, "search": "exact", "tolerance": 1e-5}
+    parts = {**PARTS, "model": MODELS[n_classes], "search": "exact", "tolerance": 1e-5}
     classifier = gq.BlockClassifier(folder / "store", n_parts=2, **parts)
     labels = {row: str(name) for row, name in enumerate(given) if name}
     return classifier.fit(folder / "x.npy", labels).to_parquet(folder / "blocks")[0]
