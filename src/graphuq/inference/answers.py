@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphuq.utils.extras import require_extra
+from graphuq.utils.packed_datasets import packed, unpacked
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -137,7 +138,7 @@ class GaussianMixture(NamedTuple):
         return self
 
     def to_datasets(self) -> "dict[str, xr.Dataset]":
-        """Return the mixture in the group ``mixture``, and each Gaussian in one of its own."""
+        """Return the groups ``mixture``, ``component_gaussians`` and ``component_fields``."""
         require_extra("files")
         import xarray as xr
 
@@ -146,28 +147,20 @@ class GaussianMixture(NamedTuple):
             {"number": ("component", self.numbers), "weight": ("component", self.weights)},
             attrs={name: getattr(self, name) for name in numbers},
         )
-        parts = {
-            f"component_{m}": one.to_datasets()["gaussian"] for m, one in enumerate(self.components)
-        }
-        fields = {
-            f"component_field_{m}": field.one_class.to_dataset()
-            for m, field in enumerate(self.fields)
-        }
-        return {"mixture": mixture, **parts, **fields}
+        gaussians = packed([one.to_datasets()["gaussian"] for one in self.components])
+        fields = packed([field.one_class.to_dataset() for field in self.fields])
+        return {"mixture": mixture, "component_gaussians": gaussians, "component_fields": fields}
 
     @staticmethod
     def from_datasets(groups: "Mapping[str, xr.Dataset]", field_from: Any) -> "GaussianMixture":
         """Return the mixture that `to_datasets` took apart; ``field_from`` reads a field."""
         stored = groups["mixture"]
-        count = range(stored.sizes["component"])
+        gaussians = unpacked(groups["component_gaussians"])
         return GaussianMixture(
-            tuple(
-                GaussianApproximation.from_datasets({"gaussian": groups[f"component_{m}"]})
-                for m in count
-            ),
+            tuple(GaussianApproximation.from_datasets({"gaussian": one}) for one in gaussians),
             numbers=stored["number"].to_numpy(),
             weights=stored["weight"].to_numpy(),
-            fields=tuple(field_from(groups[f"component_field_{m}"]) for m in count),
+            fields=tuple(field_from(one) for one in unpacked(groups["component_fields"])),
             log_evidence=float(stored.attrs["log_evidence"]),
             n_iterations=int(stored.attrs["n_iterations"]),
             seconds=float(stored.attrs["seconds"]),

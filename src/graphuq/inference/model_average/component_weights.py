@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.components import Components
@@ -14,11 +14,11 @@ from graphuq.posterior.posterior import Posterior
 
 MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them
 MIN_WEIGHT = 1e-3  # share of the likeliest component, below which a component is left out
-KEPT = 0.99  # share of the posterior that the components which are left have together
+N_STRATA = 20  # equal parts of the posterior over components, each with one component
 
 
 class ComponentWeights(NamedTuple):
-    """Components that the labels leave likely.
+    """Components that stand for the posterior over all of them.
 
     Attributes
     ----------
@@ -26,8 +26,6 @@ class ComponentWeights(NamedTuple):
         Their numbers in the prior.
     log_weights : numpy.ndarray, shape (m,)
         Log probabilities, without class shares; they add up to 1.
-    log_claimed : numpy.ndarray, shape (m,)
-        Log of prior probability times the evidence by expectation propagation, up to a constant.
     log_evidence : float
         Estimate of ``log p(y)``.
     shares : ClassShares or None
@@ -36,13 +34,12 @@ class ComponentWeights(NamedTuple):
 
     numbers: Int[np.ndarray, " m"]
     log_weights: Float[np.ndarray, " m"]
-    log_claimed: Float[np.ndarray, " m"]
     log_evidence: float
     shares: ClassShares | None
 
 
 def component_weights(posterior: Posterior, seed: int, corrected: bool) -> ComponentWeights:
-    """Return the most probable components, which have 99 % of the posterior together.
+    """Return up to 20 components, which stand for strata of the posterior over components.
 
     The evidence of each is that of expectation propagation. With ``corrected``, for two classes and
     up to 100 labels, importance sampling corrects it.
@@ -50,15 +47,16 @@ def component_weights(posterior: Posterior, seed: int, corrected: bool) -> Compo
     shares = ClassShares.of(posterior) if posterior.label_design == "by-class" else None
     if len(posterior.labels) > MANY_LABELS:
         given, _, logs = likely_components(Components.of(posterior))
-        numbers, claimed = given.numbers, logs
+        numbers = given.numbers
     else:
         found = Proposals(posterior)
-        numbers, claimed, logs = found.numbers, found.log_weights, found.log_weights.copy()
+        numbers, logs = found.numbers, found.log_weights.copy()
         if corrected and found.binary:
             for m in np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT)).tolist():
                 logs[m] += found.correction(np.random.default_rng([seed, m, 1]), m)[0]
-    order = np.argsort(-logs, kind="stable")
-    before = np.cumsum(softmax(logs[order])) - softmax(logs[order])
-    kept = np.sort(order[before < KEPT])
     total = float(np.logaddexp.reduce(logs))
-    return ComponentWeights(numbers[kept], log_softmax(logs[kept]), claimed[kept], total, shares)
+    # Neighbours in the order of the prior are alike, so that each stands for its stratum.
+    points = (np.arange(N_STRATA) + 0.5) / N_STRATA
+    places = np.searchsorted(np.cumsum(softmax(logs)), points).clip(max=len(logs) - 1)
+    kept, counts = np.unique(places, return_counts=True)
+    return ComponentWeights(numbers[kept], np.log(counts / N_STRATA), total, shares)

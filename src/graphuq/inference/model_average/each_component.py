@@ -117,7 +117,7 @@ class EachComponent:
                 for k, (one, answer, n) in enumerate(zip(own, answers, counts, strict=True))
             ]
             answers = [part.gaussian for part in parts]
-            log_weights = found.log_claimed + [part.log_weight for part in parts]
+            log_weights = log_weights + [part.log_weight for part in parts]
         return GaussianMixture(
             components=tuple(answers),
             numbers=found.numbers,
