@@ -142,7 +142,9 @@ class Mixture(Prior):
     def __check_init__(self) -> None:
         terms = [term for terms in self.components for term in terms]
         require(
-            len(self.components) > 0 and all(isinstance(term, Term) for term in terms),
+            len(self.components) > 0
+            and all(self.components)
+            and all(isinstance(term, Term) for term in terms),
             "components",
             f"{len(self.components)} components of {len(terms)} terms",
             "give terms, such as Term(1.0, Matern())",
