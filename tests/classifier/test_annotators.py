@@ -94,7 +94,7 @@ def test_the_class_is_stored(tmp_path):
     class Local(gq.GraphClassifier):
         pass
 
-    options = {"prior": "matern", "likelihood": "probit", "inference": "laplace"}
+    options = {"model": "fixed", "inference": "laplace"}
     y = np.where(np.arange(180) % 9 == 0, CODES > 0, -1)
     Own(**options).fit(X, y).save(tmp_path / "own.nc")
     assert type(gq.load(tmp_path / "own.nc")) is Own
