@@ -140,7 +140,15 @@ def test_ready_made_graph_with_labels_of_its_own(tmp_path):
     sparse.save_npz(tmp_path / "w.npz", sparse.csr_matrix(graph.weights))
     labels = tmp_path / "labels.csv"
     labels.write_text("id,label\n" + "\n".join(f"{i},{MOONS.classes[i]}" for i in range(8)))
-    arguments = ["classify", str(tmp_path / "w.npz"), "--labels", str(labels), *FAST, "--model", "largest-evidence"]
+    arguments = [
+        "classify",
+        str(tmp_path / "w.npz"),
+        "--labels",
+        str(labels),
+        *FAST,
+        "--model",
+        "largest-evidence",
+    ]
     code = run([*arguments, "--graph", "precomputed", "--output", str(tmp_path / "out")])
     assert code == 0
     table = pd.read_csv(tmp_path / "out" / "predictions.csv")

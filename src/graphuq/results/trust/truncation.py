@@ -19,17 +19,16 @@ each class's field gains t_i.
 
 import dataclasses
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr
 
 from graphuq.errors import IncompatibleParts, InvalidInput
-from graphuq.inference.draws import Draws
 from graphuq.posterior.hierarchical import with_values
 from graphuq.posterior.posterior import Posterior
-from graphuq.priors import Prior
+from graphuq.priors import Modes, Prior
 from graphuq.results.summaries.base import Link, slices
 from graphuq.results.summaries.binary import expected_label
 from graphuq.results.trust.base import Check, Level, not_computed
@@ -248,19 +247,18 @@ def _tail_variance(result: "Result", eigenvalue: float) -> Float[np.ndarray, "*K
         If hyperparameters of the prior are learnt and the answer has no draws of them.
     """
     posterior = result.posterior
-    spectrum = posterior.spectrum.with_tail(eigenvalue)
+    with_tail = posterior.prior.modes(posterior.spectrum.with_tail(eigenvalue))
     variances = [
-        [_variance_at(prior, posterior.spectrum, spectrum) for prior in of_classes]
+        [_variance_at(prior, posterior.modes, with_tail) for prior in of_classes]
         for of_classes in _priors(posterior, result.answer)
     ]
     mean = np.mean(variances, axis=0)
     return np.asarray(mean if len(mean) > 1 else mean[0])
 
 
-def _variance_at(prior: Prior, spectrum: SpectralBasis, with_tail: SpectralBasis) -> float:
+def _variance_at(prior: Prior, modes: Modes, with_tail: Modes) -> float:
     """Return s̄² of a prior, on the scale of the variances that it has without a tail."""
-    kept = prior.std_of(prior.modes(spectrum))
-    full = prior.std_of(prior.modes(with_tail))
+    kept, full = prior.std_of(modes), prior.std_of(with_tail)
     largest = int(np.argmax(kept.modes))
     return float(full.tail * kept.modes[largest] / full.modes[largest]) ** 2
 
@@ -268,7 +266,7 @@ def _variance_at(prior: Prior, spectrum: SpectralBasis, with_tail: SpectralBasis
 def _priors(posterior: Posterior, answer: object) -> Iterator[list[Prior]]:
     """Yield the priors of some draws: one for all classes, or one for each class."""
     prior = posterior.prior
-    drawn = answer.hyperparameters if isinstance(answer, Draws) else {}
+    drawn: Any = getattr(answer, "hyperparameters", {})
     names = [name for name in drawn if hasattr(prior, name)]
     if missing := set(prior.learnt) - set(names):
         raise IncompatibleParts(f"{', '.join(sorted(missing))} of the prior has no draws")
