@@ -178,3 +178,22 @@ def check_prior_mean(
             "a prior mean and weights of labels cannot be combined; leave one of them out"
         )
     return float(values) if values.ndim == 0 else values
+
+
+def check_part(argument: str, part: object, kind: Any) -> None:
+    """Refuse a part of the wrong kind by name, with the remedy."""
+    if isinstance(part, kind):
+        return
+    value = f"a {type(part).__name__}"
+    if isinstance(part, type):
+        raise InvalidInput(
+            argument, f"the class {part.__name__}", f"make an instance: {part.__name__}()"
+        )
+    remedies = {
+        "spectrum": "give gq.laplacian_spectrum(graph), or gq.Laplacian(graph)",
+        "prior": "give a prior such as gq.priors.Matern()",
+        "likelihood": "give a likelihood such as gq.likelihoods.Probit()",
+    }
+    raise InvalidInput(
+        argument, value, f"{remedies[argument]}; the order is spectrum, prior, likelihood"
+    )

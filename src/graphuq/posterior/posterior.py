@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.distributions import Distribution
-from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.errors import IncompatibleParts, require
 from graphuq.likelihoods import Likelihood
 from graphuq.likelihoods.shifted import shifted
 from graphuq.posterior.field import (
@@ -26,6 +26,7 @@ from graphuq.posterior.field import (
 )
 from graphuq.posterior.given_labels import (
     check_labels,
+    check_part,
     check_prior_mean,
     check_weights,
     weights_after,
@@ -119,9 +120,9 @@ class Posterior:
     label_design: str = "random"
 
     def __post_init__(self) -> None:
-        _check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
-        _check_part("prior", self.prior, Prior)
-        _check_part("likelihood", self.likelihood, Likelihood)
+        check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
+        check_part("prior", self.prior, Prior)
+        check_part("likelihood", self.likelihood, Likelihood)
         likelihood, n_nodes = self.likelihood.unshifted, self.spectrum.n_nodes
         labelled, labels = check_labels(self.labelled, self.labels, n_nodes, likelihood)
         object.__setattr__(self, "labelled", labelled)
@@ -403,22 +404,3 @@ class Posterior:
             f"{self.spectrum.n_nodes} nodes, {self.spectrum.n_columns} "
             f"{'eigenpairs' if self.spectrum.has_eigenpairs else 'covariance columns'})"
         )
-
-
-def _check_part(argument: str, part: object, kind: Any) -> None:
-    """Refuse a part of the wrong kind by name, with the remedy."""
-    if isinstance(part, kind):
-        return
-    value = f"a {type(part).__name__}"
-    if isinstance(part, type):
-        raise InvalidInput(
-            argument, f"the class {part.__name__}", f"make an instance: {part.__name__}()"
-        )
-    remedies = {
-        "spectrum": "give gq.laplacian_spectrum(graph), or gq.Laplacian(graph)",
-        "prior": "give a prior such as gq.priors.Matern()",
-        "likelihood": "give a likelihood such as gq.likelihoods.Probit()",
-    }
-    raise InvalidInput(
-        argument, value, f"{remedies[argument]}; the order is spectrum, prior, likelihood"
-    )
