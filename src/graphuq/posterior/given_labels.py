@@ -197,3 +197,17 @@ def check_part(argument: str, part: object, kind: Any) -> None:
     raise InvalidInput(
         argument, value, f"{remedies[argument]}; the order is spectrum, prior, likelihood"
     )
+
+
+def check_design(label_design: object, is_multiclass: bool, is_weighted: bool) -> None:
+    """Refuse an unknown design of labels, and one by class that nothing would take into account."""
+    require(
+        isinstance(label_design, str) and label_design in ("random", "by-class"),
+        "label_design",
+        f"{label_design!r}",
+        "use 'random' or 'by-class'",
+    )
+    if label_design == "by-class" and (is_multiclass or not is_weighted):
+        raise IncompatibleParts(
+            "label_design='by-class' is for two classes and a mixture of priors; use 'random'"
+        )

@@ -25,6 +25,7 @@ from graphuq.posterior.field import (
     series_field,
 )
 from graphuq.posterior.given_labels import (
+    check_design,
     check_labels,
     check_part,
     check_prior_mean,
@@ -138,17 +139,7 @@ class Posterior:
         object.__setattr__(self, "spectrum", self._basis())
         if self.spectrum.has_eigenpairs:
             object.__setattr__(self, "prior", self.prior.bind(self.spectrum))
-        require(
-            self.label_design in ("random", "by-class"),
-            "label_design",
-            f"{self.label_design!r}",
-            "use 'random' or 'by-class'",
-        )
-        if self.label_design == "by-class" and (likelihood.is_multiclass or not self.is_weighted):
-            raise IncompatibleParts(
-                f"label_design='by-class' is for two classes and a mixture of priors, and not "
-                f"{self.likelihood} and {self.prior}; use 'random'"
-            )
+        check_design(self.label_design, likelihood.is_multiclass, self.is_weighted)
         chosen = {n: v for n, v in self.chosen_by_evidence.items() if self._has_value(n, v)}
         object.__setattr__(self, "chosen_by_evidence", chosen)
         if self.per_class and not (self.likelihood.is_multiclass and self.prior.learnt):
