@@ -191,7 +191,7 @@ def check_parts(n_examples):
         fields = value if isinstance(value, dict) else {"tau": value}
         for text in (json.dumps({**fields, "class": name}), json.dumps(value)):
             try:
-                from_json(text, gq.priors.Prior, "graphuq.priors")
+                from_json(text, gq.priors.Prior)
             except GraphuqError as error:
                 require_short(error)
 
