@@ -213,19 +213,9 @@ def diagnose(
 
 @diagnose.register
 def _(
-    answer: GaussianMixture, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
-) -> ApproximationDiagnostics:
-    return ApproximationDiagnostics(
-        answer.description,
-        answer.n_iterations,
-        answer.seconds,
-        estimate_error=partial(_error_of, posterior, answer),
-    )
-
-
-@diagnose.register
-def _(
-    answer: GaussianApproximation, posterior: Posterior, label_mcse: Float[np.ndarray, "N *K"]
+    answer: GaussianApproximation | GaussianMixture,
+    posterior: Posterior,
+    label_mcse: Float[np.ndarray, "N *K"],
 ) -> ApproximationDiagnostics:
     return ApproximationDiagnostics(
         answer.description,

@@ -13,7 +13,7 @@ from graphuq.inference.model_average.proposals import Proposals
 from graphuq.posterior.posterior import Posterior
 
 MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them
-MIN_WEIGHT = 1e-3  # share of the likeliest component, below which a component is left out
+MIN_WEIGHT = 1e-3  # share of the likeliest component, from which an evidence is corrected
 N_STRATA = 20  # equal parts of the posterior over components, each with one component
 
 
