@@ -14,7 +14,7 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.special import log_ndtr, logsumexp, softmax
 
 from graphuq.errors import IncompatibleParts
@@ -140,53 +140,33 @@ class EachComponent:
     ) -> Draws:
         """Return the draws of all components in one set of chains."""
         parts = [
-            _coefficients(one, draws, found.shares, np.random.default_rng([seed, k]))
+            _in_coefficients(one, draws, found.shares, np.random.default_rng([seed, k]))
             for k, (one, draws) in enumerate(zip(own, answers, strict=True))
         ]
         weights = softmax(found.log_weights + [part.log_weight for part in parts])
-        lengths = np.array([part.coefficients.shape[1] for part in parts])
+        lengths = np.array([part.white.shape[1] for part in parts])
         n_samples = int(min(settings.n_samples, (lengths / weights).min()))
-        # In each chain, draw t is of the component in whose share of the steps it falls.
         counts = np.floor(weights * n_samples).astype(int)
         counts[np.argsort(counts - weights * n_samples)[: n_samples - counts.sum()]] += 1
-        owner = np.repeat(np.arange(len(parts)), counts)
-        within = np.concatenate([(np.arange(n) + 0.5) / n for n in counts if n])
-        order = np.argsort(within, kind="stable")
-        places = np.concatenate(
-            [
-                np.linspace(0, n_all - 1, n).astype(int)
-                for n_all, n in zip(lengths, counts, strict=True)
-            ]
-        )
-        owner, places = owner[order], places[order]
-        n_chains = len(parts[0].coefficients)
-        white = np.stack(
-            [parts[m].coefficients[:, s] for m, s in zip(owner, places, strict=True)], 1
-        )
-        first = answers[0]
+        owner, places = _spread(counts, lengths)
+        first, n_chains = answers[0], len(parts[0].white)
 
-        def taken(name: str) -> Any:
-            values = [getattr(draws, name) for draws in answers]
-            return np.stack(
-                [
-                    values[m][:, min(s, values[m].shape[1] - 1)]
-                    for m, s in zip(owner, places, strict=True)
-                ],
-                axis=1,
-            )
+        def joined(name: str) -> Any:
+            values = [getattr(part, name) for part in parts]
+            drawn = zip(owner.tolist(), places.tolist(), strict=True)
+            return np.stack([values[m][:, s] for m, s in drawn], axis=1)
 
+        component = np.tile(found.numbers[owner].astype(float), (n_chains, 1))
         return Draws(
-            white=white,
-            log_likelihood=taken("log_likelihood"),
-            acceptance=taken("acceptance"),
+            white=joined("white"),
+            log_likelihood=joined("log_likelihood"),
+            acceptance=joined("acceptance"),
             step_size=first.step_size,
             n_warmup=first.n_warmup,
             thin=first.thin,
             stopped_by=first.stopped_by,
             seconds=sum(draws.seconds for draws in answers),
-            hyperparameters={
-                "component": np.tile(found.numbers[owner].astype(float), (n_chains, 1))
-            },
+            hyperparameters={"component": component},
             log_evidence=found.log_evidence,
         )
 
@@ -194,26 +174,45 @@ class EachComponent:
         return f"EachComponent({self.method!r})"
 
 
+def _spread(
+    counts: Int[np.ndarray, " m"], lengths: Int[np.ndarray, " m"]
+) -> tuple[Int[np.ndarray, " S"], Int[np.ndarray, " S"]]:
+    """Return component and place of each joined draw: evenly spread, each in its own order."""
+    owner = np.repeat(np.arange(len(counts)), counts)
+    within = np.concatenate([(np.arange(n) + 0.5) / n for n in counts if n])
+    places = np.concatenate(
+        [np.linspace(0, all_ - 1, n).astype(int) for all_, n in zip(lengths, counts, strict=True)]
+    )
+    order = np.argsort(within, kind="stable")
+    return owner[order], places[order]
+
+
 class _Part(NamedTuple):
     """Draws of one component in the coefficients of the columns, and the weight of its shares."""
 
-    coefficients: Float[np.ndarray, "C S n"]
+    white: Float[np.ndarray, "C S n"]
+    log_likelihood: Float[np.ndarray, "C S"]
+    acceptance: Float[np.ndarray, "C S"]
     log_weight: float
 
 
-def _coefficients(
+def _in_coefficients(
     posterior: Posterior, draws: Draws, shares: ClassShares | None, rng: np.random.Generator
 ) -> _Part:
-    """Return coefficients of all columns in each draw, taken again by the weight of its shares."""
-    white = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
-    found, log_weight = coefficients_given(posterior, white, rng), 0.0
-    if shares is not None:
-        logs = shares.log_weights(found)
-        log_weight = float(logsumexp(logs) - np.log(len(logs)))
-        by_chain = logs.reshape(draws.n_chains, -1)
-        found = found.reshape(draws.n_chains, draws.n_samples, -1)
-        found = np.stack([_resampled(f, w) for f, w in zip(found, by_chain, strict=True)])
-    return _Part(found.reshape(draws.n_chains, draws.n_samples, -1), log_weight)
+    """Return the draws of a component, taken again by the weight of their class shares."""
+    flat = draws.white.reshape(-1, draws.white.shape[-1]).astype(np.float64)
+    shape = draws.n_chains, draws.n_samples
+    white = coefficients_given(posterior, flat, rng).reshape(*shape, -1)
+    if shares is None:
+        return _Part(white, draws.log_likelihood, draws.acceptance, 0.0)
+    logs = shares.log_weights(white.reshape(len(flat), -1)).reshape(shape)
+    taken = np.stack([_by_weight(own) for own in logs])
+    return _Part(
+        np.take_along_axis(white, taken[:, :, None], axis=1),
+        np.take_along_axis(draws.log_likelihood, taken, axis=1),
+        draws.acceptance,
+        float(logsumexp(logs) - np.log(logs.size)),
+    )
 
 
 def coefficients_given(
@@ -232,13 +231,11 @@ def coefficients_given(
     return np.asarray(std * prior + (seen - prior @ turned) @ loads.T).reshape(len(white), -1)
 
 
-def _resampled(
-    draws: Float[np.ndarray, "S n"], log_weights: Float[np.ndarray, " S"]
-) -> Float[np.ndarray, "S n"]:
-    """Return as many draws, each as often as its weight says, in their order."""
+def _by_weight(log_weights: Float[np.ndarray, " S"]) -> Int[np.ndarray, " S"]:
+    """Return places of as many draws, each as often as its weight says, in their order."""
+    n_draws = len(log_weights)
     ends = np.cumsum(softmax(log_weights))
-    at = np.searchsorted(ends, (np.arange(len(draws)) + 0.5) / len(draws))
-    return draws[np.minimum(at, len(draws) - 1)]
+    return np.searchsorted(ends, (np.arange(n_draws) + 0.5) / n_draws).clip(max=n_draws - 1)
 
 
 class _Tilted(NamedTuple):
