@@ -90,7 +90,7 @@ def test_added_labels_are_averaged_again_by_approximations():
     assert known.is_weighted
     assert len(known.labelled) == 16
     assert isinstance(classifier.result_.answer, GaussianMixture)
-    labels = gq.models.Labels(known.labelled, known.labels, 3)
+    labels = gq.models.Labels(known.labelled, known.labels.astype(int), 3)
     fresh = gq.models.Average().posterior(known.spectrum, labels)
     assert repr(known.prior.components) == repr(fresh.prior.components)
     np.testing.assert_array_equal(known.prior.log_probabilities, fresh.prior.log_probabilities)

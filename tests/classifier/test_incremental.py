@@ -68,7 +68,7 @@ def test_extended_rows_keep_their_predictions():
 
 def test_rows_are_added_to_covariance_columns():
     features, classes = clouds(2)
-    options = {"prior": "regularized-laplacian", "likelihood": "probit"}
+    options = {"model": gq.models.Fixed("regularized-laplacian", "probit")}
     classifier = fitted(features, classes, 120, **options)
     with pytest.raises(IncompatibleParts, match="series"):
         classifier.add_rows(features[120:], eigenpairs="extend")
