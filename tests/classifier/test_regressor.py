@@ -239,7 +239,7 @@ WRONG_INPUT = [
     ({}, {"sample_weight": ["a"] * 90}, "sample_weight: type <U1"),
     ({"noise_std": 0.0}, {}, "noise_std: 0.0 is not positive"),
     ({"field_std": "large"}, {}, "field_std: 'large' is not a number"),
-    ({"n_eigenpairs": "auto"}, {}, "n_eigenpairs: 'auto'; give a number"),
+    ({"n_eigenpairs": "few"}, {}, "n_eigenpairs: 'few' is unknown"),
     ({"graph": "tree"}, {}, "graph: 'tree' is unknown"),
     ({"prior": "Matern(tau=LogUniform(0.1, 1))"}, {}, "prior: tau of .* is a distribution"),
     ({"laplacian": "odd"}, {}, "laplacian: 'odd'"),
