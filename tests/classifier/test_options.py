@@ -216,7 +216,7 @@ def test_samplers_and_likelihoods_are_read():
         ("Matern(tau=", "cannot be read"),
         ("Matern(tau=x)", r"'x' in 'Matern\(tau=x\)' is not a value"),
         ("Matern(**{})", r"'\*\*'"),
-        ("Matern(tau=Normal(0, 1))", "'Normal' in .* is unknown; use .*AnnotatorGibbs, AtomicNoise"),
+        ("Matern(tau=Normal(0, 1))", "'Normal' in .* is unknown; use .*AnnotatorGibbs, Atomic"),
         ("Matren()", "'Matren' in .* is unknown; use Diffusion, EigenScales, "),
         ("__import__('os').system('true')", "'system' in .* is unknown"),
         ("Prior()", "'Prior' in .* is unknown"),
