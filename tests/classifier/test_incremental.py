@@ -23,7 +23,7 @@ def clouds(n_classes, n_each=80, seed=0):
 def fitted(features, classes, n_old, **options):
     y = np.full(n_old, -1)
     y[:12] = classes[:12]
-    return gq.GraphClassifier(**OPTIONS, **options).fit(features[:n_old], y)
+    return gq.GraphClassifier(**{**OPTIONS, **options}).fit(features[:n_old], y)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

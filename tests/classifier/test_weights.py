@@ -283,7 +283,9 @@ def test_equal_weights_are_another_noise(method):
 
 def test_evidence_with_weights():
     """Hyperparameters with all weights 4 are those without, for half the noise."""
-    classifier = gq.GraphClassifier(n_neighbors=8, inference="expectation-propagation")
+    classifier = gq.GraphClassifier(
+        n_neighbors=8, model="largest-evidence", inference="expectation-propagation"
+    )
     weighted = classifier.fit(MOONS.features, few_labels(), sample_weight=np.full(120, 4.0))
     found = weighted.result_.posterior
     same = gq.Posterior(

@@ -43,6 +43,7 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("value", [True, "0.3", [0.3], (0.3,), {"a": 1}], ids=repr)
 @pytest.mark.parametrize(
     ("part", "name"), NUMBERS, ids=[f"{part.__name__}.{name}" for part, name in NUMBERS]
@@ -52,6 +53,7 @@ def test_values_that_are_not_numbers_are_refused(part, name, value):
         part(**{name: value})
 
 
+@pytest.mark.usefixtures("unchecked_types")
 @pytest.mark.parametrize("value", ["no", 2, [True]], ids=repr)
 @pytest.mark.parametrize("prior", [gq.priors.Matern, gq.priors.InverseLaplacian])
 def test_include_constant_is_a_boolean_or_none(prior, value):

@@ -8,7 +8,8 @@ import json
 
 import numpy as np
 import pytest
-from cases import ANSWERS, DATA, IS_SAMPLED, SETTINGS, fitted, shown
+
+from frozen.cases import ANSWERS, DATA, IS_SAMPLED, SETTINGS, fitted, shown
 
 FROZEN = json.loads(ANSWERS.read_text(encoding="utf-8"))
 MONTE_CARLO = 0.05  # five Monte-Carlo errors of a probability at which sampling stops

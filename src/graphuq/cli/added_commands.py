@@ -1,6 +1,6 @@
 """Commands that other distributions add, by an entry point of the group ``graphuq.commands``."""
 
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import entry_points
 from typing import Any
 
 import typer
@@ -46,12 +46,12 @@ class Commands(TyperGroup):
         return None if added is None else _command(added)
 
 
-def _added() -> dict[str, EntryPoint]:
+def _added() -> dict[str, Any]:
     """Return the entry points by the names of their commands."""
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def _command(point: EntryPoint) -> Any:
+def _command(point: Any) -> Any:
     """Return the command of an entry point, which names a function with typer's annotations."""
     alone = typer.Typer(**SETTINGS)
     alone.command(point.name)(point.load())

@@ -50,7 +50,7 @@ def convergence_of(
     --------
     >>> import numpy as np, graphuq as gq
     >>> draws = np.random.default_rng(0).normal(size=(4, 500))
-    >>> table = gq.convergence_of({"good": draws, "bad": draws + np.arange(4.0)[:, None]})
+    >>> table = gq.results.convergence_of({"good": draws, "bad": draws + np.arange(4.0)[:, None]})
     >>> table["good"]["rhat"] < 1.01 < table["bad"]["rhat"]
     True
     """

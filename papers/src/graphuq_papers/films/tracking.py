@@ -67,6 +67,7 @@ def track(
     Examples
     --------
     >>> import warnings
+    >>> import graphuq as gq
     >>> from graphuq_papers.films import moving_ball, track
     >>> frames = moving_ball(3, (20, 20), corrupted=None)
     >>> with warnings.catch_warnings():
