@@ -41,7 +41,7 @@ def one_draw(features, truth, n_labels, n_more, draw):
         y[:] = -1
         labelled = rng.choice(len(truth), n_labels, replace=False)
         y[labelled] = truth[labelled]
-    classifier = gq.GraphClassifier(inference=METHOD, n_samples=500, until_converged=False)
+    classifier = gq.GraphClassifier(inference=gq.inference.MCMC(METHOD, n_samples=500, stop=None))
     result = classifier.fit(features, y).result_
     now, forecast = gq.expected_errors(result), gq.acquisition.forecast_errors(result, n_more)
     wrong_now = int((classifier.transduction_ != truth).sum())

@@ -37,9 +37,9 @@ def zhu_models(graph, task):
         return [classifier(graph, task).set_params(n_neighbors=k) for k in NEIGHBORS]
     at = np.quantile(task.distances[task.distances > 0], QUANTILES)
     if graph == "epsilon":
-        return [classifier(graph, task).set_params(radius=float(x)) for x in at]
+        return [classifier(graph, task).set_params(graph__radius=float(x)) for x in at]
     if graph == "exp":
-        return [classifier(graph, task).set_params(scale=float(x) / 2) for x in at]
+        return [classifier(graph, task).set_params(weights__scale=float(x) / 2) for x in at]
     weights = [gq.graphs.TanhWeights(10 / float(x), float(x)) for x in at]
     return [classifier(graph, task).set_params(weights=one) for one in weights]
 

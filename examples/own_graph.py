@@ -1,30 +1,31 @@
 """A graph of your own: mutual nearest neighbours."""
 
+import dataclasses
+
 import numpy as np
 from sklearn.neighbors import kneighbors_graph
 
 import graphuq as gq
 
 
-def mutual_knn_graph(features, n_neighbors=15):
-    """Return the graph that joins two rows if each is a near neighbour of the other."""
-    directed = kneighbors_graph(features, n_neighbors)
-    weights = directed.minimum(directed.T)
-    return gq.graphs.from_adjacency(weights)
+@dataclasses.dataclass(frozen=True)
+class MutualNeighbors(gq.graphs.GraphBuilder):
+    """Two rows are joined if each is a near neighbour of the other."""
+
+    n_neighbors: int = 15
+
+    def build(self, X, weights=None):
+        """Return the graph of the rows."""
+        directed = kneighbors_graph(X, self.n_neighbors)
+        return gq.graphs.from_adjacency(directed.minimum(directed.T))
 
 
 if __name__ == "__main__":
     moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=1)
-    labelled = np.arange(10)
-    graph = mutual_knn_graph(moons.features)
-    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=20)
-    posterior = gq.Posterior(
-        spectrum,
-        gq.priors.Matern(),
-        gq.likelihoods.Probit(),
-        labelled,
-        moons.signs(1)[labelled],
-    )
-    result = gq.infer(posterior, n_samples=500, seed=0)
-    right = (gq.results.labels(result) == moons.signs(1)).mean()
-    print(f"{graph.n_nodes} nodes, {graph.n_components} component(s), accuracy {right:.2f}")
+    y = np.where(np.arange(200) < 10, moons.classes, -1)
+    classifier = gq.GraphClassifier(MutualNeighbors(), inference="expectation-propagation")
+    right = (classifier.fit(moons.features, y).transduction_ == moons.classes).mean()
+    print(f"{classifier.graph}: {classifier.graph_.n_edges} edges, accuracy {right:.2f}")
+    classifier.set_params(graph__n_neighbors=30).fit(moons.features, y)
+    right = (classifier.transduction_ == moons.classes).mean()
+    print(f"{classifier.graph}: {classifier.graph_.n_edges} edges, accuracy {right:.2f}")

@@ -62,7 +62,9 @@ encoder = gq.TableEncoder(impute=True)
 features = encoder.fit_transform(table)
 print(f"{table.shape[1]} columns became {features.shape[1]} features: {encoder.kinds_}")
 
-classifier = gq.AnnotatorClassifier(n_samples=2000).fit(features, labels)
+classifier = gq.AnnotatorClassifier(inference=gq.inference.MCMC(n_samples=2000)).fit(
+    features, labels
+)
 print(classifier.annotators_.round(2).to_string(index=False))
 votes = (labels == "house").sum(axis=1) > (labels == "flat").sum(axis=1)
 majority = np.where(votes, "house", "flat")[:N_LABELLED]

@@ -31,7 +31,9 @@ LABELS = annotations()
 
 @pytest.fixture(scope="module")
 def fitted():
-    return gq.AnnotatorClassifier(n_samples=400, n_warmup=200, thin=6).fit(X, LABELS)
+    return gq.AnnotatorClassifier(
+        inference=gq.inference.MCMC(n_samples=400, n_warmup=200, thin=6)
+    ).fit(X, LABELS)
 
 
 @pytest.mark.slow
@@ -112,7 +114,9 @@ def test_two_classes_and_codes():
     for a, accuracy in enumerate([0.9, 0.8, 0.5]):
         right = RNG.uniform(size=60) < accuracy
         labels[ROWS, a] = np.where(right, truth[ROWS], 1 - truth[ROWS])
-    classifier = gq.AnnotatorClassifier(n_samples=300, n_warmup=200, thin=4).fit(X, labels)
+    classifier = gq.AnnotatorClassifier(
+        inference=gq.inference.MCMC(n_samples=300, n_warmup=200, thin=4)
+    ).fit(X, labels)
     assert classifier.classes_.tolist() == [0, 1]
     assert (classifier.transduction_ == truth).mean() > 0.85
     assert classifier.annotators_["annotator"].tolist() == ["0", "1", "2"]

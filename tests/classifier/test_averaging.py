@@ -11,7 +11,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarn
 
 
 def averaged(X, y, **parameters):
-    return gq.GraphClassifier(inference="model-average", n_samples=400, **parameters).fit(X, y)
+    return gq.GraphClassifier(
+        inference=gq.inference.MCMC("model-average", n_samples=400), **parameters
+    ).fit(X, y)
 
 
 def blobs(shares, seed=0):
@@ -124,7 +126,9 @@ def separated_by_a_line(n_labels=60, n_features=8, seed=0):
 
 
 def averaged_quickly(**parameters):
-    return gq.GraphClassifier(n_samples=400, random_state=0, **parameters)
+    return gq.GraphClassifier(
+        inference=gq.inference.MCMC(n_samples=400), random_state=0, **parameters
+    )
 
 
 def accuracy(classifier, classes, y):

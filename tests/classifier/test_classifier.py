@@ -23,7 +23,7 @@ from graphuq.errors import (
     StorageError,
 )
 
-SHORT = {"n_samples": 40, "n_chains": 2, "n_warmup": 200, "thin": 2, "until_converged": False}
+SHORT = gq.inference.MCMC(n_samples=40, n_chains=2, n_warmup=200, thin=2, stop=None)
 MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, seed=1)
 
 
@@ -82,7 +82,7 @@ def test_unlabelled_in_every_spelling(missing, fitted):
 def test_minus_one_can_be_a_class():
     y = few_labels(np.nan, 2.0 * MOONS.classes - 1)
     with pytest.raises(InvalidInput, match="missing_label=None makes it a class"):
-        gq.GraphClassifier(**SHORT).fit(MOONS.features, y)
+        gq.GraphClassifier(inference=SHORT).fit(MOONS.features, y)
     classifier = gq.GraphClassifier(n_neighbors=8, missing_label=None).fit(MOONS.features, y)
     assert classifier.classes_.tolist() == [-1, 1]
 
@@ -169,7 +169,7 @@ def test_expectation_propagation_agrees_with_sampling():
 )
 def test_bad_options(options, words):
     with pytest.raises(InvalidInput, match=words):
-        gq.GraphClassifier(**{**SHORT, **options}).fit(MOONS.features, few_labels(-1))
+        gq.GraphClassifier(**{"inference": SHORT, **options}).fit(MOONS.features, few_labels(-1))
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_bad_options(options, words):
 )
 def test_bad_labels(y, words):
     with pytest.raises(InvalidInput, match=words):
-        gq.GraphClassifier(**SHORT).fit(MOONS.features, y)
+        gq.GraphClassifier(inference=SHORT).fit(MOONS.features, y)
 
 
 def test_without_evidence_the_medians_are_kept(monkeypatch):
@@ -210,8 +210,7 @@ def test_hyperparameters_are_learnt_with_the_labels(tmp_path):
         n_neighbors=8,
         n_eigenpairs=20,
         model=gq.models.Fixed(prior, noise),
-        n_samples=200,
-        n_chains=8,
+        inference=gq.inference.MCMC(n_samples=200, n_chains=8),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)

@@ -61,7 +61,7 @@ def test_graph_of_weights(X, tmp_path):
         (KNN, MOONS.features * 2, {}, "differs from the features that the graph was made from"),
         (KNN, MOONS.features[:, :1], {}, "X: 1 features; "),
         (KNN, None, {"n_neighbors": 10}, r"n_neighbors: 10 beside Graph\(200 nodes"),
-        (WEIGHTS, None, {"scale": 0.5}, r"scale: 0.5 beside Graph\("),
+        (WEIGHTS, None, {"metric": "cosine"}, r"metric: 'cosine' beside Graph\("),
     ],
 )
 def test_rows_that_do_not_fit_the_graph(graph, X, options, words):
@@ -153,7 +153,7 @@ def test_distances_and_scaled_weights_do_not_warn():
         warnings.simplefilter("ignore", GraphuqWarning)
         warnings.simplefilter("error", FeatureScaleWarning)
         gq.GraphClassifier(metric="precomputed", **MODEL).fit(distances, y)
-        gq.GraphClassifier(weights="gaussian", scale=[1.0, 1000.0], **MODEL).fit(X, y)
+        gq.GraphClassifier(weights=gq.graphs.GaussianWeights([1.0, 1000.0]), **MODEL).fit(X, y)
 
 
 def test_scales_of_columns():

@@ -5,10 +5,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import graphuq as gq
 from conftest import random_adjacency
-from graphuq.classifier.options import build_graph, method_of
+from graphuq.classifier.options import build_graph
 from graphuq.errors import InvalidInput, NotConvergedWarning
 from graphuq.inference import PCN, Kernel
 from graphuq.models.evidence import LargestEvidence, likelihood_of, prior_of
@@ -17,6 +19,7 @@ from graphuq.results.summaries import label_errors
 from graphuq.run import choose_sampler as rules
 from graphuq.run import stopping
 from graphuq.run.choose_sampler import choose_sampler
+from graphuq.run.words import method_from
 
 GRAPH = gq.graphs.from_adjacency(random_adjacency(24, seed=3))
 
@@ -204,7 +207,7 @@ def test_a_part_is_read_from_its_repr(part):
 
 
 def test_samplers_and_likelihoods_are_read():
-    assert method_of("gq.inference.MetropolisWithinGibbs(PCN(step_size=0.2))").kernel == PCN(0.2)
+    assert method_from("gq.inference.MetropolisWithinGibbs(PCN(step_size=0.2))").kernel == PCN(0.2)
     found = likelihood_of("LevelSet(noise_std=Uniform(0.1, 1))", n_classes=3)
     assert (found.noise_std, found.n_classes) == (gq.Uniform(0.1, 1), 3)
 
@@ -255,7 +258,7 @@ class OwnWalk(Kernel):
 def test_text_names_classes_of_the_user():
     assert prior_of("OwnPower(power=LogUniform(1, 4))") == OwnPower(gq.LogUniform(1, 4))
     assert likelihood_of("OwnFlat()") == OwnFlat()
-    assert method_of("OwnWalk(step_size=0.2)") == OwnWalk(0.2)
+    assert method_from("OwnWalk(step_size=0.2)") == OwnWalk(0.2)
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.r_[0, 1, 0, 1, np.full(26, -1)]
     model = "Fixed(OwnPower(power=3), Probit())"
     found = gq.GraphClassifier(model=model, inference="laplace").fit(X, y)
@@ -267,8 +270,8 @@ def test_text_names_classes_of_the_user():
     }.items():
         with pytest.raises(InvalidInput, match=words):
             prior_of(refused)
-    with pytest.raises(InvalidInput, match=r"inference: .X. in .* unknown; use .*AnnotatorGibbs, "):
-        method_of("X()")
+    with pytest.raises(InvalidInput, match=r"method: .X. in .* unknown; use .*AnnotatorGibbs, "):
+        method_from("X()")
 
 
 def test_the_last_definition_counts_and_two_classes_of_one_name_are_refused():
@@ -289,20 +292,53 @@ def test_the_last_definition_counts_and_two_classes_of_one_name_are_refused():
 
 
 @pytest.mark.parametrize("inference", ["expectation-propagation", "laplace", "map"])
-@pytest.mark.parametrize("name", ["n_chains", "n_warmup", "thin", "checkpoint"])
+@pytest.mark.parametrize("name", ["n_chains", "n_warmup", "thin"])
 def test_arguments_of_samplers_are_refused_beside_approximations(inference, name):
-    classifier = gq.GraphClassifier(inference=inference, **{name: 4})
+    with pytest.raises(InvalidInput, match=f"{name}: given beside .* draws no samples"):
+        gq.infer(posterior(), inference, **{name: 4})
+    classifier = gq.GraphClassifier(inference=inference)
+    with pytest.raises(InvalidInput, match=f"inference__{name}: .* has no '{name}'"):
+        classifier.set_params(**{f"inference__{name}": 4})
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.r_[0, 1, np.full(18, -1)]
-    words = f"{name}: given beside inference='{inference}', .* leave it out, or name a sampler"
-    with pytest.raises(InvalidInput, match=words):
-        classifier.fit(X, y)
-    with pytest.raises(InvalidInput, match=words):
-        gq.EvidenceSearch(classifier, {"n_neighbors": [3, 4]}).fit(X, y)
+    with pytest.raises(InvalidInput, match=r"method: .* draws no samples"):
+        classifier.set_params(inference=f"MCMC('{inference}')").fit(X, y)
+
+
+def posterior():
+    spectrum = gq.laplacian_spectrum(gq.graphs.path_graph(20), n_eigenpairs=5)
+    parts = (spectrum, gq.priors.Matern(), gq.likelihoods.Probit())
+    return gq.Posterior(*parts, labelled=[0, 19], labels=[-1, 1])
+
+
+def test_nested_names_set_fields_of_values():
+    classifier = gq.GraphClassifier().set_params(inference__n_samples=20, inference__thin=2)
+    assert classifier.inference == gq.inference.MCMC(n_samples=20, thin=2)
+    changed = clone(classifier).set_params(inference__method="pcn", inference__thin=None)
+    assert repr(changed.inference) == "MCMC('pcn', n_samples=20)"
+    assert classifier.get_params()["inference__n_samples"] == 20
+    noise = {"model": "largest-evidence", "model__likelihood": gq.likelihoods.Probit()}
+    deeper = classifier.set_params(**noise).set_params(model__likelihood__noise_std=0.3)
+    assert deeper.model == gq.models.LargestEvidence(likelihood=gq.likelihoods.Probit(0.3))
+    ball = gq.GraphClassifier("Epsilon(radius=0.4)").set_params(graph__radius=0.5)
+    assert ball.graph == gq.graphs.Epsilon(0.5)
+    tuned = gq.GraphClassifier().set_params(weights__sharpness=2.0)
+    assert tuned.weights == gq.graphs.SelfTuning(2.0)
+    with pytest.raises(ValueError, match="Invalid parameter 'foo'"):
+        classifier.set_params(foo__bar=1)
+    with pytest.raises(InvalidInput, match=r"inference__foo: .* has no 'foo'; use one of method"):
+        classifier.set_params(inference__foo=1)
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
+def test_a_grid_search_reaches_settings_of_sampling():
+    moons = gq.datasets.two_moons(60, n_features=2, noise_std=0.1)
+    short = gq.inference.MCMC("pcn", n_chains=2, n_warmup=50, stop=None)
+    classifier = gq.GraphClassifier(model="largest-evidence", inference=short)
+    search = GridSearchCV(classifier, {"inference__n_samples": [10, 20]}, cv=2)
+    search.fit(moons.features, moons.classes)
+    assert search.best_estimator_.n_iter_ == search.best_params_["inference__n_samples"]
 
 
 def test_a_first_result_needs_the_automatic_method():
-    features = np.random.default_rng(0).normal(size=(20, 2))
-    y = np.r_[0, 1, np.full(18, -1)]
-    classifier = gq.GraphClassifier(inference="pcn", on_first_result=print)
-    with pytest.raises(InvalidInput, match="on_first_result: given beside inference='pcn'"):
-        classifier.fit(features, y)
+    with pytest.raises(InvalidInput, match="on_first_result: given beside method='pcn'"):
+        gq.inference.MCMC("pcn", on_first_result=print)

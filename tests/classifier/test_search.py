@@ -207,12 +207,12 @@ def test_an_interrupted_search_resumes(tmp_path, monkeypatch):
 
 def test_a_failed_combination_has_its_own_row():
     """A radius without any neighbour is reported as an error in its row."""
-    estimator = classifier("epsilon")
-    search = gq.EvidenceSearch(estimator, {"radius": [1e-9, 0.3]}, refit=False).fit(X, Y)
+    estimator = classifier(gq.graphs.Epsilon(0.4))
+    search = gq.EvidenceSearch(estimator, {"graph__radius": [1e-9, 0.3]}, refit=False).fit(X, Y)
     assert "no pair within" in search.results_[0]["error"]
-    assert search.best_params_ == {"radius": 0.3}
+    assert search.best_params_ == {"graph__radius": 0.3}
     with pytest.raises(InvalidInput, match="no combination has an evidence"):
-        gq.EvidenceSearch(estimator, {"radius": [1e-9]}).fit(X, Y)
+        gq.EvidenceSearch(estimator, {"graph__radius": [1e-9]}).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -245,11 +245,11 @@ def test_models_without_evidence_are_refused():
 
 
 @pytest.mark.parametrize("outside", ["mean", "nearest", "combination"])
-@pytest.mark.parametrize("graph", ["knn", "complete", "epsilon"])
+@pytest.mark.parametrize("graph", ["knn", "complete", gq.graphs.Epsilon(0.4)])
 def test_classifier_on_any_graph_predicts_other_rows(graph, outside, tmp_path):
-    estimator = classifier(graph, radius=0.4 if graph == "epsilon" else None, out_of_sample=outside)
-    estimator.set_params(weights="gaussian" if graph == "complete" else "unweighted")
-    estimator.set_params(scale=0.15 if graph == "complete" else None).fit(X, Y)
+    estimator = classifier(graph, out_of_sample=outside)
+    weights = gq.graphs.GaussianWeights(0.15) if graph == "complete" else "unweighted"
+    estimator.set_params(weights=weights).fit(X, Y)
     fresh = gq.datasets.two_moons(80, n_features=2, noise_std=0.08, seed=5)
     predicted = estimator.predict(fresh.features)
     assert (predicted == fresh.classes).mean() > 0.8

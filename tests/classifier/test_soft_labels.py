@@ -20,14 +20,14 @@ SOFTMAX = gq.models.LargestEvidence(likelihood="softmax")
 
 @pytest.fixture(scope="module")
 def fitted():
-    return gq.GraphClassifier(n_samples=500).fit(X, Q)
+    return gq.GraphClassifier(inference=gq.inference.MCMC(n_samples=500)).fit(X, Q)
 
 
 def test_classes_are_columns(fitted, tmp_path):
     assert fitted.classes_.tolist() == [0, 1, 2]
     assert (fitted.transduction_ == CODES).mean() > 0.85
     named = pd.DataFrame(Q, columns=["three", "five", "eight"])
-    again = gq.GraphClassifier(n_samples=500).fit(X, named)
+    again = gq.GraphClassifier(inference=gq.inference.MCMC(n_samples=500)).fit(X, named)
     assert again.classes_.tolist() == ["three", "five", "eight"]
     np.testing.assert_array_equal(again.label_distributions_, fitted.label_distributions_)
     again.save(tmp_path / "c.nc")
@@ -37,9 +37,11 @@ def test_classes_are_columns(fitted, tmp_path):
 
 def test_zeros_and_nan_are_unlabelled(fitted):
     zeros = np.nan_to_num(Q)
-    again = gq.GraphClassifier(n_samples=500).fit(X, zeros)
+    again = gq.GraphClassifier(inference=gq.inference.MCMC(n_samples=500)).fit(X, zeros)
     np.testing.assert_array_equal(again.label_distributions_, fitted.label_distributions_)
-    dropped = gq.GraphClassifier(n_samples=500).fit(X, Q, np.arange(len(Q)) != ROWS[0])
+    dropped = gq.GraphClassifier(inference=gq.inference.MCMC(n_samples=500)).fit(
+        X, Q, np.arange(len(Q)) != ROWS[0]
+    )
     assert len(dropped.result_.posterior.labels) == len(ROWS) - 1
 
 
@@ -88,7 +90,7 @@ def test_doubt_about_a_wrong_label_helps():
         q[row, y[row]] = 1 / 3 + 0.2
     scores = []
     for labels in (q, y):
-        classifier = gq.GraphClassifier(n_samples=2000).fit(X, labels)
+        classifier = gq.GraphClassifier(inference=gq.inference.MCMC(n_samples=2000)).fit(X, labels)
         probability = classifier.label_distributions_[np.arange(len(CODES)), CODES]
         scores.append(-np.log(np.delete(probability, ROWS)).mean())
     assert scores[0] < scores[1]

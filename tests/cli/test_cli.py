@@ -409,8 +409,8 @@ def test_voting_from_its_csv(data_folder, tmp_path):
     )
     code = run(
         ["classify", str(csv), "--label-column", "label", "--truth-column", "class"]
-        + ["--id-column", "id", "--graph", "complete", "--weights", "gaussian"]
-        + ["--scale", "1.25", "--n-eigenpairs", "all", "-o", str(tmp_path / "out"), "--quiet"]
+        + ["--id-column", "id", "--graph", "complete", "--weights", "GaussianWeights(1.25)"]
+        + ["--n-eigenpairs", "all", "-o", str(tmp_path / "out"), "--quiet"]
     )
     assert code == 0
     table = pd.read_csv(tmp_path / "out" / "predictions.csv")
@@ -580,7 +580,7 @@ def test_other_graphs_by_the_command_line(csv, tmp_path):
     table[[f"d{i}" for i in range(60)]] = distances
     table.to_csv(tmp_path / "distances.csv", index=False)
     by_distance = tmp_path / "by_distance"
-    options = ["--graph", "epsilon", "--radius", "0.4", "--inference", "laplace", "--quiet"]
+    options = ["--graph", "Epsilon(radius=0.4)", "--inference", "laplace", "--quiet"]
     assert run(["classify", str(csv), *COLUMNS, "-o", str(tmp_path / "near"), *options]) == 0
     options += ["--metric", "precomputed"]
     path = str(tmp_path / "distances.csv")
@@ -600,8 +600,8 @@ def test_other_graphs_by_the_command_line(csv, tmp_path):
         (["--class-proportions", "left=0.5,middle=0.5"], "give one share for each of"),
         (["--out-of-sample", "best"], "out_of_sample: 'best'"),
         (["--metric", "manhattan"], "metric: 'manhattan'"),
-        (["--graph", "epsilon"], "radius: missing"),
-        (["--radius", "2"], "use it with 'epsilon'"),
+        (["--graph", "epsilon"], "use one of knn, complete, precomputed, a builder such as"),
+        (["--graph", "Epsilon()"], "does not fit Epsilon; use its arguments radius"),
     ],
 )
 def test_bad_searches(csv, tmp_path, capsys, options, message):

@@ -196,6 +196,6 @@ def test_new_rows_far_from_all_labels_have_no_evidence():
 
 
 def test_a_name_of_another_format_is_refused(tmp_path):
-    with pytest.raises(gq.errors.InvalidInput, match=r"ends in \.csv or \.parquet"):
+    with pytest.raises(gq.errors.InvalidInput, match=r"ends in \.csv"):
         gq.results.write_table(pd.DataFrame({"id": [0]}), tmp_path / "x.txt")
     assert run(["predict", "posterior.nc", "x.csv", "-o", str(tmp_path / "x.txt")]) == 2

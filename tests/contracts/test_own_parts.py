@@ -19,7 +19,7 @@ from graphuq.inference.draws import Draws
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
 
-class Cauchit(gq.likelihoods.Likelihood):
+class HeavyTails(gq.likelihoods.Likelihood):
     """Likelihood P(y = 1) = 1/2 + arctan(u / γ) / π, whose heavy tails allow wrong labels."""
 
     noise_std: float = 0.3
@@ -106,7 +106,7 @@ def build(graph=None, prior=None, likelihood=None):
 
 
 CASES = {
-    "likelihood": (lambda: build(likelihood=Cauchit()), None),
+    "likelihood": (lambda: build(likelihood=HeavyTails()), None),
     "prior": (lambda: build(prior=Heat()), None),
     "graph": (lambda: build(graph=star_graph(FEATURES)), None),
     "sampler": (build, ProbitGibbs()),
@@ -151,7 +151,9 @@ def test_the_sampler_of_a_new_shape_agrees_with_the_librarys():
 def test_own_parts_work_in_the_classifier(tmp_path):
     y = np.full(len(FEATURES), -1)
     y[LABELLED] = (np.array(LABELS) + 1) // 2
-    classifier = gq.GraphClassifier(model=gq.models.Fixed(Heat(), Cauchit()), n_samples=300)
+    classifier = gq.GraphClassifier(
+        model=gq.models.Fixed(Heat(), HeavyTails()), inference=gq.inference.MCMC(n_samples=300)
+    )
     classifier.fit(FEATURES, y).save(tmp_path / "classifier.nc")
     loaded = gq.load(tmp_path / "classifier.nc")
     new = FEATURES[:5] + 0.01
@@ -169,6 +171,6 @@ def test_a_part_that_cannot_be_found_again_is_refused_before_writing(tmp_path):
 
 
 def test_own_likelihoods_are_differentiated_by_jax():
-    target = build(likelihood=Cauchit()).target
+    target = build(likelihood=HeavyTails()).target
     gradient = jax.grad(lambda x: target.log_likelihood(x))(jnp.zeros(target.dimension))
     assert np.isfinite(np.asarray(gradient)).all()

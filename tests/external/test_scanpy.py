@@ -179,8 +179,8 @@ def test_unseen_types_take_their_share():
     adata = cells()
     rows = (adata.obs["truth"] == "NK").to_numpy()
     adata.obs["few"] = np.where(rows, "Unknown", adata.obs["few"].astype(str))
-    label_cells(adata, "few", classifier=gq.GraphClassifier(max_classes=3, n_samples=60,
-                n_chains=2, n_warmup=100, thin=4, until_converged=False))  # fmt: skip
+    short = gq.inference.MCMC(n_samples=60, n_chains=2, n_warmup=100, thin=4, stop=None)
+    label_cells(adata, "few", classifier=gq.GraphClassifier(max_classes=3, inference=short))
     total = probabilities(adata).sum(axis=1)
     assert (total < 1 + 1e-12).all()
     assert total.mean() < 0.999

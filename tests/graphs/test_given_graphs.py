@@ -356,7 +356,11 @@ def test_regression_and_search_on_a_graph(graph, y):
 def test_a_graph_beside_another_graph_or_word_is_refused():
     with pytest.raises(InvalidInput, match=r"X: a graphuq graph beside graph=Graph\(4 nodes"):
         gq.GraphClassifier(PATH).fit(NAMED_PATH, [0, -1, -1, 1])
-    for make in gq.GraphClassifier(), gq.GraphRegressor(), gq.EvidenceSearch(None, {"thin": [3]}):
+    for make in (
+        gq.GraphClassifier(),
+        gq.GraphRegressor(),
+        gq.EvidenceSearch(None, {"n_neighbors": [3]}),
+    ):
         with pytest.raises(InvalidInput, match=r"X: a graphuq graph beside graph='knn'; use gr"):
             make.fit(PATH, [0, -1, -1, 1])
 

@@ -149,7 +149,9 @@ def test_likeliest_model_gives_the_answer_of_its_component(number, monkeypatch):
 def test_the_default_averages_with_150_labels_and_not_beyond_the_limit(monkeypatch):
     X, y = MOONS.features, MOONS.classes.astype(object)
     y[150:] = None
-    classifier = gq.GraphClassifier(n_eigenpairs=20, n_samples=500).fit(X, y)
+    classifier = gq.GraphClassifier(
+        n_eigenpairs=20, inference=gq.inference.MCMC(n_samples=500)
+    ).fit(X, y)
     assert classifier.result_.posterior.is_weighted
     monkeypatch.setattr(auto, "MAX_AVERAGED", 151)
     classifier.add_labels([160, 170], MOONS.classes[[160, 170]], inference="auto")

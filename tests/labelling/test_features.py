@@ -10,10 +10,10 @@ from graphuq.errors import InvalidInput, StorageError
 from graphuq.labelling.features import (
     SIDE,
     default_classifier,
+    features_and_classifier,
     picture_features,
     reduced_pixels,
     text_features,
-    with_features,
 )
 from graphuq.labelling.items import PictureArrays, PictureFiles, TableItems, TextItems
 
@@ -34,7 +34,7 @@ def test_texts_without_words_are_alike_and_do_not_fail():
     texts = ["red apple", "red apple pie", "blue car", "blue car wheel", "", "?!"]
     features = text_features(texts)
     assert (features.toarray()[4] == features.toarray()[5]).all()
-    X, settings = with_features(None, TextItems(texts), None)
+    X, settings = features_and_classifier(None, TextItems(texts), None)
     assert settings.metric == "cosine"
     y = np.array(["fruit", "", "car", "", "", ""], dtype=object)
     settings.set_params(n_neighbors=2)
@@ -51,7 +51,7 @@ def test_words_tell_topics_apart():
     truth = np.arange(80) % 2
     shared = [f"word{k}" for k in range(8)]
     texts = [" ".join([*rng.choice(topics[t], 4), *rng.choice(shared, 2)]) for t in truth]
-    X, settings = with_features(None, TextItems(texts), None)
+    X, settings = features_and_classifier(None, TextItems(texts), None)
     y = np.full(80, -1)
     y[:2] = truth[:2]
     assert (settings.fit(X, y).transduction_ == truth).mean() > 0.95
@@ -91,14 +91,14 @@ def test_picture_features_keep_the_distances_of_pixels():
 def test_features_and_graphs_of_the_user_are_kept():
     moons = gq.datasets.two_moons(20, n_features=2, noise_std=0.05)
     texts = TextItems([f"text {row}" for row in range(20)])
-    X, settings = with_features(moons.features, texts, None)
+    X, settings = features_and_classifier(moons.features, texts, None)
     assert X is moons.features
     assert settings.metric is None
     graph = gq.graphs.knn_graph(moons.features, 4)
-    X, _ = with_features(None, texts, gq.GraphClassifier(graph))
+    X, _ = features_and_classifier(None, texts, gq.GraphClassifier(graph))
     assert X is None
     own = default_classifier().set_params(metric="euclidean")
-    assert with_features(None, texts, own)[1].metric == "euclidean"
+    assert features_and_classifier(None, texts, own)[1].metric == "euclidean"
     table = TableItems(pd.DataFrame(moons.features))
     with pytest.raises(InvalidInput, match="X: not given"):
-        with_features(None, table, None)
+        features_and_classifier(None, table, None)

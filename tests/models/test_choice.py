@@ -29,9 +29,9 @@ def labels_of(n_labels):
 @pytest.mark.parametrize("inference", ["expectation-propagation", "laplace", "pcn"])
 @pytest.mark.parametrize("model", ["auto", "likeliest"])
 def test_no_method_changes_the_model(model, inference):
-    sampling = {"n_warmup": 50} if inference == "pcn" else {}
-    settings = {"inference": inference, "until_converged": False, "n_samples": 20} | sampling
-    classifier = fitted(40, model=model, **settings)
+    if inference == "pcn":
+        inference = gq.inference.MCMC("pcn", n_samples=20, n_warmup=50, stop=None)
+    classifier = fitted(40, model=model, inference=inference)
     ours = classifier.result_.posterior
     named = {"auto": Average(), "likeliest": Likeliest()}[model]
     expected = named.posterior(BASIS, labels_of(40))

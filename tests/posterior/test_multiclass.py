@@ -40,7 +40,9 @@ def chosen(digits):
     features, codes, labelled = digits
     y = np.full(len(codes), "", dtype=object)
     y[labelled] = NAMES[codes[labelled]]
-    return gq.GraphClassifier(model="largest-evidence", n_eigenpairs=40, thin=4).fit(features, y)
+    return gq.GraphClassifier(
+        model="largest-evidence", n_eigenpairs=40, inference=gq.inference.MCMC(thin=4)
+    ).fit(features, y)
 
 
 def test_default(fitted, digits):
@@ -156,7 +158,9 @@ def test_a_class_without_labels(digits):
     y = np.full(len(codes), -1)
     y[labelled] = codes[labelled]
     y[codes == 2] = -1
-    classifier = gq.GraphClassifier(n_eigenpairs=20, max_classes=3, n_samples=400, n_chains=16)
+    classifier = gq.GraphClassifier(
+        n_eigenpairs=20, max_classes=3, inference=gq.inference.MCMC(n_samples=400, n_chains=16)
+    )
     classifier.fit(features, y)
     assert classifier.classes_.tolist() == [0, 1]
     assert classifier.label_distributions_.shape == (len(codes), 2)

@@ -235,9 +235,9 @@ def test_entries_are_one_for_each_node(moons, tmp_path):
 def test_no_cell_is_empty(inference, tmp_path):
     made = gq.datasets.two_moons(120, n_features=2, noise_std=0.1)
     y = np.where(np.arange(120) < 10, made.classes, -1)
-    short = {"n_samples": 50, "n_chains": 2, "n_warmup": 50, "until_converged": False}
-    options = {"model": "largest-evidence"} | (short if inference == "pcn" else {})
-    classifier = gq.GraphClassifier(n_neighbors=8, inference=inference, **options)
+    if inference == "pcn":
+        inference = gq.inference.MCMC("pcn", n_samples=50, n_chains=2, n_warmup=50, stop=None)
+    classifier = gq.GraphClassifier(n_neighbors=8, inference=inference, model="largest-evidence")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gq.errors.NotConvergedWarning)
         result = classifier.fit(made.features, y).result_

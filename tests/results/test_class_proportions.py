@@ -185,7 +185,9 @@ def test_bad_proportions(biased, proportions):
 def test_proportions_with_unseen_classes_are_refused(biased):
     x, y, _ = biased
     with pytest.raises(InvalidInput, match="beside max_classes"):
-        gq.GraphClassifier(class_proportions="labels", max_classes=3, n_samples=50).fit(x, y)
+        gq.GraphClassifier(
+            class_proportions="labels", max_classes=3, inference=gq.inference.MCMC(n_samples=50)
+        ).fit(x, y)
 
 
 def test_messages_name_the_argument_of_the_user():

@@ -58,7 +58,10 @@ def test_classes_have_names(fitted, chosen, several):
 def test_classes_without_labels_are_numbered():
     y = np.where(np.arange(90) % 6 == 0, DIGIT[:90], -1)
     classifier = gq.GraphClassifier(
-        n_neighbors=8, n_eigenpairs=8, max_classes=5, n_samples=40, n_warmup=40, n_chains=2
+        n_neighbors=8,
+        n_eigenpairs=8,
+        max_classes=5,
+        inference=gq.inference.MCMC(n_samples=40, n_warmup=40, n_chains=2),
     )
     result = classifier.fit(DIGITS.data[:90], y).result_
     assert result.classes.tolist() == [1, 4, 9, "unseen 1", "unseen 2"]

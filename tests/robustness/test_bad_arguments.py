@@ -200,18 +200,11 @@ def test_matrices(function, kind):
 
 
 LENGTHS = {
-    "n_samples": (0, -5, 3, 10**20, 1.5, "a", True, float("nan"), [4]),
-    "n_chains": (0, -1, 10**20, 1.5, "a", float("nan")),
-    "n_warmup": (-1, 10**20, 1.5, "a", float("nan")),
-    "thin": (0, -1, 10**20, 1.5, "a", float("nan")),
-    "precision": ("float16", "double", 64, float, b"float32"),
     "max_classes": (0, 1, -1, 10**20, 2.5, "a", True),
     "random_state": (-1, 10**20, "a", 1.5),
     "n_neighbors": (0, -1, 10**20, 1.5, "a", float("nan"), None, True),
     "n_eigenpairs": (0, -1, 10**20, 1.5, "a", float("nan"), True),
     "tail_eigenvalue": (0, -1, float("inf"), float("nan"), 1e300, "a", None, [1]),
-    "scale": (0, -1, float("inf"), float("nan"), 1e300, 1e-300, "a", [], [[1.0]]),
-    "radius": (0, -1, float("inf"), float("nan"), 1e300, 1e-300, "a", True, [1]),
     "graph": ("foo", 1, None, b"knn", [], object()),
     "weights": ("foo", 1, None, b"knn", [], object()),
     "metric": ("foo", 1, b"euclidean", [], object()),
@@ -221,10 +214,16 @@ LENGTHS = {
     "out_of_sample": ("foo", 1, None, [], object()),
     "class_proportions": ("foo", [0.5], [0.5, 0.6], [-1, 2], {"left": 1}, [float("nan")] * 2),
 }
-BESIDE = {
-    "scale": {"weights": "gaussian"},
-    "radius": {"graph": "epsilon"},
+SETTINGS = {
+    "n_samples": (0, -5, 3, 10**20, 1.5, "a", True, float("nan"), [4]),
+    "n_chains": (0, -1, 10**20, 1.5, "a", float("nan")),
+    "n_warmup": (-1, 10**20, 1.5, "a", float("nan")),
+    "thin": (0, -1, 10**20, 1.5, "a", float("nan")),
+    "precision": ("float16", "double", 64, float, b"float32"),
+    "stop": ("foo", 1, True, object()),
+    "method": (gq.inference.Laplace(), "laplace", "foo", 1),
 }
+RADII = (0, -1, float("inf"), float("nan"), "a", True, [1])
 
 
 @pytest.mark.parametrize(
@@ -234,11 +233,32 @@ BESIDE = {
 )
 def test_parameters_of_the_classifier(name, value):
     """A parameter is refused also by a method that would not use it."""
-    beside = {"inference": "laplace", **BESIDE.get(name, {}), name: value}
-    classifier = gq.GraphClassifier(missing_label="", **beside)
+    classifier = gq.GraphClassifier(missing_label="", **{"inference": "laplace", name: value})
     with pytest.raises(GraphuqError) as caught:
         classifier.fit(hostile.MOONS.features, hostile.LABELS)
     assert len(str(caught.value)) <= MAX_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(name, value) for name, values in SETTINGS.items() for value in values],
+    ids=lambda value: str(value)[:20],
+)
+def test_settings_of_sampling(name, value):
+    def fit():
+        sampling = gq.inference.MCMC(**{name: value})
+        classifier = gq.GraphClassifier(missing_label="", inference=sampling)
+        classifier.fit(hostile.MOONS.features, hostile.LABELS)
+
+    with pytest.raises(GraphuqError) as caught:
+        fit()
+    assert len(str(caught.value)) <= MAX_MESSAGE
+
+
+@pytest.mark.parametrize("radius", RADII, ids=str)
+def test_radius(radius):
+    with pytest.raises(GraphuqError):
+        gq.graphs.Epsilon(radius)
 
 
 MODEL_PARTS = {

@@ -91,8 +91,6 @@ def test_counts(option, value, inputs, refused):
 
 REAL = {
     "--noise-std": ["--likelihood", "probit"],
-    "--scale": ["--weights", "gaussian"],
-    "--radius": ["--graph", "epsilon"],
     "--tail-eigenvalue": [],
 }
 NEVER_REAL = ("0", "-1", "nan", "inf", "-inf", "1e300", "1e400", "1e-300", "x", "", "1j", "1,5")
@@ -220,8 +218,6 @@ UNUSED = [
     ["--precision", "float64"],
     ["--fixed-length"],
     ["--criterion", "laplace"],
-    ["--radius", "1"],
-    ["--scale", "1"],
     ["--positive", "neither"],
     ["--noise-std", "0.1", "--likelihood", "Probit()"],
     ["--max-classes", "1"],

@@ -185,8 +185,7 @@ def test_a_classifier_takes_a_matrix_for_its_own_number_of_classes():
     settings = {
         "model": gq.models.Fixed(gq.priors.Matern(), likelihood),
         "n_eigenpairs": 12,
-        "inference": SLICE,
-        "n_samples": 100,
+        "inference": gq.inference.MCMC(SLICE, n_samples=100),
     }
     fitted = gq.GraphClassifier(**settings).fit(features, y)
     assert (fitted.predict(features) == np.repeat(np.arange(3), 20)).mean() > 0.9

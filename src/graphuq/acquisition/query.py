@@ -19,6 +19,7 @@ from graphuq.acquisition.v_optimality import VOptimality
 from graphuq.acquisition.variance_reduction import VarianceReduction
 from graphuq.errors import InvalidInput, require
 from graphuq.results.result import Result
+from graphuq.utils.expressions import built, is_expression
 
 RULES: dict[str, type] = {
     "auto": StochasticMargin,
@@ -53,7 +54,8 @@ def query(
         A name in `graphuq.acquisition.RULES`: "stochastic-margin", which is "auto", "margin",
         "entropy", "mutual-information", "variance-reduction", "v-optimality", "sigma-optimality",
         "expected-error-reduction", "model-change" or "random"; or any object with a method
-        ``scores``, see `Rule`.
+        ``scores``, see `Rule`. A class derived from `Rule` may also be named in text, as in
+        ``"MyRule(weight=2)"``.
     candidates : array_like of int, optional
         Rows to choose from; labelled rows among them are left out. By default all rows.
     seed : int or numpy.random.Generator, default 0
@@ -117,7 +119,10 @@ def best_candidate(rule: Rule, pool: Pool) -> int:
 
 
 def rule_of(rule: str | Rule) -> Rule:
-    """Return the rule of a name, or the given one."""
+    """Return the rule of a name or of text as in Python, or the given one."""
+    if is_expression(rule):
+        kinds = {kind.__name__: kind for kind in (*RULES.values(), *Rule.__subclasses__())}
+        rule = built(str(rule), kinds, "rule")
     if isinstance(rule, str):
         require(rule in RULES, "rule", f"{rule!r} is unknown", f"use one of {', '.join(RULES)}")
         made: Rule = RULES[rule]()

@@ -18,6 +18,7 @@ from graphuq.errors import require
 from graphuq.inference import ExpectationPropagation, GaussianApproximation, GaussianMixture
 from graphuq.models import Labels, Model
 from graphuq.posterior.field import ClassField, LowRankField
+from graphuq.results.formats.parquet import arrow_table
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.results.summaries import Rows, credible_interval, summarize
@@ -25,7 +26,6 @@ from graphuq.results.table import (
     INTERVAL,
     Latent,
     answer_columns,
-    arrow_table,
 )
 from graphuq.run.infer import infer
 from graphuq.spectrum import Spectrum

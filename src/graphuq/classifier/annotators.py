@@ -10,11 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import check_classes, split_labels
-from graphuq.classifier.options import is_word
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import require
 from graphuq.graphs.inputs import is_frame, is_polars
-from graphuq.inference import AnnotatorGibbs
+from graphuq.inference import MCMC, AnnotatorGibbs
 from graphuq.inference.collapsed_gibbs.annotators import (
     ACCURACY,
     CONFUSION,
@@ -24,6 +23,7 @@ from graphuq.inference.collapsed_gibbs.annotators import (
 from graphuq.likelihoods import SoftProbit
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
+from graphuq.run.words import inference_from
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ class AnnotatorClassifier(GraphClassifier):
     >>> for a, accuracy in enumerate([0.95, 0.6]):
     ...     right = rng.uniform(size=30) < accuracy
     ...     labels[:30, a] = np.where(right, moons.codes()[:30], 1 - moons.codes()[:30])
-    >>> classifier = gq.AnnotatorClassifier(n_samples=500).fit(moons.features, labels)
+    >>> sampling = gq.inference.MCMC(n_samples=500)
+    >>> classifier = gq.AnnotatorClassifier(inference=sampling).fit(moons.features, labels)
     >>> bool(classifier.accuracy_[0] > classifier.accuracy_[1])
     True
     """
@@ -99,11 +100,12 @@ class AnnotatorClassifier(GraphClassifier):
             meaning here.
         """
         require(sample_weight is None, "sample_weight", "given beside annotators", "leave it out")
+        inference = inference_from(self.inference)
         require(
-            is_word(self.inference, "auto") and self.on_first_result is None,
-            "inference" if self.on_first_result is None else "on_first_result",
-            "given beside annotators, who have a sampler of their own",
-            "leave it out",
+            isinstance(inference, MCMC) and inference.is_auto and not inference.on_first_result,
+            "inference",
+            f"{self.inference!r} beside annotators, who have a sampler of their own",
+            "leave it out, or give MCMC with settings alone, such as MCMC(n_samples=500)",
         )
         classes, readings, names = readings_of(y, self.missing_label)
         rows = np.flatnonzero((readings >= 0).any(axis=1))
@@ -121,8 +123,9 @@ class AnnotatorClassifier(GraphClassifier):
         sampler = AnnotatorGibbs(readings=self._readings)
         return Readings(self._readings, n_classes, sampler.right, sampler.wrong)
 
-    def _explore(self, posterior: Any, method: Any, shares: Any = None, **more: Any) -> None:
-        super()._explore(posterior, AnnotatorGibbs(readings=self._readings), shares, **more)
+    def _explore(self, posterior: Any, inference: Any, shares: Any = None, **more: Any) -> None:
+        sampler = AnnotatorGibbs(readings=self._readings)
+        super()._explore(posterior, inference.of_sampler(sampler), shares, **more)
 
     def _more_to_store(self) -> dict[str, Any]:
         axes = ("annotated_row", "annotator")

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.incremental import Incremental
+from graphuq.classifier.nested_parameters import NestedParameters
 from graphuq.classifier.prediction import Prediction
 from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.utils.lazy_imports import paused_collection
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from graphuq.posterior.posterior import Posterior
 
 
-class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
+class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin, BaseEstimator):
     """Semi-supervised classifier with the probability of each class for each row.
 
     The estimator builds a similarity graph on all rows, labelled or not. The Laplacian spectrum
@@ -26,26 +27,23 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    graph : {"knn", "complete", "epsilon", "precomputed"} or Graph, default "knn"
+    graph : {"knn", "complete", "precomputed"}, GraphBuilder or Graph, default "knn"
         "precomputed": ``X`` is an (N, N) matrix of weights, dense or sparse, a `Graph`, or a graph
         of NetworkX, igraph, PyTorch Geometric or DGL; see `graphuq.graphs.from_adjacency`. A
         `Graph`: the X of `fit` is the features that it was made from, or None. For a graph that
         was made from weights, X may be anything with N rows. Parameters that build a graph are
-        then refused.
+        then refused. `graphuq.graphs.Epsilon` or another builder, or its text
+        ``"Epsilon(radius=0.4)"``, makes its own graph of X.
     n_neighbors : int or "auto", default "auto"
         K of the graph, or of the local scales of the complete graph. "auto": 15 (10 for the
         complete graph), but at most N − 1.
     weights : str or WeightFunction, default "auto"
         See `graphuq.graphs.knn_graph`. "auto": self-tuning with sharpness 4 for the
-        nearest-neighbour graph and 1/2 for the complete graph; unweighted for
-        ``graph="epsilon"``.
-    scale : float or array_like, optional
-        Length scale of ``weights="gaussian"``, or one for each feature.
+        nearest-neighbour graph and 1/2 for the complete graph; unweighted for `Epsilon`. Also text
+        such as ``"GaussianWeights(scale=1.25)"``.
     metric : {"euclidean", "cosine", "precomputed"}, optional
         Distance; by default that of the weights. "precomputed": ``X`` holds the distances of all
         pairs or, sparse, of neighbours; other rows cannot be predicted.
-    radius : float, optional
-        ε of ``graph="epsilon"``.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
     n_eigenpairs : int or "auto", default "auto"
         Number of eigenpairs ℓ. "auto": min(150, N); none for `RegularizedLaplacian`, which is
@@ -61,23 +59,15 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     max_classes : int, optional
         Largest possible number of classes, including classes without a label. The number is
         learnt; `unseen_class_probability_` is the probability of a class without a label.
-    inference : str, Sampler or Approximation, default "auto"
+    inference : str, Sampler, Approximation or MCMC, default "auto"
         "auto": the sampler that `graphuq.infer` chooses, "model-average" for the default model.
         "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
         (about expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
         "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers. Each
         of them serves every component of an average; see `graphuq.inference.EachComponent`.
-    n_samples : int, default 4000
-        Maximum number of kept draws per chain. Sampling stops once R-hat < 1.01, effective
-        samples exceed 400 and the Monte-Carlo error of every probability is at most 0.01.
-    n_chains, n_warmup, thin : int, optional
-        See `graphuq.infer`.
-    until_converged : bool, default True
-        Sample until R-hat is below 1.01, effective sample sizes are above 400, and 99 % of the
-        nodes have probabilities with a Monte-Carlo error below 0.01. False: draw ``n_samples``.
-    precision : {"float32", "float64"}, default "float32"
-        Precision of the chains; everything else is computed in float64. Label means of the two
-        agree within their Monte-Carlo error (``benchmarks/bench_pcn.py``).
+        Settings of sampling are those of `graphuq.inference.MCMC`, as in
+        ``inference=gq.inference.MCMC("pcn", n_samples=500)``, and have nested names:
+        ``set_params(inference__n_samples=500)``.
     missing_label : object, default -1
         Value of ``y`` that means unlabelled, besides NaN, None, ``pd.NA`` and "". With
         ``missing_label=None`` there is no further value, so that −1 can be a class.
@@ -91,11 +81,6 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         the nearest node, or from a combination of nodes (`docs/zhu.md` compares them).
     random_state : int, Generator, RandomState or None, default 0
     progress : bool or callable, default False
-        See `graphuq.infer`.
-    on_first_result : callable, optional
-        Called with the first, approximate `Result` before sampling ends; only with
-        ``inference="auto"``. See `graphuq.infer`.
-    checkpoint : path, optional
         See `graphuq.infer`.
 
     Attributes
@@ -137,54 +122,34 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         *,
         n_neighbors: Any = "auto",
         weights: Any = "auto",
-        scale: Any = None,
         metric: Any = None,
-        radius: Any = None,
         laplacian: Any = "symmetric",
         n_eigenpairs: Any = "auto",
         tail_eigenvalue: Any = False,
         model: Any = "auto",
         max_classes: Any = None,
         inference: Any = "auto",
-        n_samples: Any = 4000,
-        n_chains: Any = None,
-        n_warmup: Any = None,
-        thin: Any = None,
-        until_converged: Any = True,
-        precision: Any = "float32",
         missing_label: Any = -1,
         class_proportions: Any = None,
         out_of_sample: Any = "mean",
         random_state: Any = 0,
         progress: Any = False,
-        on_first_result: Any = None,
-        checkpoint: Any = None,
     ) -> None:
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.weights = weights
-        self.scale = scale
         self.metric = metric
-        self.radius = radius
         self.laplacian = laplacian
         self.n_eigenpairs = n_eigenpairs
         self.tail_eigenvalue = tail_eigenvalue
         self.model = model
         self.max_classes = max_classes
         self.inference = inference
-        self.n_samples = n_samples
-        self.n_chains = n_chains
-        self.n_warmup = n_warmup
-        self.thin = thin
-        self.until_converged = until_converged
-        self.precision = precision
         self.missing_label = missing_label
         self.class_proportions = class_proportions
         self.out_of_sample = out_of_sample
         self.random_state = random_state
         self.progress = progress
-        self.on_first_result = on_first_result
-        self.checkpoint = checkpoint
 
     def fit(
         self, X: Table | None, y: Labels, sample_weight: ArrayLike | None = None
@@ -275,11 +240,17 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
         """Set what a subclass stored, once all else is set."""
 
     def _explore(
-        self, posterior: "Posterior", method: Any, shares: Any = None, **more: Any
+        self, posterior: "Posterior", inference: Any, shares: Any = None, **more: Any
     ) -> None:
         from graphuq.classifier.fitting import explore
 
-        explore(self, posterior, method, shares, **more)
+        explore(self, posterior, inference, shares, **more)
+
+    def _value_of(self, name: str) -> Any:
+        """Return the value of a parameter, also where it is given as a word or as text."""
+        from graphuq.classifier.options import value_of
+
+        return value_of(self, name)
 
     def _describe(self) -> None:
         nodes = np.arange(len(self.result_.has_evidence))
@@ -291,5 +262,6 @@ class GraphClassifier(Incremental, Prediction, ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = "precomputed" in (self.graph, self.metric)
+        words = [word for word in (self.graph, self.metric) if isinstance(word, str)]
+        tags.input_tags.pairwise = "precomputed" in words
         return tags

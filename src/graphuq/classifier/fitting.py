@@ -4,6 +4,8 @@ This module imports JAX and all methods, `graphuq.classifier.classifier` does no
 can be made, cloned and searched over before they are loaded.
 """
 
+import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,21 +15,22 @@ from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.options import (
     basis_of,
     build_graph,
-    check_unused,
+    check_numbers,
     check_words,
-    method_of,
+    graph_from,
     model_of,
     seed_of,
 )
 from graphuq.classifier.training_labels import training_labels
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import require
-from graphuq.inference import Approximation
+from graphuq.inference import MCMC, Approximation
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import class_thresholds, shares_of
 from graphuq.results.label_numbers import with_classes
+from graphuq.results.result import Result
 from graphuq.run.infer import infer
-from graphuq.run.stopping import default_rule
+from graphuq.run.words import inference_from
 from graphuq.utils.progress import reporting
 
 if TYPE_CHECKING:
@@ -38,13 +41,12 @@ def fit_classifier(
     classifier: "GraphClassifier", X: Table | None, y: Labels, sample_weight: ArrayLike | None
 ) -> None:
     """Infer the class of every row; see `GraphClassifier.fit`."""
-    check_words(
-        classifier.graph, classifier.n_neighbors, classifier.n_eigenpairs, classifier.out_of_sample
-    )
+    word = graph_from(classifier.graph)
+    check_words(word, classifier.n_neighbors, classifier.n_eigenpairs, classifier.out_of_sample)
     model = model_of(classifier.model)  # raise for an unknown word before any work
-    method = method_of(classifier.inference)
-    check_unused(classifier, method)
-    graph, X, n_rows = checked_rows(classifier, X)
+    inference = inference_from(classifier.inference)
+    check_numbers(classifier)
+    graph, X, n_rows = checked_rows(classifier, word, X)
     given = training_labels(
         labels_of_names(y, graph), n_rows, classifier.missing_label, sample_weight,
         classifier.max_classes,
@@ -68,9 +70,7 @@ def fit_classifier(
             X,
             classifier.n_neighbors,
             classifier.weights,
-            classifier.scale,
             classifier.metric,
-            classifier.radius,
             report,
             getattr(classifier, "feature_names_in_", None),
         )
@@ -88,36 +88,29 @@ def fit_classifier(
     classifier.model_ = selected.used(posterior)
     classifier._feature_space = classifier.graph_.feature_space
     classifier.withdrawn_ = np.arange(0)
-    classifier._explore(posterior, method, shares, checkpoint=classifier.checkpoint)
+    classifier._explore(posterior, inference, shares)
 
 
 def explore(
     classifier: "GraphClassifier",
     posterior: Posterior,
-    method: Any,
+    inference: MCMC | Approximation,
     shares: Any = None,
     **more: Any,
 ) -> None:
     """Run inference, with more arguments of `infer`, and set the attributes of every row."""
-    sampling: dict[str, Any] = {
-        "n_samples": classifier.n_samples,
-        "n_chains": classifier.n_chains,
-        "n_warmup": classifier.n_warmup,
-        "thin": classifier.thin,
-        "precision": classifier.precision,
-        "stop": default_rule(posterior) if classifier.until_converged else None,
-        "progress": classifier.progress,
-    }
-    if method is None:
-        sampling["on_first_result"] = _named_callback(classifier)
-    arguments = {} if isinstance(method, Approximation) else sampling
-    result = infer(posterior, method, seed=seed_of(classifier.random_state), **arguments, **more)
+    if isinstance(inference, MCMC):
+        callback = inference.on_first_result
+        if callback is not None:
+            named = _named(callback, classifier.classes_)
+            inference = dataclasses.replace(inference, on_first_result=named)
+        more["progress"] = classifier.progress
+    result = infer(posterior, inference, seed=seed_of(classifier.random_state), **more)
     classifier.result_ = with_classes(result, classifier.classes_)
     classifier._tuning = None if shares is None else class_thresholds(classifier.result_, shares)
     classifier._describe()
 
 
-def _named_callback(classifier: "GraphClassifier") -> Any:
-    """Return the callback ``on_first_result``, which receives a result with class names."""
-    callback = classifier.on_first_result
-    return callback and (lambda first: callback(with_classes(first, classifier.classes_)))
+def _named(callback: Callable[[Result], None], classes: np.ndarray) -> Callable[[Result], None]:
+    """Return a callback that receives a result with class names."""
+    return lambda first: callback(with_classes(first, classes))

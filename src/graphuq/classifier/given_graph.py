@@ -17,14 +17,16 @@ from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
 TOLERANCE = 1e-5  # relative; single precision of the same features
 
 
-def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
-    """Return the word or `Graph` to fit, X, and the number of nodes.
+def checked_rows(classifier: Any, graph: Any, X: Any) -> tuple[Any, Any, int]:
+    """Return the word, builder or `Graph` to fit, X, and the number of nodes.
 
     Sets ``n_features_in_`` of the classifier, as scikit-learn's validation does.
 
     Parameters
     ----------
     classifier : GraphClassifier
+    graph : str, GraphBuilder or Graph
+        Its parameter ``graph``.
     X : array_like, sparse matrix, graph object or None
 
     Raises
@@ -32,13 +34,13 @@ def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
     InvalidInput
         If X or a parameter does not fit the graph.
     """
-    graph = classifier.graph
     if isinstance(graph, Graph):
-        names = ("n_neighbors", "weights", "scale", "metric", "radius")
+        names = ("n_neighbors", "weights", "metric")
         construction = {name: getattr(classifier, name) for name in names}
         classifier.n_features_in_ = check_given_graph(graph, X, construction)
         return graph, X, graph.n_nodes
-    made = graph_of(X) if graph == "precomputed" else None
+    is_given = isinstance(graph, str) and graph == "precomputed"
+    made = graph_of(X) if is_given else None
     if made is not None:
         classifier.n_features_in_ = check_given_graph(made, None, {})
         return made, None, made.n_nodes
@@ -52,7 +54,7 @@ def checked_rows(classifier: Any, X: Any) -> tuple[str | Graph, Any, int]:
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         ensure_min_samples=2,
-        ensure_all_finite=graph != "precomputed",  # the graph checks weights itself
+        ensure_all_finite=not is_given,  # the graph checks weights itself
     )
     return graph, rows, rows.shape[0]
 
@@ -89,7 +91,7 @@ def rows_to_predict(estimator: Any, X: Any) -> Any:
     return graph.weights
 
 
-def labels_of_names(y: Any, graph: str | Graph | None) -> Any:
+def labels_of_names(y: Any, graph: Any) -> Any:
     """Return one label a node, None where unknown, if ``y`` maps names of nodes to labels.
 
     Raises
@@ -172,7 +174,7 @@ def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any
     return int(space.features.shape[1])
 
 
-def require_rows(X: Table | None, graph: str) -> None:
+def require_rows(X: Table | None, graph: Any) -> None:
     """Raise `InvalidInput` unless X is rows of features beside the name of a graph."""
     require(
         library_of(X) is None,

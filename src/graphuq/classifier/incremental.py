@@ -28,6 +28,7 @@ class Incremental:
     graph_: "Graph"
     withdrawn_: np.ndarray
     result_: "Result"
+    inference: Any
     class_proportions: Any
     max_classes: Any
     missing_label: Any
@@ -36,7 +37,7 @@ class Incremental:
 
     @abstractmethod
     def _explore(
-        self, posterior: "Posterior", method: Any, shares: Any = None, **more: Any
+        self, posterior: "Posterior", inference: Any, shares: Any = None, **more: Any
     ) -> None:
         """Run inference, with more arguments of `infer`, and set the attributes of every row."""
 
@@ -44,9 +45,8 @@ class Incremental:
         """Add, correct or withdraw labels without a new fit.
 
         Graph, spectrum and hyperparameters stay as `fit` found them, also with another number of
-        classes. If `fit` averaged over models, one of them is kept, the most probable one: an
-        average would take as long as `fit`. Class proportions are applied again. If the labels
-        cannot be used, nothing changes.
+        classes. If `fit` averaged over models, the average is made again for the new labels. Class
+        proportions are applied again. If the labels cannot be used, nothing changes.
 
         Parameters
         ----------
@@ -73,8 +73,7 @@ class Incremental:
         IncompatibleParts
             If the likelihood is for two classes, and there are more.
         """
-        from graphuq.classifier.options import method_of
-        from graphuq.classifier.update import quick_method
+        from graphuq.classifier.update import inference_of_update
 
         check_is_fitted(self)
         require(
@@ -83,7 +82,7 @@ class Incremental:
             "added to a fit of soft labels",
             "write them into the matrix of the fit, and fit again",
         )
-        method = quick_method() if inference is None else method_of(inference)
+        method = inference_of_update(self.inference, inference)
         rows = np.atleast_1d(np.asarray(rows))
         values, given = split_labels(
             np.atleast_1d(label_array(labels)), self.missing_label, False, "labels"
@@ -189,12 +188,12 @@ class Incremental:
         IncompatibleParts
             If ``eigenpairs="extend"`` and the prior was solved exactly, without eigenpairs.
         """
-        from graphuq.classifier.options import method_of
+        from graphuq.classifier.update import inference_of_update
         from graphuq.graphs.inputs import check_kind
         from graphuq.graphs.knn import grown_graph
 
         check_is_fitted(self)
-        method = method_of(inference)
+        method = inference_of_update(self.inference, inference)
         choices = ("recompute", "extend")
         require(
             eigenpairs in choices,

@@ -9,38 +9,56 @@ from graphuq.classifier.feature_scales import warn_of_unequal_scales
 from graphuq.errors import require
 from graphuq.graphs import (
     Graph,
+    GraphBuilder,
     SelfTuning,
+    Unweighted,
     complete_graph,
-    epsilon_graph,
     from_adjacency,
     knn_graph,
+    with_features,
 )
 from graphuq.graphs.feature_space import RULES
 from graphuq.graphs.features import check_size
-from graphuq.graphs.weights import weight_function
-from graphuq.inference import Approximation, Sampler
-from graphuq.inference.settings import check_lengths
+from graphuq.graphs.weights import WeightFunction, weight_function
+from graphuq.inference import MCMC
 from graphuq.likelihoods.multiclass import MAX_CLASSES
 from graphuq.models import MODELS, Model
-from graphuq.run.words import method_from, part_from
+from graphuq.run.words import inference_from, part_from
 from graphuq.spectrum import Basis, Laplacian
 from graphuq.utils.checks import check_seed, require_integer
+from graphuq.utils.expressions import built, is_expression
 from graphuq.utils.progress import Progress
 
-GRAPHS = ("knn", "complete", "epsilon", "precomputed")
+GRAPHS = ("knn", "complete", "precomputed")
 DEFAULT_NEIGHBORS = {"knn": 15, "complete": 10}
 DEFAULT_SHARPNESS = {"knn": 4.0, "complete": 0.5}
-
-
-def method_of(method: Any) -> Sampler | Approximation | None:
-    """Return the sampler or approximation that ``inference=`` stands for, or None for "auto"."""
-    return method_from(method, "inference")
 
 
 def model_of(model: Any) -> Model:
     """Return the model of a name or of text as in Python, or the given model."""
     found: Model = part_from(model, MODELS, Model, "model")
     return found
+
+
+def value_of(estimator: Any, name: str) -> Any:
+    """Return the value of an estimator's parameter, also where it is a word or text."""
+    value = getattr(estimator, name)
+    if name == "inference":
+        return value if isinstance(value, MCMC) else inference_from(value)
+    if name == "model":
+        return model_of(value)
+    if name == "graph":
+        return graph_from(value)
+    if name == "weights" and isinstance(value, str):
+        word = graph_from(estimator.graph)
+        builder = isinstance(word, GraphBuilder) and is_word(value, "auto")
+        return Unweighted() if builder else weights_of(word, value, None)
+    return value
+
+
+def graph_from(graph: Any) -> Any:
+    """Return the builder of text as in Python, or the value itself."""
+    return part_from(graph, {}, GraphBuilder, "graph") if is_expression(graph) else graph
 
 
 def check_words(
@@ -54,11 +72,15 @@ def check_words(
         f"use one of {', '.join(RULES)}",
     )
     require(
-        isinstance(graph, Graph) or (isinstance(graph, str) and graph in GRAPHS),
+        isinstance(graph, Graph | GraphBuilder) or (isinstance(graph, str) and graph in GRAPHS),
         "graph",
         f"{graph!r} is unknown" if isinstance(graph, str) else f"a {type(graph).__name__}",
-        f"use one of {', '.join(GRAPHS)}, or a Graph"
-        + ("" if isinstance(graph, str) else ", such as gq.graphs.from_adjacency(your_graph)"),
+        f"use one of {', '.join(GRAPHS)}, "
+        + (
+            "a builder such as 'Epsilon(radius=0.4)', or a Graph"
+            if isinstance(graph, str)
+            else "or a Graph, such as gq.graphs.from_adjacency(your_graph)"
+        ),
     )
     for name, value in (("n_neighbors", n_neighbors), ("n_eigenpairs", n_eigenpairs)):
         require(
@@ -69,48 +91,46 @@ def check_words(
         )
 
 
+def weights_of(graph: str, weights: Any, metric: str | None) -> Any:
+    """Return the weight function of a name or of text as in Python, or the given one.
+
+    "auto" depends on the kind of graph.
+    """
+    if is_word(weights, "auto"):
+        weights = SelfTuning(DEFAULT_SHARPNESS[graph])
+    if is_expression(weights):
+        kinds = {kind.__name__: kind for kind in WeightFunction.__subclasses__()}
+        weights = built(weights, kinds, "weights")
+    return weight_function(weights, metric=metric)
+
+
+def builder_weights(builder: GraphBuilder, weights: Any, metric: str | None) -> Any:
+    """Return the weight function for a builder of graphs, None if it has its own.
+
+    Raises
+    ------
+    InvalidInput
+        If the builder takes none.
+    """
+    given = {"weights": not is_word(weights, "auto"), "metric": metric is not None}
+    names = [name for name, is_given in given.items() if is_given]
+    require(
+        builder.takes_weights or not names,
+        ", ".join(names),
+        f"given beside graph={builder!r}, which has weights of its own",
+        "leave it out",
+    )
+    if not names:
+        return None
+    return weights_of("", "unweighted" if is_word(weights, "auto") else weights, metric)
+
+
 def check_numbers(classifier: Any) -> None:
     """Raise `InvalidInput` for a number of a classifier that is out of range, used or not."""
-    check_lengths(
-        classifier.n_samples,
-        classifier.n_chains,
-        classifier.n_warmup,
-        classifier.thin,
-        classifier.precision,
-    )
     if classifier.max_classes is not None:
         require_integer("max_classes", classifier.max_classes, 2, int(MAX_CLASSES))
     if isinstance(classifier.random_state, int | np.integer):
         check_seed("random_state", classifier.random_state)
-
-
-def check_unused(classifier: Any, method: Sampler | Approximation | None) -> None:
-    """Raise `InvalidInput` for parameters that the method would ignore, or are out of range."""
-    check_numbers(classifier)
-    if method is None:
-        return
-    require(
-        classifier.on_first_result is None,
-        "on_first_result",
-        f"given beside inference={classifier.inference!r}",
-        "leave one out: only inference='auto' has a first result",
-    )
-    names = ("n_chains", "n_warmup", "thin", "checkpoint")
-    given = [name for name in names if getattr(classifier, name) is not None]
-    unused = method.unused_arguments(given)
-    require(
-        not unused,
-        ", ".join(unused),
-        f"given beside inference={classifier.inference!r}, which draws no samples",
-        "leave it out, or name a sampler",
-    )
-
-
-def weights_of(graph: str, weights: Any, scale: Any, metric: str | None) -> Any:
-    """Return the weight function of a name; "auto" depends on the kind of graph."""
-    if is_word(weights, "auto"):
-        weights = "unweighted" if graph == "epsilon" else SelfTuning(DEFAULT_SHARPNESS[graph])
-    return weight_function(weights, scale, metric)
 
 
 def neighbors_of(graph: str, n_neighbors: int | str, n_nodes: int) -> int:
@@ -122,28 +142,37 @@ def neighbors_of(graph: str, n_neighbors: int | str, n_nodes: int) -> int:
 
 
 def build_graph(
-    graph: str | Graph,
+    graph: str | Graph | GraphBuilder,
     X: Any,
     n_neighbors: int | str,
     weights: Any,
-    scale: Any,
     metric: str | None = None,
-    radius: Any = None,
     progress: Progress | None = None,
     names: Sequence[str] | np.ndarray | None = None,
 ) -> Graph:
-    """Return the graph of a word, or the given graph; ``names`` of features are for a warning."""
+    """Return the graph of a word or builder, or the given one; ``names`` of features are for a
+    warning.
+    """
     if isinstance(graph, Graph):
         return graph
     if graph == "precomputed":
         return from_adjacency(X)
-    weight = weights_of(graph, weights, scale, metric)
+    if isinstance(graph, GraphBuilder):
+        require(
+            is_word(n_neighbors, "auto"),
+            "n_neighbors",
+            f"{n_neighbors!r} beside graph={graph!r}",
+            "leave it out",
+        )
+        weight = builder_weights(graph, weights, metric)
+        check_size(X, "X")
+        if graph.takes_weights:
+            warn_of_unequal_scales(X, Unweighted() if weight is None else weight, names)
+        made = graph.build(X, weight)
+        return made if made.feature_space is not None else with_features(made, X)
+    weight = weights_of(graph, weights, metric)
     check_size(X, "X")
     warn_of_unequal_scales(X, weight, names)
-    if graph == "epsilon":
-        require(radius is not None, "radius", "missing", "graph='epsilon' needs a distance")
-        return epsilon_graph(X, radius, weight)
-    require(radius is None, "radius", f"{radius!r} beside graph={graph!r}", "use it with 'epsilon'")
     n_neighbors = neighbors_of(graph, n_neighbors, X.shape[0])
     if graph == "complete":
         return complete_graph(X, n_neighbors=n_neighbors, weights=weight)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.regressor.regressor import GraphRegressor
 
-NOT_STORED = ("progress", "on_first_result", "checkpoint")  # parameters of one run of `fit`
+NOT_STORED = ("progress",)  # parameters of one run of `fit`
 
 
 def save_classifier(classifier: "GraphClassifier", path: str | Path, extra: Groups = None) -> None:

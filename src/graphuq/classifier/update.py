@@ -6,9 +6,15 @@ import numpy as np
 from jaxtyping import Bool, Int
 
 from graphuq.classifier.options import model_of
-from graphuq.inference import Approximation, ExpectationPropagation, GaussianApproximation
+from graphuq.inference import (
+    MCMC,
+    Approximation,
+    ExpectationPropagation,
+    GaussianApproximation,
+)
 from graphuq.models import Labels
 from graphuq.posterior.posterior import Posterior
+from graphuq.run.words import inference_from
 from graphuq.spectrum import Basis
 
 if TYPE_CHECKING:
@@ -17,9 +23,23 @@ if TYPE_CHECKING:
 UPDATE_TOLERANCE = 1e-3  # of means at the labels, in standard deviations, after labels were added
 
 
-def quick_method() -> ExpectationPropagation:
-    """Return the default of `GraphClassifier.add_labels`."""
-    return ExpectationPropagation(tolerance=UPDATE_TOLERANCE)
+def inference_of_update(own: Any, given: Any) -> MCMC | Approximation:
+    """Return the inference of an update.
+
+    Parameters
+    ----------
+    own : object
+        Parameter ``inference`` of the classifier.
+    given : object
+        That of the update. None: expectation propagation. "auto": as `GraphClassifier.fit`
+        samples, with its settings.
+    """
+    if given is None:
+        return ExpectationPropagation(tolerance=UPDATE_TOLERANCE)
+    if isinstance(given, str) and given == "auto":
+        found = inference_from(own)
+        return found.of_a_further_run() if isinstance(found, MCMC) else MCMC()
+    return inference_from(given)
 
 
 def warm_started(

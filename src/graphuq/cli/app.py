@@ -18,6 +18,7 @@ from graphuq.cli.classify import classify
 from graphuq.cli.datasets import datasets
 from graphuq.cli.demo import demo
 from graphuq.cli.label import label
+from graphuq.cli.own_parts import import_parts
 from graphuq.cli.predict import predict
 from graphuq.cli.regress import regress
 from graphuq.errors import GraphuqError, shortened
@@ -65,6 +66,13 @@ def _options(
     version: bool | None = typer.Option(
         None, "--version", callback=_print_version, is_eager=True, help="Show the version."
     ),
+    parts: list[Path] | None = typer.Option(
+        None,
+        "--parts",
+        metavar="FILE",
+        help="Python file with parts of your own, such as a prior, that options may then name. "
+        "May be repeated.",
+    ),
     debug: bool = typer.Option(
         False,
         "--debug",
@@ -73,6 +81,8 @@ def _options(
     ),
 ) -> None:
     """Take the options that stand before a command."""
+    for file in parts or []:
+        import_parts(file)
 
 
 app.command()(demo)
@@ -98,7 +108,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    debug = arguments[:1] == ["--debug"] or os.environ.get(DEBUG, "") not in ("", "0")
+    debug = "--debug" in arguments[:3] or os.environ.get(DEBUG, "") not in ("", "0")
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:

@@ -22,7 +22,7 @@ from graphuq.external.scanpy.cells import (
 )
 
 KEY = "gq"
-GRAPH_OPTIONS = ("scaling", "pca", "n_neighbors", "weights", "scale", "metric", "radius")
+GRAPH_OPTIONS = ("scaling", "pca", "n_neighbors", "weights", "metric")
 ENCODING_OPTIONS = ("encode", "impute", "kind", "missing_value")
 MIN_PROBABILITY = 0.5
 

@@ -41,9 +41,7 @@ def classify(
     graph: opt.Graph = "knn",
     n_neighbors: opt.NNeighbors = None,
     weights: opt.Weights = "auto",
-    scale: opt.Scale = None,
     metric: opt.Metric = None,
-    radius: opt.Radius = None,
     laplacian: opt.Laplacian = "symmetric",
     n_eigenpairs: opt.NEigenpairs = None,
     tail_eigenvalue: opt.TailEigenvalue = "none",
@@ -81,7 +79,12 @@ def classify(
     from graphuq.cli.annotators import annotators_from
     from graphuq.cli.blocks import classify_blocks, require_store
     from graphuq.cli.columns import check_format, require_one_source, weights_from
-    from graphuq.cli.fitting import check_options, fit_and_write, model_of_parts
+    from graphuq.cli.fitting import (
+        check_options,
+        fit_and_write,
+        inference_of_options,
+        model_of_parts,
+    )
     from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
     from graphuq.cli.searching import parse_proportions, parse_search
 
@@ -106,8 +109,7 @@ def classify(
                     "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
                     "encode": encode, "impute": impute, "kind": kind,
                     "missing_value": missing_value, "scaling": scaling, "pca": pca,
-                    "n_neighbors": n_neighbors, "weights": weights, "scale": scale,
-                    "metric": metric, "radius": radius}  # fmt: skip
+                    "n_neighbors": n_neighbors, "weights": weights, "metric": metric}  # fmt: skip
     cell_options = {"neighbors_key": neighbors_key, "use_rep": use_rep}
     with output_folder(output):
         options: dict[str, Any] = {
@@ -115,26 +117,25 @@ def classify(
                 graph=graph,
                 n_neighbors=n_neighbors,
                 weights=weights,
-                scale=scale,
                 metric=metric,
-                radius=radius,
                 laplacian=laplacian,
                 tail_eigenvalue=tail_eigenvalue,
             ),
             "out_of_sample": out_of_sample,
             "model": model_of_parts(model, prior, likelihood, noise_std),
             "max_classes": max_classes,
-            "inference": inference,
-            "n_samples": 4000 if n_samples is None else n_samples,
-            "n_chains": n_chains,
-            "n_warmup": n_warmup,
-            "thin": thin,
-            "until_converged": not fixed_length,
-            "precision": "float32" if precision is None else precision,
+            "inference": inference_of_options(
+                inference,
+                fixed_length,
+                n_samples=n_samples,
+                n_chains=n_chains,
+                n_warmup=n_warmup,
+                thin=thin,
+                precision=precision,
+            ),
             "random_state": seed,
         }
-        sampling = {"n_samples": n_samples, "precision": precision, "fixed_length": fixed_length}
-        check_options(options, sampling, search, criterion)
+        check_options(options, search, criterion)
         table, cells, options["graph"] = _read(file, edges, node_options, cell_options, options)
         given = _given_labels(table, labels, missing_label)
         require(

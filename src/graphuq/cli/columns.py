@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from graphuq.errors import InvalidInput, require
-from graphuq.results.table import FORMATS
+from graphuq.results.formats import table_formats
 from graphuq.utils.checks import is_number
 
 
@@ -47,7 +47,8 @@ def check_column(column: str, columns: list[str]) -> None:
 
 def check_format(name: str) -> None:
     """Raise `InvalidInput` unless a table can be written in a format."""
-    require(name in FORMATS, "--format", f"{name!r}", f"use {' or '.join(FORMATS)}")
+    known = [suffix.removeprefix(".") for suffix in table_formats()]
+    require(name in known, "--format", f"{name!r}", f"use {' or '.join(known)}")
 
 
 def require_one_source(label_column: str | None, labels: Path | None) -> None:

@@ -10,9 +10,8 @@ from graphuq.cli.columns import check_column, refuse_given
 from graphuq.cli.tables import Table, as_text, read_frame
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import from_edges
+from graphuq.results.formats import table_formats
 from graphuq.utils.text_numbers import to_numbers
-
-FORMATS = (".csv", ".parquet")
 
 
 def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
@@ -49,10 +48,10 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
     if not path.is_file():
         raise StorageError(f"there is no file '{path}'")
     require(
-        path.suffix.lower() in FORMATS,
+        path.suffix.lower() in table_formats(),
         "file",
         f"'{path.name}' has an unknown type for edges",
-        f"use {' or '.join(FORMATS)}",
+        f"use {' or '.join(table_formats())}",
     )
     frame = read_frame(path, names[:2])
     for name in names:

@@ -8,14 +8,15 @@ import pandas as pd
 
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.columns import check_column, feature_columns_of
-from graphuq.cli.tables import as_text, check_last_line, read_parquet_frame
+from graphuq.cli.tables import as_text, read_frame
 from graphuq.errors import require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import Features
+from graphuq.results.formats import table_formats
+from graphuq.results.formats.csv import check_last_line
 from graphuq.utils.gate import reading
 from graphuq.utils.text_numbers import read_csv
 
-FORMATS = (".csv", ".parquet")
 GAPS = ("", "NA", "N/A", "n/a", "NaN", "nan", "None", "null", "NULL", "<NA>", "#N/A")
 """Cells of a CSV file that are empty, besides those that ``--missing-value`` names."""
 
@@ -77,14 +78,17 @@ def read_encoded(
     """
     kind = path.suffix.lower()
     require(
-        kind in FORMATS,
+        kind in table_formats(),
         "--encode" if encoder.encode else "--impute",
         f"given beside '{path.name}'",
-        f"give a {' or '.join(FORMATS)} file, whose columns have names",
+        f"give a {' or '.join(table_formats())} file, whose columns have names",
     )
     fitted = hasattr(encoder, "transformer_")
     as_texts = [name for name, one in _kinds(encoder).items() if one in ("category", "text")]
-    frame = _read_csv(path, special, as_texts, encoder) if kind == ".csv" else _read_parquet(path)
+    if kind == ".csv":
+        frame = _read_csv(path, special, as_texts, encoder)
+    else:
+        frame = read_frame(path, [*special, *as_texts])
     present = [str(name) for name in frame.columns]
     for column in (*special, *dropped):
         check_column(column, present)
@@ -118,7 +122,3 @@ def _read_csv(
         )
     check_last_line(path, frame.shape[1])
     return frame
-
-
-def _read_parquet(path: Path) -> pd.DataFrame:
-    return read_parquet_frame(path)

@@ -1,5 +1,6 @@
 """Table → fitted classifier → predictions.csv, posterior.nc and report.html."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from graphuq.classifier.annotators import AnnotatorClassifier
 from graphuq.classifier.answers import columns_of_fit
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import warn_of_placeholder
-from graphuq.classifier.options import check_numbers, method_of, model_of
+from graphuq.classifier.options import check_numbers, model_of
 from graphuq.cli.annotators import joined, print_annotators
 from graphuq.cli.columns import refuse_given
 from graphuq.cli.preprocessing import preprocess
@@ -21,12 +22,13 @@ from graphuq.cli.summary import print_preview, print_summary, print_tuned
 from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.evidence.criteria import CRITERIA
-from graphuq.inference import Approximation
+from graphuq.inference import MCMC, Approximation
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.models import LargestEvidence, Model
 from graphuq.models.evidence import LIKELIHOODS
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.table import frame_of, write_table
+from graphuq.run.words import inference_from
 from graphuq.utils.csv_files import without_formulas, write_csv
 from graphuq.utils.expressions import is_expression
 from graphuq.utils.output_folder import atomic_folder
@@ -118,13 +120,15 @@ def fit_and_write(
         classifier, tried = select_by_evidence(
             classifier, search, criterion, features, codes, checkpoint=checkpoints[1], quiet=quiet
         )
-    method = method_of(classifier.inference)
-    shown = method is None and not quiet and not annotators
-    classifier.set_params(
-        progress=not quiet,
-        on_first_result=(lambda first: print_preview(first, names, truth)) if shown else None,
-        checkpoint=None if isinstance(method, Approximation) else checkpoints[0],
-    ).fit(features, codes, sample_weight=weights)
+    inference = inference_from(classifier.inference)
+    if isinstance(inference, MCMC):
+        shown = inference.is_auto and not quiet and not annotators
+        classifier.inference = dataclasses.replace(
+            inference,
+            on_first_result=(lambda first: print_preview(first, names, truth)) if shown else None,
+            checkpoint=checkpoints[0],
+        )
+    classifier.set_params(progress=not quiet).fit(features, codes, sample_weight=weights)
     names_given = np.array([str(name) or None for name in given], dtype=object)
     classifier.classes_ = np.array(names)  # the fit saw codes: the order of names may differ
     classifier.result_ = with_classes(classifier.result_, names)
@@ -210,17 +214,32 @@ def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return codes.reshape(values.shape)
 
 
-def check_options(
-    options: dict, sampling: dict, search: Sequence[str] | None, criterion: str | None
-) -> None:
+def inference_of_options(inference: str, fixed_length: bool, **given: Any) -> MCMC | Approximation:
+    """Return the approximation, or the sampler with the settings that were given.
+
+    Raises
+    ------
+    InvalidInput
+        If a setting has no meaning for it, or is out of range.
+    """
+    settings = {name: value for name, value in given.items() if value is not None}
+    if fixed_length:
+        settings["stop"] = None
+    found = inference_from(inference, "--inference", settings)
+    if isinstance(found, Approximation):
+        beside = f"--inference {inference}, which draws no samples"
+        given["fixed_length"] = fixed_length
+        refuse_given(given, beside, "leave it out, or name a sampler")
+    return found
+
+
+def check_options(options: dict, search: Sequence[str] | None, criterion: str | None) -> None:
     """Refuse options that are out of range, unknown, or without effect, before a file is read.
 
     Parameters
     ----------
     options : dict
         Keyword arguments of `GraphClassifier`.
-    sampling : dict
-        Options that only samplers use, as they were given.
     search : sequence of str, optional
         Option ``--search``.
     criterion : str, optional
@@ -233,9 +252,6 @@ def check_options(
     """
     check_numbers(GraphClassifier(**options))
     model_of(options["model"])
-    if isinstance(method_of(options["inference"]), Approximation):
-        refuse_given(sampling, f"--inference {options['inference']}, which draws no samples",
-                     "leave it out, or name a sampler")  # fmt: skip
     known = ("auto", *CRITERIA)
     require(criterion is None or criterion in known, "--criterion", f"{criterion!r} is unknown",
             f"use {', '.join(known)}")  # fmt: skip

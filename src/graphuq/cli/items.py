@@ -26,6 +26,7 @@ from graphuq.labelling.items import (
     TableItems,
     TextItems,
 )
+from graphuq.results.formats import table_formats
 from graphuq.utils.gate import read_npy, require_file
 from graphuq.utils.text_numbers import to_numbers
 
@@ -115,7 +116,7 @@ def _read(file: Path | None, columns: Columns) -> Source:
         return Source(PictureFiles.in_folder(columns.images), None, words=PIXEL_WORDS)
     require_file(file)
     kind = file.suffix.lower()
-    if columns.encoder is not None and kind not in (".csv", ".parquet"):
+    if columns.encoder is not None and kind not in table_formats():
         read_encoded(file, [], (), columns.encoder)  # says why it cannot
     if kind == ".h5ad":
         return _read_anndata(file, columns)

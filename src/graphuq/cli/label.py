@@ -105,7 +105,15 @@ def label(
     quiet: opt.Quiet = False,
     scaling: opt.Scaling = "none",
     pca: opt.Pca = None,
+    graph: Annotated[
+        str | None,
+        opt.option("NAME", "As for graphuq classify.", opt.GRAPH, default="knn"),
+    ] = None,
     n_neighbors: opt.NNeighbors = None,
+    weights: Annotated[
+        str | None,
+        opt.option("NAME", "As for graphuq classify.", opt.GRAPH, default="auto"),
+    ] = None,
     metric: Annotated[
         str | None,
         opt.option(
@@ -115,6 +123,19 @@ def label(
             default="cosine for words of texts, else euclidean",
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        opt.option("MODEL", "As for graphuq classify.", opt.MODEL, default="largest-evidence"),
+    ] = None,
+    rule: Annotated[
+        str,
+        opt.option(
+            "NAME",
+            "What the page proposes next: stochastic-margin, margin, entropy, …, as "
+            "graphuq.acquisition.query takes it.",
+            PAGE,
+        ),
+    ] = "auto",
 ) -> None:
     """Label items on a page in the browser, which proposes what to label next.
 
@@ -145,11 +166,18 @@ def label(
     assert shown is not None  # required by read_source
     page = _open(
         source,
-        {"n_neighbors": n_neighbors, "metric": metric},
+        {
+            "graph": graph,
+            "n_neighbors": n_neighbors,
+            "weights": weights,
+            "metric": metric,
+            "model": model,
+        },
         ("none" if encoder is not None else scaling, pca),
         missing=missing_label or [],
         classes=class_name or [],
         labels=output / LABELS_FILE,
+        rule=rule,
         user=user,
         port=port,
         open_browser=browser,
@@ -177,14 +205,16 @@ def _open(
     used = [name for name, value in settings.items() if value is not None]
     scaled = scaling != "none" or pca is not None
     if source.is_graph:
-        _refuse(bool(used) or scaled, "options of a graph", "the graph of the file")
+        of_graph = [name for name in used if name != "model"]
+        _refuse(bool(of_graph) or scaled, "options of a graph", "the graph of the file")
     elif X is None or sparse.issparse(X):
         _refuse(scaled, "--scaling or --pca", "words, pixels or a sparse matrix")
     elif (mapping := fit_preprocessing(X, scaling, pca)) is not None:
         X = mapping(X)
     settings = {name: settings[name] for name in used}
-    kind = "precomputed" if source.is_graph else "knn"
-    classifier = default_classifier().set_params(graph=kind, **settings)
+    if source.is_graph:
+        settings["graph"] = "precomputed"
+    classifier = default_classifier().set_params(**settings)
     given = source.labels
     if given is not None:
         given = without_missing(given, missing).astype(object)

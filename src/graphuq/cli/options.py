@@ -111,7 +111,7 @@ Output = Annotated[
 Quiet = Annotated[bool, flag("--quiet", "Print no progress bar and no table.", OUTPUT)]
 Format = Annotated[
     str,
-    option("FORMAT", "Format of the predictions: csv or parquet.", OUTPUT, "--format"),
+    option("FORMAT", "Format of predictions: csv, parquet or one of yours.", OUTPUT, "--format"),
 ]
 Resume = Annotated[
     bool, flag("--resume", "Continue an interrupted run of the same command.", OUTPUT)
@@ -192,18 +192,25 @@ Pca = Annotated[
 ]
 Graph = Annotated[
     str,
-    option("NAME", "knn, complete, epsilon, or precomputed (FILE holds the edge weights).", GRAPH),
+    option(
+        "NAME",
+        "knn, complete, precomputed (FILE holds the edge weights), or a builder: "
+        "'Epsilon(radius=0.4)'.",
+        GRAPH,
+    ),
 ]
 NNeighbors = Annotated[
     int | None,
     option("NUMBER", "Neighbours of each node.", GRAPH, default="15; 10 with --graph complete"),
 ]
 Weights = Annotated[
-    str, option("NAME", "Edge weights: auto, self-tuning, gaussian, unweighted or cosine.", GRAPH)
-]
-Scale = Annotated[
-    float | None,
-    option("LENGTH", "Length scale of gaussian weights, in units of the features.", GRAPH),
+    str,
+    option(
+        "NAME",
+        "Edge weights: auto, self-tuning, unweighted, cosine, or an expression: "
+        "'GaussianWeights(scale=1.25)'.",
+        GRAPH,
+    ),
 ]
 Metric = Annotated[
     str | None,
@@ -213,10 +220,6 @@ Metric = Annotated[
         GRAPH,
         default="that of the weights",
     ),
-]
-Radius = Annotated[
-    float | None,
-    option("LENGTH", "Largest distance of connected nodes, for --graph epsilon.", GRAPH),
 ]
 Laplacian = Annotated[str, option("NAME", "symmetric, unnormalized or random-walk.", GRAPH)]
 NEigenpairs = Annotated[
@@ -387,7 +390,7 @@ Precision = Annotated[
         "NAME",
         "Floating-point type of the chains: float32 or float64.",
         SAMPLING,
-        default="float32",
+        default="float64",
     ),
 ]
 Seed = Annotated[

@@ -2,8 +2,6 @@
 
 import dataclasses
 import tempfile
-import warnings
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,11 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
-from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import Features
+from graphuq.results.formats import Csv, table_formats
+from graphuq.results.formats.parquet import check_repeated
 from graphuq.utils.gate import (
     is_sparse_npz,
     read_npy,
@@ -25,9 +25,9 @@ from graphuq.utils.gate import (
     require_file,
     sparse_from,
 )
-from graphuq.utils.text_numbers import read_csv, to_numbers
+from graphuq.utils.text_numbers import to_numbers
 
-FORMATS = (".csv", ".parquet", ".npy", ".npz")
+ARRAYS = (".npy", ".npz")  # files without a table
 BATCH_ROWS = 65_536  # rows that are read together
 SPILLED_BYTES = 4 << 30  # bytes of features above which they are kept on disk, not in memory
 
@@ -75,7 +75,7 @@ def read_table(
     encoder: Any = None,
     annotator_columns: Sequence[str] = (),
 ) -> Table:
-    """Read features, ids and labels from a CSV, Parquet, NPY or NPZ file.
+    """Read features, ids and labels from a table, such as CSV or Parquet, or an NPY or NPZ file.
 
     A Parquet file is read some rows at a time. Its features have single precision if its columns
     do, and above 4 GB they are kept in a temporary file on disk. An NPY file is memory-mapped. An
@@ -105,10 +105,13 @@ def read_table(
         If the file cannot be read, or a column is missing, repeated, or holds the wrong thing.
     """
     require_file(path)
-    if path.suffix.lower() not in FORMATS:
-        raise InvalidInput(
-            "file", f"'{path.name}' has an unknown type", f"use {', '.join(FORMATS)}"
-        )
+    known = (*table_formats(), *ARRAYS)
+    require(
+        path.suffix.lower() in known,
+        "file",
+        f"'{path.name}' has an unknown type",
+        f"use {', '.join(known)}",
+    )
     named = (label_column, id_column, truth_column, weight_column, *annotator_columns)
     special = [c for c in named if c is not None]
     require(
@@ -150,56 +153,20 @@ def _read_contents(
         return _read_npy(path, special)
     if kind == ".parquet":
         return _read_parquet(path, special, dropped, required)
-    return _read_csv(path, special, dropped, required)
+    return _read_frame(path, special, dropped, required)
 
 
-def read_frame(path: Path, text_columns: list[str]) -> pd.DataFrame:
-    """Read a CSV file, or a Parquet file of labels, with some columns as text."""
-    if path.suffix.lower() == ".parquet":
-        return read_parquet_frame(path)
-    with reading(path, f"{path.suffix[1:]} file"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", pd.errors.DtypeWarning)  # cells are checked below
-        frame = read_csv(path, dtype=dict.fromkeys(text_columns, str), keep_default_na=False)
-    check_last_line(path, frame.shape[1])
-    return frame
+def read_frame(path: Path, text_columns: Sequence[str]) -> pd.DataFrame:
+    """Read a table of any format, with some columns as text; any other suffix is that of a CSV."""
+    found = table_formats().get(path.suffix.lower(), Csv())
+    with reading(path, f"{path.suffix[1:]} file"):
+        return found.read(path, text_columns)
 
 
-def read_parquet_frame(path: Path) -> pd.DataFrame:
-    """Read all columns of a Parquet file. Texts are decoded here, where pandas would do it late."""
-    with reading(path, "parquet file"), ParquetFile(path) as file:
-        table = file.read()
-        table.validate(full=True)
-        frame = table.to_pandas()
-    check_repeated([str(name) for name in frame.columns], path)
-    return frame
-
-
-def check_repeated(names: list[str], path: Path) -> None:
-    """Require that columns have different names."""
-    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
-    require(
-        repeated is None,
-        "file",
-        f"'{path.name}' has two columns named {repeated!r}",
-        "give each column a name of its own",
-    )
-
-
-def check_last_line(path: Path, n_columns: int) -> None:
-    """Raise `StorageError` if the file ends within a row, which the CSV reader would fill."""
-    with open(path, "rb") as file:
-        file.seek(0, 2)
-        file.seek(max(0, file.tell() - 1_000_000))
-        lines = file.read().decode(errors="replace").splitlines()
-    last = next((line for line in reversed(lines) if line.strip()), "")
-    if '"' not in last and last.count(",") + 1 < n_columns:
-        raise StorageError(f"the last row of '{path}' has too few fields; it may be truncated")
-
-
-def _read_csv(
+def _read_frame(
     path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
 ) -> _Contents:
-    """Return special columns, features and their names from a CSV file."""
+    """Return special columns, features and their names from a table that is read whole."""
     frame = read_frame(path, special)
     for column in special:
         check_column(column, list(frame.columns))

@@ -1,9 +1,10 @@
 """Similarity graphs, made from features, distances, weights or a known shape."""
 
 from graphuq.graphs.adjacency import from_adjacency, from_edges
+from graphuq.graphs.builder import GraphBuilder, with_features
 from graphuq.graphs.complete import complete_graph
 from graphuq.graphs.distances import from_distances
-from graphuq.graphs.epsilon import epsilon_graph
+from graphuq.graphs.epsilon import Epsilon, epsilon_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.knn import grown_graph, knn_graph
@@ -18,9 +19,11 @@ from graphuq.graphs.weights import (
 
 __all__ = [
     "Cosine",
+    "Epsilon",
     "FeatureSpace",
     "GaussianWeights",
     "Graph",
+    "GraphBuilder",
     "SelfTuning",
     "TanhWeights",
     "Unweighted",
@@ -35,4 +38,5 @@ __all__ = [
     "path_graph",
     "ring_graph",
     "small_world_graph",
+    "with_features",
 ]

@@ -1,14 +1,46 @@
 """Graph of all pairs within a radius."""
 
+import dataclasses
+from typing import Any, ClassVar
+
 from graphuq.errors import require
+from graphuq.graphs.builder import GraphBuilder
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.features import check_space
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.neighbors import neighbors_within
 from graphuq.graphs.pairs import NodePairs
-from graphuq.graphs.weights import Scale, WeightFunction, uses_local_scales, weight_function
+from graphuq.graphs.weights import (
+    Scale,
+    Unweighted,
+    WeightFunction,
+    uses_local_scales,
+    weight_function,
+)
 from graphuq.utils.checks import require_positive
+
+
+@dataclasses.dataclass(frozen=True)
+class Epsilon(GraphBuilder):
+    """Builder of `epsilon_graph`: ``GraphClassifier(gq.graphs.Epsilon(radius=0.4))``.
+
+    Parameters
+    ----------
+    radius : float
+        ε > 0, in units of the distance.
+    """
+
+    takes_weights: ClassVar[bool] = True
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        require_positive("radius", self.radius)
+
+    def build(self, X: MatrixLike, weights: Any = None) -> Graph:
+        """Return the graph of all pairs within the radius; see `epsilon_graph`."""
+        return epsilon_graph(X, self.radius, Unweighted() if weights is None else weights)
 
 
 def epsilon_graph(

@@ -47,7 +47,7 @@ def _check_metric(metric: str) -> None:
 
 
 @dataclass(frozen=True)
-class SelfTuning:
+class SelfTuning(WeightFunction):
     """Weights ``exp(-sharpness d² / (τ_i τ_j))``, where τ is the distance to the K-th neighbour.
 
     Zelnik-Manor & Perona 2004; Bertozzi et al. 2018, (16), with sharpness 1/2. Larger values
@@ -81,7 +81,7 @@ class SelfTuning:
 
 
 @dataclass(frozen=True)
-class GaussianWeights:
+class GaussianWeights(WeightFunction):
     """Weights ``exp(-d² / (2 scale²))``.
 
     These are the exponential weights ``exp(-d²/α²)`` of Zhu, Lafferty & Ghahramani with
@@ -131,7 +131,7 @@ class GaussianWeights:
 
 
 @dataclass(frozen=True)
-class TanhWeights:
+class TanhWeights(WeightFunction):
     """Weights ``(1 − tanh(steepness (d − cutoff))) / 2``, a soft cutoff (Zhu et al. 2003, §3).
 
     Weights are near 1 below the cutoff and near 0 above it. As the steepness grows, the graph
@@ -165,7 +165,7 @@ class TanhWeights:
 
 
 @dataclass(frozen=True)
-class Unweighted:
+class Unweighted(WeightFunction):
     """Weight 1 for every edge."""
 
     metric: str = dataclasses.field(default="euclidean", repr=False)
@@ -179,7 +179,7 @@ class Unweighted:
 
 
 @dataclass(frozen=True)
-class Cosine:
+class Cosine(WeightFunction):
     """Weights ``<x, x'> / (|x| |x'|)`` (Bertozzi et al. 2018, §5.1.4).
 
     They must be >= 0, as they are for non-negative features.
@@ -254,7 +254,7 @@ def weight_function(
         if weights == "gaussian":
             if scale is None:
                 raise InvalidInput(
-                    "scale", "missing", "weights='gaussian' needs a length, for example scale=1.25"
+                    "weights", "'gaussian' has no length", "use GaussianWeights(scale=1.25)"
                 )
             function = GaussianWeights(scale)
         else:

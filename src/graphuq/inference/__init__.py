@@ -15,6 +15,7 @@ from graphuq.inference.independence.sequential import SequentialIndependence
 from graphuq.inference.kernel import Kernel
 from graphuq.inference.laplace import Laplace
 from graphuq.inference.map import MAP
+from graphuq.inference.mcmc import MCMC
 from graphuq.inference.metropolis_within_gibbs import MetropolisWithinGibbs
 from graphuq.inference.model_average import EachComponent, ModelAverage
 from graphuq.inference.parallel_tempering import ParallelTempering
@@ -23,6 +24,7 @@ from graphuq.inference.reversible_jump import ReversibleJump
 
 __all__ = [
     "MAP",
+    "MCMC",
     "PCN",
     "AnnotatorGibbs",
     "Approximation",

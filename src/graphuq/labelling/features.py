@@ -29,7 +29,7 @@ def default_classifier() -> GraphClassifier:
     return GraphClassifier(model="largest-evidence", inference="expectation-propagation")
 
 
-def with_features(
+def features_and_classifier(
     X: Any, items: Items, classifier: GraphClassifier | None
 ) -> tuple[Any, GraphClassifier]:
     """Return features and settings; features are computed from the items if there are none.
@@ -52,7 +52,7 @@ def with_features(
         return X, settings
     if isinstance(items, TextItems):
         if settings.metric is None and settings.weights == "auto":
-            settings = GraphClassifier(**{**settings.get_params(), "metric": "cosine"})
+            settings = GraphClassifier(**{**settings.get_params(deep=False), "metric": "cosine"})
         return text_features(items.texts), settings
     if isinstance(items, PictureFiles | PictureArrays):
         return picture_features(items), settings

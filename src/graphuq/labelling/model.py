@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
+from graphuq.acquisition.query import rule_of
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.options import build_graph
+from graphuq.classifier.options import build_graph, graph_from
 from graphuq.errors import GraphuqError, IncompatibleParts
 from graphuq.labelling.features import default_classifier
 from graphuq.labelling.intervals import ClassIntervals
@@ -78,13 +79,20 @@ class Model:
         Features, as `GraphClassifier.fit` takes them.
     classifier : GraphClassifier, optional
         Settings; by default those of `default_classifier`.
+    rule : str or Rule, default "auto"
+        What is labelled next; see `graphuq.acquisition.query`.
     """
 
-    def __init__(self, X: Any, classifier: GraphClassifier | None = None) -> None:
+    def __init__(
+        self, X: Any, classifier: GraphClassifier | None = None, rule: Any = "auto"
+    ) -> None:
         if classifier is None:
             classifier = default_classifier()
         self._X = X
-        self._settings = GraphClassifier(**{**classifier.get_params(), "missing_label": None})
+        self._rule = rule_of(rule)
+        self._settings = GraphClassifier(
+            **{**classifier.get_params(deep=False), "missing_label": None}
+        )
         self._fitted: GraphClassifier | None = None
         self._labels: dict[int, str] = {}
         self._n_labels_of_fit = 0
@@ -95,13 +103,9 @@ class Model:
         """Build the graph, once, and what follows from it alone."""
         s = self._settings
         graph, self._graph_notes = _with_notes(
-            lambda: build_graph(
-                s.graph, self._X, s.n_neighbors, s.weights, s.scale, s.metric, s.radius
-            )
+            lambda: build_graph(graph_from(s.graph), self._X, s.n_neighbors, s.weights, s.metric)
         )
-        s.set_params(
-            graph=graph, n_neighbors="auto", weights="auto", scale=None, metric=None, radius=None
-        )
+        s.set_params(graph=graph, n_neighbors="auto", weights="auto", metric=None)
         self.n_items = graph.n_nodes
         self.similarity, _ = _with_notes(lambda: Similarity(graph))
 
@@ -148,7 +152,7 @@ class Model:
         rows = self._unlabelled(snapshot.labels, without)
         if len(rows):
             query = self._fitted.query
-            rows, _ = _with_notes(lambda: np.asarray(query(QUEUE, candidates=rows)))
+            rows, _ = _with_notes(lambda: np.asarray(query(QUEUE, self._rule, rows)))
         return dataclasses.replace(snapshot, queue=rows, is_queued=True)
 
     def with_checks(self, snapshot: Snapshot) -> Snapshot:
@@ -205,7 +209,7 @@ class Model:
         for row, label in labels.items():
             y[row] = label
         self._fitted, self._n_labels_of_fit = None, len(labels)
-        self._fitted = GraphClassifier(**self._settings.get_params()).fit(None, y)
+        self._fitted = GraphClassifier(**self._settings.get_params(deep=False)).fit(None, y)
 
 
 def _codes(posterior: Any) -> Int[np.ndarray, " J"]:

@@ -12,7 +12,7 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import split_labels
 from graphuq.errors import require
 from graphuq.labelling.cards import predictions_of
-from graphuq.labelling.features import check_rows, with_features
+from graphuq.labelling.features import check_rows, features_and_classifier
 from graphuq.labelling.items import items_of
 from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
@@ -34,6 +34,7 @@ def label(
     ids: Sequence[str] | None = None,
     labels: str | Path = "labels.jsonl",
     classifier: GraphClassifier | None = None,
+    rule: Any = "auto",
     user: str | None = None,
     port: int = 0,
     open_browser: bool = True,
@@ -63,6 +64,8 @@ def label(
         File of labels. Each label is written to the disk at once; an existing file is continued.
     classifier : GraphClassifier, optional
         Settings; by default expectation propagation. Samplers are slow here.
+    rule : str or Rule, default "auto"
+        What the page proposes next; see `graphuq.acquisition.query`.
     user : str, optional
         Name that is stored with each label; by default the name of the account.
     port : int, default 0
@@ -98,9 +101,9 @@ def label(
         check_rows(X, shown)
     given = known_labels(y, len(shown))
     names = [check_name(str(name), "classes") for name in classes]
-    X, classifier = with_features(X, shown, classifier)
+    X, classifier = features_and_classifier(X, shown, classifier)
     store = LabelStore(labels, shown)
-    session = Session(shown, Model(X, classifier), store, given, names)
+    session = Session(shown, Model(X, classifier, rule), store, given, names)
     page = LabellingPage(session, user=user, port=port, title=title)
     page.start()
     if open_browser:

@@ -136,7 +136,7 @@ class Likelihood(eqx.Module):
 
     def __check_init__(self) -> None:
         check_hyperparameters(self)
-        check_fields(self)
+        check_fields(self, (Distribution,))
 
     @property
     def learnt(self) -> dict[str, Distribution]:

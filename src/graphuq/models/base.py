@@ -7,6 +7,7 @@ from typing import Any
 from graphuq.models.labels import Labels
 from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Basis, Laplacian, SpectralBasis
+from graphuq.utils.shown import shown_call
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -58,19 +59,7 @@ class Model(ABC):
         return self
 
     def __repr__(self) -> str:
-        given = [
-            f"{field.name}={value!r}"
-            for field in dataclasses.fields(self)
-            if (value := getattr(self, field.name)) != _default(field)
-        ]
-        return f"{type(self).__name__}({', '.join(given)})"
-
-
-def _default(field: Any) -> Any:
-    """Return the default of a field."""
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return field.default
+        return shown_call(self)
 
 
 def eigenpairs_of(basis: Any) -> Any:

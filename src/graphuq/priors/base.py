@@ -154,7 +154,7 @@ class Prior(eqx.Module):
 
     def __check_init__(self) -> None:
         check_hyperparameters(self)
-        check_fields(self)
+        check_fields(self, (Distribution,))
         require(
             self.include_constant is None or isinstance(self.include_constant, bool | np.bool_),
             "include_constant",

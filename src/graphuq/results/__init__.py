@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from graphuq.results.class_proportions import class_thresholds
     from graphuq.results.convergence import convergence_of
     from graphuq.results.errors_left import expected_errors
+    from graphuq.results.formats import TableFormat
     from graphuq.results.label_checks import leave_one_out, prediction_sets, suspect_labels
     from graphuq.results.label_numbers import (
         class_codes,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "Result": "result",
+    "TableFormat": "formats",
     "at_rows": "latent_numbers",
     "class_codes": "label_numbers",
     "class_thresholds": "class_proportions",
@@ -76,6 +78,7 @@ _MODULE_OF = {
 
 __all__ = [
     "Result",
+    "TableFormat",
     "at_rows",
     "class_codes",
     "class_thresholds",

@@ -3,7 +3,7 @@
 `Result.to_dataframe`, `GraphClassifier.predict_table`, the commands ``classify`` and ``predict``,
 `BlockClassifier.to_parquet`, the cells of AnnData and the labelling page write this table.
 docs/files.md says what each column is. Columns are NumPy arrays by name, of which `frame_of` makes
-a table of pandas and `arrow_table` one of Arrow.
+a table of pandas.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,19 +14,17 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import entr
 
-from graphuq.errors import require
+from graphuq.results.formats import format_of
 from graphuq.results.latent_numbers import credible_interval
 from graphuq.utils.extras import require_extra
 from graphuq.utils.files import atomic_write
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from graphuq.results.result import Result
 
 INTERVAL = 0.95  # probability of the credible interval of the latent field
-FORMATS = ("csv", "parquet")
 Columns = Mapping[str, np.ndarray]
 
 
@@ -155,20 +153,8 @@ def frame_of(columns: Columns) -> "pd.DataFrame":
     return pd.DataFrame(found)
 
 
-def arrow_table(columns: Columns) -> "pa.Table":
-    """Return columns, or those of a table of pandas, as a table of Arrow."""
-    require_extra("parquet")
-    import pyarrow as pa
-
-    arrays: dict[str, Any] = {}
-    for name in columns:
-        wanted = arrays["label"].type if name == "given" and "label" in arrays else None
-        arrays[name] = _arrow_array(np.asarray(columns[name]), wanted)
-    return pa.table(arrays)
-
-
 def write_table(table: "pd.DataFrame", path: str | Path) -> None:
-    """Write a table to a CSV or Parquet file, whole or not at all.
+    """Write a table to a file, whole or not at all.
 
     Numbers in a CSV file have six significant digits. A text that a spreadsheet would run as a
     formula has an apostrophe before it.
@@ -178,7 +164,7 @@ def write_table(table: "pd.DataFrame", path: str | Path) -> None:
     table : pandas.DataFrame
         Such as that of `Result.to_dataframe`.
     path : path
-        Its suffix, ``.csv`` or ``.parquet``, is the format.
+        Its suffix is the format: ``.csv``, ``.parquet``, or that of a `TableFormat` of your own.
 
     Raises
     ------
@@ -206,31 +192,10 @@ def write_table(table: "pd.DataFrame", path: str | Path) -> None:
     >>> pd.read_parquet(path).columns.tolist()[:5]
     ['id', 'label', 'probability', 'probability_0', 'probability_1']
     """
-    kind = checked_format(path)
+    written = format_of(path)
     require_extra("parquet")
     with atomic_write(path) as temporary:
-        if kind == "csv":
-            from graphuq.utils.csv_files import write_csv
-
-            write_csv(table, temporary)
-            return
-        from pyarrow import parquet
-
-        columns: Any = {name: _values(table[name]) for name in table.columns}
-        parquet.write_table(arrow_table(columns), temporary)
-
-
-def checked_format(path: str | Path, argument: str = "path") -> str:
-    """Return the format that the suffix of a file names.
-
-    Raises
-    ------
-    InvalidInput
-        If it is none of `FORMATS`.
-    """
-    kind = Path(path).suffix.lower().removeprefix(".")
-    require(kind in FORMATS, argument, f"'{path}'", "use a name that ends in .csv or .parquet")
-    return kind
+        written.write(table, temporary)
 
 
 def _given(given: np.ndarray, names: np.ndarray) -> np.ndarray:
@@ -243,26 +208,3 @@ def _given(given: np.ndarray, names: np.ndarray) -> np.ndarray:
     found = np.full(len(given), None, dtype=object)
     found[known] = names[given[known]]
     return found
-
-
-def _values(column: "pd.Series") -> np.ndarray:
-    """Return the values of a column of pandas, as objects unless they are plain numbers."""
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
-        return np.asarray(column.to_numpy())
-    values = column.astype(object)
-    return np.asarray(values.where(values.notna(), None), dtype=object)
-
-
-def _arrow_array(values: np.ndarray, wanted: Any) -> Any:
-    """Return an array of Arrow; texts and other objects become texts."""
-    require_extra("parquet")
-    import pyarrow as pa
-
-    if values.dtype.kind in "biuf" and wanted is None:
-        return pa.array(values)
-    objects = [None if value is None else value for value in values.tolist()]
-    if wanted is None and not all(isinstance(v, bool | int | float | None) for v in objects):
-        wanted = pa.string()
-    if wanted is not None and pa.types.is_string(wanted):
-        objects = [None if value is None else str(value) for value in objects]
-    return pa.array(objects, type=wanted, from_pandas=True)

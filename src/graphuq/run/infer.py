@@ -1,5 +1,6 @@
 """One posterior and one method make one `Result`: check, choose, run, summarise."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -8,6 +9,7 @@ import numpy as np
 
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference import (
+    MCMC,
     Approximation,
     EachComponent,
     ExpectationPropagation,
@@ -18,15 +20,15 @@ from graphuq.inference import (
     Sampler,
 )
 from graphuq.inference.draws import Draws, StopRule
-from graphuq.inference.settings import RunSettings, check_lengths
+from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converged
 from graphuq.results.result import Result
 from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
 from graphuq.run.choose_sampler import choose_sampler, first_approximation
-from graphuq.run.stopping import MAX_SAMPLES, default_rule
-from graphuq.run.words import method_from
+from graphuq.run.stopping import default_rule
+from graphuq.run.words import inference_from
 from graphuq.utils.checks import check_seed
 from graphuq.utils.compilation_cache import use_compilation_cache
 from graphuq.utils.progress import Progress, reporting
@@ -45,7 +47,7 @@ class Stop(Protocol):
 
 def infer(
     posterior: Posterior,
-    method: str | Sampler | Approximation | None = None,
+    method: str | Sampler | Approximation | MCMC | None = None,
     *,
     n_samples: int | None = None,
     n_chains: int | None = None,
@@ -53,7 +55,7 @@ def infer(
     thin: int | None = None,
     seed: int | np.random.Generator = 0,
     precision: str | None = None,
-    stop: Stop | None = None,
+    stop: Stop | str | None = None,
     on_first_result: Callable[[Result], None] | None = None,
     progress: bool | Progress = False,
     checkpoint: str | Path | None = None,
@@ -64,19 +66,20 @@ def infer(
     Parameters
     ----------
     posterior : Posterior
-    method : str, Sampler or Approximation, optional
+    method : str, Sampler, Approximation or MCMC, optional
         A sampler such as ``gq.inference.PCN()``, an approximation such as
         ``gq.inference.ExpectationPropagation()``, or its name as in `GraphClassifier`: "pcn",
         "hamiltonian", "exact-hamiltonian", "reflective-hamiltonian", "tempered-hamiltonian",
         "elliptical-slice", "independence", "sequential-independence", "expectation-propagation",
         "laplace", "map", "model-average". By default, or "auto", the sampler that
         `graphuq.run.choose_sampler.RULES` gives. An approximation answers in milliseconds and
-        takes ``seed`` alone of the arguments below.
+        takes ``seed`` alone of the arguments below. `MCMC` is a sampler with its settings, in
+        place of the arguments ``n_samples`` to ``checkpoint``.
     n_samples : int, optional
-        Kept draws per chain. With ``stop``, the largest number of them, 1,000 by default. Without
-        either, sampling stops as that of `GraphClassifier`: at 4,000 draws a chain, or once
-        R-hat is below 1.01, effective sample sizes are above 400, and 99 % of the nodes have
-        probabilities with a Monte-Carlo error below 0.01.
+        Kept draws per chain, all of which are drawn; with ``stop``, the largest number of them,
+        4,000 by default. Without either, sampling stops as that of `GraphClassifier`: at 4,000
+        draws a chain, or once R-hat is below 1.01, effective sample sizes are above 400, and 99 %
+        of the nodes have probabilities with a Monte-Carlo error below 0.01.
     n_chains : int, optional
         By default 32, and from 1,000 labels on fewer, down to 4: extra chains are cheap while
         all states fit in the CPU cache. Tempered Hamiltonian takes 4, reversible jump 8.
@@ -92,8 +95,8 @@ def infer(
     precision : {"float64", "float32"}, default "float64"
         Floating-point type of the chains. Summaries are always computed in float64. On the
         posteriors of ``benchmarks/bench_pcn.py`` the two agree within Monte-Carlo error.
-    stop : Converged, CumulativeMean or callable, optional
-        Rule that ends the run early.
+    stop : "converged", Converged, CumulativeMean or callable, optional
+        Rule that ends the run early; see `graphuq.inference.MCMC`.
     on_first_result : callable, optional
         Called once with a first result: that of expectation propagation, if it converges, before
         sampling starts, or the first 200 draws a chain of `CollapsedGibbs`, and of `ModelAverage`
@@ -142,14 +145,7 @@ def infer(
             "give gq.Posterior(spectrum, prior, likelihood, labelled, labels)",
         )
     check_seed("seed", seed)
-    check_lengths(1000 if n_samples is None else n_samples, n_chains, n_warmup, thin, precision)
     use_compilation_cache()
-    chosen: Any = method_from(method)
-    first = None
-    if chosen is None:
-        chosen, first = _default_method(posterior, on_first_result, seed)
-    elif on_first_result is not None:
-        raise InvalidInput("on_first_result", f"given beside method={method!r}", "leave one out")
     given = {
         "n_samples": n_samples,
         "n_chains": n_chains,
@@ -157,36 +153,26 @@ def infer(
         "thin": thin,
         "precision": precision,
         "stop": stop,
-        "progress": progress or None,
+        "on_first_result": on_first_result,
         "checkpoint": checkpoint,
-        "start": start,
     }
+    given = {name: value for name, value in given.items() if value is not None}
+    sampling: Any = inference_from(method, "method", given)
+    first, chosen = None, sampling
+    if isinstance(sampling, MCMC):
+        if n_samples is not None and stop is None:
+            sampling = dataclasses.replace(sampling, stop=None)
+        chosen, given = sampling.method, {"checkpoint": sampling.checkpoint}
+        if sampling.is_auto:
+            chosen, first = _default_method(posterior, sampling.on_first_result, seed)
     if posterior.is_weighted and not chosen.averages:
         chosen = EachComponent(chosen)
-    unused = chosen.unused_arguments([name for name, value in given.items() if value is not None])
-    require(
-        not unused,
-        ", ".join(unused),
-        f"given beside {chosen}, which draws no samples or does not use it",
-        "leave it out, or name a method that does",
-    )
+    _check_used(chosen, given | {"progress": progress or None, "start": start})
     reason = chosen.refusal(posterior)
     if reason is not None:
         raise IncompatibleParts(reason)
     with reporting(progress) as report:
-        if n_samples is None and stop is None:
-            n_samples, stop = MAX_SAMPLES, default_rule(posterior)
-        settings = RunSettings(
-            n_samples=1000 if n_samples is None else n_samples,
-            n_chains=n_chains,
-            n_warmup=n_warmup,
-            thin=thin,
-            seed=seed,
-            precision="float64" if precision is None else precision,
-            stop=_stop_rule(posterior, chosen, stop, on_first_result, seed),
-            progress=report,
-            checkpoint=checkpoint,
-        )
+        settings = _run_settings(posterior, chosen, sampling, seed, report)
         answer: Any = chosen.run(posterior, settings, first if start is None else start)
     if first is not None:
         answer = answer.with_log_evidence(first.log_evidence)
@@ -194,6 +180,41 @@ def infer(
     result = _result(posterior, chosen, answer, seed, settings.precision)
     warn_unless_converged(result.diagnostics)
     return result
+
+
+def _check_used(chosen: Any, given: dict[str, Any]) -> None:
+    """Raise `InvalidInput` for arguments that have no effect on a method."""
+    unused = chosen.unused_arguments([name for name, value in given.items() if value is not None])
+    require(
+        not unused,
+        ", ".join(unused),
+        f"given beside {chosen}, which draws no samples or does not use it",
+        "leave it out, or name a method that does",
+    )
+
+
+def _run_settings(
+    posterior: Posterior,
+    chosen: Any,
+    sampling: MCMC | Approximation,
+    seed: int | np.random.Generator,
+    progress: Progress | None,
+) -> RunSettings:
+    """Return the settings of a run; an approximation needs few of them."""
+    if isinstance(sampling, Approximation):
+        return RunSettings(seed=seed, progress=progress)
+    stop = default_rule(posterior) if sampling.stop == "converged" else sampling.stop
+    return RunSettings(
+        n_samples=sampling.n_samples,
+        n_chains=sampling.n_chains,
+        n_warmup=sampling.n_warmup,
+        thin=sampling.thin,
+        seed=seed,
+        precision=sampling.precision,
+        stop=_stop_rule(posterior, chosen, stop, sampling.on_first_result, seed),
+        progress=progress,
+        checkpoint=sampling.checkpoint,
+    )
 
 
 def _default_method(

@@ -27,7 +27,6 @@ FIRST_NODES, FIRST_FUNCTIONALS = 16, 8  # looked at first, which often makes the
 
 PROBABILITY_MCSE, MCSE_SHARE = 0.01, 0.99  # Monte-Carlo error of a probability at which sampling
 # stops by default, and the share of nodes that must have it
-MAX_SAMPLES = 4_000  # kept draws a chain, after which sampling stops by default in any case
 
 
 def default_rule(posterior: Posterior) -> "Converged":

@@ -1,14 +1,16 @@
 """Names of inference methods as users type them, and text written as in Python, to parts."""
 
+import dataclasses
 import inspect
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphuq import distributions, inference, likelihoods, priors
-from graphuq.errors import InvalidInput
+from graphuq.errors import InvalidInput, require
 from graphuq.inference import (
     MAP,
+    MCMC,
     PCN,
     Approximation,
     CollapsedGibbs,
@@ -39,6 +41,7 @@ DISTRIBUTIONS = (
     "Poisson",
     "Uniform",
 )
+METHOD_KINDS = (Sampler, Approximation, MCMC)
 METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "auto": lambda: None,
     "pcn": PCN,
@@ -75,10 +78,47 @@ def method_from(method: Any, argument: str = "method") -> Sampler | Approximatio
     """
     if method is None:
         return None
-    found: Sampler | Approximation | None = part_from(
-        method, METHODS, (Sampler, Approximation), argument
-    )
+    found: Sampler | Approximation | None = part_from(method, METHODS, METHOD_KINDS[:2], argument)
     return found
+
+
+def inference_from(
+    value: Any, argument: str = "inference", settings: Mapping[str, Any] | None = None
+) -> MCMC | Approximation:
+    """Return the approximation that a value stands for, or the sampling, with its settings.
+
+    The method of `MCMC` becomes a `Sampler`, or stays "auto".
+
+    Parameters
+    ----------
+    value : str, Sampler, Approximation, MCMC or None
+        As for `method_from`, or settings; also as text, ``"MCMC('pcn', n_samples=500)"``.
+    argument : str, default "inference"
+        Name of the argument in errors.
+    settings : dict, optional
+        Arguments of `MCMC` for a sampler or a name.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none of these, or settings are given beside `MCMC`.
+    """
+    settings = {} if settings is None else settings
+    words = METHODS | {"auto": lambda: None}
+    found = None if value is None else part_from(value, words, METHOD_KINDS, argument)
+    if isinstance(found, Approximation):
+        return found
+    if not isinstance(found, MCMC):
+        return MCMC("auto" if found is None else found, **settings)
+    require(
+        not settings,
+        ", ".join(settings),
+        f"given beside {found!r}",
+        "set it as an argument of MCMC",
+    )
+    if found.is_auto:
+        return found
+    return dataclasses.replace(found, method=method_from(found.method, argument))
 
 
 def part_from(
@@ -155,7 +195,8 @@ def _imported_parts(more: tuple[type, ...]) -> list[type]:
 
     Of a class that was defined again, as in a notebook, the last one counts.
     """
-    latest: dict[tuple[str, str], type] = {}
+    latest = {(part.__module__, part.__qualname__): part for part in more
+              if not inspect.isabstract(part)}  # fmt: skip
     waiting: list[Any] = [Prior, Likelihood, Sampler, Approximation, *more]
     while waiting:
         for part in waiting.pop().__subclasses__():

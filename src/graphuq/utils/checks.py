@@ -158,10 +158,11 @@ def generator(seed: Any, argument: str = "seed") -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def check_fields(part: Any) -> None:
+def check_fields(part: Any, in_place_of_numbers: tuple[type, ...] = ()) -> None:
     """Refuse a field of a dataclass whose value is not of the annotated type.
 
-    Integers have at most 31 bits, and numbers are finite.
+    Integers have at most 31 bits, and numbers are finite. A value of one of the further types is
+    accepted where a number is.
 
     Raises
     ------
@@ -174,6 +175,8 @@ def check_fields(part: Any) -> None:
         value = getattr(part, field.name)
         union = typing.get_origin(field.type) in (types.UnionType, typing.Union)
         kinds = typing.get_args(field.type) if union else (field.type,)
+        if float in kinds and isinstance(value, in_place_of_numbers):
+            continue
         if not any(_fits(value, kind) for kind in kinds):
             *others, last = (name for kind in kinds for name in _names_of(kind))
             words = f"{', '.join(others)} or {last}" if others else last

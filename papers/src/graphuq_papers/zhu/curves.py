@@ -128,7 +128,12 @@ def figure1(context: Context) -> Outcome:
 def figure2(context: Context) -> Outcome:
     """Evidence and tuned accuracy against ε: unweighted graphs of all pairs nearer than ε."""
     return _curves(
-        context, "epsilon", "radius", "ε", lambda task: _lengths(context, task), PAPERS_RADIUS
+        context,
+        "epsilon",
+        "graph__radius",
+        "ε",
+        lambda task: _lengths(context, task),
+        PAPERS_RADIUS,
     )
 
 
@@ -139,7 +144,7 @@ def figure5(context: Context) -> Outcome:
     def lengths(task: Task) -> list[float]:
         return [x / np.sqrt(2) / 3 for x in _lengths(context, task)]
 
-    return _curves(context, "exp", "scale", "length scale", lengths, PAPERS_SCALE)
+    return _curves(context, "exp", "weights__scale", "length scale", lengths, PAPERS_SCALE)
 
 
 def _lengths(context: Context, task: Task) -> list[float]:

@@ -27,7 +27,7 @@ PAPERS_ACCURACY = {  # accuracy at threshold 0, and tuned accuracy
     "p/m": ((0.506, 0.873), (0.501, 0.856), (0.768, 0.897), (0.494, 0.702)),
     "r/a": ((0.827, 0.799), (0.619, 0.808), (0.779, 0.815), (0.560, 0.738)),
 }
-NAMES = {"n_neighbors": "k", "radius": "ε"}  # the paper's symbols
+NAMES = {"n_neighbors": "k", "graph__radius": "ε"}  # the paper's symbols
 
 
 @lru_cache(maxsize=4)

@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances
 from graphuq import EvidenceSearch, GraphClassifier, Result
 from graphuq.datasets import load_mnist, load_newsgroups
 from graphuq.errors import DisconnectedGraphWarning
-from graphuq.graphs import TanhWeights
+from graphuq.graphs import Epsilon, GaussianWeights, TanhWeights
 from graphuq.likelihoods import Logistic
 from graphuq.models import Fixed
 from graphuq.priors import RegularizedLaplacian
@@ -103,9 +103,9 @@ def classifier(graph: str, task: Task, **changes: Any) -> GraphClassifier:
     near = np.quantile(task.distances[task.distances > 0], 0.05)
     of_graph: dict[str, dict[str, Any]] = {
         "knn": {"graph": "knn", "weights": "unweighted", "n_neighbors": 10},
-        "epsilon": {"graph": "epsilon", "radius": float(near)},
+        "epsilon": {"graph": Epsilon(float(near)), "weights": "unweighted"},
         "tanh": {"graph": "complete", "weights": TanhWeights(10 / float(near), float(near))},
-        "exp": {"graph": "complete", "weights": "gaussian", "scale": float(near) / 3},
+        "exp": {"graph": "complete", "weights": GaussianWeights(float(near) / 3)},
     }
     return GraphClassifier(
         **of_graph[graph],
@@ -130,7 +130,7 @@ def evidence_search(
     k = [k for k in range(1, MAX_NEIGHBORS + 1) if k < len(task.truth)]
     parameters: dict[str, dict[str, Any]] = {
         "knn": {"n_neighbors": k},
-        "epsilon": {"radius": (low, high)},
+        "epsilon": {"graph__radius": (low, high)},
         "tanh": {"weights__steepness": (1 / high, 300 / low), "weights__cutoff": (low, high)},
         "exp": {"weights__scale": (low / 5, high)},
     }

@@ -17,8 +17,9 @@ from graphuq.classifier.given_graph import (
     rows_to_predict,
 )
 from graphuq.classifier.labels import weights_of_rows
+from graphuq.classifier.nested_parameters import NestedParameters
 from graphuq.classifier.new_rows import connected_rows, in_basis
-from graphuq.classifier.options import build_graph, check_words, is_word
+from graphuq.classifier.options import build_graph, check_words, graph_from, is_word, value_of
 from graphuq.classifier.regressor.saving import load_regressor, save_regressor
 from graphuq.classifier.regressor.values import (
     check_known,
@@ -42,7 +43,7 @@ SHARPNESS = (
 )
 
 
-class GraphRegressor(RegressorMixin, BaseEstimator):
+class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     """Semi-supervised regression with an interval for each row.
 
     The estimator builds a similarity graph on all rows, with or without a number. The Laplacian
@@ -51,16 +52,14 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    graph : {"knn", "complete", "epsilon", "precomputed"} or Graph, default "knn"
-        As for `GraphClassifier`, and so are ``n_neighbors``, ``scale``, ``metric``, ``radius``,
-        ``tail_eigenvalue`` and ``out_of_sample``.
+    graph : {"knn", "complete", "precomputed"}, GraphBuilder or Graph, default "knn"
+        As for `GraphClassifier`, and so are ``n_neighbors``, ``metric``, ``tail_eigenvalue`` and
+        ``out_of_sample``.
     n_neighbors : int or "auto", default "auto"
     weights : str or WeightFunction, default "auto"
         "auto": for the nearest-neighbour graph self-tuning with sharpness 1; otherwise as for
         `GraphClassifier`.
-    scale : float or array_like, optional
     metric : {"euclidean", "cosine", "precomputed"}, optional
-    radius : float, optional
     laplacian : {"random-walk", "symmetric", "unnormalized"}, default "random-walk"
         The smoothest fields of "random-walk" are constant. Those of "symmetric" grow with the
         degree of a node, which suits signs better than numbers.
@@ -119,9 +118,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         *,
         n_neighbors: Any = "auto",
         weights: Any = "auto",
-        scale: Any = None,
         metric: Any = None,
-        radius: Any = None,
         laplacian: Any = "random-walk",
         n_eigenpairs: Any = "auto",
         tail_eigenvalue: Any = False,
@@ -134,9 +131,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
         self.graph = graph
         self.n_neighbors = n_neighbors
         self.weights = weights
-        self.scale = scale
         self.metric = metric
-        self.radius = radius
         self.laplacian = laplacian
         self.n_eigenpairs = n_eigenpairs
         self.tail_eigenvalue = tail_eigenvalue
@@ -178,7 +173,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             If scales of features differ by a factor of more than 100.
         """
         prior = self._checked_prior()
-        graph, X, n_rows = checked_rows(self, X)
+        graph, X, n_rows = checked_rows(self, graph_from(self.graph), X)
         numbers = numbers_of(labels_of_names(y, graph))
         require(len(numbers) == n_rows, "y", f"{len(numbers)} values", f"X has {n_rows} rows")
         weights = weights_of_rows(sample_weight, n_rows)
@@ -191,9 +186,7 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
                 X,
                 self.n_neighbors,
                 own,
-                self.scale,
                 self.metric,
-                self.radius,
                 report,
                 getattr(self, "feature_names_in_", None),
             )
@@ -342,7 +335,8 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
 
     def _checked_prior(self) -> Prior:
         """Return the prior, after checks of all parameters that need no data."""
-        check_words(self.graph, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
+        word = graph_from(self.graph)
+        check_words(word, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
         for name in ("field_std", "noise_std"):
             value = getattr(self, name)
             if not is_word(value, "auto"):
@@ -355,6 +349,9 @@ class GraphRegressor(RegressorMixin, BaseEstimator):
             "give a number, or prior='auto'",
         )
         return prior
+
+    def _value_of(self, name: str) -> Any:
+        return prior_of(self.prior) if name == "prior" else value_of(self, name)
 
     def _chooses_weights(self) -> bool:
         return is_word(self.graph, "knn") and is_word(self.weights, "auto")

@@ -13,9 +13,11 @@ from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.given_graph import require_rows
 from graphuq.classifier.labels import check_classes, split_labels
 from graphuq.classifier.options import (
-    check_unused,
+    builder_weights,
+    check_numbers,
     check_words,
-    method_of,
+    graph_from,
+    is_word,
     model_of,
     neighbors_of,
     weights_of,
@@ -23,7 +25,7 @@ from graphuq.classifier.options import (
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.evidence.graph_gradient import GraphEvidence
-from graphuq.graphs import Graph, from_adjacency
+from graphuq.graphs import Epsilon, Graph, GraphBuilder, Unweighted, from_adjacency
 from graphuq.graphs.equal_rows import among_distinct_rows
 from graphuq.graphs.features import check_space
 from graphuq.graphs.neighbors import (
@@ -36,8 +38,9 @@ from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.inference import Laplace
 from graphuq.models import LargestEvidence
 from graphuq.models.evidence import likelihood_of, prior_of
+from graphuq.run.words import inference_from
 
-PARTS = ("weights", "prior", "likelihood")
+PARTS = ("graph", "weights", "prior", "likelihood")
 TOLERANCE = 1e-7  # relative residual of conjugate gradients during a search
 
 
@@ -71,10 +74,10 @@ class SearchProblem:
         self.classes, self.codes = np.unique(values[given], return_inverse=True)
         check_classes(self.classes, estimator.missing_label)
         self.labelled = np.flatnonzero(given)
-        method = method_of(estimator.inference)
-        check_unused(estimator, method)
+        inference = inference_from(estimator.inference)
+        check_numbers(estimator)
         if criterion == "auto":
-            laplace = isinstance(method, Laplace)
+            laplace = isinstance(inference, Laplace)
             criterion = "laplace" if laplace else "expectation-propagation"
         self.criterion = criterion
         self._most_neighbors, self._largest_radius = 0, 0.0
@@ -83,7 +86,7 @@ class SearchProblem:
     def fingerprint(self) -> str:
         """Return a digest of rows, labels, criterion and model, which determine the search."""
         own = self.estimator
-        names = ("graph", "n_neighbors", "scale", "metric", "radius", "laplacian", "n_eigenpairs")
+        names = ("graph", "n_neighbors", "metric", "laplacian", "n_eigenpairs")
         words = [
             repr(getattr(own, name)) for name in (*names, "tail_eigenvalue", "weights", "model")
         ]
@@ -104,9 +107,8 @@ class SearchProblem:
             if not isinstance(k, str):
                 most = min(int(k), self.X.shape[0] - 1)
                 self._most_neighbors = max(self._most_neighbors, most)
-            radius = plain.get("radius", own.radius)
-            if radius is not None:
-                self._largest_radius = max(self._largest_radius, float(radius))
+            radius = plain.get("graph__radius", 0.0)
+            self._largest_radius = max(self._largest_radius, float(radius))
 
     def with_parameters(self, values: dict[str, Any]) -> GraphClassifier:
         """Return the classifier with these parameters, including those of its parts."""
@@ -119,13 +121,13 @@ class SearchProblem:
                     k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in own.items()
                 }
                 found = dataclasses.replace(self._part(classifier, part), **changed)
-                if part == "weights":
-                    classifier.set_params(weights=found)
-                else:
+                if part in ("prior", "likelihood"):
                     model = dataclasses.replace(_parts_of(classifier), **{part: found})
                     classifier.set_params(model=model)
-                if part == "weights":  # the weight function holds scale and metric
-                    classifier.set_params(scale=None, metric=None)
+                else:
+                    classifier.set_params(**{part: found})
+                if part == "weights":  # the weight function holds the metric
+                    classifier.set_params(metric=None)
         return classifier
 
     def value_of(self, name: str, plain: dict[str, Any]) -> Any:
@@ -145,8 +147,8 @@ class SearchProblem:
     def model(self, values: dict[str, Any]) -> GraphEvidence:
         """Return the evidence with these parameters set."""
         classifier = self.with_parameters(values)
-        check_words(classifier.graph, classifier.n_neighbors, classifier.n_eigenpairs)
-        weight, prior, likelihood = (self._part(classifier, part) for part in PARTS)
+        check_words(graph_from(classifier.graph), classifier.n_neighbors, classifier.n_eigenpairs)
+        weight, prior, likelihood = (self._part(classifier, part) for part in PARTS[1:])
         learnt = {**prior.learnt, **likelihood.learnt}
         if learnt or likelihood.uses_all_nodes:
             raise IncompatibleParts(
@@ -175,17 +177,33 @@ class SearchProblem:
             return prior_of(_parts_of(classifier).prior)
         if part == "likelihood":
             return likelihood_of(_parts_of(classifier).likelihood, len(self.classes))
-        if isinstance(classifier.graph, Graph) or classifier.graph == "precomputed":
+        kind = graph_from(classifier.graph)
+        if part == "graph":
+            require(
+                isinstance(kind, GraphBuilder),
+                "parameters",
+                f"graph__… beside graph={kind!r}, which has no fields",
+                "give a builder, such as Epsilon(radius=0.4)",
+            )
+            return kind
+        if isinstance(kind, Graph) or is_word(kind, "precomputed"):
             return Stored()
-        own = (classifier.weights, classifier.scale, classifier.metric)
-        return weights_of(classifier.graph, *own)
+        if isinstance(kind, GraphBuilder):
+            if not kind.takes_weights:
+                return Stored()
+            found = builder_weights(kind, classifier.weights, classifier.metric)
+            return Unweighted() if found is None else found
+        return weights_of(kind, classifier.weights, classifier.metric)
 
     def _pairs(self, classifier: GraphClassifier, weight: Any) -> Any:
         """Return the pairs of nodes before weights; distances are kept for later calls."""
-        kind = classifier.graph
+        kind = graph_from(classifier.graph)
+        if isinstance(kind, GraphBuilder) and not isinstance(kind, Epsilon):
+            weights = builder_weights(kind, classifier.weights, classifier.metric)
+            kind = self._once(f"{kind!r} {weights!r}", lambda: kind.build(self.X, weights))
         if isinstance(kind, Graph):
             return NodePairs.of_directed(sparse.csr_array(kind.weights))
-        if kind == "precomputed":
+        if is_word(kind, "precomputed"):
             return self._once(
                 "precomputed",
                 lambda: NodePairs.of_directed(sparse.csr_array(from_adjacency(self.X).weights)),
@@ -194,9 +212,8 @@ class SearchProblem:
         features = self._once(f"features {space}", lambda: check_space(self.X, weight))
         scaled = getattr(weight, "feature_scales", None) is not None
         unscaled = np.asarray(self.X, dtype=float) if scaled else None
-        if kind == "epsilon":
-            radius = classifier.radius
-            require(radius is not None, "radius", "missing", "graph='epsilon' needs a distance")
+        if isinstance(kind, Epsilon):
+            radius = kind.radius
             most = max(self._largest_radius, float(radius))
             near = self._once(
                 f"within {most} {space}",

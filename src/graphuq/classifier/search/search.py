@@ -22,7 +22,7 @@ from graphuq.distributions import Distribution
 from graphuq.errors import GraphuqError, require
 from graphuq.utils.progress import Progress, progress_bar
 
-STEPPED = ("n_neighbors", "radius")  # the evidence is not a smooth function of these
+STEPPED = ("n_neighbors", "graph__radius")  # the evidence is not a smooth function of these
 COARSE, FINE = 16, 8  # numbers of values: in a stepped range, then around its best value
 
 
@@ -40,12 +40,12 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         Start of the search, and parameters that are not searched; by default
         ``GraphClassifier()``. A part that is "auto" has its default value during the search.
     parameters : dict
-        Names are parameters of the classifier, or numbers of its weights, prior or likelihood:
+        Names are parameters of the classifier, or numbers of its graph, weights, prior, likelihood:
         "n_neighbors", "weights__cutoff", "prior__sigma", "likelihood__steepness". A **list** is
         tried value by value, in every combination of lists. A **pair** (low, high) is optimised
-        over the logarithm; for "n_neighbors" and "radius", 16 values and then 8 around the best
-        are tried. A **distribution**, such as ``gq.LogNormal(1, 0.5)``, is optimised as well, and
-        the log density of the logarithm is added to the log evidence.
+        over the logarithm; for "n_neighbors" and "graph__radius", 16 values and then 8 around the
+        best are tried. A **distribution**, such as ``gq.LogNormal(1, 0.5)``, is optimised as well,
+        and the log density of the logarithm is added to the log evidence.
     criterion : {"auto", "laplace", "expectation-propagation", "alignment"}, default "auto"
         See `graphuq.evidence.criteria.evaluate`. "auto": Laplace's evidence where
         ``estimator.inference`` is "laplace", else that of expectation propagation.
@@ -299,12 +299,13 @@ def _split_by_kind(
             known,
             "parameters",
             f"{name!r} is unknown",
-            "use a parameter of GraphClassifier, or weights__, prior__ or likelihood__ and a name",
+            "use a parameter of GraphClassifier, or graph__, weights__, prior__ or likelihood__ "
+            "and a name",
         )
         if isinstance(spec, tuple) and len(spec) == 2 and name in STEPPED:
             require(0 < spec[0] < spec[1], "parameters", f"{name}: {spec}", "use 0 < low < high")
             stepped[name] = spec
-        elif own and isinstance(spec, Distribution | tuple):
+        elif own and part != "graph" and isinstance(spec, Distribution | tuple):
             optimized[name] = ContinuousParameter(name, spec)
         else:
             require(

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.errors import require
-from graphuq.labelling.features import check_rows, with_features
+from graphuq.labelling.features import check_rows, features_and_classifier
 from graphuq.labelling.items import TextItems, items_of
 from graphuq.labelling.local_server import LocalServer
 from graphuq.labelling.model import Model
@@ -87,7 +87,7 @@ def serve(
     require(repeated == 0, "keys", f"{repeated} values repeat",
             "give keys= that differ, and the field= of the tasks that holds them")  # fmt: skip
     given = known_labels(y, len(shown))
-    X, classifier = with_features(X, shown, classifier)
+    X, classifier = features_and_classifier(X, shown, classifier)
     store = LabelStore(labels, shown)
     server = ModelServer(Session(shown, Model(X, classifier), store, given), names, field, port)
     server.start()

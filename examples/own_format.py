@@ -1,0 +1,34 @@
+"""A format of your own: tables of JSON, one object a line."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import graphuq as gq
+
+
+class JsonLines(gq.results.TableFormat):
+    """One JSON object a line."""
+
+    suffix = ".jsonl"
+
+    def read(self, path, text_columns=()):
+        """Return the table of a file."""
+        types = dict.fromkeys(text_columns, str)
+        frame = pd.read_json(path, lines=True, dtype={**types} or True, convert_dates=False)
+        return frame.fillna(dict.fromkeys(text_columns, ""))
+
+    def write(self, table, path):
+        """Write a table to a new file."""
+        table.to_json(path, orient="records", lines=True)
+
+
+if __name__ == "__main__":
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=1)
+    y = np.where(np.arange(200) < 10, moons.classes, -1)
+    classifier = gq.GraphClassifier(inference="expectation-propagation").fit(moons.features, y)
+    file = Path(tempfile.mkdtemp()) / "moons.jsonl"
+    gq.results.write_table(classifier.result_.to_dataframe(), file)
+    print(f"{file.name}: {len(JsonLines().read(file))} rows")

@@ -1,0 +1,115 @@
+"""Settings of a sampler: how long it runs, with how many chains, and when it stops."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from graphuq.errors import require
+from graphuq.inference.base import Approximation, Sampler
+from graphuq.inference.settings import check_lengths
+from graphuq.utils.shown import shown_call
+
+MAX_SAMPLES = 4_000  # kept draws a chain, after which sampling stops by default in any case
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class MCMC:
+    """Sampling, with its settings: a value for ``inference=`` of an estimator, and for `infer`.
+
+    ``inference="pcn"`` is ``inference=MCMC("pcn")``. The value is immutable; ``set_params`` of an
+    estimator changes one setting by a nested name, such as ``inference__n_samples``.
+
+    Parameters
+    ----------
+    method : str or Sampler, default "auto"
+        A sampler, its name, or text as in Python; "auto" is the sampler that `graphuq.infer`
+        chooses.
+    n_samples : int, default 4000
+        Kept draws a chain; with a stop rule, the largest number of them.
+    n_chains : int, optional
+        By default 32, and from 1,000 labels on fewer, down to 4; see `graphuq.infer`.
+    n_warmup : int, optional
+        Steps a chain before draws are kept; the default depends on the sampler.
+    thin : int, optional
+        Steps a kept draw; the default depends on the sampler.
+    stop : "converged", Converged, callable or None, default "converged"
+        Rule that ends the run early. "converged": R-hat is below 1.01, effective sample sizes are
+        above 400, and 99 % of the nodes have probabilities with a Monte-Carlo error below 0.01.
+        None: all ``n_samples`` are drawn.
+    precision : {"float64", "float32"}, default "float64"
+        Precision of the chains; everything else is computed in float64. Label means of the two
+        agree within their Monte-Carlo error (``benchmarks/bench_pcn.py``).
+    on_first_result : callable, optional
+        Called once with the first, approximate `Result` before sampling ends; only with
+        ``method="auto"``. See `graphuq.infer`.
+    checkpoint : path, optional
+        File from which an interrupted run with the same settings resumes, to the same result.
+
+    Raises
+    ------
+    InvalidInput
+        If a number is out of range, or ``method`` draws no samples.
+
+    Examples
+    --------
+    >>> import graphuq as gq
+    >>> sampling = gq.inference.MCMC("pcn", n_samples=500)
+    >>> sampling
+    MCMC('pcn', n_samples=500)
+    >>> gq.GraphClassifier(inference=sampling).set_params(inference__thin=10).inference
+    MCMC('pcn', n_samples=500, thin=10)
+    """
+
+    method: Any = "auto"
+    n_samples: int = MAX_SAMPLES
+    n_chains: int | None = None
+    n_warmup: int | None = None
+    thin: int | None = None
+    stop: Any = "converged"
+    precision: str = "float64"
+    on_first_result: Callable[[Any], None] | None = None
+    checkpoint: str | Path | None = None
+
+    def __post_init__(self) -> None:
+        check_lengths(self.n_samples, self.n_chains, self.n_warmup, self.thin, self.precision)
+        require(
+            not isinstance(self.method, Approximation),
+            "method",
+            f"{self.method!r} draws no samples",
+            "give it as it is, without MCMC, or name a sampler",
+        )
+        require(
+            self.stop is None or callable(self.stop) or self.stop == "converged",
+            "stop",
+            f"{self.stop!r} is unknown",
+            "use 'converged', a rule such as Converged(ess=1000), or None",
+        )
+        require(
+            self.on_first_result is None or self.is_auto,
+            "on_first_result",
+            f"given beside method={self.method!r}",
+            "leave one out: only 'auto' has a first result",
+        )
+
+    @property
+    def is_auto(self) -> bool:
+        """Whether the sampler is chosen for the posterior."""
+        return self.method is None or (isinstance(self.method, str) and self.method == "auto")
+
+    def of_sampler(self, sampler: Sampler) -> "MCMC":
+        """Return the settings for a sampler, which reports no first result."""
+        return dataclasses.replace(self, method=sampler, on_first_result=None)
+
+    def of_a_further_run(self) -> "MCMC":
+        """Return the settings without what belongs to one run: the callback and the checkpoint."""
+        return dataclasses.replace(self, on_first_result=None, checkpoint=None)
+
+    def stored_fields(self) -> dict[str, Any]:
+        """Return what a file holds: the settings of any run."""
+        names = (field.name for field in dataclasses.fields(self))
+        left_out = ("on_first_result", "checkpoint")
+        return {name: getattr(self, name) for name in names if name not in left_out}
+
+    def __repr__(self) -> str:
+        return shown_call(self, positional=1)

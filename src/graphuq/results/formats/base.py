@@ -1,0 +1,87 @@
+"""What a format of tables is, and which format the suffix of a file names."""
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from graphuq.errors import InvalidInput, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class TableFormat(ABC):
+    """A format of tables that commands read, and in which predictions are written.
+
+    A subclass registers by its definition; see ``examples/own_format.py``.
+
+    Attributes
+    ----------
+    suffix : str
+        End of names of files, such as ".csv".
+    """
+
+    suffix: ClassVar[str]
+
+    @abstractmethod
+    def read(self, path: Path, text_columns: Sequence[str] = ()) -> "pd.DataFrame":
+        """Return the table of a file, with one row a node.
+
+        Parameters
+        ----------
+        path : path
+        text_columns : sequence of str
+            Columns of labels and names, which are better read as text if the file has no types.
+
+        Raises
+        ------
+        StorageError
+            If the file cannot be read. An error of another type is shown in one line.
+        """
+
+    @abstractmethod
+    def write(self, table: "pd.DataFrame", path: Path) -> None:
+        """Write a table to a new file."""
+
+
+def table_formats() -> dict[str, TableFormat]:
+    """Return all formats by their suffixes: those of graphuq, and imported ones."""
+    found: dict[str, type[TableFormat]] = {}
+    waiting: list[Any] = [TableFormat]
+    while waiting:
+        for kind in waiting.pop().__subclasses__():
+            waiting.append(kind)
+            if inspect.isabstract(kind):
+                continue
+            other = found.get(kind.suffix, kind)
+            require(
+                other.__qualname__ == kind.__qualname__,
+                "suffix",
+                f"{kind.suffix!r} of {kind.__name__} is that of {other.__name__}",
+                "choose another one",
+            )
+            found[kind.suffix] = kind  # of a class that was defined again, the last one counts
+    return {suffix: kind() for suffix, kind in found.items()}
+
+
+def format_of(path: str | Path, argument: str = "path") -> TableFormat:
+    """Return the format that the suffix of a file names.
+
+    Raises
+    ------
+    InvalidInput
+        If it names none.
+    """
+    known = table_formats()
+    suffix = Path(path).suffix.lower()
+    if suffix not in known:
+        raise InvalidInput(argument, f"'{path}'", f"use a name that ends in {_words(known)}")
+    return known[suffix]
+
+
+def _words(known: dict[str, TableFormat]) -> str:
+    """Return suffixes with "or" before the last."""
+    *others, last = known
+    return f"{', '.join(others)} or {last}" if others else last
