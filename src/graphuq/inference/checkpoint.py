@@ -29,11 +29,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path | None, target: Any, *settings: Any) -> None:
-        digest = hashlib.sha256(repr((*settings, str(jax.tree.structure(target)))).encode())
-        for leaf in jax.tree.leaves(target):
-            values = np.asarray(leaf)
-            digest.update(repr(leaf).encode() if values.dtype == object else values.tobytes())
-        self._path, self._fingerprint = path, digest.hexdigest()
+        self._path = path
+        self._fingerprint = "" if path is None else _fingerprint(target, settings)
         self._saved = time.perf_counter()
 
     @property
@@ -89,4 +86,13 @@ def checksum(arrays: Mapping[str, np.ndarray]) -> str:
         values = arrays[name]
         digest.update(repr((name, values.dtype.str, values.shape)).encode())
         digest.update(np.ascontiguousarray(values).tobytes())
+    return digest.hexdigest()
+
+
+def _fingerprint(target: Any, settings: tuple[Any, ...]) -> str:
+    """Return a hash of the target's arrays and the text of the settings."""
+    digest = hashlib.sha256(repr((*settings, str(jax.tree.structure(target)))).encode())
+    for leaf in jax.tree.leaves(target):
+        values = np.asarray(leaf)
+        digest.update(repr(leaf).encode() if values.dtype == object else values.tobytes())
     return digest.hexdigest()

@@ -14,12 +14,14 @@ from jaxtyping import Bool, Float
 from graphuq.distributions import Hyperparameter, is_learnt, parameter
 from graphuq.errors import IncompatibleParts, require
 from graphuq.priors import Modes, Prior, SpectralStd
+from graphuq.priors.base import log_deviations
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import require_positive
 
 FREE = frozenset({"tau", "alpha"})  # hyperparameters on which the modes of a prior do not depend
+NO_MODES = frozenset({"include_constant", "truncation"})
 
 
 class Term(eqx.Module):
@@ -56,25 +58,20 @@ class Term(eqx.Module):
             "give numbers: the odds of the components take the place of a distribution",
         )
 
-    def std(
-        self, basis: SpectralBasis, known: dict[Any, Modes]
-    ) -> tuple[Float[np.ndarray, " L"], float]:
-        """Return the standard deviation of each column, and that of the tail.
+    @property
+    def shares_modes(self) -> Any:
+        """What terms have in common whose modes are the same, or None for a block of functions."""
+        if self.prior is None:
+            return None
+        numbers = {field.name for field in dataclasses.fields(self.prior)} - NO_MODES
+        return (type(self.prior), self.prior.include_constant) if numbers <= FREE else self
 
-        Modes that priors of one kind share are taken from ``known``, or added to it.
-        """
-        if self.prior is not None:
-            numbers = {field.name for field in dataclasses.fields(self.prior)}
-            numbers -= {"include_constant", "truncation"}
-            kind = (type(self.prior), self.prior.include_constant) if numbers <= FREE else self
-            if kind not in known:
-                known[kind] = self.prior.modes(basis)
-            found = self.prior.std_of(known[kind])
-            return self.scale * np.asarray(found.modes), self.scale * float(found.tail)
+    def of_functions(self, basis: SpectralBasis) -> Float[np.ndarray, " L"]:
+        """Return the standard deviation of each column of a block of functions."""
         own: Any = basis
         taken = np.zeros(basis.n_columns)
         taken[own.columns_of(self.block)] = 1.0
-        return self.scale * (np.sqrt(basis.n_nodes / (taken @ basis.energy)) * taken), 0.0
+        return np.asarray(np.sqrt(basis.n_nodes / (taken @ basis.energy)) * taken)
 
     def __repr__(self) -> str:
         return f"{self.scale:.4g} * {self.block if self.prior is None else self.prior}"
@@ -216,17 +213,33 @@ class Mixture(Prior):
                 "make the basis by graphuq.Basis.of(graph)"
             )
         modes = super().modes(spectrum)
-        stds = np.empty((self.n_components, spectrum.n_columns))
-        tails = np.empty(self.n_components)
-        known: dict[Any, Modes] = {}
-        for m, terms in enumerate(self.components):
-            stds[m], tails[m] = terms[0].std(spectrum, known)
-            for term in terms[1:]:
-                more, tail = term.std(spectrum, known)
-                stds[m], tails[m] = np.hypot(stds[m], more), np.hypot(tails[m], tail)
+        stds, tails = self._deviations(spectrum)
         fields = {name: getattr(modes, name) for name in Modes.__dataclass_fields__}
         fields["present"] = np.ones(spectrum.n_columns, bool)
         return MixtureModes(**fields, stds=stds, tails=tails)
+
+    def _deviations(self, spectrum: SpectralBasis) -> tuple[Any, Any]:
+        """Return the standard deviations of all components, shape (M, L), and of their tails.
+
+        Those of all priors of one kind are computed together.
+        """
+        variances = np.zeros((self.n_components, spectrum.n_columns))
+        tails = np.zeros(self.n_components)
+        groups: dict[Any, list[tuple[int, Term]]] = {}
+        for m, terms in enumerate(self.components):
+            for term in terms:
+                groups.setdefault(term.shares_modes, []).append((m, term))
+        for kind, members in groups.items():
+            numbers = np.array([m for m, _ in members])
+            squares = np.array([term.scale for _, term in members]) ** 2
+            if kind is None:
+                found = np.array([term.of_functions(spectrum) for _, term in members])
+                np.add.at(variances, numbers, squares[:, None] * found**2)
+                continue
+            std, tail = _of_priors([term.prior for _, term in members], spectrum)
+            np.add.at(variances, numbers, squares[:, None] * std**2)
+            np.add.at(tails, numbers, squares * tail**2)
+        return np.sqrt(variances), np.sqrt(tails)
 
     def log_variances(self, eigenvalues: Float[Array, " n"]) -> Float[Array, " n"]:
         """Raise `IncompatibleParts`: a mixture is no function of the eigenvalue.
@@ -265,6 +278,19 @@ class Mixture(Prior):
             return f"Mixture({self.n_components} components)"
         terms = " + ".join(map(repr, self.components[int(self.component)]))
         return f"Mixture(component {int(self.component)} of {self.n_components}: {terms})"
+
+
+def _of_priors(priors: list[Any], spectrum: SpectralBasis) -> tuple[Any, Any]:
+    """Return standard deviations of modes and tails of priors that have the same modes."""
+    modes, kind = priors[0].modes(spectrum), type(priors[0])
+    # A method of an instance is made anew at each access, which takes longer than the method.
+    scales = [kind.log_scales(one, modes) for one in priors]
+    logs = np.array([kind.log_variances(one, modes.eigenvalues) for one in priors])
+    logs += np.array(scales).reshape(len(priors), -1)
+    present = np.array([kind.modes_included(one, modes) for one in priors])
+    log_tails = np.array([kind.log_tail_variance(one, modes) for one in priors], dtype=float)
+    log_std, log_tail = log_deviations(logs, log_tails, present, modes)
+    return np.where(present, np.exp(log_std), 0.0), np.exp(log_tail)
 
 
 def _numbers(term: Term) -> dict[str, float]:

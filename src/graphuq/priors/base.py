@@ -327,17 +327,9 @@ class Prior(eqx.Module):
         the series. Others are finite where the deviation itself underflows, and a missing tail has
         −∞.
         """
-        xp = array_namespace(modes.eigenvalues)
-        present = self.modes_included(modes)
         logs = self.log_variances(modes.eigenvalues) + self.log_scales(modes)
-        # Variances relative to the largest cannot overflow. No root of one is taken, which would
-        # have no gradient where the variance underflows.
-        largest = xp.max(xp.where(present, logs, -xp.inf))
-        tail = self.log_tail_variance(modes) - largest
-        shares = xp.where(present, xp.exp(xp.where(present, logs - largest, 0.0)), 0.0)
-        energy = shares @ modes.energy + xp.exp(tail) * modes.tail_energy
-        scale = xp.log(modes.n_nodes / energy)
-        return SpectralStd(xp.where(present, (logs - largest + scale) / 2, 0.0), (tail + scale) / 2)
+        present = self.modes_included(modes)
+        return SpectralStd(*log_deviations(logs, self.log_tail_variance(modes), present, modes))
 
     def spectral_std(self, spectrum: SpectralBasis) -> SpectralStd:
         """Return the standard deviation of each coefficient of the series.
@@ -354,6 +346,32 @@ class Prior(eqx.Module):
             )
         std = self.std_of(self.modes(spectrum))
         return SpectralStd(std.modes, float(std.tail))
+
+
+def log_deviations(
+    logs: Float[Array, "*B L"], log_tail: Any, present: Bool[Array, "*B L"], modes: Modes
+) -> tuple[Float[Array, "*B L"], Any]:
+    """Return log standard deviations of modes and tail, scaled so that ``E|u|² = N``.
+
+    Parameters
+    ----------
+    logs : array, shape (…, L)
+        Log variance of each mode, up to a constant; several priors at once.
+    log_tail : float or array, shape (…)
+        That of all eigenvectors left out.
+    present : array of bool, shape (…, L)
+    modes : Modes
+    """
+    xp = array_namespace(modes.eigenvalues)
+    # Variances relative to the largest cannot overflow. No root of one is taken, which would have
+    # no gradient where the variance underflows.
+    largest = xp.max(xp.where(present, logs, -xp.inf), axis=-1)
+    tail = log_tail - largest
+    relative = logs - largest[..., None]
+    shares = xp.where(present, xp.exp(xp.where(present, relative, 0.0)), 0.0)
+    energy = shares @ modes.energy + xp.exp(tail) * modes.tail_energy
+    scale = xp.log(modes.n_nodes / energy)
+    return xp.where(present, (relative + scale[..., None]) / 2, 0.0), (tail + scale) / 2
 
 
 def power_law(eigenvalues: Array, tau: Hyperparameter, alpha: Hyperparameter) -> Array:
