@@ -75,7 +75,7 @@ def posteriors(n_nodes):
 def compare(posterior):
     first = gq.infer(posterior, gq.inference.ExpectationPropagation())
     chains = gq.infer(
-        posterior, n_samples=20_000, n_chains=8, stop=gq.Converged(label_mcse=0.004), seed=1
+        posterior, n_samples=20_000, n_chains=8, stop=gq.Converged(label_mcse=0.004), rng=1
     )
     n_unlabelled = posterior.spectrum.n_nodes - len(posterior.observed_nodes)
     nodes = monitored_nodes(posterior, min(ERROR_NODES, n_unlabelled))

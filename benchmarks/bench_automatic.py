@@ -102,12 +102,12 @@ def samplers(posterior, chosen):
 def timed(make, sampler):
     """Return seconds to the error, R-hat, acceptance, and seconds of the first, shorter run."""
     began = time.perf_counter()
-    gq.infer(make(), sampler, n_samples=100, precision="float32", seed=1)
+    gq.infer(make(), sampler, n_samples=100, precision="float32", rng=1)
     first = time.perf_counter() - began
     posterior = make()
     posterior.field  # noqa: B018  cached here, before the clock starts
     began = time.perf_counter()
-    found = gq.infer(posterior, sampler, n_samples=DRAWS, precision="float32", seed=0).diagnostics
+    found = gq.infer(posterior, sampler, n_samples=DRAWS, precision="float32", rng=0).diagnostics
     seconds = time.perf_counter() - began
     return {
         "seconds": seconds * (found.label_mcse / 0.01) ** 2,

@@ -55,7 +55,7 @@ def run(spectrum, classes, rate, draw):
     prior = learnt_mixture(spectrum, n_classes, len(labelled))
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     posterior = gq.Posterior(spectrum, prior, likelihood, labelled, labels)
-    result = gq.infer(posterior, n_samples=N_SAMPLES, n_chains=4, seed=draw)
+    result = gq.infer(posterior, n_samples=N_SAMPLES, n_chains=4, rng=draw)
     rng = np.random.default_rng(draw)
     coefficients = result.answer.white.reshape(4 * N_SAMPLES, -1)
     fields = coefficients[rng.choice(len(coefficients), N_FIELDS, replace=False)]

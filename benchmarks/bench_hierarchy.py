@@ -56,7 +56,7 @@ def spectrum_of(name):
         graph = gq.graphs.complete_graph(data.features, "gaussian", scale=1.25)
         truth = data.signs("democrat")
     elif name.startswith("moons"):
-        data = gq.datasets.two_moons(2000, 100, float(name[5:] or 0.15), seed=0)
+        data = gq.datasets.two_moons(2000, 100, float(name[5:] or 0.15), rng=0)
         graph, truth = gq.graphs.knn_graph(data.features, 15), data.signs(1)
     else:
         digits = tuple(int(digit) for digit in name.removeprefix("mnist"))
@@ -76,7 +76,7 @@ def fit(model, prior, spectrum, labelled, labels, seed):
         posterior = gq.maximize_evidence(
             posterior, ["tau", "alpha"], hyperprior=hyperprior
         ).posterior
-    return gq.infer(posterior, n_samples=4000, seed=seed, precision="float32", stop=gq.Converged())
+    return gq.infer(posterior, n_samples=4000, rng=seed, precision="float32", stop=gq.Converged())
 
 
 def main():

@@ -64,7 +64,7 @@ def main():
                 n_warmup=10_000,
                 thin=400 if name == "level-set" else 100,
                 stop=gq.Converged(),
-                seed=seed,
+                rng=seed,
                 precision="float32",
             )
             row = {

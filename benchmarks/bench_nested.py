@@ -50,7 +50,7 @@ def main():
             fast = gq.infer(posterior, EP)
             seconds = time.perf_counter() - began
             sampler = gq.inference.Hamiltonian(reference=EP)
-            slow = gq.infer(posterior, sampler, n_samples=1000, n_chains=8, seed=0)
+            slow = gq.infer(posterior, sampler, n_samples=1000, n_chains=8, rng=0)
             gap = np.abs(gq.results.label_mean(fast) - gq.results.label_mean(slow))
             print(
                 f"{n_classes:7} {noise_std:4} {seconds:8.2f} {fast.log_evidence:9.3f} "

@@ -61,7 +61,7 @@ def main():
                         n_eigenpairs=PAIRS,
                         n_landmarks=m,
                         landmarks=choice,
-                        seed=seed,
+                        rng=seed,
                     )
                     cosines = np.linalg.svd(
                         exact.eigenvectors.T @ found.eigenvectors, compute_uv=False

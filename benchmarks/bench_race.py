@@ -129,7 +129,7 @@ def graphuq_race(posterior, precision, seed):
         posterior,
         n_samples=MAX_DRAWS,
         precision=precision,
-        seed=seed,
+        rng=seed,
         stop=Converged(label_mcse=TARGET),
     )
     seconds = time.perf_counter() - began

@@ -53,7 +53,7 @@ def main():
             sampler = MetropolisWithinGibbs(Hamiltonian(), joint=True, repeats=repeats)
             began = time.perf_counter()
             result = gq.infer(
-                posterior, sampler, n_samples=MAX_DRAWS, seed=seed, stop=gq.Converged()
+                posterior, sampler, n_samples=MAX_DRAWS, rng=seed, stop=gq.Converged()
             )
             row = {
                 "rounds": repeats,

@@ -83,7 +83,7 @@ def compare(seed):
     sampler = SAMPLERS[name]
     try:
         found = gq.infer(
-            posterior, sampler, n_samples=4000, stop=gq.Converged(label_mcse=0.02), seed=seed
+            posterior, sampler, n_samples=4000, stop=gq.Converged(label_mcse=0.02), rng=seed
         )
     except gq.errors.IncompatibleParts as error:  # pCN and the like for a step likelihood
         return {"seed": seed, "sampler": name, "refused": str(error)[:100]}
@@ -91,7 +91,7 @@ def compare(seed):
         return {"seed": seed, "sampler": name, "converged": False}
     long = gq.inference.CollapsedGibbs() if probit else sampler
     n_samples, n_chains = (10_000, 8) if probit else (4_000, 16)
-    reference = gq.infer(posterior, long, n_samples=n_samples, n_chains=n_chains, seed=seed + 10**6)
+    reference = gq.infer(posterior, long, n_samples=n_samples, n_chains=n_chains, rng=seed + 10**6)
     difference = np.abs(gq.results.label_mean(found) - gq.results.label_mean(reference))
     errors = np.hypot(gq.results.label_mcse(found), gq.results.label_mcse(reference))
     return {

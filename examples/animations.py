@@ -36,7 +36,7 @@ def save(folder, name, figures, seconds):
 
 def labels_arriving(n_labels=14):
     """Yield one figure for each label: probabilities, labels, and how many rows are wrong."""
-    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.17, seed=5)
+    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.17, rng=5)
     y = np.full(300, -1)
     y[[np.flatnonzero(moons.classes == k)[0] for k in (0, 1)]] = 0, 1
     classifier = gq.GraphClassifier(inference="expectation-propagation", random_state=0)

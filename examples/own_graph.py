@@ -21,7 +21,7 @@ class MutualNeighbors(gq.graphs.GraphBuilder):
 
 
 if __name__ == "__main__":
-    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=1)
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, rng=1)
     y = np.where(np.arange(200) < 10, moons.classes, -1)
     classifier = gq.GraphClassifier(MutualNeighbors(), inference="expectation-propagation")
     right = (classifier.fit(moons.features, y).transduction_ == moons.classes).mean()

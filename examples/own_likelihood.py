@@ -17,14 +17,14 @@ class Cauchit(gq.likelihoods.Likelihood):
 
 
 if __name__ == "__main__":
-    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=1)
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, rng=1)
     labelled = np.arange(20)
     labels = moons.signs(1)[labelled]
     labels[0] = -labels[0]  # a wrong label
     spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(moons.features, 10), n_eigenpairs=20)
     posterior = gq.Posterior(spectrum, gq.priors.Matern(), Cauchit(), labelled, labels)
     fast = gq.infer(posterior, gq.inference.ExpectationPropagation())
-    result = gq.infer(posterior, n_samples=500, seed=0)
+    result = gq.infer(posterior, n_samples=500, rng=0)
     difference = np.abs(gq.results.label_mean(result) - gq.results.label_mean(fast)).max()
     right = (gq.results.labels(result) == moons.signs(1)).mean()
     print(f"accuracy {right:.2f}; expectation propagation differs by at most {difference:.2f}")

@@ -16,7 +16,7 @@ class HeatKernel(gq.priors.Prior):
 
 
 if __name__ == "__main__":
-    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=1)
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, rng=1)
     labelled = np.arange(10)
     labels = moons.signs(1)[labelled]
     spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(moons.features, 10), n_eigenpairs=20)

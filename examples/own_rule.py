@@ -19,7 +19,7 @@ class Doubt(gq.acquisition.Rule):
 
 
 if __name__ == "__main__":
-    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.15, seed=1)
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.15, rng=1)
     y = np.where(np.arange(200) < 10, moons.classes, -1)
     for rule in ("random", Doubt()):
         classifier = gq.GraphClassifier(

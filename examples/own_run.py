@@ -22,7 +22,7 @@ class Rejection(Sampler):
     def run(self, posterior, settings, reference=None):
         """Return independent draws in the white coordinates of ``posterior.field``."""
         target = posterior.target
-        rng = np.random.default_rng(settings.seed)
+        rng = np.random.default_rng(settings.rng)
         n_chains, n_samples = settings.n_chains or 4, settings.n_samples
         kept, proposed = [], 0
         while len(kept) < n_chains * n_samples:
@@ -42,7 +42,7 @@ class Rejection(Sampler):
 
 
 if __name__ == "__main__":
-    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=1)
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, rng=1)
     labelled = np.arange(6)
     spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(moons.features, 10), n_eigenpairs=20)
     posterior = gq.Posterior(
@@ -52,7 +52,7 @@ if __name__ == "__main__":
         labelled,
         moons.signs(1)[labelled],
     )
-    exact = gq.infer(posterior, Rejection(), n_samples=500, seed=0)
-    default = gq.infer(posterior, n_samples=500, seed=0)
+    exact = gq.infer(posterior, Rejection(), n_samples=500, rng=0)
+    default = gq.infer(posterior, n_samples=500, rng=0)
     difference = np.abs(gq.results.label_mean(exact) - gq.results.label_mean(default)).max()
     print(f"label means differ from the default sampler's by at most {difference:.2f}")

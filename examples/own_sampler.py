@@ -26,15 +26,15 @@ class RandomWalk(Kernel):
 
 
 if __name__ == "__main__":
-    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=1)
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, rng=1)
     labelled = np.arange(10)
     labels = moons.signs(1)[labelled]
     spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(moons.features, 10), n_eigenpairs=20)
     posterior = gq.Posterior(
         spectrum, gq.priors.Matern(), gq.likelihoods.Probit(), labelled, labels
     )
-    ours = gq.infer(posterior, RandomWalk(), n_samples=500, seed=0)
-    default = gq.infer(posterior, n_samples=500, seed=0)
+    ours = gq.infer(posterior, RandomWalk(), n_samples=500, rng=0)
+    default = gq.infer(posterior, n_samples=500, rng=0)
     difference = np.abs(gq.results.label_mean(ours) - gq.results.label_mean(default)).max()
     print(ours.diagnostics.verdict)
     print(f"label means differ from the default sampler's by at most {difference:.2f}")

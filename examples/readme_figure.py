@@ -30,7 +30,7 @@ posterior = gq.Posterior(
     labelled,
     truth[labelled],
 )
-result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, seed=0)
+result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, rng=0)
 
 figure = Figure(figsize=(10, 3.9), layout="constrained")
 left, right = figure.subfigures(1, 2, width_ratios=[1.25, 1])

@@ -13,7 +13,7 @@ from matplotlib.collections import LineCollection
 
 import graphuq as gq
 
-moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.12, seed=3)
+moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.12, rng=3)
 truth, X = moons.signs(1), moons.features
 rng = np.random.default_rng(4)
 labelled = np.concatenate(
@@ -32,7 +32,7 @@ prior = gq.priors.Matern(tau=0.3, alpha=3.0)
 posterior = gq.Posterior(
     spectrum, prior, gq.likelihoods.Probit(noise_std=0.2), labelled, truth[labelled]
 )
-result = gq.infer(posterior, n_samples=500, seed=0)
+result = gq.infer(posterior, n_samples=500, rng=0)
 accuracy = (gq.results.labels(result) == truth).mean()
 sure = result.probabilities.max(axis=1) > 0.95
 accuracy_of_sure = (gq.results.labels(result) == truth)[sure].mean()

@@ -18,7 +18,7 @@ labels = 2 * digits.codes()[labelled] - 1
 spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(digits.data, 10), n_eigenpairs=50)
 prior = gq.priors.Matern(tau=gq.LogUniform(0.02, 2.0), alpha=gq.Uniform(1.0, 6.0))
 posterior = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(0.3), labelled, labels)
-result = gq.infer(posterior, n_samples=1500, n_chains=4, seed=0)
+result = gq.infer(posterior, n_samples=1500, n_chains=4, rng=0)
 print(result.diagnostics.verdict)
 
 # %%

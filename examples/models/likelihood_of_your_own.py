@@ -26,7 +26,7 @@ class Cauchit(gq.likelihoods.Likelihood):
 
 # %%
 # Two moons with 40 labels, of which six are wrong.
-moons = gq.datasets.two_moons(400, n_features=2, noise_std=0.08, seed=1)
+moons = gq.datasets.two_moons(400, n_features=2, noise_std=0.08, rng=1)
 truth = moons.signs(1)
 rng = np.random.default_rng(2)
 labelled = rng.choice(400, 40, replace=False)
@@ -39,7 +39,7 @@ results, accuracy = {}, {}
 for likelihood in (gq.likelihoods.Probit(0.1), Cauchit(0.3)):
     posterior = gq.Posterior(spectrum, gq.priors.Matern(), likelihood, labelled, labels)
     name = type(likelihood).__name__
-    results[name] = gq.infer(posterior, n_samples=500, seed=0)
+    results[name] = gq.infer(posterior, n_samples=500, rng=0)
     accuracy[name] = (gq.results.labels(results[name]) == truth).mean()
     print(f"{name}: {accuracy[name]:.1%} right. {results[name].diagnostics.verdict}")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 import graphuq as gq
 
-moons = gq.datasets.two_moons(400, n_features=2, noise_std=0.12, seed=1)
+moons = gq.datasets.two_moons(400, n_features=2, noise_std=0.12, rng=1)
 truth = np.where(moons.signs(1) > 0, "lower", "upper")
 rng = np.random.default_rng(1)
 labelled = rng.choice(400, 24, replace=False)

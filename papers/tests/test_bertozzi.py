@@ -76,7 +76,7 @@ def test_long_chain_of_the_paper_agrees_with_the_posterior(data_folder):
         problem = voting(context, algorithm, n_eigenpairs)
         posterior = problem.posterior(gq.likelihoods.Probit(0.5), choose(problem.truth, 3, 2, 0))
         chain = protocol(posterior, 100_000, 0.4, seed=1)
-        exact = gq.infer(posterior, n_samples=500, seed=0)
+        exact = gq.infer(posterior, n_samples=500, rng=0)
         assert 0.1 < chain.acceptance < 0.9
         assert np.abs(chain.label_mean - gq.results.label_mean(exact)).mean() < 0.05
     few = truncated(problem, 10)

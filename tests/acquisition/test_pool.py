@@ -35,7 +35,7 @@ def test_covariance_is_that_of_all_nodes_given_the_sites():
 
 @pytest.mark.slow
 def test_pools_of_draws_and_of_the_gaussian_agree():
-    exact, rows = pool_of(result_of(2, gq.inference.PCN(), n_samples=4000, thin=5, seed=1))
+    exact, rows = pool_of(result_of(2, gq.inference.PCN(), n_samples=4000, thin=5, rng=1))
     close, _ = pool_of(result_of(2))
     scale = np.sqrt(np.diagonal(close.covariance))
     difference = np.abs(exact.covariance - close.covariance) / np.outer(scale, scale)

@@ -48,7 +48,7 @@ def test_random_rows_are_a_uniform_sample():
     """Each of 70 rows is in a sample of seven with probability 1/10; 400 samples."""
     result, counts = result_of(), np.zeros(80)
     for seed in range(400):
-        counts[query(result, 7, "random", seed=seed)] += 1
+        counts[query(result, 7, "random", rng=seed)] += 1
     free = np.setdiff1d(np.arange(80), result.posterior.labelled)
     tail = binom.cdf(counts[free].min(), 400, 0.1), binom.sf(counts[free].max() - 1, 400, 0.1)
     assert min(tail) * len(free) > 0.001

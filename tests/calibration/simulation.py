@@ -128,7 +128,7 @@ def draws_at_nodes(posterior, method, thin, n_warmup, seed, rng):
         )
         return (loadings @ gaussian.white_mean)[:, None] + root @ rng.normal(size=(2, N_RANKS))
     result = gq.infer(
-        posterior, method, n_samples=N_RANKS, n_chains=1, n_warmup=n_warmup, thin=thin, seed=seed
+        posterior, method, n_samples=N_RANKS, n_chains=1, n_warmup=n_warmup, thin=thin, rng=seed
     )
     with jax.enable_x64(True):
         mean, sd = conditional_moments(posterior.field, result.answer.white[0], rows)
@@ -201,7 +201,7 @@ def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
         posterior = gq.Posterior(basis, prior, likelihood, LABELLED, some)
         object.__setattr__(posterior, "labels", labels)
         draws = gq.inference.ModelAverage(fields="exact").run(
-            posterior, RunSettings(n_samples=1000, n_chains=1, seed=len(found))
+            posterior, RunSettings(n_samples=1000, n_chains=1, rng=len(found))
         )
         kept = draws.white[0, 50::50].reshape(N_RANKS, n_fields, basis.n_columns)
         at_nodes = np.einsum("nl,skl->nsk", basis.basis[NODES], kept)
@@ -249,7 +249,7 @@ def hierarchical_ranks(simulated, assumed, kernel, tail=False, n_runs=300):
         posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [1, 1, 1, 1, -1])
         object.__setattr__(posterior, "labels", labels)
         result = gq.infer(
-            posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=40, seed=len(found)
+            posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=40, rng=len(found)
         )
         draws = result.hyperparameters
         # Each run has its own seed for the residuals of the tail; ranks of all runs would
@@ -295,7 +295,7 @@ def series_ranks(simulated, assumed, sampler, n_runs=200):
         object.__setattr__(posterior, "labels", labels)
         result = gq.infer(
             posterior, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=400, thin=8,
-            seed=len(found),
+            rng=len(found),
         )  # fmt: skip
         draws = result.hyperparameters
         values = np.stack(
@@ -362,7 +362,7 @@ def multiclass_ranks(simulated, assumed, kernel, n_runs=300):
         posterior = gq.Posterior(spectrum, prior, assumed, LABELLED, [0, 1, 2, 0, 1])
         object.__setattr__(posterior, "labels", labels)
         result = gq.infer(
-            posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=10, seed=len(found)
+            posterior, kernel, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=10, rng=len(found)
         )
         with jax.enable_x64(True):
             mean, sd = conditional_moments(posterior.field, result.answer.white[0], rows)
@@ -405,7 +405,7 @@ def annotated_ranks(n_classes, right=2.0, n_runs=300):
         target = gq.Posterior(spectrum, prior, likelihood, LABELLED, likelihood.most_probable)
         sampler = gq.inference.AnnotatorGibbs(readings=readings, right=2.0)
         result = gq.infer(
-            target, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=60, seed=len(found)
+            target, sampler, n_samples=N_RANKS, n_chains=1, n_warmup=500, thin=60, rng=len(found)
         )
         with jax.enable_x64(True):
             mean, sd = conditional_moments(target.field, result.answer.white[0], rows)

@@ -24,7 +24,7 @@ from graphuq.errors import (
 )
 
 SHORT = gq.inference.MCMC(n_samples=40, n_chains=2, n_warmup=200, thin=2, stop=None)
-MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, seed=1)
+MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, rng=1)
 
 
 def expected_failures(_):
@@ -96,7 +96,7 @@ def test_rows_of_the_graph_keep_their_posterior(fitted):
 
 
 def test_new_rows(fitted):
-    new = gq.datasets.two_moons(300, n_features=2, noise_std=0.05, seed=2)
+    new = gq.datasets.two_moons(300, n_features=2, noise_std=0.05, rng=2)
     probability = fitted.predict_proba(new.features)
     np.testing.assert_allclose(probability.sum(axis=1), 1)
     assert (fitted.predict(new.features) == new.classes).mean() > 0.95
@@ -130,7 +130,7 @@ def test_pipeline_clone_and_search():
 def test_file_predicts_the_same(fitted, tmp_path):
     fitted.save(tmp_path / "c.nc")
     again = gq.GraphClassifier.load(tmp_path / "c.nc")
-    new = gq.datasets.two_moons(50, n_features=2, noise_std=0.05, seed=3).features
+    new = gq.datasets.two_moons(50, n_features=2, noise_std=0.05, rng=3).features
     # Products of arrays at other memory addresses may be summed in another order.
     np.testing.assert_allclose(again.predict_proba(new), fitted.predict_proba(new), rtol=1e-8)
     np.testing.assert_array_equal(again.transduction_, fitted.transduction_)

@@ -15,7 +15,7 @@ import graphuq as gq
 from graphuq.classifier.feature_scales import column_scales
 from graphuq.errors import FeatureScaleWarning, GraphuqWarning, InvalidInput
 
-MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.12, seed=1)
+MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.12, rng=1)
 Y = np.where(np.arange(200) < 20, MOONS.classes, -1)
 MODEL = {"model": "fixed", "inference": "expectation-propagation"}
 KNN = gq.graphs.knn_graph(MOONS.features, 15, gq.graphs.SelfTuning(4.0))

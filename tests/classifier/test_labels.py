@@ -11,7 +11,7 @@ import graphuq as gq
 from graphuq.classifier.labels import split_labels, unknown_mask
 from graphuq.errors import InvalidInput, MissingLabelWarning
 
-MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.12, seed=1)
+MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.12, rng=1)
 QUICK = {"model": "fixed", "inference": "expectation-propagation"}
 NAMES = np.array(["a", "b"], dtype=object)[MOONS.classes]
 

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 import graphuq as gq
 from graphuq.errors import InvalidInput, UnlabelledScoreWarning
 
-MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.12, seed=1)
+MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.12, rng=1)
 QUESTION = "?"
 QUICK = gq.GraphClassifier(n_neighbors=12, model="fixed", inference="expectation-propagation")
 

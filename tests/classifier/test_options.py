@@ -105,7 +105,7 @@ def test_a_stop_rule_serves_many_runs(monkeypatch):
     kept, watched = gq.Converged(label_mcse=0.01), []
     for noise_std, seed in ((0.5, 0), (0.5, 1), (4.0, 0)):
         posterior = build(gq.likelihoods.Probit(noise_std))
-        draws = gq.infer(posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=seed).answer
+        draws = gq.infer(posterior, gq.inference.PCN(), n_samples=300, n_chains=4, rng=seed).answer
         for part in (draws, draws.first(280)):
             fresh = gq.Converged(label_mcse=0.01)
             for bound in (0.001, 0.02, 0.04, 0.08, 1.0):
@@ -118,7 +118,7 @@ def test_a_stop_rule_serves_many_runs(monkeypatch):
 
 def test_a_share_of_the_nodes_may_have_a_larger_error():
     posterior = build(gq.likelihoods.Probit(0.5))
-    draws = gq.infer(posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=0).answer
+    draws = gq.infer(posterior, gq.inference.PCN(), n_samples=300, n_chains=4, rng=0).answer
     unlabelled = np.setdiff1d(np.arange(posterior.spectrum.n_nodes), posterior.labelled)
     rows = node_rows(posterior)[unlabelled]
     errors = np.sort(label_errors(draws, posterior.field, rows, posterior.likelihood.link))
@@ -178,7 +178,7 @@ def test_sharper_weights_favour_the_nearest():
 
 def test_map_and_ginzburg_landau_by_name():
     """MAP classifies without probabilities; Ginzburg-Landau warns that it has no evidence."""
-    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, seed=0)
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, rng=0)
     y = np.full(200, -1)
     y[:20] = moons.classes[:20]
     point = gq.GraphClassifier(inference="map", model="fixed")

@@ -105,12 +105,16 @@ def test_units_of_y(fitted):
 
 
 def test_known_hyperparameters_are_kept():
-    regressor = gq.GraphRegressor(prior="Matern(tau=0.2, alpha=3)", noise_std=0.5, field_std=2.0)
+    regressor = gq.GraphRegressor(model=gq.models.Regression("Matern(tau=0.2, alpha=3)", 2.0, 0.5))
     regressor.fit(X, few_numbers())
     assert regressor.noise_std_ == pytest.approx(0.5)
     assert regressor.field_std_ == pytest.approx(2.0)
     assert regressor.prior_ == gq.priors.Matern(tau=0.2, alpha=3)
-    learnt = gq.GraphRegressor(noise_std=0.5).fit(X, few_numbers())
+    learnt = gq.GraphRegressor(model="Regression(noise_std=0.5)").fit(X, few_numbers())
+    pasted = gq.GraphRegressor(model=repr(learnt.model_)).fit(X, few_numbers())
+    np.testing.assert_allclose(pasted.transduction_, learnt.transduction_, rtol=1e-6)
+    nested = gq.GraphRegressor().set_params(model__noise_std=0.5)
+    assert nested.model == gq.models.Regression(noise_std=0.5)
     assert learnt.noise_std_ == pytest.approx(0.5)
     assert learnt.log_evidence_ > regressor.log_evidence_
 
@@ -134,7 +138,7 @@ def test_weights_of_numbers(fitted):
     without = y.copy()
     without[40] = np.nan
     weights = np.ones(90)
-    fixed = {"prior": "Matern(tau=0.2, alpha=3)", "noise_std": 0.3, "field_std": 2.0}
+    fixed = {"model": gq.models.Regression("Matern(tau=0.2, alpha=3)", 2.0, 0.3)}
     truth = gq.GraphRegressor(**fixed).fit(X, without).transduction_
     for weight, tolerance in ((0.0, 1e-12), (1e-6, 1e-3)):
         weights[40] = weight
@@ -237,11 +241,15 @@ WRONG_INPUT = [
     ({}, {"sample_weight": [1.0]}, r"sample_weight: shape \(1,\) for 90 rows"),
     ({}, {"sample_weight": [-1.0] + [1.0] * 89}, r"sample_weight: \[-1.0\] in row \[0\]"),
     ({}, {"sample_weight": ["a"] * 90}, "sample_weight: type <U1"),
-    ({"noise_std": 0.0}, {}, "noise_std: 0.0 is not positive"),
-    ({"field_std": "large"}, {}, "field_std: 'large' is not a number"),
+    ({"model": "Regression(noise_std=0.0)"}, {}, "noise_std: 0.0 is not positive"),
+    ({"model": "Regression(field_std='large')"}, {}, "field_std: 'large' is not a number"),
     ({"n_eigenpairs": "few"}, {}, "n_eigenpairs: 'few' is unknown"),
     ({"graph": "tree"}, {}, "graph: 'tree' is unknown"),
-    ({"prior": "Matern(tau=LogUniform(0.1, 1))"}, {}, "prior: tau of .* is a distribution"),
+    (
+        {"model": "Regression(Matern(tau=LogUniform(0.1, 1)))"},
+        {},
+        "prior: tau of .* is a distribution",
+    ),
     ({"laplacian": "odd"}, {}, "laplacian: 'odd'"),
 ]
 

@@ -17,7 +17,7 @@ from graphuq.errors import (
 )
 from graphuq.graphs import GaussianWeights, TanhWeights
 
-MOONS = gq.datasets.two_moons(160, n_features=2, noise_std=0.08, seed=1)
+MOONS = gq.datasets.two_moons(160, n_features=2, noise_std=0.08, rng=1)
 X = MOONS.features
 LABELLED = np.random.default_rng(2).choice(160, 16, replace=False)
 Y = np.where(np.isin(np.arange(160), LABELLED), MOONS.classes, -1)
@@ -250,7 +250,7 @@ def test_classifier_on_any_graph_predicts_other_rows(graph, outside, tmp_path):
     estimator = classifier(graph, out_of_sample=outside)
     weights = gq.graphs.GaussianWeights(0.15) if graph == "complete" else "unweighted"
     estimator.set_params(weights=weights).fit(X, Y)
-    fresh = gq.datasets.two_moons(80, n_features=2, noise_std=0.08, seed=5)
+    fresh = gq.datasets.two_moons(80, n_features=2, noise_std=0.08, rng=5)
     predicted = estimator.predict(fresh.features)
     assert (predicted == fresh.classes).mean() > 0.8
     np.testing.assert_allclose(

@@ -14,7 +14,7 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 LABELLED, WEIGHTS, NOISE = np.array([1, 4, 7]), np.array([1.0, 0.05, 0.3]), 0.5
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(np.arange(9.0)[:, None], n_neighbors=2))
 PRIOR = gq.priors.Matern(tau=0.3, alpha=1.5)
-MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, seed=1)
+MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.05, rng=1)
 AVERAGE = gq.inference.ModelAverage(fields="gibbs")
 LEVEL_SET = gq.models.LargestEvidence(likelihood="level-set")
 NUMBERS = gq.models.LargestEvidence(likelihood="gaussian")
@@ -60,7 +60,7 @@ def test_two_classes_against_probabilities_of_orthants(method):
     arguments = {}
     if method in METHODS:
         arguments = {"n_samples": 2000, "n_chains": 4}
-    result = gq.infer(posterior(labels), method, seed=1, **arguments)
+    result = gq.infer(posterior(labels), method, rng=1, **arguments)
     tolerance = 4 * gq.results.label_mcse(result) + 2e-3
     if method == "expectation-propagation":
         assert abs(result.log_evidence - evidence) < 0.02
@@ -96,7 +96,7 @@ def test_three_classes_against_rejection(method):
     exact = np.stack([(leads == k).mean(axis=0) for k in range(3)], axis=1)
     sampled = method != "expectation-propagation"
     arguments = {"n_samples": 2000, "n_chains": 4} if sampled else {}
-    result = gq.infer(posterior(labels, 3), method, seed=1, **arguments)
+    result = gq.infer(posterior(labels, 3), method, rng=1, **arguments)
     error = np.sqrt(exact * (1 - exact) / len(u)) + gq.results.label_mcse(result)
     assert np.all(
         np.abs(gq.results.label_mean(result) - exact) < 4 * error + (1e-3 if sampled else 0.03)
@@ -110,7 +110,7 @@ def test_the_field_of_a_weighted_label_is_reported_in_its_own_units(method, rand
     u = draws_that_agree(np.array(labels), 1)[..., 0]
     arguments = {"n_samples": 2000, "n_chains": 4} if method == "collapsed-gibbs" else {}
     found = posterior(labels, random_labels=random_labels)
-    result = gq.infer(found, method, seed=1, **arguments)
+    result = gq.infer(found, method, rng=1, **arguments)
     np.testing.assert_allclose(result.latent_mean, u.mean(axis=0), atol=0.03)
     np.testing.assert_allclose(result.latent_std, u.std(axis=0), atol=0.03)
     if random_labels:
@@ -126,7 +126,7 @@ def test_leave_one_out_has_the_noise_of_the_label():
     own = prior_covariance()[np.ix_(LABELLED, LABELLED)] + np.diag(NOISE**2 / WEIGHTS)
     for method in ("collapsed-gibbs", "expectation-propagation"):
         arguments = {"n_samples": 2000, "n_chains": 4} if method == "collapsed-gibbs" else {}
-        found = gq.leave_one_out(gq.infer(posterior(labels), method, seed=1, **arguments)).of_label
+        found = gq.leave_one_out(gq.infer(posterior(labels), method, rng=1, **arguments)).of_label
         for j in range(3):
             flipped = labels.copy()
             flipped[j] *= -1
@@ -139,7 +139,7 @@ def test_leave_one_out_has_the_noise_of_the_label():
 def test_learnt_hyperparameters_have_weights():
     """A label of tiny weight leaves a learnt range as if it were not given."""
     prior = gq.priors.Matern(tau=gq.LogUniform(0.1, 1.0), alpha=1.5)
-    settings = {"n_samples": 1500, "n_chains": 4, "seed": 0}
+    settings = {"n_samples": 1500, "n_chains": 4, "rng": 0}
     likelihood = gq.likelihoods.Probit(NOISE)
     weighted = gq.Posterior(
         SPECTRUM, prior, likelihood, [1, 4, 7], [1, 1, -1], label_weights=[1.0, 1e-9, 1.0]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarn
 
 FAST = ["--n-samples", "60", "--n-chains", "2", "--n-warmup", "200", "--thin", "8"]
 FAST += ["--fixed-length", "--quiet"]
-MOONS = gq.datasets.two_moons(60, n_features=2, noise_std=0.05, seed=1)
+MOONS = gq.datasets.two_moons(60, n_features=2, noise_std=0.05, rng=1)
 
 
 def frame(n_labelled=8):

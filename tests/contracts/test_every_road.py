@@ -18,7 +18,7 @@ from graphuq.cli.app import run
 from graphuq.errors import InvalidInput
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.1, seed=1)
+MOONS = gq.datasets.two_moons(120, n_features=2, noise_std=0.1, rng=1)
 NAMES = np.array(["left", "right"])[MOONS.codes()]
 GIVEN = np.where(np.arange(120) < 12, NAMES, "")
 GRAPH = "MutualNeighbors(n_neighbors=12)"

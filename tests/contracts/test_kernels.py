@@ -167,7 +167,7 @@ def moments(kernel, likelihood, reference=None):
     """Return mean and mean square of u over 64 chains, and their standard errors."""
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, likelihood, np.ones(1))
-    lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 500, "thin": 10, "seed": 11}
+    lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 500, "thin": 10, "rng": 11}
     if isinstance(kernel, Kernel) and reference is not None:
         referred, rotation = refer(target, reference.white_mean, reference.white_covariance)
         draws = run_chains(referred, kernel, **lengths)
@@ -254,7 +254,7 @@ def test_expected_acceptance_is_that_of_chains():
     sampler = gq.inference.Independence()
     expected = sampler.expected_acceptance(target, NARROW, 20_000)
     lengths = {"n_samples": 500, "n_chains": 64, "n_warmup": 100, "thin": 1}
-    found = sampler.sample(target, NARROW, seed=3, **lengths).acceptance.mean(axis=1)
+    found = sampler.sample(target, NARROW, rng=3, **lengths).acceptance.mean(axis=1)
     assert abs(expected - found.mean()) < 4 * np.hypot(found.std(ddof=1) / 8, 0.5 / 20_000**0.5)
 
 
@@ -269,7 +269,7 @@ def test_expected_acceptance_without_a_valid_proposal():
 def test_a_longer_independence_run_begins_like_a_shorter_one():
     field = LowRankField(np.array([[0.6, 0.8]]), np.ones((1, 2)), np.ones(1), 0.0)
     target = Target(field, gq.likelihoods.Probit(0.3), np.ones(1))
-    lengths = {"n_chains": 4, "n_warmup": 60, "thin": 3, "seed": -5}
+    lengths = {"n_chains": 4, "n_warmup": 60, "thin": 3, "rng": -5}
     sampler = gq.inference.Independence()
     short = sampler.sample(target, NARROW, n_samples=70, **lengths)
     long = sampler.sample(target, NARROW, n_samples=120, **lengths)

@@ -61,7 +61,7 @@ class ProbitGibbs(gq.inference.Sampler):
 
     def run(self, posterior, settings, reference=None):
         settings = settings.with_defaults(4, self.default_warmup, 1)
-        rng, noise = np.random.default_rng(settings.seed), posterior.likelihood.noise_std
+        rng, noise = np.random.default_rng(settings.rng), posterior.likelihood.noise_std
         factor = np.asarray(posterior.field.matrix())  # u = factor @ x at the labelled nodes
         root = np.linalg.cholesky(np.eye(factor.shape[1]) + factor.T @ factor / noise**2)
         shape = settings.n_chains, settings.n_samples
@@ -117,7 +117,7 @@ CASES = {
 def test_own_parts_run_and_are_saved_loaded_and_reported(case, tmp_path):
     make, method = CASES[case]
     posterior = make()
-    result = gq.infer(posterior, method, n_samples=300, seed=0)
+    result = gq.infer(posterior, method, n_samples=300, rng=0)
     assert (gq.results.label_mean(result)[LABELLED] * LABELS > 0).all()
     result.save(tmp_path / "fit.nc")
     loaded = gq.load(tmp_path / "fit.nc")
@@ -125,7 +125,7 @@ def test_own_parts_run_and_are_saved_loaded_and_reported(case, tmp_path):
     assert loaded.posterior.prior == posterior.prior
     assert loaded.posterior.likelihood == posterior.likelihood
     # The loaded posterior is complete and can be sampled again.
-    again = gq.infer(loaded.posterior, method, n_samples=300, seed=0)
+    again = gq.infer(loaded.posterior, method, n_samples=300, rng=0)
     np.testing.assert_allclose(
         gq.results.label_mean(again), gq.results.label_mean(result), atol=1e-6
     )
@@ -137,8 +137,8 @@ def test_own_parts_run_and_are_saved_loaded_and_reported(case, tmp_path):
 
 def test_the_sampler_of_a_new_shape_agrees_with_the_librarys():
     posterior = build()
-    own = gq.infer(posterior, ProbitGibbs(), n_samples=4000, seed=1)
-    ours = gq.infer(posterior, gq.inference.ExactHamiltonian(), n_samples=1000, seed=1)
+    own = gq.infer(posterior, ProbitGibbs(), n_samples=4000, rng=1)
+    ours = gq.infer(posterior, gq.inference.ExactHamiltonian(), n_samples=1000, rng=1)
     error = np.hypot(gq.results.label_mcse(own), gq.results.label_mcse(ours))
     assert error.max() < 0.02
     assert (

@@ -38,7 +38,7 @@ def test_evidence_of_probit(n_eigenpairs, tail):
 
 def test_evidence_of_logistic():
     likelihood = gq.likelihoods.Logistic()
-    found = gq.estimate_evidence(build(likelihood), n_draws=20_500, seed=3)
+    found = gq.estimate_evidence(build(likelihood), n_draws=20_500, rng=3)
     law = covariance(WEIGHTS, 12, None)[np.ix_(LABELLED, LABELLED)]
     u = np.random.default_rng(0).multivariate_normal(np.zeros(4), law, 200_000)
     labels = np.tile(LABELS, 200_000).astype(float)

@@ -48,11 +48,9 @@ def mean(scores: dict[str, float]) -> float:
 
 
 def main() -> None:
-    """Write all scores, and print their means."""
+    """Write all scores."""
     found = {method: scores_of(method) for method in METHODS}
     SCORES.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    for method, by_rate in found.items():
-        print(method, {rate: round(mean(scores), 4) for rate, scores in by_rate.items()})
 
 
 if __name__ == "__main__":

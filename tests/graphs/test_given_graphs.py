@@ -366,7 +366,7 @@ def test_a_graph_beside_another_graph_or_word_is_refused():
 
 
 def test_neighbours_of_a_pipeline():
-    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.08, seed=1)
+    moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.08, rng=1)
     y = np.where(np.arange(200) < 20, moons.classes, -1)
     expected = gq.GraphClassifier(n_neighbors=9, **MODEL).fit(moons.features, y)
     pipeline = make_pipeline(

@@ -193,10 +193,10 @@ def test_impossible_grids_are_refused(shape, periodic):
 def test_small_worlds_are_rewired_rings():
     ring = gq.graphs.small_world_graph(20, rewiring=0.0)
     assert (ring.n_nodes, ring.n_edges) == (20, 20)
-    world = gq.graphs.small_world_graph(1000, both_ends=True, seed=1)
+    world = gq.graphs.small_world_graph(1000, both_ends=True, rng=1)
     assert world.n_components == 1
     assert 800 < world.n_nodes < 900  # the paper reports 848
-    again = gq.graphs.small_world_graph(1000, both_ends=True, seed=1)
+    again = gq.graphs.small_world_graph(1000, both_ends=True, rng=1)
     np.testing.assert_array_equal(again.degrees, world.degrees)
     with pytest.raises(InvalidInput, match="rewiring"):
         gq.graphs.small_world_graph(rewiring=1.5)

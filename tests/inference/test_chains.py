@@ -31,12 +31,12 @@ def test_without_warm_up_the_step_size_is_fixed(posterior):
 
 
 def test_same_seed_same_draws(posterior):
-    runs = [run_chains(posterior.target, gq.inference.PCN(), seed=s, **OPTIONS) for s in (7, 7, 8)]
+    runs = [run_chains(posterior.target, gq.inference.PCN(), rng=s, **OPTIONS) for s in (7, 7, 8)]
     np.testing.assert_array_equal(runs[0].white, runs[1].white)
     assert not np.array_equal(runs[0].white, runs[2].white)
     generators = [np.random.default_rng(3) for _ in range(2)]
     first, second = (
-        run_chains(posterior.target, gq.inference.PCN(), seed=g, **OPTIONS) for g in generators
+        run_chains(posterior.target, gq.inference.PCN(), rng=g, **OPTIONS) for g in generators
     )
     np.testing.assert_array_equal(first.white, second.white)
 
@@ -113,7 +113,7 @@ def test_checkpoint_of_another_run_is_refused(posterior, tmp_path):
     path = tmp_path / "run.npz"
     run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, **OPTIONS)
     with pytest.raises(InvalidInput, match="belongs to another run"):
-        run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, seed=1, **OPTIONS)
+        run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, rng=1, **OPTIONS)
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(StorageError, match="is not a readable checkpoint"):
         run_chains(posterior.target, gq.inference.PCN(), checkpoint=path, **OPTIONS)

@@ -60,7 +60,7 @@ def standard_error(result, expected, hits):
 def test_class_probabilities(n_classes):
     target = posterior(n_classes)
     expected, hits = rejection(target, 0.5)
-    result = gq.infer(target, CollapsedGibbs(), n_samples=3000, seed=1)
+    result = gq.infer(target, CollapsedGibbs(), n_samples=3000, rng=1)
     error = standard_error(result, expected, hits)
     assert result.diagnostics.rhat < 1.01
     assert error.max() < 0.02
@@ -71,7 +71,7 @@ def test_other_noise_is_detected():
     """Negative control: the sampler's noise is not that of the rejected draws."""
     target = posterior(3, 2.0)
     expected, hits = rejection(target, 0.5)
-    result = gq.infer(target, CollapsedGibbs(), n_samples=3000, seed=1)
+    result = gq.infer(target, CollapsedGibbs(), n_samples=3000, rng=1)
     error = standard_error(result, expected, hits)
     assert (np.abs(result.probabilities - expected) > 6 * error).any()
 
@@ -81,8 +81,8 @@ def test_a_tail_and_more_labels_than_modes(n_classes):
     """Both forms of a field with a tail agree with Hamiltonian chains."""
     labelled = np.array([0, 2, 3, 7, 9, 11])
     target = posterior(n_classes, tail=True, n_eigenpairs=4, labelled=labelled)
-    ours = gq.infer(target, CollapsedGibbs(), n_samples=3000, seed=1)
-    theirs = gq.infer(target, gq.inference.Hamiltonian(), n_samples=1000, seed=2)
+    ours = gq.infer(target, CollapsedGibbs(), n_samples=3000, rng=1)
+    theirs = gq.infer(target, gq.inference.Hamiltonian(), n_samples=1000, rng=2)
     error = np.hypot(gq.results.label_mcse(ours), gq.results.label_mcse(theirs))
     assert (
         np.abs(gq.results.label_mean(ours) - gq.results.label_mean(theirs)) < 4.5 * error + 1e-4
@@ -93,7 +93,7 @@ def test_a_tail_and_more_labels_than_modes(n_classes):
 def test_small_noise_still_mixes(noise_std):
     """Along smooth directions all values move together; single values alone would not."""
     target = posterior(3, noise_std)
-    result = gq.infer(target, CollapsedGibbs(), n_samples=2000, seed=0)
+    result = gq.infer(target, CollapsedGibbs(), n_samples=2000, rng=0)
     assert result.diagnostics.rhat < 1.01
     assert result.diagnostics.ess_bulk > 1000
 
@@ -112,7 +112,7 @@ def test_many_labels_still_mix():
     rows = rng.choice(300, 200, replace=False)
     prior, likelihood = gq.priors.Matern(tau=0.1, alpha=2.0), gq.likelihoods.Probit(0.1, 4)
     target = gq.Posterior(spectrum, prior, likelihood, rows, classes[rows])
-    diagnostics = gq.infer(target, CollapsedGibbs(), n_samples=1000, seed=0).diagnostics
+    diagnostics = gq.infer(target, CollapsedGibbs(), n_samples=1000, rng=0).diagnostics
     assert diagnostics.rhat < 1.01
     assert diagnostics.ess_bulk > 400
 
@@ -204,7 +204,7 @@ def test_start_agrees_with_the_labels():
 
 def test_the_same_seed_and_a_checkpoint_give_the_same_draws(tmp_path):
     target, path = posterior(3), tmp_path / "run.npz"
-    whole = gq.infer(target, "collapsed-gibbs", n_samples=200, seed=4)
+    whole = gq.infer(target, "collapsed-gibbs", n_samples=200, rng=4)
 
     def interrupt(phase, done, total, acceptance):
         if phase == "sampling" and done >= 600:
@@ -212,9 +212,9 @@ def test_the_same_seed_and_a_checkpoint_give_the_same_draws(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         gq.infer(
-            target, CollapsedGibbs(), n_samples=200, seed=4, checkpoint=path, progress=interrupt
+            target, CollapsedGibbs(), n_samples=200, rng=4, checkpoint=path, progress=interrupt
         )
-    resumed = gq.infer(target, CollapsedGibbs(), n_samples=200, seed=4, checkpoint=path)
+    resumed = gq.infer(target, CollapsedGibbs(), n_samples=200, rng=4, checkpoint=path)
     np.testing.assert_array_equal(resumed.answer.white, whole.answer.white)
 
 

@@ -53,7 +53,7 @@ def test_draws_agree_with_weighted_draws_of_the_prior(design):
     expected, error = weighted_draws(design)
     assert error.max() < 0.003
     method = gq.inference.ExactHamiltonian()
-    result = gq.infer(posterior(design), method, n_samples=1000, n_chains=8, seed=1)
+    result = gq.infer(posterior(design), method, n_samples=1000, n_chains=8, rng=1)
     total = np.hypot(result.mcse[:, 1], error)
     # Four components of 20 strata: a weight is wrong by at most a fortieth.
     assert (np.abs(result.probabilities[:, 1] - expected) < 4 * total + 0.025).all()

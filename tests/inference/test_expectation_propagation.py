@@ -133,7 +133,7 @@ def test_label_means_and_evidence(likelihood, n_eigenpairs, tail, n_labelled):
 @pytest.mark.slow
 def test_against_a_long_chain_with_many_labels():
     """The error of expectation propagation on two moons with 60 labels, measured by chains."""
-    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, seed=0)
+    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, rng=0)
     graph = gq.graphs.knn_graph(moons.features, 10)
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=40)
     posterior = gq.Posterior(
@@ -144,7 +144,7 @@ def test_against_a_long_chain_with_many_labels():
         moons.signs(1)[:60],
     )
     fast = gq.infer(posterior, gq.inference.ExpectationPropagation())
-    slow = gq.infer(posterior, gq.inference.PCN(), n_samples=3000, thin=50, n_warmup=5000, seed=0)
+    slow = gq.infer(posterior, gq.inference.PCN(), n_samples=3000, thin=50, n_warmup=5000, rng=0)
     assert gq.results.label_mcse(slow).max() < 0.03
     assert np.abs(gq.results.label_mean(fast) - gq.results.label_mean(slow)).mean() < 0.01
     np.testing.assert_allclose(fast.latent_std, slow.latent_std, rtol=0.15)

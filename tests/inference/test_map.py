@@ -95,7 +95,7 @@ def test_ginzburg_landau_starts():
     objectives = []
     for start in (None, "zero", "random", gq.likelihoods.Probit(0.1)):
         for solver in ("newton", "flow"):
-            answer = gq.infer(posterior, MAP(solver=solver, start=start, seed=3)).answer
+            answer = gq.infer(posterior, MAP(solver=solver, start=start, rng=3)).answer
             objectives.append(answer.objective)
             for direction in np.random.default_rng(0).normal(size=(20, target.dimension)):
                 near = answer.seen + 1e-3 * direction

@@ -181,8 +181,8 @@ def test_default_is_exact_where_proposals_are_accepted():
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_runs_repeat_and_are_stored(tmp_path):
-    first = gq.infer(posterior(3), ModelAverage(), n_samples=400, seed=3)
-    again = gq.infer(posterior(3), ModelAverage(), n_samples=400, seed=3)
+    first = gq.infer(posterior(3), ModelAverage(), n_samples=400, rng=3)
+    again = gq.infer(posterior(3), ModelAverage(), n_samples=400, rng=3)
     np.testing.assert_array_equal(gq.results.label_mean(first), gq.results.label_mean(again))
     first.save(tmp_path / "result.nc")
     loaded = gq.load(tmp_path / "result.nc")

@@ -58,7 +58,7 @@ def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABE
 def test_label_means(kernel, tail):
     """Label means agree with orthant probabilities where noise is small and the posterior skew."""
     posterior = build(gq.likelihoods.Probit(0.15), tail=tail)
-    result = gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=3, seed=1)
+    result = gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=3, rng=1)
     prior = covariance(WEIGHTS, 12, tail)
     truth = [probit_label_mean(prior, LABELLED, LABELS, 0.15, node) for node in NODES]
     error = gq.results.label_mcse(result)[NODES]
@@ -71,7 +71,7 @@ def test_step_likelihood_about_a_reference():
     """pCN needs no gradient; chains about the prior and about the reference agree."""
     posterior = build(gq.likelihoods.LevelSet(0.7))
     results = [
-        gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=10, seed=2)
+        gq.infer(posterior, kernel, n_samples=2000, n_chains=32, thin=10, rng=2)
         for kernel in (gq.inference.PCN(), gq.inference.PCN(reference=EP))
     ]
     error = np.hypot(*map(gq.results.label_mcse, results))
@@ -92,7 +92,7 @@ def test_the_reference_is_a_control_variate(tail):
     options = {"n_samples": 50, "n_chains": 8, "thin": 5, "n_warmup": 50}
     controlled, plain, stated = [], [], []
     for seed in range(60):
-        draws = gq.infer(posterior, method, seed=seed, **options).answer
+        draws = gq.infer(posterior, method, rng=seed, **options).answer
         with_reference = summarize(draws, posterior.field, rows)
         without = summarize(
             dataclasses.replace(draws, reference=None, log_ratio=None), posterior.field, rows
@@ -117,7 +117,7 @@ def test_a_wrong_reference_is_detected():
     prior = covariance(WEIGHTS, 12, None)
     truth = np.array([probit_label_mean(prior, LABELLED, LABELS, 0.6, node) for node in NODES])
     method = gq.inference.EllipticalSlice(reference=EP)
-    draws = gq.infer(posterior, method, n_samples=2000, n_chains=32, seed=0).answer
+    draws = gq.infer(posterior, method, n_samples=2000, n_chains=32, rng=0).answer
     shifted = draws.reference._replace(white_mean=draws.reference.white_mean + 0.2)
     wrong = dataclasses.replace(draws, reference=shifted)
     rows = node_rows(posterior)[np.array(NODES)]
@@ -129,7 +129,7 @@ def test_a_wrong_reference_is_detected():
 def test_the_reference_survives_a_file(tmp_path):
     posterior = build(gq.likelihoods.Probit(0.6))
     method = gq.inference.EllipticalSlice(reference=EP)
-    result = gq.infer(posterior, method, n_samples=100, n_chains=4, seed=0)
+    result = gq.infer(posterior, method, n_samples=100, n_chains=4, rng=0)
     result.save(tmp_path / "run.nc")
     again = gq.load(tmp_path / "run.nc")
     rows = node_rows(posterior)
@@ -164,7 +164,7 @@ def test_a_wrong_reference_density_is_detected():
 
 def test_draws_come_back_in_the_coordinates_of_the_posterior():
     posterior = build(gq.likelihoods.Probit(0.3))
-    result = gq.infer(posterior, KERNELS[2], n_samples=1000, n_chains=4, thin=2, seed=0)
+    result = gq.infer(posterior, KERNELS[2], n_samples=1000, n_chains=4, thin=2, rng=0)
     with jax.enable_x64(True):
         target = with_dtype(posterior.target, np.dtype(np.float64))
         log_likelihood = jax.vmap(jax.vmap(target.log_likelihood))(result.answer.white)
@@ -210,7 +210,7 @@ def test_a_reference_beyond_walls_is_no_control_variate(noise_std):
     """The reference is dropped if it has mass where the posterior has none."""
     posterior = build(gq.likelihoods.Probit(noise_std))
     method = gq.inference.Independence(reference=EP)
-    result = gq.infer(posterior, method, n_samples=1000, n_chains=32, seed=0)
+    result = gq.infer(posterior, method, n_samples=1000, n_chains=32, rng=0)
     assert result.answer.reference is None
     u = np.asarray(jax.vmap(posterior.field.at_labelled)(result.answer.white.reshape(32_000, -1)))
     np.testing.assert_allclose(result.latent_mean[LABELLED], u.mean(axis=0), atol=1e-4)

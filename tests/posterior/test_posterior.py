@@ -51,7 +51,7 @@ def test_component_without_labels_keeps_the_prior(in_three_parts, tail):
     """Probability is 1/2 and variance that of the prior, never NaN (scikit-learn 9292, 18029)."""
     spectrum = gq.laplacian_spectrum(in_three_parts, n_eigenpairs=10, tail_eigenvalue=tail)
     posterior = gq.Posterior(spectrum, PRIOR, PROBIT, [0, 5], [1, -1])
-    result = gq.infer(posterior, gq.inference.PCN(), n_samples=500, seed=0)
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=500, rng=0)
     silent = np.arange(25) >= 12
     np.testing.assert_array_equal(result.has_evidence, ~silent)
     np.testing.assert_allclose(gq.results.label_mean(result)[silent], 0, atol=1e-12)
@@ -77,7 +77,7 @@ def test_component_of_one_class_is_not_forced_to_change_sign(include_constant, f
         [0, 4, 8, 12, 16, 20],
         [1, 1, 1, -1, -1, -1],
     )
-    mean = gq.results.label_mean(gq.infer(posterior, gq.inference.PCN(), n_samples=1000, seed=0))
+    mean = gq.results.label_mean(gq.infer(posterior, gq.inference.PCN(), n_samples=1000, rng=0))
     assert (mean[:12].min() < 0) == forced
     assert (mean[12:].max() > 0) == forced
 

@@ -207,9 +207,7 @@ def test_chance_is_that_of_rows_that_err_together(fitted):
 
 def test_leave_one_out_is_in_units_of_y(fitted):
     """Refits with the same hyperparameters and one number less."""
-    fixed = gq.GraphRegressor(
-        prior=fitted.prior_, field_std=fitted.field_std_, noise_std=fitted.noise_std_
-    )
+    fixed = gq.GraphRegressor(model=fitted.model_)
     found = left_out(fitted)
     np.testing.assert_allclose(found.known, Y[GIVEN])
     for j in (0, 17, 39):

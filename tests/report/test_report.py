@@ -222,7 +222,7 @@ def test_plots_name_the_classes(fitted):
 
 
 def test_two_moons_are_two_half_circles():
-    moons = gq.datasets.two_moons(1001, n_features=5, noise_std=0.0, seed=2)
+    moons = gq.datasets.two_moons(1001, n_features=5, noise_std=0.0, rng=2)
     upper = moons.features[moons.classes == 0]
     lower = moons.features[moons.classes == 1]
     assert (len(upper), len(lower)) == (501, 500)
@@ -231,7 +231,7 @@ def test_two_moons_are_two_half_circles():
     assert upper[:, 1].min() >= 0
     assert lower[:, 1].max() <= 0.5
     assert not moons.features[:, 2:].any()
-    noisy = gq.datasets.two_moons(1001, n_features=5, noise_std=0.1, seed=2)
+    noisy = gq.datasets.two_moons(1001, n_features=5, noise_std=0.1, rng=2)
     assert noisy.features[:, 2:].std() == pytest.approx(0.1, rel=0.05)
 
 

@@ -34,7 +34,7 @@ def posterior(name, contradictory=False):
 def test_the_error_is_at_least_that_found_by_chains(name, contradictory):
     given = posterior(name, contradictory)
     approximate = gq.infer(given, ExpectationPropagation())
-    chains = gq.infer(given, n_samples=8000, stop=gq.Converged(label_mcse=0.005), seed=0)
+    chains = gq.infer(given, n_samples=8000, stop=gq.Converged(label_mcse=0.005), rng=0)
     assert chains.diagnostics.converged
     unlabelled = np.setdiff1d(np.arange(150), ONE)
     unit = 1 if given.likelihood.is_multiclass else 2

@@ -80,7 +80,7 @@ def test_estimated_from_labels():
 @pytest.fixture(scope="module")
 def biased():
     """Return two moons, one labelled four times as often, which biases the level of the field."""
-    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, seed=3)
+    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15, rng=3)
     truth = moons.classes
     rng = np.random.default_rng(1)
     first, second = (np.flatnonzero(truth == c) for c in np.unique(truth))

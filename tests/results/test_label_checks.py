@@ -48,7 +48,7 @@ def refitted(posterior, n_labels=None, **options):
     """Return the probabilities of labels and classes, each from a fit without the label."""
     of_label, of_class = [], []
     for j, node in enumerate(posterior.labelled[:n_labels]):
-        result = gq.infer(without(posterior, j), seed=j, **options)
+        result = gq.infer(without(posterior, j), rng=j, **options)
         u = gq.results.latent_draws(result, [node])
         likelihood = result.posterior.likelihood
         values = {n: v.ravel() for n, v in result.answer.hyperparameters.items()}
@@ -112,7 +112,7 @@ def test_reweighted_draws_equal_refits(likelihood):
     """Refits and weights have independent errors, below 0.02 each with 8,000 draws."""
     posterior = small_problem(likelihood)
     of_label, of_class = refitted(posterior, n_samples=2000, n_chains=4)
-    result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
+    result = gq.infer(posterior, n_samples=2000, n_chains=4, rng=99)
     shape = gq.suspect_labels(result)["pareto_shape"]
     assert shape.max() < 0.7 or not likelihood.is_multiclass
     np.testing.assert_allclose(gq.leave_one_out(result).of_label, of_label, atol=0.06)
@@ -125,7 +125,7 @@ def test_weights_use_the_hyperparameters_of_each_draw():
     likelihood = LIKELIHOODS.Probit(gq.Uniform(0.5, 1.5))
     posterior = small_problem(likelihood, wrong=False)
     of_label, _ = refitted(posterior, 3, n_samples=2000, n_chains=4)
-    result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
+    result = gq.infer(posterior, n_samples=2000, n_chains=4, rng=99)
     np.testing.assert_allclose(gq.leave_one_out(result).of_label[:3], of_label, atol=0.05)
 
 
@@ -145,7 +145,7 @@ def test_integrated_weights_equal_refits_where_others_do_not(n_classes, monkeypa
     """With little noise a label decides its own u, and ``1/p(y | u)`` has heavy tails."""
     posterior = small_problem(LIKELIHOODS.Probit(0.3, n_classes))
     of_label, of_class = refitted(posterior, n_samples=1500, n_chains=4)
-    result = gq.infer(posterior, n_samples=2000, n_chains=4, seed=99)
+    result = gq.infer(posterior, n_samples=2000, n_chains=4, rng=99)
     ours = leaving_out.leave_each_out(result.answer, posterior)
     np.testing.assert_allclose(ours.of_label, of_label, atol=0.03)
     np.testing.assert_allclose(ours.of_class, of_class, atol=0.03)

@@ -25,7 +25,7 @@ def result():
         [0, 5, 9, 14],
         [1, -1, 1, -1],
     )
-    return gq.infer(posterior, gq.inference.PCN(), n_samples=500, n_chains=4, seed=0)
+    return gq.infer(posterior, gq.inference.PCN(), n_samples=500, n_chains=4, rng=0)
 
 
 def test_numbers_are_consistent(result):
@@ -71,7 +71,7 @@ def test_parts_cover_all_nodes_once(n, size):
 def test_monte_carlo_error_is_that_of_repeated_runs(result):
     """The spread of 24 independent runs agrees with the error that each reports."""
     runs = [
-        gq.infer(result.posterior, gq.inference.PCN(), n_samples=300, n_chains=4, seed=seed)
+        gq.infer(result.posterior, gq.inference.PCN(), n_samples=300, n_chains=4, rng=seed)
         for seed in range(24)
     ]
     spread = np.std([run.probabilities for run in runs], axis=0, ddof=1)
@@ -159,7 +159,7 @@ def test_settings_are_plain_data(result):
 
 
 def test_marginals_at_nodes(posterior):
-    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, seed=0)
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, rng=0)
     draws = gq.results.latent_draws(result, [2, 5, 11])
     assert draws.shape == (3, result.answer.n_chains * 2000)
     mean, std = result.latent_mean[[2, 5, 11]], result.latent_std[[2, 5, 11]]

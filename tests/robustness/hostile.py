@@ -11,7 +11,7 @@ import pandas as pd
 import graphuq as gq
 
 N = 40
-MOONS = gq.datasets.two_moons(N, n_features=2, noise_std=0.05, seed=1)
+MOONS = gq.datasets.two_moons(N, n_features=2, noise_std=0.05, rng=1)
 LABELS = np.where(np.arange(N) < 8, np.array(["left", "right"])[MOONS.classes], "")
 RING = gq.graphs.ring_graph(N).weights.tocsr()
 TWENTY_DIGITS = "99999999999999999999"

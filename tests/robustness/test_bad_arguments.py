@@ -282,11 +282,11 @@ def test_parts_of_a_model(model, name, value):
 @pytest.mark.parametrize("seed", [-1, 2**63, 10**30, 1.5, "a", None, [1]])
 def test_seeds(seed, posterior):
     for call in (
-        lambda: gq.infer(posterior, "laplace", seed=seed),
-        lambda: gq.datasets.two_moons(20, seed=seed),
-        lambda: gq.graphs.small_world_graph(20, seed=seed),
+        lambda: gq.infer(posterior, "laplace", rng=seed),
+        lambda: gq.datasets.two_moons(20, rng=seed),
+        lambda: gq.graphs.small_world_graph(20, rng=seed),
     ):
-        with pytest.raises(InvalidInput, match="seed"):
+        with pytest.raises(InvalidInput, match="rng"):
             call()
 
 

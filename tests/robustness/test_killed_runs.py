@@ -104,7 +104,7 @@ N_MANY = 60_000  # rows of a long run out of core
 
 def write_inputs(folder):
     hostile.write_csv(folder / "x.csv")
-    moons = gq.datasets.two_moons(600, n_features=3, seed=0)
+    moons = gq.datasets.two_moons(600, n_features=3, rng=0)
     table = pd.DataFrame(moons.features, columns=["a", "b", "c"])
     labels = np.where(np.arange(600) < 20, moons.classes.astype(str), "")
     table.assign(label=labels).to_parquet(folder / "rows.parquet")

@@ -55,7 +55,7 @@ def test_a_file_that_cannot_grow(n_bytes, older, tmp_path):
     assert classify(tmp_path).returncode == 0
 
 
-MOONS = gq.datasets.two_moons(100, seed=0)
+MOONS = gq.datasets.two_moons(100, rng=0)
 NEW_ROWS = MOONS.features + 0.01
 
 
@@ -111,7 +111,7 @@ count.restype = Mallinfo
 warnings.simplefilter("ignore", DisconnectedGraphWarning)
 sizes = np.linspace(200, 1200, int(sys.argv[1])).astype(int)
 for number, n_rows in enumerate(np.random.default_rng(0).permutation(sizes)):
-    data = gq.datasets.two_moons(int(n_rows), seed=number)
+    data = gq.datasets.two_moons(int(n_rows), rng=number)
     y = np.full(len(data.classes), -1)
     y[:20] = data.classes[:20]
     gq.GraphClassifier(random_state=0).fit(data.features, y)

@@ -92,7 +92,7 @@ def test_centres_come_closer_than_rows_drawn():
         errors[choice] = [
             np.abs(
                 gq.nystrom_spectrum(
-                    X, "gaussian", scale=1.0, n_eigenpairs=10, landmarks=choice, seed=seed
+                    X, "gaussian", scale=1.0, n_eigenpairs=10, landmarks=choice, rng=seed
                 ).eigenvalues
                 - exact.eigenvalues
             ).max()

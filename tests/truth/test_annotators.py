@@ -107,7 +107,7 @@ def truth(n_classes):
 @pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_true_classes_and_accuracies(n_classes):
     target, readings = posterior(n_classes)
-    result = gq.infer(target, AnnotatorGibbs(readings=readings, right=2.0), n_samples=3000, seed=1)
+    result = gq.infer(target, AnnotatorGibbs(readings=readings, right=2.0), n_samples=3000, rng=1)
     members, accuracy, node = truth(n_classes)
     drawn = result.hyperparameters
     found = np.eye(n_classes)[drawn["true_class"]].mean(axis=(0, 1))
@@ -172,7 +172,7 @@ def test_chains_visit_classes_that_are_exchanged():
     likelihood = SoftProbit(0.2, votes, random_labels=True)
     parts = gq.priors.Matern(0.2, 3.0), likelihood, nodes, likelihood.most_probable
     sampler = AnnotatorGibbs(readings=readings[nodes], right=2.0)
-    result = gq.infer(gq.Posterior(spectrum, *parts), sampler, n_samples=1500, seed=0)
+    result = gq.infer(gq.Posterior(spectrum, *parts), sampler, n_samples=1500, rng=0)
     assert result.diagnostics.converged
     best = result.hyperparameters["accuracy_0"]  # chains × draws
     mirrored = (best < 0.5).mean(axis=1)

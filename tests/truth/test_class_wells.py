@@ -107,7 +107,7 @@ SLOW = {
 def test_label_means_agree_with_weighted_draws_of_the_prior(name):
     likelihood, log_prob, method = (CASES | SLOW)[name]
     truth, error, mean = by_prior_draws(log_prob, 3 if likelihood.is_multiclass else 2)
-    found = gq.infer(build(likelihood), method, n_samples=1000, n_chains=32, thin=5, seed=3)
+    found = gq.infer(build(likelihood), method, n_samples=1000, n_chains=32, thin=5, rng=3)
     assert error.max() < 0.03
     assert gq.results.label_mcse(found).max() < 0.02
     difference = np.abs(gq.results.label_mean(found) - truth)
@@ -120,7 +120,7 @@ def test_leave_one_out_of_wells_and_confusions():
     """The factor of a label alone: p(y_j | others) is a ratio of evidences, by prior draws."""
     for likelihood, log_prob in ((WELLS, gaussian), (CONFUSED, confused)):
         method = gq.inference.Hamiltonian() if likelihood is WELLS else SLICE
-        result = gq.infer(build(likelihood), method, n_samples=500, n_chains=32, thin=5, seed=3)
+        result = gq.infer(build(likelihood), method, n_samples=500, n_chains=32, thin=5, rng=3)
         own = gq.leave_one_out(result).of_class
         assert own.shape == (3, 3)
 

@@ -15,7 +15,7 @@ def test_one_node_with_one_label(noise_std):
     """The label mean of u ~ N(0, 1) with label +1 and noise γ is (2/π) arctan(1/γ)."""
     field = LowRankField(np.ones((1, 1)), np.ones((1, 1)), np.ones(1), 0.0)
     target = Target(field, gq.likelihoods.Probit(noise_std), np.ones(1))
-    draws = run_chains(target, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=5, seed=0)
+    draws = run_chains(target, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=5, rng=0)
     chain_means = np.where(draws.white[..., 0] >= 0, 1.0, -1.0).mean(axis=1)
     standard_error = chain_means.std(ddof=1) / np.sqrt(len(chain_means))
     assert standard_error < 0.01
@@ -52,7 +52,7 @@ def test_credible_interval_of_a_gaussian():
     posterior = gq.Posterior(
         spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(1e3), [0, 1], [1, -1]
     )
-    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, n_chains=16, thin=5, seed=0)
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, n_chains=16, thin=5, rng=0)
     # K_6 without its constant: u = sqrt(6/5) (I − 11ᵀ/6) z, of variance 1 at each node.
     interval = gq.credible_interval(result, 0.95)
     np.testing.assert_allclose(interval, [[-1.96, 1.96]] * 6, atol=0.15)

@@ -114,13 +114,13 @@ def test_both_chains_have_equal_label_means(tail):
 
     posterior, _ = build(8, 0.9 if tail else None, 4)
     options = {"n_samples": 1500, "n_chains": 16, "thin": 10, "n_warmup": 1000}
-    nodes = run_chains(posterior.node_target, gq.inference.PCN(), seed=3, **options)
+    nodes = run_chains(posterior.node_target, gq.inference.PCN(), rng=3, **options)
     with jax.enable_x64(True):
         flat = nodes.white.reshape(-1, nodes.white.shape[-1])
         u = np.asarray(jax.vmap(posterior.node_target.field.at_nodes)(flat))
     signs = np.where(u >= 0, 1.0, -1.0).reshape(16, 1500, N_NODES).mean(axis=1)
     node_error = signs.std(axis=0, ddof=1) / 4
-    result = gq.infer(posterior, gq.inference.PCN(), seed=4, **options)
+    result = gq.infer(posterior, gq.inference.PCN(), rng=4, **options)
     error = np.hypot(node_error, gq.results.label_mcse(result))
     assert error.max() < 0.04
     assert np.all(np.abs(signs.mean(axis=0) - gq.results.label_mean(result)) < 4.5 * error)

@@ -61,7 +61,7 @@ KERNELS = [
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 def test_against_quadrature(kernel):
     label_mean, mean, std = by_quadrature(WEIGHTS, 3, 2.0, 0.8)
-    result = gq.infer(build(2.0, 0.8), kernel, n_samples=1500, n_chains=32, thin=5, seed=1)
+    result = gq.infer(build(2.0, 0.8), kernel, n_samples=1500, n_chains=32, thin=5, rng=1)
     error = gq.results.label_mcse(result)
     assert error.max() < 0.02
     assert np.all(np.abs(gq.results.label_mean(result) - label_mean) < 4 * error + 1e-4)
@@ -91,7 +91,7 @@ def test_the_depth_of_the_wells_is_learnt():
     rough = np.abs(by_quadrature(61)[1] - label_mean)
     mean = by_epsilon @ log_epsilon
     spread = np.sqrt(by_epsilon @ (log_epsilon - mean) ** 2)
-    result = gq.infer(build(gq.LogUniform(0.3, 6.0), 0.8), n_samples=2500, n_chains=32, seed=1)
+    result = gq.infer(build(gq.LogUniform(0.3, 6.0), 0.8), n_samples=2500, n_chains=32, rng=1)
     drawn = np.log(result.hyperparameters["epsilon"])
     for power, truth in ((1, mean), (2, mean**2 + spread**2)):
         by_chain = (drawn**power).mean(axis=1)
@@ -113,7 +113,7 @@ def test_a_tail_at_the_last_eigenvalue_changes_nothing():
     tail = build(2.0, 0.8, n_eigenpairs=8, tail=float(full.spectrum.eigenvalues[-1]))
     assert (full.dimension, tail.dimension) == (8, 9)
     first, second = (
-        gq.infer(p, gq.inference.Hamiltonian(), n_samples=800, n_chains=32, thin=3, seed=2)
+        gq.infer(p, gq.inference.Hamiltonian(), n_samples=800, n_chains=32, thin=3, rng=2)
         for p in (full, tail)
     )
     error = np.hypot(gq.results.label_mcse(first), gq.results.label_mcse(second))
@@ -129,14 +129,14 @@ def test_only_tempering_reaches_all_modes():
     label_mean, _, _ = by_quadrature(WEIGHTS, 3, 0.05, 2.0, n_points=161)
     posterior = build(0.05, 2.0)
     with pytest.warns(NotConvergedWarning):
-        stuck = gq.infer(posterior, gq.inference.Hamiltonian(), n_samples=1000, n_chains=16, seed=0)
+        stuck = gq.infer(posterior, gq.inference.Hamiltonian(), n_samples=1000, n_chains=16, rng=0)
     assert stuck.diagnostics.rhat > 1.5
     tempered = gq.infer(
         posterior,
         gq.inference.ParallelTempering(gq.inference.Hamiltonian(), n_replicas=16),
         n_samples=3000,
         n_chains=16,
-        seed=0,
+        rng=0,
     )
     assert tempered.diagnostics.rhat < 1.01
     assert np.all(
@@ -154,7 +154,7 @@ def test_small_noise_limit():
     def label_mean(likelihood):
         prior = gq.priors.InverseLaplacian()
         posterior = gq.Posterior(spectrum, prior, likelihood, [0, 2, 4, 7], [1, -1, -1, 1])
-        result = gq.infer(posterior, n_samples=1000, n_chains=32, seed=0)
+        result = gq.infer(posterior, n_samples=1000, n_chains=32, rng=0)
         return gq.results.label_mean(result), gq.results.label_mcse(result)
 
     limit, limit_error = label_mean(gq.likelihoods.NoiseFree())

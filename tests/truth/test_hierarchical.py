@@ -102,7 +102,7 @@ def posterior(likelihood):
 
 def estimate(posterior, kernel):
     """Return estimates by sampling, and their errors from 64 independent chains."""
-    result = gq.infer(posterior, kernel, n_samples=200, n_chains=64, n_warmup=500, thin=8, seed=2)
+    result = gq.infer(posterior, kernel, n_samples=200, n_chains=64, n_warmup=500, thin=8, rng=2)
     found = result.hyperparameters
     functionals = [found["tau"], found["alpha"], found["noise_std"], found["truncation"] <= 4]
     chains = np.stack([values.mean(axis=1) for values in functionals])
@@ -189,7 +189,7 @@ def test_label_means_under_learnt_spectra(prior):
 
     spectrum = gq.laplacian_spectrum(gq.graphs.from_adjacency(WEIGHTS), n_eigenpairs=N_PAIRS)
     model = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(gamma), LABELLED, LABELS)
-    result = gq.infer(model, n_samples=1000, n_chains=16, thin=5, seed=3)
+    result = gq.infer(model, n_samples=1000, n_chains=16, thin=5, rng=3)
     nodes = [*LABELLED, node]
     error = np.hypot(gq.results.label_mcse(result)[nodes], simulation_error)
     assert error.max() < 0.03
@@ -238,7 +238,7 @@ def test_a_tail_whose_prior_is_learnt():
     gamma = NOISE.frozen.rvs(size=n, random_state=rng)
     margins = LABELS * u[:, LABELLED] / gamma[:, None]
     weights = stats.norm.cdf(margins).prod(axis=1)
-    result = gq.infer(with_tail(2), n_samples=800, n_chains=32, thin=5, seed=3)
+    result = gq.infer(with_tail(2), n_samples=800, n_chains=32, thin=5, rng=3)
     learnt = result.hyperparameters
 
     label, error = expectation(weights, np.sign(u))
@@ -268,7 +268,7 @@ def test_a_tail_of_each_class_whose_prior_is_learnt():
     sharp = u[:, LABELLED] * (np.pi / np.sqrt(6) / 0.5)
     chances = np.exp(sharp - logsumexp(sharp, axis=2, keepdims=True))
     weights = chances[:, [0, 1, 2], [0, 1, 2]].prod(axis=1)
-    result = gq.infer(with_tail(3), n_samples=600, n_chains=16, thin=5, seed=4)
+    result = gq.infer(with_tail(3), n_samples=600, n_chains=16, thin=5, rng=4)
     assert result.answer.tail_std.shape == (16, 600, 3)
     for k in range(3):
         share, error = expectation(weights, (u.argmax(axis=2) == k).astype(float))
@@ -307,7 +307,7 @@ def test_label_means_of_a_tail_that_underflows(monkeypatch):
     prior = gq.priors.Matern(tau=0.05, alpha=gq.Uniform(150.0, 200.0))
     spectrum = with_tail(2).spectrum
     model = gq.Posterior(spectrum, prior, gq.likelihoods.Probit(0.5), LABELLED, LABELS)
-    result = gq.infer(model, n_samples=20, n_chains=2, n_warmup=20, precision="float32", seed=0)
+    result = gq.infer(model, n_samples=20, n_chains=2, n_warmup=20, precision="float32", rng=0)
     assert result.answer.tail_std.astype(np.float32).min() == 0
     signs = np.sign(gq.results.latent_draws(result, np.arange(N_NODES)))
     np.testing.assert_allclose(gq.results.label_mean(result), signs.mean(axis=1), atol=1e-6)
@@ -319,7 +319,7 @@ def test_label_means_of_a_learnt_tail():
     spectrum = with_tail(2).spectrum
     prior, likelihood = gq.priors.Matern(tau=TAU), gq.likelihoods.Logistic()
     model = gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
-    result = gq.infer(model, n_samples=500, n_chains=16, thin=5, seed=1)
+    result = gq.infer(model, n_samples=500, n_chains=16, thin=5, rng=1)
     labels = np.tanh(gq.results.latent_draws(result, np.arange(N_NODES)))
     error = labels.std(axis=1) / np.sqrt(labels.shape[1])
     assert np.all(np.abs(gq.results.label_mean(result) - labels.mean(axis=1)) < 4 * error)
@@ -329,7 +329,7 @@ def test_label_means_of_a_learnt_tail():
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # two short chains
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_learnt_tail_is_stored(n_classes, tmp_path):
-    result = gq.infer(with_tail(n_classes), n_samples=20, n_chains=2, n_warmup=20, seed=0)
+    result = gq.infer(with_tail(n_classes), n_samples=20, n_chains=2, n_warmup=20, rng=0)
     result.save(tmp_path / "result.nc")
     again = gq.load(tmp_path / "result.nc")
     np.testing.assert_array_equal(again.answer.tail_std, result.answer.tail_std)

@@ -20,7 +20,7 @@ def run(likelihood, *, tail, labelled=LABELLED, labels=LABELS, laplacian="symmet
     spectrum = gq.laplacian_spectrum(graph, laplacian, N_EIGENPAIRS, tail_eigenvalue=tail)
     posterior = gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
     return gq.infer(
-        posterior, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=10, seed=1, **options
+        posterior, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=10, rng=1, **options
     )
 
 
@@ -61,7 +61,7 @@ def test_more_labels_than_modes_with_tail():
         spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.4), labelled, labels
     )
     assert type(posterior.field).__name__ == "TailField"
-    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=10, seed=2)
+    result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, n_chains=32, thin=10, rng=2)
     prior = covariance(random_adjacency(N_NODES, seed=3), 4, 0.9)
     nodes = [1, 7, 20]
     truth = [probit_label_mean(prior, labelled, labels, 0.4, node) for node in nodes]
@@ -114,7 +114,7 @@ def test_exact_hamiltonian(monkeypatch, likelihood, right, wrong, n_eigenpairs, 
     prior = gq.priors.InverseLaplacian()
     posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
     method = gq.inference.ExactHamiltonian()
-    result = gq.infer(posterior, method, n_samples=2000, n_chains=32, thin=2, n_warmup=100, seed=1)
+    result = gq.infer(posterior, method, n_samples=2000, n_chains=32, thin=2, n_warmup=100, rng=1)
     assert result.diagnostics.acceptance > 0.999
     levels = {(y, y): right[y] for y in (-1, 1)} | {(-y, y): wrong[y] for y in (-1, 1)}
     law = covariance(random_adjacency(N_NODES, seed=3), n_eigenpairs, tail)

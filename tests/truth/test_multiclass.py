@@ -125,7 +125,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("law", "kernel", "n_samples"), PAIRS, ids=str)
 def test_class_probabilities(law, kernel, n_samples):
-    result = gq.infer(posterior(LIKELIHOODS[law]), kernel, n_samples=n_samples, seed=1)
+    result = gq.infer(posterior(LIKELIHOODS[law]), kernel, n_samples=n_samples, rng=1)
     expected, _, _, effective = truth(law, GAMMA[law])
     check(result, expected, effective)
 
@@ -133,7 +133,7 @@ def test_class_probabilities(law, kernel, n_samples):
 @pytest.mark.slow
 def test_rejection_sampling_detects_other_noise():
     """Negative control: probabilities of a posterior with other noise are rejected."""
-    result = gq.infer(posterior(gq.likelihoods.Softmax(2.0, n_classes=3)), n_samples=1500, seed=1)
+    result = gq.infer(posterior(gq.likelihoods.Softmax(2.0, n_classes=3)), n_samples=1500, rng=1)
     expected, _, _, effective = truth("softmax", 0.5)
     with pytest.raises(AssertionError):
         check(result, expected, effective)
@@ -162,7 +162,7 @@ def test_level_set_against_orthants():
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_PAIRS)
     prior = gq.priors.Matern(tau=TAU, alpha=ALPHA)
     two = gq.Posterior(spectrum, prior, LIKELIHOODS["level set"], LABELLED[:2], labels)
-    result = gq.infer(two, n_samples=3000, seed=2)
+    result = gq.infer(two, n_samples=3000, rng=2)
     expected = total / total.sum()
     assert (
         np.abs(gq.results.label_mean(result)[node] - expected)
@@ -175,9 +175,9 @@ def test_tail(tail):
     """The labelled-node chain with a tail agrees with the papers' N-dimensional form."""
     target = posterior(LIKELIHOODS["softmax"], n_eigenpairs=2, tail=tail)
     assert isinstance(target.field.field, TailField)
-    result = gq.infer(target, n_samples=2000, seed=1)
+    result = gq.infer(target, n_samples=2000, rng=1)
     plain = gq.inference.chains.run_chains(
-        target.node_target, Hamiltonian(), n_samples=2000, n_warmup=300, thin=1, seed=2
+        target.node_target, Hamiltonian(), n_samples=2000, n_warmup=300, thin=1, rng=2
     )
     field = target.node_target.field
     white = plain.white.reshape(-1, plain.white.shape[-1])
@@ -204,8 +204,8 @@ def test_two_classes_are_the_binary_model():
     )
     assert two.n_classes == 3
     soft = dataclasses.replace(binary, likelihood=gq.likelihoods.Softmax(0.5, 2), labels=[0, 1, 1])
-    ours = gq.infer(soft, n_samples=2000, seed=0)
-    theirs = gq.infer(binary, n_samples=2000, seed=0)
+    ours = gq.infer(soft, n_samples=2000, rng=0)
+    theirs = gq.infer(binary, n_samples=2000, rng=0)
     # Logistic and normal noise of equal deviation differ by a few per cent of probability.
     assert np.abs(gq.results.label_mean(ours)[:, 1] - theirs.probabilities[:, 1]).max() < 0.03
 
@@ -214,7 +214,7 @@ def test_two_classes_are_the_binary_model():
 def test_learnt_scale(law):
     """One τ is learnt and shared by the classes."""
     prior = gq.priors.Matern(tau=LEARNT_TAU, alpha=ALPHA)
-    result = gq.infer(posterior(LIKELIHOODS[law], prior=prior), n_samples=2000, seed=3)
+    result = gq.infer(posterior(LIKELIHOODS[law], prior=prior), n_samples=2000, rng=3)
     expected, tau, _, effective = truth(law, GAMMA[law], "shared")
     check(result, expected, effective)
     draws = result.hyperparameters["tau"]
@@ -230,7 +230,7 @@ def test_learnt_per_class(law):
     """Each class learns a τ of its own."""
     prior = gq.priors.Matern(tau=LEARNT_TAU, alpha=ALPHA)
     target = posterior(LIKELIHOODS[law], prior=prior, per_class=True)
-    result = gq.infer(target, n_samples=2000, seed=3)
+    result = gq.infer(target, n_samples=2000, rng=3)
     expected, tau, _, effective = truth(law, GAMMA[law], "per class")
     check(result, expected, effective)
     draws = result.hyperparameters["tau"]
@@ -247,7 +247,7 @@ def test_unseen_classes(law):
     """Two classes have labels; the number of classes, two to four, is learnt."""
     likelihood = dataclasses.replace(LIKELIHOODS[law], n_classes=gq.DiscreteUniform(2, 4))
     target = posterior(likelihood, labels=[0, 1, 1])
-    result = gq.infer(target, n_samples=2000, seed=4)
+    result = gq.infer(target, n_samples=2000, rng=4)
     expected, _, mean, effective = truth(law, GAMMA[law], n_classes=(2, 3, 4), labels=(0, 1, 1))
     check(result, expected, effective)
     ess = gq.results.convergence_table(result)["n_classes"]["ess_bulk"]

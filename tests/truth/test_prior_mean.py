@@ -78,7 +78,7 @@ CASES = [
 def test_draws_agree_with_quadrature(likelihood, log_prob, method):
     label_mean, mean, std, _ = by_quadrature(log_prob, MEAN)
     posterior = build(likelihood, MEAN)
-    result = gq.infer(posterior, method, n_samples=1000, n_chains=32, thin=4, seed=1)
+    result = gq.infer(posterior, method, n_samples=1000, n_chains=32, thin=4, rng=1)
     if result.posterior.likelihood.link is not None:  # of a label drawn given u
         label_mean = by_quadrature_of_labels(log_prob)
     error = gq.results.label_mcse(result)
@@ -186,7 +186,7 @@ def test_a_solved_covariance_and_a_tail_have_the_same_mean(tail_eigenvalue):
 def test_learnt_hyperparameters_keep_the_mean():
     posterior = build(gq.likelihoods.Probit(gq.Uniform(0.1, 1.0)), MEAN)
     method = gq.inference.MetropolisWithinGibbs(gq.inference.PCN())
-    result = gq.infer(posterior, method, n_samples=1000, n_chains=32, thin=20, seed=0)
+    result = gq.infer(posterior, method, n_samples=1000, n_chains=32, thin=20, rng=0)
     noises = np.linspace(0.1, 1.0, 10)[1:] - 0.05
 
     def averaged(u):

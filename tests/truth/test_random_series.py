@@ -95,7 +95,7 @@ def estimate(posterior, method):
     with warnings.catch_warnings():  # errors are estimated between chains
         warnings.simplefilter("ignore", NotConvergedWarning)
         result = gq.infer(
-            posterior, method, n_samples=500, n_chains=64, n_warmup=200, thin=4, seed=3
+            posterior, method, n_samples=500, n_chains=64, n_warmup=200, thin=4, rng=3
         )
     found, gamma = result.hyperparameters, posterior.likelihood.noise_std
     k, white = found["truncation"], result.answer.white

@@ -63,7 +63,7 @@ def truth(posterior):
 )
 def test_label_means(likelihood):
     posterior = build(likelihood)
-    lengths = {"n_samples": 1000, "n_chains": 8, "seed": 2}
+    lengths = {"n_samples": 1000, "n_chains": 8, "rng": 2}
     result = gq.infer(posterior, SAMPLER, **lengths)
     assert result.diagnostics.rhat < 1.01
     assert result.diagnostics.label_mcse < 0.03
@@ -163,8 +163,8 @@ def test_probit_is_sampled_with_its_noise():
     posterior = gq.Posterior(
         spectrum, gq.priors.InverseLaplacian(), gq.likelihoods.Probit(0.5), [0, 1], [1, -1]
     )
-    expected = gq.infer(posterior, gq.inference.ExactHamiltonian(), n_samples=2000, seed=1)
-    found = gq.infer(posterior, ReflectiveHamiltonian(), n_samples=1000, seed=2)
+    expected = gq.infer(posterior, gq.inference.ExactHamiltonian(), n_samples=2000, rng=1)
+    found = gq.infer(posterior, ReflectiveHamiltonian(), n_samples=1000, rng=2)
     error = np.hypot(gq.results.label_mcse(found), gq.results.label_mcse(expected))
     assert error.max() < 0.02
     assert (

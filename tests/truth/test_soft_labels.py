@@ -90,7 +90,7 @@ LONG = ("pCN", "elliptical slice about EP", "independence about EP")
 )
 def test_two_classes(truth_of_two, name):
     method, lengths = METHODS[name]
-    result = gq.infer(posterior(TWO), method, seed=1, **lengths)
+    result = gq.infer(posterior(TWO), method, rng=1, **lengths)
     error = gq.results.label_mean(result)[NODE] - truth_of_two[1]
     assert abs(error) < 4.5 * gq.results.label_mcse(result)[NODE] + 1e-4
     assert gq.results.label_mcse(result)[NODE] < 0.02
@@ -99,7 +99,7 @@ def test_two_classes(truth_of_two, name):
 @pytest.mark.parametrize("name", ["default", "collapsed Gibbs"])
 def test_weights_of_soft_labels(name):
     weights = [4.0, 0.2, 1.0]
-    result = gq.infer(posterior(TWO, weights), METHODS[name][0], seed=1)
+    result = gq.infer(posterior(TWO, weights), METHODS[name][0], rng=1)
     error = gq.results.label_mean(result)[NODE] - enumerated(weights)[1]
     assert abs(error) < 4.5 * gq.results.label_mcse(result)[NODE] + 1e-4
     assert gq.results.label_mcse(result)[NODE] < 0.02
@@ -111,7 +111,7 @@ def test_weights_of_soft_labels(name):
 )
 def test_three_classes(truth_of_three, name):
     method, lengths = METHODS[name]
-    result = gq.infer(posterior(THREE), method, seed=1, **lengths)
+    result = gq.infer(posterior(THREE), method, rng=1, **lengths)
     error = gq.results.label_mean(result)[NODE] - truth_of_three
     assert (abs(error) < 4.5 * gq.results.label_mcse(result)[NODE] + 1e-4).all()
     assert gq.results.label_mcse(result)[NODE].max() < 0.02
@@ -135,7 +135,7 @@ def test_nearly_certain_labels_that_the_graph_contradicts_have_a_fixed_point():
     likelihood = SoftProbit(0.2, q)
     labels = nodes, likelihood.most_probable
     of_nodes = gq.Posterior(spectrum, gq.priors.Matern(0.3, 4.0), likelihood, *labels)
-    chains = gq.infer(of_nodes, n_samples=1000, seed=0)
+    chains = gq.infer(of_nodes, n_samples=1000, rng=0)
     error = gq.results.label_mean(gq.infer(of_nodes, EP)) - gq.results.label_mean(chains)
     assert (abs(error) < 0.05 + 4.5 * gq.results.label_mcse(chains)).all()
     assert gq.results.label_mcse(chains).max() < 0.02
@@ -222,7 +222,7 @@ def test_refusals():
 
 
 def test_a_result_is_stored(tmp_path):
-    result = gq.infer(posterior(THREE, random_labels=True), n_samples=200, seed=0)
+    result = gq.infer(posterior(THREE, random_labels=True), n_samples=200, rng=0)
     result.save(tmp_path / "r.nc")
     again = gq.load(tmp_path / "r.nc")
     np.testing.assert_array_equal(gq.results.label_mean(again), gq.results.label_mean(result))

@@ -18,7 +18,7 @@ LABELLED = [0, 2, 3, 5, 7, 8]
 LABELS = [1, -1, 1, 1, -1, -1]
 NODES = [2, 4, 6, 9]
 WEIGHTS = random_adjacency(10, seed=4)
-LENGTHS = {"n_samples": 1000, "n_chains": 16, "n_warmup": 200, "thin": 1, "seed": 5}
+LENGTHS = {"n_samples": 1000, "n_chains": 16, "n_warmup": 200, "thin": 1, "rng": 5}
 FLAT = {"flattest": 0.3, "n_replicas": 4}
 
 
@@ -138,7 +138,7 @@ def test_log_likelihoods_are_the_targets(precision):
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path):
     posterior, calls, path = build(gq.likelihoods.LevelSet(0.7)), [], tmp_path / "run.npz"
-    lengths = LENGTHS | {"n_samples": 150, "n_warmup": 200, "thin": 2, "seed": 3}
+    lengths = LENGTHS | {"n_samples": 150, "n_warmup": 200, "thin": 2, "rng": 3}
     sampler = TemperedHamiltonian(**FLAT)
     whole = gq.infer(posterior, sampler, **lengths)
 

@@ -51,7 +51,7 @@ def moons(noise_std: float, seed: int) -> Problem:
 
     The weights are self-tuning with K = 10; the spectrum has 150 eigenpairs.
     """
-    data = two_moons(2000, 100, noise_std, seed=seed)
+    data = two_moons(2000, 100, noise_std, rng=seed)
     graph = complete_graph(data.features, "self-tuning", n_neighbors=10)
     spectrum = laplacian_spectrum(graph, n_eigenpairs=MOONS_PAIRS, solver="dense")
     return Problem(spectrum, data.signs(1))

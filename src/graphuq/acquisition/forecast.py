@@ -24,7 +24,7 @@ def forecast_errors(
     candidates: Any = None,
     probability: float = 0.9,
     n_simulations: int = N_SIMULATIONS,
-    seed: int | np.random.Generator = 0,
+    rng: int | np.random.Generator = 0,
 ) -> ErrorCount:
     """Return how many labels will probably be wrong after n more labels.
 
@@ -45,7 +45,7 @@ def forecast_errors(
     probability : float, default 0.9
         Of the interval, in (0, 1).
     n_simulations : int, default 20
-    seed : int or numpy.random.Generator, default 0
+    rng : int or numpy.random.Generator, default 0
 
     Returns
     -------
@@ -74,7 +74,7 @@ def forecast_errors(
     require(n >= 1, "n", f"{n!r}", "forecast 1 label or more")
     require(n_simulations >= 1, "n_simulations", f"{n_simulations!r}", "simulate once or more")
     require(0 < probability < 1, "probability", f"{probability!r}", "use a number in (0, 1)")
-    chosen, rng = rule_of(rule), np.random.default_rng(seed)
+    chosen, rng = rule_of(rule), np.random.default_rng(rng)
     rows = unlabelled(result, candidates)
     n_free = len(result.has_evidence) - len(result.posterior.labelled)
     if len(rows) == 0:

@@ -41,7 +41,7 @@ def query(
     n: int = 10,
     rule: str | Rule = "auto",
     candidates: Any = None,
-    seed: int | np.random.Generator = 0,
+    rng: int | np.random.Generator = 0,
 ) -> Int[np.ndarray, " n"]:
     """Return rows to label next, the most useful first.
 
@@ -58,7 +58,7 @@ def query(
         ``"MyRule(weight=2)"``.
     candidates : array_like of int, optional
         Rows to choose from; labelled rows among them are left out. By default all rows.
-    seed : int or numpy.random.Generator, default 0
+    rng : int or numpy.random.Generator, default 0
         Breaks ties, and chooses the rows that stand for all in large data.
 
     Returns
@@ -86,7 +86,7 @@ def query(
     5
     """
     require(n >= 1, "n", f"{n!r}", "ask for 1 row or more")
-    chosen, rng = rule_of(rule), np.random.default_rng(seed)
+    chosen, rng = rule_of(rule), np.random.default_rng(rng)
     rows = unlabelled(result, candidates)
     picks: list[int] = []
     if len(rows) == 0:

@@ -105,7 +105,7 @@ def explore(
             named = _named(callback, classifier.classes_)
             inference = dataclasses.replace(inference, on_first_result=named)
         more["progress"] = classifier.progress
-    result = infer(posterior, inference, seed=seed_of(classifier.random_state), **more)
+    result = infer(posterior, inference, rng=seed_of(classifier.random_state), **more)
     classifier.result_ = with_classes(result, classifier.classes_)
     classifier._tuning = None if shares is None else class_thresholds(classifier.result_, shares)
     classifier._describe()

@@ -102,6 +102,7 @@ def regress(
     from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
     from graphuq.cli.preprocessing import preprocess
     from graphuq.cli.tables import read_table
+    from graphuq.models import Regression
     from graphuq.results.table import frame_of, write_table
 
     check_format(file_format)
@@ -133,9 +134,11 @@ def regress(
                 tail_eigenvalue=tail_eigenvalue,
             ),
             n_eigenpairs=parse_n_eigenpairs(n_eigenpairs, table.features.shape[0]),
-            prior=prior,
-            field_std="auto" if field_std is None else field_std,
-            noise_std="auto" if noise_std is None else noise_std,
+            model=Regression(
+                prior,
+                "auto" if field_std is None else field_std,
+                "auto" if noise_std is None else noise_std,
+            ),
             out_of_sample=out_of_sample,
             progress=not quiet,
         )

@@ -114,13 +114,20 @@ class Dataset(Mapping[str, Any]):
         return np.asarray(np.unique(self.classes, return_inverse=True)[1])
 
     def pair(
-        self, first: ClassName, second: ClassName, n_each: int | None = None, seed: int = 0
+        self,
+        first: ClassName,
+        second: ClassName,
+        n_each: int | None = None,
+        rng: int | np.random.Generator = 0,
     ) -> "Dataset":
         """Select the rows of two classes; see `of_classes`."""
-        return self.of_classes([first, second], n_each, seed)
+        return self.of_classes([first, second], n_each, rng)
 
     def of_classes(
-        self, classes: Sequence[ClassName], n_each: int | None = None, seed: int = 0
+        self,
+        classes: Sequence[ClassName],
+        n_each: int | None = None,
+        rng: int | np.random.Generator = 0,
     ) -> "Dataset":
         """Select the rows of some classes, at most ``n_each`` of each, chosen at random.
 
@@ -129,7 +136,7 @@ class Dataset(Mapping[str, Any]):
         InvalidInput
             If a class has no row.
         """
-        rng = generator(seed)
+        rng = generator(rng)
         if n_each is not None:
             require_integer("n_each", n_each, 1)
         rows = []

@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 
 from graphuq.datasets.base import Dataset, RemoteFile, choose_rows, locate
 from graphuq.datasets.synthetic import check_digits, digits_name
-from graphuq.utils.checks import generator
+from graphuq.utils.checks import generator, seed_number
 
 ADDRESS = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 FILES = {
@@ -44,7 +44,7 @@ def load_mnist(
     *,
     n_components: int | None = None,
     folder: str | Path | None = None,
-    seed: int = 0,
+    rng: int | np.random.Generator = 0,
 ) -> Dataset:
     """Load MNIST training and test images together, as 28×28 grey levels in [0, 1].
 
@@ -59,7 +59,7 @@ def load_mnist(
         (50 in Bertozzi et al. 2018, §5.1.3). By default images are not projected.
     folder : path, optional
         Data folder that holds ``mnist/*.gz``; see `graphuq.datasets`.
-    seed : int, default 0
+    rng : int or numpy.random.Generator, default 0
         Seed of the random choice of images and of the principal components.
 
     Returns
@@ -76,6 +76,7 @@ def load_mnist(
     digits = check_digits(digits)
     images = np.concatenate([_read_idx(f"{part}-images-idx3-ubyte", folder) for part in PARTS])
     classes = np.concatenate([_read_idx(f"{part}-labels-idx1-ubyte", folder) for part in PARTS])
+    seed = seed_number(rng)
     rng = generator(seed)
     kept = np.concatenate([choose_rows(classes == digit, n_each, rng) for digit in digits])
     features = images[kept].reshape(len(kept), -1) / 255.0

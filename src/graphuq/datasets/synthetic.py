@@ -15,7 +15,7 @@ def two_moons(
     n_features: int = 100,
     noise_std: float = 0.06,
     *,
-    seed: int | np.random.Generator = 0,
+    rng: int | np.random.Generator = 0,
 ) -> Dataset:
     """Simulate two half circles in R^d with noise (Bertozzi et al. 2018, §5.1.1).
 
@@ -31,7 +31,7 @@ def two_moons(
         Dimension d >= 2.
     noise_std : float, default 0.06
         Standard deviation σ >= 0 of the noise.
-    seed : int or numpy.random.Generator, default 0
+    rng : int or numpy.random.Generator, default 0
 
     Returns
     -------
@@ -53,7 +53,7 @@ def two_moons(
     require_integer("n_nodes", n_nodes, 2)
     require_integer("n_features", n_features, 2)
     require_number("noise_std", noise_std, 0.0)
-    rng = generator(seed)
+    rng = generator(rng)
     classes = rng.permutation(np.arange(n_nodes) % 2)
     angle = rng.uniform(0, np.pi, n_nodes)
     features = np.zeros((n_nodes, n_features))

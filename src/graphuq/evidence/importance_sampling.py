@@ -37,7 +37,7 @@ class EvidenceEstimate:
 
 
 def estimate_evidence(
-    posterior: Posterior, *, n_draws: int = 10_000, seed: int = 0
+    posterior: Posterior, *, n_draws: int = 10_000, rng: int | np.random.Generator = 0
 ) -> EvidenceEstimate:
     """Estimate the probability of the labels without bias, by importance sampling.
 
@@ -51,7 +51,7 @@ def estimate_evidence(
         Posterior without learnt hyperparameters.
     n_draws : int, default 10000
         2 or more.
-    seed : int, default 0
+    rng : int or numpy.random.Generator, default 0
 
     Returns
     -------
@@ -90,7 +90,7 @@ def estimate_evidence(
     gaussian = about.fit(target)
     sampler = (Independence if refused else SequentialIndependence)(reference=about)
     propose = sampler.proposals(target, gaussian, "float64", BATCH * len(posterior.labels))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     sizes = [BATCH] * (n_draws // BATCH) + [n_draws % BATCH]
     log_weight = np.concatenate([propose(rng, size).log_weight for size in sizes if size])
     log_evidence = float(logsumexp(log_weight) - np.log(n_draws))

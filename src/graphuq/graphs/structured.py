@@ -129,7 +129,7 @@ def small_world_graph(
     rewiring: float = 0.25,
     *,
     both_ends: bool = False,
-    seed: int | np.random.Generator = 0,
+    rng: int | np.random.Generator = 0,
 ) -> Graph:
     """Make the largest component of a ring with randomly rewired edges (Watts & Strogatz 1998).
 
@@ -148,7 +148,7 @@ def small_world_graph(
         Probability of rewiring an end, in [0, 1].
     both_ends : bool, default False
         Whether the first end is also rewired, with the same probability.
-    seed : int or numpy.random.Generator, default 0
+    rng : int or numpy.random.Generator, default 0
 
     Returns
     -------
@@ -168,7 +168,7 @@ def small_world_graph(
         "use an even number below n_nodes",
     )
     require(0 <= rewiring <= 1, "rewiring", f"{rewiring!r}", "use a probability in [0, 1]")
-    rng = generator(seed)
+    rng = generator(rng)
     first = np.tile(np.arange(n_nodes), n_neighbors // 2)
     second = (first + np.repeat(np.arange(1, n_neighbors // 2 + 1), n_nodes)) % n_nodes
     moved = rng.uniform(size=len(first)) < rewiring

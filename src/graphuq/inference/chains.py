@@ -51,7 +51,7 @@ def run_chains(
     n_chains: int = 8,
     n_warmup: int = 2000,
     thin: int = 20,
-    seed: int | np.random.Generator = 0,
+    rng: int | np.random.Generator = 0,
     precision: str = "float64",
     stop: StopRule | None = None,
     progress: Progress | None = None,
@@ -75,7 +75,7 @@ def run_chains(
         Steps of warm-up, rounded up to whole blocks of ``50 thin``; 0 adapts nothing.
     thin : int
         Steps per kept draw.
-    seed : int or numpy.random.Generator
+    rng : int or numpy.random.Generator
     precision : {"float64", "float32"}
     stop : callable, optional
         Called with the draws at increasing intervals; returns the reason to stop, or None.
@@ -95,7 +95,7 @@ def run_chains(
         If the checkpoint cannot be written, is corrupt, or belongs to another run.
     """
     n_warmup, seed = check_run(
-        target.dimension, n_samples, n_chains, n_warmup, thin, seed, precision,
+        target.dimension, n_samples, n_chains, n_warmup, thin, rng, precision,
         dtype=precision, apart=thin,
     )  # fmt: skip
     dtype, kernel = np.dtype(precision), kernel.bind(target)

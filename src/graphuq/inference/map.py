@@ -48,7 +48,7 @@ class MAP(Approximation):
     max_iterations : int, default 100_000
     tolerance : float, default 1e-9
         Converged once no component of the gradient in white coordinates exceeds this.
-    seed : int, default 0
+    rng : int, default 0
         Seed of the random start.
     """
 
@@ -57,7 +57,7 @@ class MAP(Approximation):
     step_size: float = 0.1
     max_iterations: int = 100_000
     tolerance: float = 1e-9
-    seed: int = 0
+    rng: int = 0
     requires_gradient: ClassVar[bool] = False
 
     def __check_init__(self) -> None:
@@ -129,7 +129,7 @@ class MAP(Approximation):
         if start == "zero":
             return zero
         if start == "random":
-            return jax.random.normal(jax.random.key(self.seed), zero.shape, zero.dtype)
+            return jax.random.normal(jax.random.key(self.rng), zero.shape, zero.dtype)
         other = eqx.tree_at(lambda t: t.likelihood, target, with_dtype(start, jnp.float64))
         white, _, _ = _newton(other, zero, self.max_iterations, tolerance)
         return white

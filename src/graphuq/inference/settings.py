@@ -9,7 +9,7 @@ import numpy as np
 
 from graphuq.errors import require
 from graphuq.inference.draws import BLOCK, Draws, StopRule
-from graphuq.utils.checks import MAX_COUNT, describe, require_integer
+from graphuq.utils.checks import MAX_COUNT, describe, require_integer, seed_number
 from graphuq.utils.progress import Progress
 
 PRECISIONS = ("float32", "float64")
@@ -27,7 +27,7 @@ class RunSettings:
     n_chains, n_warmup, thin : int or None
         Chains, steps of warm-up and steps per kept draw. With None the sampler uses its own
         number.
-    seed : int or numpy.random.Generator, default 0
+    rng : int or numpy.random.Generator, default 0
     precision : {"float64", "float32"}, default "float64"
         Floating-point type of the chains.
     stop : callable, optional
@@ -43,7 +43,7 @@ class RunSettings:
     n_chains: int | None = None
     n_warmup: int | None = None
     thin: int | None = None
-    seed: int | np.random.Generator = 0
+    rng: int | np.random.Generator = 0
     precision: str = "float64"
     stop: StopRule | None = None
     progress: Progress | None = None
@@ -137,8 +137,3 @@ def check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype)
         f"{n_bytes / 1e9:.0f} GB",
         "keep fewer and raise thin instead",
     )
-
-
-def seed_number(seed: int | np.random.Generator) -> int:
-    """Return the seed, or one drawn by the generator."""
-    return int(seed.integers(2**31)) if isinstance(seed, np.random.Generator) else seed

@@ -9,6 +9,7 @@ from graphuq.models.evidence import Fixed, LargestEvidence
 from graphuq.models.labels import Labels
 from graphuq.models.likeliest import Likeliest
 from graphuq.models.mixture import Mixture, Term
+from graphuq.models.regression import Regression
 
 MODELS: dict[str, Callable[[], Model]] = {
     "auto": Auto,
@@ -29,5 +30,6 @@ __all__ = [
     "Likeliest",
     "Mixture",
     "Model",
+    "Regression",
     "Term",
 ]

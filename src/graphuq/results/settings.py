@@ -12,7 +12,7 @@ from graphuq.results.storage import version
 def run_settings(
     posterior: Posterior,
     method: Sampler | Approximation | EachComponent,
-    seed: int | np.random.Generator,
+    rng: int | np.random.Generator,
     precision: str,
 ) -> dict[str, Any]:
     """Return the settings of graph, spectrum, model and run, and the version of graphuq."""
@@ -22,7 +22,7 @@ def run_settings(
         "likelihood": repr(posterior.likelihood),
         "n_labelled": len(posterior.labelled),
         "inference": repr(method),
-        "seed": seed if isinstance(seed, int) else "generator",
+        "seed": rng if isinstance(rng, int) else "generator",
         "precision": precision,
         "graphuq_version": version(),
     }

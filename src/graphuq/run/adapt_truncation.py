@@ -28,7 +28,7 @@ def adapt_truncation(
     laplacian: str = "unnormalized",
     n_eigenpairs: int = 50,
     max_eigenpairs: int | None = None,
-    seed: int = 0,
+    rng: int = 0,
 ) -> Posterior:
     """Return a posterior of `RandomSeries` on as many eigenpairs as its truncation k uses.
 
@@ -48,7 +48,7 @@ def adapt_truncation(
         First ℓ.
     max_eigenpairs : int, optional
         Largest ℓ; by default N. Memory is N ℓ numbers.
-    seed : int, default 0
+    rng : int, default 0
 
     Returns
     -------
@@ -87,7 +87,7 @@ def adapt_truncation(
             return posterior
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GraphuqWarning)  # short on purpose
-            result = infer(posterior, n_samples=PILOT_DRAWS, n_chains=PILOT_CHAINS, seed=seed)
+            result = infer(posterior, n_samples=PILOT_DRAWS, n_chains=PILOT_CHAINS, rng=rng)
         if float(np.mean(result.hyperparameters["truncation"] > NEAR * size)) <= MAX_SHARE:
             return posterior
         size = min(2 * size, largest)

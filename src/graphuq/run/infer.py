@@ -53,7 +53,7 @@ def infer(
     n_chains: int | None = None,
     n_warmup: int | None = None,
     thin: int | None = None,
-    seed: int | np.random.Generator = 0,
+    rng: int | np.random.Generator = 0,
     precision: str | None = None,
     stop: Stop | str | None = None,
     on_first_result: Callable[[Result], None] | None = None,
@@ -73,7 +73,7 @@ def infer(
         "elliptical-slice", "independence", "sequential-independence", "expectation-propagation",
         "laplace", "map", "model-average". By default, or "auto", the sampler that
         `graphuq.run.choose_sampler.RULES` gives. An approximation answers in milliseconds and
-        takes ``seed`` alone of the arguments below. `MCMC` is a sampler with its settings, in
+        takes ``rng`` alone of the arguments below. `MCMC` is a sampler with its settings, in
         place of the arguments ``n_samples`` to ``checkpoint``.
     n_samples : int, optional
         Kept draws per chain, all of which are drawn; with ``stop``, the largest number of them,
@@ -90,7 +90,7 @@ def infer(
     thin : int, optional
         Steps per kept draw; by default 20 for pCN, 1 for Hamiltonian. Memory grows with kept
         draws × (labelled nodes or eigenpairs).
-    seed : int or numpy.random.Generator, default 0
+    rng : int or numpy.random.Generator, default 0
         The same seed on the same machine gives the same result.
     precision : {"float64", "float32"}, default "float64"
         Floating-point type of the chains. Summaries are always computed in float64. On the
@@ -144,7 +144,7 @@ def infer(
             f"a {type(posterior).__name__}",
             "give gq.Posterior(spectrum, prior, likelihood, labelled, labels)",
         )
-    check_seed("seed", seed)
+    check_seed("rng", rng)
     use_compilation_cache()
     given = {
         "n_samples": n_samples,
@@ -164,7 +164,7 @@ def infer(
             sampling = dataclasses.replace(sampling, stop=None)
         chosen, given = sampling.method, {"checkpoint": sampling.checkpoint}
         if sampling.is_auto:
-            chosen, first = _default_method(posterior, sampling.on_first_result, seed)
+            chosen, first = _default_method(posterior, sampling.on_first_result, rng)
     if posterior.is_weighted and not chosen.averages:
         chosen = EachComponent(chosen)
     _check_used(chosen, given | {"progress": progress or None, "start": start})
@@ -172,12 +172,12 @@ def infer(
     if reason is not None:
         raise IncompatibleParts(reason)
     with reporting(progress) as report:
-        settings = _run_settings(posterior, chosen, sampling, seed, report)
+        settings = _run_settings(posterior, chosen, sampling, rng, report)
         answer: Any = chosen.run(posterior, settings, first if start is None else start)
     if first is not None:
         answer = answer.with_log_evidence(first.log_evidence)
     chosen.check(posterior, answer)
-    result = _result(posterior, chosen, answer, seed, settings.precision)
+    result = _result(posterior, chosen, answer, rng, settings.precision)
     warn_unless_converged(result.diagnostics)
     return result
 
@@ -197,21 +197,21 @@ def _run_settings(
     posterior: Posterior,
     chosen: Any,
     sampling: MCMC | Approximation,
-    seed: int | np.random.Generator,
+    rng: int | np.random.Generator,
     progress: Progress | None,
 ) -> RunSettings:
     """Return the settings of a run; an approximation needs few of them."""
     if isinstance(sampling, Approximation):
-        return RunSettings(seed=seed, progress=progress)
+        return RunSettings(rng=rng, progress=progress)
     stop = default_rule(posterior) if sampling.stop == "converged" else sampling.stop
     return RunSettings(
         n_samples=sampling.n_samples,
         n_chains=sampling.n_chains,
         n_warmup=sampling.n_warmup,
         thin=sampling.thin,
-        seed=seed,
+        rng=rng,
         precision=sampling.precision,
-        stop=_stop_rule(posterior, chosen, stop, sampling.on_first_result, seed),
+        stop=_stop_rule(posterior, chosen, stop, sampling.on_first_result, rng),
         progress=progress,
         checkpoint=sampling.checkpoint,
     )
@@ -220,14 +220,14 @@ def _run_settings(
 def _default_method(
     posterior: Posterior,
     on_first_result: Callable[[Result], None] | None,
-    seed: int | np.random.Generator,
+    rng: int | np.random.Generator,
 ) -> tuple[Sampler, GaussianApproximation | None]:
     """Return the sampler that the rules choose, and the first approximation, which is reported."""
     first = first_approximation(posterior)
     chosen = choose_sampler(posterior, first)
     if on_first_result is not None and not chosen.first_draws_are_quick(posterior):
         if first is not None:
-            on_first_result(_result(posterior, ExpectationPropagation(), first, seed))
+            on_first_result(_result(posterior, ExpectationPropagation(), first, rng))
         elif posterior.is_weighted and chosen.refusal(posterior) is None:
             average = ModelAverage(fields="gibbs")
             draws = average.run(posterior, RunSettings(n_samples=FIRST_DRAWS))
@@ -240,7 +240,7 @@ def _stop_rule(
     chosen: Sampler | Approximation | EachComponent,
     stop: Stop | None,
     on_first_result: Callable[[Result], None] | None,
-    seed: int | np.random.Generator,
+    rng: int | np.random.Generator,
 ) -> StopRule | None:
     """Return the rule for draws, which also reports the first of them if no first result was.
 
@@ -253,7 +253,7 @@ def _stop_rule(
 
     def report(draws: Draws) -> None:
         if waiting and draws.n_samples >= FIRST_DRAWS:
-            waiting.pop()(_result(posterior, chosen, draws, seed))
+            waiting.pop()(_result(posterior, chosen, draws, rng))
 
     return RuleOf(posterior, stop, report)
 
@@ -290,7 +290,7 @@ def _result(
     posterior: Posterior,
     method: Sampler | Approximation | EachComponent,
     answer: Draws | GaussianApproximation | GaussianMixture | Point,
-    seed: int | np.random.Generator,
+    rng: int | np.random.Generator,
     precision: str = "float64",
 ) -> Result:
     """Return the summaries, diagnostics and settings of an answer."""
@@ -312,5 +312,5 @@ def _result(
         posterior=posterior,
         answer=answer,
         diagnostics=diagnose(answer, posterior, summaries.label_mcse),
-        settings=run_settings(posterior, method, seed, precision),
+        settings=run_settings(posterior, method, rng, precision),
     )

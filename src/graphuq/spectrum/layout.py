@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 from graphuq.spectrum.basis import NodeBasis
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.utils.arrays import parallel_map
+from graphuq.utils.checks import seed_number
 
 MAX_MODES = 100  # smoothest eigenvectors that a place depends on
 MAX_LANDMARKS = 2000  # nodes that t-SNE arranges; 5 s on one core
@@ -22,7 +23,7 @@ def node_layout(
     basis: NodeBasis,
     nodes: Int[np.ndarray, " n"],
     first: Int[np.ndarray, " m"] | None = None,
-    seed: int = 0,
+    rng: int | np.random.Generator = 0,
 ) -> Float[np.ndarray, "n 2"]:
     """Return places of some nodes in the unit square, the same for the same seed.
 
@@ -39,7 +40,7 @@ def node_layout(
     first : numpy.ndarray of int, shape (m,), optional
         Positions in ``nodes`` that should be landmarks, such as those of the labelled nodes; they
         are at most half of all. The others are chosen at random.
-    seed : int, default 0
+    rng : int or numpy.random.Generator, default 0
 
     Examples
     --------
@@ -50,6 +51,7 @@ def node_layout(
     (200, 2)
     """
     rows = correlation_rows(basis, nodes)
+    seed = seed_number(rng)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(nodes))
     if first is not None:

@@ -37,7 +37,7 @@ def nystrom_spectrum(
     n_landmarks: int | None = None,
     landmarks: str = "auto",
     tail_eigenvalue: bool | float = False,
-    seed: int | np.random.Generator = 0,
+    rng: int | np.random.Generator = 0,
     progress: Progress | None = None,
 ) -> Spectrum:
     r"""Approximate the smallest eigenpairs of the symmetric Laplacian of a complete graph.
@@ -70,7 +70,7 @@ def nystrom_spectrum(
         With the cosine, whose weights have low rank, it makes no difference.
     tail_eigenvalue : bool or float, default False
         See `laplacian_spectrum`.
-    seed : int or numpy.random.Generator, default 0
+    rng : int or numpy.random.Generator, default 0
         Seed of the choice of landmarks.
     progress : callable, optional
 
@@ -114,7 +114,7 @@ def nystrom_spectrum(
         f"{m} landmarks for {n_eigenpairs} eigenpairs of {n_nodes} nodes",
         "use n_eigenpairs from 2 on, and at least as many landmarks, at most one a node",
     )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     chosen = choose_landmarks(features, m, weight.metric, landmarks, rng)
     kernel = _Kernel(features, weight, progress)
     values, vectors = eigh(kernel.between(chosen, chosen))

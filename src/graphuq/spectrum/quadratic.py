@@ -32,7 +32,7 @@ class QuadraticFunctions:
     features : array_like or sparse matrix, shape (N, d)
         They are divided by one number, so that the mean squared length of a row is 1. Dense ones
         are centred first.
-    seed : int, default 0
+    rng : int, default 0
         Of the 100 nodes that are drawn.
 
     Raises
@@ -42,7 +42,7 @@ class QuadraticFunctions:
     """
 
     features: MatrixLike
-    seed: int = 0
+    rng: int = 0
     name = QUADRATIC
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class QuadraticFunctions:
         n_rows = features.shape[0]
         if total == 0:
             return np.zeros((n_rows, 0))
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.rng)
         landmarks = np.sort(rng.permutation(n_rows)[:N_LANDMARKS])
         known = (_dense(features[landmarks]) - centre).T * (n_rows / total)
         covariance = np.concatenate(

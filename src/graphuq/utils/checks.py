@@ -146,7 +146,12 @@ def check_seed(argument: str, seed: object) -> None:
     require_integer(argument, seed, 0, MAX_SEED)
 
 
-def generator(seed: Any, argument: str = "seed") -> np.random.Generator:
+def seed_number(rng: int | np.random.Generator) -> int:
+    """Return the seed, or one drawn by the generator."""
+    return int(rng.integers(2**31)) if isinstance(rng, np.random.Generator) else rng
+
+
+def generator(rng: Any, argument: str = "rng") -> np.random.Generator:
     """Return the random generator of a seed, or the given generator.
 
     Raises
@@ -154,8 +159,8 @@ def generator(seed: Any, argument: str = "seed") -> np.random.Generator:
     InvalidInput
         If the seed is not an integer from 0 to 2⁶³ − 1, nor a generator.
     """
-    check_seed(argument, seed)
-    return np.random.default_rng(seed)
+    check_seed(argument, rng)
+    return np.random.default_rng(rng)
 
 
 def check_fields(part: Any, in_place_of_numbers: tuple[type, ...] = ()) -> None:

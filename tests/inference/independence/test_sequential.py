@@ -90,7 +90,7 @@ def test_step_label_means(name, n_eigenpairs, tail):
     """Label means agree with sums over orthants, for every kind of field."""
     likelihood, right, wrong = LEVELS[name]
     posterior = build(likelihood, n_eigenpairs, tail)
-    result = gq.infer(posterior, SAMPLER, n_samples=2000, n_chains=8, seed=1)
+    result = gq.infer(posterior, SAMPLER, n_samples=2000, n_chains=8, rng=1)
     assert result.diagnostics.acceptance > 0.95
     levels = {(y, y): right[y] for y in (-1, 1)} | {(-y, y): wrong[y] for y in (-1, 1)}
     law = covariance(WEIGHTS, n_eigenpairs, tail)
@@ -104,7 +104,7 @@ def test_step_label_means(name, n_eigenpairs, tail):
 def test_probit_of_fewer_modes_than_labels(n_eigenpairs):
     """Noise gives the labelled values full rank, even with few modes."""
     posterior = build(gq.likelihoods.Probit(0.15), n_eigenpairs)
-    result = gq.infer(posterior, SAMPLER, n_samples=2000, n_chains=8, seed=1)
+    result = gq.infer(posterior, SAMPLER, n_samples=2000, n_chains=8, rng=1)
     law = covariance(WEIGHTS, n_eigenpairs, None)
     truth = [probit_label_mean(law, LABELLED, LABELS, 0.15, node) for node in NODES]
     error = gq.results.label_mcse(result)[NODES]
@@ -180,7 +180,7 @@ def test_proposals_alone_are_wrong():
     truth = [step_label_mean(law, LABELLED, LABELS, levels, node) for node in NODES]
     off = []
     for sampler in (gq.inference.SequentialIndependence(), Unweighted()):
-        result = gq.infer(posterior, sampler, n_samples=2000, n_chains=8, thin=4, seed=1)
+        result = gq.infer(posterior, sampler, n_samples=2000, n_chains=8, thin=4, rng=1)
         gap = np.abs(gq.results.label_mean(result)[NODES] - truth) / (
             4 * gq.results.label_mcse(result)[NODES] + 2e-5
         )
@@ -260,7 +260,7 @@ def test_labels_that_determine_each_other():
 
 def test_resumes_to_the_same_numbers(tmp_path):
     posterior = build(LEVELS["atomic"][0])
-    options = {"n_samples": 300, "n_chains": 4, "seed": 7}
+    options = {"n_samples": 300, "n_chains": 4, "rng": 7}
     whole = gq.infer(posterior, SAMPLER, **options)
 
     def interrupt(phase, done, total, acceptance):

@@ -122,7 +122,7 @@ def test_an_interrupted_run_resumes_to_the_same_result(form, whitened, stopped_a
         if len(calls) == stopped_at:
             raise KeyboardInterrupt
 
-    options = {"n_samples": 100, "n_chains": 2, "n_warmup": 300, "thin": 2, "seed": 4}
+    options = {"n_samples": 100, "n_chains": 2, "n_warmup": 300, "thin": 2, "rng": 4}
     method = ReversibleJump(form=form, whitened=whitened)
     with pytest.raises(KeyboardInterrupt):
         gq.infer(posterior(), method, checkpoint=file, progress=stops, **options)

@@ -79,7 +79,7 @@ def test_convergence_of_an_approximation(clear, error, level):
 
 
 def test_convergence_of_chains():
-    result = clusters(20, method=None, n_samples=1000, n_chains=4, seed=0)
+    result = clusters(20, method=None, n_samples=1000, n_chains=4, rng=0)
     diagnostics = dataclasses.replace(result.diagnostics, rhat=1.0, ess_bulk=900.0, ess_tail=900.0)
     for rhat, level in ((1.001, "green"), (1.2, "red")):
         changed = dataclasses.replace(diagnostics, rhat=rhat)

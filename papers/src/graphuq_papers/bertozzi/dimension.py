@@ -71,7 +71,7 @@ def dimension(context: Context) -> Outcome:
 
 
 def _posterior(size: int) -> Posterior:
-    data = two_moons(size, 100, 0.06, seed=0)
+    data = two_moons(size, 100, 0.06, rng=0)
     graph = complete_graph(data.features, "self-tuning", n_neighbors=10)
     truth = data.signs(1)
     labelled = np.concatenate([np.flatnonzero(truth == sign)[: N_LABELS // 2] for sign in (-1, 1)])

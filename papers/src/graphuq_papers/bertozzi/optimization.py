@@ -34,7 +34,7 @@ def _accuracies(problem: Problem, fraction: float, trial: int) -> dict[str, floa
         (
             "GL, random start",
             wells,
-            MAP("flow", "random", max_iterations=20_000, tolerance=1e-5, seed=trial),
+            MAP("flow", "random", max_iterations=20_000, tolerance=1e-5, rng=trial),
         ),
         (
             "GL, probit start",

@@ -105,7 +105,7 @@ def protocol(posterior: Posterior, n_steps: int, step_size: float, seed: int) ->
                 n_chains=1,
                 n_warmup=0,
                 thin=thin,
-                seed=seed,
+                rng=seed,
             )
         )
     white, rng = draws.white[0].astype(np.float64), np.random.default_rng(seed)
@@ -182,7 +182,7 @@ def converged(
             posterior,
             method,
             n_samples=12_000,
-            seed=seed,
+            rng=seed,
             precision="float32",
             stop=Converged(label_mcse=label_mcse),
             **options,

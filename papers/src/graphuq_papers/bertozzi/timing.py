@@ -141,7 +141,7 @@ def _protocol(context: Context, posterior: Posterior, step_size: float, toleranc
             thin=50,
             n_chains=1,
             n_warmup=0,
-            seed=context.seed,
+            rng=context.seed,
             stop=CumulativeMean(tolerance=tolerance),
         )
         seconds = time.perf_counter() - began
@@ -174,7 +174,7 @@ def _converged(context: Context, posterior: Posterior) -> Row:
             n_samples=context.pick(1000, (6_000 if walls else 30_000) if slow else 4000),
             thin=5 if walls else None,
             precision="float32",
-            seed=context.seed,
+            rng=context.seed,
             stop=Converged(label_mcse=None if slow and context.quick else 0.01),
         )
 

@@ -60,7 +60,7 @@ def figure2(context: Context) -> Outcome:
 @experiment(Claim("Eigenvectors of fixed-length weights hold less of the classes.", _less))
 def figure3(context: Context) -> Outcome:
     """First nine eigenvectors: two moons, σ = 0.04, Gaussian weights, unnormalised Laplacian."""
-    data = two_moons(2000, 100, 0.04, seed=context.seed)
+    data = two_moons(2000, 100, 0.04, rng=context.seed)
     graph = complete_graph(data.features, "gaussian", scale=1.0)
     spectrum = laplacian_spectrum(graph, "unnormalized", n_eigenpairs=SHOWN, solver="dense")
     found = _eigenvectors(

@@ -147,7 +147,7 @@ def paper_chain(
             thin=max(1, n_steps // KEPT),
             n_chains=1,
             n_warmup=n_warmup,
-            seed=seed,
+            rng=seed,
         )
 
 
@@ -166,7 +166,7 @@ def learn(context: Context, posterior: Posterior, seed: int, **options: Any) -> 
         warnings.simplefilter("ignore", NotConvergedWarning)
         return infer(
             posterior,
-            seed=seed,
+            rng=seed,
             precision="float32",
             stop=Converged(label_mcse=None),
             **(chosen | options),

@@ -93,7 +93,7 @@ def track(
             n_chains=n_chains,
             n_warmup=n_warmup,
             stop=stop,
-            seed=seed,
+            rng=seed,
             progress=progress,
             checkpoint=checkpoint,
         )

@@ -71,7 +71,7 @@ def world(context: Context) -> Simulated:
     The graph is the largest component of a ring of 1,000 nodes in which each end of an edge is
     rewired with probability 0.25.
     """
-    graph = small_world_graph(1000, rewiring=0.25, both_ends=True, seed=context.seed)
+    graph = small_world_graph(1000, rewiring=0.25, both_ends=True, rng=context.seed)
     return simulate(graph, context.seed)
 
 

@@ -53,7 +53,7 @@ def outside(context: Context) -> Outcome:
     n_each = context.pick(500, 2200)
     rows = []
     for digits in ((1, 2), (2, 3), (4, 9)):
-        data = load_mnist(digits, n_each, folder=context.folder, seed=context.seed)
+        data = load_mnist(digits, n_each, folder=context.folder, rng=context.seed)
         for draw in range(context.pick(1, 3)):
             rng = np.random.default_rng(1000 * context.seed + draw)
             key = {"pair": f"{digits[0]}/{digits[1]}", "draw": draw}

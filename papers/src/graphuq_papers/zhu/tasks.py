@@ -74,7 +74,7 @@ def task(name: str, context: Context) -> Task:
     if name in ("1/2", "2/3", "o/e"):
         digits = tuple(range(10)) if name == "o/e" else (int(name[0]), int(name[2]))
         n_each = context.pick(120, 400) if name == "o/e" else context.pick(350, 1100)
-        data = load_mnist(digits, n_each, folder=context.folder, seed=context.seed)
+        data = load_mnist(digits, n_each, folder=context.folder, rng=context.seed)
         first = data.classes % 2 == 1 if name == "o/e" else data.classes == digits[0]
         distances = _distances(data.features, "euclidean")
     else:

@@ -29,12 +29,11 @@ from graphuq.classifier.regressor.values import (
 )
 from graphuq.classifier.types import Groups, Labels, Table
 from graphuq.errors import UnlabelledScoreWarning, require
-from graphuq.evidence.regression import GraphRegression, maximize_regression
+from graphuq.evidence.regression import GraphRegression
 from graphuq.graphs import FeatureSpace, SelfTuning
-from graphuq.models.evidence import prior_of
-from graphuq.priors import Prior
+from graphuq.models import Regression
+from graphuq.run.words import part_from
 from graphuq.spectrum import laplacian_spectrum
-from graphuq.utils.checks import require_positive
 from graphuq.utils.progress import reporting
 from graphuq.utils.user_warnings import warn_user
 
@@ -66,14 +65,9 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     n_eigenpairs : int or "auto", default "auto"
         Number of eigenpairs ℓ; by default min(150, N).
     tail_eigenvalue : bool, float or "mean", default False
-    prior : {"auto", "matern", …} or Prior, default "auto"
-        "auto": `Matern`, with τ and α of largest evidence. No hyperparameter may be a
-        distribution.
-    field_std : float or "auto", default "auto"
-        a > 0: standard deviation of the field, averaged over nodes, in units of ``y``. "auto": of
-        largest evidence.
-    noise_std : float or "auto", default "auto"
-        γ > 0: standard deviation of the noise, in units of ``y``. "auto": of largest evidence.
+    model : "auto" or Regression, default "auto"
+        Prior of the field, its size and the noise; see `graphuq.models.Regression`. Also text such
+        as ``"Regression(noise_std=0.5)"``. "auto": all of largest evidence.
     out_of_sample : {"mean", "nearest", "combination"}, default "mean"
     progress : bool or callable, default False
 
@@ -85,6 +79,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         Posterior standard deviation of the field at each row of ``X``.
     field_std_, noise_std_ : float
         a and γ in units of ``y``.
+    model_ : Regression
+        The model with everything that the numbers chose.
     prior_ : Prior
         The prior with its hyperparameters.
     log_evidence_ : float
@@ -122,9 +118,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         laplacian: Any = "random-walk",
         n_eigenpairs: Any = "auto",
         tail_eigenvalue: Any = False,
-        prior: Any = "auto",
-        field_std: Any = "auto",
-        noise_std: Any = "auto",
+        model: Any = "auto",
         out_of_sample: Any = "mean",
         progress: Any = False,
     ) -> None:
@@ -135,9 +129,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         self.laplacian = laplacian
         self.n_eigenpairs = n_eigenpairs
         self.tail_eigenvalue = tail_eigenvalue
-        self.prior = prior
-        self.field_std = field_std
-        self.noise_std = noise_std
+        self.model = model
         self.out_of_sample = out_of_sample
         self.progress = progress
 
@@ -172,7 +164,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         FeatureScaleWarning
             If scales of features differ by a factor of more than 100.
         """
-        prior = self._checked_prior()
+        model = self._checked_model()
         graph, X, n_rows = checked_rows(self, graph_from(self.graph), X)
         numbers = numbers_of(labels_of_names(y, graph))
         require(len(numbers) == n_rows, "y", f"{len(numbers)} values", f"X has {n_rows} rows")
@@ -200,22 +192,10 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         self._feature_space = self.graph_.feature_space
         labelled = np.flatnonzero(known)
         self._location, self._spread = numbers[labelled].mean(), numbers[labelled].std()
-        fixed = {
-            name: value / self._spread
-            for name in ("field_std", "noise_std")
-            if not is_word(value := getattr(self, name), "auto")
-        }
-        start = GraphRegression(
-            spectrum,
-            prior,
-            labelled,
-            (numbers[labelled] - self._location) / self._spread,
-            weights=weights[labelled],
-            **fixed,
+        values = (numbers[labelled] - self._location) / self._spread
+        self._describe(
+            model.posterior(spectrum, labelled, values, weights[labelled], float(self._spread))
         )
-        shape = ("tau", "alpha") if is_word(self.prior, "auto") else ()
-        chosen = [n for n in (*shape, "field_std", "noise_std") if n not in fixed]
-        self._describe(maximize_regression(start, chosen))
         return self
 
     def predict(
@@ -333,25 +313,17 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         """
         return load_regressor(cls, path)
 
-    def _checked_prior(self) -> Prior:
-        """Return the prior, after checks of all parameters that need no data."""
+    def _checked_model(self) -> Regression:
+        """Return the model, after checks of all parameters that need no data."""
         word = graph_from(self.graph)
         check_words(word, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
-        for name in ("field_std", "noise_std"):
-            value = getattr(self, name)
-            if not is_word(value, "auto"):
-                require_positive(name, value, "use a number > 0 in units of y, or 'auto'")
-        prior: Prior = prior_of(self.prior)
-        require(
-            not prior.learnt,
-            "prior",
-            f"{', '.join(prior.learnt)} of {prior} is a distribution",
-            "give a number, or prior='auto'",
-        )
-        return prior
+        model: Regression = self._value_of("model")
+        return model
 
     def _value_of(self, name: str) -> Any:
-        return prior_of(self.prior) if name == "prior" else value_of(self, name)
+        if name == "model":
+            return part_from(self.model, {"auto": Regression}, Regression, "model")
+        return value_of(self, name)
 
     def _chooses_weights(self) -> bool:
         return is_word(self.graph, "knn") and is_word(self.weights, "auto")
@@ -364,6 +336,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         self.transduction_std_ = self._spread * std
         self.field_std_ = float(self._spread * model.field_std)
         self.noise_std_ = float(self._spread * model.noise_std)
+        self.model_ = Regression(self.prior_, self.field_std_, self.noise_std_)
         self.log_evidence_ = model.log_evidence - len(model.values) * float(np.log(self._spread))
         components = model.spectrum.components
         self.has_evidence_ = np.isin(components, components[model.labelled])

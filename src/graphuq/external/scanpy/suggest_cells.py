@@ -28,7 +28,7 @@ def suggest_cells(
     unlabelled: Sequence[Any] = UNLABELLED,
     key_added: str = "gq",
     classifier: GraphClassifier | None = None,
-    seed: int = 0,
+    rng: int | np.random.Generator = 0,
 ) -> "pd.DataFrame":
     """Return the cells whose types would help most, a diverse batch of them.
 
@@ -49,7 +49,7 @@ def suggest_cells(
     classifier : GraphClassifier, optional
         What `label_cells` returned, which is then used as it is; or settings. By default
         expectation propagation.
-    seed : int, default 0
+    rng : int or numpy.random.Generator, default 0
 
     Returns
     -------
@@ -76,7 +76,7 @@ def suggest_cells(
         f"{n_nodes} nodes for {n_cells} cells",
         "give what label_cells returned for these cells, or leave it out",
     )
-    rows = query(fitted.result_, n, rule, seed=seed)
+    rows = query(fitted.result_, n, rule, rng=rng)
     place = np.zeros(n_cells, dtype=np.int64)
     place[rows] = np.arange(1, len(rows) + 1)
     adata.obs[f"{key_added}_next"] = place

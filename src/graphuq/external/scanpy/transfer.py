@@ -33,7 +33,7 @@ def transfer(
     min_probability: float = 0.5,
     max_per_type: int = 200,
     classifier: GraphClassifier | None = None,
-    seed: int = 0,
+    rng: int | np.random.Generator = 0,
 ) -> GraphClassifier:
     """Infer the types of cells of a query from those of a reference, with uncertainty.
 
@@ -61,7 +61,7 @@ def transfer(
     classifier : GraphClassifier, optional
         Settings; by default expectation propagation, since with many known types sampling
         takes minutes and gains little.
-    seed : int, default 0
+    rng : int or numpy.random.Generator, default 0
         Chooses the cells of ``max_per_type``.
 
     Returns
@@ -84,7 +84,7 @@ def transfer(
     X, source = _joint_features(reference, query, use_rep)
     n_reference, n_query = len(known.values), len(query.obs_names)
     y = np.full(n_reference + n_query, None, dtype=object)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(rng)
     for name in known.categories:
         rows = np.flatnonzero(known.values == name)
         rows = rng.permutation(rows)[:max_per_type]

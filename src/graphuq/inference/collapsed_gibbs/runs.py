@@ -48,7 +48,7 @@ def run_gibbs(
     n_chains, n_warmup, thin = lengths
     n_samples, dimension = settings.n_samples, posterior.field.dimension
     n_warmup, seed = check_run(
-        dimension, n_samples, n_chains, n_warmup, thin, settings.seed, settings.precision,
+        dimension, n_samples, n_chains, n_warmup, thin, settings.rng, settings.precision,
         apart=thin,
     )  # fmt: skip
 

@@ -100,7 +100,7 @@ class TemperedHamiltonian(Sampler):
         n_chains: int,
         n_warmup: int,
         thin: int,
-        seed: int | np.random.Generator,
+        rng: int | np.random.Generator,
         precision: str = "float64",
         stop: StopRule | None = None,
         progress: Progress | None = None,
@@ -122,7 +122,7 @@ class TemperedHamiltonian(Sampler):
         )
 
         n_warmup, seed = check_run(
-            target.dimension, n_samples, n_chains, n_warmup, thin, seed, precision, dtype=precision
+            target.dimension, n_samples, n_chains, n_warmup, thin, rng, precision, dtype=precision
         )
         reason = self.target_refusal(target)
         if reason is not None:

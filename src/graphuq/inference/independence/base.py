@@ -104,7 +104,7 @@ class IndependenceSampler(Sampler):
         n_chains: int,
         n_warmup: int,
         thin: int | None,
-        seed: int | np.random.Generator,
+        rng: int | np.random.Generator,
         precision: str = "float64",
         stop: StopRule | None = None,
         progress: Progress | None = None,
@@ -118,7 +118,7 @@ class IndependenceSampler(Sampler):
         """
         most = MAX_THIN if thin is None else thin
         n_warmup, seed = check_run(
-            target.dimension, n_samples, n_chains, n_warmup, most, seed, precision
+            target.dimension, n_samples, n_chains, n_warmup, most, rng, precision
         )
         about = None if gaussian is None else (gaussian.white_mean, gaussian.white_covariance)
         refers = about is not None and len(about[0]) == target.dimension  # or there is a tail

@@ -23,8 +23,9 @@ from graphuq.inference.base import Approximation, Sampler
 from graphuq.inference.draws import Draws
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_weights import component_weights
-from graphuq.inference.settings import RunSettings, seed_number
+from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
+from graphuq.utils.checks import seed_number
 
 MIN_DRAWS = 100  # of each chain and component, of which few are used if its weight is small
 MAX_TILT, MIN_TILT = 8_000, 400  # draws of all Gaussians, by which class shares are weighed, in
@@ -77,7 +78,7 @@ class EachComponent:
         IncompatibleParts
             If the method answers with a point: points have no average.
         """
-        seed = seed_number(settings.seed)
+        seed = seed_number(settings.rng)
         # Gaussians under the weight of class shares bring a correction of their own.
         by_class = posterior.label_design == "by-class"
         corrected = not (by_class and isinstance(self.method, Approximation))
@@ -89,7 +90,7 @@ class EachComponent:
             rule: Any = settings.stop
             changed = dataclasses.replace(
                 settings,
-                seed=seed + k,
+                rng=seed + k,
                 n_samples=min(few, settings.n_samples),
                 stop=rule and rule.of(one),
             )

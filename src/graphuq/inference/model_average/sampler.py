@@ -110,7 +110,7 @@ class ModelAverage(Sampler):
         thin = 1 if settings.thin is None else settings.thin
         n_warmup, seed = check_run(
             posterior.field.dimension, settings.n_samples, n_chains, settings.n_warmup or 0, thin,
-            settings.seed, settings.precision,
+            settings.rng, settings.precision,
         )  # fmt: skip
         source, log_evidence, is_approximate = self._source(posterior, seed)
 

@@ -123,7 +123,7 @@ class ReversibleJump(Sampler):
         n_chains: int,
         n_warmup: int,
         thin: int,
-        seed: int | np.random.Generator,
+        rng: int | np.random.Generator,
         precision: str = "float64",
         stop: StopRule | None = None,
         progress: Progress | None = None,
@@ -135,7 +135,7 @@ class ReversibleJump(Sampler):
         eigenvectors in u are kept.
         """
         n_warmup, seed = check_run(
-            target.n_modes, n_samples, n_chains, n_warmup, thin, seed, precision, apart=thin
+            target.n_modes, n_samples, n_chains, n_warmup, thin, rng, precision, apart=thin
         )
         apart = BLOCK * thin
         moves = GibbsUpdates(
