@@ -130,7 +130,7 @@ def test_two_classes_and_codes():
         ({}, LABELS.assign(dan=""), "y: annotator 'dan' has no label; leave the column out"),
         ({}, LABELS[:5], "y: 5 rows; X has 180 rows"),
         ({}, LABELS.replace({"three": "", "five": ""}), "labels of one class only"),
-        ({"inference": "pcn"}, LABELS, "inference: given beside annotators"),
+        ({"inference": "pcn"}, LABELS, "inference: .pcn. beside annotators"),
         ({"max_classes": 5}, LABELS, "max_classes: 5 beside soft labels"),
     ],
 )

@@ -74,7 +74,7 @@ def test_rows_are_added_to_covariance_columns():
         classifier.add_rows(features[120:], eigenpairs="extend")
     classifier.add_rows(features[120:], classes[120:])
     y = np.r_[classes[:12], np.full(108, -1), classes[120:]]
-    expected = gq.GraphClassifier(**options, **OPTIONS).fit(features, y)
+    expected = gq.GraphClassifier(**{**OPTIONS, **options}).fit(features, y)
     np.testing.assert_allclose(
         classifier.label_distributions_, expected.label_distributions_, atol=1e-5
     )

@@ -61,7 +61,7 @@ def test_accuracies_and_classes_are_written(csv, capsys):
         (["--max-classes", "4"], "--max-classes: given beside --annotator-columns"),
         (["--annotator-columns", "ann,ann"], "--annotator-columns: 'ann,ann'; name different"),
         (["--annotator-columns", "ann,bub"], "did you mean 'bob'?"),
-        (["--inference", "pcn"], "inference: given beside annotators, who have a sampler"),
+        (["--inference", "pcn"], "beside annotators, who have a sampler"),
         (["--likelihood", "softmax"], "beside soft labels; use 'auto' or a Probit"),
         (["--edges", "x,y"], "--annotator-columns: given beside --edges"),
     ],

@@ -215,7 +215,7 @@ def changed(column=None, value=None, **options):
         (changed(), ["--pca", "3"], "--pca: 3 components"),
         (changed(), ["--thin", "0"], "thin: 0"),
         (changed(), ["--n-chains", "two"], "--n-chains"),
-        (changed(), ["--inference", "laplace", "--n-chains", "4"], "n_chains: given beside"),
+        (changed(), ["--inference", "laplace", "--n-chains", "4"], "--n-chains: given beside"),
         (changed(), ["--frobnicate"], "--frobnicate"),
         (changed(), ["--labels", "x.csv"], "--label-column: given beside --labels"),
         (changed(), ["--drop", "nme"], "did you mean 'name'?"),

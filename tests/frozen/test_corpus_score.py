@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from frozen.corpus_score import METHODS, RATES, SCORES, SETS, mean, score_of
+from frozen.corpus_score import METHODS, RATES, SCORES, SETS, corpus, mean, score_of
 
 FROZEN = json.loads(SCORES.read_text(encoding="utf-8"))
 BOUND = 2e-3  # nats; the Monte-Carlo error of a mean over sets is below 5e-4
@@ -17,6 +17,7 @@ def test_all_sets_are_frozen():
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not corpus.DATA.is_dir(), reason="some sets are read from the folder of data")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("per_class", RATES)
 @pytest.mark.parametrize("method", METHODS)

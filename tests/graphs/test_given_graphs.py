@@ -291,7 +291,7 @@ def test_classifier_of_a_graph_object_with_labels_by_name():
     )
     assert (fitted.transduction_ == truth).mean() > 0.9
     table = fitted.result_.to_dataframe(fitted.graph_.names)
-    assert table["node"].tolist() == [f"person {node}" for node in club]
+    assert table["id"].tolist() == [f"person {node}" for node in club]
     graph = from_adjacency(club)
     again = gq.GraphClassifier(graph, **MODEL).fit(None, {0: "Mr. Hi", 33: "Officer"})
     np.testing.assert_array_equal(again.label_distributions_, fitted.label_distributions_)

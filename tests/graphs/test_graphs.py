@@ -136,7 +136,7 @@ def with_nan(x):
         (lambda: gq.graphs.knn_graph(X[:, 0]), "1 dimension"),
         (lambda: gq.graphs.knn_graph([["a", "b"]]), "not numeric"),
         (lambda: gq.graphs.knn_graph(X, weights="soft"), "'soft' is unknown; use one of self-t"),
-        (lambda: gq.graphs.knn_graph(X, weights="gaussian"), "scale: missing"),
+        (lambda: gq.graphs.knn_graph(X, weights="gaussian"), "weights: .gaussian. has no length"),
         (lambda: gq.graphs.knn_graph(X, scale=2.0), "scale: 2.0 has no effect"),
         (lambda: gq.graphs.knn_graph(X, weights="gaussian", scale=-1.0), "-1.0 is not positive"),
         (lambda: gq.graphs.knn_graph(X, symmetrize="both"), "symmetrize: 'both' is unknown"),

@@ -38,7 +38,7 @@ def test_the_interval_is_around_the_mean_of_a_binomial_number(n_nodes, seed):
     """
     rng, n_free = np.random.default_rng(seed), n_nodes - 2
     uncertain = np.append([False, False], rng.permutation(n_free) < n_free // 5)
-    count = independent_nodes(np.where(uncertain, 0.0, 6.0)).expected_errors()
+    count = gq.expected_errors(independent_nodes(np.where(uncertain, 0.0, 6.0)))
     law = binom(uncertain.sum(), 0.5)
     assert count.expected == pytest.approx(law.mean(), abs=1e-3)
     assert law.cdf(count.upper) - law.cdf(count.lower - 1) > 0.9

@@ -108,7 +108,7 @@ def test_summary_reports_the_result(fitted):
     component = result.answer.hyperparameters["component"].astype(int)
     terms = [component[0] for component in result.posterior.prior.components]
     tau = np.array([getattr(term.prior, "tau", np.nan) for term in terms])[component]
-    assert f"tau: median {np.median(tau):.4g}, 90 % interval" in text
+    assert f"tau: median {np.nanmedian(tau):.4g}, 90 % interval" in text
     assert f"Log evidence: {result.log_evidence:.2f}" in text
 
 

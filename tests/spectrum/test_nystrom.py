@@ -122,7 +122,7 @@ def test_features_on_disk_in_single_precision(tmp_path):
         ({"n_landmarks": 3}, "3 landmarks for 5 eigenpairs"),
         ({"n_landmarks": 1000}, "1000 landmarks"),
         ({"n_eigenpairs": 20, "n_landmarks": 40}, "n_eigenpairs: 20 pairs of weights whose rank"),
-        ({"weights": "gaussian"}, "scale: missing"),
+        ({"weights": "gaussian"}, "weights: .gaussian. has no length"),
     ],
 )
 def test_refusals(arguments, message):

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from graphuq.classifier.labels import codes_among, label_array, split_labels
 from graphuq.classifier.types import Labels, Table
-from graphuq.errors import InvalidInput, require
+from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.utils.progress import Progress, reporting
 
 if TYPE_CHECKING:
@@ -218,8 +218,14 @@ class Incremental:
             rows = np.arange(len(values))
         graph = grown_graph(self.graph_, X)
         if eigenpairs == "extend":
+            known: Any = posterior.spectrum
+            if not known.has_eigenpairs:
+                raise IncompatibleParts(
+                    f"eigenpairs='extend' needs a series of eigenvectors, and {posterior.prior} "
+                    "was solved exactly; use eigenpairs='recompute'"
+                )
             assert self._feature_space is not None  # or the graph had not grown
-            basis = posterior.spectrum.extended(self._feature_space.connect(X))
+            basis = known.extended(self._feature_space.connect(X))
         else:
             with reporting(self.progress) as report:
                 basis = _recomputed(graph, posterior.spectrum, report)

@@ -25,7 +25,7 @@ from graphuq.results.convergence import convergence_of
 from graphuq.results.diagnostics import ESS_BOUND, RHAT_BOUND, worst_case
 from graphuq.results.result import Result
 from graphuq.scores import ReliabilityCurve
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import SpectralBasis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 MAX_TICKS = 10  # values of a parameter that are all named on its axis
 
 
-def plot_spectrum(spectrum: Spectrum, *, ax: "Axes | None" = None) -> "Axes":
+def plot_spectrum(spectrum: SpectralBasis, *, ax: "Axes | None" = None) -> "Axes":
     """Plot the eigenvalues of the Laplacian, and the value that stands for the other ones.
 
     Parameters
     ----------
-    spectrum : Spectrum
+    spectrum : Spectrum or Basis
     ax : matplotlib.axes.Axes, optional
         Axes to draw into; by default those of a new figure.
 

@@ -18,7 +18,7 @@ from graphuq.plots.panels import (
 )
 from graphuq.results.label_numbers import label_mean, labels
 from graphuq.results.result import Result
-from graphuq.spectrum import Spectrum
+from graphuq.spectrum import SpectralBasis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,7 +163,7 @@ def _draw_nodes(
         bar.set_ticks(ticks, labels=words)
 
 
-def leading_eigenvectors(spectrum: Spectrum) -> tuple[int, int]:
+def leading_eigenvectors(spectrum: SpectralBasis) -> tuple[int, int]:
     """Return the indices of the first two eigenvectors that are not constant on components."""
     first = min(spectrum.n_components, spectrum.n_eigenpairs - 1)
     return first, min(first + 1, spectrum.n_eigenpairs - 1)

@@ -19,6 +19,7 @@ from graphuq.distributions import (
 )
 from graphuq.errors import IncompatibleParts, require
 from graphuq.spectrum import SpectralBasis
+from graphuq.spectrum.null_vectors import null_vectors_included
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import check_fields, describe
 
@@ -392,26 +393,5 @@ def check_truncation(truncation: Hyperparameter) -> None:
         return
     remedy = "use 2 or more, or a distribution of integers such as gq.DiscreteUniform(2, 70)"
     check_range("truncation", truncation, 2.0, open=False, remedy=remedy)
-    require(
-        not is_learnt(truncation) or truncation.discrete,
-        "truncation",
-        f"{truncation!r} is continuous",
-        "use a distribution of integers, such as gq.DiscreteUniform(2, 70)",
-    )
-
-
-def null_vectors_included(constant: bool | None, spectrum: SpectralBasis) -> bool:
-    """Return whether null vectors are part of the series; with None, if the graph is disconnected.
-
-    Raises
-    ------
-    IncompatibleParts
-        If they are not, and isolated nodes have no other mode.
-    """
-    included = spectrum.n_components > 1 if constant is None else constant
-    if not included and (n_isolated := int((spectrum.degrees == 0).sum())):
-        raise IncompatibleParts(
-            f"include_constant=False leaves u = 0 at {n_isolated} isolated node(s); "
-            "use include_constant=None, or drop those nodes"
-        )
-    return included
+    continuous = is_learnt(truncation) and not truncation.discrete
+    require(not continuous, "truncation", f"{truncation!r} is continuous", remedy)

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from scipy.stats import norm
 
 from graphuq import plots
+from graphuq.classifier.options import is_word
 from graphuq.classifier.regressor.regressor import GraphRegressor
 from graphuq.classifier.regressor.trust import COVERAGES, Predicted, held_out, left_out, trust_of
 from graphuq.classifier.regressor.values import intervals
@@ -166,18 +167,19 @@ def _hyperparameters(regressor: GraphRegressor) -> list[tuple[str, float, str]]:
     """Return name, value and origin of each hyperparameter."""
     prior = regressor.prior_
     fields = {field.name: getattr(prior, field.name) for field in dataclasses.fields(prior)}
-    own = "auto" if regressor.prior == "auto" else ""
+    model = regressor.get_model()
+    own = "auto" if is_word(model.prior, "auto") else ""
     found = [
         (name, float(value), own if name in ("tau", "alpha") else "")
         for name, value in fields.items()
         if isinstance(value, float | int) and not isinstance(value, bool)
     ]
     found += [
-        (name, getattr(regressor, f"{name}_"), getattr(regressor, name))
+        (name, getattr(regressor, f"{name}_"), getattr(model, name))
         for name in ("field_std", "noise_std")
     ]
     return [
-        (name, value, "chosen by the evidence" if origin == "auto" else "given")
+        (name, value, "chosen by the evidence" if is_word(origin, "auto") else "given")
         for name, value, origin in found
     ]
 

@@ -46,7 +46,8 @@ def test_moves_are_those_of_the_variance_of_the_directions_left_out(laplacian):
     likelihood = gq.likelihoods.GaussianNoise(NOISE)
     prior = gq.priors.Matern(TAU, ALPHA, include_constant=False)
     posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
-    effect = gq.infer(posterior, gq.inference.ExpectationPropagation()).truncation_effect()
+    result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    effect = gq.truncation_effect(result)
     np.testing.assert_array_equal(effect.nodes, FREE)
     for found, eigenvalue in (
         (effect.estimate, values[KEPT:].mean()),

@@ -313,17 +313,19 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         """
         return load_regressor(cls, path)
 
+    def get_model(self) -> Regression:
+        """Return the parameter ``model`` as a value, also where it is a word or text."""
+        model: Regression = part_from(self.model, {"auto": Regression}, Regression, "model")
+        return model
+
     def _checked_model(self) -> Regression:
         """Return the model, after checks of all parameters that need no data."""
         word = graph_from(self.graph)
         check_words(word, self.n_neighbors, self.n_eigenpairs, self.out_of_sample)
-        model: Regression = self._value_of("model")
-        return model
+        return self.get_model()
 
     def _value_of(self, name: str) -> Any:
-        if name == "model":
-            return part_from(self.model, {"auto": Regression}, Regression, "model")
-        return value_of(self, name)
+        return self.get_model() if name == "model" else value_of(self, name)
 
     def _chooses_weights(self) -> bool:
         return is_word(self.graph, "knn") and is_word(self.weights, "auto")
