@@ -47,7 +47,8 @@ def data(tmp_path_factory):
 
 
 def classifier(store, **more):
-    return gq.BlockClassifier(store, n_eigenpairs=30, n_parts=N_PARTS, **more)
+    options = {"model": "largest-evidence", "n_eigenpairs": 30, "n_parts": N_PARTS} | more
+    return gq.BlockClassifier(store, **options)
 
 
 def written(found, folder):
@@ -119,7 +120,8 @@ def test_a_killed_worker_changes_nothing(phase, twenty_thousand, tmp_path):
 def test_a_killed_driver_goes_on(stage, data, on_threads, tmp_path):
     program = (
         "import graphuq as gq\n"
-        f"c = gq.BlockClassifier({str(tmp_path / 'store')!r}, n_eigenpairs=30, n_parts={N_PARTS})\n"
+        f"c = gq.BlockClassifier({str(tmp_path / 'store')!r}, model='largest-evidence', "
+        f"n_eigenpairs=30, n_parts={N_PARTS})\n"
         f"c.fit({str(data[0])!r}, {data[2]!r})\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program])

@@ -20,6 +20,9 @@ FAST += ["--fixed-length", "--quiet"]
 MOONS = gq.datasets.two_moons(60, n_features=2, noise_std=0.05, rng=1)
 
 
+QUICK = ["--model", "largest-evidence", "--inference", "laplace"]
+
+
 def frame(n_labelled=8):
     names = np.array(["left", "right"])[MOONS.classes]
     table = pd.DataFrame(MOONS.features.copy(), columns=["a", "b"])
@@ -49,7 +52,7 @@ def stored(tmp_path_factory):
     """Return the bytes of a stored result."""
     folder = tmp_path_factory.mktemp("stored")
     frame().to_csv(folder / "moons.csv", index=False)
-    assert classify(folder / "moons.csv", folder, "--inference", "laplace") == 0
+    assert classify(folder / "moons.csv", folder, *QUICK) == 0
     return (folder / "posterior.nc").read_bytes()
 
 
@@ -439,7 +442,7 @@ def test_a_text_can_mean_unlabelled(csv, tmp_path):
     table = frame()
     table["label"] = table["label"].replace("", "?")
     table.to_csv(tmp_path / "marked.csv", index=False)
-    options = ["--inference", "laplace"]
+    options = [*QUICK]
     assert classify(csv, tmp_path / "1", *options) == 0
     code = classify(tmp_path / "marked.csv", tmp_path / "2", "--missing-label", "?", *options)
     assert code == 0
@@ -453,11 +456,11 @@ def test_a_class_that_may_mean_unlabelled_is_asked_about(mark, csv, tmp_path, ca
     table = frame()
     table["label"] = table["label"].replace("", mark)
     table.to_csv(csv, index=False)
-    assert classify(csv, tmp_path / "out", "--inference", "laplace") == 0
+    assert classify(csv, tmp_path / "out", *QUICK) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"graphuq: warning: y: the class '{mark}' holds 52 of 60 rows.")
     assert line.endswith(f"add --missing-label '{mark}'.")
-    options = ["--inference", "laplace", "--missing-label", mark]
+    options = [*QUICK, "--missing-label", mark]
     assert classify(csv, tmp_path / "again", *options) == 0
     assert capsys.readouterr().err == ""
 
@@ -467,7 +470,7 @@ def test_unequal_scales_are_a_warning_that_scaling_removes(csv, tmp_path, capsys
     table = frame()
     table["b"] *= 1000
     table.to_csv(csv, index=False)
-    options = ["--inference", "laplace"]
+    options = [*QUICK]
     assert classify(csv, tmp_path / "1", *options) == 0
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("graphuq: warning: X: the scales of features differ by a factor of")
@@ -480,7 +483,7 @@ def test_columns_can_be_dropped(csv, tmp_path):
     table = frame()
     table["note"] = "some text"
     table.to_csv(tmp_path / "more.csv", index=False)
-    options = ["--inference", "laplace", "--drop", "note"]
+    options = [*QUICK, "--drop", "note"]
     assert classify(tmp_path / "more.csv", tmp_path / "out", *options) == 0
 
 

@@ -121,6 +121,7 @@ def test_hostile_names_of_classes_and_rows(tmp_path, capsys):
     labels = np.where(np.arange(40) < 15, names[np.arange(40) % 5], "")
     path = hostile.write_csv(tmp_path / "x.csv", labels=labels, id=[f"@{k}$" for k in range(40)])
     options = ["--label-column", "label", "--id-column", "id", "--inference", "laplace"]
+    options += ["--model", "largest-evidence"]
     assert app.run(["classify", str(path), *options, "-o", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()
     assert "[/b]" in printed.out

@@ -26,7 +26,13 @@ def labels_of(n_labels):
 
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
-@pytest.mark.parametrize("inference", ["expectation-propagation", "laplace", "pcn"])
+@pytest.mark.parametrize(
+    "inference",
+    [
+        "expectation-propagation",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("laplace", "pcn")),
+    ],
+)
 @pytest.mark.parametrize("model", ["auto", "likeliest"])
 def test_no_method_changes_the_model(model, inference):
     if inference == "pcn":
