@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from graphuq.blocks.classifier import BlockClassifier
     from graphuq.classifier.annotators import AnnotatorClassifier
     from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.loading import load
     from graphuq.classifier.model_selection import LabelledKFold, LabelledScorer
     from graphuq.classifier.regressor.regressor import GraphRegressor
-    from graphuq.classifier.saving import load
     from graphuq.classifier.search import EvidenceSearch
     from graphuq.classifier.table_encoder import TableEncoder
     from graphuq.distributions import (
@@ -102,7 +102,7 @@ _MODULE_OF = {
     "suspect_labels": "results.label_checks",
     "to_arviz": "results.arviz_data",
     "truncation_effect": "results.trust.truncation",
-    "load": "classifier.saving",
+    "load": "classifier.loading",
     "LabellingPage": "labelling.server",
     "label": "labelling.server",
     "EvidenceSearch": "classifier.search",

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 
 from graphuq.cli.columns import check_column, refuse_given
-from graphuq.cli.tables import Table, as_text, read_frame
+from graphuq.cli.frames import as_text, read_frame
+from graphuq.cli.tables import Table
 from graphuq.errors import InvalidInput, StorageError, require
 from graphuq.graphs import from_edges
 from graphuq.results.formats import table_formats

@@ -8,7 +8,7 @@ import pandas as pd
 
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.columns import check_column, feature_columns_of
-from graphuq.cli.tables import as_text, read_frame
+from graphuq.cli.frames import as_text, read_frame
 from graphuq.errors import require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import Features

@@ -12,8 +12,9 @@ from scipy import sparse
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.columns import check_column
 from graphuq.cli.encoding import read_encoded
+from graphuq.cli.frames import as_text, read_frame
 from graphuq.cli.label_files import read_labels
-from graphuq.cli.tables import Table, as_text, check_ids, read_frame, read_table
+from graphuq.cli.tables import Table, check_ids, read_table
 from graphuq.errors import InvalidInput, require
 from graphuq.external.h5ad import read_h5ad
 from graphuq.external.scanpy.cells import cell_graph, has_neighbors

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 
 from graphuq.cli.columns import check_column
-from graphuq.cli.tables import as_text, check_ids, read_frame
+from graphuq.cli.frames import as_text, read_frame
+from graphuq.cli.tables import check_ids
 from graphuq.errors import require
 from graphuq.utils.gate import require_file
 

@@ -12,10 +12,11 @@ import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
+from graphuq.cli.frames import as_text, read_frame
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import Features
-from graphuq.results.formats import Csv, table_formats
+from graphuq.results.formats import table_formats
 from graphuq.results.formats.parquet import check_repeated
 from graphuq.utils.gate import (
     is_sparse_npz,
@@ -156,13 +157,6 @@ def _read_contents(
     return _read_frame(path, special, dropped, required)
 
 
-def read_frame(path: Path, text_columns: Sequence[str]) -> pd.DataFrame:
-    """Read a table of any format, with some columns as text; any other suffix is that of a CSV."""
-    found = table_formats().get(path.suffix.lower(), Csv())
-    with reading(path, f"{path.suffix[1:]} file"):
-        return found.read(path, text_columns)
-
-
 def _read_frame(
     path: Path, special: list[str], dropped: Sequence[str], required: Sequence[str]
 ) -> _Contents:
@@ -284,15 +278,6 @@ def _allocate(shape: tuple[int, int], dtype: type[np.floating]) -> np.ndarray:
         return np.empty(shape, dtype)
     with tempfile.TemporaryFile() as file:  # the map keeps the deleted file
         return np.memmap(file, dtype, shape=shape)
-
-
-def as_text(column: pd.Series) -> np.ndarray:
-    """Return classes or ids as text: empty where missing, and 3.0 as 3."""
-    if pd.api.types.is_float_dtype(column):
-        whole = column.dropna()
-        if (whole == whole.round()).all():
-            column = column.astype("Int64")
-    return np.array(["" if pd.isna(v) else str(v).strip() for v in column], dtype=str)
 
 
 def _numeric(frame: pd.DataFrame) -> np.ndarray:

@@ -4,25 +4,12 @@ The factors of `nested_low_rank` give mean and covariance of the coordinates of 
 """
 
 import time
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference.answers import GaussianApproximation
-
-
-class StartingSites(NamedTuple):
-    """Sites of the first labels, from which sweeps start.
-
-    Attributes
-    ----------
-    weights, shifts : numpy.ndarray, shape (j, K)
-        As in `nested_sites.NestedSites`.
-    """
-
-    weights: Float[np.ndarray, "j K"]
-    shifts: Float[np.ndarray, "j K"]
+from graphuq.inference.nested_start import StartingSites
 
 
 def nested_answer(
@@ -32,7 +19,7 @@ def nested_answer(
     noise_std: float,
     max_sweeps: int,
     tolerance: float,
-    start: "StartingSites | None" = None,
+    start: StartingSites | None = None,
 ) -> GaussianApproximation | None:
     """Return the fixed point of nested expectation propagation, or None if it is not reached.
 

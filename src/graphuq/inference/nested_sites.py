@@ -21,7 +21,7 @@ from typing import NamedTuple, no_type_check
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.inference.nested_answer import StartingSites
+from graphuq.inference.nested_start import StartingSites
 from graphuq.utils.arrays import njit_cached
 
 INITIAL_DAMPING, MIN_DAMPING = 0.9, 0.1  # share of each update, in the first sweep and at least
