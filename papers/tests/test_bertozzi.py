@@ -83,6 +83,7 @@ def test_long_chain_of_the_paper_agrees_with_the_posterior(data_folder):
     assert few.spectrum.n_eigenpairs == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", [pytest.param(False, marks=pytest.mark.slow), 0.9])
 def test_protocol_equals_chain_of_the_whole_field(tail, monkeypatch):
     """Estimates of 150 short chains have the mean and variance of those of N-dimensional chains.

@@ -325,6 +325,7 @@ def test_a_full_disk_is_told_and_nothing_is_half_written(
         assert a.read_bytes() == b.read_bytes()
 
 
+@pytest.mark.slow
 def test_parts_are_gathered_in_several_passes(fitted, data, tmp_path, monkeypatch):
     found, _, _ = fitted
     monkeypatch.setattr(partition, "GATHERED", 4 * 6 * 1000)

@@ -63,6 +63,7 @@ def on_threads(data, tmp_path_factory):
     return written(classifier(folder / "store").fit(data[0], data[2]), folder / "out")
 
 
+@pytest.mark.slow
 def test_processes_write_the_same_bytes_as_threads(cluster, data, on_threads, tmp_path):
     found = classifier(tmp_path / "store", client=cluster).fit(data[0], data[2])
     assert written(found, tmp_path / "out") == on_threads
@@ -96,6 +97,7 @@ def twenty_thousand(tmp_path_factory):
     return folder / "rows.npy", given, written(found, folder / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "phase",
     [
@@ -114,6 +116,7 @@ def test_a_killed_worker_changes_nothing(phase, twenty_thousand, tmp_path):
         assert processes[0] not in cluster.run(os.getpid, on_error="ignore").values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stage", ["graph", *(pytest.param(s, marks=pytest.mark.slow) for s in ("parts", "pairs"))]
 )
@@ -217,6 +220,7 @@ def test_a_cluster_without_workers_is_refused_before_and_while_it_works(monkeypa
             list(results_of(client, [client.submit(os.getpid)], []))
 
 
+@pytest.mark.slow
 def test_a_task_of_which_workers_die(tmp_path):
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),

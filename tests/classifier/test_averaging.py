@@ -181,6 +181,7 @@ def test_one_model_may_be_a_function_of_the_features(tmp_path):
     np.testing.assert_allclose(loaded.predict_proba(X + 0.01), classifier.predict_proba(X + 0.01))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eigenpairs", ["extend", "recompute"])
 def test_rows_and_labels_are_added_to_functions_of_the_features(eigenpairs):
     X, classes, y = separated_by_a_line()

@@ -114,6 +114,7 @@ def test_numbers_are_dealt_without_classes():
         gq.LabelledKFold(stratify="no")
 
 
+@pytest.mark.slow
 def test_regression_is_scored_as_on_the_other_rows():
     X = np.random.default_rng(1).uniform(size=(300, 2))
     truth = np.sin(4 * X[:, 0]) + X[:, 1]

@@ -176,6 +176,7 @@ def test_score_is_that_of_rows_with_a_number(fitted):
     assert fitted.score(X, TRUTH) > 0.97
 
 
+@pytest.mark.slow
 def test_in_a_pipeline_and_a_search():
     data = load_diabetes()
     search = GridSearchCV(

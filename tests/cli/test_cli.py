@@ -512,6 +512,7 @@ def test_starting_is_quick_because_little_is_imported():
     assert printed.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_diagnostics_load_where_no_cache_can_be_written(tmp_path):
     import subprocess
 

@@ -69,6 +69,7 @@ SLEEP = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.parametrize(
     "name", ["SIGTERM", *(pytest.param(s, marks=pytest.mark.slow) for s in ("SIGINT", "SIGHUP"))]
@@ -85,6 +86,7 @@ def test_signals_end_a_command_as_ctrl_c_does(name, tmp_path):
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_nohup_stays_in_force(tmp_path):
     command = ["nohup", sys.executable, "-c", SLEEP, str(tmp_path / "out")]

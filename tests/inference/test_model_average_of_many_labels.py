@@ -69,6 +69,7 @@ def test_gaussians_are_those_of_expectation_propagation(n_classes):
     np.testing.assert_allclose(u.var(axis=0), variance, rtol=5 * np.sqrt(2 / n) + 2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_draws_are_near_those_of_chains(n_classes):
     """An error of 0.01 in a probability is what a fit allows."""
@@ -146,6 +147,7 @@ def test_likeliest_model_gives_the_answer_of_its_component(number, monkeypatch):
         gq.infer(component, ModelAverage())
 
 
+@pytest.mark.slow
 def test_the_default_averages_with_150_labels_and_not_beyond_the_limit(monkeypatch):
     X, y = MOONS.features, MOONS.classes.astype(object)
     y[150:] = None

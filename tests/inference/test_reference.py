@@ -80,6 +80,7 @@ def test_step_likelihood_about_a_reference():
     assert np.all(np.abs(first - second) < 4.5 * error)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # the runs are short
 @pytest.mark.parametrize("tail", [None, pytest.param(0.8, marks=pytest.mark.slow)])
 def test_the_reference_is_a_control_variate(tail):

@@ -54,6 +54,7 @@ def test_classes_have_names(fitted, chosen, several):
         gq.results.with_classes(plain, ["a", "b", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_classes_without_labels_are_numbered():
     y = np.where(np.arange(90) % 6 == 0, DIGIT[:90], -1)

@@ -85,6 +85,7 @@ def of_new_rows(_):
 FITTED = []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*fork:RuntimeWarning", "ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("work", [probabilities, of_new_rows])
 def test_a_fork_finds_what_its_parent_finds(work):

@@ -104,6 +104,7 @@ def truth(n_classes):
     return members / total, accuracy / total, node / total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.slow), 3])
 def test_true_classes_and_accuracies(n_classes):
     target, readings = posterior(n_classes)

@@ -52,6 +52,7 @@ def truth(posterior):
     return sums / total[0], np.sqrt(total[1]) / total[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "likelihood",
     [

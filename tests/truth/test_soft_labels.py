@@ -123,6 +123,7 @@ def test_expectation_propagation_is_close(truth_of_two):
     assert gq.results.label_mean(result)[NODE] == pytest.approx(truth_of_two[1], abs=0.05)
 
 
+@pytest.mark.slow
 def test_nearly_certain_labels_that_the_graph_contradicts_have_a_fixed_point():
     """Sweeps that extrapolate stay in a cycle here; the answer is that of chains."""
     rng = np.random.default_rng(33)

@@ -56,6 +56,7 @@ def truth_of(likelihood):
     return tuple(weights @ np.sign(u[:, NODES]) / weights.sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [pytest.param({}, id="default"), pytest.param(FLAT, id="flat", marks=pytest.mark.slow)],

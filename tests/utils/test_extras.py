@@ -220,6 +220,7 @@ def test_a_feature_names_the_extra_that_it_needs(core, extra):
     assert package[1] in names_of(OPTIONAL[extra])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extra", ["cli", *(pytest.param(e, marks=pytest.mark.slow) for e in USES if e != "cli")]
 )
