@@ -298,21 +298,22 @@ def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("sampler", "name", "at"),
+    ("model", "sampler", "name", "at"),
     [
-        ("pcn", "chains._run_block", 3),
-        pytest.param("independence", "independence.base._metropolis", 7, marks=pytest.mark.slow),
-        pytest.param(
-            "sequential-independence", "independence.base._metropolis", 7, marks=pytest.mark.slow
-        ),
+        ("largest-evidence", "pcn", "chains._run_block", 3),
+        ("average", "pcn", "chains._run_block", 30),  # in the middle of a later component
+        pytest.param("largest-evidence", "independence", "independence.base._metropolis", 7,
+                     marks=pytest.mark.slow),
+        pytest.param("largest-evidence", "sequential-independence",
+                     "independence.base._metropolis", 7, marks=pytest.mark.slow),
     ],
-)
+)  # fmt: skip
 def test_interrupted_run_resumes_to_the_same_numbers(
-    sampler, name, at, csv, tmp_path, capsys, monkeypatch
+    model, sampler, name, at, csv, tmp_path, capsys, monkeypatch
 ):
     module_name, name = name.rsplit(".", 1)
     module = importlib.import_module(f"graphuq.inference.{module_name}")
-    options = ["--model", "largest-evidence", "--inference", sampler]
+    options = ["--model", model, "--inference", sampler, "--n-samples", "500"]
     assert classify(csv, tmp_path / "whole", *options) == 0
     block, count = getattr(module, name), []
 
@@ -325,12 +326,17 @@ def test_interrupted_run_resumes_to_the_same_numbers(
     monkeypatch.setattr(module, name, interrupt)
     assert classify(csv, tmp_path / "cut", *options) == 130
     assert "--resume" in capsys.readouterr().err
-    assert [p.name for p in (tmp_path / "cut").iterdir()] == [".checkpoint.npz"]
-    count[:] = [1] * 10
+    left = sorted(p.name for p in (tmp_path / "cut").iterdir())
+    names = [".checkpoint.npz"]
+    if model == "average":  # each component has a file
+        names = [f".checkpoint.{number}.npz" for number in range(len(left))]
+        assert len(left) > 1
+    assert left == names
+    count[:] = [1] * (at + 1)
     assert classify(csv, tmp_path / "cut", "--resume", *options) == 0
     first, second = (pd.read_csv(tmp_path / d / "predictions.csv") for d in ("whole", "cut"))
     pd.testing.assert_frame_equal(first, second)
-    assert not (tmp_path / "cut" / ".checkpoint.npz").exists()
+    assert not [*(tmp_path / "cut").glob(".checkpoint*")]
 
 
 @pytest.mark.parametrize("damage", ["truncated", "text", "missing"])

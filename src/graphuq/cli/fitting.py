@@ -1,7 +1,7 @@
 """Table → fitted classifier → predictions.csv, posterior.nc and report.html."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.evidence.criteria import CRITERIA
 from graphuq.inference import MCMC, Approximation
+from graphuq.inference.checkpoint import delete_checkpoint
 from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
 from graphuq.models import LargestEvidence, Model
 from graphuq.models.evidence import LIKELIHOODS
@@ -109,7 +110,8 @@ def fit_and_write(
     features, groups = preprocess(table, options["graph"], scaling, pca)
     checkpoints = output / CHECKPOINT, output / SEARCH_CHECKPOINT
     if not resume:
-        _remove(checkpoints)
+        for file in checkpoints:
+            delete_checkpoint(file)
     shares = proportions_of(names, proportions)
     kind = AnnotatorClassifier if annotators else GraphClassifier
     classifier = kind(**options, missing_label=None, class_proportions=shares)
@@ -155,7 +157,8 @@ def fit_and_write(
         )
         if write_more is not None:
             write_more(classifier, folder)
-    _remove(checkpoints)
+    for file in checkpoints:
+        delete_checkpoint(file)
     if not quiet:
         print_summary(classifier.result_, names, truth, output, table.ids, predictions)
         if isinstance(classifier, AnnotatorClassifier):
@@ -163,12 +166,6 @@ def fit_and_write(
         if shares is not None:
             print_tuned(classifier.transduction_, names, table.truth, given)
     return classifier
-
-
-def _remove(files: Iterable[Path]) -> None:
-    """Delete the files that exist."""
-    for file in files:
-        file.unlink(missing_ok=True)
 
 
 def _true_labels(

@@ -1,6 +1,7 @@
 """The checkpoint file, from which an interrupted run resumes to the same result."""
 
 import hashlib
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -77,6 +78,22 @@ class Checkpoint:
         if str(about["checksum"]) != checksum(arrays):
             raise StorageError(f"'{self._path}' was changed since it was written; delete it")
         return arrays
+
+
+def checkpoint_of_part(path: str | Path, number: int) -> Path:
+    """Return the file of one of several runs, such as run.3.npz for part 3 of run.npz."""
+    file = Path(path)
+    return file.with_name(f"{file.stem}.{number}{file.suffix}")
+
+
+def delete_checkpoint(path: str | Path) -> None:
+    """Delete a checkpoint and those of its parts, where they exist."""
+    file = Path(path)
+    file.unlink(missing_ok=True)
+    name = re.compile(rf"{re.escape(file.stem)}\.\d+{re.escape(file.suffix)}")
+    for other in file.parent.glob(f"*{file.suffix}"):
+        if name.fullmatch(other.name):
+            other.unlink(missing_ok=True)
 
 
 def checksum(arrays: Mapping[str, np.ndarray]) -> str:

@@ -44,7 +44,9 @@ class MCMC:
         Called once with the first, approximate `Result` before sampling ends; only with
         ``method="auto"``. See `graphuq.infer`.
     checkpoint : path, optional
-        File from which an interrupted run with the same settings resumes, to the same result.
+        File from which an interrupted run with the same settings resumes, to the same result. A
+        sampler that serves each component of an average by itself writes a file for each, such as
+        run.3.npz for run.npz.
 
     Raises
     ------

@@ -105,7 +105,8 @@ def infer(
         True shows a bar on standard error. A callable is called with phase, steps done, total
         number of steps and acceptance.
     checkpoint : path, optional
-        File from which an interrupted run with the same arguments resumes, to the same result.
+        File from which an interrupted run with the same arguments resumes, to the same result; see
+        `graphuq.inference.MCMC`.
     start : GaussianApproximation, optional
         ``answer`` of a result with the first of these labels, which saves `ExpectationPropagation`
         some sweeps.

@@ -20,6 +20,7 @@ from scipy.special import log_ndtr, logsumexp, softmax
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.answers import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.base import Approximation, Sampler
+from graphuq.inference.checkpoint import checkpoint_of_part
 from graphuq.inference.draws import Draws
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_weights import component_weights
@@ -55,7 +56,7 @@ class EachComponent:
 
     def unused_arguments(self, given: Any) -> list[str]:
         """Return the arguments of `graphuq.infer` that have no effect."""
-        more = [name for name in given if name in ("start", "checkpoint")]
+        more = [name for name in given if name == "start"]
         return [*dict.fromkeys([*self.method.unused_arguments(given), *more])]
 
     def check(self, posterior: Posterior, answer: Any) -> None:
@@ -85,6 +86,7 @@ class EachComponent:
         found = component_weights(posterior, seed, corrected)
         weights = np.exp(found.log_weights)
         own, answers = [posterior.component(n) for n in found.numbers.tolist()], []
+        path = settings.checkpoint
         for k, (one, weight) in enumerate(zip(own, weights.tolist(), strict=True)):
             few = max(MIN_DRAWS, int(np.ceil(settings.n_samples * min(1.0, 2 * weight))))
             rule: Any = settings.stop
@@ -93,6 +95,7 @@ class EachComponent:
                 rng=seed + k,
                 n_samples=min(few, settings.n_samples),
                 stop=rule and rule.of(one),
+                checkpoint=None if path is None else checkpoint_of_part(path, k),
             )
             answer: Any = self.method.run(one, changed)
             self.method.check(one, answer)
