@@ -34,7 +34,7 @@ DATA = Path(os.environ.get("GRAPHUQ_DATA", ROOT.parent / "shared" / "data"))
 FORMS = {
     "full": ["--n-eigenpairs", "all"],
     "projection": ["--n-eigenpairs", "150"],
-    "approximation": ["--n-eigenpairs", "150", "--tail-eigenvalue", "last"],
+    "approximation": ["--n-eigenpairs", "150", "--tail-eigenvalue", "true"],
 }
 
 
@@ -42,10 +42,10 @@ def classify(csv, form, folder, seed):
     """Run ``graphuq classify``; return its predictions and diagnostics."""
     command = ["classify", str(csv), "--id-column", "id", "--label-column", "label"]
     command += ["--truth-column", "class", "--positive", "democrat", "--graph", "complete"]
-    command += ["--weights", "gaussian", "--scale", "1.25", "--noise-std", "0.1", *FORMS[form]]
-    command += ["--prior", "inverse-laplacian", "--likelihood", "probit", "--inference", "pcn"]
-    command += ["--n-chains", "8"]
-    command += ["--n-samples", "3000", "--thin", "20", "--fixed-length", "--seed", str(seed)]
+    command += ["--weights", "GaussianWeights(scale=1.25)", *FORMS[form]]
+    command += ["--model", "Fixed(InverseLaplacian(), Probit(0.1))", "--inference", "pcn"]
+    command += ["--n-chains", "8", "--n-samples", "3000", "--thin", "20", "--stop", "none"]
+    command += ["--random-state", str(seed)]
     if run([*command, "--output", str(folder), "--quiet"]) != 0:
         raise SystemExit("graphuq classify failed")
     return pd.read_csv(folder / "predictions.csv"), load(folder / "posterior.nc").diagnostics
@@ -65,7 +65,8 @@ def main():
         with tempfile.TemporaryDirectory() as name:
             csv = Path(name) / "votes.csv"
             command = ["datasets", "voting", "--folder", str(DATA), "--csv", str(csv)]
-            command += ["--label", "democrat=3", "--label", "republican=2", "--seed", str(seed)]
+            command += ["--label", "democrat=3", "--label", "republican=2"]
+            command += ["--random-state", str(seed)]
             with contextlib.redirect_stdout(io.StringIO()):
                 run(command)
             table = pd.read_csv(csv)

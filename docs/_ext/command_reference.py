@@ -32,10 +32,11 @@ def default_of(option):
     """Return what the help says about the default, or nothing."""
     if option.required:
         return " Required."
+    if isinstance(option.show_default, str):
+        return f" Default: ``{option.show_default}``."
     if option.default in (None, False, (), []) or callable(option.default):
         return ""
-    shown = option.show_default if isinstance(option.show_default, str) else option.default
-    return f" Default: ``{shown}``."
+    return f" Default: ``{option.default}``."
 
 
 def option_lines(option):

@@ -21,7 +21,7 @@ def test_the_commands_are_those_that_graphuq_expects(commands):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("moving-ball", ["FOLDER", "--seed"]),
+        ("moving-ball", ["FOLDER", "--random-state"]),
         ("track", ["--mask", "--resume"]),
         ("reproduce", ["bertozzi, chen, hartog or zhu"]),
     ],

@@ -107,7 +107,7 @@ def _interrupt(*_):
 
 
 def test_the_frames_of_the_ball_are_written_by_a_command(tmp_path, capsys):
-    assert run(["moving-ball", str(tmp_path / "ball"), "--seed", "1"]) == 0
+    assert run(["moving-ball", str(tmp_path / "ball"), "--random-state", "1"]) == 0
     assert "9 frames of 100 × 100" in capsys.readouterr().out
     found = load_frames(tmp_path / "ball").labels
     np.testing.assert_array_equal(found, moving_ball(seed=1).labels)

@@ -16,7 +16,7 @@ from graphuq.cli.app import run
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
 FAST = ["--n-samples", "60", "--n-chains", "2", "--n-warmup", "200", "--thin", "8"]
-FAST += ["--fixed-length", "--quiet"]
+FAST += ["--stop", "none", "--quiet"]
 MOONS = gq.datasets.two_moons(60, n_features=2, noise_std=0.05, rng=1)
 
 
@@ -115,11 +115,8 @@ def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
     result = gq.results.load(out / "posterior.nc")
     assert set(result.hyperparameters) == {"tau", "truncation"}
     assert "truncation" in (out / "report.html").read_text()
-    assert classify(csv, out, "--likelihood", "Probit(0.2)", "--noise-std", "0.1") == 2
-    assert (
-        "--noise-std: 0.1 with Probit(0.2); give it in --likelihood instead"
-        in capsys.readouterr().err
-    )
+    assert classify(csv, out, "--likelihood", "Probit(0.2)", "--model", "average") == 2
+    assert "--likelihood: given beside --model average; leave it out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["parquet", pytest.param("npz", marks=pytest.mark.slow)])
@@ -209,15 +206,19 @@ def changed(column=None, value=None, **options):
         (changed(), ["--graph", "ring"], "graph: 'ring' is unknown"),
         (changed(), ["--weights", "soft"], "weights: 'soft' is unknown"),
         (changed(), ["--laplacian", "heat"], "laplacian: 'heat' is unknown"),
-        (changed(), ["--likelihood", "logit"], "--likelihood: 'logit' is unknown"),
-        (changed(), ["--noise-std", "-1"], "noise_std: -1.0 is out of range"),
-        (changed(), ["--tail-eigenvalue", "long"], "--tail-eigenvalue: 'long' is unknown"),
+        (changed(), ["--likelihood", "logit"], "likelihood: 'logit' is unknown"),
+        (changed(), ["--likelihood", "Probit(-1)"], "noise_std: -1 is out of range"),
+        (changed(), ["--tail-eigenvalue", "long"], "tail_eigenvalue: 'long' is unknown"),
         (changed(), ["--n-eigenpairs", "61"], "61 pairs of a graph of 60 nodes"),
-        (changed(), ["--n-eigenpairs", "few"], "--n-eigenpairs: 'few'"),
+        (
+            changed(),
+            ["--n-eigenpairs", "few"],
+            "n_eigenpairs: 'few' is unknown",
+        ),
         (changed(), ["--scaling", "log"], "--scaling: 'log' is unknown"),
         (changed(), ["--pca", "3"], "--pca: 3 components"),
         (changed(), ["--thin", "0"], "thin: 0"),
-        (changed(), ["--n-chains", "two"], "--n-chains"),
+        (changed(), ["--n-chains", "two"], "n_chains: 'two'"),
         (changed(), ["--inference", "laplace", "--n-chains", "4"], "--n-chains: given beside"),
         (changed(), ["--frobnicate"], "--frobnicate"),
         (changed(), ["--labels", "x.csv"], "--label-column: given beside --labels"),
@@ -430,7 +431,7 @@ def test_voting_from_its_csv(data_folder, tmp_path):
     ("command", "words"),
     [
         ([], ["graphuq demo", "graphuq classify --help"]),
-        (["demo"], ["report.html", "--seed"]),
+        (["demo"], ["report.html", "--random-state"]),
         (["classify"], ["Graph and Laplacian", "Sampling", "--missing-label", "15; 10 with"]),
         (["predict"], ["POSTERIOR", "--drop"]),
         (["datasets"], ["two-moons", "--n-each"]),

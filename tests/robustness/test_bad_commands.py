@@ -74,11 +74,11 @@ WHOLE = {
     "--n-chains": ("0", "-1"),
     "--n-warmup": ("-1",),
     "--thin": ("0", "-1"),
-    "--seed": ("-1",),
+    "--random-state": ("-1",),
     "--pca": ("0", "-1", "3"),
     "--max-classes": ("0", "1", "-1"),
 }
-NEVER_WHOLE = (TWENTY_DIGITS, "x", "", "1.5", "nan", "inf", "²", "1e3", "0x10", "None", "١.")
+NEVER_WHOLE = (TWENTY_DIGITS, "x", "", "1.5", "nan", "inf", "²", "1e3", "0x10", "١.")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,6 @@ def test_counts(option, value, inputs, refused):
 
 
 REAL = {
-    "--noise-std": ["--likelihood", "probit"],
     "--tail-eigenvalue": [],
 }
 NEVER_REAL = ("0", "-1", "nan", "inf", "-inf", "1e300", "1e400", "1e-300", "x", "", "1j", "1,5")
@@ -216,10 +215,10 @@ UNUSED = [
     ["--n-warmup", "5"],
     ["--thin", "2"],
     ["--precision", "float64"],
-    ["--fixed-length"],
+    ["--stop", "none"],
     ["--criterion", "laplace"],
     ["--positive", "neither"],
-    ["--noise-std", "0.1", "--likelihood", "Probit()"],
+    ["--model", "average", "--likelihood", "Probit()"],
     ["--max-classes", "1"],
     ["--labels", "labels.csv"],
     ["--use-rep", "X_pca"],
@@ -414,9 +413,9 @@ OTHERS = [
     ["predict", "good.npz", "good.csv"],
     ["predict", "good.csv", "good.csv"],
     ["predict", "nowhere.nc", "good.csv"],
-    ["demo", "--seed", "-1"],
-    ["demo", "--seed", TWENTY_DIGITS],
-    ["demo", "--seed", "x"],
+    ["demo", "--random-state", "-1"],
+    ["demo", "--random-state", TWENTY_DIGITS],
+    ["demo", "--random-state", "x"],
     ["label", "nowhere.csv"],
     ["label", "good.csv", "--text-column", "zz"],
     ["label", "good.csv", "--image-column", "c0"],
@@ -432,7 +431,7 @@ OTHERS = [
     ["datasets", "two-moons", "--csv", "x.csv", "--label", "0=²"],
     ["datasets", "two-moons", "--csv", "x.csv", "--label", "9=1"],
     ["datasets", "two-moons", "--csv", "x.csv", "--label", "0=99999"],
-    ["datasets", "two-moons", "--csv", "x.csv", "--seed", "-1", "--label", "0=1"],
+    ["datasets", "two-moons", "--csv", "x.csv", "--random-state", "-1", "--label", "0=1"],
     ["datasets", "two-moons", "--classes", "0"],
     ["datasets", "two-moons", "--classes", "0,zz"],
     ["datasets", "digits", "--n-each", "-1", "--classes", "1,2"],

@@ -65,8 +65,8 @@ def classify(options, *more):
 
 
 COMMANDS = {
-    "pcn": classify("--inference pcn --n-warmup 400 --n-samples 200 --n-chains 2 --fixed-length"),
-    "exact": classify("--inference exact-hamiltonian --n-samples 100 --fixed-length"),
+    "pcn": classify("--inference pcn --n-warmup 400 --n-samples 200 --n-chains 2 --stop none"),
+    "exact": classify("--inference exact-hamiltonian --n-samples 100 --stop none"),
     "default": classify(""),
     "search": classify("--search n_neighbors=5:20 --inference laplace", "search.csv"),
     "cells": Command(
@@ -96,7 +96,7 @@ COMMANDS = {
     ),
 }
 LONG = {
-    "pcn": CLASSIFY + "--inference pcn --n-warmup 5000 --n-samples 5000 --fixed-length",
+    "pcn": CLASSIFY + "--inference pcn --n-warmup 5000 --n-samples 5000 --stop none",
     "store": CLASSIFY.replace("x.csv", "many.parquet") + "--store {folder}/store",
 }
 N_MANY = 60_000  # rows of a long run out of core

@@ -28,30 +28,35 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
     Parameters
     ----------
     graph : {"knn", "complete", "precomputed"}, GraphBuilder or Graph, default "knn"
-        "precomputed": ``X`` is an (N, N) matrix of weights, dense or sparse, a `Graph`, or a graph
-        of NetworkX, igraph, PyTorch Geometric or DGL; see `graphuq.graphs.from_adjacency`. A
-        `Graph`: the X of `fit` is the features that it was made from, or None. For a graph that
-        was made from weights, X may be anything with N rows. Parameters that build a graph are
-        then refused. `graphuq.graphs.Epsilon` or another builder, or its text
-        ``"Epsilon(radius=0.4)"``, makes its own graph of X.
+        Graph of all rows; "precomputed" takes the data as weights of edges. Then ``X`` is an (N, N)
+        matrix of weights, dense or sparse, a `Graph`, or a graph of NetworkX, igraph, PyTorch
+        Geometric or DGL; see `graphuq.graphs.from_adjacency`. A `Graph`: the X of `fit` is the
+        features that it was made from, or None. For a graph that was made from weights, X may be
+        anything with N rows. Parameters that build a graph are then refused.
+        `graphuq.graphs.Epsilon` or another builder, or its text ``"Epsilon(radius=0.4)"``, makes
+        its own graph of X.
     n_neighbors : int or "auto", default "auto"
-        K of the graph, or of the local scales of the complete graph. "auto": 15 (10 for the
-        complete graph), but at most N − 1.
+        Neighbours of each node; in the complete graph, those that give its local scale. "auto": 15
+        (10 for the complete graph), but at most N − 1.
     weights : str or WeightFunction, default "auto"
-        See `graphuq.graphs.knn_graph`. "auto": self-tuning with sharpness 4 for the
+        Weights of the edges. "self-tuning", "unweighted" and "cosine" are names; see
+        `graphuq.graphs.knn_graph`. "auto": self-tuning with sharpness 4 for the
         nearest-neighbour graph and 1/2 for the complete graph; unweighted for `Epsilon`. Also text
         such as ``"GaussianWeights(scale=1.25)"``.
     metric : {"euclidean", "cosine", "precomputed"}, optional
-        Distance; by default that of the weights. "precomputed": ``X`` holds the distances of all
-        pairs or, sparse, of neighbours; other rows cannot be predicted.
+        Distance of two rows, by default that of the weights; "precomputed" takes the data as
+        distances. Then ``X`` holds the distances of all pairs or, sparse, of neighbours, and other
+        rows cannot be predicted.
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
-    n_eigenpairs : int or "auto", default "auto"
-        Number of eigenpairs ℓ. "auto": min(150, N); none for `RegularizedLaplacian`, which is
-        solved exactly.
+        Laplacian of the graph.
+    n_eigenpairs : int, "all" or "auto", default "auto"
+        Number of eigenpairs ℓ of the Laplacian. "auto": min(150, N); none for
+        `RegularizedLaplacian`, which is solved exactly.
     tail_eigenvalue : bool, float or "mean", default False
-        Value that replaces the other eigenvalues; see `graphuq.laplacian_spectrum`.
+        Value of the eigenvalues that are not computed: none of them is used (false), the largest
+        computed one (true), their mean, or a number. See `graphuq.laplacian_spectrum`.
     model : {"auto", "average", "likeliest", "largest-evidence", "fixed"} or Model, default "auto"
-        Prior and likelihood of the labels, or the rule that finds them; see `graphuq.models`.
+        Prior and likelihood of the labels, or the rule that finds them. See `graphuq.models`.
         "auto" is `graphuq.models.Auto`: an average over priors on the graph and, from five labels
         a class on, functions of the features; with more than 1,000 labels the likeliest of them.
         ``gq.models.Fixed(prior, likelihood)`` is a model of your own parts. A model may also be
@@ -60,8 +65,10 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         Largest possible number of classes, including classes without a label. The number is
         learnt; `unseen_class_probability_` is the probability of a class without a label.
     inference : str, Sampler, Approximation or MCMC, default "auto"
-        "auto": the sampler that `graphuq.infer` chooses, "model-average" for the default model.
-        "expectation-propagation" is quick, without a bound on its error. "pcn", "hamiltonian"
+        Method that computes the posterior. "auto": the sampler that `graphuq.infer` chooses,
+        "model-average" for the default model.
+        "expectation-propagation" is quick, without a bound on its error, as is "laplace"; "map"
+        gives a point. "pcn", "hamiltonian"
         (about expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
         "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers. Each
         of them serves every component of an average; see `graphuq.inference.EachComponent`.
@@ -78,8 +85,9 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         "labels": shares of the given labels. By default no shares are imposed.
     out_of_sample : {"mean", "nearest", "combination"}, default "mean"
         Prediction of rows outside the graph: from the weighted mean of their neighbours, from
-        the nearest node, or from a combination of nodes (`docs/zhu.md` compares them).
+        the nearest node, or from a combination of nodes. `docs/zhu.md` compares them.
     random_state : int, Generator, RandomState or None, default 0
+        Seed of all random numbers; the same seed gives the same result.
     progress : bool or callable, default False
         See `graphuq.infer`.
 

@@ -82,12 +82,13 @@ def check_words(
             else "or a Graph, such as gq.graphs.from_adjacency(your_graph)"
         ),
     )
+    words = {"n_neighbors": ("auto",), "n_eigenpairs": ("auto", "all")}
     for name, value in (("n_neighbors", n_neighbors), ("n_eigenpairs", n_eigenpairs)):
         require(
-            not isinstance(value, str) or value == "auto",
+            not isinstance(value, str) or value in words[name],
             name,
             f"{value!r} is unknown",
-            "give a number, or 'auto'",
+            f"give a number, or {' or '.join(map(repr, words[name]))}",
         )
 
 
@@ -189,10 +190,10 @@ def basis_of(
 ) -> Basis | Laplacian:
     """Return the basis of a graph, or its Laplacian for a prior that is solved exactly.
 
-    A prior with a sparse precision, such as `RegularizedLaplacian`, is solved exactly unless
-    ``n_eigenpairs`` is a number.
+    A prior with a sparse precision, such as `RegularizedLaplacian`, is solved exactly where
+    ``n_eigenpairs`` is "auto".
     """
-    if not model.needs_eigenpairs and isinstance(n_eigenpairs, str):
+    if not model.needs_eigenpairs and is_word(n_eigenpairs, "auto"):
         require(
             tail_eigenvalue is False,
             "tail_eigenvalue",
@@ -200,8 +201,15 @@ def basis_of(
             "leave it out: the prior is solved exactly and has no tail",
         )
         return Laplacian(graph, laplacian)
-    n_pairs = None if isinstance(n_eigenpairs, str) else n_eigenpairs
+    n_pairs = n_pairs_of(n_eigenpairs, graph.n_nodes)
     return Basis.of(graph, laplacian, n_pairs, tail_eigenvalue=tail_eigenvalue, progress=progress)
+
+
+def n_pairs_of(n_eigenpairs: int | str, n_nodes: int) -> int | None:
+    """Return the number of eigenpairs of a graph, or None for the default of the spectrum."""
+    if isinstance(n_eigenpairs, str):
+        return n_nodes if n_eigenpairs == "all" else None
+    return n_eigenpairs
 
 
 def seed_of(random_state: object) -> int | np.random.Generator:

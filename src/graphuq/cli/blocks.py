@@ -11,10 +11,13 @@ from graphuq.errors import InvalidInput, require
 
 USED = (
     "file", "store", "workers", "scheduler", "label_column", "labels", "missing_label",
-    "truth_column", "drop", "output", "quiet", "resume", "n_neighbors", "n_eigenpairs", "model",
-    "prior", "likelihood", "noise_std", "inference", "seed",
+    "truth_column", "drop", "output", "quiet", "resume",
 )  # fmt: skip
-"""Options that have a meaning beside ``--store``."""
+"""Options of files that have a meaning beside ``--store``."""
+
+USED_OF_ESTIMATOR = (
+    "n_neighbors", "n_eigenpairs", "model", "prior", "likelihood", "inference", "random_state",
+)  # fmt: skip
 
 
 def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> None:
@@ -43,16 +46,15 @@ def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> N
     missing = given["missing_label"] or [None]
     require(len(missing) == 1, "--missing-label", f"{missing} beside --store", "give one text")
     special = [*([given["truth_column"]] if given["truth_column"] else []), *(given["drop"] or ())]
-    parts = (given[name] for name in ("model", "prior", "likelihood", "noise_std"))
+    options = given["given"]
+    named = {n: options[n] for n in ("n_neighbors", "n_eigenpairs", "random_state") if n in options}
     with dask_client(given["workers"], given["scheduler"]) as client:
         classifier = BlockClassifier(
             given["store"],
             client=client,
-            n_neighbors=15 if given["n_neighbors"] is None else given["n_neighbors"],
-            n_eigenpairs=_n_eigenpairs(given["n_eigenpairs"]),
-            model=model_of_parts(*parts),
+            **named,
+            model=model_of_parts(options),
             missing_label=missing[0],
-            random_state=given["seed"],
             progress=not given["quiet"],
         )
         columns = [*([label_column] if label_column else []), *special]
@@ -84,25 +86,21 @@ def require_store(file: Path, workers: int | None, scheduler: str | None) -> Non
 
 def _refuse_others(command: Callable[..., None], given: Mapping[str, Any]) -> None:
     """Refuse options that would have no effect."""
-    for name, parameter in inspect.signature(command).parameters.items():
-        if name not in USED and given[name] != parameter.default:
-            raise InvalidInput(
-                f"--{name.replace('_', '-')}", f"{given[name]} beside --store", "leave it out"
-            )
-    inference = given["inference"]
+    options, parameters = given["given"], inspect.signature(command).parameters
+    without = [n for n in options if n not in USED_OF_ESTIMATOR]
+    without += [n for n in given if n not in (*USED, "given") and given[n] != parameters[n].default]
+    for name in without:
+        option, value = f"--{name.replace('_', '-')}", options.get(name, given.get(name))
+        raise InvalidInput(option, f"{value} beside --store", "leave it out")
+    inference = options.get("inference", "auto")
     require(
         inference in ("auto", "expectation-propagation"),
         "--inference",
         f"{inference} beside --store, which has expectation propagation alone",
         "leave it out",
     )
-
-
-def _n_eigenpairs(text: str | None) -> int | None:
-    if text is None:
-        return None
-    require(text.isdigit(), "--n-eigenpairs", f"{text!r} beside --store", "give a number")
-    return int(text)
+    pairs = options.get("n_eigenpairs", 1)
+    require(isinstance(pairs, int), "--n-eigenpairs", f"{pairs!r} beside --store", "give a number")
 
 
 def _accuracy(file: Path, column: str, special: list[str], files: Iterable[Path]) -> float:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from graphuq.cli import options as opt
+from graphuq.cli.generated import with_options
 from graphuq.errors import require
 from graphuq.utils.output_folder import output_folder
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from graphuq.cli.tables import Table
 
 
+@with_options(*opt.OF_CLASSIFIER)
 def classify(
     file: opt.File,
     label_column: opt.LabelColumn = None,
@@ -38,31 +40,11 @@ def classify(
     file_format: opt.Format = "csv",
     scaling: opt.Scaling = "none",
     pca: opt.Pca = None,
-    graph: opt.Graph = "knn",
-    n_neighbors: opt.NNeighbors = None,
-    weights: opt.Weights = "auto",
-    metric: opt.Metric = None,
-    laplacian: opt.Laplacian = "symmetric",
-    n_eigenpairs: opt.NEigenpairs = None,
-    tail_eigenvalue: opt.TailEigenvalue = "none",
-    model: opt.Model = "auto",
-    prior: opt.Prior = "auto",
-    likelihood: opt.Likelihood = "auto",
-    noise_std: opt.NoiseStd = None,
     positive: opt.Positive = None,
-    max_classes: opt.MaxClasses = None,
     class_proportions: opt.ClassProportions = None,
-    out_of_sample: opt.OutOfSample = "mean",
     search: opt.Search = None,
-    criterion: opt.Criterion = None,
-    inference: opt.Inference = "auto",
-    n_samples: opt.NSamples = None,
-    n_chains: opt.NChains = None,
-    n_warmup: opt.NWarmup = None,
-    thin: opt.Thin = None,
-    fixed_length: opt.FixedLength = False,
-    precision: opt.Precision = None,
-    seed: opt.Seed = 0,
+    *,
+    given: dict[str, Any],
     store: opt.Store = None,
     workers: opt.Workers = None,
     scheduler: opt.Scheduler = None,
@@ -75,17 +57,11 @@ def classify(
 
     Example: graphuq classify votes.csv --label-column label --scaling standard -o out
     """
-    given_options = dict(locals())
+    all_given = dict(locals())
     from graphuq.cli.annotators import annotators_from
     from graphuq.cli.blocks import classify_blocks, require_store
     from graphuq.cli.columns import check_format, require_one_source, weights_from
-    from graphuq.cli.fitting import (
-        check_options,
-        fit_and_write,
-        inference_of_options,
-        model_of_parts,
-    )
-    from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
+    from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
     from graphuq.cli.searching import parse_proportions, parse_search
 
     require(
@@ -97,10 +73,10 @@ def classify(
     check_format(file_format)
     if store is not None:
         require_one_source(label_column, labels)
-        return classify_blocks(classify, given_options)
+        return classify_blocks(classify, all_given)
     require_store(file, workers, scheduler)
     excluded = {"label_column": label_column, "labels": labels, "weight_column": weight_column,
-                "search": search, "max_classes": max_classes,
+                "search": search, "max_classes": given.get("max_classes"),
                 "class_proportions": class_proportions}  # fmt: skip
     annotators = annotators_from(annotator_columns, excluded)
     require_one_source(label_column, labels)
@@ -109,45 +85,23 @@ def classify(
                     "truth_column": truth_column, "weight_column": weight_column, "drop": drop,
                     "encode": encode, "impute": impute, "kind": kind,
                     "missing_value": missing_value, "scaling": scaling, "pca": pca,
-                    "n_neighbors": n_neighbors, "weights": weights, "metric": metric}  # fmt: skip
+                    **{n: given.get(n) for n in ("n_neighbors", "weights", "metric")}}  # fmt: skip
     cell_options = {"neighbors_key": neighbors_key, "use_rep": use_rep}
     with output_folder(output):
-        options: dict[str, Any] = {
-            **graph_options(
-                graph=graph,
-                n_neighbors=n_neighbors,
-                weights=weights,
-                metric=metric,
-                laplacian=laplacian,
-                tail_eigenvalue=tail_eigenvalue,
-            ),
-            "out_of_sample": out_of_sample,
-            "model": model_of_parts(model, prior, likelihood, noise_std),
-            "max_classes": max_classes,
-            "inference": inference_of_options(
-                inference,
-                fixed_length,
-                n_samples=n_samples,
-                n_chains=n_chains,
-                n_warmup=n_warmup,
-                thin=thin,
-                precision=precision,
-            ),
-            "random_state": seed,
-        }
+        criterion = given.get("criterion")
+        options = classifier_options(given)
         check_options(options, search, criterion)
         table, cells, options["graph"] = _read(file, edges, node_options, cell_options, options)
-        given = _given_labels(table, labels, missing_label)
+        labelled = _given_labels(table, labels, missing_label)
         require(
             weight_column is None or not search,
             "--weight-column",
             "given beside --search, which does not use it",
             "leave one of the two out",
         )
-        options["n_eigenpairs"] = parse_n_eigenpairs(n_eigenpairs, table.features.shape[0])
         fit_and_write(
             table,
-            given,
+            labelled,
             options,
             output,
             title=f"graphuq: {file.name}",
@@ -157,12 +111,12 @@ def classify(
             search=parse_search(search),
             criterion="auto" if criterion is None else criterion,
             proportions=parse_proportions(class_proportions),
-            weights=weights_from(table.weights, weight_column, given != ""),
+            weights=weights_from(table.weights, weight_column, labelled != ""),
             annotators=annotators,
             resume=resume,
             quiet=quiet,
             file_format=file_format,
-            write_more=_writer_of(cells, given, label_column, file.name),
+            write_more=_writer_of(cells, labelled, label_column, file.name),
         )
 
 

@@ -51,7 +51,7 @@ def datasets(
             metavar="NUMBER", help="Largest number of rows of each class.", show_default="all rows"
         ),
     ] = None,
-    seed: Annotated[
+    random_state: Annotated[
         int, typer.Option(metavar="NUMBER", help="Random seed of --label and --n-each.")
     ] = 0,
 ) -> None:
@@ -76,9 +76,9 @@ def datasets(
         check_writable(csv.parent)
     data = load(name, folder)
     if classes is not None:
-        data = keep_classes(data, classes.split(","), n_each, seed)
+        data = keep_classes(data, classes.split(","), n_each, random_state)
     print(f"{data.name}: {data.features.shape[0]} rows, {data.features.shape[1]} features")
     print(f"source: {data.source}; {where(name, folder)}")
     if csv is not None:
-        write(data, label or [], csv, seed)
+        write(data, label or [], csv, random_state)
         print(f"written to {csv}")

@@ -17,7 +17,7 @@ def demo(
             "--output", "-o", metavar="FOLDER", help="Folder for the files that are written."
         ),
     ] = Path("out/demo"),
-    seed: Annotated[
+    random_state: Annotated[
         int,
         typer.Option(
             metavar="NUMBER", help="Random seed: which images are labelled, and the chains."
@@ -41,7 +41,7 @@ def demo(
 
         data = load_digits(DIGITS)
         truth = np.array([f"digit {c}" for c in data.classes])
-        rng = generator(seed, "--seed")
+        rng = generator(random_state, "--random-state")
         given = np.full(len(truth), "", dtype=truth.dtype)
         for name in np.unique(truth):
             chosen = rng.choice(np.flatnonzero(truth == name), N_LABELLED, replace=False)
@@ -61,7 +61,7 @@ def demo(
         fit_and_write(
             table,
             given,
-            {"graph": "knn", "random_state": seed},
+            {"graph": "knn", "random_state": random_state},
             output,
             title="graphuq demo: handwritten fours and nines",
             image_shape=(8, 8),

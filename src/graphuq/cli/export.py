@@ -41,19 +41,21 @@ def load(name: str, folder: Path | None) -> Dataset:
     return library.load_voting(folder) if name == "voting" else library.load_mnist(folder=folder)
 
 
-def keep_classes(data: Dataset, wanted: list[str], n_each: int | None, seed: int) -> Dataset:
+def keep_classes(
+    data: Dataset, wanted: list[str], n_each: int | None, random_state: int
+) -> Dataset:
     """Return the rows of some classes, which are given as text."""
     known = sorted({str(c) for c in data.classes})
     for name in wanted:
         require(name in known, "--classes", f"{name!r} is not a class", f"use {known}")
     require(len(wanted) >= 2, "--classes", f"{wanted}", "give two or more, as in 4,9")
     by_text = {str(c): c for c in np.unique(data.classes).tolist()}
-    return data.of_classes([by_text[name] for name in wanted], n_each, seed)
+    return data.of_classes([by_text[name] for name in wanted], n_each, random_state)
 
 
-def write(data: Dataset, labels: list[str], csv: Path, seed: int) -> None:
+def write(data: Dataset, labels: list[str], csv: Path, random_state: int) -> None:
     """Write the columns id, class and label, and the features, to a CSV file."""
-    rng = generator(seed, "--seed")
+    rng = generator(random_state, "--random-state")
     truth = data.classes.astype(str)
     given = np.full(len(truth), "", dtype=object)
     for entry in labels:

@@ -23,15 +23,12 @@ from graphuq.cli.tables import Table
 from graphuq.errors import require
 from graphuq.evidence.criteria import CRITERIA
 from graphuq.inference import MCMC, Approximation
-from graphuq.inference.checkpoint import delete_checkpoint
-from graphuq.likelihoods import GinzburgLandau, LevelSet, Likelihood, Probit, Softmax
-from graphuq.models import LargestEvidence, Model
-from graphuq.models.evidence import LIKELIHOODS
+from graphuq.inference.checkpoint import delete_checkpoints
+from graphuq.models import LargestEvidence
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.table import frame_of, write_table
 from graphuq.run.words import inference_from
 from graphuq.utils.csv_files import without_formulas, write_csv
-from graphuq.utils.expressions import is_expression
 from graphuq.utils.output_folder import atomic_folder
 
 CHECKPOINT = ".checkpoint.npz"  # state of the chains, deleted once the files are written
@@ -110,8 +107,7 @@ def fit_and_write(
     features, groups = preprocess(table, options["graph"], scaling, pca)
     checkpoints = output / CHECKPOINT, output / SEARCH_CHECKPOINT
     if not resume:
-        for file in checkpoints:
-            delete_checkpoint(file)
+        delete_checkpoints(*checkpoints)
     shares = proportions_of(names, proportions)
     kind = AnnotatorClassifier if annotators else GraphClassifier
     classifier = kind(**options, missing_label=None, class_proportions=shares)
@@ -157,8 +153,7 @@ def fit_and_write(
         )
         if write_more is not None:
             write_more(classifier, folder)
-    for file in checkpoints:
-        delete_checkpoint(file)
+    delete_checkpoints(*checkpoints)
     if not quiet:
         print_summary(classifier.result_, names, truth, output, table.ids, predictions)
         if isinstance(classifier, AnnotatorClassifier):
@@ -211,7 +206,28 @@ def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return codes.reshape(values.shape)
 
 
-def inference_of_options(inference: str, fixed_length: bool, **given: Any) -> MCMC | Approximation:
+PARTS = ("prior", "likelihood")  # options of a model with one prior and one likelihood
+SAMPLING = ("n_samples", "n_chains", "n_warmup", "thin", "stop", "precision")
+
+
+def classifier_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keyword arguments of `GraphClassifier` from the options that were given.
+
+    Raises
+    ------
+    InvalidInput
+        If a name is unknown, a setting has no meaning for the method, or is out of range.
+    """
+    named = {n: v for n, v in given.items() if n not in (*SAMPLING, *PARTS, "criterion")}
+    return {
+        "graph": "knn",
+        **named,
+        "model": model_of_parts(given),
+        "inference": inference_of_options(given),
+    }
+
+
+def inference_of_options(given: Mapping[str, Any]) -> MCMC | Approximation:
     """Return the approximation, or the sampler with the settings that were given.
 
     Raises
@@ -219,14 +235,12 @@ def inference_of_options(inference: str, fixed_length: bool, **given: Any) -> MC
     InvalidInput
         If a setting has no meaning for it, or is out of range.
     """
-    settings = {name: value for name, value in given.items() if value is not None}
-    if fixed_length:
-        settings["stop"] = None
+    inference = given.get("inference", "auto")
+    settings = {name: given[name] for name in SAMPLING if name in given}
     found = inference_from(inference, "--inference", settings)
     if isinstance(found, Approximation):
         beside = f"--inference {inference}, which draws no samples"
-        given["fixed_length"] = fixed_length
-        refuse_given(given, beside, "leave it out, or name a sampler")
+        refuse_given(dict.fromkeys(settings, "given"), beside, "leave it out, or name a sampler")
     return found
 
 
@@ -265,7 +279,7 @@ def require_features(table: Table, options: Mapping[str, Any]) -> None:
         If the matrix is symmetric with a zero diagonal, and no option says what it is.
     """
     matrix = table.features
-    if "precomputed" in (options["graph"], options["metric"]) or matrix.shape[0] < 3:
+    if "precomputed" in (options["graph"], options.get("metric")) or matrix.shape[0] < 3:
         return
     if matrix.shape[0] == matrix.shape[1] and not matrix.diagonal().any():
         asymmetric = abs(matrix - matrix.T).max()
@@ -277,61 +291,24 @@ def require_features(table: Table, options: Mapping[str, Any]) -> None:
         )
 
 
-def model_of_parts(model: str, prior: str, likelihood: str, noise_std: float | None) -> str | Model:
-    """Return the model of ``--model``, or of ``--prior``, ``--likelihood`` and ``--noise-std``.
+def model_of_parts(
+    given: Mapping[str, Any],
+    names: Sequence[str] = PARTS,
+    kind: Callable[..., Any] = LargestEvidence,
+) -> Any:
+    """Return the model of ``--model``, or one of the kind from the options of its parts.
 
     Raises
     ------
     InvalidInput
         If both are given, or a name is unknown.
     """
-    given = {"--prior": prior != "auto", "--likelihood": likelihood != "auto",
-             "--noise-std": noise_std is not None}  # fmt: skip
-    names = [name for name, is_given in given.items() if is_given]
+    parts = {name: given[name] for name in names if name in given}
+    model: str = given.get("model", "auto")
     require(
-        model == "auto" or not names,
-        ", ".join(names),
+        model == "auto" or not parts,
+        ", ".join(f"--{name.replace('_', '-')}" for name in parts),
         f"given beside --model {model}",
-        "leave it out, or write it in --model, as in 'Fixed(Matern(0.3), Probit(0.1))'",
+        "leave it out, or write it in --model",
     )
-    return LargestEvidence(prior, parse_likelihood(likelihood, noise_std)) if names else model
-
-
-def parse_likelihood(name: str, noise_std: float | None) -> str | Likelihood:
-    """Return the likelihood with a name and a noise level.
-
-    With a noise level, "auto" means probit.
-
-    Raises
-    ------
-    InvalidInput
-        If the name is unknown, or the likelihood has no noise level.
-    """
-    require(
-        name in LIKELIHOODS or is_expression(name),
-        "--likelihood",
-        f"{name!r} is unknown",
-        f"use one of {', '.join(LIKELIHOODS)}, or an expression such as 'Probit(noise_std=0.2)'",
-    )
-    if noise_std is None:
-        return name
-    require(
-        not is_expression(name),
-        "--noise-std",
-        f"{noise_std} with {name}",
-        "give it in --likelihood instead",
-    )
-    kinds: dict[str, Callable[..., Likelihood]] = {
-        "auto": Probit,
-        "probit": Probit,
-        "softmax": Softmax,
-        "level-set": LevelSet,
-        "ginzburg-landau": GinzburgLandau,
-    }
-    require(
-        name in kinds,
-        "--noise-std",
-        f"{noise_std} with {name}",
-        "use it with probit, softmax, level-set or ginzburg-landau",
-    )
-    return kinds[name](noise_std=noise_std)
+    return kind(**parts) if parts else model

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphuq.cli import options as opt
+from graphuq.cli.generated import Options, with_options
 from graphuq.errors import require
 from graphuq.utils.files import check_writable
 from graphuq.utils.output_folder import atomic_folder, output_folder
@@ -18,6 +19,16 @@ WAIT = 10.0  # seconds for another run that writes to the output folder
 LABELS_FILE = "labels.jsonl"  # in the output folder, written at each label
 
 
+DEFAULTS = {  # of the page, where they differ from those of the classifier
+    "metric": "cosine for words of texts, else euclidean",
+    "model": "largest-evidence",
+}
+
+
+@with_options(
+    Options(opt.CLASSIFIER, "graph n_neighbors weights metric", opt.GRAPH, DEFAULTS),
+    Options(opt.CLASSIFIER, "model", opt.MODEL, DEFAULTS),
+)
 def label(
     file: Annotated[
         Path | None,
@@ -105,28 +116,6 @@ def label(
     quiet: opt.Quiet = False,
     scaling: opt.Scaling = "none",
     pca: opt.Pca = None,
-    graph: Annotated[
-        str | None,
-        opt.option("NAME", "As for graphuq classify.", opt.GRAPH, default="knn"),
-    ] = None,
-    n_neighbors: opt.NNeighbors = None,
-    weights: Annotated[
-        str | None,
-        opt.option("NAME", "As for graphuq classify.", opt.GRAPH, default="auto"),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        opt.option(
-            "NAME",
-            "euclidean or cosine.",
-            opt.GRAPH,
-            default="cosine for words of texts, else euclidean",
-        ),
-    ] = None,
-    model: Annotated[
-        str | None,
-        opt.option("MODEL", "As for graphuq classify.", opt.MODEL, default="largest-evidence"),
-    ] = None,
     rule: Annotated[
         str,
         opt.option(
@@ -136,6 +125,8 @@ def label(
             PAGE,
         ),
     ] = "auto",
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Label items on a page in the browser, which proposes what to label next.
 
@@ -166,13 +157,7 @@ def label(
     assert shown is not None  # required by read_source
     page = _open(
         source,
-        {
-            "graph": graph,
-            "n_neighbors": n_neighbors,
-            "weights": weights,
-            "metric": metric,
-            "model": model,
-        },
+        given,
         ("none" if encoder is not None else scaling, pca),
         missing=missing_label or [],
         classes=class_name or [],
@@ -202,23 +187,21 @@ def _open(
     from graphuq.labelling.features import default_classifier
 
     X, (scaling, pca) = source.features, preprocessing
-    used = [name for name, value in settings.items() if value is not None]
     scaled = scaling != "none" or pca is not None
     if source.is_graph:
-        of_graph = [name for name in used if name != "model"]
+        of_graph = [name for name in settings if name != "model"]
         _refuse(bool(of_graph) or scaled, "options of a graph", "the graph of the file")
     elif X is None or sparse.issparse(X):
         _refuse(scaled, "--scaling or --pca", "words, pixels or a sparse matrix")
     elif (mapping := fit_preprocessing(X, scaling, pca)) is not None:
         X = mapping(X)
-    settings = {name: settings[name] for name in used}
     if source.is_graph:
-        settings["graph"] = "precomputed"
+        settings = {**settings, "graph": "precomputed"}
     classifier = default_classifier().set_params(**settings)
-    given = source.labels
-    if given is not None:
-        given = without_missing(given, missing).astype(object)
-    return graphuq.label(X, source.items, y=given, classifier=classifier, **options)
+    known = source.labels
+    if known is not None:
+        known = without_missing(known, missing).astype(object)
+    return graphuq.label(X, source.items, y=known, classifier=classifier, **options)
 
 
 def _refuse(is_given: bool, what: str, beside: str) -> None:

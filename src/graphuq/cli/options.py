@@ -1,9 +1,11 @@
-"""Options that several commands have: type, help text and heading of each."""
+"""Options of files and tables, and those that several commands have of an estimator."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from graphuq.cli.generated import Options
 
 # Headings that group the options in the help text.
 INPUT, OUTPUT, BLOCKS = "Input", "Output and progress", "Large tables"
@@ -23,6 +25,31 @@ def flag(name: str, help: str, panel: str) -> Any:
     """Return an option without a value."""
     return typer.Option(name, help=help, rich_help_panel=panel)
 
+
+CLASSIFIER, REGRESSOR = (
+    "classifier/classifier.py:GraphClassifier",
+    "classifier/regressor/regressor.py:GraphRegressor",
+)
+OF_GRAPH = "graph n_neighbors weights metric laplacian n_eigenpairs tail_eigenvalue"
+OF_PARTS = Options("models/evidence.py:LargestEvidence", "prior likelihood", MODEL)
+OF_SAMPLING = Options(
+    "inference/mcmc.py:MCMC", "n_samples n_chains n_warmup thin stop precision", SAMPLING
+)
+OF_CLASSIFIER = (
+    Options(CLASSIFIER, OF_GRAPH, GRAPH),
+    Options(CLASSIFIER, "model", MODEL),
+    OF_PARTS,
+    Options(CLASSIFIER, "max_classes out_of_sample", MODEL),
+    Options("classifier/search/search.py:EvidenceSearch", "criterion", SELECTION),
+    Options(CLASSIFIER, "inference random_state", SAMPLING),
+    OF_SAMPLING,
+)
+OF_REGRESSOR = (
+    Options(REGRESSOR, OF_GRAPH, GRAPH),
+    Options(REGRESSOR, "model", MODEL),
+    Options("models/regression.py:Regression", "prior noise_std field_std", MODEL),
+    Options(REGRESSOR, "out_of_sample", MODEL),
+)
 
 File = Annotated[
     Path,
@@ -190,56 +217,6 @@ Pca = Annotated[
     int | None,
     option("NUMBER", "Number of principal components to use instead of the columns.", FEATURES),
 ]
-Graph = Annotated[
-    str,
-    option(
-        "NAME",
-        "knn, complete, precomputed (FILE holds the edge weights), or a builder: "
-        "'Epsilon(radius=0.4)'.",
-        GRAPH,
-    ),
-]
-NNeighbors = Annotated[
-    int | None,
-    option("NUMBER", "Neighbours of each node.", GRAPH, default="15; 10 with --graph complete"),
-]
-Weights = Annotated[
-    str,
-    option(
-        "NAME",
-        "Edge weights: auto, self-tuning, unweighted, cosine, or an expression: "
-        "'GaussianWeights(scale=1.25)'.",
-        GRAPH,
-    ),
-]
-Metric = Annotated[
-    str | None,
-    option(
-        "NAME",
-        "euclidean, cosine, or precomputed (FILE holds all pairwise distances).",
-        GRAPH,
-        default="that of the weights",
-    ),
-]
-Laplacian = Annotated[str, option("NAME", "symmetric, unnormalized or random-walk.", GRAPH)]
-NEigenpairs = Annotated[
-    str | None,
-    option(
-        "NUMBER",
-        "Number of Laplacian eigenpairs, 'all', or 'auto' (150, or all of fewer).",
-        GRAPH,
-        default="150",
-    ),
-]
-TailEigenvalue = Annotated[
-    str,
-    option(
-        "VALUE",
-        "Value for all eigenvalues that are not computed: none (leave them out), last (the "
-        "largest computed one), mean, or a number.",
-        GRAPH,
-    ),
-]
 TargetColumn = Annotated[
     str,
     option("COLUMN", "Column with the number of each row. An empty cell means unknown.", INPUT),
@@ -254,43 +231,6 @@ MissingTarget = Annotated[
         default="an empty cell",
     ),
 ]
-Model = Annotated[
-    str,
-    option(
-        "MODEL",
-        "auto (an average of models), average, likeliest, largest-evidence, or a Python "
-        "expression: 'Fixed(Matern(tau=0.3), Probit(0.1))'.",
-        MODEL,
-    ),
-]
-Prior = Annotated[
-    str,
-    option(
-        "PRIOR",
-        "auto (Matérn, chosen by evidence), matern, inverse-laplacian, regularized-laplacian, "
-        "diffusion, random-walk, inverse-cosine, or a Python expression: "
-        "'Matern(tau=LogUniform(0.02, 3))' samples τ too.",
-        MODEL,
-    ),
-]
-Likelihood = Annotated[
-    str,
-    option(
-        "LIKELIHOOD",
-        "auto (probit), probit, softmax, logistic, gaussian, level-set, atomic-noise, "
-        "noise-free, ginzburg-landau, or a Python expression: 'Probit(noise_std=0.2)'.",
-        MODEL,
-    ),
-]
-NoiseStd = Annotated[
-    float | None,
-    option(
-        "NUMBER",
-        "Noise level γ > 0 of the labels.",
-        MODEL,
-        default="0.1; chosen by evidence with --likelihood auto",
-    ),
-]
 Positive = Annotated[
     str | None,
     option(
@@ -298,15 +238,6 @@ Positive = Annotated[
         "The class coded as +1, where there are two classes.",
         MODEL,
         default="the last in sorted order",
-    ),
-]
-MaxClasses = Annotated[
-    int | None,
-    option(
-        "NUMBER",
-        "Largest number of classes, to allow for classes without labelled rows.",
-        MODEL,
-        default="the number of labelled classes",
     ),
 ]
 ClassProportions = Annotated[
@@ -319,15 +250,6 @@ ClassProportions = Annotated[
         default="not imposed",
     ),
 ]
-OutOfSample = Annotated[
-    str,
-    option(
-        "NAME",
-        "How graphuq predict treats new rows: mean or combination (of their neighbours), or "
-        "nearest.",
-        MODEL,
-    ),
-]
 Search = Annotated[
     list[str] | None,
     option(
@@ -336,63 +258,4 @@ Search = Annotated[
         "weights__scale=0.1:10, prior__sigma=10,100,1000 (a list). May be repeated.",
         SELECTION,
     ),
-]
-Criterion = Annotated[
-    str | None,
-    option(
-        "NAME",
-        "What --search maximises: auto, laplace, expectation-propagation or alignment.",
-        SELECTION,
-        default="auto",
-    ),
-]
-Inference = Annotated[
-    str,
-    option(
-        "METHOD",
-        "auto, expectation-propagation (fast approximation without chains), laplace, map (a "
-        "point estimate without uncertainty), hamiltonian, exact-hamiltonian, "
-        "reflective-hamiltonian, tempered-hamiltonian, elliptical-slice, pcn, or a Python "
-        "expression: 'MetropolisWithinGibbs(PCN())'.",
-        SAMPLING,
-    ),
-]
-NSamples = Annotated[
-    int | None,
-    option(
-        "NUMBER",
-        "Largest number of kept draws of each chain. Sampling stops once converged.",
-        SAMPLING,
-        default="4000",
-    ),
-]
-NChains = Annotated[
-    int | None,
-    option("NUMBER", "Number of chains.", SAMPLING, default="4 to 32, chosen by the sampler"),
-]
-NWarmup = Annotated[
-    int | None,
-    option(
-        "NUMBER", "Warm-up steps, which are discarded.", SAMPLING, default="chosen by the sampler"
-    ),
-]
-Thin = Annotated[
-    int | None,
-    option("NUMBER", "Steps for each kept draw.", SAMPLING, default="chosen by the sampler"),
-]
-FixedLength = Annotated[
-    bool,
-    flag("--fixed-length", "Always draw --n-samples draws; do not stop at convergence.", SAMPLING),
-]
-Precision = Annotated[
-    str | None,
-    option(
-        "NAME",
-        "Floating-point type of the chains: float32 or float64.",
-        SAMPLING,
-        default="float64",
-    ),
-]
-Seed = Annotated[
-    int, option("NUMBER", "Random seed. The same seed gives the same result.", SAMPLING)
 ]

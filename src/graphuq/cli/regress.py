@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from graphuq.cli import options as opt
+from graphuq.cli.generated import with_options
 from graphuq.utils.output_folder import atomic_folder, output_folder
 
 TruthColumn = Annotated[
@@ -12,34 +13,7 @@ TruthColumn = Annotated[
         "COLUMN", "Column with true numbers. It is used to compute scores, never to fit.", opt.INPUT
     ),
 ]
-Prior = Annotated[
-    str,
-    opt.option(
-        "PRIOR",
-        "auto (Matérn, chosen by evidence), matern, inverse-laplacian, "
-        "regularized-laplacian, diffusion, random-walk, inverse-cosine, or a Python "
-        "expression: 'Matern(tau=0.2, alpha=3)'.",
-        opt.MODEL,
-    ),
-]
-NoiseStd = Annotated[
-    float | None,
-    opt.option(
-        "NUMBER",
-        "Standard deviation of the noise, in units of the target.",
-        opt.MODEL,
-        default="chosen by evidence",
-    ),
-]
-FieldStd = Annotated[
-    float | None,
-    opt.option(
-        "NUMBER",
-        "Standard deviation of the field, in units of the target.",
-        opt.MODEL,
-        default="chosen by evidence",
-    ),
-]
+PARTS = ("prior", "noise_std", "field_std")  # options of the model
 Coverage = Annotated[
     float,
     opt.option("NUMBER", "Probability that an interval holds the number of its row.", opt.OUTPUT),
@@ -54,6 +28,7 @@ Quantity = Annotated[
 ]
 
 
+@with_options(*opt.OF_REGRESSOR)
 def regress(
     file: opt.File,
     target_column: opt.TargetColumn,
@@ -73,17 +48,8 @@ def regress(
     quantity: Quantity = "measurement",
     scaling: opt.Scaling = "none",
     pca: opt.Pca = None,
-    graph: opt.Graph = "knn",
-    n_neighbors: opt.NNeighbors = None,
-    weights: opt.Weights = "auto",
-    metric: opt.Metric = None,
-    laplacian: opt.Laplacian = "random-walk",
-    n_eigenpairs: opt.NEigenpairs = None,
-    tail_eigenvalue: opt.TailEigenvalue = "none",
-    prior: Prior = "auto",
-    noise_std: NoiseStd = None,
-    field_std: FieldStd = None,
-    out_of_sample: opt.OutOfSample = "mean",
+    *,
+    given: dict[str, Any],
 ) -> None:
     """Predict the number of every row of FILE from a few rows with a number.
 
@@ -99,7 +65,7 @@ def regress(
     from graphuq.classifier.regressor.values import numbers_of
     from graphuq.cli.columns import check_format, weights_from, without_missing
     from graphuq.cli.encoding import encoder_from
-    from graphuq.cli.graph_options import graph_options, parse_n_eigenpairs
+    from graphuq.cli.fitting import model_of_parts
     from graphuq.cli.preprocessing import preprocess
     from graphuq.cli.tables import read_table
     from graphuq.models import Regression
@@ -125,24 +91,11 @@ def regress(
             known = without_missing(table.truth, missing_label)
             truth = numbers_of(known, f"{truth_column}", remedy)
         regressor = GraphRegressor(
-            **graph_options(
-                graph=graph,
-                n_neighbors=n_neighbors,
-                weights=weights,
-                metric=metric,
-                laplacian=laplacian,
-                tail_eigenvalue=tail_eigenvalue,
-            ),
-            n_eigenpairs=parse_n_eigenpairs(n_eigenpairs, table.features.shape[0]),
-            model=Regression(
-                prior,
-                "auto" if field_std is None else field_std,
-                "auto" if noise_std is None else noise_std,
-            ),
-            out_of_sample=out_of_sample,
+            **{name: value for name, value in given.items() if name not in ("model", *PARTS)},
+            model=model_of_parts(given, PARTS, Regression),
             progress=not quiet,
         )
-        features, groups = preprocess(table, graph, scaling, pca)
+        features, groups = preprocess(table, regressor.graph, scaling, pca)
         certainty = weights_from(table.weights, weight_column, ~np.isnan(target))
         regressor.fit(features, target, sample_weight=certainty)
         columns = columns_of_fit(regressor, table.ids, coverage, quantity)

@@ -86,14 +86,13 @@ def checkpoint_of_part(path: str | Path, number: int) -> Path:
     return file.with_name(f"{file.stem}.{number}{file.suffix}")
 
 
-def delete_checkpoint(path: str | Path) -> None:
-    """Delete a checkpoint and those of its parts, where they exist."""
-    file = Path(path)
-    file.unlink(missing_ok=True)
-    name = re.compile(rf"{re.escape(file.stem)}\.\d+{re.escape(file.suffix)}")
-    for other in file.parent.glob(f"*{file.suffix}"):
-        if name.fullmatch(other.name):
-            other.unlink(missing_ok=True)
+def delete_checkpoints(*paths: str | Path) -> None:
+    """Delete checkpoints and those of their parts, where they exist."""
+    for file in map(Path, paths):
+        name = re.compile(rf"{re.escape(file.stem)}(\.\d+)?{re.escape(file.suffix)}")
+        for other in file.parent.glob(f"*{file.suffix}"):
+            if name.fullmatch(other.name):
+                other.unlink(missing_ok=True)
 
 
 def checksum(arrays: Mapping[str, np.ndarray]) -> str:

@@ -26,17 +26,18 @@ class MCMC:
         A sampler, its name, or text as in Python; "auto" is the sampler that `graphuq.infer`
         chooses.
     n_samples : int, default 4000
-        Kept draws a chain; with a stop rule, the largest number of them.
+        Kept draws of each chain, or the largest number of them where a rule stops the chains.
     n_chains : int, optional
-        By default 32, and from 1,000 labels on fewer, down to 4; see `graphuq.infer`.
+        Number of chains, by default 4 to 32. It is 32, and from 1,000 labels on fewer; see
+        `graphuq.infer`.
     n_warmup : int, optional
-        Steps a chain before draws are kept; the default depends on the sampler.
+        Steps of each chain before draws are kept; the default depends on the sampler.
     thin : int, optional
-        Steps a kept draw; the default depends on the sampler.
+        Steps for each kept draw; the default depends on the sampler.
     stop : "converged", Converged, callable or None, default "converged"
-        Rule that ends the run early. "converged": R-hat is below 1.01, effective sample sizes are
-        above 400, and 99 % of the nodes have probabilities with a Monte-Carlo error below 0.01.
-        None: all ``n_samples`` are drawn.
+        Rule that ends the run early, or none: all draws are made. "converged": R-hat is below 1.01,
+        effective sample sizes are above 400, and 99 % of the nodes have probabilities with a
+        Monte-Carlo error below 0.01. None: all ``n_samples`` are made.
     precision : {"float64", "float32"}, default "float64"
         Precision of the chains; everything else is computed in float64. Label means of the two
         agree within their Monte-Carlo error (``benchmarks/bench_pcn.py``).
@@ -63,13 +64,13 @@ class MCMC:
     MCMC('pcn', n_samples=500, thin=10)
     """
 
-    method: Any = "auto"
-    n_samples: int = MAX_SAMPLES
-    n_chains: int | None = None
-    n_warmup: int | None = None
-    thin: int | None = None
+    method: Any = "auto"  # any value is accepted here, and checked by __post_init__
+    n_samples: Any = MAX_SAMPLES
+    n_chains: Any = None
+    n_warmup: Any = None
+    thin: Any = None
     stop: Any = "converged"
-    precision: str = "float64"
+    precision: Any = "float64"
     on_first_result: Callable[[Any], None] | None = None
     checkpoint: str | Path | None = None
 

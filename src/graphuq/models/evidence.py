@@ -104,12 +104,16 @@ class LargestEvidence(Model):
 
     Parameters
     ----------
-    prior : {"auto", "matern", "inverse-laplacian", …} or Prior, default "auto"
-        "auto": a `Matern`, of which the evidence chooses τ, α and whether there is a constant. A
-        name stands for the prior with its defaults.
-    likelihood : {"auto", "probit", "softmax", "level-set", …} or Likelihood, default "auto"
-        "auto": a `Probit`, of which the evidence chooses the noise γ. The number of classes is that
-        of the labels.
+    prior : str or Prior, default "auto"
+        Prior of the field. "auto": a `Matern`, of which the evidence chooses τ, α and whether there
+        is a constant. The names "matern", "inverse-laplacian", "regularized-laplacian",
+        "diffusion", "random-walk" and "inverse-cosine" stand for a prior with its defaults. Also
+        text such as ``"Matern(tau=LogUniform(0.02, 3))"``, whose τ is sampled.
+    likelihood : str or Likelihood, default "auto"
+        Likelihood of the labels. "auto": a `Probit`, of which the evidence chooses the noise γ. The
+        number of classes is that of the labels. Names are "probit", "softmax", "logistic",
+        "gaussian", "level-set", "atomic-noise", "noise-free" and "ginzburg-landau". Also text such
+        as ``"Probit(noise_std=0.2)"``.
     truncation : {"auto"}, optional
         "auto": the evidence chooses how many of the eigenpairs have a part. By default all have.
 

@@ -22,13 +22,15 @@ class Regression:
 
     Parameters
     ----------
-    prior : {"auto", "matern", …} or Prior, default "auto"
-        "auto": `Matern`, with τ and α of largest evidence. No hyperparameter may be a
-        distribution.
+    prior : str or Prior, default "auto"
+        Prior of the field. "auto": `Matern`, with τ and α of largest evidence. The names "matern",
+        "inverse-laplacian", "regularized-laplacian", "diffusion", "random-walk" and
+        "inverse-cosine" stand for a prior with its defaults. Also text such as
+        ``"Matern(tau=0.2, alpha=3)"``. No hyperparameter may be a distribution.
     field_std : float or "auto", default "auto"
-        a > 0: standard deviation of the field, averaged over nodes, in units of ``y``.
+        Standard deviation of the field, averaged over nodes, in units of the target: a > 0.
     noise_std : float or "auto", default "auto"
-        γ > 0: standard deviation of the noise, in units of ``y``.
+        Standard deviation of the noise, in units of the target: γ > 0.
 
     Raises
     ------

@@ -12,7 +12,7 @@ def moving_ball(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Folder for the frames, which are PNG files.")
     ],
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
 ) -> None:
     """Write nine frames of a ball that moves, with missing pixels and a false second ball.
 
@@ -20,7 +20,7 @@ def moving_ball(
     """
     from graphuq_papers.films.frames import moving_ball as simulate
 
-    frames = simulate(seed=seed)
+    frames = simulate(seed=random_state)
     with output_folder(folder), atomic_folder(folder) as writing:
         frames.save(writing)
     n_frames, height, width = frames.labels.shape

@@ -52,7 +52,7 @@ def reproduce(
             show_default="the environment variable GRAPHUQ_DATA",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
+    random_state: Annotated[int, typer.Option(metavar="NUMBER", help="Random seed.")] = 0,
 ) -> None:
     """Reproduce tables and figures of PAPER.
 
@@ -75,7 +75,7 @@ def reproduce(
         for _, experiment in chosen:
             print(f"{experiment.name:10} {experiment.title}")
         return
-    context = Context(quick=quick, folder=folder, seed=seed)
+    context = Context(quick=quick, folder=folder, seed=random_state)
     root = output or (Path("out") if paper is None else Path("out") / paper)
     title = "graphuq reproduce" + ("" if paper is None else f" {paper}")
     found: list[Done] = []

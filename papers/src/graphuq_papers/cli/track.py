@@ -44,7 +44,7 @@ def track(
     n_warmup: Annotated[
         int, typer.Option(metavar="NUMBER", help="Warm-up steps, which are discarded.")
     ] = 1000,
-    seed: Annotated[
+    random_state: Annotated[
         int,
         typer.Option(metavar="NUMBER", help="Random seed. The same seed gives the same result."),
     ] = 0,
@@ -81,7 +81,7 @@ def track(
             n_samples=n_samples,
             n_chains=n_chains,
             n_warmup=n_warmup,
-            seed=seed,
+            seed=random_state,
             progress=not quiet,
             checkpoint=checkpoint,
         )

@@ -19,7 +19,14 @@ from graphuq.classifier.given_graph import (
 from graphuq.classifier.labels import weights_of_rows
 from graphuq.classifier.nested_parameters import NestedParameters
 from graphuq.classifier.new_rows import connected_rows, in_basis
-from graphuq.classifier.options import build_graph, check_words, graph_from, is_word, value_of
+from graphuq.classifier.options import (
+    build_graph,
+    check_words,
+    graph_from,
+    is_word,
+    n_pairs_of,
+    value_of,
+)
 from graphuq.classifier.regressor.saving import load_regressor, save_regressor
 from graphuq.classifier.regressor.values import (
     check_known,
@@ -52,23 +59,32 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     graph : {"knn", "complete", "precomputed"}, GraphBuilder or Graph, default "knn"
-        As for `GraphClassifier`, and so are ``n_neighbors``, ``metric``, ``tail_eigenvalue`` and
-        ``out_of_sample``.
+        Graph of all rows; "precomputed" takes the data as weights of edges. It is that of
+        `GraphClassifier`, and so are ``n_neighbors``, ``metric``, ``tail_eigenvalue`` and
+        ``out_of_sample``. A builder may be text such as ``"Epsilon(radius=0.4)"``.
     n_neighbors : int or "auto", default "auto"
+        Neighbours of each node; in the complete graph, those that give its local scale.
     weights : str or WeightFunction, default "auto"
-        "auto": for the nearest-neighbour graph self-tuning with sharpness 1; otherwise as for
-        `GraphClassifier`.
+        Weights of the edges. "self-tuning", "unweighted" and "cosine" are names. "auto": for the
+        nearest-neighbour graph self-tuning with sharpness 1; otherwise as for `GraphClassifier`.
+        Also text such as ``"GaussianWeights(scale=1.25)"``.
     metric : {"euclidean", "cosine", "precomputed"}, optional
+        Distance of two rows, by default that of the weights; "precomputed" takes the data as
+        distances.
     laplacian : {"random-walk", "symmetric", "unnormalized"}, default "random-walk"
-        The smoothest fields of "random-walk" are constant. Those of "symmetric" grow with the
-        degree of a node, which suits signs better than numbers.
-    n_eigenpairs : int or "auto", default "auto"
-        Number of eigenpairs ℓ; by default min(150, N).
+        Laplacian of the graph. The smoothest fields of "random-walk" are constant. Those of
+        "symmetric" grow with the degree of a node, which suits signs better than numbers.
+    n_eigenpairs : int, "all" or "auto", default "auto"
+        Number of eigenpairs ℓ of the Laplacian. "auto": min(150, N).
     tail_eigenvalue : bool, float or "mean", default False
+        Value of the eigenvalues that are not computed: none of them is used (false), the largest
+        computed one (true), their mean, or a number.
     model : "auto" or Regression, default "auto"
-        Prior of the field, its size and the noise; see `graphuq.models.Regression`. Also text such
+        Prior of the field, its size and the noise. See `graphuq.models.Regression`. Also text such
         as ``"Regression(noise_std=0.5)"``. "auto": all of largest evidence.
     out_of_sample : {"mean", "nearest", "combination"}, default "mean"
+        Prediction of rows outside the graph: from the weighted mean of their neighbours, from
+        the nearest node, or from a combination of nodes.
     progress : bool or callable, default False
 
     Attributes
@@ -185,7 +201,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
             spectrum = laplacian_spectrum(
                 self.graph_,
                 self.laplacian,
-                None if is_word(self.n_eigenpairs, "auto") else self.n_eigenpairs,
+                n_pairs_of(self.n_eigenpairs, self.graph_.n_nodes),
                 tail_eigenvalue=self.tail_eigenvalue,
                 progress=report,
             )

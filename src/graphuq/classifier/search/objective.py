@@ -19,6 +19,7 @@ from graphuq.classifier.options import (
     graph_from,
     is_word,
     model_of,
+    n_pairs_of,
     neighbors_of,
     weights_of,
 )
@@ -157,12 +158,12 @@ class SearchProblem:
                 + "; give numbers, or use another likelihood"
             )
         labels = self.codes if likelihood.is_multiclass else 2 * self.codes - 1
-        n_pairs = classifier.n_eigenpairs
+        pairs = self._pairs(classifier, weight)
         return GraphEvidence(
-            pairs=self._pairs(classifier, weight),
+            pairs=pairs,
             weight=weight,
             laplacian=classifier.laplacian,
-            n_eigenpairs=None if isinstance(n_pairs, str) else n_pairs,
+            n_eigenpairs=n_pairs_of(classifier.n_eigenpairs, pairs.n_nodes),
             tail_eigenvalue=classifier.tail_eigenvalue,
             prior=prior,
             likelihood=likelihood,

@@ -47,8 +47,8 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         best are tried. A **distribution**, such as ``gq.LogNormal(1, 0.5)``, is optimised as well,
         and the log density of the logarithm is added to the log evidence.
     criterion : {"auto", "laplace", "expectation-propagation", "alignment"}, default "auto"
-        See `graphuq.evidence.criteria.evaluate`. "auto": Laplace's evidence where
-        ``estimator.inference`` is "laplace", else that of expectation propagation.
+        What the search maximises. See `graphuq.evidence.criteria.evaluate`. "auto": Laplace's
+        evidence where ``estimator.inference`` is "laplace", else that of expectation propagation.
     n_starts : int, default 3
         Number of starts of each optimisation: the estimator's own values, then quasi-random ones.
     refit : bool, default True
