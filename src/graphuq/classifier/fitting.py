@@ -15,10 +15,7 @@ from graphuq.classifier.given_graph import checked_rows, labels_of_names
 from graphuq.classifier.options import (
     basis_of,
     build_graph,
-    check_numbers,
-    check_words,
-    graph_from,
-    model_of,
+    check_options,
     seed_of,
 )
 from graphuq.classifier.training_labels import training_labels
@@ -30,7 +27,6 @@ from graphuq.results.class_proportions import class_thresholds, shares_of
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.run.infer import infer
-from graphuq.run.words import inference_from
 from graphuq.utils.progress import reporting
 
 if TYPE_CHECKING:
@@ -41,11 +37,7 @@ def fit_classifier(
     classifier: "GraphClassifier", X: Table | None, y: Labels, sample_weight: ArrayLike | None
 ) -> None:
     """Infer the class of every row; see `GraphClassifier.fit`."""
-    word = graph_from(classifier.graph)
-    check_words(word, classifier.n_neighbors, classifier.n_eigenpairs, classifier.out_of_sample)
-    model = model_of(classifier.model)  # raise for an unknown word before any work
-    inference = inference_from(classifier.inference)
-    check_numbers(classifier)
+    word, model, inference = check_options(classifier)  # before any work
     graph, X, n_rows = checked_rows(classifier, word, X)
     given = training_labels(
         labels_of_names(y, graph), n_rows, classifier.missing_label, sample_weight,

@@ -10,7 +10,8 @@ class NestedParameters:
     """Mixin of an estimator with parameters that are immutable values with fields of their own.
 
     ``inference__n_samples`` is the field ``n_samples`` of the value of ``inference``, which
-    `set_params` replaces. Deeper names, such as ``model__likelihood__noise_std``, work alike.
+    `set_params` replaces. Deeper names, such as ``model__likelihood__noise_std``, work alike, where
+    the value in between is not a word.
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -46,7 +47,8 @@ class NestedParameters:
         parent: Any = super()
         parent.set_params(**{name: value for name, value in params.items() if "__" not in name})
         known = self.get_params(deep=False)
-        for name, value in params.items():
+        for name in sorted(params, key=lambda name: name.count("__")):  # what holds others first
+            value = params[name]
             part, _, path = name.partition("__")
             if not path:
                 continue

@@ -20,7 +20,7 @@ from graphuq.graphs import (
 from graphuq.graphs.feature_space import RULES
 from graphuq.graphs.features import check_size
 from graphuq.graphs.weights import WeightFunction, weight_function
-from graphuq.inference import MCMC
+from graphuq.inference import MCMC, Approximation
 from graphuq.likelihoods.multiclass import MAX_CLASSES
 from graphuq.models import MODELS, Model
 from graphuq.run.words import inference_from, part_from
@@ -51,8 +51,10 @@ def value_of(estimator: Any, name: str) -> Any:
         return graph_from(value)
     if name == "weights" and isinstance(value, str):
         word = graph_from(estimator.graph)
-        builder = isinstance(word, GraphBuilder) and is_word(value, "auto")
-        return Unweighted() if builder else weights_of(word, value, None)
+        if isinstance(word, GraphBuilder) and is_word(value, "auto"):
+            return Unweighted()
+        known = isinstance(word, str) and word in DEFAULT_SHARPNESS
+        return weights_of(word, value, None) if known else value
     return value
 
 
@@ -126,12 +128,30 @@ def builder_weights(builder: GraphBuilder, weights: Any, metric: str | None) -> 
     return weights_of("", "unweighted" if is_word(weights, "auto") else weights, metric)
 
 
+def check_options(classifier: Any) -> tuple[Any, Model, MCMC | Approximation]:
+    """Return graph, model and inference of a classifier, of which nothing is unknown.
+
+    Raises
+    ------
+    InvalidInput
+        If a word is unknown, or a number is out of range.
+    """
+    graph = graph_from(classifier.graph)
+    check_words(graph, classifier.n_neighbors, classifier.n_eigenpairs, classifier.out_of_sample)
+    check_numbers(classifier)
+    if isinstance(graph, str) and graph in DEFAULT_SHARPNESS:
+        weights_of(graph, classifier.weights, classifier.metric)
+    return graph, model_of(classifier.model), inference_from(classifier.inference)
+
+
 def check_numbers(classifier: Any) -> None:
     """Raise `InvalidInput` for a number of a classifier that is out of range, used or not."""
     if classifier.max_classes is not None:
         require_integer("max_classes", classifier.max_classes, 2, int(MAX_CLASSES))
     if isinstance(classifier.random_state, int | np.integer):
         check_seed("random_state", classifier.random_state)
+    if not isinstance(classifier.n_neighbors, str):
+        require_integer("n_neighbors", classifier.n_neighbors, 1)
 
 
 def neighbors_of(graph: str, n_neighbors: int | str, n_nodes: int) -> int:
@@ -170,6 +190,12 @@ def build_graph(
         if graph.takes_weights:
             warn_of_unequal_scales(X, Unweighted() if weight is None else weight, names)
         made = graph.build(X, weight)
+        require(
+            isinstance(made, Graph) and made.n_nodes == X.shape[0],
+            "graph",
+            f"{graph!r} made {made!r} of {X.shape[0]} rows",
+            "let its build return a Graph with one node for each row",
+        )
         return made if made.feature_space is not None else with_features(made, X)
     weight = weights_of(graph, weights, metric)
     check_size(X, "X")

@@ -1,5 +1,6 @@
 """A fitted classifier as one NetCDF file."""
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +9,7 @@ import numpy as np
 
 from graphuq.classifier.types import Groups
 from graphuq.errors import StorageError
-from graphuq.graphs import FeatureSpace
+from graphuq.graphs import FeatureSpace, Graph
 from graphuq.results.class_proportions import ClassThreshold
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.loading import from_tree
@@ -54,6 +55,7 @@ def save_classifier(classifier: "GraphClassifier", path: str | Path, extra: Grou
         "classes": json.dumps(to_plain(classifier.classes_, "classes_")),
         "n_features": classifier.n_features_in_,
         "params": json.dumps(stored_params(classifier)),
+        "model": json.dumps(to_plain(classifier.model_, "model_")),
         "withdrawn": json.dumps(classifier.withdrawn_.tolist()),
         "tuning": json.dumps(None if threshold is None else [part.tolist() for part in threshold]),
     }
@@ -95,6 +97,7 @@ def classifier_from(
         classifier: GraphClassifier = found(**params)
         classifier.classes_ = np.asarray(from_plain(json.loads(stored.attrs["classes"])))
         classifier.result_ = with_classes(from_tree(tree, path), classifier.classes_)
+        classifier.model_ = from_plain(json.loads(stored.attrs["model"]))
         describe_features(classifier, stored, space)
         classifier.withdrawn_ = np.array(json.loads(stored.attrs["withdrawn"]), np.int64)
         threshold = json.loads(stored.attrs["tuning"])
@@ -115,15 +118,22 @@ def describe_features(estimator: Any, stored: "xr.Dataset", space: FeatureSpace 
 
 
 def stored_params(estimator: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator as plain data, without those a file cannot hold."""
+    """Return the parameters of an estimator as plain data, without a graph or a generator.
+
+    Raises
+    ------
+    StorageError
+        If a part of the user's own cannot be found again by its name.
+    """
     stored = {}
     for name, value in estimator.get_params(deep=False).items():
-        try:
-            plain = to_plain(value, name)
-        except StorageError:  # a graph, a generator; the prior was checked with the result
+        if name in NOT_STORED or isinstance(value, Graph):
             continue
-        if name not in NOT_STORED:
-            stored[name] = plain
+        try:
+            stored[name] = to_plain(value, name)
+        except StorageError:
+            if dataclasses.is_dataclass(value):  # a part, without which it would be another model
+                raise
     return stored
 
 

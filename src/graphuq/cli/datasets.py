@@ -72,11 +72,14 @@ def datasets(
         )
         return
     require(name in NAMES, "NAME", f"{name!r} is unknown", f"use one of {', '.join(NAMES)}")
+    require(csv is not None or not label, "--label", f"{label} without --csv", "add --csv FILE")
     if csv is not None:
         check_writable(csv.parent)
     data = load(name, folder)
-    if classes is not None:
-        data = keep_classes(data, classes.split(","), n_each, random_state)
+    if classes is not None or n_each is not None:
+        data = keep_classes(
+            data, None if classes is None else classes.split(","), n_each, random_state
+        )
     print(f"{data.name}: {data.features.shape[0]} rows, {data.features.shape[1]} features")
     print(f"source: {data.source}; {where(name, folder)}")
     if csv is not None:

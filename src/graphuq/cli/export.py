@@ -36,16 +36,17 @@ def load(name: str, folder: Path | None) -> Dataset:
         return library.two_moons()
     if name == "newsgroups":
         raise InvalidInput(
-            "--csv", "newsgroups with its 40,000 columns", "use datasets.load_newsgroups in Python"
+            "NAME", "newsgroups has 40,000 columns", "use datasets.load_newsgroups in Python"
         )
     return library.load_voting(folder) if name == "voting" else library.load_mnist(folder=folder)
 
 
 def keep_classes(
-    data: Dataset, wanted: list[str], n_each: int | None, random_state: int
+    data: Dataset, wanted: list[str] | None, n_each: int | None, random_state: int
 ) -> Dataset:
-    """Return the rows of some classes, which are given as text."""
+    """Return the rows of some classes, which are given as text, or of all."""
     known = sorted({str(c) for c in data.classes})
+    wanted = known if wanted is None else wanted
     for name in wanted:
         require(name in known, "--classes", f"{name!r} is not a class", f"use {known}")
     require(len(wanted) >= 2, "--classes", f"{wanted}", "give two or more, as in 4,9")

@@ -39,6 +39,13 @@ class WeightFunction(Protocol):
         """Return weights of the shape to which the three arguments broadcast."""
         ...
 
+    def __repr__(self) -> str:
+        """Return the call that makes it, without the metric where that is the default."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        shown = [(f.name, getattr(self, f.name)) for f in fields
+                 if f.name != "metric" or getattr(self, f.name) != f.default]  # fmt: skip
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown)})"
+
 
 def _check_metric(metric: str) -> None:
     require(
@@ -46,7 +53,7 @@ def _check_metric(metric: str) -> None:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SelfTuning(WeightFunction):
     """Weights ``exp(-sharpness d² / (τ_i τ_j))``, where τ is the distance to the K-th neighbour.
 
@@ -64,7 +71,7 @@ class SelfTuning(WeightFunction):
     uses_local_scales: ClassVar[bool] = True
 
     sharpness: float = 0.5
-    metric: str = dataclasses.field(default="euclidean", repr=False)
+    metric: str = "euclidean"
 
     def __post_init__(self) -> None:
         _check_metric(self.metric)
@@ -80,7 +87,7 @@ class SelfTuning(WeightFunction):
         return xp.where(known, xp.exp(-exponent), xp.where(distance > 0, 0.0, 1.0))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GaussianWeights(WeightFunction):
     """Weights ``exp(-d² / (2 scale²))``.
 
@@ -96,7 +103,7 @@ class GaussianWeights(WeightFunction):
     """
 
     scale: Scale
-    metric: str = dataclasses.field(default="euclidean", repr=False)
+    metric: str = "euclidean"
 
     def __post_init__(self) -> None:
         _check_metric(self.metric)
@@ -130,7 +137,7 @@ class GaussianWeights(WeightFunction):
         return array_namespace(distance).exp(-(distance**2) / (2 * scale**2))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TanhWeights(WeightFunction):
     """Weights ``(1 − tanh(steepness (d − cutoff))) / 2``, a soft cutoff (Zhu et al. 2003, §3).
 
@@ -149,7 +156,7 @@ class TanhWeights(WeightFunction):
 
     steepness: float
     cutoff: float
-    metric: str = dataclasses.field(default="euclidean", repr=False)
+    metric: str = "euclidean"
 
     def __post_init__(self) -> None:
         _check_metric(self.metric)
@@ -164,11 +171,11 @@ class TanhWeights(WeightFunction):
         return 1 / (1 + xp.exp(x))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Unweighted(WeightFunction):
     """Weight 1 for every edge."""
 
-    metric: str = dataclasses.field(default="euclidean", repr=False)
+    metric: str = "euclidean"
 
     def __post_init__(self) -> None:
         _check_metric(self.metric)
@@ -178,14 +185,14 @@ class Unweighted(WeightFunction):
         return array_namespace(distance).ones_like(distance)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cosine(WeightFunction):
     """Weights ``<x, x'> / (|x| |x'|)`` (Bertozzi et al. 2018, §5.1.4).
 
     They must be >= 0, as they are for non-negative features.
     """
 
-    metric: str = dataclasses.field(default="cosine", repr=False)
+    metric: str = "cosine"
 
     def __post_init__(self) -> None:
         require(

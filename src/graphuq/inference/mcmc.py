@@ -8,6 +8,7 @@ from typing import Any
 from graphuq.errors import require
 from graphuq.inference.base import Approximation, Sampler
 from graphuq.inference.settings import check_lengths
+from graphuq.utils.expressions import is_expression
 from graphuq.utils.shown import shown_call
 
 MAX_SAMPLES = 4_000  # kept draws a chain, after which sampling stops by default in any case
@@ -35,7 +36,8 @@ class MCMC:
     thin : int, optional
         Steps for each kept draw; the default depends on the sampler.
     stop : "converged", Converged, callable or None, default "converged"
-        Rule that ends the run early, or none: all draws are made. "converged": R-hat is below 1.01,
+        Rule that ends the run early, or none: all draws are made. Also text such as
+        ``"Converged(ess=1000)"``. "converged": R-hat is below 1.01,
         effective sample sizes are above 400, and 99 % of the nodes have probabilities with a
         Monte-Carlo error below 0.01. None: all ``n_samples`` are made.
     precision : {"float64", "float32"}, default "float64"
@@ -83,10 +85,13 @@ class MCMC:
             "give it as it is, without MCMC, or name a sampler",
         )
         require(
-            self.stop is None or callable(self.stop) or self.stop == "converged",
+            self.stop is None
+            or callable(self.stop)
+            or self.stop == "converged"
+            or is_expression(self.stop),
             "stop",
             f"{self.stop!r} is unknown",
-            "use 'converged', a rule such as Converged(ess=1000), or None",
+            "use 'converged', a rule such as 'Converged(ess=1000)', or None",
         )
         require(
             self.on_first_result is None or self.is_auto,
@@ -109,9 +114,11 @@ class MCMC:
         return dataclasses.replace(self, on_first_result=None, checkpoint=None)
 
     def stored_fields(self) -> dict[str, Any]:
-        """Return what a file holds: the settings of any run."""
-        names = (field.name for field in dataclasses.fields(self))
-        left_out = ("on_first_result", "checkpoint")
+        """Return what a file holds: the settings of any run, without functions of the user's."""
+        names = [field.name for field in dataclasses.fields(self)]
+        left_out = ["on_first_result", "checkpoint"]
+        if callable(self.stop) and not dataclasses.is_dataclass(self.stop):
+            left_out += ["stop"]
         return {name: getattr(self, name) for name in names if name not in left_out}
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.labels import split_labels
+from graphuq.classifier.options import check_options
 from graphuq.errors import require
 from graphuq.labelling.cards import predictions_of
 from graphuq.labelling.features import check_rows, features_and_classifier
@@ -102,6 +103,7 @@ def label(
     given = known_labels(y, len(shown))
     names = [check_name(str(name), "classes") for name in classes]
     X, classifier = features_and_classifier(X, shown, classifier)
+    check_options(classifier)
     store = LabelStore(labels, shown)
     session = Session(shown, Model(X, classifier, rule), store, given, names)
     page = LabellingPage(session, user=user, port=port, title=title)

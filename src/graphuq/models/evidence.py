@@ -117,10 +117,13 @@ class LargestEvidence(Model):
     truncation : {"auto"}, optional
         "auto": the evidence chooses how many of the eigenpairs have a part. By default all have.
 
+    A prior with a hyperparameter that is a distribution is sampled, and the evidence chooses
+    nothing: the likelihood "auto" is then ``Probit()``.
+
     Raises
     ------
     InvalidInput
-        If a name is unknown.
+        If a name is unknown, or ``truncation="auto"`` is given beside a prior that is sampled.
 
     Examples
     --------
@@ -134,8 +137,14 @@ class LargestEvidence(Model):
     truncation: Any = None
 
     def __post_init__(self) -> None:
-        prior_of(self.prior)
+        prior: Prior = prior_of(self.prior)
         likelihood_of(self.likelihood, None)
+        require(
+            self.truncation is None or not prior.learnt,
+            "truncation",
+            f"{self.truncation!r} beside {prior}, which is sampled",
+            "give the prior truncation=DiscreteUniform(2, 50), to sample it too",
+        )
         require(
             self.truncation is None or _is_auto(self.truncation),
             "truncation",

@@ -57,7 +57,7 @@ class Converged:
     """
 
     rhat: float = RHAT_BOUND
-    ess: float = ESS_BOUND
+    ess: float | int = ESS_BOUND
     label_mcse: float | None = None
     label_mcse_share: float = 1.0
     _sought: list[Any] = dataclasses.field(

@@ -28,6 +28,7 @@ from graphuq.inference import (
 )
 from graphuq.likelihoods import Likelihood
 from graphuq.priors import Prior
+from graphuq.run.stopping import Converged, CumulativeMean
 from graphuq.utils.expressions import built, is_expression
 
 DISTRIBUTIONS = (
@@ -41,6 +42,7 @@ DISTRIBUTIONS = (
     "Poisson",
     "Uniform",
 )
+STOP_RULES = (Converged, CumulativeMean)
 METHOD_KINDS = (Sampler, Approximation, MCMC)
 METHODS: dict[str, Callable[[], Sampler | Approximation | None]] = {
     "auto": lambda: None,
@@ -109,7 +111,7 @@ def inference_from(
     if isinstance(found, Approximation):
         return found
     if not isinstance(found, MCMC):
-        return MCMC("auto" if found is None else found, **settings)
+        return _with_rule(MCMC("auto" if found is None else found, **settings))
     require(
         not settings,
         ", ".join(settings),
@@ -117,8 +119,16 @@ def inference_from(
         "set it as an argument of MCMC",
     )
     if found.is_auto:
-        return found
-    return dataclasses.replace(found, method=method_from(found.method, argument))
+        return _with_rule(found)
+    return _with_rule(dataclasses.replace(found, method=method_from(found.method, argument)))
+
+
+def _with_rule(sampling: MCMC) -> MCMC:
+    """Return the settings with the stop rule that is given as text."""
+    if not is_expression(sampling.stop):
+        return sampling
+    rules = {rule.__name__: rule for rule in STOP_RULES}
+    return dataclasses.replace(sampling, stop=built(sampling.stop, rules, "stop"))
 
 
 def part_from(
@@ -170,6 +180,7 @@ def _callables(
     A name of several classes stands for the one of these kinds.
     """
     found: dict[str, list[Any]] = {name: [getattr(distributions, name)] for name in DISTRIBUTIONS}
+    found |= {rule.__name__: [rule] for rule in STOP_RULES}
     asked_for = kinds if isinstance(kinds, tuple) else (kinds,)
     own = (sys.modules[".".join(kind.__module__.split(".")[:2])] for kind in asked_for)
     exported = {

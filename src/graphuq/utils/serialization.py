@@ -111,8 +111,11 @@ def to_plain(value: Any, where: str = "value") -> Plain:
         kind = "list" if isinstance(value, list) else "tuple"
         return {kind: [to_plain(entry, f"{where}[{i}]") for i, entry in enumerate(value)]}
     if isinstance(value, Mapping):
-        entries = {str(k): to_plain(entry, f"{where}[{k!r}]") for k, entry in value.items()}
-        return {"mapping": entries}
+        keys = [k.item() if isinstance(k, np.generic) else k for k in value]
+        entries = [to_plain(entry, f"{where}[{k!r}]") for k, entry in value.items()]
+        if all(isinstance(k, str) for k in keys):
+            return {"mapping": dict(zip(keys, entries, strict=True))}
+        return {"items": [[to_plain(k, where), e] for k, e in zip(keys, entries, strict=True)]}
     fields = _fields(value, where)
     plain = {name: to_plain(entry, f"{where}.{name}") for name, entry in fields.items()}
     return {"class": stored_name(type(value), where), **plain}
@@ -136,6 +139,8 @@ def from_plain(plain: Plain) -> Any:
         return tuple(from_plain(entry) for entry in plain["tuple"])
     if "mapping" in plain:
         return {name: from_plain(entry) for name, entry in plain["mapping"].items()}
+    if "items" in plain:
+        return {from_plain(name): from_plain(entry) for name, entry in plain["items"]}
     fields = dict(plain)
     return _make(class_named(str(fields.pop("class"))), fields)
 

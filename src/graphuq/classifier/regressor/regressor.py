@@ -341,6 +341,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         return self.get_model()
 
     def _value_of(self, name: str) -> Any:
+        if name == "weights" and self._chooses_weights():
+            return SelfTuning(SHARPNESS)
         return self.get_model() if name == "model" else value_of(self, name)
 
     def _chooses_weights(self) -> bool:

@@ -37,7 +37,7 @@ from graphuq.graphs.neighbors import (
 )
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.inference import Laplace
-from graphuq.models import LargestEvidence
+from graphuq.models import Auto, LargestEvidence
 from graphuq.models.evidence import likelihood_of, prior_of
 from graphuq.run.words import inference_from
 
@@ -123,6 +123,13 @@ class SearchProblem:
                 }
                 found = dataclasses.replace(self._part(classifier, part), **changed)
                 if part in ("prior", "likelihood"):
+                    own_model = model_of(classifier.model)
+                    require(
+                        isinstance(own_model, LargestEvidence | Auto),
+                        "model",
+                        f"{own_model} beside a search of {part}__{next(iter(own))}",
+                        "leave it out, or use 'largest-evidence' or 'fixed'",
+                    )
                     model = dataclasses.replace(_parts_of(classifier), **{part: found})
                     classifier.set_params(model=model)
                 else:

@@ -43,10 +43,9 @@ class EachComponent:
     method : Sampler or Approximation
     """
 
-    always_float64 = True
-
     def __init__(self, method: Sampler | Approximation) -> None:
         self.method = method
+        self.always_float64 = method.always_float64
 
     def refusal(self, posterior: Posterior) -> str | None:
         """Return why the method cannot serve the components, or None."""
