@@ -85,7 +85,7 @@ def _series(name):
 
 
 def _mnist(classes):
-    found = gq.datasets.load_mnist(classes, 6000, folder=DATA)
+    found = gq.datasets.load_mnist(tuple(classes), 6000, folder=DATA)
     return found.features, found.classes
 
 
