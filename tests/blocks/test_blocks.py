@@ -499,6 +499,7 @@ def test_pairs_that_do_not_converge_are_refused(fitted, data, tmp_path, monkeypa
         block_classifier(tmp_path / "store", n_eigenpairs=2000).fit(data[0], some_labels(data[2]))
 
 
+@pytest.mark.slow
 def test_a_number_of_pairs_that_nobody_gave_is_never_blamed(data, tmp_path, monkeypatch):
     """Fewer pairs, or a dense factorisation, and the settings say so."""
     monkeypatch.setattr(pairs, "MAX_PASSES", 2)

@@ -74,6 +74,7 @@ def test_bad_labels_change_nothing():
     assert len(classifier.withdrawn_) == 0
 
 
+@pytest.mark.slow
 def test_rows_to_label_next_are_neither_labelled_nor_withdrawn(tmp_path):
     features, names = clouds(3)
     classifier = fitted(features, names, np.arange(20)).add_labels([3, 4], [None, None])

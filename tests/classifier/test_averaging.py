@@ -139,6 +139,7 @@ def on_features(classifier):
     return classifier.result_.hyperparameters["on_features"].mean()
 
 
+@pytest.mark.slow
 def test_features_tell_more_than_a_graph_without_clusters():
     X, classes, y = separated_by_a_line()
     classifier = averaged_quickly().fit(X, y)

@@ -230,6 +230,7 @@ MULTICLASS = gq.GraphClassifier(
 )
 
 
+@pytest.mark.slow
 def test_grid_search_on_wine():
     X, truth = load_wine(return_X_y=True)
     accuracy = assert_near_the_best(MULTICLASS, [3, 15, 60], X, truth, 8, [None, "log_score"], 1)

@@ -329,6 +329,7 @@ def test_nested_names_set_fields_of_values():
         classifier.set_params(inference__foo=1)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_a_grid_search_reaches_settings_of_sampling():
     moons = gq.datasets.two_moons(60, n_features=2, noise_std=0.1)

@@ -156,6 +156,7 @@ def few_labels():
     return y
 
 
+@pytest.mark.slow
 def test_weights_of_one_are_no_weights():
     for inference in ("auto", "expectation-propagation", AVERAGE):
         plain, weighted = (

@@ -155,6 +155,7 @@ def test_ready_made_graph_with_labels_of_its_own(tmp_path):
     assert (table["label"] == MOONS.classes).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_expectation_propagation_answers_without_chains(csv, tmp_path, capsys):
     arguments = ["classify", str(csv), *COLUMNS, "--n-neighbors", "8", "-o", str(tmp_path / "out")]
     assert run([*arguments, "--inference", "expectation-propagation"]) == 0
@@ -529,6 +530,7 @@ def test_diagnostics_load_where_no_cache_can_be_written(tmp_path):
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=environment, check=True)
 
 
+@pytest.mark.slow
 def test_several_classes(tmp_path, capsys):
     """Three classes from a table to files and back, a column of probabilities for each."""
     data = gq.datasets.load_digits((0, 1, 2))
@@ -584,6 +586,7 @@ def test_search_and_proportions(csv, tmp_path, capsys):
     assert not list(out.glob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
 def test_other_graphs_by_the_command_line(csv, tmp_path):
     distances = np.linalg.norm(MOONS.features[:, None] - MOONS.features[None], axis=2)
@@ -620,6 +623,7 @@ def test_bad_searches(csv, tmp_path, capsys, options, message):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_wrong_labels_are_named(tmp_path, capsys):
     table = frame(40)
     table.loc[4, "label"] = {"left": "right", "right": "left"}[table["label"][4]]

@@ -30,7 +30,7 @@ def classify(tmp_path):
     return command
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_nodes_of_edges_are_classified_under_their_names(kind, classify, tmp_path):
     path = tmp_path / f"edges.{kind}"
     EDGES.to_csv(path, index=False) if kind == "csv" else EDGES.to_parquet(path)

@@ -116,6 +116,7 @@ def test_numbers_as_text_stay_as_they_are(tmp_path):
         "-1", "+1", "-inf", ""]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::graphuq.errors.GraphuqWarning")
 def test_hostile_names_of_classes_and_rows(tmp_path, capsys):
     """Markup of terminals, mathematics, formulas, pages: all are only names."""

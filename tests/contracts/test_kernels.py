@@ -302,6 +302,7 @@ def test_trajectories_that_meet_too_many_walls_are_rejected():
     assert run_chains(target, gq.inference.ReflectiveHamiltonian(), **lengths).acceptance.min() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", FOR_SMOOTH, ids=repr)
 def test_undefined_likelihood_is_never_entered(kernel):
     estimate, error = moments(kernel, Undefined())  # half normal: mean √(2/π), mean square 1

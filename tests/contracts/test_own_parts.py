@@ -135,6 +135,7 @@ def test_own_parts_run_and_are_saved_loaded_and_reported(case, tmp_path):
     assert len(result.to_dataframe()) == len(FEATURES)
 
 
+@pytest.mark.slow
 def test_the_sampler_of_a_new_shape_agrees_with_the_librarys():
     posterior = build()
     own = gq.infer(posterior, ProbitGibbs(), n_samples=4000, rng=1)

@@ -151,7 +151,7 @@ def test_every_sparse_format(form, dtype):
         matrix = getattr(sparse, f"{form}_{kind}")(expected.astype(dtype))
         np.testing.assert_array_equal(dense(from_adjacency(matrix)), expected)
         y = [0, -1, -1, 1]
-        fitted = gq.GraphClassifier("precomputed", inference="laplace").fit(matrix, y)
+        fitted = gq.GraphClassifier("precomputed", **MODEL).fit(matrix, y)
         np.testing.assert_array_equal(dense(fitted.graph_), expected)
 
 

@@ -177,6 +177,7 @@ def test_hamiltonian_needs_a_gradient():
         gq.infer(build(gq.likelihoods.LevelSet(0.5)), gq.inference.Hamiltonian())
 
 
+@pytest.mark.slow
 def test_reference_needs_a_low_rank_field():
     labelled, labels = [0, 3, 7, 12, 15, 18], [1, -1, 1, -1, 1, 1]
     posterior = build(gq.likelihoods.Probit(0.4), 4, 0.9, labelled, labels)

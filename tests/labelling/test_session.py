@@ -142,6 +142,7 @@ def test_undo_without_the_cache_agrees(open_session, monkeypatch):
     assert after.probabilities == pytest.approx(before.probabilities, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_a_new_class_takes_part(open_session):
     session = open_session(given={0: "left", 59: "right"}, classes=["left", "odd"])
     assert [c["name"] for c in session.state("ada")["classes"]] == ["left", "odd", "right"]

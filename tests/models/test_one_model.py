@@ -145,7 +145,11 @@ def test_methods_agree_within_their_stated_errors(data, method):
     found, expected = other.result_, default.result_
     difference = np.abs(found.probabilities - expected.probabilities)
     if method == "expectation-propagation":
-        assert difference.max() < found.diagnostics.probability_error + 5 * expected.mcse.max()
+        stated = found.diagnostics.probability_error
+        if stated is None:  # too few draws have weight, and the answer says so
+            assert "too far from the posterior to tell" in found.diagnostics.verdict
+        else:
+            assert difference.max() < stated + 5 * expected.mcse.max()
         assert difference.mean() < 0.04
     else:
         # Draws of the components are exact; their weights are those of expectation propagation

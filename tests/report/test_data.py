@@ -174,6 +174,7 @@ def test_verdict_sees_the_calibration(shift, n, level):
     assert ("too sure" in check.sentence) == (level != "green")
 
 
+@pytest.mark.slow
 def test_report_is_not_green_beside_a_large_calibration_error(moons, tmp_path):
     result, made = moons
     truth = made.signs(1)

@@ -276,6 +276,7 @@ def test_files_are_checked(tmp_path, monkeypatch):
         locate(file, tmp_path)
 
 
+@pytest.mark.slow
 def test_report_lists_wrong_labels(fitted, tmp_path):
     """One of 60 labels is flipped; its class by the report is the true one."""
     _, moons = fitted

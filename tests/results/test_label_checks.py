@@ -182,6 +182,7 @@ def test_likelihood_on_all_nodes_loses_only_the_label():
     np.testing.assert_allclose(np.ptp(logs - density), 0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [EP, pytest.param(gq.inference.Laplace(), marks=pytest.mark.slow)],

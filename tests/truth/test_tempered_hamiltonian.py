@@ -73,6 +73,7 @@ def test_label_means(likelihood, settings):
     assert off(likelihood, truth_of(likelihood), TemperedHamiltonian(**settings)) < 4
 
 
+@pytest.mark.slow
 def test_unconditional_swaps_are_detected(monkeypatch):
     """Negative control: neighbouring replicas are always swapped."""
     honest = tempered._swap
