@@ -435,6 +435,10 @@ OTHERS = [
     ["datasets", "two-moons", "--classes", "0"],
     ["datasets", "two-moons", "--classes", "0,zz"],
     ["datasets", "digits", "--n-each", "-1", "--classes", "1,2"],
+    ["datasets", "digits", "--n-each", "0"],
+    ["datasets", "two-moons", "--label", "0=1"],
+    ["label", "good.csv", "--drop", "label", "--model", "foo", "--no-browser"],
+    ["label", "good.csv", "--drop", "label", "--n-neighbors", "0", "--no-browser"],
     ["nothing"],
 ]
 
