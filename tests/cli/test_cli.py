@@ -433,7 +433,7 @@ def test_voting_from_its_csv(data_folder, tmp_path):
     [
         ([], ["graphuq demo", "graphuq classify --help"]),
         (["demo"], ["report.html", "--random-state"]),
-        (["classify"], ["Graph and Laplacian", "Sampling", "--missing-label", "15; 10 with"]),
+        (["classify"], ["Graph and Laplacian", "Sampling", "--missing-label", "Neighbours of each node"]),
         (["predict"], ["POSTERIOR", "--drop"]),
         (["datasets"], ["two-moons", "--n-each"]),
     ],

@@ -107,7 +107,7 @@ def test_no_report_no_files(csv, tmp_path, capsys, monkeypatch):
     ("more", "message"),
     [
         (["--coverage", "90"], "coverage: 90.0; use a probability"),
-        (["--noise-std", "-1"], "noise_std: -1 is not positive"),
+        (["--noise-std", "-1"], "noise_std: -1.0 is not positive"),
         (["--drop", "prise"], "did you mean 'price'?"),
         (
             ["--n-eigenpairs", "few"],

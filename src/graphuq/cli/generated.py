@@ -134,7 +134,7 @@ def value_of_text(text: str, kind: str) -> Any:
     if text.lower() in ("true", "false") and "bool" in words:
         return text.lower() == "true"
     for word, number in (("int", int), ("float", float)):
-        if {word, "float"} & words and text.isascii():
+        if word in words and text.isascii():
             with contextlib.suppress(ValueError):
                 return number(text)
     return text
