@@ -433,7 +433,10 @@ def test_voting_from_its_csv(data_folder, tmp_path):
     [
         ([], ["graphuq demo", "graphuq classify --help"]),
         (["demo"], ["report.html", "--random-state"]),
-        (["classify"], ["Graph and Laplacian", "Sampling", "--missing-label", "Neighbours of each node"]),
+        (
+            ["classify"],
+            ["Sampling", "--missing-label", "Neighbours of each node"],
+        ),
         (["predict"], ["POSTERIOR", "--drop"]),
         (["datasets"], ["two-moons", "--n-each"]),
     ],
