@@ -8,6 +8,7 @@ import pytest
 import graphuq as gq
 from graphuq.errors import InvalidInput, StorageError
 from graphuq.graphs import GraphBuilder, SelfTuning, epsilon_graph, knn_graph
+from graphuq.graphs.weights import WeightFunction
 from graphuq.inference import MCMC, EachComponent
 from graphuq.models import Fixed, LargestEvidence, Model
 
@@ -72,10 +73,20 @@ def test_shares_of_classes_that_are_numbers_are_stored(tmp_path):
     assert (second.fit(X, Y).transduction_ == fitted(class_proportions=shares).transduction_).all()
 
 
+class Plain(WeightFunction):
+    """Weights of a class without fields."""
+
+    metric = "euclidean"
+
+    def weight(self, distance, scale_rows, scale_columns):
+        return 1 / (1 + distance)
+
+
 def test_a_metric_is_shown_and_makes_another_search(tmp_path):
     weights = SelfTuning(4.0, metric="cosine")
     assert repr(weights) == "SelfTuning(sharpness=4.0, metric='cosine')"
     assert repr(SelfTuning(4.0)) == "SelfTuning(sharpness=4.0)"
+    assert "Plain object" in repr(Plain())
 
     def search(metric):
         classifier = gq.GraphClassifier(**QUICK, weights=SelfTuning(4.0, metric=metric))

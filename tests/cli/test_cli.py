@@ -435,7 +435,7 @@ def test_voting_from_its_csv(data_folder, tmp_path):
         (["demo"], ["report.html", "--random-state"]),
         (
             ["classify"],
-            ["Sampling", "--missing-label", "Neighbours of each node"],
+            ["Sampling", "--missing-label", "Neighbours of each node, by default 15"],
         ),
         (["predict"], ["POSTERIOR", "--drop"]),
         (["datasets"], ["two-moons", "--n-each"]),

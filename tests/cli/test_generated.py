@@ -75,6 +75,9 @@ def test_all_words_of_the_help_are_understood():
             ("models/evidence.py:LargestEvidence", "likelihood"),
         ]
     }
+    parts = importlib.import_module("graphuq.models.evidence")
+    assert set(parts.PRIORS) <= set(offered["prior"])  # no name is left out of the help
+    assert set(parts.LIKELIHOODS) <= set(offered["likelihood"])
     words = importlib.import_module("graphuq.run.words")
     for word in offered["inference"]:
         words.inference_from(word.strip("."))

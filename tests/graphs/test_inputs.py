@@ -136,4 +136,4 @@ def test_frames_of_numbers_make_the_graph_of_their_array():
 
 
 def test_representations_show_no_arrays():
-    assert repr(GRAPH.feature_space) == "FeatureSpace(shape (30, 3), SelfTuning(sharpness=0.5))"
+    assert repr(GRAPH.feature_space) == "FeatureSpace(shape (30, 3), SelfTuning())"

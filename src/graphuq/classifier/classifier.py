@@ -36,8 +36,8 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         `graphuq.graphs.Epsilon` or another builder, or its text ``"Epsilon(radius=0.4)"``, makes
         its own graph of X.
     n_neighbors : int or "auto", default "auto"
-        Neighbours of each node; in the complete graph, those that give its local scale. "auto": 15
-        (10 for the complete graph), but at most N − 1.
+        Neighbours of each node, by default 15; in the complete graph, those that give its local
+        scale, by default 10. "auto": these numbers, but at most N − 1.
     weights : str or WeightFunction, default "auto"
         Weights of the edges. "self-tuning", "unweighted" and "cosine" are names; see
         `graphuq.graphs.knn_graph`. "auto": self-tuning with sharpness 4 for the
@@ -66,10 +66,9 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         learnt; `unseen_class_probability_` is the probability of a class without a label.
     inference : str, Sampler, Approximation or MCMC, default "auto"
         Method that computes the posterior. "auto": the sampler that `graphuq.infer` chooses,
-        "model-average" for the default model.
-        "expectation-propagation" is quick, without a bound on its error, as is "laplace"; "map"
-        gives a point. "pcn", "hamiltonian"
-        (about expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
+        "model-average" for the default model. "expectation-propagation" and "laplace" are quick,
+        without a bound on their errors; "map" gives a point. "pcn", "hamiltonian" (about
+        expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
         "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers. Each
         of them serves every component of an average; see `graphuq.inference.EachComponent`.
         Settings of sampling are those of `graphuq.inference.MCMC`, as in

@@ -16,6 +16,7 @@ from graphuq.classifier.labels import warn_of_placeholder
 from graphuq.classifier.options import check_numbers, model_of
 from graphuq.cli.annotators import joined, print_annotators
 from graphuq.cli.columns import refuse_given
+from graphuq.cli.options import OF_PARTS, OF_SAMPLING
 from graphuq.cli.preprocessing import preprocess
 from graphuq.cli.searching import SEARCH_CHECKPOINT, proportions_of, select_by_evidence
 from graphuq.cli.summary import print_preview, print_summary, print_tuned
@@ -206,10 +207,6 @@ def codes_of_names(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
     return codes.reshape(values.shape)
 
 
-PARTS = ("prior", "likelihood")  # options of a model with one prior and one likelihood
-SAMPLING = ("n_samples", "n_chains", "n_warmup", "thin", "stop", "precision")
-
-
 def classifier_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return keyword arguments of `GraphClassifier` from the options that were given.
 
@@ -218,7 +215,11 @@ def classifier_options(given: Mapping[str, Any]) -> dict[str, Any]:
     InvalidInput
         If a name is unknown, a setting has no meaning for the method, or is out of range.
     """
-    named = {n: v for n, v in given.items() if n not in (*SAMPLING, *PARTS, "criterion")}
+    named = {
+        n: v
+        for n, v in given.items()
+        if n not in (*OF_SAMPLING.names, *OF_PARTS.names, "criterion")
+    }
     return {
         "graph": "knn",
         **named,
@@ -236,7 +237,7 @@ def inference_of_options(given: Mapping[str, Any]) -> MCMC | Approximation:
         If a setting has no meaning for it, or is out of range.
     """
     inference = given.get("inference", "auto")
-    settings = {name: given[name] for name in SAMPLING if name in given}
+    settings = {name: given[name] for name in OF_SAMPLING.names if name in given}
     found = inference_from(inference, "--inference", settings)
     if isinstance(found, Approximation):
         beside = f"--inference {inference}, which draws no samples"
@@ -293,7 +294,7 @@ def require_features(table: Table, options: Mapping[str, Any]) -> None:
 
 def model_of_parts(
     given: Mapping[str, Any],
-    names: Sequence[str] = PARTS,
+    names: Sequence[str] = OF_PARTS.names,
     kind: Callable[..., Any] = LargestEvidence,
 ) -> Any:
     """Return the model of ``--model``, or one of the kind from the options of its parts.

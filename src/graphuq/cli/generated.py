@@ -8,7 +8,7 @@ import contextlib
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Annotated, Any
@@ -57,24 +57,22 @@ class Options:
     ----------
     place : str
         File in the package, and the class in it, as in ``inference/mcmc.py:MCMC``.
-    names : str
-        Names of the parameters, separated by spaces.
+    names : list of str
+        Names of the parameters.
     heading : str
     defaults : dict, optional
         What the help shows in place of the default of the class.
     """
 
     place: str
-    names: str
+    names: Sequence[str]
     heading: str
     defaults: dict[str, str] | None = None
 
     def parameters(self) -> list[inspect.Parameter]:
         """Return parameters of a command: text, or None where the option is not given."""
         known, changed = parameters_of(self.place), self.defaults or {}
-        return [
-            _parameter(known[name], self.heading, changed.get(name)) for name in self.names.split()
-        ]
+        return [_parameter(known[name], self.heading, changed.get(name)) for name in self.names]
 
 
 def _parameter(known: Parameter, heading: str, shown: str | None) -> inspect.Parameter:
@@ -104,7 +102,7 @@ def with_options(*groups: Options) -> Callable[[Callable[..., None]], Callable[.
     """
     added = [parameter for group in groups for parameter in group.parameters()]
     kinds = {name: parameters_of(group.place)[name].kind for group in groups
-             for name in group.names.split()}  # fmt: skip
+             for name in group.names}  # fmt: skip
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command)

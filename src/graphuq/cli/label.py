@@ -26,8 +26,8 @@ DEFAULTS = {  # of the page, where they differ from those of the classifier
 
 
 @with_options(
-    Options(opt.CLASSIFIER, "graph n_neighbors weights metric", opt.GRAPH, DEFAULTS),
-    Options(opt.CLASSIFIER, "model", opt.MODEL, DEFAULTS),
+    Options(opt.CLASSIFIER, ["graph", "n_neighbors", "weights", "metric"], opt.GRAPH, DEFAULTS),
+    Options(opt.CLASSIFIER, ["model"], opt.MODEL, DEFAULTS),
 )
 def label(
     file: Annotated[

@@ -30,25 +30,38 @@ CLASSIFIER, REGRESSOR = (
     "classifier/classifier.py:GraphClassifier",
     "classifier/regressor/regressor.py:GraphRegressor",
 )
-OF_GRAPH = "graph n_neighbors weights metric laplacian n_eigenpairs tail_eigenvalue"
-OF_PARTS = Options("models/evidence.py:LargestEvidence", "prior likelihood", MODEL)
+OF_GRAPH = [
+    "graph",
+    "n_neighbors",
+    "weights",
+    "metric",
+    "laplacian",
+    "n_eigenpairs",
+    "tail_eigenvalue",
+]
+OF_PARTS = Options("models/evidence.py:LargestEvidence", ["prior", "likelihood"], MODEL)
 OF_SAMPLING = Options(
-    "inference/mcmc.py:MCMC", "n_samples n_chains n_warmup thin stop precision", SAMPLING
+    "inference/mcmc.py:MCMC",
+    ["n_samples", "n_chains", "n_warmup", "thin", "stop", "precision"],
+    SAMPLING,
+)
+OF_REGRESSION = Options(
+    "models/regression.py:Regression", ["prior", "noise_std", "field_std"], MODEL
 )
 OF_CLASSIFIER = (
     Options(CLASSIFIER, OF_GRAPH, GRAPH),
-    Options(CLASSIFIER, "model", MODEL),
+    Options(CLASSIFIER, ["model"], MODEL),
     OF_PARTS,
-    Options(CLASSIFIER, "max_classes out_of_sample", MODEL),
-    Options("classifier/search/search.py:EvidenceSearch", "criterion", SELECTION),
-    Options(CLASSIFIER, "inference random_state", SAMPLING),
+    Options(CLASSIFIER, ["max_classes", "out_of_sample"], MODEL),
+    Options("classifier/search/search.py:EvidenceSearch", ["criterion"], SELECTION),
+    Options(CLASSIFIER, ["inference", "random_state"], SAMPLING),
     OF_SAMPLING,
 )
 OF_REGRESSOR = (
     Options(REGRESSOR, OF_GRAPH, GRAPH),
-    Options(REGRESSOR, "model", MODEL),
-    Options("models/regression.py:Regression", "prior noise_std field_std", MODEL),
-    Options(REGRESSOR, "out_of_sample", MODEL),
+    Options(REGRESSOR, ["model"], MODEL),
+    OF_REGRESSION,
+    Options(REGRESSOR, ["out_of_sample"], MODEL),
 )
 
 File = Annotated[

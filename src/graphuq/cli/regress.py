@@ -13,7 +13,6 @@ TruthColumn = Annotated[
         "COLUMN", "Column with true numbers. It is used to compute scores, never to fit.", opt.INPUT
     ),
 ]
-PARTS = ("prior", "noise_std", "field_std")  # options of the model
 Coverage = Annotated[
     float,
     opt.option("NUMBER", "Probability that an interval holds the number of its row.", opt.OUTPUT),
@@ -72,6 +71,7 @@ def regress(
     from graphuq.results.table import frame_of, write_table
 
     check_format(file_format)
+    parts = opt.OF_REGRESSION.names
     with output_folder(output):
         encoder = encoder_from(encode, impute, kind, missing_value, scaling)
         table = read_table(
@@ -91,8 +91,8 @@ def regress(
             known = without_missing(table.truth, missing_label)
             truth = numbers_of(known, f"{truth_column}", remedy)
         regressor = GraphRegressor(
-            **{name: value for name, value in given.items() if name not in ("model", *PARTS)},
-            model=model_of_parts(given, PARTS, Regression),
+            **{name: value for name, value in given.items() if name not in ("model", *parts)},
+            model=model_of_parts(given, parts, Regression),
             progress=not quiet,
         )
         features, groups = preprocess(table, regressor.graph, scaling, pca)

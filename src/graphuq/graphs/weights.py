@@ -14,6 +14,7 @@ import numpy as np
 from graphuq.errors import InvalidInput, require
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import describe, require_positive, require_scale
+from graphuq.utils.shown import shown_call
 
 Scale: TypeAlias = SupportsFloat | Sequence[SupportsFloat]
 """Length scale of a weight function, or one per feature."""
@@ -40,11 +41,9 @@ class WeightFunction(Protocol):
         ...
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without the metric where that is the default."""
-        fields = dataclasses.fields(self)  # type: ignore[arg-type]
-        shown = [(f.name, getattr(self, f.name)) for f in fields
-                 if f.name != "metric" or getattr(self, f.name) != f.default]  # fmt: skip
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in shown)})"
+        """Return the call that makes it, without arguments that have their default."""
+        is_value = dataclasses.is_dataclass(self)
+        return shown_call(self) if is_value else object.__repr__(self)
 
 
 def _check_metric(metric: str) -> None:

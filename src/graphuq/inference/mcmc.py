@@ -29,7 +29,7 @@ class MCMC:
     n_samples : int, default 4000
         Kept draws of each chain, or the largest number of them where a rule stops the chains.
     n_chains : int, optional
-        Number of chains, by default 4 to 32. It is 32, and from 1,000 labels on fewer; see
+        Number of chains, by default 32, and with 1,000 labels or more fewer, down to 4. See
         `graphuq.infer`.
     n_warmup : int, optional
         Steps of each chain before draws are kept; the default depends on the sampler.

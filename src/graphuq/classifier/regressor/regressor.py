@@ -63,7 +63,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         `GraphClassifier`, and so are ``n_neighbors``, ``metric``, ``tail_eigenvalue`` and
         ``out_of_sample``. A builder may be text such as ``"Epsilon(radius=0.4)"``.
     n_neighbors : int or "auto", default "auto"
-        Neighbours of each node; in the complete graph, those that give its local scale.
+        Neighbours of each node, by default 15; in the complete graph, those that give its local
+        scale, by default 10.
     weights : str or WeightFunction, default "auto"
         Weights of the edges. "self-tuning", "unweighted" and "cosine" are names. "auto": for the
         nearest-neighbour graph self-tuning with sharpness 1; otherwise as for `GraphClassifier`.
