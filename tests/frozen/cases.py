@@ -88,10 +88,10 @@ def labels_of(classes: np.ndarray, n_each: int) -> np.ndarray:
 
 
 def fitted(data: str, setting: str) -> gq.GraphClassifier:
-    """Return the classifier of one answer, with one thread of linear algebra: sums round alike."""
+    """Return the classifier of one answer, with one thread of BLAS and OpenMP: sums round alike."""
     graph, X, classes = DATA[data]()
     n_each, parameters = SETTINGS[setting]
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1):
         return gq.GraphClassifier(graph, **parameters).fit(X, labels_of(classes, n_each))
 
 

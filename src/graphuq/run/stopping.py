@@ -18,6 +18,7 @@ from graphuq.results.diagnostics import (
     worst_case,
 )
 from graphuq.results.summaries import label_errors
+from graphuq.utils.checks import check_number, require_integer, require_positive
 
 MCSE_NODES = 2_000  # random nodes among which the largest Monte-Carlo errors are searched
 FIRST_DRAWS = 1_000  # draws that are enough to find them
@@ -56,23 +57,22 @@ class Converged:
         all others.
     """
 
-    rhat: float = RHAT_BOUND
-    ess: float | int = ESS_BOUND
-    label_mcse: float | None = None
-    label_mcse_share: float = 1.0
+    rhat: Any = RHAT_BOUND  # any value is accepted here, and checked by __post_init__
+    ess: Any = ESS_BOUND
+    label_mcse: Any = None
+    label_mcse_share: Any = 1.0
     _sought: list[Any] = dataclasses.field(
         default_factory=list, init=False, repr=False, compare=False
     )  # the last posterior, its early draws, the nodes where these have the largest error, and
     # how many of them may exceed the bound
 
     def __post_init__(self) -> None:
+        for name in ("rhat", "ess", "label_mcse"):
+            if name != "label_mcse" or self.label_mcse is not None:
+                require_positive(name, getattr(self, name), "use a positive bound")
         require(self.rhat > 1, "rhat", f"{self.rhat!r}", "use a bound above 1")
-        require(self.ess > 0, "ess", f"{self.ess!r}", "use a positive bound")
-        if self.label_mcse is not None:
-            require(
-                self.label_mcse > 0, "label_mcse", f"{self.label_mcse!r}", "use a positive bound"
-            )
         share = self.label_mcse_share
+        check_number("label_mcse_share", share, "use 0.9 to 1")
         require(0.9 <= share <= 1, "label_mcse_share", f"{share!r}", "use 0.9 to 1")
 
     def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
@@ -155,12 +155,12 @@ class CumulativeMean:
         Period T, in steps of the chain.
     """
 
-    tolerance: float = 1e-3
-    every: int = 5000
+    tolerance: Any = 1e-3  # any value is accepted here, and checked by __post_init__
+    every: Any = 5000
 
     def __post_init__(self) -> None:
-        require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
-        require(self.every > 0, "every", f"{self.every!r}", "use 1 step or more")
+        require_positive("tolerance", self.tolerance, "use a positive bound")
+        require_integer("every", self.every, 1)
 
     def __call__(self, posterior: Posterior, draws: Draws) -> str | None:
         """Return the reason to stop, or None."""

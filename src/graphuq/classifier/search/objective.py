@@ -37,7 +37,7 @@ from graphuq.graphs.neighbors import (
 )
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
 from graphuq.inference import Laplace
-from graphuq.models import Auto, LargestEvidence
+from graphuq.models import LargestEvidence
 from graphuq.models.evidence import likelihood_of, prior_of
 from graphuq.run.words import inference_from
 
@@ -125,7 +125,7 @@ class SearchProblem:
                 if part in ("prior", "likelihood"):
                     own_model = model_of(classifier.model)
                     require(
-                        isinstance(own_model, LargestEvidence | Auto),
+                        isinstance(own_model, LargestEvidence) or own_model == model_of("auto"),
                         "model",
                         f"{own_model} beside a search of {part}__{next(iter(own))}",
                         "leave it out, or use 'largest-evidence' or 'fixed'",
