@@ -1,13 +1,12 @@
 """Compute the `Spectrum` of a graph: choose a solver, add the null space, fix signs."""
 
-from typing import TypeAlias
-
 import numpy as np
 
 from graphuq.errors import InvalidInput, NotConvergedWarning, require
 from graphuq.graphs import Graph
 from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
+from graphuq.spectrum.multiple_eigenvalue import TAIL, Solution, whole_eigenvalues
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.utils.checks import check_integer, check_number, describe, require_scale
 from graphuq.utils.progress import Progress
@@ -17,8 +16,6 @@ DENSE_BELOW = 1500  # nodes; with 150 pairs both solvers then take about the sam
 DENSE_AT_MOST = 5_000  # nodes up to which the dense solver takes over if Lanczos does not converge
 DEFAULT_EIGENPAIRS = 150  # null vectors beyond the first not counted
 DEFAULT_TOLERANCE = 1e-3  # changes label means by less than the sampling error (docs/scale.md)
-
-Solution: TypeAlias = tuple[np.ndarray, np.ndarray | closed_form.ProductBasis, np.ndarray]
 
 
 def laplacian_spectrum(
@@ -41,8 +38,10 @@ def laplacian_spectrum(
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
         See `Laplacian`.
     n_eigenpairs : int, optional
-        ℓ, null vectors included; by default 150, or N if that is less. ``N`` gives the full
-        spectrum (Bertozzi et al. 2018, Algorithm 1).
+        ℓ, null vectors included. ``N`` gives the full spectrum (Bertozzi et al. 2018, Algorithm 1).
+        By default 150, or N if that is less, but all copies of a multiple eigenvalue or none: its
+        eigenvectors are an arbitrary basis, and with some of them alone equal nodes would get
+        unequal answers. See `graphuq.spectrum.multiple_eigenvalue`.
     algorithm : {"full", "projection", "approximation"}, optional
         Algorithm 1, 2 or 3 of Bertozzi et al. 2018. They mean ``n_eigenpairs=N``,
         ``tail_eigenvalue=False``, and ``tail_eigenvalue=True`` unless a λ̄ is given.
@@ -132,15 +131,22 @@ def laplacian_spectrum(
 
     check_number("tolerance", tolerance, "use a number such as 1e-3")
     require(tolerance > 0, "tolerance", f"{tolerance} is not positive", "use a number such as 1e-3")
-    try:
-        found = _solved(operator, solver, n_eigenpairs, tolerance, progress)
-    except lanczos.PairsNotConverged:
-        if any_solver and n_nodes <= DENSE_AT_MOST:
-            found = _solved(operator, "dense", n_eigenpairs, tolerance, progress)
-            solver = "dense, since lanczos did not converge"
-        else:
-            found, solver = _fewer_pairs(operator, n_eigenpairs, asked, tolerance, progress)
+
+    def solved(n_pairs: int) -> tuple[Solution, str]:
+        try:
+            return _solved(operator, solver, n_pairs, tolerance, progress), solver
+        except lanczos.PairsNotConverged:
+            if not any_solver or n_nodes > DENSE_AT_MOST:
+                return _fewer_pairs(operator, n_eigenpairs, asked, tolerance, progress)
+        found = _solved(operator, "dense", n_pairs, tolerance, progress)
+        return found, "dense, since lanczos did not converge"
+
+    found, used, copies = whole_eigenvalues(
+        solved, n_eigenpairs, n_null, n_nodes, operator.upper_bound, may_change=not asked
+    )
     eigenvalues, eigenvectors, residuals = found
+    if copies == TAIL and tail_eigenvalue is False:
+        tail_eigenvalue = True
     return Spectrum(
         eigenvalues=eigenvalues,
         eigenvectors=eigenvectors,
@@ -154,7 +160,8 @@ def laplacian_spectrum(
             "laplacian": laplacian,
             "n_eigenpairs": len(eigenvalues),
             "tail_eigenvalue": tail_eigenvalue,
-            "solver": solver,
+            "solver": used,
+            **({"multiple_eigenvalue": copies} if copies else {}),
         },
     )
 

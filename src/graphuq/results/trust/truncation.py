@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import ndtr
 
 from graphuq.errors import IncompatibleParts, InvalidInput
@@ -33,6 +33,7 @@ from graphuq.results.summaries.base import Link, slices
 from graphuq.results.summaries.binary import expected_label
 from graphuq.results.trust.base import Check, Level, not_computed
 from graphuq.spectrum import SpectralBasis
+from graphuq.spectrum.multiple_eigenvalue import CUT
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -48,6 +49,7 @@ CHECKED_NUMBERS = 100_000  # nodes × classes of the verdict, which take some te
 PRIOR_DRAWS = 50  # draws of learnt hyperparameters over which the tail variance is averaged
 GRID_CELLS, GRID_WIDTH = 64, 5.0  # cells of an integral over u, and standard deviations around it
 BLOCK_ELEMENTS = 500_000  # nodes × classes × cells of one block, which fits the CPU cache
+MIN_VARIANCE = 1e-6  # prior variance, relative to the mean, below which a node has none
 TINY_STD = 1e-12  # replaces a standard deviation of 0, so that a field can be divided by it
 QUESTION = "What the eigenpairs left out would change"
 
@@ -89,7 +91,8 @@ def check_truncation(result: "Result") -> Check:
     """Check that more eigenpairs would move label means by at most 0.05 on average.
 
     The mean is over unlabelled nodes whose component has a label, up to 4,000 random ones;
-    fewer from 25 classes on.
+    fewer from 25 classes on. The check is amber, too, if some copies of a multiple eigenvalue are
+    cut off, or if the eigenpairs leave a node without prior variance.
     """
     posterior = result.posterior
     if reason := _reason_for_no_tail(posterior):
@@ -110,15 +113,55 @@ def check_truncation(result: "Result") -> Check:
         f"label means by {move:.3f} on average (largest {_largest(found.estimate):.2f}; "
         f"{_mean(found.bound):.2f} on average if they have the largest variance they can)"
     )
-    if level == "green":
-        return Check(move, MAX_MOVE, level, f"The spectrum is long enough: {numbers}.")
-    return Check(
-        move,
-        MAX_MOVE,
-        level,
-        f"The spectrum is cut off where it matters: {numbers}. Use more eigenpairs (n_eigenpairs), "
-        "or tail_eigenvalue='mean'.",
-    )
+    if level != "green":
+        sentence = (
+            f"The spectrum is cut off where it matters: {numbers}. Use more eigenpairs "
+            "(n_eigenpairs), or tail_eigenvalue='mean'."
+        )
+    elif sentence := _unequal_nodes(result):
+        level = "amber"
+    else:
+        sentence = f"The spectrum is long enough: {numbers}."
+    return Check(move, MAX_MOVE, level, sentence)
+
+
+def _unequal_nodes(result: "Result") -> str:
+    """Return what is wrong if the prior treats nodes as only the cut of the spectrum does."""
+    posterior, remedy = result.posterior, "Leave n_eigenpairs out, or use tail_eigenvalue='mean'."
+    spectrum = posterior.spectrum
+    if spectrum.settings.get("multiple_eigenvalue") == CUT:
+        return (
+            f"The last of {spectrum.n_eigenpairs} eigenvalues, {last_eigenvalue(spectrum):.4g}, "
+            "has more copies that were left out, so that nodes that nothing tells apart get "
+            f"different probabilities. {remedy}"
+        )
+    fixed = np.flatnonzero(nodes_without_variance(result) & result.has_evidence)
+    if len(fixed):
+        return (
+            f"The eigenpairs leave {len(fixed)} of {spectrum.n_nodes} nodes, such as node "
+            f"{fixed[0]}, without prior variance, so that their probabilities say nothing, even "
+            f"where they have labels. {remedy}"
+        )
+    return ""
+
+
+def nodes_without_variance(result: "Result") -> Bool[np.ndarray, " N"]:
+    """Return the nodes whose field has a prior variance below 1e-6 of the mean one."""
+    posterior = result.posterior
+    modes, spectrum = posterior.modes, posterior.spectrum
+    if posterior.is_weighted:
+        prior: Any = posterior.prior
+        of_columns = np.exp(prior.log_probabilities) @ np.asarray(modes.stds) ** 2
+    else:
+        stds = [p.std_of(modes).modes for each in _priors(posterior, result.answer) for p in each]
+        of_columns = np.mean(np.square(stds), axis=0)
+    variance = np.empty(spectrum.n_nodes)
+    n_columns = len(of_columns)
+    for part in slices(spectrum.n_nodes, BLOCK_ELEMENTS // n_columns):
+        rows = np.asarray(spectrum.basis[part][:, :n_columns], dtype=np.float64)
+        variance[part] = np.einsum("nl,nl,l->n", rows, rows, of_columns)
+    variance *= spectrum.node_scale**2
+    return np.asarray(variance < MIN_VARIANCE * variance.mean())
 
 
 def truncation_effect(
