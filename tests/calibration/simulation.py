@@ -182,7 +182,7 @@ def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
     covariance = (1 + centred @ centred.T * N_NODES / (centred**2).sum()) ** 2
     values, vectors = np.linalg.eigh(covariance * N_NODES / np.trace(covariance))
     root = vectors * np.sqrt(np.maximum(values, 0))
-    basis = gq.Basis(spectrum).with_functions(x if prior.on_features.any() else None)
+    basis = gq.Basis(spectrum).with_functions(x).with_blocks(prior.blocks)
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     some = [1, 1, 1, 1, -1] if n_classes == 2 else [0, 0, 0, 1, 2]
     while len(found) < n_runs:

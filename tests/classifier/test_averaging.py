@@ -160,12 +160,13 @@ def test_a_curve_that_neighbours_follow_needs_no_features():
     moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.08)
     y = np.where(np.arange(300) < 40, moons.classes, -1)
     classifier = averaged_quickly().fit(moons.features, y)
-    assert classifier.result_.posterior.spectrum.blocks == ()
+    blocks = classifier.result_.posterior.spectrum.blocks
+    assert [block.name for block in blocks] == ["whitened graph"]
 
 
-def test_few_labels_leave_features_out():
+def test_few_labels_average_over_all_blocks():
     X, _, y = separated_by_a_line(9)
-    assert averaged_quickly().fit(X, y).result_.posterior.spectrum.blocks == ()
+    assert len(averaged_quickly().fit(X, y).result_.posterior.spectrum.blocks) == 4
 
 
 def test_one_model_may_be_a_function_of_the_features(tmp_path):
@@ -189,7 +190,7 @@ def test_rows_and_labels_are_added_to_functions_of_the_features(eigenpairs):
     kept = np.arange(300) < 250
     classifier = averaged_quickly().fit(X[kept], y[kept])
     classifier.add_rows(X[~kept], eigenpairs=eigenpairs)
-    assert len(classifier.result_.posterior.spectrum.blocks) == 1
+    assert len(classifier.result_.posterior.spectrum.blocks) >= 1
     assert (classifier.transduction_ == classes)[~kept].mean() > 0.8
     classifier.add_labels(np.arange(60, 100), classes[60:100])
     assert (classifier.transduction_ == classes)[100:].mean() > 0.8

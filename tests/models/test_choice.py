@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import graphuq as gq
-from graphuq.inference.model_average import likeliest_of_kind
+from graphuq.inference.model_average import likeliest_of_block
 from graphuq.models import Average, Labels, LargestEvidence, Likeliest, Mixture, Term, auto
 from graphuq.models.learnt_odds import learnt_mixture
 
@@ -92,27 +92,27 @@ def test_what_is_given_is_kept():
     assert both.spectrum is SPECTRUM  # without functions, which no prior on the graph uses
 
 
-def test_odds_of_features_grow_with_labels():
+def test_components_on_functions_have_five_noises():
     plain = learnt_mixture(SPECTRUM, 2, 40)
     assert not plain.on_features.any()
-    more = learnt_mixture(BASIS, 2, 40)
+    more = learnt_mixture(BASIS.with_blocks(["quadratic"]), 2, 40)
     chosen = more.on_features
     probability = np.exp(more.log_probabilities)
-    assert probability[chosen].sum() == pytest.approx(0.5)  # 20 labels a class
-    np.testing.assert_allclose(2 * probability[~chosen], np.exp(plain.log_probabilities))
+    on_graph = probability[~chosen] / probability[~chosen].sum()
+    np.testing.assert_allclose(on_graph, np.exp(plain.log_probabilities))
     scales = np.array([terms[0].scale for terms in more.components])
     assert (1 / scales[chosen]).tolist() == pytest.approx([0.03, 0.1, 0.3, 1, 3])
 
 
-def test_one_component_is_of_the_more_probable_kind():
-    """Components on the graph are many: the sum of their probabilities counts."""
+def test_one_component_is_of_the_most_probable_block():
+    """Components on a graph are many: the sum of their probabilities counts."""
     on_graph = [Term(1.0, gq.priors.Matern(tau, 2.0)) for tau in (0.1, 0.2, 0.3)]
     prior = Mixture([*on_graph, Term(1.0, block="quadratic")], gq.Categorical([0.25] * 4))
     posterior = gq.Posterior(BASIS, prior, gq.likelihoods.Probit(1.0), [0, 1], [1, -1])
     numbers = np.arange(4)
-    assert likeliest_of_kind(posterior, numbers, np.array([0.2, 0.25, 0.2, 0.35])) == 1
-    assert likeliest_of_kind(posterior, numbers, np.array([0.1, 0.25, 0.1, 0.55])) == 3
-    assert likeliest_of_kind(posterior, numbers[3:], np.array([0.35])) == 3
+    assert likeliest_of_block(posterior, numbers, np.array([0.2, 0.25, 0.2, 0.35])) == 1
+    assert likeliest_of_block(posterior, numbers, np.array([0.1, 0.25, 0.1, 0.55])) == 3
+    assert likeliest_of_block(posterior, numbers[3:], np.array([0.35])) == 3
 
 
 @pytest.mark.parametrize("model", ["auto", "likeliest"])

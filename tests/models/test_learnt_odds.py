@@ -55,12 +55,33 @@ def test_components_and_their_probabilities_are_those_of_the_table(sizes, n_clas
     np.testing.assert_allclose(np.exp(found.log_probabilities), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("n_classes", "n_labels", "odds"), [(2, 10, 0.25), (3, 45, 0.75), (2, 400, 10.0)]
-)
-def test_odds_of_features_are_a_twentieth_of_the_labels_a_class(n_classes, n_labels, odds):
+@pytest.mark.parametrize(("n_classes", "n_labels"), [(2, 2), (3, 45), (2, 400)])
+def test_odds_of_blocks_are_those_of_their_table(n_classes, n_labels):
+    """``exp(a + b log(J/K) + c log K)`` against the graph; components of a block share them."""
     rows = np.random.default_rng(0).normal(size=(60, 2))
     basis = gq.Basis(spectrum_of_rings((60,))).with_functions(rows)
     found = learnt_mixture(basis, n_classes, n_labels)
-    of_each = np.exp(found.log_probabilities)[found.on_features]
-    np.testing.assert_allclose(of_each, odds / (1 + odds) / 5)
+    probability, blocks = np.exp(found.log_probabilities), np.array(found.blocks)
+    table = json.loads(files("graphuq.models").joinpath("block_odds.json").read_text("utf-8"))
+    assert set(blocks) == {"eigenpairs", *table}
+    share = np.log(n_labels / n_classes)
+    for block, (a, b, c) in table.items():
+        own = probability[blocks == block]
+        odds = own.sum() / probability[blocks == "eigenpairs"].sum()
+        np.testing.assert_allclose(odds, np.exp(a + b * share + c * np.log(n_classes)))
+        if block != "whitened graph":
+            np.testing.assert_allclose(own, own[0])
+    assert len(found.on_features) - found.on_features.sum() == (
+        np.isin(blocks, ["eigenpairs", "whitened graph"]).sum()
+    )
+
+
+def test_a_second_graph_has_the_same_components_on_its_own_eigenvalues():
+    rows = np.random.default_rng(0).normal(size=(60, 2)) @ [[1.0, 0.95], [0.0, 0.1]]
+    basis = gq.Basis.of(gq.graphs.knn_graph(rows))
+    found = learnt_mixture(basis, 2, 6)
+    second = [terms[0] for terms in found.components if terms[0].block == "whitened graph"]
+    alone = learnt_mixture(basis.blocks[-1].spectrum, 2, 6)
+    assert [term.prior for term in second] == [terms[0].prior for terms in alone.components]
+    own = np.exp(found.log_probabilities)[np.array(found.blocks) == "whitened graph"]
+    np.testing.assert_allclose(own / own.sum(), np.exp(alone.log_probabilities))

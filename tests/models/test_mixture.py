@@ -62,8 +62,8 @@ def test_bad_parts_are_refused():
         Term(0.0, matern)
     with pytest.raises(InvalidInput, match="prior: None of the block 'eigenpairs'"):
         Term(1.0)
-    with pytest.raises(InvalidInput, match="give a prior for eigenpairs, and none for"):
-        Term(1.0, matern, block="quadratic")
+    with pytest.raises(IncompatibleParts, match="'quadratic' has functions and no eigenvalues"):
+        Mixture([Term(1.0, matern, block="quadratic")]).modes(BASIS)
     with pytest.raises(InvalidInput, match="learnt hyperparameters"):
         Term(1.0, gq.priors.Matern(tau=gq.LogUniform(0.1, 1.0)))
     with pytest.raises(InvalidInput, match="components"):
@@ -78,3 +78,23 @@ def test_bad_parts_are_refused():
         gq.Categorical([0.5])
     with pytest.raises(IncompatibleParts, match="no function of the eigenvalue"):
         PRIOR.log_variances(np.ones(3))
+
+
+def test_a_term_on_a_second_graph_is_the_prior_on_its_spectrum():
+    second = BASIS.blocks[-1].spectrum
+    terms = Term(3.0, MATERNS[0], "whitened graph"), Term(2.0, MATERNS[2], "whitened graph")
+    stds = Mixture([*terms, terms, Term(1.0, MATERNS[0])]).modes(BASIS).stds
+    own = BASIS.columns_of("whitened graph")
+    for std, term in zip(stds, terms, strict=False):
+        expected = term.scale * term.prior.spectral_std(second).modes
+        np.testing.assert_allclose(std[own], expected, rtol=1e-10, atol=1e-12)
+        assert not np.delete(std, np.arange(own.start, own.stop)).any()
+    np.testing.assert_allclose(stds[2] ** 2, (stds[:2] ** 2).sum(axis=0))  # a sum of both
+    assert not stds[3, own].any()
+    assert "of the whitened graph" in repr(terms[0])
+
+
+def test_components_name_their_blocks():
+    prior = Mixture([Term(1.0, MATERNS[0]), (Term(1.0, MATERNS[0]), Term(2.0, block="powers"))])
+    assert prior.blocks == ["eigenpairs", "eigenpairs + powers"]
+    assert prior.on_features.tolist() == [False, False]

@@ -117,9 +117,10 @@ def test_likelihoods(digits, likelihood):
     y = np.full(len(codes), -1)
     y[labelled] = codes[labelled]
     sampled = "level" in str(likelihood).lower()
-    options = {"n_samples": 200, "n_chains": 8} if sampled else {"inference": FAST["inference"]}
+    draws = gq.inference.MCMC(n_samples=200, n_chains=8)
+    inference = draws if sampled else FAST["inference"]
     model = gq.models.LargestEvidence(likelihood=likelihood)
-    classifier = gq.GraphClassifier(n_eigenpairs=20, model=model, **options)
+    classifier = gq.GraphClassifier(n_eigenpairs=20, model=model, inference=inference)
     classifier.fit(features, y)
     assert classifier.result_.posterior.likelihood.n_classes == 3
     assert (classifier.transduction_ == codes).mean() > 0.9

@@ -8,7 +8,15 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.models import Mixture, Term
 from graphuq.results.trust.truncation import last_eigenvalue, mean_omitted_eigenvalue
-from graphuq.spectrum import Functions, QuadraticFunctions
+from graphuq.spectrum import (
+    Functions,
+    PowerFunctions,
+    QuadraticFunctions,
+    WhitenedGraph,
+    WhitenedLinear,
+)
+from graphuq.spectrum.principal import principal_components
+from graphuq.spectrum.whitened import whitened
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3)) * [1.0, 2.0, 0.1] + [5.0, 0.0, -1.0]
@@ -28,7 +36,7 @@ def columns(basis, name="quadratic"):
 
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk", "unnormalized"])
 def test_functions_are_a_root_of_the_covariance(laplacian):
-    more = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12)
+    more = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12).with_blocks(["quadratic"])
     assert (more.n_eigenpairs, more.n_columns) == (12, 22)
     found = columns(more)
     np.testing.assert_allclose(found @ found.T, covariance(X - X.mean(axis=0)), atol=1e-8)
@@ -53,7 +61,9 @@ def test_eigenpairs_are_a_block_and_functions_are_replaced():
     np.testing.assert_array_equal(MORE.eigenvectors, PLAIN.eigenvectors)
     np.testing.assert_array_equal(MORE.basis[:, MORE.columns_of("eigenpairs")], PLAIN.basis)
     again = MORE.with_functions(X[:, :1])
-    assert (again.n_eigenpairs, again.n_columns) == (12, 15)
+    assert again.n_eigenpairs == 12
+    assert [block.name for block in again.blocks] == ["quadratic", "powers", "whitened linear"]
+    assert again.with_blocks(["quadratic"]).n_columns == 15
     assert MORE.with_functions(None) is MORE
     assert MORE.with_functions(np.ones((80, 2))).blocks == ()
     assert gq.Basis(PLAIN).basis is PLAIN.basis
@@ -102,7 +112,7 @@ def test_new_rows_have_the_mean_of_their_neighbours(laplacian):
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk"])
 def test_an_extended_basis_has_the_rows_of_extend(laplacian):
     """All columns are shortened alike, so that a field keeps its distribution."""
-    more = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12)
+    more = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12).with_blocks(["quadratic"])
     weights = GRAPH.feature_space.connect(X[:7] + 0.05)
     grown, shrink = more.extended(weights), np.sqrt(80 / 87)
     assert (grown.n_nodes, grown.n_eigenpairs, grown.n_columns) == (87, 12, 22)
@@ -166,3 +176,96 @@ def test_the_field_of_a_component_is_the_sum_of_its_terms():
     both = Mixture([parts]).modes(MORE).stds[0]
     np.testing.assert_allclose(both**2, (alone**2).sum(axis=0))
     assert (both > 0).sum() == 21  # eleven eigenpairs without the constant, ten functions
+
+
+def test_principal_components_are_those_of_the_covariance():
+    centred = X - X.mean(axis=0)
+    scores, variances = principal_components(X)
+    np.testing.assert_allclose(variances / variances[0], _shares(centred), rtol=1e-10)
+    products = centred @ centred.T / np.square(X.std(axis=0)).max()
+    np.testing.assert_allclose(scores @ scores.T, products, atol=1e-10)
+    np.testing.assert_allclose((scores**2).mean(axis=0), variances)
+    standard = centred / X.std(axis=0)
+    scores, _ = principal_components(np.column_stack([X * 1e3, np.ones(80)]), standardised=True)
+    np.testing.assert_allclose(scores @ scores.T, standard @ standard.T, atol=1e-8)
+    assert principal_components(np.ones((80, 2))).scores.shape == (80, 0)
+
+
+def _shares(centred):
+    values = np.linalg.svd(centred, compute_uv=False) ** 2
+    return values / values[0]
+
+
+def test_many_features_have_approximate_components():
+    """The first components stand out; scikit-learn's randomised decomposition finds them."""
+    rng = np.random.default_rng(2)
+    rows = rng.normal(size=(120, 3)) * [9, 6, 4] @ rng.normal(size=(3, 700)) / 26
+    rows += 0.01 * rng.normal(size=rows.shape)
+    for given in (rows, sparse.csr_array(np.where(rows > 0, rows, 0.0))):
+        dense = given.toarray() if sparse.issparse(given) else given - given.mean(axis=0)
+        scores, variances = principal_components(given)
+        assert len(variances) <= 100
+        np.testing.assert_allclose((variances / variances[0])[:3], _shares(dense)[:3], rtol=1e-3)
+        left = np.linalg.svd(dense, full_matrices=False)[0][:, :3]
+        found = scores[:, :3] / np.linalg.norm(scores[:, :3], axis=0)
+        np.testing.assert_allclose(np.abs((found * left).sum(axis=0)), 1.0, atol=1e-4)
+
+
+def test_powers_have_the_cube_of_the_covariance():
+    centred = X - X.mean(axis=0)
+    products = np.linalg.matrix_power(centred @ centred.T, 3)
+    found = PowerFunctions(X).values
+    expected = 1 + products * 80 / np.trace(products)
+    np.testing.assert_allclose(found @ found.T, expected, atol=1e-6)
+
+
+def test_linear_functions_of_whitened_features_do_not_depend_on_the_scale():
+    """Their covariance is ``1 + c x C⁻¹ x'``, with 1 % of the mean variance added to C."""
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    inverse = np.linalg.inv(standard.T @ standard / 80 + 0.01 * np.eye(3))
+    products = standard @ inverse @ standard.T
+    for rows in (X, X * [1.0, 1e4, 1e-4] + 7):
+        found = WhitenedLinear(rows).values
+        expected = 1 + products * 80 / np.trace(products)
+        np.testing.assert_allclose(found @ found.T, expected, atol=1e-6)
+        assert WhitenedLinear(np.ones((80, 2))).values.shape == (80, 0)
+
+
+def test_the_second_graph_has_neighbours_by_mahalanobis_distance():
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    inverse = np.linalg.inv(standard.T @ standard / 80 + 0.01 * np.eye(3))
+    rows = standard @ np.linalg.cholesky(inverse)
+    graph = gq.graphs.knn_graph(rows, 15, weights=gq.graphs.SelfTuning(4.0))
+    expected = gq.laplacian_spectrum(graph)
+    found = WhitenedGraph(X).spectrum
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-8)
+    np.testing.assert_allclose(found.degrees, expected.degrees, rtol=1e-6)
+    distances = ((whitened(X)[:, None] - whitened(X)[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(distances, ((rows[:, None] - rows[None]) ** 2).sum(axis=2))
+
+
+@pytest.mark.parametrize("laplacian", ["symmetric", "random-walk"])
+def test_a_second_graph_is_stored_and_grows(laplacian):
+    basis = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12)
+    back = gq.Basis.from_dataset(basis.to_dataset())
+    assert [block.name for block in back.blocks] == [block.name for block in basis.blocks]
+    np.testing.assert_array_equal(back.basis, basis.basis)
+    prior = Mixture([Term(2.0, gq.priors.Matern(0.2, 4.0), "whitened graph")])
+    np.testing.assert_array_equal(prior.modes(back).stds, prior.modes(basis).stds)
+    weights = GRAPH.feature_space.connect(X[:7] + 0.05)
+    grown, shrink = basis.extended(weights), np.sqrt(80 / 87)
+    np.testing.assert_allclose(grown.basis[:80], shrink * basis.basis, atol=1e-12)
+    np.testing.assert_allclose(grown.basis[80:], shrink * basis.extend(weights), atol=1e-12)
+    again = gq.Basis.from_dataset(grown.to_dataset())
+    std = prior.modes(again).stds[0]
+    assert (std**2) @ again.energy == pytest.approx(4.0 * 87, rel=0.1)  # new rows are means
+    np.testing.assert_allclose(std, prior.modes(grown).stds[0])
+
+
+def test_a_second_graph_needs_two_dense_features_and_not_too_many_rows(monkeypatch):
+    names = [block.name for block in gq.Basis.of(GRAPH, n_eigenpairs=12).blocks]
+    assert names == ["quadratic", "powers", "whitened linear", "whitened graph"]
+    monkeypatch.setattr("graphuq.spectrum.whitened.MAX_ROWS", 79)
+    assert len(gq.Basis.of(GRAPH, n_eigenpairs=12).blocks) == 3
+    wide = gq.Basis(PLAIN).with_functions(sparse.csr_array(np.abs(X)))
+    assert [block.name for block in wide.blocks] == names[:3]

@@ -58,8 +58,8 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         computed one (true), their mean, or a number. See `graphuq.laplacian_spectrum`.
     model : {"auto", "average", "likeliest", "largest-evidence", "fixed"} or Model, default "auto"
         Prior and likelihood of the labels, or the rule that finds them. See `graphuq.models`.
-        "auto" is `graphuq.models.Auto`: an average over priors on the graph and, from five labels
-        a class on, functions of the features; with more than 1,000 labels the likeliest of them.
+        "auto" is `graphuq.models.Auto`: an average over priors on graphs and functions of the
+        features; with more than 1,000 labels the likeliest of them.
         ``gq.models.Fixed(prior, likelihood)`` is a model of your own parts. A model may also be
         text such as ``"Fixed(Matern(tau=0.3), Probit(0.1))"``. No other parameter changes it.
     max_classes : int, optional

@@ -78,7 +78,7 @@ def fit_classifier(
     selected = model.select(basis, labels)
     posterior = selected.posterior(basis, labels)
     classifier.model_ = selected.used(posterior)
-    classifier._feature_space = classifier.graph_.feature_space
+    classifier._feature_space, classifier._basis = classifier.graph_.feature_space, basis
     classifier.withdrawn_ = np.arange(0)
     classifier._explore(posterior, inference, shares)
 

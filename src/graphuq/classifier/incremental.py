@@ -33,6 +33,7 @@ class Incremental:
     max_classes: Any
     missing_label: Any
     progress: Any
+    _basis: Any
     _feature_space: "FeatureSpace | None"
 
     @abstractmethod

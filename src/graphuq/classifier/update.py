@@ -1,5 +1,6 @@
 """What an update keeps of the fit before: the model, and the sites from which it starts."""
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from graphuq.inference import (
     GaussianApproximation,
 )
 from graphuq.models import Labels
+from graphuq.models.base import eigenpairs_of
 from graphuq.posterior.posterior import Posterior
 from graphuq.run.words import inference_from
 from graphuq.spectrum import Basis
@@ -69,11 +71,8 @@ def warm_started(
     method : Sampler, Approximation or None
     """
     if posterior.is_weighted:
-        basis: Any = posterior.spectrum
-        if not basis.blocks and classifier._feature_space is not None:
-            features = classifier._feature_space.rows_of_nodes(basis.n_nodes)
-            basis = Basis(basis).with_functions(features)
         labels = Labels(posterior.labelled, codes, len(classes), posterior.label_weights)
+        basis = _with_all_blocks(classifier, posterior.spectrum)
         return model_of(classifier.model).posterior(basis, labels), None
     answer, known = classifier.result_.answer, classifier.result_.posterior.labelled
     if not isinstance(method, Approximation) or method.unused_arguments(["start"]):
@@ -81,6 +80,20 @@ def warm_started(
     if not np.array_equal(classes, classifier.classes_):
         return posterior, None
     return posterior, sites_of(answer, ~np.isin(known, rows))
+
+
+def _with_all_blocks(classifier: "GraphClassifier", basis: Any) -> Any:
+    """Return the basis with blocks that fewer labels left out, which are kept for the next time."""
+    kept = vars(classifier).get("_basis")
+    if kept is None or kept.n_nodes != basis.n_nodes:
+        if classifier._feature_space is None:
+            return basis
+        own = {block.name: block for block in basis.blocks}
+        features = classifier._feature_space.rows_of_nodes(basis.n_nodes)
+        kept = Basis(eigenpairs_of(basis)).with_functions(features)
+        blocks = tuple(own.get(block.name, block) for block in kept.blocks)
+        kept = classifier._basis = dataclasses.replace(kept, blocks=blocks)
+    return kept
 
 
 def sites_of(answer: Any, kept: Bool[np.ndarray, " J"]) -> GaussianApproximation | None:

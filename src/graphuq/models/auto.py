@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from graphuq.models.average import ENOUGH_EACH, Average
+from graphuq.models.average import Average
 from graphuq.models.base import Model
 from graphuq.models.evidence import LargestEvidence
 from graphuq.models.labels import Labels
@@ -11,6 +11,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
 MAX_AVERAGED = 1_000  # labels up to which averages over models are quick
+ENOUGH_EACH = 5  # labels a class, on average, from which one component is better than evidence
 
 
 @dataclass(frozen=True, repr=False)

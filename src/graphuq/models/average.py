@@ -14,20 +14,18 @@ from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
-ENOUGH_EACH = 5  # labels a class, on average, from which features may tell more than the graph
-# (docs/measurements/model_average.md)
-MIN_SHARE = 1e-4  # probability given 30 labels, from which components on features are kept
+MIN_SHARE = 1e-3  # probability given 30 labels, from which the components of a block are kept
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
 LABEL_DESIGNS = ("auto", "by-class", "random")
 
 
 @dataclass(frozen=True, repr=False)
 class Average(Model):
-    """Average over Matérn priors on the graph and functions of the features, for a probit.
+    """Average over Matérn priors on graphs and functions of the features, for a probit.
 
     Components and their prior odds were learnt from other data sets; see
-    `graphuq.models.learnt_odds`. From five labels a class on, functions of the features are part of
-    the average, unless 30 labels leave them improbable.
+    `graphuq.models.learnt_odds`. If the basis has them, a second graph and functions of the
+    features are part of the average, unless 30 labels leave them improbable.
 
     Parameters
     ----------
@@ -77,13 +75,17 @@ class Average(Model):
                 f"{self} needs eigenpairs without a tail; pass gq.Basis.of(graph), and leave "
                 "tail_eigenvalue out"
             )
-        eigenpairs = eigenpairs_of(basis)
-        if not (labels.are_enough(ENOUGH_EACH) and basis.blocks):
-            return self._on(eigenpairs, labels)
         average = self._on(basis, labels)
+        if not basis.blocks:
+            return average
         prior: Any = average.prior
-        share = probabilities_of_components(average) @ prior.on_features
-        return average if share >= MIN_SHARE else self._on(eigenpairs, labels)
+        share, of_blocks = probabilities_of_components(average), np.array(prior.blocks)
+        names = [block.name for block in basis.blocks]
+        kept = [name for name in names if share[of_blocks == name].sum() >= MIN_SHARE]
+        if kept == names:
+            return average
+        own: Any = basis
+        return self._on(own.with_blocks(kept) if kept else eigenpairs_of(basis), labels)
 
     def _on(self, basis: SpectralBasis, labels: Labels) -> Posterior:
         n_classes = labels.n_classes

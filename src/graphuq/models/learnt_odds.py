@@ -9,9 +9,11 @@ probability. A component is given by
   are smooth, whatever the size of the graph;
 - its power α, its noise γ relative to the field, and whether each class has a constant.
 
-If the basis has quadratic functions of the features, five more components are on these, of
-different noise. Their prior odds are the number of labels a class, divided by 20: with few labels a
-graph is the better guess, with many the features tell more.
+If the basis has other blocks, more components are on these. A second graph has the same components
+on its own eigenvalues; functions of the features have five, of different noise. The odds of each
+block against the graph are ``exp(a + b log(J/K) + c log K)``, learnt by `benchmarks/fit_blocks.py`
+(docs/measurements/blocks.md): with few labels a graph is the better guess, with many the features
+tell more.
 """
 
 import dataclasses
@@ -22,18 +24,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import logsumexp
 
 from graphuq.distributions import Categorical
 from graphuq.models.mixture import Mixture, Term
 from graphuq.priors import Matern
 from graphuq.spectrum import SpectralBasis
-from graphuq.spectrum.quadratic import QUADRATIC
+from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 
 Part = TypeVar("Part", Matern, Term)
-TABLE = "learnt_odds.json"
+TABLE, BLOCKS = "learnt_odds.json", "block_odds.json"
 MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
 FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equally probable
-EVEN_LABELS = 20.0  # labels a class, with which features are beforehand as probable as the graph
 SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
 
 
@@ -62,28 +64,44 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
     >>> learnt_mixture(spectrum, n_classes=2, n_labels=4).learnt["component"].discrete
     True
     """
-    table = _table()
-    logs = table["base"] + table["slopes"] @ features(basis, n_classes, n_labels)
-    probability = np.exp(logs - logs.max())
-    probability /= probability.sum()
-    kept = np.flatnonzero(probability >= MIN_PROBABILITY)
+    components, log_odds = _on_graph(basis, EIGENPAIRS, n_classes, n_labels)
+    known = np.array([1.0, np.log(n_labels / n_classes), np.log(n_classes)])
+    odds = _stored(BLOCKS)
+    for block in basis.blocks:
+        if block.name not in odds:
+            continue
+        own = spectrum_of(basis, block.name)
+        if own is None:
+            more = [Term(1 / noise, block=block.name) for noise in FEATURE_NOISES]
+            logs = np.full(len(more), -np.log(len(more)))
+        else:
+            more, logs = _on_graph(own, block.name, n_classes, n_labels)
+        components += more
+        log_odds = np.append(log_odds, logs + odds[block.name] @ known)
+    return Mixture([(one,) for one in components], Categorical(np.exp(log_odds - log_odds.max())))
+
+
+def _on_graph(
+    spectrum: SpectralBasis, block: str, n_classes: int, n_labels: int
+) -> tuple[list[Term], Float[np.ndarray, " m"]]:
+    """Return components on a graph, and the logarithms of their probabilities."""
+    table = _stored(TABLE)
+    logs = table["base"] + table["slopes"] @ features(spectrum, n_classes, n_labels)
+    logs -= logsumexp(logs)
+    kept = np.flatnonzero(logs >= np.log(MIN_PROBABILITY))
     matern = Matern()
     first = Term(1.0, matern)
     components = []
     for m in kept.tolist():
         numbers = {
-            "tau": eigenvalue_of_rank(basis, int(table["rank"][m])) ** 0.5,
+            "tau": eigenvalue_of_rank(spectrum, int(table["rank"][m])) ** 0.5,
             "alpha": float(table["alpha"][m]),
             "include_constant": bool(table["constant"][m]) or None,
         }
-        own = {"scale": 1 / float(table["noise"][m]), "prior": _changed(matern, numbers)}
+        prior = _changed(matern, numbers)
+        own = {"scale": 1 / float(table["noise"][m]), "prior": prior, "block": block}
         components.append(_changed(first, own))
-    odds = probability[kept]
-    if any(block.name == QUADRATIC for block in basis.blocks):
-        components += [Term(1 / noise, block=QUADRATIC) for noise in FEATURE_NOISES]
-        ratio, n_more = n_labels / n_classes / EVEN_LABELS, len(FEATURE_NOISES)
-        odds = np.append(odds, np.full(n_more, ratio / n_more) * odds.sum())
-    return Mixture([(one,) for one in components], Categorical(odds))
+    return components, logs[kept] - logsumexp(logs[kept])
 
 
 def features(basis: SpectralBasis, n_classes: int, n_labels: int) -> Float[np.ndarray, " F"]:
@@ -116,7 +134,7 @@ def _changed(part: Part, values: dict[str, Any]) -> Part:
 
 
 @cache
-def _table() -> dict[str, Any]:
-    """Return the columns of the table; ``slopes`` has one column for each of `features`."""
-    text = files("graphuq.models").joinpath(TABLE).read_text(encoding="utf-8")
-    return {name: np.array(values) for name, values in json.loads(text).items() if name != "about"}
+def _stored(name: str) -> dict[str, Any]:
+    """Return the arrays of a table; ``slopes`` has one column for each of `features`."""
+    text = files("graphuq.models").joinpath(name).read_text(encoding="utf-8")
+    return {key: np.array(values) for key, values in json.loads(text).items() if key != "about"}

@@ -14,6 +14,7 @@ from graphuq.models.mixture import Mixture
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Prior
 from graphuq.spectrum import Laplacian, SpectralBasis
+from graphuq.spectrum.blocks import EIGENPAIRS
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,7 +67,7 @@ class Likeliest(Model):
         changed: Any = {"noise_std": likelihood.latent_noise_std / scale}
         prior: Prior = Mixture((relative,))
         chosen, own = dict(changed), basis
-        if len(terms) == 1 and terms[0].prior is not None:
+        if len(terms) == 1 and terms[0].block == EIGENPAIRS:
             prior, own = terms[0].prior, eigenpairs_of(basis)
             names = (one.name for one in dataclasses.fields(prior))
             numbers = {name: getattr(prior, name) for name in names if name != "truncation"}
@@ -81,7 +82,7 @@ class Likeliest(Model):
         )
 
     def used(self, posterior: Posterior) -> Model:
-        """Return the component as a prior and a likelihood, unless it is on features."""
+        """Return the component as a prior and a likelihood, if it is on the graph."""
         if posterior.prior.is_mixture:
             return self
         return Fixed(posterior.prior, posterior.likelihood)

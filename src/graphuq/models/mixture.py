@@ -16,7 +16,7 @@ from graphuq.errors import IncompatibleParts, require
 from graphuq.priors import Modes, Prior, SpectralStd
 from graphuq.priors.base import log_deviations
 from graphuq.spectrum import SpectralBasis
-from graphuq.spectrum.blocks import EIGENPAIRS
+from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.utils.arrays import Array, array_namespace
 from graphuq.utils.checks import require_positive
 
@@ -32,8 +32,8 @@ class Term(eqx.Module):
     scale : float
         σ > 0: the field has the variance σ² on average over the nodes.
     prior : Prior, optional
-        Prior of the eigenpairs, without anything learnt. None for a block of functions, all
-        columns of which have the same variance.
+        Prior of the eigenpairs of the block, without anything learnt. None for a block of
+        functions, all columns of which have the same variance.
     block : str, default "eigenpairs"
         Name of the block; see `graphuq.Basis`.
     """
@@ -44,12 +44,11 @@ class Term(eqx.Module):
 
     def __check_init__(self) -> None:
         require_positive("scale", self.scale, "use a positive number")
-        on_graph = self.block == EIGENPAIRS
         require(
-            on_graph == (self.prior is not None),
+            self.block != EIGENPAIRS or self.prior is not None,
             "prior",
-            f"{self.prior!r} of the block {self.block!r}",
-            "give a prior for eigenpairs, and none for a block of functions",
+            f"None of the block {self.block!r}",
+            "give a prior, such as Matern()",
         )
         require(
             self.prior is None or not self.prior.learnt,
@@ -60,11 +59,12 @@ class Term(eqx.Module):
 
     @property
     def shares_modes(self) -> Any:
-        """What terms have in common whose modes are the same, or None for a block of functions."""
+        """What terms have in common whose modes are the same."""
         if self.prior is None:
-            return None
+            return self.block
         numbers = {field.name for field in dataclasses.fields(self.prior)} - NO_MODES
-        return (type(self.prior), self.prior.include_constant) if numbers <= FREE else self
+        own = (type(self.prior), self.prior.include_constant) if numbers <= FREE else self
+        return self.block, own
 
     def of_functions(self, basis: SpectralBasis) -> Float[np.ndarray, " L"]:
         """Return the standard deviation of each column of a block of functions."""
@@ -74,7 +74,10 @@ class Term(eqx.Module):
         return np.asarray(np.sqrt(basis.n_nodes / (taken @ basis.energy)) * taken)
 
     def __repr__(self) -> str:
-        return f"{self.scale:.4g} * {self.block if self.prior is None else self.prior}"
+        if self.prior is None:
+            return f"{self.scale:.4g} * {self.block}"
+        block = "" if self.block == EIGENPAIRS else f" of the {self.block}"
+        return f"{self.scale:.4g} * {self.prior}{block}"
 
 
 class MixtureModes(Modes):
@@ -170,8 +173,13 @@ class Mixture(Prior):
 
     @property
     def on_features(self) -> Bool[np.ndarray, " M"]:
-        """Whether each component has only functions of the features, and no eigenpairs."""
-        return np.array([all(t.block != EIGENPAIRS for t in terms) for terms in self.components])
+        """Whether each component has only functions of the features, and no graph."""
+        return np.array([all(t.prior is None for t in terms) for terms in self.components])
+
+    @property
+    def blocks(self) -> list[str]:
+        """Name of the blocks of each component; those of a sum are joined by " + "."""
+        return [" + ".join(term.block for term in terms) for terms in self.components]
 
     def only(self, number: int) -> "Mixture":
         """Return the prior of one component, without anything learnt."""
@@ -226,18 +234,28 @@ class Mixture(Prior):
         variances = np.zeros((self.n_components, spectrum.n_columns))
         tails = np.zeros(self.n_components)
         groups: dict[Any, list[tuple[int, Term]]] = {}
+        own: Any = spectrum
         for m, terms in enumerate(self.components):
             for term in terms:
                 groups.setdefault(term.shares_modes, []).append((m, term))
-        for kind, members in groups.items():
+        for members in groups.values():
             numbers = np.array([m for m, _ in members])
             squares = np.array([term.scale for _, term in members]) ** 2
-            if kind is None:
-                found = np.array([term.of_functions(spectrum) for _, term in members])
+            terms = [term for _, term in members]
+            if terms[0].prior is None:
+                found = np.array([term.of_functions(spectrum) for term in terms])
                 np.add.at(variances, numbers, squares[:, None] * found**2)
                 continue
-            std, tail = _of_priors([term.prior for _, term in members], spectrum)
-            np.add.at(variances, numbers, squares[:, None] * std**2)
+            block = terms[0].block
+            of_block = spectrum_of(spectrum, block)
+            if of_block is None:
+                raise IncompatibleParts(
+                    f"the block {block!r} has functions and no eigenvalues for {terms[0].prior}; "
+                    "leave the prior out"
+                )
+            std, tail = _of_priors([term.prior for term in terms], of_block)
+            columns = slice(None, std.shape[1]) if block == EIGENPAIRS else own.columns_of(block)
+            np.add.at(variances[:, columns], numbers, squares[:, None] * std**2)
             np.add.at(tails, numbers, squares * tail**2)
         return np.sqrt(variances), np.sqrt(tails)
 

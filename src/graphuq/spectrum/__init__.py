@@ -8,10 +8,12 @@ from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
+from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.precision import Precision
 from graphuq.spectrum.quadratic import QuadraticFunctions
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum, load_spectrum
+from graphuq.spectrum.whitened import WhitenedGraph, WhitenedLinear
 
 __all__ = [
     "Basis",
@@ -19,11 +21,14 @@ __all__ = [
     "Functions",
     "Laplacian",
     "NodeBasis",
+    "PowerFunctions",
     "Precision",
     "ProductBasis",
     "QuadraticFunctions",
     "SpectralBasis",
     "Spectrum",
+    "WhitenedGraph",
+    "WhitenedLinear",
     "fiedler_signs",
     "harmonic_function",
     "laplacian_spectrum",

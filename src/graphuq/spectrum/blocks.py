@@ -2,10 +2,12 @@
 
 A prior gives each column a variance. A prior on eigenpairs is a function of the eigenvalue; a block
 of functions has the same variance in each of its columns, whose lengths are those of the
-covariance that they stand for.
+covariance that they stand for. A block may also hold the eigenpairs of another graph of the same
+nodes.
 """
 
 import dataclasses
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -19,9 +21,16 @@ from graphuq.graphs import Graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
+from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.quadratic import QuadraticFunctions
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
+from graphuq.spectrum.whitened import (
+    WhitenedGraph,
+    WhitenedLinear,
+    functions_of,
+    has_whitened_graph,
+)
 from graphuq.utils.progress import Progress
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
 
 EIGENPAIRS = "eigenpairs"  # name of the block of a spectrum
 STORED_BLOCK = "block_"  # prefix of the name under which a block of functions is stored
+STORED_GRAPH, EIGENVECTORS = "graph_", "_eigenvectors"  # of names of arrays of another graph
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +56,25 @@ class Functions:
     values: Float[np.ndarray, "N m"]
 
 
+@dataclass(frozen=True, eq=False)
+class OtherEigenpairs:
+    """A block of known eigenpairs of another graph of the same nodes.
+
+    Attributes
+    ----------
+    name : str
+    spectrum : Spectrum
+    """
+
+    name: str
+    spectrum: Spectrum
+
+    @cached_property
+    def values(self) -> Float[np.ndarray, "N l"]:
+        """Eigenvectors as functions on the nodes."""
+        return functions_of(self.spectrum)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Basis(SpectralBasis):
     """Eigenpairs of a graph, and blocks of functions of the features beside them.
@@ -56,7 +85,8 @@ class Basis(SpectralBasis):
         Eigenpairs.
     blocks : tuple of Functions
         Blocks of functions, each with a ``name`` and ``values`` of shape (N, m), such as
-        `QuadraticFunctions`, which are computed when they are first used.
+        `QuadraticFunctions`, which are computed when they are first used. A block of eigenpairs of
+        another graph has a ``spectrum`` too.
 
     Raises
     ------
@@ -68,8 +98,10 @@ class Basis(SpectralBasis):
     >>> import graphuq as gq
     >>> moons = gq.datasets.two_moons(100, n_features=2)
     >>> basis = gq.Basis.of(gq.graphs.knn_graph(moons.features), n_eigenpairs=20)
-    >>> basis.n_eigenpairs, basis.n_columns  # 1, x, y, x², xy and y² span six more
-    (20, 26)
+    >>> [block.name for block in basis.blocks]
+    ['quadratic', 'powers', 'whitened linear', 'whitened graph']
+    >>> basis.with_blocks(["quadratic"]).n_columns  # 1, x, y, x², xy and y² span six more
+    26
     """
 
     spectrum: Spectrum
@@ -111,8 +143,19 @@ class Basis(SpectralBasis):
         plain = not isinstance(self.spectrum.eigenvectors, ProductBasis)
         if features is None or self.spectrum.tail_eigenvalue is not None or not plain:
             return self
-        blocks = (QuadraticFunctions(features),)
-        return dataclasses.replace(self, blocks=blocks if blocks[0].width else ())
+        quadratic = QuadraticFunctions(features)
+        if not quadratic.width:
+            return dataclasses.replace(self, blocks=())
+        blocks = [quadratic, PowerFunctions(features), WhitenedLinear(features)]
+        if has_whitened_graph(features):
+            blocks.append(WhitenedGraph(features, self.settings["laplacian"]))
+        return dataclasses.replace(self, blocks=tuple(blocks))
+
+    def with_blocks(self, names: Iterable[str]) -> "Basis":
+        """Return the basis with these blocks of functions alone, which need not be any."""
+        chosen = set(names)
+        kept = tuple(block for block in self.blocks if block.name in chosen)
+        return dataclasses.replace(self, blocks=kept)
 
     @cached_property
     def basis(self) -> Any:
@@ -230,26 +273,78 @@ class Basis(SpectralBasis):
         grown = self.spectrum.extended(weights)
         new, factor = self.extend(weights), self.extend_scale(weights)[:, None]
         shrink = np.sqrt(self.n_nodes / grown.n_nodes)
-        functions = []
+        blocks: list[Any] = []
         for block in self.blocks:
             more = new[:, self.columns_of(block.name)] * factor
-            functions.append(Functions(block.name, shrink * np.concatenate([block.values, more])))
-        return Basis(grown, tuple(functions))
+            values, spectrum = shrink * np.concatenate([block.values, more]), _spectrum(block)
+            if spectrum is None:
+                blocks.append(Functions(block.name, values))
+            else:
+                blocks.append(OtherEigenpairs(block.name, _with_functions(spectrum, values)))
+        return Basis(grown, tuple(blocks))
 
     def to_dataset(self) -> "xr.Dataset":
         """Return the basis as arrays and attributes, to be stored inside a larger file."""
         stored = self.spectrum.to_dataset()
         for block in self.blocks:
-            stored[STORED_BLOCK + block.name] = (("node", f"column_{block.name}"), block.values)
+            spectrum = _spectrum(block)
+            if spectrum is None:
+                stored[STORED_BLOCK + block.name] = (("node", f"column_{block.name}"), block.values)
+            else:
+                other = spectrum.to_dataset().rename_dims(pair=f"pair_{block.name}")
+                prefix = f"{STORED_GRAPH}{block.name}_"
+                stored = stored.assign({prefix + str(name): other[name] for name in other})
+                stored.attrs |= {prefix + str(name): value for name, value in other.attrs.items()}
         return stored
 
     @staticmethod
     def from_dataset(stored: "xr.Dataset") -> "Basis":
         """Return the basis that `to_dataset` took apart."""
-        names = [str(name) for name in stored if str(name).startswith(STORED_BLOCK)]
-        blocks = [Functions(n.removeprefix(STORED_BLOCK), stored[n].to_numpy()) for n in names]
+        blocks: list[Any] = []
+        for name in map(str, stored):
+            if name.startswith(STORED_BLOCK):
+                own = name.removeprefix(STORED_BLOCK)
+                blocks.append(Functions(own, stored[name].to_numpy()))
+            elif name.startswith(STORED_GRAPH) and name.endswith(EIGENVECTORS):
+                own = name.removeprefix(STORED_GRAPH).removesuffix(EIGENVECTORS)
+                prefix = f"{STORED_GRAPH}{own}_"
+                arrays = {str(n): str(n).removeprefix(prefix) for n in stored}
+                other = stored[[n for n in arrays if n.startswith(prefix)]]
+                attrs = {
+                    str(n).removeprefix(prefix): value
+                    for n, value in stored.attrs.items()
+                    if str(n).startswith(prefix)
+                }
+                other = other.rename({n: arrays[str(n)] for n in other}).assign_attrs(attrs)
+                blocks.append(OtherEigenpairs(own, Spectrum.from_dataset(other)))
         return Basis(Spectrum.from_dataset(stored), tuple(blocks))
 
     def __repr__(self) -> str:
         more = [f"{block.values.shape[1]} {block.name} functions" for block in self.blocks]
         return f"Basis({', '.join([repr(self.spectrum), *more])})"
+
+
+def spectrum_of(basis: SpectralBasis, block: str) -> SpectralBasis | None:
+    """Return the eigenpairs of a block of a basis, or None for a block of functions."""
+    if block == EIGENPAIRS:
+        return basis.spectrum if isinstance(basis, Basis) else basis
+    return next((_spectrum(one) for one in basis.blocks if one.name == block), None)
+
+
+def _spectrum(block: Any) -> Spectrum | None:
+    """Return the eigenpairs of a block, or None for one of functions."""
+    found: Spectrum | None = getattr(block, "spectrum", None)
+    return found
+
+
+def _with_functions(spectrum: Spectrum, values: Float[np.ndarray, "M l"]) -> Spectrum:
+    """Return a spectrum with eigenvectors for more nodes, which belong to its first component."""
+    n_more = len(values) - spectrum.n_nodes
+    scale = np.append(spectrum.node_scale, np.ones(n_more))
+    return dataclasses.replace(
+        spectrum,
+        eigenvectors=values / scale[:, None],
+        components=np.append(spectrum.components, np.zeros(n_more, int)),
+        degrees=np.append(spectrum.degrees, np.full(n_more, spectrum.degrees.mean())),
+        node_scale=scale,
+    )

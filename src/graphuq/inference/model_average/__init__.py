@@ -4,7 +4,7 @@ from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.each_component import EachComponent, coefficients_given
 from graphuq.inference.model_average.likely_components import (
     likeliest_component,
-    likeliest_of_kind,
+    likeliest_of_block,
     probabilities_of_components,
 )
 from graphuq.inference.model_average.sampler import ModelAverage
@@ -15,6 +15,6 @@ __all__ = [
     "ModelAverage",
     "coefficients_given",
     "likeliest_component",
-    "likeliest_of_kind",
+    "likeliest_of_block",
     "probabilities_of_components",
 ]

@@ -58,23 +58,24 @@ def likely_components(given: Components) -> LikelyComponents:
 def likeliest_component(posterior: Posterior) -> int:
     """Return the number of the component that 480 of the labels, or all, leave most probable.
 
-    Components on the graph are many and each of them is improbable beforehand. So the sum of their
-    probabilities is compared with that of the components on features first.
+    Components on a graph are many and each of them is improbable beforehand. So the sums of the
+    probabilities of all components on a block are compared first.
     """
     given = Components.of(posterior)
     given = given.at(stratified(given.codes)[:ENOUGH_LABELS], slice(None))
     found = likely_components(given)
-    return likeliest_of_kind(posterior, found.given.numbers, softmax(found.log_weights))
+    return likeliest_of_block(posterior, found.given.numbers, softmax(found.log_weights))
 
 
-def likeliest_of_kind(
+def likeliest_of_block(
     posterior: Posterior, numbers: Int[np.ndarray, " m"], probability: Float[np.ndarray, " m"]
 ) -> int:
-    """Return the most probable component on the graph, or on features if these have over half."""
+    """Return the most probable component on the block whose components are the most probable."""
     prior: Any = posterior.prior
-    on_features = np.isin(numbers, np.flatnonzero(prior.on_features))
-    of_kind = on_features == (probability[on_features].sum() > probability.sum() / 2)
-    return int(numbers[np.where(of_kind, probability, -1.0).argmax()])
+    block = np.array(prior.blocks)[numbers]
+    names, place = np.unique(block, return_inverse=True)
+    best = np.bincount(place, probability).argmax()
+    return int(numbers[np.where(block == names[best], probability, -1.0).argmax()])
 
 
 def probabilities_of_components(posterior: Posterior) -> Float[np.ndarray, " M"]:

@@ -1,0 +1,60 @@
+"""Linear functions of the features that follow the directions in which the data vary.
+
+A field that is linear in the features, with independent weights, has the covariance X Xᵀ. Its
+power ``(X Xᵀ)³`` has the same eigenvectors, the principal components, and gives more variance to
+the first of them: it is a prior on a spectrum, as a Matérn field is on that of a graph. A class
+that differs along the main directions of the data is found with few labels, as in cluster kernels
+(Chapelle, Weston & Schölkopf 2002).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.graphs.features import check_features
+from graphuq.graphs.inputs import MatrixLike
+from graphuq.spectrum.principal import principal_components
+
+POWERS = "powers"
+POWER = 3  # of the covariance; 1 and 2 beside it gain nothing (docs/measurements/blocks.md)
+SMALLEST = 1e-4  # deviation, relative to the largest, below which a direction is left out
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PowerFunctions:
+    """Block of columns with the covariance ``1 + c (X Xᵀ)³``, half of which is the constant.
+
+    Attributes
+    ----------
+    features : array_like or sparse matrix, shape (N, d)
+        Dense ones are centred.
+
+    Raises
+    ------
+    InvalidInput
+        If features are not rows of finite numbers.
+    """
+
+    features: MatrixLike
+    name = POWERS
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", check_features(self.features, "features"))
+
+    @cached_property
+    def values(self) -> Float[np.ndarray, "N m"]:
+        """Columns F with ``F Fᵀ`` the covariance, none if all rows are equal."""
+        scores, variances = principal_components(self.features)
+        if not len(variances):
+            return np.zeros((len(scores), 0))
+        relative = (variances / variances[0]) ** ((POWER - 1) / 2)
+        kept = relative * np.sqrt(variances / variances[0]) > SMALLEST
+        return with_constant(scores[:, kept] * relative[kept])
+
+
+def with_constant(columns: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N M"]:
+    """Return columns of mean energy 1 a row, and a column of ones."""
+    scale = np.sqrt(len(columns) / (columns**2).sum())
+    return np.hstack([columns * scale, np.ones((len(columns), 1))])
