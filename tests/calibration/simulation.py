@@ -14,12 +14,13 @@ import sys
 import jax
 import numpy as np
 from matplotlib.figure import Figure
-from scipy import stats
+from scipy import sparse, stats
 
 import graphuq as gq
 from graphuq.inference import Approximation
 from graphuq.inference.settings import RunSettings
 from graphuq.results.summaries import Rows, conditional_moments, latent_draws
+from graphuq.spectrum.blocks import EIGENPAIRS
 
 N_NODES, N_EIGENPAIRS = 20, 10
 N_RANKS = 19  # draws per run, so that ranks are 0 to 19
@@ -163,25 +164,58 @@ AVERAGED = gq.models.Mixture(
     [SMOOTH, gq.models.Term(0.8, gq.priors.Matern(0.7, 1.5, include_constant=True))],
     gq.Categorical([0.4, 0.6]),
 )
-ON_FEATURES = gq.models.Mixture(
-    [SMOOTH, gq.models.Term(3.0, block="quadratic")], gq.Categorical([0.4, 0.6])
-)
+ON_BLOCKS = {
+    "quadratic": gq.models.Term(3.0, block="quadratic"),
+    "powers": gq.models.Term(3.0, block="powers"),
+    "whitened linear": gq.models.Term(3.0, block="whitened linear"),
+    "whitened graph": gq.models.Term(2.0, gq.priors.Matern(0.3, 3.0), "whitened graph"),
+}
+
+
+def with_block(name):
+    """Return a mixture of a component on the graph and one on another block."""
+    return gq.models.Mixture([SMOOTH, ON_BLOCKS[name]], gq.Categorical([0.4, 0.6]))
+
+
+def covariance_of(term, x):
+    """Return the covariance of a component on a block, of mean variance 1, by dense matrices."""
+    centred = x - x.mean(axis=0)
+    standard = centred / centred.std(axis=0)
+    inner = np.linalg.inv(standard.T @ standard / len(x) + 0.01 * np.eye(x.shape[1]))
+    cube = np.linalg.matrix_power(centred @ centred.T, 3)
+    whitened = standard @ inner @ standard.T
+    if term.block == "whitened graph":
+        rows = standard @ np.linalg.cholesky(inner)
+        graph = gq.graphs.knn_graph(rows, 15, weights=gq.graphs.SelfTuning(4.0))
+        weights = graph.weights.toarray() if sparse.issparse(graph.weights) else graph.weights
+        root = np.sqrt(weights.sum(axis=1))
+        values, vectors = np.linalg.eigh(np.eye(len(x)) - weights / np.outer(root, root))
+        variances = (values + term.prior.tau**2) ** -term.prior.alpha
+        variances[0] = 0.0
+        covariance = (vectors * variances) @ vectors.T
+    else:
+        covariance = {
+            "quadratic": (1 + centred @ centred.T * len(x) / (centred**2).sum()) ** 2,
+            "powers": 1 + cube * len(x) / np.trace(cube),
+            "whitened linear": 1 + whitened * len(x) / np.trace(whitened),
+        }[term.block]
+    return covariance * len(x) / np.trace(covariance)
 
 
 def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
     """Return the ranks of u at two nodes, where the component is drawn from its prior.
 
     With several classes it is the difference of two fields. ``wrong_scale`` multiplies u. Fields
-    of components on features are drawn from their covariance at all nodes.
+    of components on other blocks are drawn from their covariance at all nodes.
     """
     graph = gq.graphs.from_adjacency(ring_with_chords(N_NODES, seed=6))
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=N_EIGENPAIRS, tail_eigenvalue=False)
     q, rng, found = spectrum.eigenvectors, np.random.default_rng(0), []
     eigenvalues, x = spectrum.eigenvalues, np.random.default_rng(1).normal(size=(N_NODES, 3))
-    centred = x - x.mean(axis=0)
-    covariance = (1 + centred @ centred.T * N_NODES / (centred**2).sum()) ** 2
-    values, vectors = np.linalg.eigh(covariance * N_NODES / np.trace(covariance))
-    root = vectors * np.sqrt(np.maximum(values, 0))
+    other = prior.components[1][0]
+    if other.block != EIGENPAIRS:
+        values, vectors = np.linalg.eigh(covariance_of(other, x))
+        root = vectors * np.sqrt(np.maximum(values, 0))
     basis = gq.Basis(spectrum).with_functions(x).with_blocks(prior.blocks)
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     some = [1, 1, 1, 1, -1] if n_classes == 2 else [0, 0, 0, 1, 2]
@@ -189,7 +223,7 @@ def averaged_ranks(prior, n_classes, wrong_scale=1.0, n_runs=300):
         m = int(rng.uniform() < prior.component.parameters[1])
         (term,) = prior.components[m]
         n_fields = 1 if n_classes == 2 else n_classes
-        if term.prior is None:
+        if term.block != EIGENPAIRS:
             u = term.scale * wrong_scale * root @ rng.normal(size=(N_NODES, n_fields))
         else:
             variances = (eigenvalues + term.prior.tau**2) ** -term.prior.alpha

@@ -20,7 +20,7 @@ from graphuq.results.uncertainty import class_probabilities
 
 MOONS = gq.datasets.two_moons(80, n_features=2, noise_std=0.08)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
-BASIS = gq.Basis(SPECTRUM).with_functions(MOONS.features)
+BASIS = gq.Basis(SPECTRUM).with_functions(MOONS.features).with_blocks(["quadratic"])
 SMOOTH = Term(5.0, gq.priors.Matern(0.1, 4.0))
 ON_FEATURES = Mixture(
     [SMOOTH, Term(3.0, block="quadratic"), Term(0.5, block="quadratic")],
@@ -152,6 +152,33 @@ def test_evidence_is_the_sum_over_components():
     assert mixed.log_evidence == pytest.approx(expected, abs=1e-3)
     assert mixed.diagnostics.is_approximate
     assert "approximation" in mixed.diagnostics.verdict
+
+
+def test_the_evidence_of_an_average_is_the_corrected_one():
+    """Against the mean likelihood of draws of the prior."""
+    scales = np.array([30.0, 10.0])
+    rough = gq.priors.Matern(2.0, 1.0)
+    prior = Mixture([Term(s, rough) for s in scales.tolist()], gq.Categorical([0.5, 0.5]))
+    nodes, labels = np.arange(0, 20, 2), np.array([1, -1] * 5)
+    target = gq.Posterior(
+        SPECTRUM, prior, gq.likelihoods.Probit(1.0, random_labels=True), nodes, labels
+    )
+    proposals = Proposals(target)
+    chains = proposals.chains(0, corrected=True)
+    rng, n = np.random.default_rng(0), 1_000_000
+    rows = np.asarray(SPECTRUM.eigenvectors)[nodes]
+    root = np.linalg.cholesky(
+        (rows * rough.spectral_std(SPECTRUM).modes ** 2) @ rows.T + 1e-9 * np.eye(10)
+    )
+    field = rng.choice(scales, size=n)[:, None] * (rng.normal(size=(n, 10)) @ root.T)
+    likelihood = np.prod(norm.cdf(labels * field), axis=1)
+    error = likelihood.std() / likelihood.mean() / np.sqrt(n) + chains.error
+    expected = np.log(likelihood.mean())
+    assert error < 0.1
+    assert chains.log_evidence == pytest.approx(expected, abs=4 * error)
+    result = gq.infer(target, ModelAverage(fields="auto"), n_samples=200)
+    assert proposals.acceptance() < 0.8  # so that chains were used
+    assert result.log_evidence == pytest.approx(expected, abs=4 * error)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -54,6 +54,8 @@ class ComponentChains:
     ----------
     error : float
         Standard error of the log weights after their correction, on average over the posterior.
+    log_evidence : float
+        Log of the sum of all weights, with their correction.
     n_tries : int
         Proposals for each kept draw, so that few draws repeat.
     """
@@ -92,12 +94,15 @@ class ComponentChains:
         self.n_tries = 1 if shares is None else TRIES
         kept = np.flatnonzero(log_proposal >= log_proposal.max() + np.log(MIN_WEIGHT))
         self.log_weights, log_proposal = log_weights[kept], log_proposal[kept]
-        self.error = 0.0
+        self.error, corrected = 0.0, log_weights
         if correction is not None:
             found = [correction(np.random.default_rng([seed, m, 1]), m) for m in kept.tolist()]
             lacking, errors = np.array(found).T
             self.log_weights, log_proposal = self.log_weights + lacking, log_proposal + lacking
             self.error = float(softmax(log_proposal) @ errors)
+            corrected = log_weights.copy()
+            corrected[kept] = self.log_weights
+        self.log_evidence = float(logsumexp(corrected))
         self.log_proposal = log_softmax(log_proposal)
         self.numbers, self.stds = numbers[kept], [stds[m] for m in kept]
         self.noisy = [noisy(m) for m in kept.tolist()]

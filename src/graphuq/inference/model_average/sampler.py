@@ -177,7 +177,7 @@ class ModelAverage(Sampler):
             return proposals, log_evidence, False
         corrected = proposals.binary and self.fields == "auto"
         chains = proposals.chains(seed, corrected)
-        return chains, log_evidence, not corrected or chains.error > MAX_ERROR
+        return chains, chains.log_evidence, not corrected or chains.error > MAX_ERROR
 
 
 def _stacked(parts: Any) -> Any:
