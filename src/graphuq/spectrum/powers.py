@@ -35,6 +35,13 @@ class PowerFunctions:
     ------
     InvalidInput
         If features are not rows of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> gq.PowerFunctions(X).values.shape
+    (50, 4)
     """
 
     features: MatrixLike

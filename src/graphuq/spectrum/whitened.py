@@ -63,6 +63,14 @@ class WhitenedLinear:
     ------
     InvalidInput
         If features are not rows of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> X[:, 2] = X[:, 0] + 0.1 * X[:, 1]
+    >>> gq.WhitenedLinear(X).values.shape  # two directions, and the constant
+    (50, 3)
     """
 
     features: MatrixLike
@@ -92,6 +100,13 @@ class WhitenedGraph:
     ------
     InvalidInput
         If features are not rows of finite numbers.
+
+    Examples
+    --------
+    >>> import numpy as np, graphuq as gq
+    >>> X = np.random.default_rng(0).normal(size=(50, 3))
+    >>> gq.WhitenedGraph(X).spectrum.n_eigenpairs
+    50
     """
 
     features: MatrixLike
