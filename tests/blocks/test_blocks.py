@@ -176,7 +176,7 @@ def test_the_result_and_the_summary(fitted):
 
 @pytest.mark.parametrize(("model", "n_each"), [("largest-evidence", 8), ("auto", 4)])
 def test_two_classes_from_a_column_of_parquet_files(model, n_each, tmp_path):
-    """From five labels a class on, the average in memory would have functions of the features."""
+    """In memory the average has a second graph and functions of the features, and here it has not."""
     features, classes = blobs(1500, 2, spread=1.2)
     given = some_labels(classes, n_each)
     names = np.array(["no", "yes"])[classes]
@@ -195,7 +195,13 @@ def test_two_classes_from_a_column_of_parquet_files(model, n_each, tmp_path):
     there = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert there == sorted([*(path.name for path in files), "notes.txt"])
     y = np.array([value if value else "" for value in label])
-    memory = in_memory(model).fit(features, y)
+    if model == "auto":
+        graph = gq.graphs.knn_graph(features, 15, weights=gq.graphs.SelfTuning(4.0))
+        plain = gq.graphs.from_adjacency(graph.weights)
+        settings = {"inference": "expectation-propagation", "n_eigenpairs": N_PAIRS}
+        memory = gq.GraphClassifier(plain, **settings).fit(None, y)
+    else:
+        memory = in_memory(model).fit(features, y)
     assert found.classes_ == ["no", "yes"]
     # Components of an average are weighed by draws, which depend on the order of the labels.
     error = 0.05 if model == "auto" else 5e-3

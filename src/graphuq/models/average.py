@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.model_average import probabilities_of_components
+from graphuq.inference.model_average import N_CHECKED, probabilities_of_components
 from graphuq.likelihoods import Probit
 from graphuq.models.base import Model, eigenpairs_of
 from graphuq.models.labels import Labels
@@ -14,7 +14,8 @@ from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
-MIN_SHARE = 1e-3  # probability given 30 labels, from which the components of a block are kept
+# Probability from which the components of a block are kept, given all labels, and given 30 of them.
+MIN_SHARE, MIN_SHARE_OF_SOME = 1e-2, 1e-3
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
 LABEL_DESIGNS = ("auto", "by-class", "random")
 
@@ -25,7 +26,7 @@ class Average(Model):
 
     Components and their prior odds were learnt from other data sets; see
     `graphuq.models.learnt_odds`. If the basis has them, a second graph and functions of the
-    features are part of the average, unless 30 labels leave them improbable.
+    features are part of the average, unless the labels, or 30 of them, leave them improbable.
 
     Parameters
     ----------
@@ -81,7 +82,8 @@ class Average(Model):
         prior: Any = average.prior
         share, of_blocks = probabilities_of_components(average), np.array(prior.blocks)
         names = [block.name for block in basis.blocks]
-        kept = [name for name in names if share[of_blocks == name].sum() >= MIN_SHARE]
+        least = MIN_SHARE if len(labels.codes) <= N_CHECKED else MIN_SHARE_OF_SOME
+        kept = [name for name in names if share[of_blocks == name].sum() >= least]
         if kept == names:
             return average
         own: Any = basis

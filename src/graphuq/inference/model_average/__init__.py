@@ -3,6 +3,7 @@
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.each_component import EachComponent, coefficients_given
 from graphuq.inference.model_average.likely_components import (
+    N_CHECKED,
     likeliest_component,
     likeliest_of_block,
     probabilities_of_components,
@@ -10,6 +11,7 @@ from graphuq.inference.model_average.likely_components import (
 from graphuq.inference.model_average.sampler import ModelAverage
 
 __all__ = [
+    "N_CHECKED",
     "ClassShares",
     "EachComponent",
     "ModelAverage",

@@ -19,7 +19,11 @@ LABELS_PER_SWEEP = 20  # a draw has another sweep for each so many labels, which
 N_PILOT = 64  # draws of a component, from which the mean weight of its class shares is estimated
 TRIES = 4  # proposals for each kept draw with class shares, whose weights have heavy tails
 
-Correction: TypeAlias = Callable[[np.random.Generator, int], tuple[float, float]]
+# Error of the evidence of the likeliest component. Errors are independent, so that a component of
+# weight w may have √(max w / w) times as much, up to the second number.
+EVIDENCE_ERROR, MAX_EVIDENCE_ERROR = 0.03, 0.15
+
+Correction: TypeAlias = Callable[[np.random.Generator, int, float], tuple[float, float]]
 
 
 class ComponentChains:
@@ -47,8 +51,8 @@ class ComponentChains:
     shares : ClassShares, optional
         Weights for labels that were drawn class by class.
     correction : callable, optional
-        Returns an estimate of what a log weight lacks, and its standard error, given a generator
-        and the component.
+        Returns an estimate of what a log weight lacks, and its standard error, given a generator,
+        the component and the error that may be left.
 
     Attributes
     ----------
@@ -76,14 +80,15 @@ class ComponentChains:
         self.shares, self.thin = shares, max(THIN, len(codes) // LABELS_PER_SWEEP)
 
         def noisy(m: int) -> NoisyValues:
-            return NoisyValues(factors[m], noise_std, codes, n_classes, n_classes == 2)
+            factor = factors[m][:, stds[m] > 0]
+            return NoisyValues(factor, noise_std, codes, n_classes, n_classes == 2)
 
         def pilot(m: int) -> Float[np.ndarray, " S"]:
             assert shares is not None
             rng, values = np.random.default_rng([seed, m]), noisy(m)
             warm = values.run(rng, values.start(rng), 1, N_WARMUP)[-1]
             white = values.white_given(rng, values.run(rng, warm, N_PILOT, self.thin))
-            return shares.log_weights((white * stds[m]).reshape(N_PILOT, -1))
+            return shares.log_weights(coefficients_of(white, stds[m]))
 
         log_proposal = log_weights.copy()
         if shares is not None:
@@ -96,7 +101,11 @@ class ComponentChains:
         self.log_weights, log_proposal = log_weights[kept], log_proposal[kept]
         self.error, corrected = 0.0, log_weights
         if correction is not None:
-            found = [correction(np.random.default_rng([seed, m, 1]), m) for m in kept.tolist()]
+            bounds = EVIDENCE_ERROR * np.exp((log_proposal.max() - log_proposal) / 2)
+            found = [
+                correction(np.random.default_rng([seed, m, 1]), m, min(bound, MAX_EVIDENCE_ERROR))
+                for m, bound in zip(kept.tolist(), bounds.tolist(), strict=True)
+            ]
             lacking, errors = np.array(found).T
             self.log_weights, log_proposal = self.log_weights + lacking, log_proposal + lacking
             self.error = float(softmax(log_proposal) @ errors)
@@ -124,7 +133,7 @@ class ComponentChains:
             noisy = self.noisy[m].run(rng, values[m], count, self.thin)
             values[m] = noisy[-1]
             white = self.noisy[m].white_given(rng, noisy)
-            coefficients = (white * self.stds[m]).reshape(count, -1)
+            coefficients = coefficients_of(white, self.stds[m])
             ratio = np.full(count, self.log_weights[m] - self.log_proposal[m])
             if self.shares is not None:
                 ratio += self.shares.log_weights(coefficients)
@@ -136,3 +145,12 @@ class ComponentChains:
         columns = [*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)), log_likelihood]
         order = rng.permutation(n)
         return values, Moves(*(column[order] for column in columns))
+
+
+def coefficients_of(
+    white: Float[np.ndarray, "n *R r"], std: Float[np.ndarray, " L"]
+) -> Float[np.ndarray, "n RL"]:
+    """Return coefficients of all columns, given white coordinates of those of positive variance."""
+    found, used = np.zeros((*white.shape[:-1], len(std))), std > 0
+    found[..., used] = white * std[used]
+    return found.reshape(len(white), -1)

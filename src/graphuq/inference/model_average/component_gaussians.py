@@ -14,7 +14,7 @@ from scipy.special import log_softmax
 
 from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 from graphuq.inference.model_average.class_shares import ClassShares
-from graphuq.inference.model_average.component_chains import TRIES
+from graphuq.inference.model_average.component_chains import TRIES, coefficients_of
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import likely_components
 from graphuq.inference.model_average.walk import Moves
@@ -48,8 +48,8 @@ class ComponentGaussians:
         self.shares, self.n_tries = shares, 1 if shares is None else TRIES
         binary = given.n_classes == 2
         self.noisy = [
-            NoisyValues(given.rows * std, given.noise_std, given.codes, given.n_classes, binary)
-            for std in self.given.stds
+            NoisyValues(self.given.factor(i), given.noise_std, given.codes, given.n_classes, binary)
+            for i in range(len(kept))
         ]
 
     def start(self, rng: np.random.Generator) -> tuple[()]:
@@ -87,7 +87,7 @@ class ComponentGaussians:
             one[:] = noisy.run(rng, one, 1, N_SWEEPS)[-1]
         found = noisy.white_given(rng, values)
         return Moves(
-            coefficients=(found * self.given.stds[i]).reshape(n, -1),
+            coefficients=coefficients_of(found, self.given.stds[i]),
             component=np.full(n, float(self.given.numbers[i])),
             log_ratio=np.zeros(n),
             log_likelihood=noisy.log_likelihood(noisy.fields(found)),

@@ -73,6 +73,15 @@ class Components(NamedTuple):
             numbers=self.numbers[components],
         )
 
+    def factor(self, component: int) -> Float[np.ndarray, "J r"]:
+        """Return the map from white coordinates to one field at the labels.
+
+        There is a coordinate for each column in which the component has a part, in their order.
+        """
+        std = self.stds[component]
+        used = std > 0
+        return np.asarray(self.rows[:, used] * std[used])
+
     def fit(self) -> list["Component"]:
         """Return the fixed point of expectation propagation of each component."""
         n_numbers = self.n_classes * len(self.codes) ** 2

@@ -101,9 +101,9 @@ def _fitted(some: Components, starts: list[Any]) -> list[Any]:
     else:
         settings = some.codes, some.n_classes, some.noise_std, MAX_SWEEPS, TOLERANCE
         sites = []
-        for std, start in zip(some.stds, starts, strict=True):
+        for m, start in enumerate(starts):
             try:
-                sites.append(fit_low_rank_sites(some.rows * std, *settings, start))
+                sites.append(fit_low_rank_sites(some.factor(m), *settings, start))
             except np.linalg.LinAlgError:
                 sites.append(None)
     return [one if one and one.converged else None for one in sites]

@@ -61,11 +61,13 @@ class Proposals:
             self.correction if corrected else None,
         )
 
-    def correction(self, rng: np.random.Generator, place: int) -> tuple[float, float]:
+    def correction(
+        self, rng: np.random.Generator, place: int, tolerance: float = EVIDENCE_ERROR
+    ) -> tuple[float, float]:
         """Return an estimate of ``log(Z / Z_EP)`` of a component, and its standard error.
 
         It is found by importance sampling of the fields at the labels, with as many draws as the
-        error needs.
+        tolerance of the error needs.
         """
         from graphuq.inference.nested_sites import draw_shifts
 
@@ -78,7 +80,7 @@ class Proposals:
             logs = np.append(logs, self._log_likelihood(u) - one.log_sites(u))
             weights = np.exp(logs - logs.max())
             error = float(weights.std() / weights.mean() / np.sqrt(len(logs)))
-            if error < EVIDENCE_ERROR:
+            if error < tolerance:
                 break
         return float(logs.max() + np.log(weights.mean())), error
 
