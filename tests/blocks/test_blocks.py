@@ -176,7 +176,7 @@ def test_the_result_and_the_summary(fitted):
 
 @pytest.mark.parametrize(("model", "n_each"), [("largest-evidence", 8), ("auto", 4)])
 def test_two_classes_from_a_column_of_parquet_files(model, n_each, tmp_path):
-    """In memory the average has a second graph and functions of the features, and here it has not."""
+    """In memory the average has a second graph and functions of the features; here it has not."""
     features, classes = blobs(1500, 2, spread=1.2)
     given = some_labels(classes, n_each)
     names = np.array(["no", "yes"])[classes]
