@@ -13,6 +13,7 @@ import graphuq as gq
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(str(path.relative_to(EXAMPLES)) for path in EXAMPLES.glob("*/*.py"))
 SLOW = {
+    "labels/next_labels.py",
     "labels/wrong_labels.py",
     "models/learnt_hyperparameters.py",
     "trust/without_leaking.py",

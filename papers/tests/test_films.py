@@ -167,6 +167,7 @@ def test_the_representation_is_short():
     assert repr(frames) == "Frames(2 frames of 20 × 30 pixels, 0 % missing)"
 
 
+@pytest.mark.slow
 def test_a_small_film_end_to_end():
     frames = moving_ball(5, (20, 20), corrupted=None)
     spectrum = gq.laplacian_spectrum(frames.graph(), "unnormalized", 60)
