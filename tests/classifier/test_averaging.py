@@ -169,6 +169,11 @@ def test_few_labels_average_over_all_blocks():
     assert len(averaged_quickly().fit(X, y).result_.posterior.spectrum.blocks) == 4
 
 
+def test_one_label_a_class_leaves_the_graph_alone():
+    X, _, y = separated_by_a_line(3)
+    assert averaged_quickly().fit(X, y).result_.posterior.spectrum.blocks == ()
+
+
 def test_one_model_may_be_a_function_of_the_features(tmp_path):
     X, classes, y = separated_by_a_line()
     settings = {"model": "likeliest", "inference": "expectation-propagation"}

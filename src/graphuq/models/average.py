@@ -14,6 +14,8 @@ from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
+ENOUGH_EACH = 2  # labels a class, on average, from which other blocks improve the log score
+# (docs/measurements/blocks.md)
 # Probability from which the components of a block are kept, given all labels, and given 30 of them.
 MIN_SHARE, MIN_SHARE_OF_SOME = 1e-2, 1e-3
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
@@ -25,8 +27,9 @@ class Average(Model):
     """Average over Matérn priors on graphs and functions of the features, for a probit.
 
     Components and their prior odds were learnt from other data sets; see
-    `graphuq.models.learnt_odds`. If the basis has them, a second graph and functions of the
-    features are part of the average, unless the labels, or 30 of them, leave them improbable.
+    `graphuq.models.learnt_odds`. From two labels a class on, a second graph and functions of the
+    features are part of the average if the basis has them, unless the labels, or 30 of them, leave
+    them improbable.
 
     Parameters
     ----------
@@ -76,9 +79,9 @@ class Average(Model):
                 f"{self} needs eigenpairs without a tail; pass gq.Basis.of(graph), and leave "
                 "tail_eigenvalue out"
             )
+        if not (basis.blocks and labels.are_enough(ENOUGH_EACH)):
+            return self._on(eigenpairs_of(basis), labels)
         average = self._on(basis, labels)
-        if not basis.blocks:
-            return average
         prior: Any = average.prior
         share, of_blocks = probabilities_of_components(average), np.array(prior.blocks)
         names = [block.name for block in basis.blocks]

@@ -12,7 +12,12 @@ from graphuq.inference import Point
 from graphuq.results.approximation_error import ApproximationError
 from graphuq.results.label_checks import kept_leave_one_out
 from graphuq.results.trust import Check, Trust
-from graphuq.results.trust.agreement import MANY_LABELS, SIMULATIONS, p_value_of
+from graphuq.results.trust.agreement import (
+    MANY_LABELS,
+    SIMULATIONS,
+    _of_gaussian,
+    p_value_of,
+)
 from graphuq.results.trust.labels import log_chance
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
@@ -278,3 +283,20 @@ def test_components_without_labels(clear):
 def test_a_saved_result_has_the_same_verdict(clear, tmp_path):
     clear.save(tmp_path / "result.nc")
     assert gq.load(tmp_path / "result.nc").trust == clear.trust
+
+
+def test_unreliable_weights_of_an_average_give_way_to_expectation_propagation():
+    """Also where someone chose how many labels of each class, as single posteriors never know."""
+    moons = gq.datasets.two_moons(80, n_features=2, noise_std=0.1)
+    known = np.concatenate([np.flatnonzero(moons.codes() == k)[:12:4] for k in (0, 1)])
+    y = np.where(np.isin(np.arange(80), known), moons.codes(), -1)
+    result = (
+        gq.GraphClassifier(inference=gq.inference.MCMC(n_samples=200))
+        .fit(moons.features, y)
+        .result_
+    )
+    assert result.posterior.is_weighted
+    assert result.posterior.label_design == "by-class"
+    expected = gq.infer(result.posterior, gq.inference.ExpectationPropagation())
+    found = _of_gaussian(result)
+    np.testing.assert_allclose(found.of_label, kept_leave_one_out(expected).of_label, atol=1e-6)

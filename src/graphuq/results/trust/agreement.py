@@ -10,6 +10,8 @@ from scipy.special import ndtr
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation
 from graphuq.inference.draws import Draws
+from graphuq.inference.model_average import EachComponent
+from graphuq.inference.settings import RunSettings
 from graphuq.posterior.hierarchical import with_values
 from graphuq.results.label_checks import kept_leave_one_out
 from graphuq.results.leaving_out import MAX_SHAPE, LeaveOneOut, given_classes, leave_each_out
@@ -85,14 +87,21 @@ def check_agreement(result: "Result") -> Check:
 def _of_gaussian(result: "Result") -> LeaveOneOut | None:
     """Return leave-one-out probabilities of a Gaussian in place of draws, or None.
 
-    It is the reference of the draws if there is one, and otherwise expectation propagation. Learnt
-    hyperparameters then have the values of the draw with the median log likelihood.
+    It is the reference of the draws if there is one, and otherwise expectation propagation, of each
+    component of a mixture. Other learnt hyperparameters have the values of the draw with the median
+    log likelihood.
     """
     posterior, draws = result.posterior, draws_of(result)
     if draws.reference is not None and not posterior.learnt:
         return leave_each_out(draws.reference, posterior)
     if len(posterior.labels) * posterior.n_fields > MAX_COORDINATES or posterior.per_class:
         return None
+    if posterior.is_weighted:
+        try:
+            each = EachComponent(ExpectationPropagation()).run(posterior, RunSettings())
+            return leave_each_out(each, posterior)
+        except (IncompatibleParts, InvalidInput):
+            return None
     values = _median_draw(draws)
     if not values.keys() >= posterior.learnt.keys():
         return None
