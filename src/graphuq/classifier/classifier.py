@@ -50,8 +50,8 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
     laplacian : {"symmetric", "unnormalized", "random-walk"}, default "symmetric"
         Laplacian of the graph.
     n_eigenpairs : int, "all" or "auto", default "auto"
-        Number of eigenpairs ℓ of the Laplacian. "auto": min(150, N), or some
-        more or fewer, so that no copy of a multiple eigenvalue is cut off; none for
+        Number of eigenpairs ℓ of the Laplacian. "auto": min(150, N), or some more or
+        fewer, so that no copy of a multiple eigenvalue is cut off; none for
         `RegularizedLaplacian`, which is solved exactly.
     tail_eigenvalue : bool, float or "mean", default False
         Value of the eigenvalues that are not computed: none of them is used (false), the largest

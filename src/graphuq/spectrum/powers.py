@@ -13,8 +13,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.graphs.features import check_features
-from graphuq.graphs.inputs import MatrixLike
+from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.principal import principal_components
 
 POWERS = "powers"
@@ -23,7 +22,7 @@ SMALLEST = 1e-4  # deviation, relative to the largest, below which a direction i
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PowerFunctions:
+class PowerFunctions(FeatureBlock):
     """Block of columns with the covariance ``1 + c (X Xᵀ)³``, half of which is the constant.
 
     Attributes
@@ -44,24 +43,13 @@ class PowerFunctions:
     (50, 4)
     """
 
-    features: MatrixLike
     name = POWERS
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", check_features(self.features, "features"))
 
     @cached_property
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` the covariance, none if all rows are equal."""
         scores, variances = principal_components(self.features)
-        if not len(variances):
-            return np.zeros((len(scores), 0))
-        relative = (variances / variances[0]) ** ((POWER - 1) / 2)
-        kept = relative * np.sqrt(variances / variances[0]) > SMALLEST
+        shares = variances / variances.max(initial=0.0)
+        relative = shares ** ((POWER - 1) / 2)
+        kept = relative * np.sqrt(shares) > SMALLEST
         return with_constant(scores[:, kept] * relative[kept])
-
-
-def with_constant(columns: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N M"]:
-    """Return columns of mean energy 1 a row, and a column of ones."""
-    scale = np.sqrt(len(columns) / (columns**2).sum())
-    return np.hstack([columns * scale, np.ones((len(columns), 1))])

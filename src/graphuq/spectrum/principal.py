@@ -1,5 +1,6 @@
 """Principal components of features: the scores of all rows, and their variances."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,11 +69,15 @@ def principal_components(features: MatrixLike, *, standardised: bool = False) ->
         left, values, _ = randomized_svd(scaled, rank, random_state=0)
         scores, variances = left * values, values**2 / n_rows
     else:
-        dense = matrix.toarray() if is_sparse else matrix
-        scaled = (dense[:, used] - centre[used]) / scale
-        variances, vectors = eigh(scaled.T @ scaled / n_rows)
-        variances, vectors = variances[::-1], vectors[:, ::-1]
-        scores = scaled @ vectors[:, :MAX_COMPONENTS]
+
+        def scaled_rows() -> Iterator[Float[np.ndarray, "n w"]]:
+            for part in row_blocks(n_rows, width):
+                rows = matrix[part].toarray() if is_sparse else matrix[part]
+                yield (rows[:, used] - centre[used]) / scale
+
+        variances, vectors = eigh(sum(rows.T @ rows for rows in scaled_rows()) / n_rows)
+        variances, vectors = variances[::-1], vectors[:, ::-1][:, :MAX_COMPONENTS]
+        scores = np.concatenate([rows @ vectors for rows in scaled_rows()])
         variances = variances[:MAX_COMPONENTS]
     kept = variances > SMALLEST * variances[0]
     scores = scores[:, kept]

@@ -15,8 +15,9 @@ from jaxtyping import Float
 from scipy import sparse
 from scipy.linalg import eigh
 
-from graphuq.graphs.features import check_features, row_blocks
-from graphuq.graphs.inputs import Features, MatrixLike
+from graphuq.graphs.features import row_blocks
+from graphuq.graphs.inputs import Features
+from graphuq.spectrum.feature_block import FeatureBlock
 
 N_LANDMARKS = 100  # nodes from which the covariance is known; more gained nothing on 61 data sets
 SMALLEST = 1e-6  # eigenvalue of the landmarks' covariance, relative to the largest, that is kept
@@ -24,7 +25,7 @@ QUADRATIC = "quadratic"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QuadraticFunctions:
+class QuadraticFunctions(FeatureBlock):
     """Block of up to 100 columns, whose covariance is ``(1 + x·x')²``.
 
     Attributes
@@ -41,12 +42,8 @@ class QuadraticFunctions:
         If features are not rows of finite numbers.
     """
 
-    features: MatrixLike
     rng: int = 0
     name = QUADRATIC
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", check_features(self.features, "features"))
 
     @cached_property
     def _centred(self) -> tuple[Float[np.ndarray, " d"], float, list[slice]]:

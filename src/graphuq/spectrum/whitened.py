@@ -16,9 +16,8 @@ from scipy import sparse
 
 from graphuq.errors import GraphuqWarning
 from graphuq.graphs import SelfTuning, knn_graph
-from graphuq.graphs.features import check_features
 from graphuq.graphs.inputs import MatrixLike
-from graphuq.spectrum.powers import with_constant
+from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.principal import principal_components
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
@@ -49,7 +48,7 @@ def has_whitened_graph(features: MatrixLike) -> bool:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WhitenedLinear:
+class WhitenedLinear(FeatureBlock):
     """Block of linear functions of whitened features, and a constant.
 
     A field of this block is a discriminant with a covariance that all classes share: it is to
@@ -73,21 +72,16 @@ class WhitenedLinear:
     (50, 3)
     """
 
-    features: MatrixLike
     name = WHITENED_LINEAR
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", check_features(self.features, "features"))
 
     @cached_property
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns, none if all rows are equal."""
-        rows = whitened(self.features)
-        return with_constant(rows) if rows.shape[1] else rows
+        return with_constant(whitened(self.features))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WhitenedGraph:
+class WhitenedGraph(FeatureBlock):
     """Block of eigenpairs of a second graph, of nearest neighbours in whitened features.
 
     Attributes
@@ -109,12 +103,8 @@ class WhitenedGraph:
     50
     """
 
-    features: MatrixLike
     laplacian: str = "symmetric"
     name = WHITENED_GRAPH
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "features", check_features(self.features, "features"))
 
     @cached_property
     def spectrum(self) -> Spectrum:

@@ -76,8 +76,8 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         Laplacian of the graph. The smoothest fields of "random-walk" are constant. Those of
         "symmetric" grow with the degree of a node, which suits signs better than numbers.
     n_eigenpairs : int, "all" or "auto", default "auto"
-        Number of eigenpairs ℓ of the Laplacian. "auto": min(150, N), or some
-        more or fewer, so that no copy of a multiple eigenvalue is cut off.
+        Number of eigenpairs ℓ of the Laplacian. "auto": min(150, N), or some more or
+        fewer, so that no copy of a multiple eigenvalue is cut off.
     tail_eigenvalue : bool, float or "mean", default False
         Value of the eigenvalues that are not computed: none of them is used (false), the largest
         computed one (true), their mean, or a number.
