@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 import graphuq as gq
+from graphuq.results.class_sets import posterior_sets
 
 FLOOR = 1e-5  # smallest probability of any method, so that one error costs at most 11.5 nats
 N_BINS = 15  # bins of confidence for the calibration error
@@ -22,16 +23,6 @@ def floored(probability):
     probability = probability / probability.sum(axis=1, keepdims=True)
     probability = np.maximum(probability, FLOOR)
     return probability / probability.sum(axis=1, keepdims=True)
-
-
-def prediction_sets(probability, coverage=COVERAGE):
-    """Return the mask of the smallest set of classes with at least the given probability."""
-    order = np.argsort(-probability, axis=1, kind="stable")
-    ranked = np.take_along_axis(probability, order, axis=1)
-    before = np.cumsum(ranked, axis=1) - ranked
-    mask = np.zeros(probability.shape, dtype=bool)
-    np.put_along_axis(mask, order, before < coverage - 1e-12, axis=1)
-    return mask
 
 
 def certainty_auc(probability, codes):
@@ -50,7 +41,7 @@ def evaluate(probability, codes, labelled):
     """Return all scores of the unlabelled rows, with the reliability curve for `pooled_curve`."""
     rows = np.setdiff1d(np.arange(len(codes)), labelled)
     probability, codes = floored(probability)[rows], codes[rows]
-    sets = prediction_sets(probability)
+    sets = posterior_sets(probability, COVERAGE)
     curve = gq.scores.reliability_curve(probability, codes, n_bins=N_BINS)
     return {
         "accuracy": gq.scores.accuracy(probability, codes),

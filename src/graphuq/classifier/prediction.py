@@ -25,6 +25,7 @@ class Prediction:
 
     classes_: np.ndarray
     graph: Any
+    label_distributions_: Float[np.ndarray, "N K"]
     missing_label: Any
     out_of_sample: Any
     result_: "Result"
@@ -96,10 +97,13 @@ class Prediction:
         X : array_like, shape (M, d)
             As for `predict`.
         coverage : float, default 0.9
-            Probability with which the set should contain the class, in (0, 1).
+            Share of the unlabelled rows of the graph whose set should hold the class, in (0, 1).
+            It is more where the most probable classes alone are right more often, because no set
+            is empty.
         method : {"posterior", "conformal"}, default "posterior"
-            "posterior": the smallest set whose probabilities by `predict_proba` add up to
-            ``coverage``. "conformal": classes at least as probable as most given labels were, each
+            "posterior": the smallest sets with this share under the posterior, which are all
+            classes above one probability; see `graphuq.results.class_sets.posterior_sets`.
+            "conformal": classes at least as probable as most given labels were, each
             given all others; see `graphuq.results.class_sets.conformal_sets`.
 
         Returns
@@ -134,7 +138,8 @@ class Prediction:
                 "conformal sets need probabilities without class_proportions, since leave-one-out "
                 "probabilities do not have them; use method='posterior'"
             )
-        return label_checks.sets_of(self.result_, probabilities, coverage, method)
+        of_nodes = self.label_distributions_
+        return label_checks.sets_of(self.result_, probabilities, of_nodes, coverage, method)
 
     def suspect_labels(self, n: int | None = None) -> "pd.DataFrame":
         """Return the given labels from the least to the most probable given all others.

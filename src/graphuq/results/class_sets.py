@@ -1,4 +1,4 @@
-"""Sets of classes that contain the true class with a given probability."""
+"""Sets of classes that hold the true class of a given share of the nodes."""
 
 import math
 
@@ -12,22 +12,30 @@ ROUNDING = 1e-9  # by which a sum of probabilities may miss the coverage
 
 
 def posterior_sets(
-    probabilities: Float[np.ndarray, "N K"], coverage: float = 0.9
-) -> Bool[np.ndarray, "N K"]:
-    """Return the smallest set of classes of each row with probability at least ``coverage``.
+    probabilities: Float[np.ndarray, "M K"],
+    coverage: float = 0.9,
+    of_nodes: Float[np.ndarray, "N K"] | None = None,
+) -> Bool[np.ndarray, "M K"]:
+    """Return the smallest sets that hold the true class of a share ``coverage`` of the nodes.
 
-    Classes enter from the most probable to the least probable one.
+    A set holds the classes with at least a probability that is the same for all rows, and always
+    the most probable class. Of all sets that are not empty and hold this share, these have the
+    fewest classes in total (Sadinle, Lei & Wasserman 2019). A smallest set for each row by itself
+    would hold the true class more often than was asked for, because few sets of whole classes have
+    that probability exactly.
 
     Parameters
     ----------
-    probabilities : numpy.ndarray, shape (N, K)
+    probabilities : numpy.ndarray, shape (M, K)
         Each row adds up to 1.
     coverage : float, default 0.9
         In (0, 1).
+    of_nodes : numpy.ndarray, shape (N, K), optional
+        Probabilities of the nodes of which the share is; ``probabilities`` by default.
 
     Returns
     -------
-    numpy.ndarray of bool, shape (N, K)
+    numpy.ndarray of bool, shape (M, K)
         At least one class a row.
 
     Raises
@@ -43,13 +51,24 @@ def posterior_sets(
     array([[ True,  True, False],
            [ True, False, False]])
     """
+    threshold = posterior_threshold(probabilities if of_nodes is None else of_nodes, coverage)
+    return _at_least(probabilities, threshold)
+
+
+def posterior_threshold(probabilities: Float[np.ndarray, "N K"], coverage: float) -> float:
+    """Return the least probability of a class that belongs to a set of `posterior_sets`.
+
+    Raises
+    ------
+    InvalidInput
+        If ``coverage`` is not in (0, 1).
+    """
     check_coverage(coverage)
-    order = np.argsort(-probabilities, axis=1, kind="stable")
-    total = np.cumsum(np.take_along_axis(probabilities, order, axis=1), axis=1)
-    before = np.hstack([np.zeros((len(total), 1)), total[:, :-1]])
-    sets = np.empty(probabilities.shape, dtype=bool)
-    np.put_along_axis(sets, order, before < coverage - ROUNDING, axis=1)
-    return sets
+    ranked = np.sort(probabilities, axis=1)
+    others = np.sort(ranked[:, :-1], axis=None)[::-1]
+    held = ranked[:, -1].sum() + np.append(0.0, np.cumsum(others))  # by the first of the others
+    n_others = int(np.argmax(held >= coverage * len(probabilities) - ROUNDING))
+    return float(others[n_others - 1]) if n_others else 1.0
 
 
 def conformal_sets(
@@ -90,10 +109,7 @@ def conformal_sets(
     array([[ True,  True],
            [ True, False]])
     """
-    threshold = conformal_threshold(of_given, coverage)
-    sets = 1 - probabilities <= threshold + ROUNDING
-    sets[np.arange(len(sets)), probabilities.argmax(axis=1)] = True
-    return np.asarray(sets)
+    return _at_least(probabilities, 1 - conformal_threshold(of_given, coverage))
 
 
 def conformal_threshold(of_given: Float[np.ndarray, " J"], coverage: float) -> float:
@@ -116,6 +132,13 @@ def conformal_threshold(of_given: Float[np.ndarray, " J"], coverage: float) -> f
             "lower the coverage, or use method='posterior'",
         )
     return float(np.sort(1 - of_given)[position - 1])
+
+
+def _at_least(probabilities: Float[np.ndarray, "M K"], threshold: float) -> Bool[np.ndarray, "M K"]:
+    """Return the classes of at least a probability, and the most probable class of each row."""
+    sets = probabilities >= threshold - ROUNDING
+    sets[np.arange(len(sets)), probabilities.argmax(axis=1)] = True
+    return np.asarray(sets)
 
 
 def check_coverage(coverage: float) -> None:

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from graphuq.errors import IncompatibleParts, NotConvergedWarning
 from graphuq.results.caching import kept
 from graphuq.results.class_sets import check_method, conformal_sets, posterior_sets
+from graphuq.results.label_numbers import is_labelled
 from graphuq.results.leaving_out import MAX_SHAPE, LeaveOneOut, given_classes, leave_each_out
 from graphuq.utils.extras import require_extra
 from graphuq.utils.user_warnings import warn_user
@@ -140,9 +141,11 @@ def prediction_sets(
     ----------
     result : Result
     coverage : float, default 0.9
-        Probability with which the set should contain the class, in (0, 1).
+        Share of the unlabelled nodes whose set should hold the class, in (0, 1). It is more where
+        the most probable classes alone are right more often, because no set is empty.
     method : {"posterior", "conformal"}, default "posterior"
-        "posterior": the smallest set whose posterior probabilities add up to ``coverage``.
+        "posterior": the smallest sets with this share under the posterior; see
+        `graphuq.results.class_sets.posterior_sets`.
         "conformal": classes at least as probable as most given labels were, each given all
         others; see `graphuq.results.class_sets.conformal_sets`. Its coverage, averaged
         over rows, holds although the model is wrong, if labelled rows are a random sample.
@@ -168,16 +171,25 @@ def prediction_sets(
     >>> gq.prediction_sets(classifier.fit(moons.features, y).result_).shape
     (200, 2)
     """
-    return sets_of(result, result.probabilities, coverage, method)
+    probabilities = result.probabilities
+    return sets_of(result, probabilities, probabilities, coverage, method)
 
 
 def sets_of(
-    result: "Result", probabilities: Float[np.ndarray, "M K"], coverage: float, method: str
+    result: "Result",
+    probabilities: Float[np.ndarray, "M K"],
+    of_nodes: Float[np.ndarray, "N K"],
+    coverage: float,
+    method: str,
 ) -> Bool[np.ndarray, "M K"]:
-    """Return the sets of rows with given class probabilities; see `prediction_sets`."""
+    """Return the sets of rows with given class probabilities; see `prediction_sets`.
+
+    ``of_nodes`` are those of the nodes; the unlabelled ones tell how large posterior sets are.
+    """
     check_method(method)
     if method == "posterior":
-        return posterior_sets(probabilities, coverage)
+        free = ~is_labelled(result)
+        return posterior_sets(probabilities, coverage, of_nodes[free] if free.any() else of_nodes)
     n_known = probabilities.shape[1]
     withheld = leave_one_out(result).of_class[:, :n_known]
     given = withheld[np.arange(len(withheld)), given_classes(result.posterior)]
