@@ -14,7 +14,7 @@ DECIDERS = {  # names by which a model is chosen or made from labels, and who ma
     "Likeliest": (),
     "learnt_mixture": (),
     "likeliest_component": ("inference/model_average/",),
-    "probabilities_of_components": ("inference/model_average/",),
+    "screened": ("inference/model_average/",),
     "maximize_evidence": ("__init__.py", "evidence/"),
 }
 FILES = [path for path in SOURCE.rglob("*.py") if "models" not in path.relative_to(SOURCE).parts]

@@ -48,13 +48,15 @@ def test_nodes_have_their_scale_and_labels_their_weights():
     spectrum = gq.laplacian_spectrum(graph, "random-walk", n_eigenpairs=4)
     degrees = adjacency.sum(axis=1)
     assert degrees.max() > 2 * degrees.min()
+    terms = [gq.models.Term(scale, gq.priors.Matern()) for scale in (1.0, 2.0)]
     posterior = gq.Posterior(
         spectrum,
-        gq.priors.Matern(),
+        gq.models.Mixture(terms, gq.Categorical([0.5, 0.5])),
         gq.likelihoods.Probit(0.8, random_labels=True),
         labelled=[0, 2, 3, 5, 8],
         labels=[1, -1, 1, 1, -1],
         label_weights=[1.0, 0.5, 2.0, 1.5, 3.0],
+        label_design="by-class",
     )
     coefficients = np.random.default_rng(0).normal(size=(6, 4))
     u = coefficients @ spectrum.eigenvectors.T * np.sqrt(degrees.mean() / degrees)

@@ -24,18 +24,17 @@ def test_equal_numbers_of_labels_were_drawn_class_by_class():
     assert of([1, 1, 0]) == "random"
     assert of([1, 1, 0, 0], "random") == "random"
     assert of([1, 1, 0], "by-class") == "by-class"
-    assert of([0, 0, 1, 1, 2, 2]) == "random"
+    assert of([0, 0, 1, 1, 2, 2]) == "by-class"
+    assert of([0, 0, 1, 1, 2, 2, 2]) == "random"
 
 
 def test_label_design_that_cannot_be_used():
     with pytest.raises(InvalidInput, match="label_design: 'sorted'"):
         Average(label_design="sorted")
-    with pytest.raises(IncompatibleParts, match="two classes: use label_design='random'"):
-        Average("by-class").posterior(BASIS, labels_of([0, 1, 2]))
     given = BASIS, gq.priors.Matern(), gq.likelihoods.Probit(), [0, 1], [1, -1]
     with pytest.raises(InvalidInput, match="label_design: 'sorted'"):
         gq.Posterior(*given, label_design="sorted")
-    with pytest.raises(IncompatibleParts, match="is for two classes and a mixture"):
+    with pytest.raises(IncompatibleParts, match="needs a mixture of priors if there are two"):
         gq.Posterior(*given, label_design="by-class")
 
 

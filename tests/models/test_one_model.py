@@ -91,8 +91,6 @@ def test_what_a_model_is_not_made_for_is_refused():
         Average().posterior(BASIS, labels(distributions=SOFT))
     with pytest.raises(IncompatibleParts, match="without a tail"):
         Average().posterior(BASIS.with_tail(1.0), labels())
-    with pytest.raises(IncompatibleParts, match="two classes"):
-        Average("by-class").posterior(BASIS, labels(3))
     with pytest.raises(InvalidInput, match="use LargestEvidence"):
         Fixed(prior="auto")
     with pytest.raises(InvalidInput, match="numbered from 0"):

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.model_average import N_CHECKED, probabilities_of_components
+from graphuq.inference.model_average import N_CHECKED, keep_fits, screened
 from graphuq.likelihoods import Probit
 from graphuq.models.base import Model, eigenpairs_of
 from graphuq.models.labels import Labels
 from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
+from graphuq.spectrum.blocks import EIGENPAIRS
 
 ENOUGH_EACH = 2  # labels a class, on average, from which other blocks improve the log score
 # (docs/measurements/blocks.md)
@@ -35,9 +36,10 @@ class Average(Model):
     ----------
     label_design : {"auto", "by-class", "random"}, default "auto"
         How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
-        that numbers of labels are no evidence about class shares; for two classes. "random": they
-        are. "auto": by class, for two classes with the same number of labels, at least two of
-        each.
+        that numbers of labels are no evidence about class shares. The posterior of two classes
+        takes shares for unknown; with more classes the verdict says what depends on them.
+        "random": they are evidence. "auto": by class, if all classes have the same number of
+        labels, at least two.
 
     Examples
     --------
@@ -66,8 +68,6 @@ class Average(Model):
             reason = "certain labels: use gq.models.LargestEvidence() for soft ones"
         elif labels.has_unseen_classes:
             reason = "a known number of classes: leave max_classes out"
-        elif self.label_design == "by-class" and labels.n_classes > 2:
-            reason = "two classes: use label_design='random'"
         if reason is not None:
             raise IncompatibleParts(f"{self} needs {reason}")
 
@@ -82,15 +82,19 @@ class Average(Model):
         if not (basis.blocks and labels.are_enough(ENOUGH_EACH)):
             return self._on(eigenpairs_of(basis), labels)
         average = self._on(basis, labels)
+        own: Any = basis
         prior: Any = average.prior
-        share, of_blocks = probabilities_of_components(average), np.array(prior.blocks)
+        found, of_blocks = screened(average), np.array(prior.blocks)
         names = [block.name for block in basis.blocks]
         least = MIN_SHARE if len(labels.codes) <= N_CHECKED else MIN_SHARE_OF_SOME
-        kept = [name for name in names if share[of_blocks == name].sum() >= least]
-        if kept == names:
-            return average
-        own: Any = basis
-        return self._on(own.with_blocks(kept) if kept else eigenpairs_of(basis), labels)
+        kept = [n for n in names if found.probabilities[of_blocks == n].sum() >= least]
+        if kept != names:
+            average = self._on(own.with_blocks(kept) if kept else eigenpairs_of(basis), labels)
+        if found.fits is not None:
+            places = np.arange(basis.n_columns)
+            columns = np.concatenate([places[own.columns_of(n)] for n in (EIGENPAIRS, *kept)])
+            keep_fits(average, found.fits, of_blocks[found.numbers], columns)
+        return average
 
     def _on(self, basis: SpectralBasis, labels: Labels) -> Posterior:
         n_classes = labels.n_classes
@@ -109,5 +113,4 @@ class Average(Model):
         if self.label_design != "auto":
             return self.label_design
         counts = np.bincount(labels.codes, minlength=labels.n_classes)
-        equal = len(counts) == 2 and counts[0] == counts[1] >= MIN_EQUAL
-        return "by-class" if equal else "random"
+        return "by-class" if counts.min() == counts.max() >= MIN_EQUAL else "random"

@@ -78,7 +78,7 @@ class Likeliest(Model):
             prior=prior,
             likelihood=dataclasses.replace(likelihood, **changed),
             chosen_by_evidence=chosen,
-            label_design="random",
+            label_design=average.label_design if likelihood.is_multiclass else "random",
         )
 
     def used(self, posterior: Posterior) -> Model:

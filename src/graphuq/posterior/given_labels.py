@@ -207,7 +207,8 @@ def check_design(label_design: object, is_multiclass: bool, is_weighted: bool) -
         f"{label_design!r}",
         "use 'random' or 'by-class'",
     )
-    if label_design == "by-class" and (is_multiclass or not is_weighted):
+    if label_design == "by-class" and not (is_multiclass or is_weighted):
         raise IncompatibleParts(
-            "label_design='by-class' is for two classes and a mixture of priors; use 'random'"
+            "label_design='by-class' needs a mixture of priors if there are two classes; use "
+            "'random'"
         )

@@ -47,7 +47,7 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
 
     Components with a small weight may have an unknown error, which then counts as 1.
     """
-    shares = ClassShares.of(posterior) if posterior.label_design == "by-class" else None
+    shares = ClassShares.of(posterior)
     found = [
         approximation_error(posterior.component(int(number)), one, rows, shares)
         for one, number in zip(mixture.components, mixture.numbers, strict=True)

@@ -1,12 +1,13 @@
 """Draws from a finite mixture of priors: the evidence weighs the components."""
 
 from graphuq.inference.model_average.class_shares import ClassShares
+from graphuq.inference.model_average.components import keep_fits
 from graphuq.inference.model_average.each_component import EachComponent, coefficients_given
 from graphuq.inference.model_average.likely_components import (
     N_CHECKED,
     likeliest_component,
     likeliest_of_block,
-    probabilities_of_components,
+    screened,
 )
 from graphuq.inference.model_average.sampler import ModelAverage
 
@@ -16,7 +17,8 @@ __all__ = [
     "EachComponent",
     "ModelAverage",
     "coefficients_given",
+    "keep_fits",
     "likeliest_component",
     "likeliest_of_block",
-    "probabilities_of_components",
+    "screened",
 ]

@@ -41,8 +41,13 @@ class ClassShares:
         self.rows, self.counts, self.noise_std = rows, counts, noise_std
 
     @staticmethod
-    def of(posterior: Posterior) -> "ClassShares":
-        """Return them for a binary probit of fixed noise; the nodes are always the same."""
+    def of(posterior: Posterior) -> "ClassShares | None":
+        """Return them for labels of two classes that were drawn class by class, or None.
+
+        The nodes are always the same.
+        """
+        if posterior.label_design != "by-class" or posterior.likelihood.is_multiclass:
+            return None
         spectrum, n_nodes = posterior.spectrum, posterior.spectrum.n_nodes
         nodes = np.random.default_rng(0).permutation(n_nodes)[:MAX_NODES]
         rows = np.asarray(spectrum.basis[nodes]) * spectrum.node_scale[nodes, None]

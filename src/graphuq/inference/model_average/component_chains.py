@@ -101,10 +101,9 @@ class ComponentChains:
         self.log_weights, log_proposal = log_weights[kept], log_proposal[kept]
         self.error, corrected = 0.0, log_weights
         if correction is not None:
-            bounds = EVIDENCE_ERROR * np.exp((log_proposal.max() - log_proposal) / 2)
             found = [
-                correction(np.random.default_rng([seed, m, 1]), m, min(bound, MAX_EVIDENCE_ERROR))
-                for m, bound in zip(kept.tolist(), bounds.tolist(), strict=True)
+                correction(np.random.default_rng([seed, m, 1]), m, bound)
+                for m, bound in zip(kept.tolist(), tolerances(log_proposal), strict=True)
             ]
             lacking, errors = np.array(found).T
             self.log_weights, log_proposal = self.log_weights + lacking, log_proposal + lacking
@@ -145,6 +144,13 @@ class ComponentChains:
         columns = [*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)), log_likelihood]
         order = rng.permutation(n)
         return values, Moves(*(column[order] for column in columns))
+
+
+def tolerances(log_weights: Float[np.ndarray, " M"]) -> list[float]:
+    """Return the error that the evidence of each component may have."""
+    bounds = EVIDENCE_ERROR * np.exp((log_weights.max() - log_weights) / 2)
+    found: list[float] = np.minimum(bounds, MAX_EVIDENCE_ERROR).tolist()
+    return found
 
 
 def coefficients_of(

@@ -7,6 +7,7 @@ from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from graphuq.inference.model_average.class_shares import ClassShares
+from graphuq.inference.model_average.component_chains import tolerances
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import likely_components
 from graphuq.inference.model_average.proposals import Proposals
@@ -44,7 +45,7 @@ def component_weights(posterior: Posterior, seed: int, corrected: bool) -> Compo
     The evidence of each is that of expectation propagation. With ``corrected``, for two classes and
     up to 100 labels, importance sampling corrects it.
     """
-    shares = ClassShares.of(posterior) if posterior.label_design == "by-class" else None
+    shares = ClassShares.of(posterior)
     if len(posterior.labels) > MANY_LABELS:
         given, _, logs = likely_components(Components.of(posterior))
         numbers = given.numbers
@@ -52,8 +53,9 @@ def component_weights(posterior: Posterior, seed: int, corrected: bool) -> Compo
         found = Proposals(posterior)
         numbers, logs = found.numbers, found.log_weights.copy()
         if corrected and found.binary:
-            for m in np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT)).tolist():
-                logs[m] += found.correction(np.random.default_rng([seed, m, 1]), m)[0]
+            kept = np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT))
+            for m, bound in zip(kept.tolist(), tolerances(logs[kept]), strict=True):
+                logs[m] += found.correction(np.random.default_rng([seed, m, 1]), m, bound)[0]
     total = float(np.logaddexp.reduce(logs))
     # Neighbours in the order of the prior are alike, so that each stands for its stratum.
     points = (np.arange(N_STRATA) + 0.5) / N_STRATA

@@ -80,7 +80,7 @@ class EachComponent:
         """
         seed = seed_number(settings.rng)
         # Gaussians under the weight of class shares bring a correction of their own.
-        by_class = posterior.label_design == "by-class"
+        by_class = ClassShares.of(posterior) is not None
         corrected = not (by_class and isinstance(self.method, Approximation))
         found = component_weights(posterior, seed, corrected)
         weights = np.exp(found.log_weights)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from graphuq.inference.model_average.components import Components, require_any
+from graphuq.inference.model_average.components import Component, Components, require_any
 from graphuq.posterior.posterior import Posterior
 
 N_FIRST = 60  # labels that are compared first
@@ -78,18 +78,36 @@ def likeliest_of_block(
     return int(numbers[np.where(block == names[best], probability, -1.0).argmax()])
 
 
-def probabilities_of_components(posterior: Posterior) -> Float[np.ndarray, " M"]:
-    """Return the probability that 30 of the labels, or all, leave each component of the prior.
+class Screened(NamedTuple):
+    """What some of the labels say of the components.
 
-    Without any fixed point of expectation propagation, they are those of the prior.
+    Attributes
+    ----------
+    probabilities : numpy.ndarray, shape (M,)
+        Of each component of the prior, given 30 of the labels, or all. Without any fixed point of
+        expectation propagation, they are those of the prior.
+    numbers : numpy.ndarray of int, shape (m,)
+        Numbers of the components that were fitted.
+    fits : list of Component or None
+        Their fits, if these are to all labels.
     """
-    given = Components.of(posterior)
-    given = given.at(stratified(given.codes)[:N_CHECKED], slice(None))
-    logs = given.log_prior + [one.log_evidence for one in given.fit()]
+
+    probabilities: Float[np.ndarray, " M"]
+    numbers: Int[np.ndarray, " m"]
+    fits: list[Component] | None
+
+
+def screened(posterior: Posterior) -> Screened:
+    """Return the probability of each component given 30 of the labels, or all."""
+    given, few = Components.of(posterior), len(posterior.labels) <= N_CHECKED
+    if not few:
+        given = given.at(stratified(given.codes)[:N_CHECKED], slice(None))
+    fits = given.fit()
+    logs = given.log_prior + [one.log_evidence for one in fits]
     prior: Any = posterior.prior
     found = np.zeros(prior.n_components)
     found[given.numbers] = softmax(logs if np.isfinite(logs).any() else given.log_prior)
-    return found
+    return Screened(found, given.numbers, fits if few else None)
 
 
 def _fitted(some: Components, starts: list[Any]) -> list[Any]:

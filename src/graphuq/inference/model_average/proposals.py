@@ -8,13 +8,13 @@ from scipy.special import log_ndtr, softmax
 
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import ComponentChains
-from graphuq.inference.model_average.components import Components, require_any
+from graphuq.inference.model_average.components import Components, fits_of, require_any
 from graphuq.inference.model_average.walk import Moves
 from graphuq.posterior.posterior import Posterior
 
 MIN_WEIGHT = 1e-4  # share of the posterior below which a component is left out
 N_PILOT = 400  # proposals from which the share of accepted ones, or an evidence, is estimated
-EVIDENCE_ERROR, MAX_ROUNDS = 0.03, 10  # relative error at which an evidence is known; most rounds
+MAX_ROUNDS = 10  # most rounds of as many proposals, from which an evidence is estimated
 
 
 class Proposals:
@@ -27,7 +27,7 @@ class Proposals:
         self.shares, self.binary = shares, not posterior.likelihood.is_multiclass
         self.codes, self.n_classes = found.codes, found.n_classes
         self.noise_std, self.numbers = found.noise_std, found.numbers
-        self.components = found.fit()
+        self.components = fits_of(posterior)
         evidence = np.array([one.log_evidence for one in self.components])
         log_weights = found.log_prior + evidence
         require_any(log_weights)
@@ -62,7 +62,7 @@ class Proposals:
         )
 
     def correction(
-        self, rng: np.random.Generator, place: int, tolerance: float = EVIDENCE_ERROR
+        self, rng: np.random.Generator, place: int, tolerance: float
     ) -> tuple[float, float]:
         """Return an estimate of ``log(Z / Z_EP)`` of a component, and its standard error.
 

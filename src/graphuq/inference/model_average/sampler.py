@@ -91,10 +91,6 @@ class ModelAverage(Sampler):
         """Return whether draws are as quick as an approximation: with many labels, by default."""
         return self.fields == "auto" and len(posterior.labels) > MANY_LABELS
 
-    def class_shares(self, posterior: Posterior) -> ClassShares | None:
-        """Return the weights for labels that were drawn class by class, or None for random ones."""
-        return ClassShares.of(posterior) if posterior.label_design == "by-class" else None
-
     def unused_arguments(self, given: Any) -> list[str]:
         """Return arguments without effect: where to start."""
         return [name for name in given if name == "start"]
@@ -165,7 +161,7 @@ class ModelAverage(Sampler):
 
     def _source(self, posterior: Posterior, seed: int) -> tuple[Any, float, bool]:
         """Return what makes proposals, the log evidence, and whether they are approximate."""
-        shares = self.class_shares(posterior)
+        shares = ClassShares.of(posterior)
         if self.first_draws_are_quick(posterior):
             gaussians = ComponentGaussians(Components.of(posterior), shares)
             return gaussians, gaussians.log_evidence, True
