@@ -285,6 +285,41 @@ def test_a_saved_result_has_the_same_verdict(clear, tmp_path):
     assert gq.load(tmp_path / "result.nc").trust == clear.trust
 
 
+def three_clouds(rng, distance):
+    """Return 40 rows of each of three clouds on a line, and five labels of each."""
+    X = np.concatenate([rng.normal(distance * k, 1.0, size=(40, 2)) for k in range(3)])
+    y = np.full(120, -1)
+    for k in range(3):
+        y[40 * k : 40 * k + 5] = k
+    return X, y
+
+
+@pytest.mark.parametrize(("distance", "level"), [(8.0, "green"), (1.0, "amber")])
+def test_what_hangs_on_class_shares_is_said(distance, level):
+    X, y = three_clouds(np.random.default_rng(0), distance)
+    settings = {"inference": "expectation-propagation", "n_eigenpairs": 40}
+    result = gq.GraphClassifier(**settings).fit(X, y).result_
+    check = result.trust.checks["class_shares"]
+    assert check.level == level
+    free = result.probabilities[y < 0]
+    doubled = [free * np.where(np.arange(3) == k, 2.0, 1.0) for k in range(3)]
+    changed = [(other.argmax(axis=1) != free.argmax(axis=1)).mean() for other in doubled]
+    assert check.value == max(changed)
+    if level == "green":
+        return
+    assert "class_proportions" in check.sentence
+    # Shares that are known, labels that were random, and unequal numbers leave nothing to say.
+    one_more = np.where(np.arange(120) == 5, 0, y)
+    shares = {"class_proportions": [1 / 3] * 3}
+    for labels, more in (
+        (y, shares),
+        (y, {"model": gq.models.Average("random")}),
+        (one_more, {}),
+    ):
+        other = gq.GraphClassifier(**settings, **more).fit(X, labels).result_
+        assert other.trust.checks["class_shares"].ok
+
+
 def test_unreliable_weights_of_an_average_give_way_to_expectation_propagation():
     """Also where someone chose how many labels of each class, as single posteriors never know."""
     moons = gq.datasets.two_moons(80, n_features=2, noise_std=0.1)

@@ -48,8 +48,8 @@ class Trust:
     ----------
     checks : dict of str to Check
         Outcome of every check, by name: "convergence", "labels_per_class", "evidence",
-        "certainty", "agreement", "truncation" and "components". The report and the command line
-        add "calibration" where true classes are known.
+        "certainty", "class_shares", "agreement", "truncation" and "components". The report and the
+        command line add "calibration" where true classes are known.
     """
 
     checks: Mapping[str, Check]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from graphuq.results.trust.agreement import check_agreement
 from graphuq.results.trust.base import Check, Trust
+from graphuq.results.trust.class_shares import check_class_shares
 from graphuq.results.trust.components import check_components
 from graphuq.results.trust.convergence import check_convergence
 from graphuq.results.trust.labels import (
@@ -22,6 +23,7 @@ CHECKS: dict[str, Callable[["Result"], Check]] = {
     "labels_per_class": check_labels_per_class,
     "evidence": check_evidence,
     "certainty": check_certainty,
+    "class_shares": check_class_shares,
     "agreement": check_agreement,
     "truncation": check_truncation,
     "components": check_components,
