@@ -6,6 +6,7 @@ from scipy.stats import norm
 
 import graphuq as gq
 from conftest import random_adjacency
+from graphuq.results.trust.truncation import _first_order
 
 N_NODES, KEPT = 30, 8
 WEIGHTS = random_adjacency(N_NODES, seed=2)
@@ -47,12 +48,12 @@ def test_moves_are_those_of_the_variance_of_the_directions_left_out(laplacian):
     prior = gq.priors.Matern(TAU, ALPHA, include_constant=False)
     posterior = gq.Posterior(spectrum, prior, likelihood, LABELLED, LABELS)
     result = gq.infer(posterior, gq.inference.ExpectationPropagation())
+    eigenvalues = values[KEPT:].mean(), values[KEPT - 1]
     effect = gq.truncation_effect(result)
     np.testing.assert_array_equal(effect.nodes, FREE)
-    for found, eigenvalue in (
-        (effect.estimate, values[KEPT:].mean()),
-        (effect.bound, values[KEPT - 1]),
-    ):
+    np.testing.assert_allclose((effect.mean_eigenvalue, effect.last_eigenvalue), eigenvalues)
+    moves = _first_order(result, FREE, eigenvalues)
+    for found, eigenvalue in zip(moves, eigenvalues, strict=True):
         tail = level * (eigenvalue + TAU**2) ** -ALPHA
         before, after = (
             2 * norm.cdf(mean / np.sqrt(variance + added)) - 1 for added in (0.0, tail * omitted)

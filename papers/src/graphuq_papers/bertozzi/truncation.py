@@ -103,8 +103,8 @@ def _summary(rows: Sequence[Row], n_nodes: int) -> str:
         )
     return (
         f"{n_nodes} nodes, whose {n_nodes} eigenpairs are the truth. {'. '.join(sentences)}. "
-        "The bound takes all eigenvalues left out to be the last one computed. Like the estimate "
-        "it ignores that labels become less informative, so that a move may exceed it."
+        "The certificate is a second fit, with a tail at the mean of the eigenvalues left out; its "
+        "bound has the tail at the last one computed."
     )
 
 

@@ -1,7 +1,6 @@
 """Check that graph and labels agree: leave-one-out probabilities of the given labels."""
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,15 +8,14 @@ from scipy.special import ndtr
 
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation
-from graphuq.inference.draws import Draws
 from graphuq.inference.model_average import EachComponent
 from graphuq.inference.settings import RunSettings
-from graphuq.posterior.hierarchical import with_values
 from graphuq.results.label_checks import kept_leave_one_out
 from graphuq.results.leaving_out import MAX_SHAPE, LeaveOneOut, given_classes, leave_each_out
 from graphuq.results.sampling import draws as draws_of
 from graphuq.results.trust.base import Check, not_computed
 from graphuq.results.trust.labels import counts_of_classes
+from graphuq.results.trust.second_fit import with_median_draw
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -102,25 +100,13 @@ def _of_gaussian(result: "Result") -> LeaveOneOut | None:
             return leave_each_out(each, posterior)
         except (IncompatibleParts, InvalidInput):
             return None
-    values = _median_draw(draws)
-    if not values.keys() >= posterior.learnt.keys():
-        return None
-    prior, likelihood = posterior.prior, posterior.likelihood
-    prior = with_values(prior, {n: values[n] for n in prior.learnt})
-    likelihood = with_values(likelihood, {n: values[n] for n in likelihood.learnt})
     try:
-        plain = dataclasses.replace(posterior, prior=prior, likelihood=likelihood)
+        plain = with_median_draw(result)
+        if plain is None:
+            return None
         return leave_each_out(ExpectationPropagation().fit(plain.plain_target), plain)
     except (IncompatibleParts, InvalidInput):
         return None
-
-
-def _median_draw(draws: Draws) -> dict[str, Any]:
-    """Return the hyperparameters of the draw with the median log likelihood, by name."""
-    order = np.argsort(draws.log_likelihood, axis=None)
-    chain, draw = np.unravel_index(order[len(order) // 2], draws.log_likelihood.shape)
-    values = {name: drawn[chain, draw] for name, drawn in draws.hyperparameters.items()}
-    return {name: v.item() if np.ndim(v) == 0 else v for name, v in values.items()}
 
 
 def p_value_of(probabilities: Float[np.ndarray, "J K"], given: Int[np.ndarray, " J"]) -> float:
