@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN = .venv/bin
 
-.PHONY: demo test coverage slow bench bench-all lint docs package clean
+.PHONY: demo test coverage slow types bench bench-all lint docs package clean
 
 # 0: the site has the scripts of the gallery without their pictures, which is quicker.
 GALLERY ?= 1
@@ -33,6 +33,11 @@ coverage: .venv/ready
 
 slow: .venv/ready
 	$(BIN)/pytest -m slow -n 2 --dist worksteal
+
+# Checks types and shapes of all arguments while tests of the parts run, which makes these slower.
+types: .venv/ready
+	$(BIN)/pytest -n 2 --jaxtyping-packages=graphuq,graphuq_papers,beartype.beartype \
+		tests/contracts/test_every_road.py tests/models tests/posterior tests/priors tests/spectrum
 
 # Adds the seconds of this commit to a history, and shows which commit became slower.
 bench: .venv/ready

@@ -1,6 +1,7 @@
 """Fixtures of all tests: strict JAX, small graphs, and the folder of real data."""
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import jax
@@ -35,8 +36,18 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark scikit-learn's longest checks as slow where another one is nearly the same."""
+    """Mark scikit-learn's longest checks as slow where another one is nearly the same.
+
+    Of a test with the mark ``slow_after(n)``, all cases but the first n are slow.
+    """
+    seen = Counter()
     for item in items:
+        after = item.get_closest_marker("slow_after")
+        if after is not None and item.get_closest_marker("slow") is None:
+            function = item.nodeid.partition("[")[0]
+            seen[function] += 1
+            if seen[function] > after.args[0]:
+                item.add_marker(pytest.mark.slow)
         name = item.name
         # Sparse arrays are checked, too, and regressors read them as classifiers do.
         again = ("check_estimator_sparse_matrix", "Regressor()-check_estimator_sparse")

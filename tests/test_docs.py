@@ -35,6 +35,7 @@ def test_the_guide_shows_an_example_as_it_is(name, code):
     assert code == (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("name", [name for name, _ in SHOWN])
 def test_an_example_prints_what_the_guide_says(name, capsys):
     """Text is equal; numbers may differ by what sampling and rounding do to them."""

@@ -117,6 +117,7 @@ def unreadable(figure):
     return faults
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize(
     "script",
     [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in SCRIPTS],

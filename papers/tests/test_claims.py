@@ -198,6 +198,7 @@ def test_truncation_is_judged_by_its_numbers(changes, verdicts):
     assert tuple(found) == verdicts
 
 
+@pytest.mark.slow
 def test_all_papers_on_one_page(tmp_path, monkeypatch, capsys):
     kept = {"bertozzi": ("figure1",), "hartog": ("figure1", "figure6")}
     for paper, experiments in PAPERS.items():

@@ -13,6 +13,7 @@ def context(folder):
     return Context(quick=True, folder=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", [pytest.param("epsilon", marks=pytest.mark.slow), "exp"])
 def test_search_improves_on_its_start(data_folder, graph):
     pair = task("2/3", context(data_folder))

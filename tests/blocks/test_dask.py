@@ -138,6 +138,7 @@ def test_a_killed_driver_goes_on(stage, data, on_threads, tmp_path):
     assert written(found, tmp_path / "out") == on_threads
 
 
+@pytest.mark.slow
 def test_a_part_stays_on_its_worker(cluster):
     first, second = (Tasks(cluster).map(os.getpid, [()] * 6) for _ in range(2))
     assert first == second
@@ -150,6 +151,7 @@ def test_an_error_of_a_task_comes_back(cluster):
             Tasks(client).map(require_integer, [("number", -3, 1), ("number", -3, 1)])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The inplace keyword")  # of dask.dataframe, by pandas
 @pytest.mark.parametrize("is_cluster", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_dask_collections(is_cluster, cluster, data, on_threads, tmp_path):

@@ -27,6 +27,7 @@ def blobs(shares, seed=0):
     return X, classes, y
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.4, 0.3, 0.3)])
 def test_probabilities_predictions_and_files(shares, tmp_path):
     X, classes, y = blobs(shares)
@@ -203,6 +204,7 @@ def test_rows_and_labels_are_added_to_functions_of_the_features(eigenpairs):
     assert on_features(classifier) > 0.9
 
 
+@pytest.mark.slow
 def test_cosines_are_of_rows_of_length_one():
     X, _, y = separated_by_a_line()
     sizes = np.exp(np.random.default_rng(1).normal(size=(300, 1)))

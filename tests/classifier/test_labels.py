@@ -73,6 +73,7 @@ def test_class_that_looks_like_no_label(name):
         classifier.fit(MOONS.features, y)
 
 
+@pytest.mark.slow
 def test_zero_beside_both_signs_is_asked_about():
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = np.zeros(40, dtype=int)

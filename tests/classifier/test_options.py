@@ -99,6 +99,7 @@ def test_infer_without_a_method_reports_the_first_result():
     assert np.abs(gq.results.label_mean(result) - gq.results.label_mean(first)).max() < 0.1
 
 
+@pytest.mark.slow
 def test_a_stop_rule_serves_many_runs(monkeypatch):
     """A rule stores the node that it watches for one run only."""
     monkeypatch.setattr(stopping, "WORST_NODES", 1)
@@ -176,6 +177,7 @@ def test_sharper_weights_favour_the_nearest():
         gq.graphs.SelfTuning(0.0)
 
 
+@pytest.mark.slow
 def test_map_and_ginzburg_landau_by_name():
     """MAP classifies without probabilities; Ginzburg-Landau warns that it has no evidence."""
     moons = gq.datasets.two_moons(200, n_features=2, noise_std=0.1, rng=0)

@@ -273,6 +273,7 @@ def test_wrong_questions_are_refused(fitted, arguments, message):
         fitted.predict_interval(X, **arguments)
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_guide_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = Path(__file__).parents[2] / "docs" / "regression.md"

@@ -39,6 +39,7 @@ def evidence_of(estimator, x=X):
     return estimator.fit(x, Y).result_.log_evidence
 
 
+@pytest.mark.slow
 def test_equal_rows_count_once_as_in_the_graph():
     x = X.round(0)  # 8 distinct rows
     search = gq.EvidenceSearch(classifier(), {"n_neighbors": [5, 12]}, refit=False).fit(x, Y)
@@ -154,6 +155,7 @@ def test_a_curve_and_refused_plots():
         gq.plots.plot_evidence({}, values, search.best_params_)
 
 
+@pytest.mark.slow
 def test_three_classes_and_alignment():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(90, 2)) + 3 * np.eye(3)[np.arange(90) % 3][:, :2]
@@ -168,6 +170,7 @@ def test_three_classes_and_alignment():
         assert np.isfinite([row["score"] for row in search.results_]).all()
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_resumes(tmp_path, monkeypatch):
     path = tmp_path / "search.json"
     parameters = {"n_neighbors": [3, 5, 9, 14], "prior__sigma": (1.0, 1e3)}
@@ -244,6 +247,7 @@ def test_models_without_evidence_are_refused():
         gq.EvidenceSearch(classifier(), {"weights__cutoff": (0.1, 1.0)}).fit(X, Y)
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("outside", ["mean", "nearest", "combination"])
 @pytest.mark.parametrize("graph", ["knn", "complete", gq.graphs.Epsilon(0.4)])
 def test_classifier_on_any_graph_predicts_other_rows(graph, outside, tmp_path):

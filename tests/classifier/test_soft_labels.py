@@ -60,6 +60,7 @@ def test_certain_rows_are_labels():
     np.testing.assert_allclose(soft.label_distributions_, hard.label_distributions_, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_fit_of_certain_rows_is_that_of_labels():
     """The model is that of labels, too, which is an average by default; names keep their order."""
     y = np.where(np.isin(np.arange(len(CODES)), ROWS), CODES, -1)
@@ -80,6 +81,7 @@ def test_expectation_propagation_of_three_classes_says_what_it_takes():
         gq.GraphClassifier(inference="expectation-propagation").fit(X, Q)
 
 
+@pytest.mark.slow
 def test_doubt_about_a_wrong_label_helps():
     """A wrong label that says so costs less than a wrong label that claims to be certain."""
     y, q = np.full(len(CODES), -1), Q.copy()

@@ -59,6 +59,7 @@ def test_a_part_that_no_process_would_find_is_not_left_out_of_a_file(place, tmp_
         classifier.save(tmp_path / "c.nc")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_a_stop_rule_of_ones_own_leaves_the_other_settings_in_the_file(tmp_path):
     sampling = MCMC("pcn", n_samples=40, n_chains=2, n_warmup=40, thin=2, stop=lambda draws: None)

@@ -63,6 +63,7 @@ def test_features_are_scikit_learns_bit_for_bit():
     assert isinstance(encoder.transformer_, ColumnTransformer)
 
 
+@pytest.mark.slow
 def test_a_stored_encoder_gives_the_same_features(tmp_path):
     encoder = gq.TableEncoder(impute=True).fit(TABLE)
     features = encoder.transform(TABLE)

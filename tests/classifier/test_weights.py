@@ -53,6 +53,7 @@ def exact_label_means(labels, weights):
     return np.array(means), float(np.log(evidence))
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("method", [*METHODS, "expectation-propagation"])
 def test_two_classes_against_probabilities_of_orthants(method):
     labels = [1, -1, -1]
@@ -169,6 +170,7 @@ def test_weights_of_one_are_no_weights():
         assert weighted.result_.posterior.label_weights is None
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "inference",
     ["expectation-propagation", AVERAGE, pytest.param("auto", marks=pytest.mark.slow)],
@@ -188,6 +190,7 @@ def test_a_small_weight_has_little_influence_and_none_has_zero(inference):
     assert np.abs(whole - exact).max() > 0.1
 
 
+@pytest.mark.slow
 def test_weights_are_kept_by_files_and_by_more_labels(tmp_path):
     weights = np.linspace(0.1, 2, 120)
     classifier = gq.GraphClassifier(n_neighbors=8, inference="expectation-propagation")
@@ -203,6 +206,7 @@ def test_weights_are_kept_by_files_and_by_more_labels(tmp_path):
     np.testing.assert_array_equal(read.result_.posterior.label_weights, expected)
 
 
+@pytest.mark.slow
 def test_metadata_routing_and_pipelines():
     weights = np.ones(120)
     weights[3] = 0.0
@@ -268,6 +272,7 @@ def test_posteriors_that_take_no_weights_say_so():
     assert not series.has_series
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("method", ["laplace", "map", "expectation-propagation"])
 def test_equal_weights_are_another_noise(method):
     """Weights of 4 are half the noise, for approximations and for points too."""

@@ -32,6 +32,7 @@ def classify(csv, *more):
     return run(["classify", str(csv), *columns, "--missing-label", "?", "-o", out, *more])
 
 
+@pytest.mark.slow
 def test_accuracies_and_classes_are_written(csv, capsys):
     assert classify(csv, "--n-samples", "300", "--n-warmup", "200", "--thin", "4") == 0
     out = csv.parent / "out"

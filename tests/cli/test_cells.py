@@ -31,6 +31,7 @@ def h5ad(tmp_path):
     return tmp_path / "cells.h5ad"
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("more", [[], ["--use-rep", "X_pca", "--n-neighbors", "8"]])
 def test_cells_are_classified_and_written_back(more, h5ad, tmp_path):
     out = tmp_path / "out"
@@ -49,6 +50,7 @@ def test_cells_are_classified_and_written_back(more, h5ad, tmp_path):
     assert written.obs["gq_given"].notna().sum() == 8
 
 
+@pytest.mark.slow
 def test_cells_are_in_the_set_of_outputs(h5ad, tmp_path, monkeypatch):
     """If they cannot be written, all older results stay."""
     out = tmp_path / "out"
@@ -64,6 +66,7 @@ def test_cells_are_in_the_set_of_outputs(h5ad, tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_types_from_a_second_file(h5ad, tmp_path):
     labels = tmp_path / "labels.csv"
     frame = pd.DataFrame({"id": [f"cell{k}" for k in range(8)], "label": NAMES[:8]})

@@ -119,6 +119,7 @@ def test_hyperparameters_are_learnt(csv, tmp_path, capsys):
     assert "--likelihood: given beside --model average; leave it out" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", pytest.param("npz", marks=pytest.mark.slow)])
 def test_other_formats_give_the_same(kind, csv, tmp_path):
     other = tmp_path / f"moons.{kind}"
@@ -299,6 +300,7 @@ def test_full_disk_leaves_nothing(csv, tmp_path, capsys, monkeypatch):
     assert [p.name for p in (tmp_path / "out").iterdir()] == [module.CHECKPOINT]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     ("model", "sampler", "name", "at"),
     [
@@ -360,6 +362,7 @@ def test_predict_wants_the_same_columns(stored, tmp_path, capsys):
     assert "it lacks ['b'] of the 2 feature columns" in one_line(capsys, code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pytest.param("csv", marks=pytest.mark.slow), "parquet"])
 def test_predict_finds_the_columns_by_name(kind, csv, tmp_path):
     assert classify(csv, tmp_path / "out", "--scaling", "standard") == 0
@@ -461,6 +464,7 @@ def test_a_text_can_mean_unlabelled(csv, tmp_path):
     pd.testing.assert_frame_equal(first, second)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::graphuq.errors.MissingLabelWarning")
 @pytest.mark.parametrize("mark", ["?", pytest.param("-1", marks=pytest.mark.slow)])
 def test_a_class_that_may_mean_unlabelled_is_asked_about(mark, csv, tmp_path, capsys):
@@ -566,6 +570,7 @@ ZHU = ["--prior", "regularized-laplacian", "--likelihood", "logistic", "--infere
 ZHU += ["--laplacian", "unnormalized", "--weights", "unweighted"]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
 def test_search_and_proportions(csv, tmp_path, capsys):
     out = tmp_path / "out"

@@ -51,6 +51,7 @@ def encoder():
     return gq.TableEncoder(impute=True, kinds={"zip": "category"}, missing_values=["?"])
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("file", ["t.csv", "t.parquet"])
 def test_the_command_encodes_as_the_encoder_does(folder, file):
     predictions = classify(folder, *ENCODE, file=file)
@@ -62,6 +63,7 @@ def test_the_command_encodes_as_the_encoder_does(folder, file):
     assert (predictions["label"] == np.where(CLASS, "hot", "cold")).mean() > 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::graphuq.errors.GraphuqWarning")
 def test_predict_encodes_new_rows(folder, capsys):
     predictions = classify(folder, *ENCODE)
@@ -83,6 +85,7 @@ def test_predict_encodes_new_rows(folder, capsys):
     assert "file: it lacks ['day'] of the 6 feature columns" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_components_of_encoded_columns(folder):
     classify(folder, *ENCODE, "--pca", "3")
     command = ["predict", str(folder / "out" / "posterior.nc"), str(folder / "t.csv")]

@@ -73,6 +73,7 @@ def csv(tmp_path):
     return tmp_path / "items.csv"
 
 
+@pytest.mark.slow
 def test_rows_of_a_table(label, csv, tmp_path, capsys):
     options = ("--label-column", "known", "--missing-label", "?", "--id-column", "name")
     page, table, labels = label(csv, "--drop", "body", *options)

@@ -145,6 +145,7 @@ def test_weights_of_numbers(csv, tmp_path):
     assert table["mean"].max() < 30
 
 
+@pytest.mark.slow
 def test_weights_of_classes(csv, tmp_path, capsys):
     frame = pd.read_csv(csv, dtype=str, keep_default_na=False)
     frame["label"] = np.where(np.arange(80) % 5 == 0, np.where(np.pi > X, "low", "high"), "")

@@ -56,6 +56,7 @@ def test_fit_query_and_update(own, fitted):
         fitted.query(5, "Doubts()")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_hyperparameters_of_own_parts_are_learnt(own):
     model = "Fixed(HeatKernel(time=LogUniform(1, 10)), Cauchit(scale=0.3))"
@@ -92,6 +93,7 @@ def test_save_load_and_predict(fitted, tmp_path):
     assert run_alone.stdout.strip() == repr(fitted.result_.posterior.prior), run_alone.stderr
 
 
+@pytest.mark.slow
 def test_report(fitted, tmp_path):
     gq.write_report(fitted.result_, tmp_path / "own.html")
     page = (tmp_path / "own.html").read_text()

@@ -200,11 +200,13 @@ def holds_for_step(kernel, reference=None):
     return agrees(kernel, gq.likelihoods.AtomicNoise(p=0.8, q=0.7), [mean, 1.0], reference)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("kernel", FOR_SMOOTH, ids=repr)
 def test_tilted_normal(kernel):
     assert holds_for_tilt(kernel)
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("kernel", [*FOR_STEPS, InJax()], ids=repr)
 def test_step(kernel):
     assert holds_for_step(kernel)
@@ -220,6 +222,7 @@ def test_step_without_stored_scalar_products(kernel, monkeypatch):
     assert holds_for_step(kernel)
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize("kernel", [*FOR_CERTAIN, InJax()], ids=repr)
 def test_half_normal(kernel):
     assert agrees(kernel, gq.likelihoods.NoiseFree(), [np.sqrt(2 / np.pi), 1.0])

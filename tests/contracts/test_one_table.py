@@ -144,6 +144,7 @@ def test_table_of_python_has_the_described_columns(python):
     np.testing.assert_allclose(text["probability"], frame["probability"], rtol=1e-5)
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("road", ROADS, ids=lambda road: road.__name__)
 def test_every_road_writes_that_table(road, python, tmp_path, monkeypatch):
     n_classes, expected, _ = python

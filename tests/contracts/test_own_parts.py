@@ -113,6 +113,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("case", CASES)
 def test_own_parts_run_and_are_saved_loaded_and_reported(case, tmp_path):
     make, method = CASES[case]

@@ -155,6 +155,7 @@ class Rational(gq.priors.Prior):
         return -xp.log(eigenvalues + self.tau**2) - xp.log(eigenvalues + self.cut)
 
 
+@pytest.mark.slow
 def test_a_number_without_hyperprior_is_named_with_the_remedy():
     posterior = dataclasses.replace(build(gq.likelihoods.Probit()), prior=Rational())
     words = r"'cut' has no hyperprior; learn it with cut=gq\.LogUniform\(…\), or use some of tau, "

@@ -20,6 +20,7 @@ def true_distances(features, queries, metric, k):
     return np.sort(distances, axis=1)[:, :k]
 
 
+@pytest.mark.slow_after(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize(("n_rows", "width"), [(600, 12), (5000, 3), (5000, 12)])

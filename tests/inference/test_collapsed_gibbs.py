@@ -76,6 +76,7 @@ def test_other_noise_is_detected():
     assert (np.abs(result.probabilities - expected) > 6 * error).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_tail_and_more_labels_than_modes(n_classes):
     """Both forms of a field with a tail agree with Hamiltonian chains."""

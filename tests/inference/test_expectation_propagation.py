@@ -94,6 +94,7 @@ def test_conditioning_on_sites_is_gaussian_conditioning(n_eigenpairs, tail, n_la
     )
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize(("n_eigenpairs", "tail", "n_labelled"), CASES[:3])
 @pytest.mark.parametrize(
     "likelihood",
@@ -150,6 +151,7 @@ def test_against_a_long_chain_with_many_labels():
     np.testing.assert_allclose(fast.latent_std, slow.latent_std, rtol=0.15)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "likelihood",
     [
@@ -187,6 +189,7 @@ def test_log_partition_against_quadrature(likelihood):
     np.testing.assert_allclose(default, truth, atol=1e-4 if likelihood.has_gradient else 0.1)
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize(
     "likelihood",
     [

@@ -171,6 +171,7 @@ def test_refusals():
         )
 
 
+@pytest.mark.slow
 def test_saved_and_loaded(tmp_path):
     result = gq.infer(build(gq.likelihoods.GinzburgLandau()), MAP())
     result.save(tmp_path / "map.nc")

@@ -80,6 +80,7 @@ def weighted_prior_draws(target, n=200_000, by_class=False):
     return means, shares, 1 / np.sqrt(1 / (weights**2).sum())
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("prior", [PRIOR, ON_FEATURES], ids=["graph", "features"])
 @pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes, prior):

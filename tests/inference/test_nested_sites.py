@@ -280,6 +280,7 @@ def test_sites_of_the_first_labels_are_a_start():
     assert warm.n_sweeps < cold.n_sweeps
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("n_labels", [6, 20])
 def test_both_forms_of_expectation_propagation_agree(n_labels, monkeypatch):
     """Sweeps at the labels and sweeps in white coordinates have the same Gaussian."""

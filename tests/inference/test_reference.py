@@ -45,6 +45,7 @@ def build(likelihood, n_eigenpairs=12, tail=None, labelled=LABELLED, labels=LABE
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
 
 
+@pytest.mark.slow_after(1)
 # Other tests compare samplers about the prior with orthant probabilities; those here are slow.
 @pytest.mark.parametrize(
     "kernel",
@@ -163,6 +164,7 @@ def test_a_wrong_reference_density_is_detected():
     assert abs(means[0] - means[1]) > 6 * np.hypot(*errors)
 
 
+@pytest.mark.slow
 def test_draws_come_back_in_the_coordinates_of_the_posterior():
     posterior = build(gq.likelihoods.Probit(0.3))
     result = gq.infer(posterior, KERNELS[2], n_samples=1000, n_chains=4, thin=2, rng=0)

@@ -37,6 +37,7 @@ def build(likelihood, tail, n_labels=12):
     )
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("made", [by_jax, by_numpy])
 @pytest.mark.parametrize("tail", [None, 0.9])
 def test_starts_are_conditioned_on_labels_with_noise(made, tail):
@@ -58,6 +59,7 @@ def test_starts_are_conditioned_on_labels_with_noise(made, tail):
     )
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("made", [by_jax, by_numpy])
 def test_starts_are_possible(made):
     target = build(gq.likelihoods.NoiseFree(), 0.9).target

@@ -52,6 +52,7 @@ def test_several_classes(name):
     assert inside.mean() > 0.95
 
 
+@pytest.mark.slow
 def test_there_are_none_where_noise_is_unknown():
     unknown = gq.models.Fixed("inverse-laplacian", gq.likelihoods.GinzburgLandau())
     data = gq.datasets.two_moons(30, n_features=2, noise_std=0.05)

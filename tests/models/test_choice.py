@@ -25,6 +25,7 @@ def labels_of(n_labels):
     return Labels.of(np.where(np.arange(200) < n_labels, MOONS.classes, -1))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 @pytest.mark.parametrize(
     "inference",
@@ -115,6 +116,7 @@ def test_one_component_is_of_the_most_probable_block():
     assert likeliest_of_block(posterior, numbers[3:], np.array([0.35])) == 3
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("model", ["auto", "likeliest"])
 def test_labels_at_random_are_told_to_be_so(model):
     """Labels that follow no graph: probabilities stay near the shares of the classes."""

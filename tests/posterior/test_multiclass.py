@@ -126,6 +126,7 @@ def test_likelihoods(digits, likelihood):
     assert (classifier.transduction_ == codes).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_first_answer_is_close_to_the_chains(chosen):
     """Nested expectation propagation is close to the chains; Laplace's method is not."""
     posterior = chosen.result_.posterior

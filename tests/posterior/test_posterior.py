@@ -62,6 +62,7 @@ def test_component_without_labels_keeps_the_prior(in_three_parts, tail):
     assert np.isfinite(gq.results.label_mean(result)).all()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(("include_constant", "forced"), [(None, False), (False, True)])
 def test_component_of_one_class_is_not_forced_to_change_sign(include_constant, forced):
     """Labels of one class attract a whole component, unless u ⟂ its null vector is forced."""
@@ -96,6 +97,7 @@ def test_null_vectors_can_be_left_out(graph, in_three_parts):
         )
 
 
+@pytest.mark.slow
 def test_labels_that_no_field_fits_are_refused():
     """Two modes cannot alternate in sign along a path of eight."""
     path = np.diag(np.ones(7), 1) + np.diag(np.ones(7), -1)

@@ -232,6 +232,7 @@ def test_entries_are_one_for_each_node(moons, tmp_path):
         gq.write_report(moons[0], tmp_path / "r.html", images=np.zeros((5, 8, 8)))
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("inference", ["laplace", "map", "pcn"])
 def test_no_cell_is_empty(inference, tmp_path):
     made = gq.datasets.two_moons(120, n_features=2, noise_std=0.1)

@@ -121,6 +121,7 @@ def test_the_example_of_the_guide_runs(tmp_path, monkeypatch):
     assert "<h1>Handwritten digits</h1>" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_every_figure_has_a_dark_version(drawn):
     """Its background is that of the dark page, whose colour is in page.css."""
     page = drawn[0]
@@ -162,6 +163,7 @@ def several_panels(fitted):
     ]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("n_many", [10, 20_000])
 def test_every_plot_draws_into_the_given_axes(fitted, n_many, monkeypatch, tmp_path):
     monkeypatch.setattr("graphuq.plots.maps.MANY_NODES", n_many)

@@ -29,6 +29,7 @@ def posterior(name, contradictory=False):
     return gq.Posterior(SPECTRUM, gq.priors.Matern(), likelihood, ONE, labels)
 
 
+@pytest.mark.slow_after(2)
 @pytest.mark.parametrize("contradictory", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_the_error_is_at_least_that_found_by_chains(name, contradictory):

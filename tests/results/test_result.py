@@ -158,6 +158,7 @@ def test_settings_are_plain_data(result):
     assert json.loads(json.dumps(result.settings)) == result.settings
 
 
+@pytest.mark.slow
 def test_marginals_at_nodes(posterior):
     result = gq.infer(posterior, gq.inference.PCN(), n_samples=2000, rng=0)
     draws = gq.results.latent_draws(result, [2, 5, 11])

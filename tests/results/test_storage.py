@@ -86,6 +86,7 @@ def fitted(**options):
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
 
+@pytest.mark.slow
 def test_likelihood_of_a_user_comes_back(tmp_path):
     likelihood = Cauchy(0.3, (1, 2.5), np.eye(3))
     result = sampled(posterior_of(likelihood=likelihood))
@@ -109,6 +110,7 @@ def test_prior_of_a_user_with_something_learnt_comes_back(tmp_path):
     np.testing.assert_array_equal(again.hyperparameters["alpha"], result.hyperparameters["alpha"])
 
 
+@pytest.mark.slow
 def test_sampler_of_a_user_saves_draws(tmp_path):
     result = sampled(posterior_of(), Walk())
     result.save(tmp_path / "fit.nc")
@@ -125,6 +127,7 @@ def test_weights_of_a_user_come_back(tmp_path):
     np.testing.assert_allclose(again.predict_proba(new), classifier.predict_proba(new))
 
 
+@pytest.mark.slow
 def test_another_process_finds_the_class(tmp_path):
     """A file is read by a process that can import the module, and refused by one that cannot."""
     (tmp_path / "my_parts.py").write_text(
@@ -284,6 +287,7 @@ def test_parameters_of_one_run_are_not_stored(tmp_path):
     assert again.random_state == 0
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "classes", [np.array([3, 7]), np.array([False, True]), np.array(["a", "b"], dtype=object)]
 )

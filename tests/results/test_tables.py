@@ -195,6 +195,7 @@ def test_arviz_has_learnt_hyperparameters_by_their_names(fitted):
     assert not any(row.startswith("white") for row in rows)
 
 
+@pytest.mark.slow
 def test_summary_and_table_of_many_nodes_are_efficient(several):
     """A summary of 70,000 nodes is fast, and the table needs little more than its numbers."""
     from dataclasses import replace

@@ -61,6 +61,7 @@ def test_other_nodes_are_placed_among_landmarks(digits, monkeypatch):
     assert np.linalg.norm(places[landmark] - places[twin]) < 0.1
 
 
+@pytest.mark.slow
 def test_without_eigenpairs(digits):
     """Columns of a covariance at a hundred labelled nodes are enough."""
     graph, _, classes = digits

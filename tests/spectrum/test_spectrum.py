@@ -360,6 +360,7 @@ def test_an_accelerator_takes_a_connected_graph(monkeypatch):
     assert found.residuals.max() <= 1e-6 * found.eigenvalues[-1]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-7])
 @pytest.mark.parametrize("kind", ["symmetric", "unnormalized"])
 def test_an_accelerator_finds_the_same(kind, tolerance, monkeypatch):

@@ -101,6 +101,7 @@ SLOW = {
 }
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "name", [*CASES, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
 )

@@ -157,6 +157,7 @@ def test_integral_of_the_sigmoid(mean, std, steepness):
     assert float(found[0]) == pytest.approx(float(truth), rel=2e-8, abs=1e-14)
 
 
+@pytest.mark.slow_after(1)
 def test_gaussian_noise_is_exact_conditioning(small, posterior):
     _, _, _, labelled, labels, prior = small
     seen = gq.Posterior(
@@ -275,6 +276,7 @@ def test_solved_posterior_is_saved_and_changed(small, posterior, tmp_path):
     np.testing.assert_array_equal(anew.spectrum.factor, direct.spectrum.factor)
 
 
+@pytest.mark.slow
 def test_multiclass_on_covariance_columns():
     graph = gq.graphs.from_adjacency(random_adjacency(30))
     labelled, labels = np.arange(6), np.array([0, 1, 2, 0, 1, 2])

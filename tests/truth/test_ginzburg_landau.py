@@ -58,6 +58,7 @@ KERNELS = [
 ]
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 def test_against_quadrature(kernel):
     label_mean, mean, std = by_quadrature(WEIGHTS, 3, 2.0, 0.8)
@@ -170,6 +171,7 @@ def test_small_noise_limit():
     assert min(distances) > 0.05
 
 
+@pytest.mark.slow
 def test_the_papers_stop_rule_uses_every_node():
     posterior = build(10.0, 1.0)
     stop = gq.CumulativeMean(tolerance=0.2, every=500)

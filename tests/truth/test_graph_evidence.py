@@ -51,6 +51,7 @@ def agree(model, values, step=1e-5):
     return worst
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("laplacian", ["unnormalized", "symmetric"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_gradients_where_the_prior_is_solved_for(criterion, laplacian):
@@ -73,6 +74,7 @@ def test_gradients_where_the_prior_is_solved_for(criterion, laplacian):
         assert agree(model(pairs, weight, SOLVED, Logistic(), criterion, laplacian), scales) < 1e-7
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("laplacian", ["unnormalized", "symmetric"])
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_gradients_of_any_spectral_prior(criterion, laplacian):
@@ -109,6 +111,7 @@ def test_multiclass_evidence_compares_each_class_with_the_rest():
     assert together.value(values) == pytest.approx(sum(apart) / 2, abs=1e-9)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("likelihood", [Logistic(1.3), Probit(0.4), GaussianNoise(0.3)], ids=repr)
 def test_evidence_is_that_of_the_method(likelihood):
     """The criterion equals the log evidence by Laplace's method or expectation propagation."""

@@ -31,6 +31,7 @@ def assert_label_means(result, truth, nodes):
     assert np.all(np.abs(gq.results.label_mean(result)[nodes] - truth) < 4 * error + 2e-5)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "laplacian",
     ["symmetric", pytest.param("unnormalized", marks=pytest.mark.slow), "random-walk"],
@@ -43,6 +44,7 @@ def test_probit(tail, laplacian):
     assert_label_means(result, truth, NODES)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("tail", [None, 0.8])
 def test_level_set(tail):
     result = run(gq.likelihoods.LevelSet(1.0), tail=tail or False)
@@ -68,6 +70,7 @@ def test_more_labels_than_modes_with_tail():
     assert_label_means(result, truth, nodes)
 
 
+@pytest.mark.slow
 def test_float32_chain():
     result = run(gq.likelihoods.Probit(0.4), tail=False, precision="float32")
     prior = covariance(random_adjacency(N_NODES, seed=3), N_EIGENPAIRS, None)
@@ -84,6 +87,7 @@ def test_wrong_noise_is_detected():
     assert (gap > 4 * gq.results.label_mcse(result)[NODES]).any()
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("gram_labels", [4096, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("likelihood", "right", "wrong"),

@@ -278,6 +278,7 @@ def test_multiclass_probit_by_quadrature():
             assert found == pytest.approx(np.log(exact), rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_laplace_is_the_mode():
     """The gradient is zero by finite differences; the evidence of a near-Gaussian is exact."""
     target = posterior(gq.likelihoods.Softmax(3.0, n_classes=3))

@@ -118,6 +118,7 @@ SLOW = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method", [*METHODS, *(pytest.param(m, marks=pytest.mark.slow) for m in SLOW)], ids=repr
 )

@@ -110,6 +110,7 @@ def _walls_met(white, seed, posterior):
     return int(flown.n_events)
 
 
+@pytest.mark.slow
 def test_chains_start_where_labels_fit():
     """Starts are nearer to the mean than draws of the Gaussian, most of which break a label."""
     posterior = build(gq.likelihoods.NoiseFree())
@@ -156,6 +157,7 @@ def test_unsupported_likelihoods_are_refused():
         gq.infer(several, SAMPLER)
 
 
+@pytest.mark.slow
 def test_probit_is_sampled_with_its_noise():
     """Label means are those of `ExactHamiltonian`, which is tested against closed forms."""
     spectrum = gq.laplacian_spectrum(

@@ -85,6 +85,7 @@ METHODS = {
 LONG = ("pCN", "elliptical slice about EP", "independence about EP")
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=pytest.mark.slow) if n in LONG else n for n in METHODS]
 )

@@ -127,6 +127,7 @@ def test_tempering_reaches_all_modes():
     assert np.all(np.abs(means.mean(axis=0) - truth) < 4 * error)
 
 
+@pytest.mark.slow_after(1)
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # the run is short
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_log_likelihoods_are_the_targets(precision):
@@ -137,6 +138,7 @@ def test_log_likelihoods_are_the_targets(precision):
     np.testing.assert_allclose(draws.log_likelihood, truth, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 def test_an_interrupted_run_resumes_to_the_same_numbers(tmp_path):
     posterior, calls, path = build(gq.likelihoods.LevelSet(0.7)), [], tmp_path / "run.npz"

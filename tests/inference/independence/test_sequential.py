@@ -84,6 +84,7 @@ def test_weights_of_one_label_are_equal():
         assert np.ptp(propose(np.random.default_rng(0), 100).log_weight) < 1e-12
 
 
+@pytest.mark.slow_after(3)
 @pytest.mark.parametrize(("n_eigenpairs", "tail"), [(12, None), (12, 0.8), (3, 0.8)])
 @pytest.mark.parametrize("name", LEVELS)
 def test_step_label_means(name, n_eigenpairs, tail):
