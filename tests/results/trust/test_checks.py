@@ -285,39 +285,44 @@ def test_a_saved_result_has_the_same_verdict(clear, tmp_path):
     assert gq.load(tmp_path / "result.nc").trust == clear.trust
 
 
-def three_clouds(rng, distance):
-    """Return 40 rows of each of three clouds on a line, and five labels of each."""
-    X = np.concatenate([rng.normal(distance * k, 1.0, size=(40, 2)) for k in range(3)])
-    y = np.full(120, -1)
-    for k in range(3):
-        y[40 * k : 40 * k + 5] = k
-    return X, y
+CLOUDS = np.random.default_rng(0).normal(size=(120, 2)), np.repeat(np.arange(3), 40)
+GIVEN = np.flatnonzero(np.arange(120) % 40 < 5)  # five labels of each of three clouds
 
 
-@pytest.mark.parametrize(("distance", "level"), [(8.0, "green"), (1.0, "amber")])
+def of_clouds(distance, **more):
+    """Return the result for three clouds on a diagonal."""
+    noise, codes = CLOUDS
+    graph = gq.graphs.knn_graph(noise + distance * codes[:, None], 10)
+    spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=40)
+    prior, likelihood = gq.priors.Matern(0.3, 2.0), gq.likelihoods.Probit(0.3, 3)
+    posterior = gq.Posterior(spectrum, prior, likelihood, GIVEN, codes[GIVEN], **more)
+    return gq.infer(posterior, gq.inference.Laplace())
+
+
+@pytest.mark.parametrize(("distance", "level"), [(3.0, "green"), (1.0, "amber")])
 def test_what_hangs_on_class_shares_is_said(distance, level):
-    X, y = three_clouds(np.random.default_rng(0), distance)
-    settings = {"inference": "expectation-propagation", "n_eigenpairs": 40}
-    result = gq.GraphClassifier(**settings).fit(X, y).result_
+    result = of_clouds(distance, label_design="by-class")
     check = result.trust.checks["class_shares"]
     assert check.level == level
-    free = result.probabilities[y < 0]
+    free = np.delete(result.probabilities, GIVEN, axis=0)
     doubled = [free * np.where(np.arange(3) == k, 2.0, 1.0) for k in range(3)]
     changed = [(other.argmax(axis=1) != free.argmax(axis=1)).mean() for other in doubled]
     assert check.value == max(changed)
-    if level == "green":
-        return
-    assert "class_proportions" in check.sentence
-    # Shares that are known, labels that were random, and unequal numbers leave nothing to say.
-    one_more = np.where(np.arange(120) == 5, 0, y)
-    shares = {"class_proportions": [1 / 3] * 3}
-    for labels, more in (
-        (y, shares),
-        (y, {"model": gq.models.Average("random")}),
-        (one_more, {}),
-    ):
-        other = gq.GraphClassifier(**settings, **more).fit(X, labels).result_
-        assert other.trust.checks["class_shares"].ok
+    assert ("class_proportions" in check.sentence) == (level == "amber")
+    assert of_clouds(distance).trust.checks["class_shares"].ok  # labels drawn at random
+
+
+def test_shares_that_are_given_leave_nothing_to_say():
+    noise, codes = CLOUDS
+    y = np.full(120, -1)
+    y[GIVEN] = codes[GIVEN]
+    settings = {"model": "likeliest", "inference": "laplace", "n_eigenpairs": 40}
+    levels = {}
+    for shares in (None, [1 / 3] * 3):
+        classifier = gq.GraphClassifier("precomputed", class_proportions=shares, **settings)
+        graph = gq.graphs.knn_graph(noise + codes[:, None], 10)
+        levels[shares is None] = classifier.fit(graph, y).result_.trust.checks["class_shares"].level
+    assert levels == {True: "amber", False: "green"}
 
 
 def test_unreliable_weights_of_an_average_give_way_to_expectation_propagation():

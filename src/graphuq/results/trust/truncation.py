@@ -120,16 +120,16 @@ def check_truncation(result: "Result") -> Check:
         f"{_mean(found.bound):.2f} on average if they have the largest variance they can"
         f"{'' if found.refitted else '; to first order, which is mostly too small'})"
     )
+    unequal = _unequal_nodes(result)
     if level != "green":
         sentence = (
             f"The spectrum is cut off where it matters: {numbers}. Use more eigenpairs "
             "(n_eigenpairs), or tail_eigenvalue='mean'."
         )
-    elif sentence := _unequal_nodes(result):
-        level = "amber"
-    else:
-        sentence = f"The spectrum is long enough: {numbers}."
-    return Check(move, MAX_MOVE, level, sentence)
+        return Check(move, MAX_MOVE, level, f"{unequal} {sentence}".strip())
+    if unequal:
+        return Check(move, MAX_MOVE, "amber", unequal)
+    return Check(move, MAX_MOVE, level, f"The spectrum is long enough: {numbers}.")
 
 
 def _unequal_nodes(result: "Result") -> str:
