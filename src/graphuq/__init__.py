@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from graphuq.run.stopping import Converged, CumulativeMean
     from graphuq.spectrum import (
         Basis,
+        JoinedGraph,
         Laplacian,
         PowerFunctions,
         QuadraticFunctions,
@@ -115,6 +116,7 @@ _MODULE_OF = {
     "EvidenceEstimate": "evidence.importance_sampling",
     "estimate_evidence": "evidence.importance_sampling",
     "Basis": "spectrum",
+    "JoinedGraph": "spectrum",
     "Laplacian": "spectrum",
     "PowerFunctions": "spectrum",
     "QuadraticFunctions": "spectrum",
@@ -161,6 +163,7 @@ __all__ = [
     "GraphRegressor",
     "GraphuqError",
     "GraphuqWarning",
+    "JoinedGraph",
     "LabelledKFold",
     "LabelledScorer",
     "LabellingPage",

@@ -1,5 +1,8 @@
 """Blocks of functions of the features, against the covariance that they stand for."""
 
+import json
+from importlib.resources import files
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -7,6 +10,7 @@ from scipy import sparse
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.models import Mixture, Term
+from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.results.trust.truncation import last_eigenvalue, mean_omitted_eigenvalue
 from graphuq.spectrum import (
     Functions,
@@ -15,6 +19,7 @@ from graphuq.spectrum import (
     WhitenedGraph,
     WhitenedLinear,
 )
+from graphuq.spectrum.joined import columns_that_tear
 from graphuq.spectrum.principal import principal_components
 from graphuq.spectrum.whitened import whitened
 
@@ -260,6 +265,63 @@ def test_a_second_graph_is_stored_and_grows(laplacian):
     std = prior.modes(again).stds[0]
     assert (std**2) @ again.energy == pytest.approx(4.0 * 87, rel=0.1)  # new rows are means
     np.testing.assert_allclose(std, prior.modes(grown).stds[0])
+
+
+def two_sexes(rng, n=120):
+    """Return rows whose last column of two values is far from all others, and three classes."""
+    classes = np.arange(n) % 3
+    numbers = rng.normal(size=(n, 2)) + 3.0 * np.eye(3)[classes][:, :2]
+    return np.column_stack([0.2 * numbers, np.arange(n) // 3 % 2]), classes
+
+
+def test_columns_that_tear_the_graph_have_a_graph_without_them():
+    rows, _ = two_sexes(np.random.default_rng(1))
+    for laplacian in ("symmetric", "random-walk", "unnormalized"):
+        with pytest.warns(gq.errors.DisconnectedGraphWarning):
+            graph = gq.graphs.knn_graph(rows, 10)
+        basis = gq.Basis.of(graph, laplacian)
+        assert basis.blocks[-1].name == "joined graph"
+        expected = WhitenedGraph(rows[:, :2], laplacian).spectrum
+        found = basis.blocks[-1].spectrum
+        np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=1e-10)
+        back = gq.Basis.from_dataset(basis.to_dataset())
+        assert [block.name for block in back.blocks] == [block.name for block in basis.blocks]
+        odds = json.loads(files("graphuq.models").joinpath("block_odds.json").read_text("utf-8"))
+        found = learnt_mixture(basis, 3, 15)
+        share = np.exp(found.log_probabilities)
+        own = {name: share[np.array(found.blocks) == name].sum() for name in found.blocks}
+        assert own["joined graph"] == pytest.approx(own["whitened graph"])
+        assert set(own) == {"eigenpairs", "joined graph", *odds}
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+def test_columns_that_tear_no_graph():
+    rows, _ = two_sexes(np.random.default_rng(1))
+    few = rows.copy()
+    few[:, 2] = np.arange(120) < 4
+    cases = {
+        "it tears": (rows, True),
+        "near enough to be neighbours": (rows * [1, 1, 0.1], False),
+        "one other column is no graph": (rows[:, 1:], False),
+        "four rows are torn off": (few, False),
+        "sparse rows have no second graph": (sparse.csr_array(rows), False),
+    }
+    for reason, (features, tears) in cases.items():
+        spectrum = gq.laplacian_spectrum(gq.graphs.knn_graph(features, 10))
+        assert columns_that_tear(spectrum, features).any() == tears, reason
+
+
+def test_a_column_that_tears_the_graph_costs_few_right_answers():
+    """Two labels of each class: without the third graph, each part lacks some of them."""
+    rows, classes = two_sexes(np.random.default_rng(1), 180)
+    y = np.full(180, -1)
+    known = np.concatenate([np.flatnonzero(classes == k)[[0, 2]] for k in range(3)])
+    y[known] = classes[known]  # all of the first value
+    assert np.ptp(rows[known, 2]) == 0
+    with pytest.warns(gq.errors.DisconnectedGraphWarning):
+        classifier = gq.GraphClassifier(inference="expectation-propagation").fit(rows, y)
+    right = classifier.transduction_ == classes
+    assert right[rows[:, 2] == 1].mean() > 0.85
 
 
 def test_a_second_graph_needs_two_dense_features_and_not_too_many_rows(monkeypatch):

@@ -31,11 +31,14 @@ from graphuq.models.mixture import Mixture, Term
 from graphuq.priors import Matern
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
+from graphuq.spectrum.joined import JOINED_GRAPH
+from graphuq.spectrum.whitened import WHITENED_GRAPH
 
 Part = TypeVar("Part", Matern, Term)
 TABLE, BLOCKS = "learnt_odds.json", "block_odds.json"
 MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
 FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equally probable
+ALIKE = {JOINED_GRAPH: WHITENED_GRAPH}  # a block that too few data sets have to learn its odds
 SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
 
 
@@ -68,7 +71,8 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
     known = np.array([1.0, np.log(n_labels / n_classes), np.log(n_classes)])
     odds = _stored(BLOCKS)
     for block in basis.blocks:
-        if block.name not in odds:
+        learnt_for = ALIKE.get(block.name, block.name)
+        if learnt_for not in odds:
             continue
         own = spectrum_of(basis, block.name)
         if own is None:
@@ -77,7 +81,7 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
         else:
             more, logs = _on_graph(own, block.name, n_classes, n_labels)
         components += more
-        log_odds = np.append(log_odds, logs + odds[block.name] @ known)
+        log_odds = np.append(log_odds, logs + odds[learnt_for] @ known)
     return Mixture([(one,) for one in components], Categorical(np.exp(log_odds - log_odds.max())))
 
 

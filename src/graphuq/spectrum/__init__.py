@@ -6,6 +6,7 @@ from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.covariance_columns import CovarianceColumns
 from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.harmonic import harmonic_function
+from graphuq.spectrum.joined import JoinedGraph
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
 from graphuq.spectrum.powers import PowerFunctions
@@ -19,6 +20,7 @@ __all__ = [
     "Basis",
     "CovarianceColumns",
     "Functions",
+    "JoinedGraph",
     "Laplacian",
     "NodeBasis",
     "PowerFunctions",

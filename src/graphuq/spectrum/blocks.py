@@ -21,6 +21,7 @@ from graphuq.graphs import Graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
+from graphuq.spectrum.joined import JoinedGraph, columns_that_tear
 from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.quadratic import QuadraticFunctions
 from graphuq.spectrum.solve import laplacian_spectrum
@@ -149,6 +150,10 @@ class Basis(SpectralBasis):
         blocks = [quadratic, PowerFunctions(features), WhitenedLinear(features)]
         if has_whitened_graph(features):
             blocks.append(WhitenedGraph(features, self.settings["laplacian"]))
+            tears = columns_that_tear(self.spectrum, features)
+            if tears.any():
+                others = np.asarray(features)[:, ~tears]
+                blocks.append(JoinedGraph(others, self.settings["laplacian"]))
         return dataclasses.replace(self, blocks=tuple(blocks))
 
     def with_blocks(self, names: Iterable[str]) -> "Basis":
