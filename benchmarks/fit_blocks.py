@@ -25,7 +25,7 @@ import corpus
 import graphuq as gq
 from corpus_peers import default_graph
 from graphuq.inference.model_average.components import Components
-from graphuq.models.learnt_odds import learnt_mixture
+from graphuq.models.learnt_odds import ALIKE, learnt_mixture
 from graphuq.spectrum.blocks import EIGENPAIRS
 from peers import RESULTS, ROOT
 
@@ -75,7 +75,7 @@ def run(basis, classes, rate, draw):
     found = {}
     for block in dict.fromkeys(prior.blocks):
         own = np.flatnonzero((blocks == block) & np.isfinite(evidence))
-        if not len(own):
+        if not len(own) or block in ALIKE:
             continue
         best = own[np.argsort(-evidence[own])][:MAX_AVERAGED]
         best = best[evidence[best] > evidence[best[0]] - BEHIND]

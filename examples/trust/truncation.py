@@ -45,10 +45,8 @@ for count in counts:
     print(f"{count:4} eigenpairs: moves by {real[-1]:.3f}; estimate {estimate[-1]:.3f}")
 
 # %%
-# Left: mean move of the label means. Below the line the verdict has no objection. The bound ignores
-# that labels become less informative themselves, so the real move may be a little above it, as with
-# 160 eigenpairs. Right: every row, with 20 eigenpairs. Single rows may move by far more than the
-# estimate.
+# Left: mean move of the label means. Below the line the verdict has no objection. Right: every row,
+# with 20 eigenpairs. Single rows may move by far more than the estimate.
 result = answer(20)
 effect = gq.truncation_effect(result)
 moved = np.abs(gq.results.label_mean(result) - gq.results.label_mean(everything))[effect.nodes]

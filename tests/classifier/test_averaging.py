@@ -6,6 +6,7 @@ import pytest
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.answers import GaussianMixture
+from graphuq.inference.model_average.components import Components, fits_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
@@ -189,7 +190,7 @@ def test_one_model_may_be_a_function_of_the_features(tmp_path):
     np.testing.assert_allclose(loaded.predict_proba(X + 0.01), classifier.predict_proba(X + 0.01))
 
 
-@pytest.mark.slow
+@pytest.mark.slow_after(1)
 @pytest.mark.parametrize("eigenpairs", ["extend", "recompute"])
 def test_rows_and_labels_are_added_to_functions_of_the_features(eigenpairs):
     X, classes, y = separated_by_a_line()
@@ -216,3 +217,32 @@ def test_cosines_are_of_rows_of_length_one():
         columns = own.basis[:, own.columns_of("quadratic")]
         products.append(columns @ columns.T)
     np.testing.assert_allclose(*products, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+def test_rows_are_added_to_a_graph_without_a_column_that_tears():
+    """A value between the two would end that; the graph of the first rows has decided."""
+    rng, classes = np.random.default_rng(1), np.arange(180) % 3
+    numbers = rng.normal(size=(180, 2)) + 3.0 * np.eye(3)[classes][:, :2]
+    rows = np.column_stack([0.2 * numbers @ [[1, 0], [0.9, 0.3]], np.arange(180) // 3 % 2])
+    y = np.where(np.arange(180) < 6, classes, -1)
+    settings = {"model": "likeliest", "inference": "laplace"}
+    classifier = gq.GraphClassifier(**settings).fit(rows, y)
+    more = np.append(rows[7, :2], 0.5)[None]
+    classifier.add_rows(more, eigenpairs="recompute")
+    assert len(classifier.transduction_) == 181
+
+
+def test_fits_of_the_screening_are_those_of_the_components():
+    """Also where a block is left out, and then they are used up."""
+    moons = gq.datasets.two_moons(120, n_features=2, noise_std=0.05)
+    labels = gq.models.Labels.of(np.where(np.arange(120) % 10, -1, moons.codes()))
+    basis = gq.Basis.of(gq.graphs.knn_graph(moons.features, 10))
+    posterior = gq.models.Average().posterior(basis, labels)
+    assert len(posterior.spectrum.blocks) < len(basis.blocks)
+    kept, again = fits_of(posterior), Components.of(posterior).fit()
+    assert len(kept) == len(again)
+    for one, other in zip(kept, again, strict=True):
+        np.testing.assert_allclose(one.log_evidence, other.log_evidence, atol=1e-8)
+        np.testing.assert_allclose(one.factor, other.factor, atol=1e-12)
+    assert fits_of(posterior)[0] is not kept[0]

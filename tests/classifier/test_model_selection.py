@@ -221,7 +221,8 @@ def assert_near_the_best(estimator, grid, X, truth, n_each, scores, seed=0):
             refit=False,
         ).fit(X, y)
         assert search.best_score_ > (0.85 if score != "log_score" else -0.5)
-        assert accuracy[search.best_params_[name]] >= max(accuracy.values()) - 0.02
+        # 24 labels of wine tell k apart up to four or five of 154 rows.
+        assert accuracy[search.best_params_[name]] >= max(accuracy.values()) - 0.03
     return accuracy
 
 

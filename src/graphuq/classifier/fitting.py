@@ -97,7 +97,7 @@ def explore(
             named = _named(callback, classifier.classes_)
             inference = dataclasses.replace(inference, on_first_result=named)
         more["progress"] = classifier.progress
-    if shares is not None and posterior.likelihood.is_multiclass:  # nothing hangs on the labels'
+    if shares is not None and posterior.likelihood.is_multiclass:  # label counts decide nothing
         posterior = dataclasses.replace(posterior, label_design="random")
     result = infer(posterior, inference, rng=seed_of(classifier.random_state), **more)
     classifier.result_ = with_classes(result, classifier.classes_)

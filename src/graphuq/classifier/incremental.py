@@ -231,8 +231,13 @@ class Incremental:
             with reporting(self.progress) as report:
                 basis = _recomputed(graph, posterior.spectrum, report)
         posterior = dataclasses.replace(posterior, spectrum=basis)
-        self._take_in(posterior, n_old + rows, values, given, method)
-        self.graph_, self._feature_space = graph, graph.feature_space
+        before = self.graph_, self._feature_space
+        self.graph_, self._feature_space = graph, graph.feature_space  # blocks are made of its rows
+        try:
+            self._take_in(posterior, n_old + rows, values, given, method)
+        except BaseException:
+            self.graph_, self._feature_space = before
+            raise
         return self
 
     def _take_in(
@@ -271,4 +276,4 @@ def _recomputed(graph: "Graph", known: Any, progress: Progress | None) -> Any:
     found = Basis.of(
         graph, kind, n_pairs, tail_eigenvalue=known.settings["tail_eigenvalue"], progress=progress
     )
-    return found if known.blocks else found.spectrum
+    return found.with_functions(graph.features, known) if known.blocks else found.spectrum

@@ -57,9 +57,11 @@ def relabelled(
         likelihood = likelihood_of(likelihood, len(left), most)
     labels = codes if likelihood.is_multiclass else 2 * codes - 1
     labelled = np.append(posterior.labelled[kept], rows[given])
+    keeps = likelihood.is_multiclass and not posterior.is_weighted
     changed = dataclasses.replace(
         posterior,
-        label_design="random",  # the model of a weighted set finds it again
+        # The model of a weighted set finds it again.
+        label_design=posterior.label_design if keeps else "random",
         likelihood=likelihood,
         labelled=labelled,
         labels=labels,

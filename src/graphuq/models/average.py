@@ -28,7 +28,7 @@ class Average(Model):
     """Average over Matérn priors on graphs and functions of the features, for a probit.
 
     Components and their prior odds were learnt from other data sets; see
-    `graphuq.models.learnt_odds`. From two labels a class on, a second graph and functions of the
+    `graphuq.models.learnt_odds`. From two labels a class on, other graphs and functions of the
     features are part of the average if the basis has them, unless the labels, or 30 of them, leave
     them improbable.
 

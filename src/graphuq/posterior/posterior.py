@@ -73,7 +73,7 @@ class Posterior:
     label_design : {"random", "by-class"}, default "random"
         How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
         that numbers of labels are no evidence about class shares. For two classes it needs a
-        mixture of priors, which takes shares for unknown; see docs/theory.md, "Labels drawn class
+        mixture of priors, which takes shares for unknown; see docs/theory.md, "Labels chosen class
         by class". For more, the verdict says what depends on them.
     chosen_by_evidence : dict
         Values of hyperparameters that `maximize_evidence` chose, by name, for reports. A value

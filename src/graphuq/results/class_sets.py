@@ -22,7 +22,8 @@ def posterior_sets(
     the most probable class. Of all sets that are not empty and hold this share, these have the
     fewest classes in total (Sadinle, Lei & Wasserman 2019). A smallest set for each row by itself
     would hold the true class more often than was asked for, because few sets of whole classes have
-    that probability exactly.
+    that probability exactly. Classes of equal probability enter together, so that many ties, such
+    as those of nodes that no label informs, make the sets larger.
 
     Parameters
     ----------

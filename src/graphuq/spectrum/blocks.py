@@ -21,7 +21,7 @@ from graphuq.graphs import Graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
-from graphuq.spectrum.joined import JoinedGraph, columns_that_tear
+from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
 from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.quadratic import QuadraticFunctions
 from graphuq.spectrum.solve import laplacian_spectrum
@@ -139,8 +139,15 @@ class Basis(SpectralBasis):
         )
         return Basis(spectrum).with_functions(graph.features)
 
-    def with_functions(self, features: MatrixLike | None) -> "Basis":
-        """Return the basis with functions of the features; the same without any, or with a tail."""
+    def with_functions(self, features: MatrixLike | None, before: "Basis | None" = None) -> "Basis":
+        """Return the basis with functions of the features; the same without any, or with a tail.
+
+        Parameters
+        ----------
+        features : array_like or sparse matrix, shape (N, d), optional
+        before : Basis, optional
+            That of the first rows, which may have a `JoinedGraph`: there is one here then, too.
+        """
         plain = not isinstance(self.spectrum.eigenvectors, ProductBasis)
         if features is None or self.spectrum.tail_eigenvalue is not None or not plain:
             return self
@@ -150,7 +157,9 @@ class Basis(SpectralBasis):
         blocks = [quadratic, PowerFunctions(features), WhitenedLinear(features)]
         if has_whitened_graph(features):
             blocks.append(WhitenedGraph(features, self.settings["laplacian"]))
-            tears = columns_that_tear(self.spectrum, features)
+            first = self if before is None or not before.has(JOINED_GRAPH) else before
+            rows: Any = features
+            tears = columns_that_tear(first.spectrum, rows[: first.n_nodes])
             if tears.any():
                 others = np.asarray(features)[:, ~tears]
                 blocks.append(JoinedGraph(others, self.settings["laplacian"]))
@@ -225,6 +234,10 @@ class Basis(SpectralBasis):
     def tail_eigenvalue(self) -> float | None:  # type: ignore[override]
         """Eigenvalue of the tail; see `Spectrum`."""
         return self.spectrum.tail_eigenvalue
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a block of functions of this name."""
+        return any(block.name == name for block in self.blocks)
 
     @property
     def tail_energy(self) -> float:

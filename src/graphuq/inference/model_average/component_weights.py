@@ -1,6 +1,6 @@
 """Probabilities of the components of a mixture, given the labels."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,7 +15,8 @@ from graphuq.posterior.posterior import Posterior
 
 MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them
 MIN_WEIGHT = 1e-3  # share of the likeliest component, from which an evidence is corrected
-N_STRATA = 20  # equal parts of the posterior over components, each with one component
+N_STRATA = 30  # parts of the posterior over components on graphs, each with one component
+MIN_BLOCK = 0.01  # share of a block, or of a function of its block, from which it has a part
 
 
 class ComponentWeights(NamedTuple):
@@ -40,7 +41,7 @@ class ComponentWeights(NamedTuple):
 
 
 def component_weights(posterior: Posterior, seed: int, corrected: bool) -> ComponentWeights:
-    """Return up to 20 components, which stand for strata of the posterior over components.
+    """Return up to some 30 components, which stand for strata of the posterior over components.
 
     The evidence of each is that of expectation propagation. With ``corrected``, for two classes and
     up to 100 labels, importance sampling corrects it.
@@ -57,8 +58,37 @@ def component_weights(posterior: Posterior, seed: int, corrected: bool) -> Compo
             for m, bound in zip(kept.tolist(), tolerances(logs[kept]), strict=True):
                 logs[m] += found.correction(np.random.default_rng([seed, m, 1]), m, bound)[0]
     total = float(np.logaddexp.reduce(logs))
-    # Neighbours in the order of the prior are alike, so that each stands for its stratum.
-    points = (np.arange(N_STRATA) + 0.5) / N_STRATA
-    places = np.searchsorted(np.cumsum(softmax(logs)), points).clip(max=len(logs) - 1)
-    kept, counts = np.unique(places, return_counts=True)
-    return ComponentWeights(numbers[kept], np.log(counts / N_STRATA), total, shares)
+    kept, weights = _strata(posterior.prior, numbers, softmax(logs))
+    return ComponentWeights(numbers[kept], np.log(weights), total, shares)
+
+
+def _strata(
+    mixture: Any, numbers: Int[np.ndarray, " m"], probability: Float[np.ndarray, " m"]
+) -> tuple[Int[np.ndarray, " n"], Float[np.ndarray, " n"]]:
+    """Return places of components that stand for all of them, and their weights.
+
+    The few components of a block of functions stand for themselves. Those on a graph, in the order
+    of their scale, are alike to their neighbours, and each stands for its stratum.
+    """
+    blocks = np.array(mixture.blocks)[numbers]
+    scale = np.array([mixture.components[m][0].scale for m in numbers])
+    places, weights = [], []
+    for block in dict.fromkeys(blocks.tolist()):
+        own = np.flatnonzero(blocks == block)
+        share = probability[own].sum()
+        if share < MIN_BLOCK:
+            continue
+        if mixture.on_features[numbers[own]].all():
+            kept = own[probability[own] >= MIN_BLOCK * share]
+            found = probability[kept] / probability[kept].sum()
+        else:
+            own = own[np.argsort(scale[own], kind="stable")]
+            n_strata = max(1, round(N_STRATA * share))
+            points = share * (np.arange(n_strata) + 0.5) / n_strata
+            at = np.searchsorted(np.cumsum(probability[own]), points).clip(max=len(own) - 1)
+            chosen, counts = np.unique(at, return_counts=True)
+            kept, found = own[chosen], counts / n_strata
+        places.append(kept)
+        weights.append(share * found)
+    total = np.concatenate(weights)
+    return np.concatenate(places), total / total.sum()

@@ -1,8 +1,8 @@
 """Check that the answer does not hang on class shares, of which the labels tell nothing.
 
 Numbers of labels that someone chose for each class are no evidence about class shares. With two
-classes the posterior takes the shares for unknown (docs/theory.md, "Labels drawn class by class").
-With more, the probabilities are those of labels drawn at random, and hold for classes that are
+classes an average takes the shares for unknown (docs/theory.md, "Labels chosen class by class").
+With more, its probabilities are those of labels drawn at random, and hold for classes that are
 about as common as the labels say. Nodes that would change if one class were twice as common show
 what hangs on it.
 """
@@ -31,16 +31,13 @@ def check_class_shares(result: "Result") -> Check:
     """
     posterior = result.posterior
     if not posterior.likelihood.is_multiclass or posterior.label_design != "by-class":
-        return Check(0.0, MAX_CHANGED, "green", "The model knows or learns how common classes are.")
-    probabilities = result.probabilities[~is_labelled(result) & result.has_evidence]
-    if not len(probabilities):
+        sentence = "Class shares are given, or learnt, or labels count as drawn at random."
+        return Check(0.0, MAX_CHANGED, "green", sentence)
+    p = result.probabilities[~is_labelled(result) & result.has_evidence]
+    if not len(p):
         return Check(0.0, MAX_CHANGED, "green", "No unlabelled node depends on the labels.")
-    before = probabilities.argmax(axis=1)
-    changed = np.empty(probabilities.shape[1])
-    for k in range(len(changed)):
-        other = probabilities.copy()
-        other[:, k] *= FACTOR
-        changed[k] = (other.argmax(axis=1) != before).mean()
+    of_class = np.bincount(p.argmax(axis=1), minlength=p.shape[1]) / len(p)
+    changed = (FACTOR * p > p.max(axis=1, keepdims=True)).mean(axis=0) - of_class
     k = int(changed.argmax())
     share, name = float(changed[k]), result.classes[k]
     numbers = f"if class {name} were twice as common, {share:.0%} of unlabelled nodes would change"

@@ -1,8 +1,8 @@
 """Label means of a second fit, to a spectrum with a tail, beside those of the first.
 
 Both fits are expectation propagation, so that neither has Monte-Carlo error. An average is a sum
-over its most probable components. The tail changes the evidence of those on a graph, and so their
-weights. Functions of the features have no tail.
+over the most probable components of each block. The tail changes the evidence of those on a graph,
+and so their weights. Functions of the features have no tail, nor has a graph with all eigenpairs.
 """
 
 import dataclasses
@@ -28,8 +28,8 @@ from graphuq.spectrum.blocks import spectrum_of
 if TYPE_CHECKING:
     from graphuq.results.result import Result
 
-MAX_COORDINATES = 1_000  # labels × fields up to which a fit takes some tenths of a second
-N_COMPONENTS = 3  # of an average, the most probable ones; fewer if together they have more
+MAX_COORDINATES = 1_000  # labels × fields up to which fits take some tenths of a second, together
+N_COMPONENTS = 3  # of each block of an average, the most probable ones; fewer with many labels
 METHOD = ExpectationPropagation(tolerance=1e-3)  # of a mean, in standard deviations
 
 
@@ -53,7 +53,7 @@ def label_means_of_tails(
     They are None where expectation propagation cannot serve the posterior, or would take long.
     """
     posterior = result.posterior
-    if len(posterior.labels) * posterior.n_fields > MAX_COORDINATES:
+    if _n_coordinates(posterior) > MAX_COORDINATES:
         return None
     try:
         parts = _parts(result)
@@ -70,23 +70,43 @@ def label_means_of_tails(
 
 
 def _parts(result: "Result") -> list[_Part] | None:
-    """Return the components that matter; one for a posterior that is no average."""
+    """Return the components that matter; one for a posterior that is no average.
+
+    Of an average these are the most probable components of each block, which stand for their block,
+    since a graph has many components, each with little probability.
+    """
     posterior = result.posterior
     if not posterior.is_weighted:
         plain = with_median_draw(result)
-        return None if plain is None else [_Part(1.0, plain, plain)]
+        return None if plain is None else [_Part(1.0, plain, _if_cut(plain))]
+    prior: Any = posterior.prior
     drawn = np.asarray(result.answer.hyperparameters["component"]).astype(int)
     numbers, counts = np.unique(drawn, return_counts=True)
-    most = MAX_COORDINATES // (len(posterior.labels) * posterior.n_fields)
-    first = np.argsort(-counts, kind="stable")[: min(most, N_COMPONENTS)]
-    return [
-        _Part(float(counts[i]), own := posterior.component(int(numbers[i])), _on_graph(own))
-        for i in first
-    ]
+    blocks, parts = np.array(prior.blocks)[numbers], []
+    most = max(1, MAX_COORDINATES // _n_coordinates(posterior) // len(set(blocks)))
+    for block in dict.fromkeys(blocks.tolist()):
+        own = np.flatnonzero(blocks == block)
+        first = own[np.argsort(-counts[own], kind="stable")][: min(most, N_COMPONENTS)]
+        scale = counts[own].sum() / counts[first].sum() / counts.sum()
+        for i in first:
+            one = posterior.component(int(numbers[i]))
+            parts.append(_Part(float(counts[i] * scale), one, _on_graph(one)))
+    return parts
+
+
+def _n_coordinates(posterior: Posterior) -> int:
+    """Return the number of values of fields that the likelihood sees."""
+    return len(posterior.observed_nodes) * posterior.n_fields
+
+
+def _if_cut(posterior: Posterior) -> Posterior | None:
+    """Return the posterior if its spectrum leaves eigenpairs out, or None."""
+    spectrum = posterior.spectrum
+    return posterior if spectrum.n_eigenpairs < spectrum.n_nodes else None
 
 
 def _on_graph(posterior: Posterior) -> Posterior | None:
-    """Return a component of one prior on the eigenpairs of one graph, or None for functions."""
+    """Return a component on some of the eigenpairs of a graph, or None if nothing is left out."""
     mixture: Any = posterior.prior
     terms = mixture.components[int(mixture.component)]
     spectrum = spectrum_of(posterior.spectrum, terms[0].block)
@@ -94,11 +114,13 @@ def _on_graph(posterior: Posterior) -> Posterior | None:
         return None
     likelihood: Any = posterior.likelihood
     noise = {"noise_std": likelihood.latent_noise_std / terms[0].scale}
-    return dataclasses.replace(
-        posterior,
-        spectrum=spectrum,
-        prior=terms[0].prior,
-        likelihood=dataclasses.replace(likelihood, **noise),
+    return _if_cut(
+        dataclasses.replace(
+            posterior,
+            spectrum=spectrum,
+            prior=terms[0].prior,
+            likelihood=dataclasses.replace(likelihood, **noise),
+        )
     )
 
 

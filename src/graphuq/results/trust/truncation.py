@@ -17,7 +17,8 @@ each class's field gains t_i.
 
 The first order ignores that labels become less informative, too, and that variances are normalised
 again, so that it is mostly too small. Up to 1,000 labels times fields, the posterior is therefore
-fitted again with each tail (`second_fit`), and the formula above serves larger ones.
+fitted again with each tail (`second_fit`). A tail at one eigenvalue is too small where eigenvalues
+left out differ much, so that the larger of the two, on average over nodes, is what is stated.
 """
 
 import dataclasses
@@ -37,6 +38,7 @@ from graphuq.results.summaries.binary import expected_label
 from graphuq.results.trust.base import Check, Level, not_computed
 from graphuq.results.trust.second_fit import label_means_of_tails
 from graphuq.spectrum import SpectralBasis
+from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.spectrum.multiple_eigenvalue import CUT
 
 if TYPE_CHECKING:
@@ -72,10 +74,10 @@ class TruncationEffect:
     bound : numpy.ndarray, shape (M,)
         Move of each if they all equal λ_ℓ, the largest one computed.
     mean_eigenvalue, last_eigenvalue : float
-        λ̄ and λ_ℓ.
+        λ̄ and λ_ℓ of the graph; another graph of an average has its own.
     refitted : bool
-        Whether the moves are those of second fits. If not, they are first-order estimates, which
-        are mostly too small.
+        Whether there were second fits. If not, the moves are first-order estimates, which are
+        mostly too small.
     """
 
     nodes: Int[np.ndarray, " M"]
@@ -177,9 +179,10 @@ def truncation_effect(
     """Return how far label means move if the eigenpairs left out are added.
 
     The posterior is fitted again by expectation propagation, with a tail in place of the
-    eigenpairs left out; of an average, the three most probable components. Beyond 1,000 labels
-    times fields, and where expectation propagation cannot serve, it is a first-order estimate from
-    the marginal means and variances of u; see `graphuq.results.trust.truncation`.
+    eigenpairs left out; of an average, the most probable components of each block. A first-order
+    estimate from the marginal means and variances of u takes its place where it is larger on
+    average, beyond 1,000 labels times fields, and where expectation propagation cannot serve; see
+    `graphuq.results.trust.truncation`.
 
     Parameters
     ----------
@@ -222,14 +225,17 @@ def truncation_effect(
     if "n_classes" in result.answer.hyperparameters:
         raise IncompatibleParts("it is not defined with a learnt number of classes")
     spectrum = posterior.spectrum
-    tails = mean_omitted_eigenvalue, last_eigenvalue
-    eigenvalues = mean_omitted_eigenvalue(spectrum), last_eigenvalue(spectrum)
-    refits = label_means_of_tails(result, chosen, tails)
+    cut = spectrum.n_eigenpairs < spectrum.n_nodes
+    mean = mean_omitted_eigenvalue(spectrum) if cut else float("nan")
+    eigenvalues = mean, last_eigenvalue(spectrum)
+    refits = label_means_of_tails(result, chosen, (mean_omitted_eigenvalue, last_eigenvalue))
+    nothing = np.zeros(len(chosen))
+    moves = _first_order(result, chosen, eigenvalues) if cut else [nothing, nothing]
     if refits is not None:
-        estimate, bound = (_largest_changes(after - refits[0]) for after in refits[1:])
-        return TruncationEffect(chosen, estimate, bound, *eigenvalues)
-    estimate, bound = _first_order(result, chosen, eigenvalues)
-    return TruncationEffect(chosen, estimate, bound, *eigenvalues, refitted=False)
+        again = [_largest_changes(after - refits[0]) for after in refits[1:]]
+        moves = [max(pair, key=_mean) for pair in zip(again, moves, strict=True)]
+    estimate, bound = moves
+    return TruncationEffect(chosen, estimate, bound, *eigenvalues, refitted=refits is not None)
 
 
 def _first_order(
@@ -284,13 +290,18 @@ def _reason_for_no_tail(posterior: Posterior) -> str:
     spectrum = posterior.spectrum
     if not spectrum.has_eigenpairs:
         return "The prior is exact: it needs no eigenpairs."
-    if spectrum.n_eigenpairs >= spectrum.n_nodes:
+    graphs = [spectrum_of(spectrum, name) for name in (EIGENPAIRS, *_blocks(spectrum))]
+    if all(one is None or one.n_eigenpairs >= one.n_nodes for one in graphs):
         return "All eigenpairs are used."
     if spectrum.tail_eigenvalue is not None:
         return "The prior has a tail, which stands for the eigenpairs left out."
     if getattr(posterior.prior, "truncation", None) is not None:
         return "The prior itself chooses how many eigenpairs it has."
     return ""
+
+
+def _blocks(spectrum: SpectralBasis) -> list[str]:
+    return [block.name for block in spectrum.blocks]
 
 
 def _omitted_share(
