@@ -13,6 +13,8 @@ Data: the corpus of `corpus.py` and its sets of development, with 2, 5 and 20 la
 `GraphClassifier()` answers, or another ``--inference``, and is scored on all unlabelled rows. The
 verdict sees no true class.
 
+The colour is that of all checks but `convergence`, which is about the method and not the data.
+
 Prints: for each colour the number of draws, mean accuracy, log score, distance between accuracy and
 mean probability, and the coverage and size of 90 % sets of both kinds. Then the same for each
 check, where it is green and where not. "Within" compares draws of one set and rate that have
@@ -38,6 +40,7 @@ from peers import RESULTS
 
 PATH = RESULTS / "trust.json"
 MAX_LABELS = 100
+LEVELS = ("green", "amber", "red")
 SCORES = ("accuracy", "log", "distance", "posterior", "posterior size", "conformal")
 
 
@@ -90,6 +93,12 @@ def compute(arguments):
         print(name, len(rows), flush=True)
 
 
+def colour(row):
+    """Return the worst level of all checks but convergence."""
+    levels = [level for name, level in row["checks"].items() if name != "convergence"]
+    return max(levels, key=LEVELS.index)
+
+
 def line(name, rows):
     values = [[r[s] for r in rows if r[s] is not None] for s in SCORES]
     shown = [f"{np.mean(v):.3f}" if v else "–" for v in values]
@@ -117,14 +126,14 @@ def summary(inference):
     line("all", rows)
     for rate in sorted({r["rate"] for r in rows}):
         line(f"{rate} labels a class", [r for r in rows if r["rate"] == rate])
-    for level in ("green", "amber", "red"):
-        line(level, [r for r in rows if r["level"] == level])
+    for level in LEVELS:
+        line(level, [r for r in rows if colour(r) == level])
     for name in rows[0]["checks"]:
         for words, is_green in (("green", True), ("not green", False)):
             own = [r for r in rows if (r["checks"][name] == "green") == is_green]
             if own:
                 line(f"{name} {words}", own)
-    print("within sets, not green − green:", *within(rows, lambda r: r["level"] == "green"))
+    print("within sets, not green − green:", *within(rows, lambda r: colour(r) == "green"))
     for name in rows[0]["checks"]:
         print(name, *within(rows, lambda r, name=name: r["checks"][name] == "green"))
 

@@ -11,11 +11,10 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts
 from graphuq.results.label_checks import kept_leave_one_out
 from graphuq.results.trust import second_fit
+from graphuq.results.trust.gaussian_labels import label_means_of, largest_probabilities
 from graphuq.results.trust.truncation import (
     _first_order,
-    _label_means,
     _tail_variance,
-    largest_probabilities,
     mean_omitted_eigenvalue,
 )
 
@@ -229,12 +228,12 @@ def test_label_means_with_noise_of_the_label_equal_monte_carlo():
     """A label is random given u: the noise of `Probit(random_labels=True)` is drawn too."""
     rng, link = np.random.default_rng(0), gq.likelihoods.Probit(1.0, 4, random_labels=True).link
     mean, std = rng.normal(size=(6, 4)), rng.uniform(0.1, 2.0, (6, 4))
-    found = _label_means(mean, std, link)
+    found = label_means_of(mean, std, link)
     scale = np.sqrt(std**2 + link[1][0] ** 2)
     draws = mean + scale * rng.normal(size=(100_000, 6, 4))
     shares = (draws.argmax(axis=2)[:, :, None] == np.arange(4)).mean(axis=0)
     assert np.abs(found - shares).max() < 5 * 0.5 / np.sqrt(100_000)
-    assert np.abs(found - _label_means(mean, std, None)).max() > 0.05
+    assert np.abs(found - label_means_of(mean, std, None)).max() > 0.05
 
 
 def test_nothing_is_left_out():

@@ -27,15 +27,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import ndtr
 
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.posterior.hierarchical import with_values
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Modes, Prior
-from graphuq.results.summaries.base import Link, slices
-from graphuq.results.summaries.binary import expected_label
+from graphuq.results.summaries.base import slices
 from graphuq.results.trust.base import Check, Level, not_computed
+from graphuq.results.trust.gaussian_labels import label_means_of
 from graphuq.results.trust.second_fit import label_means_of_tails
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
@@ -51,10 +50,8 @@ LARGE_MOVE = 0.15  # three times as much: the answer is another one
 CHECKED_NODES = 4_000
 CHECKED_NUMBERS = 100_000  # nodes × classes of the verdict, which take some tenths of a second
 PRIOR_DRAWS = 50  # draws of learnt hyperparameters over which the tail variance is averaged
-GRID_CELLS, GRID_WIDTH = 64, 5.0  # cells of an integral over u, and standard deviations around it
 BLOCK_ELEMENTS = 500_000  # nodes × classes × cells of one block, which fits the CPU cache
 MIN_VARIANCE = 1e-6  # prior variance, relative to the mean, below which a node has none
-TINY_STD = 1e-12  # replaces a standard deviation of 0, so that a field can be divided by it
 QUESTION = "What the eigenpairs left out would change"
 
 
@@ -246,12 +243,12 @@ def _first_order(
     share = spectrum.node_scale[chosen] ** 2 * _omitted_share(spectrum, chosen)
     mean, std = result.latent_mean[chosen], result.latent_std[chosen]
     link = posterior.likelihood.link
-    before = _label_means(mean, std, link)
+    before = label_means_of(mean, std, link)
     moves = []
     for eigenvalue in eigenvalues:
         tail = _tail_variance(result, eigenvalue)  # () or (K,)
         added = np.multiply.outer(share, tail).reshape(len(share), *[-1] * (std.ndim - 1))
-        after = _label_means(mean, np.sqrt(std**2 + added), link)
+        after = label_means_of(mean, np.sqrt(std**2 + added), link)
         moves.append(_largest_changes(after - before))
     return moves
 
@@ -362,44 +359,6 @@ def _priors(posterior: Posterior, answer: object) -> Iterator[list[Prior]]:
             yield [with_values(prior, {n: v[k] for n, v in values.items()}) for k in classes]
         else:
             yield [with_values(prior, values)]
-
-
-def _label_means(
-    mean: Float[np.ndarray, "M *K"], std: Float[np.ndarray, "M *K"], link: Link
-) -> Float[np.ndarray, "M *K"]:
-    """Return label means of Gaussian fields with these means and standard deviations."""
-    if mean.ndim == 1:
-        return expected_label(mean[:, None].copy(), std.reshape(-1), link)[:, 0]
-    weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
-    parts = [
-        weight * largest_probabilities(mean, np.sqrt(np.broadcast_to(std, mean.shape) ** 2 + s**2))
-        for weight, s in zip(weights, scales, strict=True)
-    ]
-    return np.asarray(sum(parts))
-
-
-def largest_probabilities(
-    mean: Float[np.ndarray, "M K"], std: Float[np.ndarray, "M K"]
-) -> Float[np.ndarray, "M K"]:
-    """Return the probability of each of K independent Gaussians that it is the largest.
-
-    ``∫ Π_{j≠k} F_j dF_k`` with the distribution functions F, by the midpoint rule on a grid of each
-    row; the largest is outside the grid with a probability below 1e-6. Rows add up to 1. The
-    error is below 0.004 where standard deviations of a row differ by a factor of ten at most.
-    """
-    std = np.maximum(std, TINY_STD)
-    low = (mean - GRID_WIDTH * std).max(axis=1)[:, None]
-    high = (mean + GRID_WIDTH * std).max(axis=1)[:, None]
-    steps = np.linspace(0.0, 1.0, GRID_CELLS + 1)
-    out = np.empty(mean.shape)
-    for part in slices(len(mean), BLOCK_ELEMENTS // (mean.shape[1] * len(steps))):
-        grid = low[part] + (high[part] - low[part]) * steps
-        below = ndtr((grid[:, None, :] - mean[part, :, None]) / std[part, :, None])
-        middle = np.maximum((below[:, :, 1:] + below[:, :, :-1]) / 2, np.finfo(float).tiny)
-        logs = np.log(middle)
-        others = np.exp(logs.sum(axis=1, keepdims=True) - logs)
-        out[part] = (np.diff(below, axis=2) * others).sum(axis=2)
-    return out / out.sum(axis=1, keepdims=True)
 
 
 def _mean(moves: Float[np.ndarray, " M"]) -> float:
