@@ -38,12 +38,12 @@ def fitted(weights, codes, order=None, **options):
 
 @pytest.mark.parametrize("weights", [1.0 - np.eye(300), star(300)], ids=["complete", "star"])
 def test_three_labels_against_three_say_nothing_of_equal_nodes(weights):
-    """Whatever the numbering; by expectation propagation, which has no Monte-Carlo error."""
+    """Whatever the numbering, by expectation propagation; 0.001 is the error of class shares."""
     codes = np.full(len(weights), -1)
     codes[[5, 9, 44]], codes[[70, 80, 90]] = 0, 1
     for order in (None, np.random.default_rng(1).permutation(len(weights))):
         result, p = fitted(weights, codes, order)
-        np.testing.assert_allclose(p[codes < 0], 0.5, atol=5e-4)
+        np.testing.assert_allclose(p[codes < 0], 0.5, atol=1e-3)
         assert result.posterior.spectrum.settings["multiple_eigenvalue"] == "all copies"
         assert (p[codes == 0] < 0.2).all()
         assert (p[codes == 1] > 0.8).all()
