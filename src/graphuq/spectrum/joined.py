@@ -25,19 +25,10 @@ MIN_OTHERS = 2  # columns that are left for the graph
 
 @dataclass(frozen=True, eq=False, repr=False)
 class JoinedGraph(WhitenedGraph):
-    """Block of eigenpairs of a graph of whitened features, without columns that tear a graph.
+    """Block of eigenpairs of a `WhitenedGraph` of the columns that do not tear the graph apart.
 
-    Attributes
-    ----------
-    features : array_like, shape (N, d)
-        The other columns; see `columns_that_tear`.
-    laplacian : str, default "symmetric"
-        See `laplacian_spectrum`.
-
-    Raises
-    ------
-    InvalidInput
-        If features are not rows of finite numbers.
+    Attributes and errors are those of `WhitenedGraph`; `columns_that_tear` says which columns are
+    left out.
 
     Examples
     --------
