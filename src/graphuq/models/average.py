@@ -37,7 +37,8 @@ class Average(Model):
     label_design : {"auto", "by-class", "random"}, default "auto"
         How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
         that numbers of labels are no evidence about class shares. The posterior of two classes
-        takes shares for unknown; with more classes the verdict says what depends on them.
+        takes shares for unknown; with more classes the unlabelled nodes tell them as far as they
+        can, and the verdict says what depends on them.
         "random": they are evidence. "auto": by class, if all classes have the same number of
         labels, at least two.
 

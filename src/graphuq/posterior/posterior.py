@@ -74,7 +74,7 @@ class Posterior:
         How the labelled nodes were chosen. "by-class": someone chose how many of each class, so
         that numbers of labels are no evidence about class shares. For two classes it needs a
         mixture of priors, which takes shares for unknown; see docs/theory.md, "Labels chosen class
-        by class". For more, the verdict says what depends on them.
+        by class". For more, the unlabelled nodes tell the shares as far as they can.
     chosen_by_evidence : dict
         Values of hyperparameters that `maximize_evidence` chose, by name, for reports. A value
         that prior and likelihood no longer have is left out.

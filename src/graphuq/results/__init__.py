@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from graphuq.results.sampling import convergence_table, draws, functionals, is_sampled
     from graphuq.results.table import write_table
     from graphuq.results.trust.truncation import truncation_effect
+    from graphuq.results.unknown_shares import estimated_shares
 
 _MODULE_OF = {
     "Result": "result",
@@ -50,6 +51,7 @@ _MODULE_OF = {
     "credible_interval": "latent_numbers",
     "draws": "sampling",
     "entropy": "label_numbers",
+    "estimated_shares": "unknown_shares",
     "expected_errors": "errors_left",
     "functionals": "sampling",
     "interval_at_rows": "latent_numbers",
@@ -87,6 +89,7 @@ __all__ = [
     "credible_interval",
     "draws",
     "entropy",
+    "estimated_shares",
     "expected_errors",
     "functionals",
     "interval_at_rows",

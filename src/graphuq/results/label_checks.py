@@ -10,6 +10,7 @@ from graphuq.results.caching import kept
 from graphuq.results.class_sets import check_method, conformal_sets, posterior_sets
 from graphuq.results.label_numbers import is_labelled
 from graphuq.results.leaving_out import MAX_SHAPE, LeaveOneOut, given_classes, leave_each_out
+from graphuq.results.unknown_shares import estimated_shares
 from graphuq.utils.extras import require_extra
 from graphuq.utils.user_warnings import warn_user
 
@@ -190,8 +191,10 @@ def sets_of(
     if method == "posterior":
         free = ~is_labelled(result)
         return posterior_sets(probabilities, coverage, of_nodes[free] if free.any() else of_nodes)
-    n_known = probabilities.shape[1]
+    n_known, shares = probabilities.shape[1], estimated_shares(result)
     withheld = leave_one_out(result).of_class[:, :n_known]
+    if shares is not None:
+        withheld *= shares
     given = withheld[np.arange(len(withheld)), given_classes(result.posterior)]
     total = withheld.sum(axis=1)  # below 1 if some classes have no label
     return conformal_sets(probabilities, given / np.maximum(total, TINY), coverage)

@@ -13,6 +13,7 @@ from graphuq.results.diagnostics import node_rows, rows_outside
 from graphuq.results.label_numbers import label_mcse, label_mean
 from graphuq.results.sampling import draws
 from graphuq.results.summaries import NodeSummaries
+from graphuq.results.unknown_shares import estimated_shares, multiplied
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -102,7 +103,9 @@ def at_rows(
     """Return the posterior at nodes outside the graph, whose rows `Spectrum.extend` gives."""
     posterior = result.posterior
     rows = rows_outside(posterior, eigenvectors, scale)
-    return summaries.summarize(result.answer, posterior.field, rows, posterior.likelihood.link)
+    link, shares = posterior.likelihood.link, estimated_shares(result)
+    found = summaries.summarize(result.answer, posterior.field, rows, link)
+    return found if shares is None else multiplied(found, shares)
 
 
 def interval_at_rows(

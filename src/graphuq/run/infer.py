@@ -26,6 +26,7 @@ from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converg
 from graphuq.results.result import Result
 from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
+from graphuq.results.unknown_shares import with_shares
 from graphuq.run.choose_sampler import choose_sampler, first_approximation
 from graphuq.run.stopping import default_rule
 from graphuq.run.words import inference_from
@@ -296,7 +297,8 @@ def _result(
 ) -> Result:
     """Return the summaries, diagnostics and settings of an answer."""
     link = posterior.likelihood.link
-    summaries = summarize(answer, posterior.field, node_rows(posterior), link)
+    at_nodes = summarize(answer, posterior.field, node_rows(posterior), link)
+    summaries = with_shares(at_nodes, posterior)
     if not np.isfinite(summaries.label_mean).all():
         raise IncompatibleParts(
             f"label means under {posterior.prior} and {posterior.likelihood} are not finite "
@@ -312,6 +314,6 @@ def _result(
         has_evidence=posterior.has_evidence,
         posterior=posterior,
         answer=answer,
-        diagnostics=diagnose(answer, posterior, summaries.label_mcse),
+        diagnostics=diagnose(answer, posterior, at_nodes.label_mcse),
         settings=run_settings(posterior, method, rng, precision),
     )

@@ -2,9 +2,9 @@
 
 Numbers of labels that someone chose for each class are no evidence about class shares. With two
 classes an average takes the shares for unknown (docs/theory.md, "Labels chosen class by class").
-With more, its probabilities are those of labels drawn at random, and hold for classes that are
-about as common as the labels say. Nodes that would change if one class were twice as common show
-what hangs on it.
+With more, unlabelled nodes tell them, as far as the fit tells classes apart
+(`graphuq.results.unknown_shares`). Nodes that would change if one class were twice as common show
+what hangs on them.
 """
 
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FACTOR = 2.0  # by which the odds of a class are multiplied
 # Of 141 draws of 2 to 20 labels a class of 28 data sets with more than two classes, those below the
-# bound have an accuracy of 0.93, the others of 0.54 (docs/trust.md).
+# bound had an accuracy of 0.93, the others of 0.54 (docs/trust.md).
 MAX_CHANGED = 0.1
 
 

@@ -1,0 +1,135 @@
+"""Class shares that the labels do not tell, for more than two classes.
+
+Numbers of labels that someone chose for each class make all classes equally common for the fit.
+So its probabilities ``q_ik`` are those of a population with equal shares. With the shares s the
+class of node i has the probability
+
+    p_ik ∝ q_ik s_k
+
+(Saerens, Latinne & Decaestecker 2002). The shares have a Dirichlet prior, and the unlabelled nodes
+are evidence about them, as far as the fit tells classes apart. See docs/theory.md, "Labels chosen
+class by class".
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.summaries import NodeSummaries
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
+
+PRIOR_COUNT = 2.0  # nodes of each class that the prior is worth; docs/measurements/class_shares.md
+SWEEPS, TOLERANCE = 500, 1e-9  # of the shares
+
+
+def has_unknown_shares(posterior: Posterior) -> bool:
+    """Return whether there are several classes, and someone chose how many labels of each."""
+    return posterior.likelihood.is_multiclass and posterior.label_design == "by-class"
+
+
+def estimated_shares(result: "Result") -> Float[np.ndarray, " K"] | None:
+    """Return the shares of the classes that the unlabelled nodes tell, or None.
+
+    They are estimated if there are more than two classes, someone chose how many labels each has
+    (``label_design`` of `graphuq.models.Average`), and there are no ``class_proportions``. The
+    probabilities of `Result` have them already.
+
+    Returns
+    -------
+    numpy.ndarray, shape (K,), or None
+
+    Examples
+    --------
+    Three clouds of 20, 60 and 120 points, with three labels each:
+
+    >>> import numpy as np, graphuq as gq
+    >>> codes = np.repeat([0, 1, 2], [20, 60, 120])
+    >>> X = np.random.default_rng(0).normal(size=(200, 2)) + 4 * np.eye(3)[codes][:, :2]
+    >>> y = np.full(200, -1)
+    >>> for k in range(3):
+    ...     y[np.flatnonzero(codes == k)[:3]] = k
+    >>> classifier = gq.GraphClassifier(inference="expectation-propagation").fit(X, y)
+    >>> gq.results.estimated_shares(classifier.result_).round(1).tolist()
+    [0.2, 0.3, 0.5]
+    """
+    posterior = result.posterior
+    free = _free(posterior)
+    if not has_unknown_shares(posterior) or not len(free):
+        return None
+    # Shares that made these probabilities are the only ones that they lead to.
+    return _updated(result.probabilities[free], len(posterior.labels))
+
+
+def with_shares(summaries: NodeSummaries, posterior: Posterior) -> NodeSummaries:
+    """Return summaries of all nodes with probabilities of unknown shares, if they are unknown.
+
+    Labelled nodes keep theirs: their class is known.
+    """
+    free = _free(posterior)
+    if not has_unknown_shares(posterior) or not len(free):
+        return summaries
+    shares = shares_of(summaries.label_mean[free], len(posterior.labels))
+    found = multiplied(summaries, shares)
+    for name in ("label_mean", "label_mcse"):
+        own, before = getattr(found, name), getattr(summaries, name)
+        own[posterior.labelled] = before[posterior.labelled]
+    return found
+
+
+def shares_of(q: Float[np.ndarray, "N K"], n_labels: int) -> Float[np.ndarray, " K"]:
+    """Return the shares under which nodes with these probabilities have them, too.
+
+    Parameters
+    ----------
+    q : numpy.ndarray, shape (N, K)
+        Class probabilities of the unlabelled nodes for equal shares.
+    n_labels : int
+        J. All unlabelled nodes together count as at most J: what is unknown of a class is unknown
+        of all its nodes.
+    """
+    shares = np.full(q.shape[1], 1 / q.shape[1])
+    for _ in range(SWEEPS):
+        p = q * shares
+        before, shares = shares, _updated(p / p.sum(axis=1, keepdims=True), n_labels)
+        if np.abs(shares - before).max() < TOLERANCE:
+            break
+    return shares
+
+
+def _updated(p: Float[np.ndarray, "N K"], n_labels: int) -> Float[np.ndarray, " K"]:
+    """Return the mean of the Dirichlet posterior, given the classes that nodes seem to have.
+
+    Nodes count as J c, where c says how often two draws of a node's class agree, more than by
+    chance: 0 if all classes are equally probable, 1 if all are certain.
+    """
+    n_classes = p.shape[1]
+    agreement = (p**2).sum(axis=1).mean()
+    count = n_labels * max((agreement * n_classes - 1) / (n_classes - 1), 0.0)
+    total = PRIOR_COUNT * n_classes + count
+    return np.asarray((PRIOR_COUNT + count * p.mean(axis=0)) / total)
+
+
+def multiplied(summaries: NodeSummaries, shares: Float[np.ndarray, " K"]) -> NodeSummaries:
+    """Return summaries whose probabilities are multiplied by shares and normalised again.
+
+    Monte-Carlo errors change as those of log odds: by ``p'(1 − p') / p(1 − p)``.
+    """
+    before = summaries.label_mean
+    p = before * shares
+    p /= p.sum(axis=1, keepdims=True)
+    spread = before * (1 - before)
+    factor = np.divide(p * (1 - p), spread, out=np.ones_like(p), where=spread > 0)
+    return NodeSummaries(
+        p, summaries.label_mcse * factor, summaries.latent_mean, summaries.latent_std
+    )
+
+
+def _free(posterior: Posterior) -> np.ndarray:
+    """Return the nodes without a label whose component has one."""
+    free = np.array(posterior.has_evidence)
+    free[posterior.labelled] = False
+    return np.flatnonzero(free)
