@@ -95,7 +95,9 @@ def scored(X, classes, rate, draw):
     found = {"without": scores(q, true)}
     for count in COUNTS:
         unknown_shares.PRIOR_COUNT = count
-        found[f"prior count {count:g}"] = scores(q * unknown_shares.shares_of(q, len(labelled)), true)
+        found[f"prior count {count:g}"] = scores(
+            q * unknown_shares.shares_of(q, len(labelled)), true
+        )
     share = np.bincount(true, minlength=q.shape[1]) / len(true)
     return found | {"true shares": scores(q * share, true)}
 

@@ -121,13 +121,18 @@ def summary():
             error = change.std(axis=0, ddof=1) / np.sqrt(len(change))
             print(
                 f"{name:18} {n_rows:5}",
-                *(f"{m} {v:.3f}" for m, v in zip(MEASURES, values[n_rows].mean(axis=0), strict=True)),
+                *(
+                    f"{m} {v:.3f}"
+                    for m, v in zip(MEASURES, values[n_rows].mean(axis=0), strict=True)
+                ),
                 "  change",
                 *(f"{c:+.3f} ± {e:.3f}" for c, e in zip(change.mean(axis=0), error, strict=True)),
             )
     for place, changes in moved.items():
         if place:
-            print(f"mean over {len(changes)} sets, step {place}:", np.mean(changes, axis=0).round(3))
+            print(
+                f"mean over {len(changes)} sets, step {place}:", np.mean(changes, axis=0).round(3)
+            )
 
 
 if __name__ == "__main__":

@@ -14,6 +14,9 @@ from scipy.optimize import minimize_scalar
 from scipy.sparse.csgraph import connected_components, laplacian
 from scipy.sparse.linalg import splu
 from scipy.special import log_softmax, softmax
+from sklearn.base import clone
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.linear_model import LogisticRegression
@@ -218,6 +221,34 @@ def logistic_regression(problem):
     return model.predict_proba(X)
 
 
+def of_features(problem, model):
+    """Run a classifier of scikit-learn on the features; classes it refuses are equally probable."""
+    if problem.features is None or sparse.issparse(problem.features):
+        return None
+    X = _scaled(problem.features)
+    return probabilities_of(model, X[problem.labelled], problem.given, X)
+
+
+def probabilities_of(model, X, given, rows):
+    """Return probabilities of the classes that are given; equal ones where a model refuses."""
+    try:
+        return clone(model).fit(X, given).predict_proba(rows)
+    except (ValueError, np.linalg.LinAlgError):  # one label a class, for discriminants
+        n_classes = len(np.unique(given))
+        return np.full((len(rows), n_classes), 1 / n_classes)
+
+
+def with_experts(problem):
+    """Fit `GraphClassifier` with three of the peers on features as experts."""
+    if problem.features is None or not problem.can_leave_out:
+        return None
+    experts = [functools.partial(probabilities_of, model) for model in OF_FEATURES.values()]
+    for name, expert in zip(OF_FEATURES, experts, strict=True):
+        expert.__name__ = name
+    model = gq.models.Pooled(experts)
+    return graphuq(problem, model=model, inference="expectation-propagation")
+
+
 def nearest_neighbours(problem):
     """Return shares of the classes among 1 (up to 2 labels a class) or 5 labelled neighbours."""
     if problem.features is None:
@@ -246,6 +277,11 @@ def bayes_posterior(problem):
     return corpus.bayes_posterior(problem.name, problem.features)
 
 
+OF_FEATURES = {
+    "logistic": LogisticRegression(max_iter=500),
+    "discriminants": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+    "forest": RandomForestClassifier(100, random_state=0),
+}
 BOUND = "Bayes posterior"
 METHODS = {
     "graphuq": graphuq,
@@ -267,6 +303,16 @@ METHODS = {
         with_temperature, scores=functools.partial(spreading_scores, own_graph=False)
     ),
     "LogisticRegression": logistic_regression,
+    "LinearDiscriminantAnalysis": functools.partial(
+        of_features, model=OF_FEATURES["discriminants"]
+    ),
+    "RandomForestClassifier": functools.partial(
+        of_features, model=RandomForestClassifier(300, random_state=0)
+    ),
+    "gradient boosting": functools.partial(
+        of_features, model=GradientBoostingClassifier(random_state=0)
+    ),
+    "graphuq, with experts": with_experts,
     "nearest neighbours": nearest_neighbours,
     "GaussianProcessClassifier": gaussian_process,
     BOUND: bayes_posterior,

@@ -152,9 +152,10 @@ def test_the_page_on_labelling_runs():
     assert tried > 20
 
 
-def test_the_page_on_graphs_runs():
+@pytest.mark.parametrize("name", ["graphs", "experts"])
+def test_a_page_of_examples_runs(name):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    page = str(ROOT / "docs" / "graphs.md")
+    page = str(ROOT / "docs" / f"{name}.md")
     failed, tried = doctest.testfile(page, module_relative=False, optionflags=flags)
     assert failed == 0
     assert tried > 5

@@ -105,7 +105,7 @@ def test_unequal_classes_are_answered_better(unequal):
 
 
 def test_new_rows_and_files_have_the_same_shares(unequal, tmp_path):
-    X, y, _ = unequal
+    X, _, _ = unequal
     classifier = fitted(unequal)
     new = X[:50] + 1e-6
     before, raw = classifier.predict_proba(new), fitted(unequal, "random").predict_proba(new)

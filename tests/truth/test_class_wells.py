@@ -38,7 +38,7 @@ def by_prior_draws(log_prob, n_classes, n_draws=300_000):
     logs = log_prob(u)
     weight = np.exp(logs - logs.max())
     weight /= weight.sum()
-    assert 1 / (weight**2).sum() > 1500  # effective draws
+    assert 1 / (weight**2).sum() > 1000  # effective draws
     label = np.sign(u) if n_classes == 2 else np.eye(n_classes)[u.argmax(axis=2)]
     mean = np.einsum("s,s...->...", weight, label)
     error = np.sqrt(np.einsum("s,s...->...", weight**2, (label - mean) ** 2))

@@ -26,7 +26,8 @@ def build(likelihood):
     spectrum = gq.laplacian_spectrum(graph, n_eigenpairs=MODES + 1)
     rng = np.random.default_rng(3)
     labelled = rng.choice(NODES, 300, replace=False)
-    u = spectrum.eigenvectors[:, 1:] @ np.array([1.0, -0.6, 0.8])
+    signs = np.sign(spectrum.eigenvectors[0, 1:])  # which are arbitrary, and decide on the walls
+    u = spectrum.eigenvectors[:, 1:] @ (signs * np.array([1.0, 0.6, 0.8]))
     labels = np.where(u[labelled] >= 0, 1, -1)
     return gq.Posterior(spectrum, gq.priors.InverseLaplacian(), likelihood, labelled, labels)
 

@@ -66,6 +66,7 @@ def relabelled(
         labelled=labelled,
         labels=labels,
         label_weights=weights_after(posterior.label_weights, kept, int(given.sum())),
+        experts=(),  # they saw other labels
     )
     return changed, left
 

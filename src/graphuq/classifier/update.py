@@ -54,7 +54,8 @@ def warm_started(
 ) -> tuple[Posterior, GaussianApproximation | None]:
     """Return the posterior of an update, and the answer from which it starts.
 
-    A weighted set is made again by its model; another posterior keeps its hyperparameters.
+    A weighted set, and one with experts, is made again by its model; another posterior keeps its
+    hyperparameters.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def warm_started(
         Rows whose labels changed.
     method : Sampler, Approximation or None
     """
-    if posterior.is_weighted:
+    if posterior.is_weighted or classifier.result_.posterior.experts:
         labels = Labels(posterior.labelled, codes, len(classes), posterior.label_weights)
         basis = _with_all_blocks(classifier, posterior.spectrum)
         return model_of(classifier.model).posterior(basis, labels), None

@@ -9,6 +9,7 @@ from graphuq.models.evidence import Fixed, LargestEvidence
 from graphuq.models.labels import Labels
 from graphuq.models.likeliest import Likeliest
 from graphuq.models.mixture import Mixture, Term
+from graphuq.models.pooled import Pooled
 from graphuq.models.regression import Regression
 
 MODELS: dict[str, Callable[[], Model]] = {
@@ -30,6 +31,7 @@ __all__ = [
     "Likeliest",
     "Mixture",
     "Model",
+    "Pooled",
     "Regression",
     "Term",
 ]

@@ -12,6 +12,7 @@ from graphuq.distributions import Distribution
 from graphuq.errors import IncompatibleParts, require
 from graphuq.likelihoods import Likelihood
 from graphuq.likelihoods.shifted import shifted
+from graphuq.posterior.experts import Expert
 from graphuq.posterior.field import (
     ClassField,
     CoefficientField,
@@ -75,6 +76,8 @@ class Posterior:
         that numbers of labels are no evidence about class shares. For two classes it needs a
         mixture of priors, which takes shares for unknown; see docs/theory.md, "Labels chosen class
         by class". For more, the unlabelled nodes tell the shares as far as they can.
+    experts : tuple of Expert, default ()
+        Answers of other classifiers, to be averaged with these; see `graphuq.models.Pooled`.
     chosen_by_evidence : dict
         Values of hyperparameters that `maximize_evidence` chose, by name, for reports. A value
         that prior and likelihood no longer have is left out.
@@ -120,6 +123,7 @@ class Posterior:
     label_weights: Any = None
     prior_mean: Any = None
     label_design: str = "random"
+    experts: tuple[Expert, ...] = ()
 
     def __post_init__(self) -> None:
         check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
@@ -183,6 +187,7 @@ class Posterior:
             labelled=np.append(self.labelled[kept], nodes),
             labels=np.append(self.labels[kept], labels),
             label_weights=weights_after(self.label_weights, kept, len(nodes)),
+            experts=(),  # they saw other labels
         )
 
     def _basis(self) -> SpectralBasis | CovarianceColumns:
@@ -311,8 +316,8 @@ class Posterior:
     @property
     def node_mean(self) -> Float[np.ndarray, " N"] | None:
         """Prior mean of u at every node, or None without one."""
-        n_nodes = self.spectrum.n_nodes
-        return None if self.prior_mean is None else np.broadcast_to(self.prior_mean, n_nodes)
+        mean = self.prior_mean
+        return None if mean is None else np.broadcast_to(mean, self.spectrum.n_nodes)
 
     @cached_property
     def target(self) -> Target | HierarchicalTarget:
@@ -351,9 +356,8 @@ class Posterior:
             raise IncompatibleParts(
                 "a random series has no weights of labels; use another prior, such as Matern()"
             )
-        return ProbitSeries.of(
-            self.spectrum, self.prior, self.likelihood, self.labelled, self.labels
-        )
+        parts = self.spectrum, self.prior, self.likelihood
+        return ProbitSeries.of(*parts, self.labelled, self.labels)
 
     @property
     def plain_target(self) -> Target:
@@ -391,8 +395,6 @@ class Posterior:
         return np.isin(components, components[self.labelled])
 
     def __repr__(self) -> str:
-        return (
-            f"Posterior({self.prior}, {self.likelihood}, {len(self.labels)} labels on "
-            f"{self.spectrum.n_nodes} nodes, {self.spectrum.n_columns} "
-            f"{'eigenpairs' if self.spectrum.has_eigenpairs else 'covariance columns'})"
-        )
+        columns = "eigenpairs" if self.spectrum.has_eigenpairs else "covariance columns"
+        size = f"{self.spectrum.n_nodes} nodes, {self.spectrum.n_columns} {columns}"
+        return f"Posterior({self.prior}, {self.likelihood}, {len(self.labels)} labels on {size})"

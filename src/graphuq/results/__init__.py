@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from graphuq.results.class_proportions import class_thresholds
     from graphuq.results.convergence import convergence_of
     from graphuq.results.errors_left import expected_errors
+    from graphuq.results.expert_answers import expert_weights
     from graphuq.results.formats import TableFormat
     from graphuq.results.label_checks import leave_one_out, prediction_sets, suspect_labels
     from graphuq.results.label_numbers import (
@@ -53,6 +54,7 @@ _MODULE_OF = {
     "entropy": "label_numbers",
     "estimated_shares": "unknown_shares",
     "expected_errors": "errors_left",
+    "expert_weights": "expert_answers",
     "functionals": "sampling",
     "interval_at_rows": "latent_numbers",
     "is_sampled": "sampling",
@@ -91,6 +93,7 @@ __all__ = [
     "entropy",
     "estimated_shares",
     "expected_errors",
+    "expert_weights",
     "functionals",
     "interval_at_rows",
     "is_sampled",

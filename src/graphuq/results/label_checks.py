@@ -8,8 +8,9 @@ from jaxtyping import Bool, Float
 from graphuq.errors import IncompatibleParts, NotConvergedWarning
 from graphuq.results.caching import kept
 from graphuq.results.class_sets import check_method, conformal_sets, posterior_sets
+from graphuq.results.expert_answers import pooled_leave_one_out
 from graphuq.results.label_numbers import is_labelled
-from graphuq.results.leaving_out import MAX_SHAPE, LeaveOneOut, given_classes, leave_each_out
+from graphuq.results.leaving_out import MAX_SHAPE, LeaveOneOut, given_classes
 from graphuq.results.unknown_shares import estimated_shares
 from graphuq.utils.extras import require_extra
 from graphuq.utils.user_warnings import warn_user
@@ -28,7 +29,7 @@ CONFIDENT = 0.5  # probability of another class from which such a label should b
 @kept
 def kept_leave_one_out(result: "Result") -> LeaveOneOut:
     """Return what `leave_one_out` does, without its warning."""
-    return leave_each_out(result.answer, result.posterior)
+    return pooled_leave_one_out(result)
 
 
 def leave_one_out(result: "Result") -> LeaveOneOut:

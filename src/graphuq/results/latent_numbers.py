@@ -10,6 +10,7 @@ from graphuq.likelihoods import Likelihood
 from graphuq.results import summaries
 from graphuq.results.caching import kept
 from graphuq.results.diagnostics import node_rows, rows_outside
+from graphuq.results.expert_answers import expert_weights, with_experts
 from graphuq.results.label_numbers import label_mcse, label_mean
 from graphuq.results.sampling import draws
 from graphuq.results.summaries import NodeSummaries
@@ -105,6 +106,7 @@ def at_rows(
     rows = rows_outside(posterior, eigenvectors, scale)
     link, shares = posterior.likelihood.link, estimated_shares(result)
     found = summaries.summarize(result.answer, posterior.field, rows, link)
+    found = with_experts(found, rows, posterior, expert_weights(result))
     return found if shares is None else multiplied(found, shares)
 
 

@@ -16,6 +16,7 @@ from graphuq.errors import StorageError
 from graphuq.inference import GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
 from graphuq.likelihoods import Likelihood
+from graphuq.posterior.experts import Expert
 from graphuq.posterior.field import (
     ClassField,
     CoefficientField,
@@ -43,6 +44,7 @@ MARK = b"\ngraphuq sha256 "  # before the checksum at the end of a file
 END = len(MARK) + 64
 ROUNDING = 1e-6  # of a stored probability
 FIELDS = {kind.__name__: kind for kind in (CoefficientField, LowRankField, TailField)}
+EXPERT = "expert_"  # prefix of the name under which an expert's withheld answers are stored
 STORED = ("probabilities", "mcse", "latent_mean", "latent_std", "has_evidence")
 Answer = Draws | GaussianApproximation | GaussianMixture | Point
 
@@ -195,6 +197,9 @@ def label_groups(posterior: Posterior) -> "dict[str, xr.Dataset]":
     if posterior.prior_mean is not None:
         at = "node" if isinstance(posterior.prior_mean, np.ndarray) else ()
         constant["prior_mean"] = (at, posterior.prior_mean)
+    for k, expert in enumerate(posterior.experts):
+        constant[f"{EXPERT}{k}"] = (("labelled_node", "class"), expert.withheld)
+        constant[f"{EXPERT}{k}"].attrs["name"] = expert.name
     return {"observed_data": observed, "constant_data": constant}
 
 
@@ -228,11 +233,19 @@ def posterior_from(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, 
         chosen_by_evidence=json.loads(attributes["chosen_by_evidence"]),
         label_weights=groups["constant_data"].get("label_weights"),
         prior_mean=groups["constant_data"].get("prior_mean"),
+        experts=_experts_from(groups["constant_data"]),
     )
     # The draws are in the coordinates of the stored field. Linear algebra on another machine may
     # find rotated coordinates, so the field is not computed again.
     posterior.__dict__["field"] = _field_from(groups["field"], posterior)
     return posterior
+
+
+def _experts_from(stored: "xr.Dataset") -> tuple[Expert, ...]:
+    """Return the experts in the order in which they were stored."""
+    n_experts = sum(str(name).startswith(EXPERT) for name in stored)
+    arrays = [stored[f"{EXPERT}{k}"] for k in range(n_experts)]
+    return tuple(Expert(str(array.attrs["name"]), array.to_numpy()) for array in arrays)
 
 
 def _field_from(stored: "xr.Dataset", posterior: Posterior) -> Any:

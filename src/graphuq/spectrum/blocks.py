@@ -88,6 +88,8 @@ class Basis(SpectralBasis):
         Blocks of functions, each with a ``name`` and ``values`` of shape (N, m), such as
         `QuadraticFunctions`, which are computed when they are first used. A block of eigenpairs of
         another graph has a ``spectrum`` too.
+    features : array_like or sparse matrix, shape (N, d), optional
+        Rows of which the blocks were made; not stored in files.
 
     Raises
     ------
@@ -107,6 +109,7 @@ class Basis(SpectralBasis):
 
     spectrum: Spectrum
     blocks: tuple[Any, ...] = field(default=())
+    features: Any = None
     has_eigenpairs: ClassVar[Literal[True]] = True
 
     def __post_init__(self) -> None:
@@ -163,7 +166,7 @@ class Basis(SpectralBasis):
             if tears.any():
                 others = np.asarray(features)[:, ~tears]
                 blocks.append(JoinedGraph(others, self.settings["laplacian"]))
-        return dataclasses.replace(self, blocks=tuple(blocks))
+        return dataclasses.replace(self, blocks=tuple(blocks), features=features)
 
     def with_blocks(self, names: Iterable[str]) -> "Basis":
         """Return the basis with these blocks of functions alone, which need not be any."""
