@@ -19,6 +19,7 @@ ENOUGH_EACH = 2  # labels a class, on average, from which other blocks improve t
 # (docs/measurements/blocks.md)
 # Probability from which the components of a block are kept, given all labels, and given 30 of them.
 MIN_SHARE, MIN_SHARE_OF_SOME = 1e-2, 1e-3
+SHARPNESS = 1.19  # power of probabilities of an average over blocks; docs/measurements/blocks.md
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
 LABEL_DESIGNS = ("auto", "by-class", "random")
 
@@ -82,7 +83,7 @@ class Average(Model):
             )
         if not (basis.blocks and labels.are_enough(ENOUGH_EACH)):
             return self._on(eigenpairs_of(basis), labels)
-        average = self._on(basis, labels)
+        average = self._on(basis, labels, SHARPNESS)
         own: Any = basis
         prior: Any = average.prior
         found, of_blocks = screened(average), np.array(prior.blocks)
@@ -90,14 +91,15 @@ class Average(Model):
         least = MIN_SHARE if len(labels.codes) <= N_CHECKED else MIN_SHARE_OF_SOME
         kept = [n for n in names if found.probabilities[of_blocks == n].sum() >= least]
         if kept != names:
-            average = self._on(own.with_blocks(kept) if kept else eigenpairs_of(basis), labels)
+            left = own.with_blocks(kept) if kept else eigenpairs_of(basis)
+            average = self._on(left, labels, SHARPNESS)
         if found.fits is not None:
             places = np.arange(basis.n_columns)
             columns = np.concatenate([places[own.columns_of(n)] for n in (EIGENPAIRS, *kept)])
             keep_fits(average, found.fits, of_blocks[found.numbers], columns)
         return average
 
-    def _on(self, basis: SpectralBasis, labels: Labels) -> Posterior:
+    def _on(self, basis: SpectralBasis, labels: Labels, sharpness: float = 1.0) -> Posterior:
         n_classes = labels.n_classes
         return Posterior(
             basis,
@@ -107,6 +109,7 @@ class Average(Model):
             labels.values(n_classes > 2),
             label_weights=labels.weights,
             label_design=self.design_of(labels),
+            sharpness=sharpness,
         )
 
     def design_of(self, labels: Labels) -> str:

@@ -79,6 +79,7 @@ class Likeliest(Model):
             likelihood=dataclasses.replace(likelihood, **changed),
             chosen_by_evidence=chosen,
             label_design=average.label_design if likelihood.is_multiclass else "random",
+            sharpness=1.0,  # that is for averages
         )
 
     def used(self, posterior: Posterior) -> Model:

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -77,7 +77,9 @@ class Posterior:
         mixture of priors, which takes shares for unknown; see docs/theory.md, "Labels chosen class
         by class". For more, the unlabelled nodes tell the shares as far as they can.
     experts : tuple of Expert, default ()
-        Answers of other classifiers, to be averaged with these; see `graphuq.models.Pooled`.
+        Answers to be averaged with these; see `graphuq.models.Pooled`.
+    sharpness : float, default 1
+        Power of reported probabilities; see docs/theory.md, "An average is too cautious".
     chosen_by_evidence : dict
         Values of hyperparameters that `maximize_evidence` chose, by name, for reports. A value
         that prior and likelihood no longer have is left out.
@@ -124,6 +126,7 @@ class Posterior:
     prior_mean: Any = None
     label_design: str = "random"
     experts: tuple[Expert, ...] = ()
+    sharpness: float = 1.0
 
     def __post_init__(self) -> None:
         check_part("spectrum", self.spectrum, NodeBasis | Laplacian)
@@ -155,8 +158,7 @@ class Posterior:
 
     def _has_value(self, name: str, value: object) -> bool:
         """Return whether prior or likelihood has a hyperparameter of this value."""
-        owner = self.prior if hasattr(self.prior, name) else self.likelihood
-        found = getattr(owner, name, None)
+        found = getattr(self.prior if hasattr(self.prior, name) else self.likelihood, name, None)
         return isinstance(found, int | float | np.generic) and bool(found == value)
 
     def relabelled(self, nodes: Any, labels: Any) -> "Posterior":
@@ -229,9 +231,8 @@ class Posterior:
 
     def component(self, number: int) -> "Posterior":
         """Return the posterior of one component of a mixture of priors."""
-        mixture, modes = self.prior, self.modes
-        own: Any = mixture
-        found = dataclasses.replace(self, prior=own.only(number), label_design="random")
+        modes, own = self.modes, cast(Any, self.prior).only(number)
+        found = dataclasses.replace(self, prior=own, label_design="random", sharpness=1.0)
         found.__dict__["std"] = SpectralStd(modes.stds[number], float(modes.tails[number]))
         return found
 
@@ -262,9 +263,8 @@ class Posterior:
 
         If hyperparameters are learnt, its coordinates are the coefficients of the series.
         """
-        if self.likelihood.is_multiclass:
-            return ClassField(self._field_of_one_class, self.n_fields)
-        return self._field_of_one_class
+        field = self._field_of_one_class
+        return ClassField(field, self.n_fields) if self.likelihood.is_multiclass else field
 
     @property
     def label_scale(self) -> Float[np.ndarray, " J"]:

@@ -10,11 +10,10 @@ from graphuq.likelihoods import Likelihood
 from graphuq.results import summaries
 from graphuq.results.caching import kept
 from graphuq.results.diagnostics import node_rows, rows_outside
-from graphuq.results.expert_answers import expert_weights, with_experts
 from graphuq.results.label_numbers import label_mcse, label_mean
+from graphuq.results.reported import reported_at_rows
 from graphuq.results.sampling import draws
 from graphuq.results.summaries import NodeSummaries
-from graphuq.results.unknown_shares import estimated_shares, multiplied
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -104,10 +103,9 @@ def at_rows(
     """Return the posterior at nodes outside the graph, whose rows `Spectrum.extend` gives."""
     posterior = result.posterior
     rows = rows_outside(posterior, eigenvectors, scale)
-    link, shares = posterior.likelihood.link, estimated_shares(result)
+    link = posterior.likelihood.link
     found = summaries.summarize(result.answer, posterior.field, rows, link)
-    found = with_experts(found, rows, posterior, expert_weights(result))
-    return found if shares is None else multiplied(found, shares)
+    return reported_at_rows(found, rows, result)
 
 
 def interval_at_rows(

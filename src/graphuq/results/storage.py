@@ -216,6 +216,7 @@ def posterior_attributes(posterior: Posterior) -> dict[str, Any]:
         "likelihood": to_json(posterior.likelihood.unshifted, "likelihood"),
         "per_class": int(posterior.per_class),
         "label_design": posterior.label_design,
+        "sharpness": posterior.sharpness,
         "chosen_by_evidence": json.dumps(dict(posterior.chosen_by_evidence)),
     }
 
@@ -230,6 +231,7 @@ def posterior_from(groups: "Mapping[str, xr.Dataset]", attributes: Mapping[str, 
         groups["observed_data"]["label"].to_numpy(),
         per_class=bool(attributes["per_class"]),
         label_design=attributes["label_design"],
+        sharpness=float(attributes["sharpness"]),
         chosen_by_evidence=json.loads(attributes["chosen_by_evidence"]),
         label_weights=groups["constant_data"].get("label_weights"),
         prior_mean=groups["constant_data"].get("prior_mean"),

@@ -114,18 +114,26 @@ def _updated(p: Float[np.ndarray, "N K"], n_labels: int) -> Float[np.ndarray, " 
 
 
 def multiplied(summaries: NodeSummaries, shares: Float[np.ndarray, " K"]) -> NodeSummaries:
-    """Return summaries whose probabilities are multiplied by shares and normalised again.
-
-    Monte-Carlo errors change as those of log odds: by ``p'(1 − p') / p(1 − p)``.
-    """
-    before = summaries.label_mean
-    p = before * shares
+    """Return summaries whose probabilities are multiplied by shares and normalised again."""
+    p = summaries.label_mean * shares
     p /= p.sum(axis=1, keepdims=True)
+    error = changed_error(summaries.label_mcse, summaries.label_mean, p)
+    return NodeSummaries(p, error, summaries.latent_mean, summaries.latent_std)
+
+
+def changed_error(
+    error: Float[np.ndarray, "B K"],
+    before: Float[np.ndarray, "B K"],
+    p: Float[np.ndarray, "B K"],
+    power: float = 1.0,
+) -> Float[np.ndarray, "B K"]:
+    """Return Monte-Carlo errors after log odds were shifted, and multiplied by a power.
+
+    Errors change by ``power p'(1 − p') / p(1 − p)``.
+    """
     spread = before * (1 - before)
     factor = np.divide(p * (1 - p), spread, out=np.ones_like(p), where=spread > 0)
-    return NodeSummaries(
-        p, summaries.label_mcse * factor, summaries.latent_mean, summaries.latent_std
-    )
+    return np.asarray(error * factor * power)
 
 
 def _free(posterior: Posterior) -> np.ndarray:

@@ -23,12 +23,10 @@ from graphuq.inference.draws import Draws, StopRule
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converged
-from graphuq.results.expert_answers import weights_of, with_experts
-from graphuq.results.leaving_out import leave_each_out
+from graphuq.results.reported import reported_at_nodes
 from graphuq.results.result import Result
 from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
-from graphuq.results.unknown_shares import with_shares
 from graphuq.run.choose_sampler import choose_sampler, first_approximation
 from graphuq.run.stopping import default_rule
 from graphuq.run.words import inference_from
@@ -300,11 +298,8 @@ def _result(
     """Return the summaries, diagnostics and settings of an answer."""
     link = posterior.likelihood.link
     rows = node_rows(posterior)
-    at_nodes = summaries = summarize(answer, posterior.field, rows, link)
-    if posterior.experts:
-        weights = weights_of(posterior, leave_each_out(answer, posterior))
-        summaries = with_experts(at_nodes, rows, posterior, weights)
-    summaries = with_shares(summaries, posterior)
+    at_nodes = summarize(answer, posterior.field, rows, link)
+    summaries = reported_at_nodes(at_nodes, rows, posterior, answer)
     if not np.isfinite(summaries.label_mean).all():
         raise IncompatibleParts(
             f"label means under {posterior.prior} and {posterior.likelihood} are not finite "

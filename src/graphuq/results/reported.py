@@ -1,0 +1,74 @@
+"""From the posterior's class probabilities to those that are reported.
+
+Three steps, each of which does nothing unless the model asks for it:
+
+1. an average with experts from outside (`expert_answers`);
+2. a power of the probabilities, normalised again (`sharpened`): an average over answers that are
+   well calibrated is too cautious (Ranjan & Gneiting 2010);
+3. class shares that the labels do not tell (`unknown_shares`).
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from graphuq.posterior.posterior import Posterior
+from graphuq.results.expert_answers import expert_weights, weights_of, with_experts
+from graphuq.results.leaving_out import leave_each_out
+from graphuq.results.summaries import NodeSummaries, Rows
+from graphuq.results.unknown_shares import (
+    changed_error,
+    estimated_shares,
+    multiplied,
+    with_shares,
+)
+
+if TYPE_CHECKING:
+    from graphuq.results.result import Result
+
+
+def reported_at_nodes(
+    summaries: NodeSummaries, rows: Rows, posterior: Posterior, answer: Any
+) -> NodeSummaries:
+    """Return the summaries of all nodes with the probabilities that are reported."""
+    if posterior.experts:
+        weights = weights_of(posterior, leave_each_out(answer, posterior))
+        summaries = with_experts(summaries, rows, posterior, weights)
+    return with_shares(sharpened(summaries, posterior.sharpness), posterior)
+
+
+def reported_at_rows(summaries: NodeSummaries, rows: Rows, result: "Result") -> NodeSummaries:
+    """Return the summaries of rows outside the graph with the probabilities that are reported."""
+    posterior, shares = result.posterior, estimated_shares(result)
+    found = with_experts(summaries, rows, posterior, expert_weights(result))
+    found = sharpened(found, posterior.sharpness)
+    return found if shares is None else multiplied(found, shares)
+
+
+def reported_of_labels(p: Float[np.ndarray, "J K"], result: "Result") -> Float[np.ndarray, "J K"]:
+    """Return leave-one-out probabilities of classes as they would be reported."""
+    shares = estimated_shares(result)
+    own = powers(p, result.posterior.sharpness)
+    return own if shares is None else own * shares / (own @ shares)[:, None]
+
+
+def sharpened(summaries: NodeSummaries, power: float) -> NodeSummaries:
+    """Return summaries whose probabilities are those to a power, normalised again."""
+    if power == 1.0:
+        return summaries
+    before = summaries.probabilities
+    p = powers(before, power)
+    error = changed_error(summaries.mcse, before, p, power)
+    if summaries.label_mean.ndim == 1:
+        label, error = p[:, 1] - p[:, 0], 2 * error[:, 1]
+    else:
+        label = p
+    return NodeSummaries(label, error, summaries.latent_mean, summaries.latent_std)
+
+
+def powers(p: Float[np.ndarray, "B K"], power: float) -> Float[np.ndarray, "B K"]:
+    """Return probabilities to a power, normalised again."""
+    largest = p.max(axis=1, keepdims=True)
+    found = (p / np.where(largest > 0, largest, 1.0)) ** power
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
