@@ -41,7 +41,8 @@ class Result:
         Probability of each class at each node; for two classes those of −1 and of +1, which are
         the probabilities that u is negative or positive, or with `Logistic` the mean of a label
         drawn given u. For more classes they are the probabilities that a class has the largest
-        field.
+        field. Averages over blocks, experts and unknown class shares change them, as
+        docs/theory.md says; diagnostics, draws and u are those of the posterior.
     mcse : numpy.ndarray, shape (N, K)
         Monte-Carlo standard errors of the probabilities.
     latent_mean, latent_std : numpy.ndarray, shape (N,) or (N, K)
