@@ -66,6 +66,7 @@ NEEDED = {  # arguments without a default
     "probabilities": [0.5, 0.5],
     "kernel": gq.inference.PCN(),
     "label_model": gq.likelihoods.AtomicNoise(),
+    "experts": ["sklearn.naive_bayes:GaussianNB"],
 }
 
 
