@@ -66,6 +66,7 @@ def test_probabilities_are_the_average_by_leave_one_out(n_classes):
     shown = gq.results.expert_weights(found)
     assert list(shown) == ["graphuq", "LogisticRegression"]
     assert list(shown.values()) == pytest.approx(weights, abs=1e-6)
+    assert f"Weights: graphuq {weights[0]:.2f}, LogisticRegression" in str(found)
     left = gq.leave_one_out(found)
     assert np.abs(left.of_label - (weights[0] * own + weights[1] * withheld)).max() < 1e-6
 

@@ -98,6 +98,8 @@ def test_unequal_classes_are_answered_better(unequal):
     shares = gq.results.estimated_shares(by_class)
     assert gq.results.estimated_shares(random) is None
     assert shares[0] > 0.5
+    assert f"estimated from the unlabelled nodes: 0 {shares[0]:.2f}, " in str(by_class)
+    assert "estimated from" not in str(random)
     expected = random.probabilities * shares
     expected /= expected.sum(axis=1, keepdims=True)
     assert np.abs(by_class.probabilities[free] - expected[free]).max() < 1e-8

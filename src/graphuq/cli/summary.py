@@ -16,6 +16,7 @@ from graphuq.results import label_numbers
 from graphuq.results.errors_left import expected_errors
 from graphuq.results.label_checks import suspect_labels
 from graphuq.results.label_numbers import label_mean, mean_label_variance
+from graphuq.results.reported import lines_on
 from graphuq.results.result import Result
 from graphuq.results.sampling import is_sampled
 from graphuq.results.trust.base import Trust
@@ -93,6 +94,8 @@ def print_summary(
     console.print(
         f"Mean label variance: {mean_label_variance(result):.4f}  (0: all labels certain)"
     )
+    for line in lines_on(result):
+        console.print(line, soft_wrap=True, highlight=False)
     if left := errors_line(result):
         console.print(left, soft_wrap=True, highlight=False)
     if suspect := suspect_line(result, ids):

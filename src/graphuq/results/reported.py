@@ -27,6 +27,8 @@ from graphuq.results.unknown_shares import (
 if TYPE_CHECKING:
     from graphuq.results.result import Result
 
+MAX_SHOWN = 10  # largest class shares that are shown
+
 
 def reported_at_nodes(
     summaries: NodeSummaries, rows: Rows, posterior: Posterior, answer: Any
@@ -72,3 +74,17 @@ def powers(p: Float[np.ndarray, "B K"], power: float) -> Float[np.ndarray, "B K"
     largest = p.max(axis=1, keepdims=True)
     found = (p / np.where(largest > 0, largest, 1.0)) ** power
     return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+
+def lines_on(result: "Result") -> list[str]:
+    """Return a line on the weights of experts, and one on estimated class shares, if any."""
+    lines, shares = [], estimated_shares(result)
+    if result.posterior.experts:
+        weights = expert_weights(result).items()
+        lines.append("Weights: " + ", ".join(f"{name} {w:.2f}" for name, w in weights) + ".")
+    if shares is not None:
+        order = np.argsort(-shares, kind="stable")[:MAX_SHOWN]
+        shown = ", ".join(f"{result.classes[k]} {shares[k]:.2f}" for k in order)
+        more = ", …" if len(shares) > MAX_SHOWN else ""
+        lines.append(f"Class shares, estimated from the unlabelled nodes: {shown}{more}.")
+    return lines

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from graphuq.results.label_numbers import class_codes, is_labelled
+from graphuq.results.reported import lines_on
 
 if TYPE_CHECKING:
     from graphuq.results.result import Result
@@ -41,6 +42,7 @@ def summary_of(result: "Result") -> Summary:
         "",
         f"Uncertain: {uncertain} unlabelled nodes have a probability below {CERTAIN}.",
     ]
+    lines += lines_on(result)
     lines += [f"Hyperparameter {line}." for line in _hyperparameter_lines(result)]
     if result.log_evidence is not None:
         lines.append(f"Log evidence: {result.log_evidence:.2f}.")

@@ -48,7 +48,7 @@ def check_class_shares(result: "Result") -> Check:
         share,
         MAX_CHANGED,
         "amber",
-        "Numbers of labels that were chosen for each class tell nothing of class shares, and "
-        f"these matter: {numbers}. Give class_proportions if you know them, or add labels of "
-        "random nodes.",
+        "The labels tell nothing of class shares, since someone chose how many each class has; "
+        f"estimates from the unlabelled nodes are rough, and shares matter: {numbers}. Give "
+        "class_proportions if you know them, or add labels of random nodes.",
     )
