@@ -30,10 +30,10 @@ def to_arviz(result: "Result") -> Any:
     (chain, draw, node, class) is the probability of each class given the draw, at up to 50
     nodes; `Result.classes` are its coordinates. Its mean is that of the posterior, from which
     `Result.probabilities` of an average differ (`graphuq.results.reported`). Learnt
-    hyperparameters have their own names. ``u`` is the latent field at the same nodes. Group ``unconstrained_posterior`` holds the white
-    coordinates in which the chains move. The groups ``sample_stats``, ``observed_data`` and
-    ``constant_data`` follow ArviZ's conventions. An approximation has no draws: its numbers
-    are in the group ``gaussian`` or ``point``.
+    hyperparameters have their own names. ``u`` is the latent field at the same nodes. Group
+    ``unconstrained_posterior`` holds the white coordinates in which the chains move. The groups
+    ``sample_stats``, ``observed_data`` and ``constant_data`` follow ArviZ's conventions. An
+    approximation has no draws: its numbers are in the group ``gaussian`` or ``point``.
     """
     require_extra("arviz")
     import xarray as xr
