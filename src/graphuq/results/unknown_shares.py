@@ -101,7 +101,7 @@ def shares_of(q: Float[np.ndarray, "N K"], n_labels: int) -> Float[np.ndarray, "
 
 
 def _updated(p: Float[np.ndarray, "N K"], n_labels: int) -> Float[np.ndarray, " K"]:
-    """Return the mean of the Dirichlet posterior, given the classes that nodes seem to have.
+    """Return the mode of the Dirichlet posterior, given the classes that nodes seem to have.
 
     Nodes count as J c, where c says how often two draws of a node's class agree, more than by
     chance: 0 if all classes are equally probable, 1 if all are certain.
