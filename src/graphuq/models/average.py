@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import chdtr
 
 from graphuq.errors import IncompatibleParts, require
 from graphuq.inference.model_average import N_CHECKED, keep_fits, screened
@@ -21,6 +22,7 @@ ENOUGH_EACH = 2  # labels a class, on average, from which other blocks improve t
 MIN_SHARE, MIN_SHARE_OF_SOME = 1e-2, 1e-3
 SHARPNESS = 1.19  # power of probabilities of an average over blocks; docs/measurements/blocks.md
 MIN_EQUAL = 2  # labels of each class, from which equal numbers tell that someone chose them
+CHANCE = 0.05  # of random labels that nearly equal numbers may have, at most, to tell the same
 LABEL_DESIGNS = ("auto", "by-class", "random")
 
 
@@ -41,7 +43,8 @@ class Average(Model):
         takes shares for unknown; with more classes the unlabelled nodes tell them as far as they
         can, and the verdict says what depends on them.
         "random": they are evidence. "auto": by class, if all classes have the same number of
-        labels, at least two.
+        labels, at least two, or numbers that are more equal than those of about 95 % of random
+        draws from equally common classes (by the χ² distribution of Pearson 1900).
 
     Examples
     --------
@@ -117,4 +120,7 @@ class Average(Model):
         if self.label_design != "auto":
             return self.label_design
         counts = np.bincount(labels.codes, minlength=labels.n_classes)
-        return "by-class" if counts.min() == counts.max() >= MIN_EQUAL else "random"
+        if counts.min() < MIN_EQUAL:
+            return "random"
+        spread = ((counts - counts.mean()) ** 2).sum() / counts.mean()
+        return "by-class" if chdtr(len(counts) - 1, spread) <= CHANCE else "random"

@@ -21,6 +21,7 @@ from graphuq.results.unknown_shares import (
     changed_error,
     estimated_shares,
     multiplied,
+    share_odds,
     with_shares,
 )
 
@@ -42,17 +43,17 @@ def reported_at_nodes(
 
 def reported_at_rows(summaries: NodeSummaries, rows: Rows, result: "Result") -> NodeSummaries:
     """Return the summaries of rows outside the graph with the probabilities that are reported."""
-    posterior, shares = result.posterior, estimated_shares(result)
+    posterior, odds = result.posterior, share_odds(result)
     found = with_experts(summaries, rows, posterior, expert_weights(result))
     found = sharpened(found, posterior.sharpness)
-    return found if shares is None else multiplied(found, shares)
+    return found if odds is None else multiplied(found, odds)
 
 
 def reported_of_labels(p: Float[np.ndarray, "J K"], result: "Result") -> Float[np.ndarray, "J K"]:
     """Return leave-one-out probabilities of classes as they would be reported."""
-    shares = estimated_shares(result)
+    odds = share_odds(result)
     own = powers(p, result.posterior.sharpness)
-    return own if shares is None else own * shares / (own @ shares)[:, None]
+    return own if odds is None else own * odds / (own @ odds)[:, None]
 
 
 def sharpened(summaries: NodeSummaries, power: float) -> NodeSummaries:

@@ -1,10 +1,10 @@
 """Class shares that the labels do not tell, for more than two classes.
 
-Numbers of labels that someone chose for each class make all classes equally common for the fit.
-So its probabilities ``q_ik`` are those of a population with equal shares. With the shares s the
-class of node i has the probability
+To the fit, numbers n_k of labels that someone chose for each class are shares of the classes: its
+probabilities ``q_ik`` are those of a population with the shares ``t_k = (2 + n_k) / (2K + J)``.
+With the shares s the class of node i has the probability
 
-    p_ik ∝ q_ik s_k
+    p_ik ∝ q_ik s_k / t_k
 
 (Saerens, Latinne & Decaestecker 2002). The shares have a Dirichlet prior, and the unlabelled nodes
 are evidence about them, as far as the fit tells classes apart. See docs/theory.md, "Labels chosen
@@ -64,6 +64,22 @@ def estimated_shares(result: "Result") -> Float[np.ndarray, " K"] | None:
     return _updated(result.probabilities[free], len(posterior.labels))
 
 
+def share_odds(result: "Result") -> Float[np.ndarray, " K"] | None:
+    """Return what the probabilities were multiplied by: estimated shares by those of the labels.
+
+    It is None where `estimated_shares` is.
+    """
+    shares = estimated_shares(result)
+    return None if shares is None else shares / label_shares(result.posterior)
+
+
+def label_shares(posterior: Posterior) -> Float[np.ndarray, " K"]:
+    """Return the class shares t of the labels, as the fit takes them."""
+    n_classes = posterior.likelihood.min_classes
+    counts = np.bincount(np.asarray(posterior.labels, dtype=int), minlength=n_classes)
+    return np.asarray((PRIOR_COUNT + counts) / (PRIOR_COUNT * n_classes + counts.sum()))
+
+
 def with_shares(summaries: NodeSummaries, posterior: Posterior) -> NodeSummaries:
     """Return summaries of all nodes with probabilities of unknown shares, if they are unknown.
 
@@ -72,28 +88,33 @@ def with_shares(summaries: NodeSummaries, posterior: Posterior) -> NodeSummaries
     free = _free(posterior)
     if not has_unknown_shares(posterior) or not len(free):
         return summaries
-    shares = shares_of(summaries.label_mean[free], len(posterior.labels))
-    found = multiplied(summaries, shares)
+    given = label_shares(posterior)
+    shares = shares_of(summaries.label_mean[free], len(posterior.labels), given)
+    found = multiplied(summaries, shares / given)
     for name in ("label_mean", "label_mcse"):
         own, before = getattr(found, name), getattr(summaries, name)
         own[posterior.labelled] = before[posterior.labelled]
     return found
 
 
-def shares_of(q: Float[np.ndarray, "N K"], n_labels: int) -> Float[np.ndarray, " K"]:
+def shares_of(
+    q: Float[np.ndarray, "N K"], n_labels: int, given: Float[np.ndarray, " K"]
+) -> Float[np.ndarray, " K"]:
     """Return the shares under which nodes with these probabilities have them, too.
 
     Parameters
     ----------
     q : numpy.ndarray, shape (N, K)
-        Class probabilities of the unlabelled nodes for equal shares.
+        Class probabilities of the unlabelled nodes for the shares ``given``.
     n_labels : int
         J. All unlabelled nodes together count as at most J: what is unknown of a class is unknown
         of all its nodes.
+    given : numpy.ndarray, shape (K,)
+        t, positive; their sum is 1.
     """
     shares = np.full(q.shape[1], 1 / q.shape[1])
     for _ in range(SWEEPS):
-        p = q * shares
+        p = q * (shares / given)
         before, shares = shares, _updated(p / p.sum(axis=1, keepdims=True), n_labels)
         if np.abs(shares - before).max() < TOLERANCE:
             break
@@ -113,9 +134,9 @@ def _updated(p: Float[np.ndarray, "N K"], n_labels: int) -> Float[np.ndarray, " 
     return np.asarray((PRIOR_COUNT + count * p.mean(axis=0)) / total)
 
 
-def multiplied(summaries: NodeSummaries, shares: Float[np.ndarray, " K"]) -> NodeSummaries:
-    """Return summaries whose probabilities are multiplied by shares and normalised again."""
-    p = summaries.label_mean * shares
+def multiplied(summaries: NodeSummaries, odds: Float[np.ndarray, " K"]) -> NodeSummaries:
+    """Return summaries whose probabilities are multiplied by numbers and normalised again."""
+    p = summaries.label_mean * odds
     p /= p.sum(axis=1, keepdims=True)
     error = changed_error(summaries.label_mcse, summaries.label_mean, p)
     return NodeSummaries(p, error, summaries.latent_mean, summaries.latent_std)
