@@ -1,6 +1,6 @@
 """Fit the odds of the blocks of the default model, learnt from a corpus.
 
-    python benchmarks/fit_blocks.py collect    # half an hour: one file a data set
+    python benchmarks/fit_blocks.py collect    # half an hour: one file a data set; new blocks alone
     python benchmarks/fit_blocks.py fit        # leave-sets-out scores, and the table
     python benchmarks/fit_blocks.py sharpen    # the power of the average's probabilities
 
@@ -39,7 +39,6 @@ SMALLEST = 1e-5  # probabilities are at least this in the score
 PENALTY, FOLDS = 1e-3, 8
 FOLDER = RESULTS / "blocks"
 TABLE = ROOT / "src" / "graphuq" / "models" / "block_odds.json"
-BEFORE = (EIGENPAIRS, "quadratic")  # blocks of the default until 2026-11-28
 
 
 def collect(part, n_parts):
@@ -47,23 +46,24 @@ def collect(part, n_parts):
     names = [*corpus.NAMES, *corpus.DEVELOPMENT]
     for name in names[part::n_parts]:
         path = FOLDER / f"{names.index(name):02d}.pickle"
-        if path.exists():
-            continue
+        stored = pickle.loads(path.read_bytes())["runs"] if path.exists() else []
         X, classes = corpus.load(name)
         basis = gq.Basis.of(default_graph(X))
         n_classes = int(classes.max()) + 1
+        rates = [r for r in RATES if r * n_classes <= MAX_LABELS for _ in range(N_DRAWS)]
         runs = [
-            run(basis, classes, rate, draw)
-            for rate in RATES
-            if rate * n_classes <= MAX_LABELS
-            for draw in range(N_DRAWS)
+            run(basis, classes, rate, i % N_DRAWS, stored[i]["blocks"] if stored else {})
+            for i, rate in enumerate(rates)
         ]
         path.write_bytes(pickle.dumps({"name": name, "runs": runs}))
         print(name, len(runs), flush=True)
 
 
-def run(basis, classes, rate, draw):
-    """Return evidence and class probabilities of each block for one draw of labels."""
+def run(basis, classes, rate, draw, stored):
+    """Return evidence and class probabilities of each block for one draw of labels.
+
+    Blocks that are stored are not computed again.
+    """
     n_classes = int(classes.max()) + 1
     labelled = corpus.draw_labels(classes, rate, draw)
     others = np.setdiff1d(np.arange(len(classes)), labelled)
@@ -72,13 +72,17 @@ def run(basis, classes, rate, draw):
     labels = classes[labelled] if n_classes > 2 else 2 * classes[labelled] - 1
     likelihood = gq.likelihoods.Probit(1.0, n_classes, random_labels=True)
     given = Components.of(gq.Posterior(basis, prior, likelihood, labelled, labels))
+    blocks = np.array(prior.blocks)[given.numbers]
+    missing = [block for block in dict.fromkeys(prior.blocks) if block not in {*stored, *ALIKE}]
+    chosen = np.isin(blocks, missing)
+    given, blocks = given.at(slice(None), chosen), blocks[chosen]
     rows = np.asarray(basis.basis[test]) * basis.node_scale[test, None]
-    fitted, blocks = given.fit(), np.array(prior.blocks)[given.numbers]
+    fitted = given.fit() if missing else []
     evidence = given.log_prior + np.array([one.log_evidence for one in fitted])
-    found = {}
-    for block in dict.fromkeys(prior.blocks):
+    found = {block: stored[block] for block in dict.fromkeys(prior.blocks) if block in stored}
+    for block in missing:
         own = np.flatnonzero((blocks == block) & np.isfinite(evidence))
-        if not len(own) or block in ALIKE:
+        if not len(own):
             continue
         best = own[np.argsort(-evidence[own])][:MAX_AVERAGED]
         best = best[evidence[best] > evidence[best[0]] - BEHIND]
@@ -255,14 +259,14 @@ def fit():
     print(
         f"{len({r['name'] for r in runs})} sets; log score and accuracy at {RATES} labels a class"
     )
-    cases = {"all": blocks, "before": BEFORE, "graph alone": blocks[:1]}
+    cases = {"all": blocks, "graph alone": blocks[:1]}
     cases |= {f"without {b}": tuple(o for o in blocks if o != b) for b in blocks[1:]}
     scores = {}
     for name, chosen in cases.items():
         scores[name] = Fit(runs, chosen).left_out()
         shown = [f"{s:.4f} {a:.4f}" for s, a in means(scores[name]).values()]
         print(name, *shown, sep=" | ", flush=True)
-    moved = {key: scores["all"][key] - scores["before"][key] for key in scores["all"]}
+    moved = {key: scores["all"][key] - scores["graph alone"][key] for key in scores["all"]}
     for key in sorted(moved, key=lambda key: moved[key][0]):
         if abs(moved[key][0]) > 0.03:
             print(f"{key[1]}, {key[0]} a class: {moved[key][0]:+.3f} {moved[key][1]:+.3f}")

@@ -165,7 +165,7 @@ AVERAGED = gq.models.Mixture(
     gq.Categorical([0.4, 0.6]),
 )
 ON_BLOCKS = {
-    "quadratic": gq.models.Term(3.0, block="quadratic"),
+    "exponential": gq.models.Term(3.0, block="exponential"),
     "powers": gq.models.Term(3.0, block="powers"),
     "whitened linear": gq.models.Term(3.0, block="whitened linear"),
     "whitened graph": gq.models.Term(2.0, gq.priors.Matern(0.3, 3.0), "whitened graph"),
@@ -184,6 +184,7 @@ def covariance_of(term, x):
     inner = np.linalg.inv(standard.T @ standard / len(x) + 0.01 * np.eye(x.shape[1]))
     cube = np.linalg.matrix_power(centred @ centred.T, 3)
     whitened = standard @ inner @ standard.T
+    distances = np.abs(standard[:, None] - standard).sum(axis=2)
     if term.block == "whitened graph":
         rows = standard @ np.linalg.cholesky(inner)
         graph = gq.graphs.knn_graph(rows, 15, weights=gq.graphs.SelfTuning(4.0))
@@ -195,7 +196,7 @@ def covariance_of(term, x):
         covariance = (vectors * variances) @ vectors.T
     else:
         covariance = {
-            "quadratic": (1 + centred @ centred.T * len(x) / (centred**2).sum()) ** 2,
+            "exponential": np.exp(-distances * (len(x) - 1) / (2 * distances.sum(axis=1).mean())),
             "powers": 1 + cube * len(x) / np.trace(cube),
             "whitened linear": 1 + whitened * len(x) / np.trace(whitened),
         }[term.block]

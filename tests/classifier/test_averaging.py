@@ -214,7 +214,7 @@ def test_cosines_are_of_rows_of_length_one():
     products = []
     for one in (first, second):
         own = one.result_.posterior.spectrum
-        columns = own.basis[:, own.columns_of("quadratic")]
+        columns = own.basis[:, own.columns_of("exponential")]
         products.append(columns @ columns.T)
     np.testing.assert_allclose(*products, atol=1e-8)
 

@@ -16,8 +16,8 @@ PRIOR = Mixture(
     [
         Term(2.0, gq.priors.Matern(0.3, 4.0)),
         Term(0.7, gq.priors.Matern(1.0, 2.0, include_constant=True)),
-        Term(1.5, block="quadratic"),
-        [Term(1.0, gq.priors.Matern(0.5, 2.0)), Term(0.8, block="quadratic")],
+        Term(1.5, block="exponential"),
+        [Term(1.0, gq.priors.Matern(0.5, 2.0)), Term(0.8, block="exponential")],
     ],
     gq.Categorical([0.3, 0.2, 0.4, 0.1]),
 )

@@ -20,10 +20,10 @@ from graphuq.results.uncertainty import class_probabilities
 
 MOONS = gq.datasets.two_moons(80, n_features=2, noise_std=0.08)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
-BASIS = gq.Basis(SPECTRUM).with_functions(MOONS.features).with_blocks(["quadratic"])
+BASIS = gq.Basis(SPECTRUM).with_functions(MOONS.features).with_blocks(["exponential"])
 SMOOTH = Term(5.0, gq.priors.Matern(0.1, 4.0))
 ON_FEATURES = Mixture(
-    [SMOOTH, Term(3.0, block="quadratic"), Term(0.5, block="quadratic")],
+    [SMOOTH, Term(3.0, block="exponential"), Term(0.5, block="exponential")],
     gq.Categorical([0.2, 0.5, 0.3]),
 )
 PRIOR = Mixture(

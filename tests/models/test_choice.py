@@ -96,7 +96,7 @@ def test_what_is_given_is_kept():
 def test_components_on_functions_have_five_noises():
     plain = learnt_mixture(SPECTRUM, 2, 40)
     assert not plain.on_features.any()
-    more = learnt_mixture(BASIS.with_blocks(["quadratic"]), 2, 40)
+    more = learnt_mixture(BASIS.with_blocks(["exponential"]), 2, 40)
     chosen = more.on_features
     probability = np.exp(more.log_probabilities)
     on_graph = probability[~chosen] / probability[~chosen].sum()
@@ -108,7 +108,7 @@ def test_components_on_functions_have_five_noises():
 def test_one_component_is_of_the_most_probable_block():
     """Components on a graph are many: the sum of their probabilities counts."""
     on_graph = [Term(1.0, gq.priors.Matern(tau, 2.0)) for tau in (0.1, 0.2, 0.3)]
-    prior = Mixture([*on_graph, Term(1.0, block="quadratic")], gq.Categorical([0.25] * 4))
+    prior = Mixture([*on_graph, Term(1.0, block="exponential")], gq.Categorical([0.25] * 4))
     posterior = gq.Posterior(BASIS, prior, gq.likelihoods.Probit(1.0), [0, 1], [1, -1])
     numbers = np.arange(4)
     assert likeliest_of_block(posterior, numbers, np.array([0.2, 0.25, 0.2, 0.35])) == 1

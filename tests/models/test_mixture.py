@@ -32,7 +32,7 @@ def test_components_are_the_priors_times_their_scales(m):
 
 def test_draws_name_the_numbers_of_their_component():
     mixed = Mixture(
-        [Term(5.0, MATERNS[0]), Term(2.0, MATERNS[1]), Term(3.0, block="quadratic")],
+        [Term(5.0, MATERNS[0]), Term(2.0, MATERNS[1]), Term(3.0, block="exponential")],
         gq.Categorical([0.2, 0.3, 0.5]),
     )
     found = mixed.named_draws({"component": np.array([[0, 1], [2, 0]]), "other": np.zeros(1)})
@@ -62,8 +62,8 @@ def test_bad_parts_are_refused():
         Term(0.0, matern)
     with pytest.raises(InvalidInput, match="prior: None of the block 'eigenpairs'"):
         Term(1.0)
-    with pytest.raises(IncompatibleParts, match="'quadratic' has functions and no eigenvalues"):
-        Mixture([Term(1.0, matern, block="quadratic")]).modes(BASIS)
+    with pytest.raises(IncompatibleParts, match="'exponential' has functions and no eigenvalues"):
+        Mixture([Term(1.0, matern, block="exponential")]).modes(BASIS)
     with pytest.raises(InvalidInput, match="learnt hyperparameters"):
         Term(1.0, gq.priors.Matern(tau=gq.LogUniform(0.1, 1.0)))
     with pytest.raises(InvalidInput, match="components"):

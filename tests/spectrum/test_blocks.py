@@ -13,9 +13,9 @@ from graphuq.models import Mixture, Term
 from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.results.trust.truncation import last_eigenvalue, mean_omitted_eigenvalue
 from graphuq.spectrum import (
+    ExponentialFunctions,
     Functions,
     PowerFunctions,
-    QuadraticFunctions,
     WhitenedGraph,
     WhitenedLinear,
 )
@@ -27,39 +27,55 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(80, 3)) * [1.0, 2.0, 0.1] + [5.0, 0.0, -1.0]
 GRAPH = gq.graphs.knn_graph(X)
 PLAIN = gq.laplacian_spectrum(GRAPH, n_eigenpairs=12)
-MORE = gq.Basis(PLAIN, (QuadraticFunctions(X),))
+MORE = gq.Basis(PLAIN, (ExponentialFunctions(X),))
 
 
 def covariance(rows):
-    """Return ``(1 + x·x')²`` of rows whose mean squared length is made one."""
-    return (1 + rows @ rows.T / np.mean((rows**2).sum(axis=1))) ** 2
+    """Return ``exp(−d/2)`` of the sums d of differences of standardised columns, of mean 1."""
+    rows = rows / rows.std(axis=0)
+    distances = np.abs(rows[:, None] - rows).sum(axis=2)
+    n = len(rows)
+    return np.exp(-distances * n * (n - 1) / (2 * distances.sum()))
 
 
-def columns(basis, name="quadratic"):
+def columns(basis, name="exponential"):
     return basis.basis[:, basis.columns_of(name)] * basis.node_scale[:, None]
 
 
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk", "unnormalized"])
 def test_functions_are_a_root_of_the_covariance(laplacian):
-    more = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12).with_blocks(["quadratic"])
-    assert (more.n_eigenpairs, more.n_columns) == (12, 22)
+    more = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12).with_blocks(["exponential"])
+    assert (more.n_eigenpairs, more.n_columns) == (12, 92)
     found = columns(more)
-    np.testing.assert_allclose(found @ found.T, covariance(X - X.mean(axis=0)), atol=1e-8)
+    np.testing.assert_allclose(found @ found.T, covariance(X), atol=1e-8)
     np.testing.assert_allclose(more.energy, ((more.node_scale[:, None] * more.basis) ** 2).sum(0))
 
 
-def test_sparse_features_are_not_centred():
-    rows = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
-    found = QuadraticFunctions(rows).values
-    np.testing.assert_allclose(found @ found.T, covariance(rows.toarray()), atol=1e-4)
+def test_units_and_constant_columns_have_no_influence_on_exponential_functions():
+    changed = np.column_stack([X * [1e-3, 1e5, -7.0] + 30.0, np.full(80, 1e9)])
+    found = ExponentialFunctions(changed).values
+    np.testing.assert_allclose(found @ found.T, covariance(X), atol=1e-6)
+    assert ExponentialFunctions(np.full((80, 2), 0.1)).values.shape == (80, 0)
 
 
 def test_covariance_of_more_nodes_than_landmarks_is_close():
-    rows = np.random.default_rng(1).normal(size=(400, 12))  # 91 functions, of 100 landmarks
-    found = QuadraticFunctions(rows).values
-    assert found.shape == (400, 91)
-    expected = covariance(rows - rows.mean(axis=0))
-    np.testing.assert_allclose(found @ found.T, expected, atol=1e-6 * expected.max())
+    rows = np.random.default_rng(1).normal(size=(400, 2))
+    found = ExponentialFunctions(rows).values
+    assert found.shape == (400, 100)
+    missing = covariance(rows) - found @ found.T
+    assert np.abs(missing).mean() < 0.01
+    assert np.diag(missing).min() > -1e-9  # what landmarks do not know is left out
+    # Half the nodes twice: distances of a node to itself are left out of the mean distance.
+    few = np.repeat(rows[:40], 2, axis=0)
+    found = ExponentialFunctions(few).values
+    np.testing.assert_allclose(found @ found.T, covariance(few), atol=1e-6)
+
+
+def test_wide_and_sparse_features_have_no_exponential_functions():
+    """With many columns all distances are nearly equal; sparse columns are seldom a table."""
+    wide = np.random.default_rng(2).normal(size=(80, 101))
+    for rows, has in ((wide, False), (wide[:, :100], True), (sparse.csr_array(wide[:, :3]), False)):
+        assert gq.Basis(PLAIN).with_functions(rows).has("exponential") is has
 
 
 def test_eigenpairs_are_a_block_and_functions_are_replaced():
@@ -67,22 +83,23 @@ def test_eigenpairs_are_a_block_and_functions_are_replaced():
     np.testing.assert_array_equal(MORE.basis[:, MORE.columns_of("eigenpairs")], PLAIN.basis)
     again = MORE.with_functions(X[:, :1])
     assert again.n_eigenpairs == 12
-    assert [block.name for block in again.blocks] == ["quadratic", "powers", "whitened linear"]
-    assert again.with_blocks(["quadratic"]).n_columns == 15
+    assert [block.name for block in again.blocks] == ["powers", "whitened linear", "exponential"]
+    assert again.with_blocks(["powers"]).n_columns == 14
     assert MORE.with_functions(None) is MORE
     assert MORE.with_functions(np.ones((80, 2))).blocks == ()
+    assert MORE.with_functions(sparse.csr_array((80, 2))).blocks == ()
     assert gq.Basis(PLAIN).basis is PLAIN.basis
     assert "12 of 80 eigenpairs" in repr(MORE)
-    assert "10 quadratic functions" in repr(MORE)
-    with pytest.raises(InvalidInput, match="'cubic' is unknown; use one of eigenpairs, quadratic"):
+    assert "80 exponential functions" in repr(MORE)
+    with pytest.raises(InvalidInput, match="'cubic' is unknown; use one of eigenpairs, exp"):
         MORE.columns_of("cubic")
 
 
 def test_several_blocks_follow_each_other():
     own = Functions("heights", X[:, :2])
-    both = gq.Basis(PLAIN, (own, QuadraticFunctions(X)))
+    both = gq.Basis(PLAIN, (own, ExponentialFunctions(X)))
     assert both.columns_of("heights") == slice(12, 14)
-    assert both.columns_of("quadratic") == slice(14, 24)
+    assert both.columns_of("exponential") == slice(14, 94)
     np.testing.assert_allclose(columns(both, "heights"), X[:, :2])
     np.testing.assert_allclose(columns(both), columns(MORE))
     with pytest.raises(InvalidInput, match="use each name once"):
@@ -104,7 +121,7 @@ def test_what_concerns_eigenpairs_is_unchanged():
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk", "unnormalized"])
 def test_new_rows_have_the_mean_of_their_neighbours(laplacian):
     plain = gq.laplacian_spectrum(GRAPH, laplacian, n_eigenpairs=12)
-    more = gq.Basis(plain, (QuadraticFunctions(X),))
+    more = gq.Basis(plain, (ExponentialFunctions(X),))
     weights = GRAPH.feature_space.connect(X[:7] + 0.05)
     rows, scale = more.extend(weights), more.extend_scale(weights)
     np.testing.assert_allclose(rows[:, :12], plain.extend(weights))
@@ -117,10 +134,10 @@ def test_new_rows_have_the_mean_of_their_neighbours(laplacian):
 @pytest.mark.parametrize("laplacian", ["symmetric", "random-walk"])
 def test_an_extended_basis_has_the_rows_of_extend(laplacian):
     """All columns are shortened alike, so that a field keeps its distribution."""
-    more = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12).with_blocks(["quadratic"])
+    more = gq.Basis.of(GRAPH, laplacian, n_eigenpairs=12).with_blocks(["exponential"])
     weights = GRAPH.feature_space.connect(X[:7] + 0.05)
     grown, shrink = more.extended(weights), np.sqrt(80 / 87)
-    assert (grown.n_nodes, grown.n_eigenpairs, grown.n_columns) == (87, 12, 22)
+    assert (grown.n_nodes, grown.n_eigenpairs, grown.n_columns) == (87, 12, 92)
     np.testing.assert_allclose(grown.basis[:80], shrink * more.basis)
     np.testing.assert_allclose(grown.basis[80:], shrink * more.extend(weights))
     np.testing.assert_array_equal(grown.node_scale[80:], more.extend_scale(weights))
@@ -128,8 +145,8 @@ def test_an_extended_basis_has_the_rows_of_extend(laplacian):
 
 def test_blocks_are_stored():
     back = gq.Basis.from_dataset(MORE.to_dataset())
-    assert (back.n_eigenpairs, back.n_columns) == (12, 22)
-    assert [block.name for block in back.blocks] == ["quadratic"]
+    assert (back.n_eigenpairs, back.n_columns) == (12, 92)
+    assert [block.name for block in back.blocks] == ["exponential"]
     np.testing.assert_array_equal(back.basis, MORE.basis)
     np.testing.assert_allclose(back.energy, MORE.energy)
 
@@ -137,18 +154,18 @@ def test_blocks_are_stored():
 @pytest.mark.parametrize("rows", [X[:, 0], np.full((80, 2), np.nan)])
 def test_other_features_are_refused(rows):
     with pytest.raises(InvalidInput, match="features"):
-        QuadraticFunctions(rows)
+        ExponentialFunctions(rows)
 
 
 def test_functions_of_other_nodes_are_refused():
-    with pytest.raises(InvalidInput, match="79 rows of quadratic beside 80 nodes"):
-        _ = gq.Basis(PLAIN, (QuadraticFunctions(X[:79]),)).basis
+    with pytest.raises(InvalidInput, match="79 rows of exponential beside 80 nodes"):
+        _ = gq.Basis(PLAIN, (ExponentialFunctions(X[:79]),)).basis
 
 
 def test_a_tail_has_no_functions():
     with_tail = gq.Basis.of(GRAPH, n_eigenpairs=12, tail_eigenvalue="mean")
     assert with_tail.blocks == ()
-    both = gq.Basis(with_tail.spectrum, (QuadraticFunctions(X),))
+    both = gq.Basis(with_tail.spectrum, (ExponentialFunctions(X),))
     with pytest.raises(IncompatibleParts, match="tail_eigenvalue"):
         gq.Posterior(both, gq.priors.Matern(), gq.likelihoods.Probit(), [0, 1], [1, -1])
 
@@ -157,30 +174,30 @@ def test_a_grid_has_no_functions():
     grid = gq.laplacian_spectrum(gq.graphs.grid_graph((8, 10)), "unnormalized", 12)
     assert gq.Basis(grid).with_functions(X).blocks == ()
     with pytest.raises(InvalidInput, match="of a grid"):
-        gq.Basis(grid, (QuadraticFunctions(X),))
+        gq.Basis(grid, (ExponentialFunctions(X),))
 
 
 def test_a_mixture_on_functions_needs_them():
-    prior = Mixture([Term(1.0, gq.priors.Matern(1, 2)), Term(2.0, block="quadratic")])
+    prior = Mixture([Term(1.0, gq.priors.Matern(1, 2)), Term(2.0, block="exponential")])
     with pytest.raises(IncompatibleParts, match=r"graphuq\.Basis\.of"):
         prior.modes(PLAIN)
 
 
 def test_a_component_on_functions_has_their_covariance():
-    prior = Mixture([Term(3.0, gq.priors.Matern(0.2, 4.0)), Term(2.0, block="quadratic")])
+    prior = Mixture([Term(3.0, gq.priors.Matern(0.2, 4.0)), Term(2.0, block="exponential")])
     std = prior.modes(MORE).stds[1]
     assert (std[:12] == 0).all()
     field = MORE.basis * std
-    expected = covariance(X - X.mean(axis=0))
+    expected = covariance(X)
     np.testing.assert_allclose(field @ field.T, 4 * expected * 80 / np.trace(expected), atol=1e-7)
 
 
 def test_the_field_of_a_component_is_the_sum_of_its_terms():
-    parts = Term(3.0, gq.priors.Matern(0.2, 4.0)), Term(2.0, block="quadratic")
+    parts = Term(3.0, gq.priors.Matern(0.2, 4.0)), Term(2.0, block="exponential")
     alone = Mixture(parts).modes(MORE).stds
     both = Mixture([parts]).modes(MORE).stds[0]
     np.testing.assert_allclose(both**2, (alone**2).sum(axis=0))
-    assert (both > 0).sum() == 21  # eleven eigenpairs without the constant, ten functions
+    assert (both > 0).sum() == 91  # eleven eigenpairs without the constant, 80 functions
 
 
 def test_principal_components_are_those_of_the_covariance():
@@ -326,8 +343,8 @@ def test_a_column_that_tears_the_graph_costs_few_right_answers():
 
 def test_a_second_graph_needs_two_dense_features_and_not_too_many_rows(monkeypatch):
     names = [block.name for block in gq.Basis.of(GRAPH, n_eigenpairs=12).blocks]
-    assert names == ["quadratic", "powers", "whitened linear", "whitened graph"]
+    assert names == ["powers", "whitened linear", "exponential", "whitened graph"]
     monkeypatch.setattr("graphuq.spectrum.whitened.MAX_ROWS", 79)
     assert len(gq.Basis.of(GRAPH, n_eigenpairs=12).blocks) == 3
     wide = gq.Basis(PLAIN).with_functions(sparse.csr_array(np.abs(X)))
-    assert [block.name for block in wide.blocks] == names[:3]
+    assert [block.name for block in wide.blocks] == names[:2]

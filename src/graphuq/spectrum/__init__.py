@@ -4,6 +4,7 @@ from graphuq.spectrum.basis import NodeBasis, SpectralBasis
 from graphuq.spectrum.blocks import Basis, Functions
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.covariance_columns import CovarianceColumns
+from graphuq.spectrum.exponential import ExponentialFunctions
 from graphuq.spectrum.fiedler import fiedler_signs
 from graphuq.spectrum.harmonic import harmonic_function
 from graphuq.spectrum.joined import JoinedGraph
@@ -11,7 +12,6 @@ from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
 from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.precision import Precision
-from graphuq.spectrum.quadratic import QuadraticFunctions
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum, load_spectrum
 from graphuq.spectrum.whitened import WhitenedGraph, WhitenedLinear
@@ -19,6 +19,7 @@ from graphuq.spectrum.whitened import WhitenedGraph, WhitenedLinear
 __all__ = [
     "Basis",
     "CovarianceColumns",
+    "ExponentialFunctions",
     "Functions",
     "JoinedGraph",
     "Laplacian",
@@ -26,7 +27,6 @@ __all__ = [
     "PowerFunctions",
     "Precision",
     "ProductBasis",
-    "QuadraticFunctions",
     "SpectralBasis",
     "Spectrum",
     "WhitenedGraph",

@@ -21,9 +21,10 @@ from graphuq.graphs import Graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
+from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
+from graphuq.spectrum.feature_block import tell_rows_apart
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
 from graphuq.spectrum.powers import PowerFunctions
-from graphuq.spectrum.quadratic import QuadraticFunctions
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.spectrum.whitened import (
@@ -86,7 +87,7 @@ class Basis(SpectralBasis):
         Eigenpairs.
     blocks : tuple of Functions
         Blocks of functions, each with a ``name`` and ``values`` of shape (N, m), such as
-        `QuadraticFunctions`, which are computed when they are first used. A block of eigenpairs of
+        `PowerFunctions`, which are computed when they are first used. A block of eigenpairs of
         another graph has a ``spectrum`` too.
     features : array_like or sparse matrix, shape (N, d), optional
         Rows of which the blocks were made; not stored in files.
@@ -102,9 +103,9 @@ class Basis(SpectralBasis):
     >>> moons = gq.datasets.two_moons(100, n_features=2)
     >>> basis = gq.Basis.of(gq.graphs.knn_graph(moons.features), n_eigenpairs=20)
     >>> [block.name for block in basis.blocks]
-    ['quadratic', 'powers', 'whitened linear', 'whitened graph']
-    >>> basis.with_blocks(["quadratic"]).n_columns  # 1, x, y, x², xy and y² span six more
-    26
+    ['powers', 'whitened linear', 'exponential', 'whitened graph']
+    >>> basis.with_blocks(["powers"]).n_columns  # two directions, and the constant
+    23
     """
 
     spectrum: Spectrum
@@ -154,10 +155,12 @@ class Basis(SpectralBasis):
         plain = not isinstance(self.spectrum.eigenvectors, ProductBasis)
         if features is None or self.spectrum.tail_eigenvalue is not None or not plain:
             return self
-        quadratic = QuadraticFunctions(features)
-        if not quadratic.width:
+        powers = PowerFunctions(features)
+        if not tell_rows_apart(powers.features):
             return dataclasses.replace(self, blocks=())
-        blocks = [quadratic, PowerFunctions(features), WhitenedLinear(features)]
+        blocks: list[Any] = [powers, WhitenedLinear(features)]
+        if has_exponential(features):
+            blocks.append(ExponentialFunctions(features))
         if has_whitened_graph(features):
             blocks.append(WhitenedGraph(features, self.settings["laplacian"]))
             first = self if before is None or not before.has(JOINED_GRAPH) else before

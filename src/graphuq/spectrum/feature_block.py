@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.graphs.features import check_features
-from graphuq.graphs.inputs import MatrixLike
+from graphuq.graphs.features import check_features, row_blocks
+from graphuq.graphs.inputs import Features, MatrixLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,6 +27,14 @@ class FeatureBlock:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "features", check_features(self.features, "features"))
+
+
+def tell_rows_apart(features: Features) -> bool:
+    """Return whether dense rows are not all equal, or sparse ones not all zero."""
+    if not isinstance(features, np.ndarray):
+        return bool(features.count_nonzero())
+    rows = features
+    return any((rows[part] != rows[:1]).any() for part in row_blocks(*rows.shape))
 
 
 def with_constant(columns: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N M"]:
