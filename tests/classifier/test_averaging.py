@@ -6,7 +6,8 @@ import pytest
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.answers import GaussianMixture
-from graphuq.inference.model_average.components import Components, fits_of
+from graphuq.inference.model_average.components import Components
+from graphuq.inference.model_average.likely_components import fits_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
@@ -240,9 +241,26 @@ def test_fits_of_the_screening_are_those_of_the_components():
     basis = gq.Basis.of(gq.graphs.knn_graph(moons.features, 10))
     posterior = gq.models.Average().posterior(basis, labels)
     assert len(posterior.spectrum.blocks) < len(basis.blocks)
-    kept, again = fits_of(posterior), Components.of(posterior).fit()
+    kept, again = fits_of(posterior)[1], Components.of(posterior).fit()
     assert len(kept) == len(again)
     for one, other in zip(kept, again, strict=True):
         np.testing.assert_allclose(one.log_evidence, other.log_evidence, atol=1e-8)
         np.testing.assert_allclose(one.factor, other.factor, atol=1e-12)
-    assert fits_of(posterior)[0] is not kept[0]
+    assert fits_of(posterior)[1][0] is not kept[0]
+
+
+def test_components_that_some_labels_leave_far_behind_are_not_fitted_to_all():
+    """Their weight, given all labels, is negligible; what the model screened is used once."""
+    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.15)
+    labels = gq.models.Labels.of(np.where(np.arange(300) % 5, -1, moons.codes()))
+    basis = gq.Basis.of(gq.graphs.knn_graph(moons.features, 10))
+    posterior = gq.models.Average().posterior(basis, labels)
+    every = Components.of(posterior)
+    logs = every.log_prior + [one.log_evidence for one in every.fit()]
+    for _ in range(2):  # as the model screened, and as it is done again
+        given, fits = fits_of(posterior)
+        assert len(given.numbers) < 0.6 * len(every.numbers)
+        kept = np.isin(every.numbers, given.numbers)
+        assert np.exp(np.logaddexp.reduce(logs[~kept]) - np.logaddexp.reduce(logs)) < 1e-4
+        found = given.log_prior + [one.log_evidence for one in fits]
+        np.testing.assert_allclose(found, logs[kept], atol=1e-6)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import chdtr
+from scipy.special import chdtr, softmax
 
 from graphuq.errors import IncompatibleParts, require
-from graphuq.inference.model_average import N_CHECKED, keep_fits, screened
+from graphuq.inference.model_average import N_CHECKED, keep_screened, screened
 from graphuq.likelihoods import Probit
 from graphuq.models.base import Model, eigenpairs_of
 from graphuq.models.labels import Labels
@@ -89,17 +89,17 @@ class Average(Model):
         average = self._on(basis, labels, SHARPNESS)
         own: Any = basis
         prior: Any = average.prior
-        found, of_blocks = screened(average), np.array(prior.blocks)
+        found = screened(average)
+        of_blocks, shares = np.array(prior.blocks)[found.numbers], softmax(found.log_weights)
         names = [block.name for block in basis.blocks]
         least = MIN_SHARE if len(labels.codes) <= N_CHECKED else MIN_SHARE_OF_SOME
-        kept = [n for n in names if found.probabilities[of_blocks == n].sum() >= least]
+        kept = [n for n in names if shares[of_blocks == n].sum() >= least]
         if kept != names:
             left = own.with_blocks(kept) if kept else eigenpairs_of(basis)
             average = self._on(left, labels, SHARPNESS)
-        if found.fits is not None:
-            places = np.arange(basis.n_columns)
-            columns = np.concatenate([places[own.columns_of(n)] for n in (EIGENPAIRS, *kept)])
-            keep_fits(average, found.fits, of_blocks[found.numbers], columns)
+        places = np.arange(basis.n_columns)
+        columns = np.concatenate([places[own.columns_of(n)] for n in (EIGENPAIRS, *kept)])
+        keep_screened(average, found, of_blocks, columns)
         return average
 
     def _on(self, basis: SpectralBasis, labels: Labels, sharpness: float = 1.0) -> Posterior:

@@ -1,10 +1,10 @@
 """Draws from a finite mixture of priors: the evidence weighs the components."""
 
 from graphuq.inference.model_average.class_shares import ClassShares
-from graphuq.inference.model_average.components import keep_fits
 from graphuq.inference.model_average.each_component import EachComponent, coefficients_given
 from graphuq.inference.model_average.likely_components import (
     N_CHECKED,
+    keep_screened,
     likeliest_component,
     likeliest_of_block,
     screened,
@@ -17,7 +17,7 @@ __all__ = [
     "EachComponent",
     "ModelAverage",
     "coefficients_given",
-    "keep_fits",
+    "keep_screened",
     "likeliest_component",
     "likeliest_of_block",
     "screened",

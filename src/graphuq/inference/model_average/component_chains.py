@@ -85,7 +85,7 @@ class ComponentChains:
 
         def pilot(m: int) -> Float[np.ndarray, " S"]:
             assert shares is not None
-            rng, values = np.random.default_rng([seed, m]), noisy(m)
+            rng, values = np.random.default_rng([seed, int(numbers[m])]), noisy(m)
             warm = values.run(rng, values.start(rng), 1, N_WARMUP)[-1]
             white = values.white_given(rng, values.run(rng, warm, N_PILOT, self.thin))
             return shares.log_weights(coefficients_of(white, stds[m]))
@@ -102,7 +102,7 @@ class ComponentChains:
         self.error, corrected = 0.0, log_weights
         if correction is not None:
             found = [
-                correction(np.random.default_rng([seed, m, 1]), m, bound)
+                correction(np.random.default_rng([seed, int(numbers[m]), 1]), m, bound)
                 for m, bound in zip(kept.tolist(), tolerances(log_proposal), strict=True)
             ]
             lacking, errors = np.array(found).T

@@ -56,7 +56,8 @@ def component_weights(posterior: Posterior, seed: int, corrected: bool) -> Compo
         if corrected and found.binary:
             kept = np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT))
             for m, bound in zip(kept.tolist(), tolerances(logs[kept]), strict=True):
-                logs[m] += found.correction(np.random.default_rng([seed, m, 1]), m, bound)[0]
+                rng = np.random.default_rng([seed, int(numbers[m]), 1])
+                logs[m] += found.correction(rng, m, bound)[0]
     total = float(np.logaddexp.reduce(logs))
     kept, weights = _strata(posterior.prior, numbers, softmax(logs))
     return ComponentWeights(numbers[kept], np.log(weights), total, shares)

@@ -11,7 +11,6 @@ from graphuq.utils.arrays import parallel_map
 
 N_PARTS = 4  # into which components are divided at least, for the cores
 MAX_NUMBERS = 100_000  # in the matrices of components that are fitted together
-KEPT = "_fits"  # name under which a posterior keeps fits
 JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
 
 
@@ -131,37 +130,6 @@ class Component(NamedTuple):
         quadratic = flat**2 @ w.ravel() - mean**2 @ (1 / w.sum(axis=1))
         logs = flat @ self.sites.pull.ravel() - 0.5 * quadratic
         return np.asarray(logs + self.log_evidence - self.sites.log_normalizer)
-
-
-def fits_of(posterior: Posterior) -> list[Component]:
-    """Return the fits of all components; those that `keep_fits` kept are used up."""
-    found: list[Component] | None = vars(posterior).pop(KEPT, None)
-    return Components.of(posterior).fit() if found is None else found
-
-
-def keep_fits(
-    posterior: Posterior, fits: list[Component], blocks: Any, columns: Int[np.ndarray, " l"]
-) -> None:
-    """Keep fits for `fits_of` a posterior, which may be on some of the blocks alone.
-
-    Parameters
-    ----------
-    posterior : Posterior
-        On the basis of the fits, or on some of its blocks.
-    fits : list of Component
-        Fits to the same labels.
-    blocks : sequence of str
-        Block of each fit.
-    columns : numpy.ndarray of int, shape (l,)
-        Places of the columns of the posterior among those of the fits.
-    """
-    prior: Any = posterior.prior
-    own = set(prior.blocks)
-    vars(posterior)[KEPT] = [
-        one._replace(std=one.std[columns], factor=one.factor[:, columns])
-        for one, block in zip(fits, blocks, strict=True)
-        if block in own
-    ]
 
 
 def require_any(log_weights: Float[np.ndarray, " M"]) -> None:

@@ -17,6 +17,8 @@ from graphuq.posterior.posterior import Posterior
 N_FIRST = 60  # labels that are compared first
 N_CHECKED = 30  # labels that tell which components are out of the question
 BEHIND = 8.0  # log weight behind the largest, from which a component is left out
+FAR_BEHIND = 10.0  # the same, given N_CHECKED labels
+KEPT = "_screened"  # name under which a posterior keeps what was found
 MAX_SWEEPS, TOLERANCE = 100, 1e-3  # of expectation propagation, as `nested_sites` has them
 ENOUGH_LABELS = 480  # labels that tell the likeliest component
 
@@ -79,35 +81,73 @@ def likeliest_of_block(
 
 
 class Screened(NamedTuple):
-    """What some of the labels say of the components.
+    """What some of the labels say of the components of positive probability.
 
     Attributes
     ----------
-    probabilities : numpy.ndarray, shape (M,)
-        Of each component of the prior, given 30 of the labels, or all. Without any fixed point of
-        expectation propagation, they are those of the prior.
+    log_weights : numpy.ndarray, shape (m,)
+        Log of prior probability times evidence of 30 of the labels, or all; −inf without a fixed
+        point of expectation propagation. Without any fixed point, of the prior probability.
     numbers : numpy.ndarray of int, shape (m,)
-        Numbers of the components that were fitted.
+        Numbers of the components in the prior.
     fits : list of Component or None
         Their fits, if these are to all labels.
     """
 
-    probabilities: Float[np.ndarray, " M"]
+    log_weights: Float[np.ndarray, " m"]
     numbers: Int[np.ndarray, " m"]
     fits: list[Component] | None
 
 
 def screened(posterior: Posterior) -> Screened:
-    """Return the probability of each component given 30 of the labels, or all."""
+    """Return the weight of each component given 30 of the labels, or all."""
     given, few = Components.of(posterior), len(posterior.labels) <= N_CHECKED
     if not few:
         given = given.at(stratified(given.codes)[:N_CHECKED], slice(None))
     fits = given.fit()
     logs = given.log_prior + [one.log_evidence for one in fits]
+    known = logs if np.isfinite(logs).any() else given.log_prior
+    return Screened(known, given.numbers, fits if few else None)
+
+
+def keep_screened(
+    posterior: Posterior, found: Screened, blocks: Any, columns: Int[np.ndarray, " l"]
+) -> None:
+    """Keep what is screened for `fits_of` a posterior, which may be on some of the blocks alone.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        On the basis of the screening, or on some of its blocks.
+    found : Screened
+        For the same labels.
+    blocks : numpy.ndarray of str, shape (m,)
+        Block of each component.
+    columns : numpy.ndarray of int, shape (l,)
+        Places of the columns of the posterior among those of the screening.
+    """
     prior: Any = posterior.prior
-    found = np.zeros(prior.n_components)
-    found[given.numbers] = softmax(logs if np.isfinite(logs).any() else given.log_prior)
-    return Screened(found, given.numbers, fits if few else None)
+    own = np.flatnonzero(np.isin(blocks, prior.blocks))
+    fits = found.fits and [
+        found.fits[m]._replace(
+            std=found.fits[m].std[columns], factor=found.fits[m].factor[:, columns]
+        )
+        for m in own
+    ]
+    vars(posterior)[KEPT] = Screened(found.log_weights[own], found.numbers[own], fits)
+
+
+def fits_of(posterior: Posterior) -> tuple[Components, list[Component]]:
+    """Return components, and their fits to all labels; what `keep_screened` kept is used up.
+
+    With more than 30 labels they are those that 30 of them do not leave far behind.
+    """
+    given = Components.of(posterior)
+    found: Screened = vars(posterior).pop(KEPT, None) or screened(posterior)
+    if found.fits is not None:
+        return given, found.fits
+    given = given.at(slice(None), found.log_weights >= found.log_weights.max() - FAR_BEHIND)
+    return given, given.fit()
 
 
 def _fitted(some: Components, starts: list[Any]) -> list[Any]:

@@ -8,7 +8,8 @@ from scipy.special import log_ndtr, softmax
 
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import ComponentChains
-from graphuq.inference.model_average.components import Components, fits_of, require_any
+from graphuq.inference.model_average.components import require_any
+from graphuq.inference.model_average.likely_components import fits_of
 from graphuq.inference.model_average.walk import Moves
 from graphuq.posterior.posterior import Posterior
 
@@ -23,11 +24,10 @@ class Proposals:
     n_tries = 1  # proposals for each kept draw
 
     def __init__(self, posterior: Posterior, shares: ClassShares | None = None) -> None:
-        found = Components.of(posterior)
+        found, self.components = fits_of(posterior)
         self.shares, self.binary = shares, not posterior.likelihood.is_multiclass
         self.codes, self.n_classes = found.codes, found.n_classes
         self.noise_std, self.numbers = found.noise_std, found.numbers
-        self.components = fits_of(posterior)
         evidence = np.array([one.log_evidence for one in self.components])
         log_weights = found.log_prior + evidence
         require_any(log_weights)
