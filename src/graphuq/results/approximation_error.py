@@ -60,7 +60,8 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
     if weights[unknown].sum() > MAX_UNKNOWN:
         return ApproximationError(acceptance, None)
     errors = [1.0 if one.probability_error is None else one.probability_error for one in found]
-    return ApproximationError(acceptance, float(weights @ errors))
+    # The probabilities that are reported are those to a power, which enlarges errors by it at most.
+    return ApproximationError(acceptance, posterior.sharpness * float(weights @ errors))
 
 
 def approximation_error(

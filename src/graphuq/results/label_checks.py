@@ -11,7 +11,7 @@ from graphuq.results.class_sets import check_method, conformal_sets, posterior_s
 from graphuq.results.expert_answers import pooled_leave_one_out
 from graphuq.results.label_numbers import is_labelled
 from graphuq.results.leaving_out import MAX_SHAPE, LeaveOneOut, given_classes
-from graphuq.results.reported import reported_of_labels
+from graphuq.results.reported import as_reported
 from graphuq.utils.extras import require_extra
 from graphuq.utils.user_warnings import warn_user
 
@@ -193,7 +193,7 @@ def sets_of(
         free = ~is_labelled(result)
         return posterior_sets(probabilities, coverage, of_nodes[free] if free.any() else of_nodes)
     n_known = probabilities.shape[1]
-    withheld = reported_of_labels(leave_one_out(result).of_class, result)[:, :n_known]
+    withheld = as_reported(leave_one_out(result).of_class, result)[:, :n_known]
     given = withheld[np.arange(len(withheld)), given_classes(result.posterior)]
     total = withheld.sum(axis=1)  # below 1 if some classes have no label
     return conformal_sets(probabilities, given / np.maximum(total, TINY), coverage)

@@ -17,6 +17,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.results.expert_answers import expert_weights, weights_of, with_experts
 from graphuq.results.leaving_out import leave_each_out
 from graphuq.results.summaries import NodeSummaries, Rows
+from graphuq.results.uncertainty import class_probabilities
 from graphuq.results.unknown_shares import (
     changed_error,
     estimated_shares,
@@ -49,11 +50,19 @@ def reported_at_rows(summaries: NodeSummaries, rows: Rows, result: "Result") -> 
     return found if odds is None else multiplied(found, odds)
 
 
-def reported_of_labels(p: Float[np.ndarray, "J K"], result: "Result") -> Float[np.ndarray, "J K"]:
-    """Return leave-one-out probabilities of classes as they would be reported."""
+def as_reported(p: Float[np.ndarray, "M K"], result: "Result") -> Float[np.ndarray, "M K"]:
+    """Return class probabilities of the posterior as they would be reported, without experts."""
     odds = share_odds(result)
     own = powers(p, result.posterior.sharpness)
     return own if odds is None else own * odds / (own @ odds)[:, None]
+
+
+def label_means_as_reported(
+    label_mean: Float[np.ndarray, "M *K"], result: "Result"
+) -> Float[np.ndarray, "M *K"]:
+    """Return label means of the posterior as they would be reported, without experts."""
+    p = as_reported(class_probabilities(label_mean), result)
+    return p if label_mean.ndim == 2 else p[:, 1] - p[:, 0]
 
 
 def sharpened(summaries: NodeSummaries, power: float) -> NodeSummaries:

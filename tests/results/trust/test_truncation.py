@@ -360,3 +360,28 @@ def test_fifty_pairs_of_mnist_are_too_few(data_folder):
     move = np.abs(gq.results.label_mean(longer) - gq.results.label_mean(short))[effect.nodes].mean()
     assert move / 2.2 < effect.estimate.mean() < 2.2 * move
     assert check.value == pytest.approx(effect.estimate.mean(), abs=0.01)
+
+
+def test_moves_of_an_average_are_those_of_the_probabilities_that_are_reported():
+    """An average is reported to a power, and with class shares that unlabelled nodes tell."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1, 2], [30, 60, 110])
+    along = rng.uniform(0.5, 3.0, 200)  # three arms of a spiral
+    angle = 2 * along + 2 * np.pi * codes / 3
+    rows = along[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    rows += 0.3 * rng.normal(size=(200, 2))
+    y = np.full(200, -1)
+    for k in range(3):
+        y[np.flatnonzero(codes == k)[:4]] = k
+    classifier = gq.GraphClassifier(n_eigenpairs=15, inference="expectation-propagation")
+    result = classifier.fit(rows, y).result_
+    found = gq.truncation_effect(result)
+    assert found.refitted
+    assert result.posterior.sharpness > 1
+    tails = second_fit.label_means_of_tails(result, found.nodes, (mean_omitted_eigenvalue,))
+    shares = gq.results.estimated_shares(result)
+    powers = [means**result.posterior.sharpness * shares for means in tails]
+    before, after = (p / p.sum(axis=1, keepdims=True) for p in powers)
+    moved = np.abs(after - before).max(axis=1)
+    assert moved.max() > 0.01
+    np.testing.assert_allclose(found.estimate, moved, atol=1e-9)

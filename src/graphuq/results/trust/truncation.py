@@ -32,6 +32,7 @@ from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.posterior.hierarchical import with_values
 from graphuq.posterior.posterior import Posterior
 from graphuq.priors import Modes, Prior
+from graphuq.results.reported import label_means_as_reported
 from graphuq.results.summaries.base import slices
 from graphuq.results.trust.base import Check, Level, not_computed
 from graphuq.results.trust.gaussian_labels import label_means_of
@@ -227,9 +228,13 @@ def truncation_effect(
     eigenvalues = mean, last_eigenvalue(spectrum)
     refits = label_means_of_tails(result, chosen, (mean_omitted_eigenvalue, last_eigenvalue))
     nothing = np.zeros(len(chosen))
-    moves = _first_order(result, chosen, eigenvalues) if cut else [nothing, nothing]
+    moves = [nothing, nothing]
+    if cut:  # a power changes small differences by itself at most
+        power = posterior.sharpness
+        moves = [power * one for one in _first_order(result, chosen, eigenvalues)]
     if refits is not None:
-        again = [_largest_changes(after - refits[0]) for after in refits[1:]]
+        before, *later = (label_means_as_reported(means, result) for means in refits)
+        again = [_largest_changes(after - before) for after in later]
         moves = [max(pair, key=_mean) for pair in zip(again, moves, strict=True)]
     estimate, bound = moves
     return TruncationEffect(chosen, estimate, bound, *eigenvalues, refitted=refits is not None)
