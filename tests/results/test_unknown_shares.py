@@ -84,7 +84,7 @@ def unequal():
 
 @pytest.fixture(scope="module")
 def with_few_of_the_largest(unequal):
-    """The same clouds, with 4 labels of the largest class and 12 of each of the others."""
+    """Return the same clouds with 4 labels of the largest class, 12 of each of the others."""
     X, _, codes = unequal
     y, rng = np.full(500, -1), np.random.default_rng(2)
     for k, n in enumerate([4, 12, 12]):
