@@ -8,6 +8,7 @@ and for a probit with better ones (`integrated_weights`):
 with expectations under the posterior, and with Pareto-smoothed weights (`graphuq.utils.pareto`).
 From a Gaussian approximation, by its cavity: the distribution of u_j without the Gaussian site of
 label j (Vehtari, Mononen, Tolvanen, Sivula & Winther 2016). Expectation propagation stores sites.
+Those of more than two classes and few labels are fitted again without label j.
 For other Gaussians the site is the second-order expansion of ``log p(y_j | u)`` at the mean.
 For two classes, cavities also replace weights that are unreliable.
 """
@@ -27,6 +28,8 @@ from scipy.special import logsumexp
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation, GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
+from graphuq.inference.nested_answer import starting_sites
+from graphuq.inference.nested_left_out import fields_without_each
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import covariances_at
 from graphuq.posterior.hierarchical import with_values
@@ -44,6 +47,7 @@ MAX_SHAPE = 0.7  # k̂ above which importance weights are unreliable (Vehtari et
 MIN_DRAWS, MAX_DRAWS = 1_000, 4_000  # evenly spaced draws that are used
 MAX_NUMBERS = 10_000_000  # draws × labels × classes, above which fewer draws are used
 CAVITY_DRAWS = 4_000  # draws of a multiclass cavity
+MAX_AGAIN = 4_000_000  # classes × labels⁴, up to which labels are left out by fits
 BLOCK_ELEMENTS = 2_000_000  # draws × labels × classes of one block
 MAX_LOG_RATIO = math.log(100.0)  # largest log ratio of a step likelihood's two values
 
@@ -346,7 +350,13 @@ def _of_class_cavities(answer: GaussianApproximation, posterior: Posterior) -> L
     else:
         second = -answer.class_precision
         first = answer.class_shift + np.einsum("jkl,jl->jk", second, mean)
-    mean, root = _cavities(mean, covariance, first, second, _prior_variance(posterior))
+    again = _fitted_again(answer, posterior)
+    if again is None:
+        mean, root = _cavities(mean, covariance, first, second, _prior_variance(posterior))
+    else:
+        mean, covariance = again
+        values, vectors = np.linalg.eigh(covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     n_classes = mean.shape[1]
     z = np.random.default_rng(0).normal(size=(CAVITY_DRAWS // 2, n_classes))
     z = np.concatenate([z, -z])
@@ -358,6 +368,25 @@ def _of_class_cavities(answer: GaussianApproximation, posterior: Posterior) -> L
         parts.append((labels / labels.sum(axis=1, keepdims=True), classes))
     of_label, of_class = map(np.concatenate, zip(*parts, strict=True))
     return LeaveOneOut(of_label, of_class, np.full(len(mean), np.nan))
+
+
+def _fitted_again(
+    answer: GaussianApproximation, posterior: Posterior
+) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]] | None:
+    """Return mean and covariance of u at each label by fits without it, or None.
+
+    They are for expectation propagation of few labels of more than two classes.
+    """
+    likelihood, n_labels = posterior.likelihood, len(posterior.labels)
+    noise_std = likelihood.probit_noise_std
+    n_numbers = likelihood.min_classes * n_labels**4
+    fits = answer.class_precision is not None and not likelihood.learnt and noise_std is not None
+    if not fits or n_numbers > MAX_AGAIN or posterior.label_weights is not None:
+        return None
+    codes, noise = given_classes(posterior).astype(np.int64), float(noise_std)
+    start = starting_sites(answer.class_precision, answer.class_shift, codes, noise)
+    factor = np.asarray(posterior.field.one_class.factor, dtype=np.float64)
+    return fields_without_each(factor, codes, likelihood.min_classes, noise, start)
 
 
 def _class_probabilities(
