@@ -37,10 +37,10 @@ def leave_one_out(result: "Result") -> LeaveOneOut:
 
     Draws are reweighted by ``1/p(y_j | u_j)`` with Pareto smoothing (Vehtari, Simpson, Gelman,
     Yao & Gabry 2024). For a Gaussian approximation, the cavity of the label is used; for two
-    classes also where weights are unreliable. Nothing is refitted: hyperparameters that the
-    evidence chose stay as all labels chose them. The cavities of multiclass expectation
-    propagation give labels that contradict their neighbours too much probability, but rank
-    them in the same order.
+    classes also where weights are unreliable. No hyperparameter is chosen again. With more than two
+    classes and few labels, K J⁴ up to 4 million, expectation propagation fits the other labels
+    again. With more, its cavities give labels that contradict their neighbours too much
+    probability, but rank them in the same order.
 
     Returns
     -------
