@@ -78,7 +78,7 @@ def test_a_label_that_contradicts_its_neighbours_is_as_improbable_as_without_it(
         posterior = gq.Posterior(spectrum, prior, likelihood, labelled[kept], given[kept])
         expected.append(gq.infer(posterior, method).probabilities[labelled[j], given[j]])
     assert np.abs(found - expected).max() < 0.03
-    monkeypatch.setattr("graphuq.results.leaving_out.MAX_AGAIN", 0)
+    monkeypatch.setattr("graphuq.results.cavities.MAX_AGAIN", 0)
     again = gq.infer(gq.Posterior(spectrum, prior, likelihood, labelled, given), method)
     cavity = gq.leave_one_out(again).of_class[np.arange(12), given]
     assert cavity[0] > expected[0] + 0.15

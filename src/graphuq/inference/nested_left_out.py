@@ -5,6 +5,8 @@ label that is left out. Where it contradicts its neighbours that matters for mor
 Here the other sites are fitted again, for all labels at once.
 """
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -39,7 +41,7 @@ def fields_without_each(
     start : StartingSites, optional
         Sites given all labels.
     """
-    from graphuq.inference.nested_sites import fields_at, fit_sites  # imports Numba
+    from graphuq.inference.nested_sites import fit_sites  # imports Numba
 
     n_labels = len(labels)
     covariance = factor @ factor.T
@@ -56,5 +58,18 @@ def fields_without_each(
     )
     if any(one is None or not one.converged for one in fits):
         return None
-    found = [fields_at(one, j) for j, one in enumerate(fits) if one is not None]
+    found = [_fields_at(one, j) for j, one in enumerate(fits) if one is not None]
     return np.stack([mean for mean, _ in found]), np.stack([spread for _, spread in found])
+
+
+def _fields_at(sites: Any, j: int) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K K"]]:
+    """Return mean and covariance of the K fields at label j."""
+    before = sites.covariance @ sites.pull  # (J, K)
+    gained = np.einsum("kij,jk->ki", sites.gains, before)
+    common = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=0))
+    gained -= sites.gains @ common
+    mean = sites.covariance[j] @ (sites.pull - gained.T)
+    across = sites.gains @ sites.covariance[j]  # (K, J)
+    spread = across @ sites.inner_root.T
+    alone = sites.covariance[j, j] - across @ sites.covariance[j]
+    return mean, np.diag(alone) + spread @ spread.T

@@ -219,21 +219,6 @@ class _Given:
         )
 
 
-def fields_at(
-    sites: NestedSites, j: int
-) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K K"]]:
-    """Return mean and covariance of the K fields at label j."""
-    before = sites.covariance @ sites.pull  # (J, K)
-    gained = np.einsum("kij,jk->ki", sites.gains, before)
-    common = sites.inner_root.T @ (sites.inner_root @ gained.sum(axis=0))
-    gained -= sites.gains @ common
-    mean = sites.covariance[j] @ (sites.pull - gained.T)
-    across = sites.gains @ sites.covariance[j]  # (K, J)
-    spread = across @ sites.inner_root.T
-    alone = sites.covariance[j, j] - across @ sites.covariance[j]
-    return mean, np.diag(alone) + spread @ spread.T
-
-
 def draw_shifts(
     sites: NestedSites, rng: np.random.Generator, prior_values: Float[np.ndarray, "S J K"]
 ) -> Float[np.ndarray, "S J K"]:

@@ -28,12 +28,10 @@ from scipy.special import logsumexp
 from graphuq.errors import IncompatibleParts, InvalidInput
 from graphuq.inference import ExpectationPropagation, GaussianApproximation, GaussianMixture, Point
 from graphuq.inference.draws import Draws
-from graphuq.inference.nested_answer import starting_sites
-from graphuq.inference.nested_left_out import fields_without_each
 from graphuq.likelihoods import Likelihood
-from graphuq.posterior.field import covariances_at
 from graphuq.posterior.hierarchical import with_values
 from graphuq.posterior.posterior import Posterior
+from graphuq.results.cavities import multiclass_cavities, prior_variance, slopes_at
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.integrated_weights import by_integrated_weights
 from graphuq.results.summaries import latent_draws
@@ -47,7 +45,6 @@ MAX_SHAPE = 0.7  # k̂ above which importance weights are unreliable (Vehtari et
 MIN_DRAWS, MAX_DRAWS = 1_000, 4_000  # evenly spaced draws that are used
 MAX_NUMBERS = 10_000_000  # draws × labels × classes, above which fewer draws are used
 CAVITY_DRAWS = 4_000  # draws of a multiclass cavity
-MAX_AGAIN = 4_000_000  # classes × labels⁴, up to which labels are left out by fits
 BLOCK_ELEMENTS = 2_000_000  # draws × labels × classes of one block
 MAX_LOG_RATIO = math.log(100.0)  # largest log ratio of a step likelihood's two values
 
@@ -127,8 +124,8 @@ def _(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
         return _of_class_cavities(answer, posterior)
     mean, variance = answer.labelled_mean, answer.labelled_variance
     if answer.sites is None:
-        first, second = _slopes_at(posterior, mean)
-        variance = 1 / np.maximum(1 / variance + second, 1 / _prior_variance(posterior))
+        first, second = slopes_at(posterior, mean)
+        variance = 1 / np.maximum(1 / variance + second, 1 / prior_variance(posterior))
         mean = mean - variance * first
     else:
         precision, shift = answer.sites
@@ -320,43 +317,9 @@ def _log_partitions(
     return np.stack(logs, axis=1)
 
 
-def _slopes_at(
-    posterior: Posterior, u: Float[np.ndarray, "J *K"]
-) -> tuple[Float[np.ndarray, "J *K"], Float[np.ndarray, "J *KK"]]:
-    """Return gradient and Hessian of the log probability of each given label in its u."""
-    likelihood, labels = posterior.likelihood, posterior.labels
-    with jax.enable_x64(True):
-        found = _derivatives(with_dtype(likelihood, jnp.float64), u, labels)
-        first, second = map(np.asarray, found)
-    return first, second
-
-
-@eqx.filter_jit
-def _derivatives(likelihood: Likelihood, u: Any, labels: Any) -> Any:
-    def log_prob(u: Any, y: Any) -> Any:
-        return likelihood.log_prob(u[None], y[None])[0]
-
-    return jax.vmap(jax.grad(log_prob))(u, labels), jax.vmap(jax.hessian(log_prob))(u, labels)
-
-
 def _of_class_cavities(answer: GaussianApproximation, posterior: Posterior) -> LeaveOneOut:
     """Return probabilities from draws of each K-dimensional cavity."""
-    factor = np.asarray(posterior.field.one_class.factor)
-    with jax.enable_x64(True):
-        covariance = np.asarray(covariances_at(factor, answer.white_covariance))
-    mean = answer.labelled_mean
-    if answer.class_precision is None:
-        first, second = _slopes_at(posterior, mean)
-    else:
-        second = -answer.class_precision
-        first = answer.class_shift + np.einsum("jkl,jl->jk", second, mean)
-    again = _fitted_again(answer, posterior)
-    if again is None:
-        mean, root = _cavities(mean, covariance, first, second, _prior_variance(posterior))
-    else:
-        mean, covariance = again
-        values, vectors = np.linalg.eigh(covariance)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    mean, root = multiclass_cavities(answer, posterior, given_classes(posterior))
     n_classes = mean.shape[1]
     z = np.random.default_rng(0).normal(size=(CAVITY_DRAWS // 2, n_classes))
     z = np.concatenate([z, -z])
@@ -370,25 +333,6 @@ def _of_class_cavities(answer: GaussianApproximation, posterior: Posterior) -> L
     return LeaveOneOut(of_label, of_class, np.full(len(mean), np.nan))
 
 
-def _fitted_again(
-    answer: GaussianApproximation, posterior: Posterior
-) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]] | None:
-    """Return mean and covariance of u at each label by fits without it, or None.
-
-    They are for expectation propagation of few labels of more than two classes.
-    """
-    likelihood, n_labels = posterior.likelihood, len(posterior.labels)
-    noise_std = likelihood.probit_noise_std
-    n_numbers = likelihood.min_classes * n_labels**4
-    fits = answer.class_precision is not None and not likelihood.learnt and noise_std is not None
-    if not fits or n_numbers > MAX_AGAIN or posterior.label_weights is not None:
-        return None
-    codes, noise = given_classes(posterior).astype(np.int64), float(noise_std)
-    start = starting_sites(answer.class_precision, answer.class_shift, codes, noise)
-    factor = np.asarray(posterior.field.one_class.factor, dtype=np.float64)
-    return fields_without_each(factor, codes, likelihood.min_classes, noise, start)
-
-
 def _class_probabilities(
     likelihood: Likelihood, u: Float[np.ndarray, "B S K"], codes: Float[np.ndarray, " K"]
 ) -> Float[np.ndarray, "B K"]:
@@ -397,32 +341,3 @@ def _class_probabilities(
     if isinstance(noise, float | int) and noise > 0:
         return class_shares(u, (np.ones(1), np.array([float(noise)]))).mean(axis=1)
     return np.exp(class_log_probs(likelihood, u, codes, {})).mean(axis=2).T
-
-
-def _prior_variance(posterior: Posterior) -> Float[np.ndarray, " J"]:
-    """Return the prior variance of u at each labelled node."""
-    variance: np.ndarray = (np.asarray(posterior.field.one_class.factor) ** 2).sum(axis=1)
-    return variance
-
-
-def _cavities(
-    mean: Float[np.ndarray, "J K"],
-    covariance: Float[np.ndarray, "J K K"],
-    first: Float[np.ndarray, "J K"],
-    second: Float[np.ndarray, "J K K"],
-    prior_variance: Float[np.ndarray, " J"],
-) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]]:
-    """Return mean and a root of the covariance of each cavity.
-
-    With the covariance Σ and the Hessian −T the cavity has precision ``Σ⁻¹ − T``. With a root R of
-    Σ its covariance is ``R (I − Rᵀ T R)⁻¹ Rᵀ``, which needs no inverse of Σ. No variance may exceed
-    that of the prior, which bounds the eigenvalues of the matrix in the middle.
-    """
-    values, vectors = np.linalg.eigh(covariance)
-    smallest = values[:, -1:] / prior_variance[:, None]
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    inner = np.swapaxes(root, 1, 2) @ second @ root + np.eye(mean.shape[1])
-    values, vectors = np.linalg.eigh(inner)
-    root = root @ (vectors / np.sqrt(np.maximum(values, smallest))[:, None, :])
-    step = root @ (np.swapaxes(root, 1, 2) @ first[:, :, None])
-    return mean - step[:, :, 0], root

@@ -1,0 +1,110 @@
+"""Gaussians of u at each labelled node, without the label of that node."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+
+from graphuq.inference import GaussianApproximation
+from graphuq.inference.nested_answer import starting_sites
+from graphuq.inference.nested_left_out import fields_without_each
+from graphuq.likelihoods import Likelihood
+from graphuq.posterior.field import covariances_at
+from graphuq.posterior.posterior import Posterior
+from graphuq.utils.arrays import with_dtype
+
+MAX_AGAIN = 4_000_000  # classes × labels⁴, up to which labels are left out by fits
+
+
+def multiclass_cavities(
+    answer: GaussianApproximation, posterior: Posterior, codes: Int[np.ndarray, " J"]
+) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]]:
+    """Return mean of u at each labelled node without its label, and a root of the covariance.
+
+    ``codes`` are the classes of the labels, from 0.
+    """
+    again = _fitted_again(answer, posterior, codes)
+    if again is not None:
+        mean, covariance = again
+        values, vectors = np.linalg.eigh(covariance)
+        return mean, vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    factor = np.asarray(posterior.field.one_class.factor)
+    with jax.enable_x64(True):
+        covariance = np.asarray(covariances_at(factor, answer.white_covariance))
+    mean = answer.labelled_mean
+    if answer.class_precision is None:
+        first, second = slopes_at(posterior, mean)
+    else:
+        second = -answer.class_precision
+        first = answer.class_shift + np.einsum("jkl,jl->jk", second, mean)
+    return _cavities(mean, covariance, first, second, prior_variance(posterior))
+
+
+def _fitted_again(
+    answer: GaussianApproximation, posterior: Posterior, codes: Int[np.ndarray, " J"]
+) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]] | None:
+    """Return mean and covariance of u at each label by fits without it, or None.
+
+    They are for expectation propagation of few labels of more than two classes.
+    """
+    likelihood, n_labels = posterior.likelihood, len(posterior.labels)
+    noise_std = likelihood.probit_noise_std
+    n_numbers = likelihood.min_classes * n_labels**4
+    fits = answer.class_precision is not None and not likelihood.learnt and noise_std is not None
+    if not fits or n_numbers > MAX_AGAIN or posterior.label_weights is not None:
+        return None
+    codes, noise = codes.astype(np.int64), float(noise_std)
+    start = starting_sites(answer.class_precision, answer.class_shift, codes, noise)
+    factor = np.asarray(posterior.field.one_class.factor, dtype=np.float64)
+    return fields_without_each(factor, codes, likelihood.min_classes, noise, start)
+
+
+def slopes_at(
+    posterior: Posterior, u: Float[np.ndarray, "J *K"]
+) -> tuple[Float[np.ndarray, "J *K"], Float[np.ndarray, "J *KK"]]:
+    """Return gradient and Hessian of the log probability of each given label in its u."""
+    likelihood, labels = posterior.likelihood, posterior.labels
+    with jax.enable_x64(True):
+        found = _derivatives(with_dtype(likelihood, jnp.float64), u, labels)
+        first, second = map(np.asarray, found)
+    return first, second
+
+
+@eqx.filter_jit
+def _derivatives(likelihood: Likelihood, u: Any, labels: Any) -> Any:
+    def log_prob(u: Any, y: Any) -> Any:
+        return likelihood.log_prob(u[None], y[None])[0]
+
+    return jax.vmap(jax.grad(log_prob))(u, labels), jax.vmap(jax.hessian(log_prob))(u, labels)
+
+
+def prior_variance(posterior: Posterior) -> Float[np.ndarray, " J"]:
+    """Return the prior variance of u at each labelled node."""
+    variance: np.ndarray = (np.asarray(posterior.field.one_class.factor) ** 2).sum(axis=1)
+    return variance
+
+
+def _cavities(
+    mean: Float[np.ndarray, "J K"],
+    covariance: Float[np.ndarray, "J K K"],
+    first: Float[np.ndarray, "J K"],
+    second: Float[np.ndarray, "J K K"],
+    prior_variance: Float[np.ndarray, " J"],
+) -> tuple[Float[np.ndarray, "J K"], Float[np.ndarray, "J K K"]]:
+    """Return mean and a root of the covariance of each cavity.
+
+    With the covariance Σ and the Hessian −T the cavity has precision ``Σ⁻¹ − T``. With a root R of
+    Σ its covariance is ``R (I − Rᵀ T R)⁻¹ Rᵀ``, which needs no inverse of Σ. No variance may exceed
+    that of the prior, which bounds the eigenvalues of the matrix in the middle.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    smallest = values[:, -1:] / prior_variance[:, None]
+    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    inner = np.swapaxes(root, 1, 2) @ second @ root + np.eye(mean.shape[1])
+    values, vectors = np.linalg.eigh(inner)
+    root = root @ (vectors / np.sqrt(np.maximum(values, smallest))[:, None, :])
+    step = root @ (np.swapaxes(root, 1, 2) @ first[:, :, None])
+    return mean - step[:, :, 0], root
