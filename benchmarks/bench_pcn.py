@@ -135,11 +135,11 @@ def run_graphuq(posterior, precision, seconds, nodes, output):
     from graphuq.results.summaries import Rows, conditional_moments
 
     options = {"n_chains": 32, "thin": 20, "n_warmup": 2000, "precision": precision}
-    first = run_chains(posterior.target, PCN(), n_samples=50, seed=0, **options)
-    probe = run_chains(posterior.target, PCN(), n_samples=50, seed=1, **options)
+    first = run_chains(posterior.target, PCN(), n_samples=50, rng=0, **options)
+    probe = run_chains(posterior.target, PCN(), n_samples=50, rng=1, **options)
     a_step = probe.seconds / (probe.n_warmup + 50 * 20)
     n_samples = int(np.clip(seconds / a_step / 20, 100, 4000))
-    draws = run_chains(posterior.target, PCN(), n_samples=n_samples, seed=2, **options)
+    draws = run_chains(posterior.target, PCN(), n_samples=n_samples, rng=2, **options)
     n_steps = draws.n_warmup + n_samples * 20
     sampling = draws.seconds * n_samples * 20 / n_steps
     spectrum = posterior.spectrum

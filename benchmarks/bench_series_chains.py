@@ -39,9 +39,7 @@ def main():
     medians = []
     for seed in range(options.chains):
         posterior = series(*parts, improper())
-        result = run(
-            posterior, PAPERS, n_samples=options.draws, n_chains=1, n_warmup=500, seed=seed
-        )
+        result = run(posterior, PAPERS, n_samples=options.draws, n_chains=1, n_warmup=500, rng=seed)
         medians.append(float(np.median(result.hyperparameters["truncation"])))
         print(f"chain {seed} of the paper's sampler: median k {medians[-1]:.0f}", flush=True)
     result = converged(context, series(*parts, PROPER))

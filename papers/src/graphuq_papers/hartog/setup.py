@@ -68,7 +68,7 @@ def converged(context: Context, posterior: Posterior) -> Result:
         ReversibleJump(),
         n_samples=context.pick(6_000, 20_000),
         n_chains=context.pick(8, 16),
-        seed=context.seed,
+        rng=context.seed,
         stop=Converged(label_mcse=None),
     )
 
@@ -84,5 +84,5 @@ def protocol(context: Context, posterior: Posterior) -> Result:
         n_samples=context.pick(2_000, 10_000),
         n_chains=1,
         n_warmup=context.pick(500, 2_000),
-        seed=context.seed,
+        rng=context.seed,
     )
