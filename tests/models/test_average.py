@@ -35,7 +35,7 @@ def test_equal_numbers_of_labels_were_drawn_class_by_class():
         ([6, 6, 6, 6, 6, 5], "by-class"),
         ([5, 5, 4], "random"),
         ([10, 9, 7], "random"),
-        ([20, 19], "random"),  # of two random labels, a coin is as near as this in one case of 8
+        ([20, 19], "random"),
     ],
 )
 def test_nearly_equal_numbers_too_if_chance_seldom_makes_them(counts, expected):

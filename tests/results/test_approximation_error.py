@@ -68,3 +68,17 @@ def test_the_error_is_kept_in_plain_data():
     again = diagnostics_from(found.to_plain())
     assert again.verdict == found.verdict
     assert again.probability_error == found.probability_error
+
+
+def test_the_error_of_an_average_is_that_of_probabilities_to_a_power():
+    terms = [gq.models.Term(scale, gq.priors.Matern(0.3, 2.0)) for scale in (1.0, 3.0)]
+    prior = gq.models.Mixture([(term,) for term in terms], gq.Categorical([0.5, 0.5]))
+    likelihood = gq.likelihoods.Probit(1.0, random_labels=True)
+    given = gq.Basis(SPECTRUM), prior, likelihood, ONE, MOONS.signs(1)[ONE]
+    plain, sharp = (
+        gq.infer(gq.Posterior(*given, sharpness=power), ExpectationPropagation())
+        for power in (1.0, 1.5)
+    )
+    expected = 1.5 * plain.diagnostics.probability_error
+    assert sharp.diagnostics.probability_error == pytest.approx(expected, rel=1e-9)
+    assert expected > 0

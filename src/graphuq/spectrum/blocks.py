@@ -22,7 +22,7 @@ from graphuq.graphs.inputs import MatrixLike
 from graphuq.spectrum.basis import SMALLEST_DEGREE, SpectralBasis
 from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
-from graphuq.spectrum.feature_block import tell_rows_apart
+from graphuq.spectrum.feature_block import has_varying_rows
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
 from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.solve import laplacian_spectrum
@@ -156,7 +156,7 @@ class Basis(SpectralBasis):
         if features is None or self.spectrum.tail_eigenvalue is not None or not plain:
             return self
         powers = PowerFunctions(features)
-        if not tell_rows_apart(powers.features):
+        if not has_varying_rows(powers.features):
             return dataclasses.replace(self, blocks=())
         blocks: list[Any] = [powers, WhitenedLinear(features)]
         if has_exponential(features):

@@ -1,10 +1,10 @@
 """Rough functions of a table's columns as columns of a basis.
 
-Rules on single columns, such as "more than 5 and not red", are the language of trees. A field that
-knows them has the covariance ``exp(−|x − x'|/2)``, where distances add up over the columns: it is
-the limit of a forest of random axis-aligned cuts (Balog et al. 2016, the Mondrian kernel). Its
-columns F are such that F Fᵀ is this covariance, up to the approximation of Nyström from 100 nodes
-(Williams & Seeger 2001).
+The class may follow from conditions on single columns, such as "x₁ > 5 and x₂ = 0", as in a
+decision tree. A random field of this kind has the covariance ``exp(−‖x − x'‖₁ / 2d̄)``. It is that
+of a forest of random cuts across single columns, with infinitely many trees (the Mondrian kernel,
+Balog et al. 2016). The columns F of the basis are such that F Fᵀ is this covariance, up to the
+approximation of Nyström from 100 nodes (Williams & Seeger 2001).
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,7 @@ from graphuq.graphs.inputs import MatrixLike
 from graphuq.spectrum.feature_block import FeatureBlock
 
 EXPONENTIAL = "exponential"
-RATE = (
-    0.5  # of the decay, per mean distance; 0.25 and 1 are no better (docs/measurements/blocks.md)
-)
+RATE = 0.5  # of the decay per mean distance; docs/measurements/blocks.md has others
 N_LANDMARKS = 100  # nodes from which the covariance is known
 MAX_WIDTH = 100  # features; with more, all distances are nearly equal and the block gains nothing
 SMALLEST_DEVIATION = 1e-10  # of a feature that varies, relative to its largest value
@@ -36,9 +34,9 @@ def has_exponential(features: MatrixLike) -> bool:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExponentialFunctions(FeatureBlock):
-    """Block of up to 100 columns, whose covariance is ``exp(−|x − x'| / 2d̄)``.
+    """Block of up to 100 columns, whose covariance is ``exp(−‖x − x'‖₁ / 2d̄)``.
 
-    ``|x − x'|`` is the sum of absolute differences of standardised features, and d̄ its mean.
+    ``‖x − x'‖₁`` is the sum of absolute differences of standardised features, and d̄ its mean.
 
     Attributes
     ----------

@@ -29,12 +29,12 @@ class FeatureBlock:
         object.__setattr__(self, "features", check_features(self.features, "features"))
 
 
-def tell_rows_apart(features: Features) -> bool:
-    """Return whether dense rows are not all equal, or sparse ones not all zero."""
+def has_varying_rows(features: Features) -> bool:
+    """Return whether features vary: dense rows are not all equal, or sparse ones not all zero."""
     if not isinstance(features, np.ndarray):
         return bool(features.count_nonzero())
-    rows = features
-    return any((rows[part] != rows[:1]).any() for part in row_blocks(*rows.shape))
+    parts = row_blocks(*features.shape)
+    return any((features[part] != features[:1]).any() for part in parts)
 
 
 def with_constant(columns: Float[np.ndarray, "N m"]) -> Float[np.ndarray, "N M"]:
