@@ -1,5 +1,6 @@
 """Bad options, damaged frames and killed runs: the promises of docs/robustness.md."""
 
+import re
 import shutil
 from importlib.metadata import entry_points
 
@@ -112,7 +113,7 @@ def own():
         pytest.skip("pip install ./papers, to kill its commands")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(killed, "COMMANDS", COMMANDS)
-        patch.setattr(killed, "CHECKPOINTS", {".track.npz"})
+        patch.setattr(killed, "CHECKPOINT", re.compile(r"\.track\.npz"))
         patch.setattr(killed, "write_inputs", write_frames)
         yield
 

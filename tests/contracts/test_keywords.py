@@ -10,7 +10,14 @@ import graphuq as gq
 from graphuq.inference.chains import run_chains
 
 ROOT = Path(__file__).parents[2]
-CALLED = {"infer": gq.infer, "run_chains": run_chains}
+CALLED = {
+    "infer": gq.infer,
+    "run_chains": run_chains,
+    "GraphClassifier": gq.GraphClassifier,
+    "knn_graph": gq.graphs.knn_graph,
+    "laplacian_spectrum": gq.laplacian_spectrum,
+    "Posterior": gq.Posterior,
+}
 # Functions of the papers that pass their keywords on.
 PASSED_ON = {"run": gq.infer}
 FILES = [

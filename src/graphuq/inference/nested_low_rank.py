@@ -1,7 +1,7 @@
 """Nested expectation propagation in the white coordinates of each class, on all cores.
 
 `nested_sites` has the model and the sites. Here the covariance at the labels is ``G = F Fᵀ`` with F
-of shape (J, r), r ≤ J. With ``B_k = I + Fᵀ W_k F = L_k L_kᵀ`` and ``X_k = L_k⁻¹ Fᵀ``, the matrices
+of shape (J, r), r ≤ J; with more coordinates than labels, F is turned first. With ``B_k = I + Fᵀ W_k F = L_k L_kᵀ`` and ``X_k = L_k⁻¹ Fᵀ``, the matrices
 of `nested_sites` are products of thin ones:
 
     E_k = W_k − (X_k W_k)ᵀ (X_k W_k),   Σ_k E_k = R Rᵀ,   T_k = R⁻¹ (X_k W_k)ᵀ,
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtri
 
 from graphuq.inference.nested_sites import (
@@ -50,10 +51,10 @@ class LowRankSites(NamedTuple):
     white_mean : numpy.ndarray, shape (K, r)
         Posterior mean of the white coordinates of each class.
     roots : numpy.ndarray, shape (K, r, r)
-        L_k⁻¹.
+        L_k⁻¹, or another root of ``B_k⁻¹``.
     common : numpy.ndarray, shape (K, J, r)
         ``T_k L_k⁻¹``. The posterior covariance of the white coordinates of classes k and l is
-        ``δ_kl L_k⁻ᵀ L_k⁻¹ + common_kᵀ common_l``.
+        ``δ_kl roots_kᵀ roots_k + common_kᵀ common_l``.
     """
 
     log_evidence: float
@@ -91,7 +92,17 @@ def fit_low_rank_sites(
     numpy.linalg.LinAlgError
         If rounding errors make a matrix indefinite.
     """
-    n_labels = len(labels)
+    n_labels, r = factor.shape
+    if r > n_labels:  # the labels see J of the r directions; the others keep their prior
+        turn, seen = qr(factor.T)
+        settings = labels, n_classes, noise_std, max_sweeps, tolerance, start
+        found = fit_low_rank_sites(np.ascontiguousarray(seen[:n_labels].T), *settings)
+        back, unseen = turn[:, :n_labels].T, turn[:, n_labels:].T
+        return found._replace(
+            white_mean=found.white_mean @ back,
+            roots=np.stack([np.vstack([root @ back, unseen]) for root in found.roots]),
+            common=found.common @ back,
+        )
     sites = np.zeros((2, n_labels, n_classes))
     if start is not None:
         sites[:, : len(start.weights)] = start.weights, start.shifts

@@ -81,7 +81,7 @@ def nonnull_pairs(
     """
     order = _order(laplacian)
     if order is not None:
-        laplacian = laplacian.reordered(order)
+        laplacian = laplacian.on(order)
     block = BLOCK if n_pairs > BLOCK else BLOCK // 2
     while True:
         pairs = _in_precision(laplacian, n_pairs, tolerance, block, progress)

@@ -147,18 +147,18 @@ class Laplacian:
         degrees = self.graph.degrees
         return degrees if self.kind == "unnormalized" else (degrees > 0).astype(float)
 
-    def reordered(self, order: Int[np.ndarray, " N"]) -> "Laplacian":
-        """Return the Laplacian with its nodes in another order."""
-        graph, place = self.graph, np.empty(self.graph.n_nodes, np.int32)
-        place[order] = np.arange(graph.n_nodes, dtype=np.int32)
-        weights = graph.weights[order]
+    def on(self, nodes: Int[np.ndarray, " n"]) -> "Laplacian":
+        """Return the Laplacian of some nodes, in this order: all nodes of some components."""
+        graph, place = self.graph, np.zeros(self.graph.n_nodes, np.int32)
+        place[nodes] = np.arange(len(nodes), dtype=np.int32)
+        weights = graph.weights[nodes]
         if isinstance(weights, np.ndarray):
-            weights = weights[:, order]
+            weights = weights[:, nodes]
         else:
             ends = (weights.data, place[weights.indices], weights.indptr)
-            weights = sparse.csr_array(ends, shape=weights.shape)
-        moved = Graph(weights, graph.degrees[order], graph.components[order])
-        return Laplacian(moved, self.kind)
+            weights = sparse.csr_array(ends, shape=(len(nodes), len(nodes)))
+        _, components = np.unique(graph.components[nodes], return_inverse=True)
+        return Laplacian(Graph(weights, graph.degrees[nodes], components), self.kind)
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Float[np.ndarray, "N S"]:
         """Draw from ``N(0, L)``: noise on edges, added at one end and subtracted at the other."""

@@ -1,5 +1,7 @@
 """Compute the `Spectrum` of a graph: choose a solver, add the null space, fix signs."""
 
+from functools import partial
+
 import numpy as np
 
 from graphuq.errors import InvalidInput, NotConvergedWarning, require
@@ -7,6 +9,7 @@ from graphuq.graphs import Graph
 from graphuq.spectrum import closed_form, dense, lanczos
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.multiple_eigenvalue import TAIL, Solution, whole_eigenvalues
+from graphuq.spectrum.small_components import SmallComponents
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.utils.checks import check_integer, check_number, describe, require_scale
 from graphuq.utils.progress import Progress
@@ -52,7 +55,8 @@ def laplacian_spectrum(
     solver : {"auto", "dense", "lanczos", "closed-form"}, default "auto"
         ``"auto"`` is closed-form for the unnormalised Laplacian of a grid. Otherwise it is dense
         below 1,500 nodes or for more than a fifth of all pairs, and else Lanczos. Where Lanczos
-        does not converge, it is dense up to 5,000 nodes.
+        does not converge, it is dense up to 5,000 nodes. Components of up to 64 nodes are solved
+        each by itself, and do not count among these nodes and pairs.
     tolerance : float, default 1e-3
         Largest residual ``|L q − λ q|`` of Lanczos, relative to the largest computed eigenvalue.
         The error of eigenvalues is of the order of its square. Down to 1e-5 most of the work is in
@@ -122,8 +126,12 @@ def laplacian_spectrum(
     any_solver = solver == "auto"
     if solver == "auto" and regular:
         solver = "closed-form"
+    apart = None
     if solver == "auto":
-        small = n_nodes < DENSE_BELOW or n_eigenpairs > n_nodes // 5
+        apart = SmallComponents(operator) if n_null > 1 else None
+        n_left = n_nodes if apart is None else len(apart.others)
+        n_pairs = n_eigenpairs if apart is None else apart.n_rest(n_eigenpairs - n_null)
+        small = n_left < DENSE_BELOW or n_pairs > n_left // 5
         solver = "dense" if small else "lanczos"
     if solver == "lanczos" and n_eigenpairs == n_nodes:
         raise InvalidInput("solver", "'lanczos' cannot give all N pairs", "use solver='dense'")
@@ -134,11 +142,11 @@ def laplacian_spectrum(
 
     def solved(n_pairs: int) -> tuple[Solution, str]:
         try:
-            return _solved(operator, solver, n_pairs, tolerance, progress), solver
+            return _solved(operator, solver, n_pairs, tolerance, progress, apart), solver
         except lanczos.PairsNotConverged:
             if not any_solver or n_nodes > DENSE_AT_MOST:
-                return _fewer_pairs(operator, n_eigenpairs, asked, tolerance, progress)
-        found = _solved(operator, "dense", n_pairs, tolerance, progress)
+                return _fewer_pairs(operator, n_eigenpairs, asked, tolerance, progress, apart)
+        found = _solved(operator, "dense", n_pairs, tolerance, progress, apart)
         return found, "dense, since lanczos did not converge"
 
     found, used, copies = whole_eigenvalues(
@@ -172,6 +180,7 @@ def _fewer_pairs(
     asked: bool,
     tolerance: float,
     progress: Progress | None,
+    apart: SmallComponents | None,
 ) -> tuple[Solution, str]:
     """Return half as many pairs, or a quarter and so on, and the solver in words.
 
@@ -191,7 +200,7 @@ def _fewer_pairs(
     fewer = n_eigenpairs
     while (fewer := n_null + (fewer - n_null) // 2) > n_null:
         try:
-            found = _solved(operator, "lanczos", fewer, tolerance, progress)
+            found = _solved(operator, "lanczos", fewer, tolerance, progress, apart)
         except lanczos.PairsNotConverged:
             continue
         warn_user(
@@ -213,8 +222,9 @@ def _solved(
     n_eigenpairs: int,
     tolerance: float,
     progress: Progress | None,
+    apart: SmallComponents | None,
 ) -> Solution:
-    """Return eigenvalues, eigenvectors and residuals.
+    """Return eigenvalues, eigenvectors and residuals; small components may be solved apart.
 
     Raises
     ------
@@ -225,13 +235,15 @@ def _solved(
         sizes, periodic = graph.settings["shape"], graph.settings["periodic"]
         return *closed_form.smallest_pairs(sizes, periodic, n_eigenpairs), np.zeros(n_eigenpairs)
     n_null = graph.n_components
-    if solver == "dense":
-        values, vectors = dense.nonnull_pairs(operator, n_eigenpairs - n_null)
-        residuals = np.linalg.norm(operator @ vectors - values * vectors, axis=0)
-    else:
-        values, vectors, residuals = lanczos.nonnull_pairs(
-            operator, n_eigenpairs - n_null, tolerance, progress
-        )
+
+    def pairs(laplacian: Laplacian, n_pairs: int) -> Solution:
+        if solver == "lanczos" and n_pairs < laplacian.n_nodes - laplacian.graph.n_components:
+            return lanczos.nonnull_pairs(laplacian, n_pairs, tolerance, progress)
+        values, vectors = dense.nonnull_pairs(laplacian, n_pairs)
+        return values, vectors, np.linalg.norm(laplacian @ vectors - values * vectors, axis=0)
+
+    whole = pairs if apart is None else partial(apart.nonnull_pairs, pairs)
+    values, vectors, residuals = whole(operator, n_eigenpairs - n_null)
     eigenvectors = np.empty((graph.n_nodes, n_eigenpairs))
     eigenvectors[:, :n_null] = operator.null_vectors()
     eigenvectors[:, n_null:] = vectors

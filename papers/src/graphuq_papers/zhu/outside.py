@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from graphuq import GraphClassifier
 from graphuq.datasets import Dataset, load_mnist
 from graphuq.errors import DisconnectedGraphWarning
+from graphuq.models import Fixed
 from graphuq.scores import accuracy, expected_calibration_error, log_score
 from graphuq_papers.base import Context, Outcome, experiment
 from graphuq_papers.claims import Claim, Finding, Row, finding
@@ -27,8 +28,7 @@ MODELS: dict[str, dict[str, Any]] = {  # settings of `GraphClassifier`
     "Zhu et al.": {
         "weights": "unweighted",
         "laplacian": "unnormalized",
-        "prior": PRIOR,
-        "likelihood": LIKELIHOOD,
+        "model": Fixed(PRIOR, LIKELIHOOD),
         "inference": "laplace",
     },
     "default": {"inference": "expectation-propagation"},

@@ -15,9 +15,9 @@ from scipy.special import log_softmax
 from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import TRIES, coefficients_of
-from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import likely_components
 from graphuq.inference.model_average.walk import Moves
+from graphuq.posterior.posterior import Posterior
 
 MIN_WEIGHT = 1e-3  # share of the likeliest component, below which a component is not drawn
 N_SWEEPS = 1  # of collapsed Gibbs, after each draw of a Gaussian
@@ -28,7 +28,7 @@ class ComponentGaussians:
 
     Parameters
     ----------
-    given : Components
+    posterior : Posterior
     shares : ClassShares, optional
         Weights for labels that were drawn class by class.
 
@@ -39,8 +39,8 @@ class ComponentGaussians:
         Proposals for each kept draw.
     """
 
-    def __init__(self, given: Components, shares: ClassShares | None = None) -> None:
-        given, sites, logs = likely_components(given)
+    def __init__(self, posterior: Posterior, shares: ClassShares | None = None) -> None:
+        given, sites, logs = likely_components(posterior)
         self.log_evidence = float(np.logaddexp.reduce(logs))
         kept = np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT))
         self.given, self.sites = given.at(slice(None), kept), [sites[m] for m in kept]

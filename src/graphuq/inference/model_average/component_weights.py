@@ -8,7 +8,6 @@ from scipy.special import softmax
 
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import tolerances
-from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import likely_components
 from graphuq.inference.model_average.proposals import Proposals
 from graphuq.posterior.posterior import Posterior
@@ -48,7 +47,7 @@ def component_weights(posterior: Posterior, seed: int, corrected: bool) -> Compo
     """
     shares = ClassShares.of(posterior)
     if len(posterior.labels) > MANY_LABELS:
-        given, _, logs = likely_components(Components.of(posterior))
+        given, _, logs = likely_components(posterior)
         numbers = given.numbers
     else:
         found = Proposals(posterior)

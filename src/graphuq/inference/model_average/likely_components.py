@@ -41,9 +41,10 @@ class LikelyComponents(NamedTuple):
     log_weights: Float[np.ndarray, " M"]
 
 
-def likely_components(given: Components) -> LikelyComponents:
-    """Return the components whose evidence is not far behind, fitted to all labels."""
-    given = given.at(stratified(given.codes), slice(None))
+def likely_components(posterior: Posterior, enough: int | None = None) -> LikelyComponents:
+    """Return the components whose evidence is not far behind, fitted to all labels, or enough."""
+    given, _ = _near(posterior)
+    given = given.at(stratified(given.codes)[:enough], slice(None))
     n_all, n_labels = len(given.codes), min(N_FIRST, len(given.codes))
     sites: list[Any] = [None] * len(given.stds)
     while True:
@@ -63,9 +64,7 @@ def likeliest_component(posterior: Posterior) -> int:
     Components on a graph are many and each of them is improbable beforehand. So the sums of the
     probabilities of all components on a block are compared first.
     """
-    given = Components.of(posterior)
-    given = given.at(stratified(given.codes)[:ENOUGH_LABELS], slice(None))
-    found = likely_components(given)
+    found = likely_components(posterior, ENOUGH_LABELS)
     return likeliest_of_block(posterior, found.given.numbers, softmax(found.log_weights))
 
 
@@ -142,12 +141,18 @@ def fits_of(posterior: Posterior) -> tuple[Components, list[Component]]:
 
     With more than 30 labels they are those that 30 of them do not leave far behind.
     """
+    given, fits = _near(posterior)
+    return given, given.fit() if fits is None else fits
+
+
+def _near(posterior: Posterior) -> tuple[Components, list[Component] | None]:
+    """Return the components that 30 labels do not leave far behind, and fits if these are all."""
     given = Components.of(posterior)
     found: Screened = vars(posterior).pop(KEPT, None) or screened(posterior)
     if found.fits is not None:
         return given, found.fits
-    given = given.at(slice(None), found.log_weights >= found.log_weights.max() - FAR_BEHIND)
-    return given, given.fit()
+    near = found.log_weights >= found.log_weights.max() - FAR_BEHIND
+    return given.at(slice(None), near), None
 
 
 def _fitted(some: Components, starts: list[Any]) -> list[Any]:

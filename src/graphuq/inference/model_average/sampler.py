@@ -27,7 +27,6 @@ from graphuq.inference.draws import BLOCK, Draws
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
-from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.proposals import Proposals
 from graphuq.inference.model_average.walk import KeptMoves, Moves, walk
 from graphuq.inference.settings import RunSettings, check_run
@@ -163,7 +162,7 @@ class ModelAverage(Sampler):
         """Return what makes proposals, the log evidence, and whether they are approximate."""
         shares = ClassShares.of(posterior)
         if self.first_draws_are_quick(posterior):
-            gaussians = ComponentGaussians(Components.of(posterior), shares)
+            gaussians = ComponentGaussians(posterior, shares)
             return gaussians, gaussians.log_evidence, True
         proposals = Proposals(posterior, shares)
         log_evidence = proposals.log_evidence
