@@ -36,7 +36,7 @@ def test_soft_labels_on_the_path():
 @pytest.mark.slow
 def test_time_and_accuracy(data_folder, monkeypatch):
     def pick(self, quick, full):
-        return (300, 600) if isinstance(quick, tuple) else quick
+        return (300, 600) if isinstance(quick, tuple) else full
 
     monkeypatch.setattr(Context, "pick", pick)
     monkeypatch.setattr(digits, "MAX_PAIRS", 100)

@@ -32,13 +32,13 @@ def weight(n_zero, n_one, field=FIELD):
     ],
 )
 def test_weight_has_a_power_of_one_label_less_than_there_are(n_zero, n_one, expected):
-    assert weight(n_zero, n_one) == pytest.approx(expected, rel=1e-12)
+    assert weight(n_zero, n_one) == pytest.approx(expected, rel=1e-5)  # single precision
 
 
 def test_small_shares_weigh_as_a_twentieth():
     field = 2.5 * ndtri(np.array([0.001, 0.003]))  # class 1 has the share 0.002
-    assert weight(1, 3, field) == pytest.approx(0.05**-2, rel=1e-12)
-    assert weight(3, 1, field) == pytest.approx(0.998**-2, rel=1e-12)
+    assert weight(1, 3, field) == pytest.approx(0.05**-2, rel=1e-5)  # single precision
+    assert weight(3, 1, field) == pytest.approx(0.998**-2, rel=1e-5)  # single precision
 
 
 def test_nodes_have_their_scale_and_labels_their_weights():
@@ -64,4 +64,4 @@ def test_nodes_have_their_scale_and_labels_their_weights():
     assert ((one > 0.05) & (one < 0.95)).all()
     expected = -3.5 * np.log(one) - 2.5 * np.log(1 - one)  # weights add to 4.5 and 3.5
     found = ClassShares.of(posterior).log_weights(coefficients)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)  # single precision

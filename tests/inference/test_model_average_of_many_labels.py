@@ -49,7 +49,7 @@ def weights_of_all(target):
 def test_weights_are_those_of_all_components_fitted_to_all_labels(n_classes):
     target = posterior(n_classes)
     expected, log_evidence = weights_of_all(target)
-    found = ComponentGaussians(Components.of(target))
+    found = ComponentGaussians(target)
     weights = np.zeros(4)
     weights[found.given.numbers] = np.exp(found.log_weights)
     np.testing.assert_allclose(weights, expected, atol=2e-3)
@@ -61,7 +61,7 @@ def test_weights_are_those_of_all_components_fitted_to_all_labels(n_classes):
 def test_gaussians_are_those_of_expectation_propagation(n_classes):
     """Means and variances within five standard errors of 20,000 draws."""
     target, n = posterior(n_classes), 20_000
-    found = ComponentGaussians(Components.of(target))
+    found = ComponentGaussians(target)
     i = int(found.log_weights.argmax())
     u = found.gaussian_draws(i, np.random.default_rng(3), n)
     component = dataclasses.replace(target, prior=PRIOR.only(int(found.given.numbers[i])))

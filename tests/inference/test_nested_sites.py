@@ -11,6 +11,7 @@ from graphuq.inference import expectation_propagation as ep
 from graphuq.inference.nested_answer import site_precisions, starting_sites
 from graphuq.inference.nested_low_rank import fit_low_rank_sites
 from graphuq.inference.nested_sites import draw_shifts, fit_sites
+from graphuq.inference.nested_start import StartingSites
 from graphuq.likelihoods import Probit
 from graphuq.posterior.field import ClassDifferenceField, ClassField, CovarianceField
 from graphuq.posterior.field.labelled import LowRankField
@@ -109,6 +110,9 @@ def test_two_classes_are_one_field(noise_std):
     assert sites.log_evidence == pytest.approx(ep.log_evidence(target, found), abs=1e-7)
     mean, _ = gaussian_given(sites, prior)
     np.testing.assert_allclose((mean[:, 1] - mean[:, 0]) / np.sqrt(2), found.given.mean, atol=1e-6)
+    order = np.array([3, 0, 6, 1, 5, 2, 4])
+    moved = StartingSites(sites.weights[order], sites.shifts[order]).in_order(order)
+    np.testing.assert_allclose(moved.of_one_field(codes), found.sites, rtol=1e-5)
 
 
 @pytest.mark.parametrize("rank", [2, None])
@@ -183,7 +187,7 @@ def test_both_forms_agree(n_classes, noise_std):
     np.testing.assert_allclose(by_class, by_label, atol=1e-4)
 
 
-@pytest.mark.parametrize(("n_labels", "rank"), [(15, 8), (150, 8), (6, 6)])
+@pytest.mark.parametrize(("n_labels", "rank"), [(15, 8), (150, 8), (6, 6), (6, 15)])
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
 @pytest.mark.parametrize("noise_std", [0.05, 0.5])
 def test_low_rank_sites_are_those_of_the_labels(n_labels, rank, n_classes, noise_std):

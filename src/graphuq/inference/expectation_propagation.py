@@ -14,6 +14,7 @@ from graphuq.errors import IncompatibleParts, InvalidInput, require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.inference.nested_answer import nested_answer, starting_sites
+from graphuq.inference.nested_start import StartingSites
 from graphuq.inference.settings import RunSettings
 from graphuq.likelihoods import Probit
 from graphuq.posterior.field import (
@@ -80,21 +81,21 @@ class ExpectationPropagation(Approximation):
         self,
         posterior: Posterior,
         settings: RunSettings,
-        reference: GaussianApproximation | None = None,
+        reference: GaussianApproximation | StartingSites | None = None,
     ) -> GaussianApproximation:
         """Return the approximation of a posterior, from the sites of the reference."""
         return self.fit(posterior.plain_target, reference)
 
     def fit(
-        self, target: SiteTarget, start: GaussianApproximation | None = None
+        self, target: SiteTarget, start: GaussianApproximation | StartingSites | None = None
     ) -> GaussianApproximation:
         """Iterate to the fixed point.
 
         Parameters
         ----------
         target : SiteTarget
-        start : GaussianApproximation, optional
-            Answer for the first of these labels, from whose sites the sweeps start.
+        start : GaussianApproximation or StartingSites, optional
+            Answer for the first of these labels, from whose sites the sweeps start, or the sites.
 
         Raises
         ------
@@ -112,10 +113,7 @@ class ExpectationPropagation(Approximation):
             if found_nested is not None:
                 return found_nested
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
-        sites = None
-        if not several and start is not None and start.sites is not None:
-            more = len(target.labels) - np.shape(start.sites)[1]
-            sites = np.pad(np.asarray(start.sites), [(0, 0), (0, more)])
+        sites = None if several else _first_sites(start, target.labels)
         for damping in dampings_of(target.likelihood):
             with single_threaded_blas() if small else nullcontext():
                 found = iterate_sites(target, damping, self.max_sweeps, self.tolerance, sites)
@@ -159,7 +157,7 @@ class ExpectationPropagation(Approximation):
         )
 
     def _nested(
-        self, fields: Any, target: Target, start: GaussianApproximation | None
+        self, fields: Any, target: Target, start: GaussianApproximation | StartingSites | None
     ) -> GaussianApproximation | None:
         """Return the answer of sweeps at the labels, or None where white coordinates are fewer."""
         leads = cast(ClassDifferenceField, target.field)
@@ -169,12 +167,21 @@ class ExpectationPropagation(Approximation):
         if n_labels > MAX_NESTED or 2 * r + 4 * n_labels > 3 * k * (k - 1) * r:
             return None
         codes, noise_std = np.asarray(leads.codes, dtype=np.int64), float(leads.noise_std)
-        sites = None
-        if start is not None and start.class_precision is not None:
+        sites = start if isinstance(start, StartingSites) else None
+        if isinstance(start, GaussianApproximation) and start.class_precision is not None:
             sites = starting_sites(start.class_precision, start.class_shift, codes, noise_std)
         return nested_answer(
             factor, codes, leads.n_classes, noise_std, self.max_sweeps, self.tolerance, sites
         )
+
+
+def _first_sites(start: Any, labels: Float[np.ndarray, " J"]) -> Sites | None:
+    """Return sites of all labels of two classes, 0 where the start has none."""
+    if isinstance(start, StartingSites):
+        return start.of_one_field((np.asarray(labels) > 0).astype(int))
+    if start is None or start.sites is None:
+        return None
+    return np.pad(np.asarray(start.sites), [(0, 0), (0, len(labels) - np.shape(start.sites)[1])])
 
 
 def _binary_target(target: SiteTarget) -> Target:

@@ -1,8 +1,9 @@
 """Nested expectation propagation in the white coordinates of each class, on all cores.
 
 `nested_sites` has the model and the sites. Here the covariance at the labels is ``G = F Fᵀ`` with F
-of shape (J, r), r ≤ J; with more coordinates than labels, F is turned first. With ``B_k = I + Fᵀ W_k F = L_k L_kᵀ`` and ``X_k = L_k⁻¹ Fᵀ``, the matrices
-of `nested_sites` are products of thin ones:
+of shape (J, r). With more coordinates than labels, F is first turned to J of them. With
+``B_k = I + Fᵀ W_k F = L_k L_kᵀ`` and ``X_k = L_k⁻¹ Fᵀ``, the matrices of `nested_sites` are
+products of thin ones:
 
     E_k = W_k − (X_k W_k)ᵀ (X_k W_k),   Σ_k E_k = R Rᵀ,   T_k = R⁻¹ (X_k W_k)ᵀ,
     G E_k R⁻ᵀ = X_kᵀ T_kᵀ,   (G − G E_k G)_jj = Σ_i (X_k)_ij²,

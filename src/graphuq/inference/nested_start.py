@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 
 class StartingSites(NamedTuple):
@@ -17,3 +17,21 @@ class StartingSites(NamedTuple):
 
     weights: Float[np.ndarray, "j K"]
     shifts: Float[np.ndarray, "j K"]
+
+    def of_one_field(self, labels: Int[np.ndarray, " j"]) -> Float[np.ndarray, "2 j"]:
+        """Return precisions and shifts of the sites of ``u = (u₁ − u₀)/√2``, for two classes.
+
+        Parameters
+        ----------
+        labels : numpy.ndarray of int, shape (j,)
+            Classes, 0 or 1.
+        """
+        rows, other = np.arange(len(labels)), 1 - labels
+        own = self.weights[rows, labels] / self.weights.sum(axis=1)
+        shift = np.sqrt(2.0) * own * self.shifts[rows, other]
+        return np.stack([2 * own * self.weights[rows, other], (2 * labels - 1) * shift])
+
+    def in_order(self, order: Int[np.ndarray, " j"]) -> "StartingSites":
+        """Return the sites whose labels are in the given order, in the original one."""
+        place = np.argsort(order)
+        return StartingSites(self.weights[place], self.shifts[place])

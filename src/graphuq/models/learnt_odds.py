@@ -16,25 +16,23 @@ block against the graph are ``exp(a + b log(J/K) + c log K)``, learnt by `benchm
 tell more. A graph without columns that tear the first one apart has the odds of the second graph.
 """
 
-import dataclasses
 import json
 from functools import cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
 from graphuq.distributions import Categorical
-from graphuq.models.mixture import Mixture, Term
+from graphuq.models.mixture import Mixture, Term, changed
 from graphuq.priors import Matern
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.spectrum.joined import JOINED_GRAPH
 from graphuq.spectrum.whitened import WHITENED_GRAPH
 
-Part = TypeVar("Part", Matern, Term)
 TABLE, BLOCKS = "learnt_odds.json", "block_odds.json"
 MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
 FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equally probable
@@ -102,9 +100,9 @@ def _on_graph(
             "alpha": float(table["alpha"][m]),
             "include_constant": bool(table["constant"][m]) or None,
         }
-        prior = _changed(matern, numbers)
+        prior = changed(matern, numbers)
         own = {"scale": 1 / float(table["noise"][m]), "prior": prior, "block": block}
-        components.append(_changed(first, own))
+        components.append(changed(first, own))
     return components, logs[kept] - logsumexp(logs[kept])
 
 
@@ -123,18 +121,6 @@ def eigenvalue_of_rank(basis: SpectralBasis, rank: int) -> float:
     """Return the eigenvalue of a rank; rank 1 is the first above the null ones."""
     place = min(basis.n_components - 1 + rank, basis.n_eigenpairs - 1)
     return max(float(basis.eigenvalues[place]), SMALLEST_EIGENVALUE)
-
-
-def _changed(part: Part, values: dict[str, Any]) -> Part:
-    """Return a part with other numbers, which are known to be right, without its checks.
-
-    The checks of some hundred parts would take a tenth of a fit.
-    """
-    changed = object.__new__(type(part))
-    for field in dataclasses.fields(part):
-        value = values.get(field.name, getattr(part, field.name))
-        object.__setattr__(changed, field.name, value)
-    return changed
 
 
 @cache

@@ -38,7 +38,7 @@ class ClassShares:
         counts: Float[np.ndarray, "2"],
         noise_std: float,
     ) -> None:
-        self.rows, self.counts, self.noise_std = rows, counts, noise_std
+        self._scaled_rows, self.counts = (rows / noise_std).astype(np.float32), counts
 
     @staticmethod
     def of(posterior: Posterior) -> "ClassShares | None":
@@ -57,6 +57,7 @@ class ClassShares:
 
     def log_weights(self, coefficients: Float[np.ndarray, "S L"]) -> Float[np.ndarray, " S"]:
         """Return ``Σ_k (1 − n_k) log s_k`` of each draw."""
-        share = ndtr(coefficients @ self.rows.T / self.noise_std).mean(axis=1)
+        u = coefficients.astype(np.float32) @ self._scaled_rows.T
+        share = ndtr(u).mean(axis=1, dtype=np.float64)
         shares = np.maximum(np.stack([1 - share, share], axis=1), MIN_SHARE)
         return np.asarray(np.log(shares) @ -np.clip(self.counts - 1, 0, MAX_POWER))

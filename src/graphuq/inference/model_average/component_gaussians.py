@@ -40,7 +40,7 @@ class ComponentGaussians:
     """
 
     def __init__(self, posterior: Posterior, shares: ClassShares | None = None) -> None:
-        given, sites, logs = likely_components(posterior)
+        given, sites, logs, _ = likely_components(posterior)
         self.log_evidence = float(np.logaddexp.reduce(logs))
         kept = np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT))
         self.given, self.sites = given.at(slice(None), kept), [sites[m] for m in kept]

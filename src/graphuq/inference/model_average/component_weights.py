@@ -10,6 +10,7 @@ from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import tolerances
 from graphuq.inference.model_average.likely_components import likely_components
 from graphuq.inference.model_average.proposals import Proposals
+from graphuq.inference.nested_start import StartingSites
 from graphuq.posterior.posterior import Posterior
 
 MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them
@@ -31,12 +32,15 @@ class ComponentWeights(NamedTuple):
         Estimate of ``log p(y)``.
     shares : ClassShares or None
         Weights of fields for labels that were drawn class by class.
+    starts : list of StartingSites, length m
+        Sites of expectation propagation of each component.
     """
 
     numbers: Int[np.ndarray, " m"]
     log_weights: Float[np.ndarray, " m"]
     log_evidence: float
     shares: ClassShares | None
+    starts: list[StartingSites]
 
 
 def component_weights(posterior: Posterior, seed: int, corrected: bool) -> ComponentWeights:
@@ -47,11 +51,12 @@ def component_weights(posterior: Posterior, seed: int, corrected: bool) -> Compo
     """
     shares = ClassShares.of(posterior)
     if len(posterior.labels) > MANY_LABELS:
-        given, _, logs = likely_components(posterior)
+        given, sites, logs, order = likely_components(posterior)
         numbers = given.numbers
     else:
         found = Proposals(posterior)
         numbers, logs = found.numbers, found.log_weights.copy()
+        sites, order = [one.sites for one in found.components], np.arange(len(found.codes))
         if corrected and found.binary:
             kept = np.flatnonzero(logs >= logs.max() + np.log(MIN_WEIGHT))
             for m, bound in zip(kept.tolist(), tolerances(logs[kept]), strict=True):
@@ -59,7 +64,10 @@ def component_weights(posterior: Posterior, seed: int, corrected: bool) -> Compo
                 logs[m] += found.correction(rng, m, bound)[0]
     total = float(np.logaddexp.reduce(logs))
     kept, weights = _strata(posterior.prior, numbers, softmax(logs))
-    return ComponentWeights(numbers[kept], np.log(weights), total, shares)
+    starts = [
+        StartingSites(sites[m].weights, sites[m].shifts).in_order(order) for m in kept.tolist()
+    ]
+    return ComponentWeights(numbers[kept], np.log(weights), total, shares, starts)
 
 
 def _strata(

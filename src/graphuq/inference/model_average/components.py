@@ -11,6 +11,8 @@ from graphuq.utils.arrays import parallel_map
 
 N_PARTS = 4  # into which components are divided at least, for the cores
 MAX_NUMBERS = 100_000  # in the matrices of components that are fitted together
+MAX_SWEEPS, TOLERANCE = 100, 1e-3  # of expectation propagation
+ROUGH_TOLERANCE = 1e-2  # of fits to some of the labels, which only leave components out
 JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
 
 
@@ -82,21 +84,23 @@ class Components(NamedTuple):
         used = std > 0
         return np.asarray(self.rows[:, used] * std[used])
 
-    def fit(self) -> list["Component"]:
+    def fit(self, tolerance: float = TOLERANCE) -> list["Component"]:
         """Return the fixed point of expectation propagation of each component."""
         n_numbers = self.n_classes * len(self.codes) ** 2
         size = min(-(-len(self.stds) // N_PARTS), max(1, MAX_NUMBERS // n_numbers))
         parts = [self.stds[i : i + size] for i in range(0, len(self.stds), size)]
-        return [one for part in parallel_map(self._fit, parts) for one in part]
+        fits = parallel_map(lambda part: self._fit(part, tolerance), parts)
+        return [one for part in fits for one in part]
 
-    def _fit(self, stds: Float[np.ndarray, "m L"]) -> list["Component"]:
+    def _fit(self, stds: Float[np.ndarray, "m L"], tolerance: float) -> list["Component"]:
         from graphuq.inference.nested_sites import fit_sites
 
         factors = self.rows * stds[:, None]
         covariances = factors @ np.swapaxes(factors, 1, 2)
         diagonal = np.einsum("mjj->mj", covariances)  # a view
         diagonal += JITTER * diagonal.max(axis=1, keepdims=True)
-        sites = fit_sites(covariances, self.codes, self.n_classes, self.noise_std)
+        settings = self.codes, self.n_classes, self.noise_std, MAX_SWEEPS, tolerance
+        sites = fit_sites(covariances, *settings)
         return [
             Component(*parts, parts[2].log_evidence if parts[2] and parts[2].converged else -np.inf)
             for parts in zip(stds, factors, sites, strict=True)

@@ -96,7 +96,8 @@ class EachComponent:
                 stop=rule and rule.of(one),
                 checkpoint=None if path is None else checkpoint_of_part(path, k),
             )
-            answer: Any = self.method.run(one, changed)
+            start: Any = found.starts[k] if isinstance(self.method, Approximation) else None
+            answer: Any = self.method.run(one, changed, start)
             self.method.check(one, answer)
             if isinstance(answer, Point):
                 raise IncompatibleParts(

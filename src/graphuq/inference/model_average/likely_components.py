@@ -11,15 +11,22 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
-from graphuq.inference.model_average.components import Component, Components, require_any
+from graphuq.inference.model_average.components import (
+    MAX_SWEEPS,
+    ROUGH_TOLERANCE,
+    TOLERANCE,
+    Component,
+    Components,
+    require_any,
+)
 from graphuq.posterior.posterior import Posterior
 
-N_FIRST = 60  # labels that are compared first
 N_CHECKED = 30  # labels that tell which components are out of the question
-BEHIND = 8.0  # log weight behind the largest, from which a component is left out
+N_FIRST = 60  # labels that are compared next
+BEHIND = 7.0  # log weight behind the largest, from which a component is left out
 FAR_BEHIND = 10.0  # the same, given N_CHECKED labels
+N_TRIED, SLACK = 3, 2.0  # sweeps after which an evidence is known to this error, in nats
 KEPT = "_screened"  # name under which a posterior keeps what was found
-MAX_SWEEPS, TOLERANCE = 100, 1e-3  # of expectation propagation, as `nested_sites` has them
 ENOUGH_LABELS = 480  # labels that tell the likeliest component
 
 
@@ -34,27 +41,30 @@ class LikelyComponents(NamedTuple):
         Of each component, at all labels.
     log_weights : numpy.ndarray, shape (M,)
         Log of prior probability times evidence; −inf without a fixed point.
+    order : numpy.ndarray of int, shape (J,)
+        Places of these labels among those of the posterior.
     """
 
     given: Components
     sites: list[Any]
     log_weights: Float[np.ndarray, " M"]
+    order: Int[np.ndarray, " J"]
 
 
 def likely_components(posterior: Posterior, enough: int | None = None) -> LikelyComponents:
     """Return the components whose evidence is not far behind, fitted to all labels, or enough."""
-    given, _ = _near(posterior)
-    given = given.at(stratified(given.codes)[:enough], slice(None))
+    given, logs = _near(posterior)
+    order = stratified(given.codes)[:enough]
+    given = given.at(order, slice(None))
     n_all, n_labels = len(given.codes), min(N_FIRST, len(given.codes))
-    sites: list[Any] = [None] * len(given.stds)
     while True:
-        sites = _fitted(given.at(slice(n_labels), slice(None)), sites)
-        logs = given.log_prior + [-np.inf if one is None else one.log_evidence for one in sites]
+        tolerance = TOLERANCE if n_labels == n_all else ROUGH_TOLERANCE
+        sites, logs = _fitted(given.at(slice(n_labels), slice(None)), np.argsort(-logs), tolerance)
         require_any(logs)
-        if n_labels == n_all:
-            return LikelyComponents(given, sites, logs)
         kept = np.flatnonzero(logs >= logs.max() - BEHIND)
-        given, sites = given.at(slice(None), kept), [sites[m] for m in kept]
+        given, logs, sites = given.at(slice(None), kept), logs[kept], [sites[m] for m in kept]
+        if n_labels == n_all:
+            return LikelyComponents(given, sites, logs, order)
         n_labels = 2 * n_labels if 3 * n_labels < n_all else n_all
 
 
@@ -103,7 +113,7 @@ def screened(posterior: Posterior) -> Screened:
     given, few = Components.of(posterior), len(posterior.labels) <= N_CHECKED
     if not few:
         given = given.at(stratified(given.codes)[:N_CHECKED], slice(None))
-    fits = given.fit()
+    fits = given.fit(TOLERANCE if few else ROUGH_TOLERANCE)
     logs = given.log_prior + [one.log_evidence for one in fits]
     known = logs if np.isfinite(logs).any() else given.log_prior
     return Screened(known, given.numbers, fits if few else None)
@@ -141,35 +151,56 @@ def fits_of(posterior: Posterior) -> tuple[Components, list[Component]]:
 
     With more than 30 labels they are those that 30 of them do not leave far behind.
     """
-    given, fits = _near(posterior)
-    return given, given.fit() if fits is None else fits
-
-
-def _near(posterior: Posterior) -> tuple[Components, list[Component] | None]:
-    """Return the components that 30 labels do not leave far behind, and fits if these are all."""
     given = Components.of(posterior)
-    found: Screened = vars(posterior).pop(KEPT, None) or screened(posterior)
+    found = _screened(posterior)
     if found.fits is not None:
         return given, found.fits
-    near = found.log_weights >= found.log_weights.max() - FAR_BEHIND
-    return given.at(slice(None), near), None
+    given = given.at(slice(None), found.log_weights >= found.log_weights.max() - FAR_BEHIND)
+    return given, given.fit()
 
 
-def _fitted(some: Components, starts: list[Any]) -> list[Any]:
-    """Return the sites of each component, or None where they have no fixed point."""
+def _near(posterior: Posterior) -> tuple[Components, Float[np.ndarray, " M"]]:
+    """Return the components that 30 labels do not leave far behind, and their log weights."""
+    logs = _screened(posterior).log_weights
+    near = logs >= logs.max() - FAR_BEHIND
+    return Components.of(posterior).at(slice(None), near), logs[near]
+
+
+def _screened(posterior: Posterior) -> Screened:
+    """Return what `keep_screened` kept, which is used up, or screen the components."""
+    kept: Screened | None = vars(posterior).pop(KEPT, None)
+    return screened(posterior) if kept is None else kept
+
+
+def _fitted(
+    some: Components, order: Int[np.ndarray, " M"], tolerance: float
+) -> tuple[list[Any], Float[np.ndarray, " M"]]:
+    """Return the sites of the components, and log weights: −inf for those far behind.
+
+    Each starts from the sites of the likeliest one before it. A few sweeps then give the evidence
+    to a few nats, from below, since it is stationary in the sites. Those in reach are fitted.
+    """
     from graphuq.inference.nested_low_rank import fit_low_rank_sites
 
-    if len(some.codes) <= N_FIRST:
-        sites: list[Any] = [one.sites for one in some.fit()]
-    else:
-        settings = some.codes, some.n_classes, some.noise_std, MAX_SWEEPS, TOLERANCE
-        sites = []
-        for m, start in enumerate(starts):
+    sites: list[Any] = [None] * len(order)
+    logs, best = np.full(len(order), -np.inf), None
+    for m in order.tolist():
+        factor, found = some.factor(m), None if best is None else sites[best]
+        for n_sweeps in (MAX_SWEEPS,) if best is None else (N_TRIED, MAX_SWEEPS):
+            settings = some.codes, some.n_classes, some.noise_std, n_sweeps, tolerance, found
             try:
-                sites.append(fit_low_rank_sites(some.factor(m), *settings, start))
+                found = fit_low_rank_sites(factor, *settings)
             except np.linalg.LinAlgError:
-                sites.append(None)
-    return [one if one and one.converged else None for one in sites]
+                break
+            weight = float(some.log_prior[m]) + found.log_evidence
+            if found.converged or not weight >= logs.max() - BEHIND - SLACK:
+                break
+        else:
+            continue
+        if found is not None and found.converged:
+            sites[m], logs[m] = found, weight
+            best = m if best is None or weight > logs[best] else best
+    return sites, logs
 
 
 def stratified(codes: Int[np.ndarray, " J"]) -> Int[np.ndarray, " J"]:
