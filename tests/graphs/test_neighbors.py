@@ -156,3 +156,34 @@ def test_neighbours_by_matrix_products(monkeypatch, metric):
         rtol=2e-4,
         atol=1e-6,
     )
+
+
+def test_a_few_new_rows_train_no_index(monkeypatch):
+    """Many nodes have an index of lists, which takes as long to train as 4,096 exact queries."""
+    monkeypatch.setattr(neighbors, "EXACT_ROWS", 4_200)
+    monkeypatch.setattr(neighbors, "FEW_QUERIES", 20)
+    calls = []
+
+    def count(module, name):
+        original = getattr(module, name)
+
+        def counted(*given):
+            calls.append(name)
+            return original(*given)
+
+        monkeypatch.setattr(module, name, counted)
+
+    count(neighbors, "_center")
+    count(neighbors_faiss, "_inverted_lists")
+    features = np.random.default_rng(0).normal(size=(4_300, 9)) + 40.0
+    space = gq.graphs.knn_graph(features, 5).feature_space
+    assert calls == ["_center", "_inverted_lists"]
+    rows = features[:20] + 0.01
+    first, again = space.connect(rows), space.connect(rows[:3])
+    assert calls[2:] == ["_center"]  # the nodes are prepared once
+    expected = np.argsort(cdist(rows, features), axis=1)[:, :5]
+    np.testing.assert_array_equal(np.sort(first.indices.reshape(20, 5)), np.sort(expected))
+    np.testing.assert_array_equal(again.indices, first.indices[:15])
+    np.testing.assert_array_equal(space.find(features[[7, 3]]), [7, 3])
+    space.connect(features[:21] + 0.01)
+    assert calls[3:] == ["_inverted_lists"]

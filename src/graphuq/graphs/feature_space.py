@@ -1,6 +1,7 @@
 """Connection of new rows to the nodes of a graph."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,13 @@ from sklearn.preprocessing import normalize
 from graphuq.errors import require
 from graphuq.graphs.features import check_features, divide_by_scales, row_blocks
 from graphuq.graphs.inputs import Features, MatrixLike
-from graphuq.graphs.neighbors import all_distances, nearest_neighbors, neighbors_within
+from graphuq.graphs.neighbors import (
+    Neighbors,
+    SinglePrecision,
+    all_distances,
+    nearest_neighbors,
+    neighbors_within,
+)
 from graphuq.graphs.weights import WeightFunction
 from graphuq.utils.extras import require_extra
 from graphuq.utils.serialization import from_json, to_json
@@ -171,7 +178,7 @@ class FeatureSpace:
         queries, n_nodes = self.in_space(queries), self.features.shape[0]
         if rule != "mean":
             k = 1 if rule == "nearest" else min(max(self.n_neighbors, MIN_COMBINED), n_nodes)
-            indices = nearest_neighbors(self.features, k, self.weight.metric, queries).indices
+            indices = self._nearest(queries, k).indices
             weights = (
                 np.ones(indices.shape) if k == 1 else self._combination_weights(queries, indices)
             )
@@ -188,14 +195,29 @@ class FeatureSpace:
                 self.weight.weight(distances, scale_rows, self.local_scales[None, :])
             )
         else:
-            distances, indices, _ = nearest_neighbors(
-                self.features, self.n_neighbors, self.weight.metric, queries
-            )
+            distances, indices, _ = self._nearest(queries, self.n_neighbors)
             weights = self.weight.weight(distances, distances[:, -1:], self.local_scales[indices])
         rows = np.repeat(np.arange(queries.shape[0]), indices.shape[1])
         return sparse.csr_array(
             (weights.ravel(), (rows, indices.ravel())), shape=(queries.shape[0], n_nodes)
         )
+
+    def _nearest(self, queries: Features, k: int) -> Neighbors:
+        """Return the nearest nodes; what the search prepares is kept for the next rows."""
+        return nearest_neighbors(
+            self.features, k, self.weight.metric, queries, single=lambda: self._single_precision
+        )
+
+    @cached_property
+    def _single_precision(self) -> SinglePrecision:
+        return SinglePrecision.of(self.features, self.weight.metric)
+
+    @cached_property
+    def _known(self) -> tuple[UInt[np.ndarray, " N"], Int[np.ndarray, " N"]]:
+        """Ascending fingerprints of the nodes, and the node of each."""
+        known = _fingerprints(self.features)
+        order = np.argsort(known, kind="stable")
+        return known[order], order
 
     def in_space(self, queries: MatrixLike) -> Features:
         """Check new rows and scale them like the nodes.
@@ -231,12 +253,11 @@ class FeatureSpace:
     def find(self, queries: MatrixLike) -> Int[np.ndarray, " M"]:
         """Return the index of the first node with exactly the features of each row, or −1."""
         rows = self.in_space(queries)
-        known, asked = _fingerprints(self.features), _fingerprints(rows)
-        order = np.argsort(known, kind="stable")
-        place = np.minimum(np.searchsorted(known[order], asked), len(known) - 1)
+        (known, order), asked = self._known, _fingerprints(rows)
+        place = np.minimum(np.searchsorted(known, asked), len(known) - 1)
         indices = order[place]
         for part in row_blocks(*rows.shape):
-            same = known[indices[part]] == asked[part]
+            same = known[place[part]] == asked[part]
             candidates = np.flatnonzero(same) + part.start
             equal = _equal_rows(self.features[indices[candidates]], rows[candidates])
             indices[part][~same] = -1

@@ -1,5 +1,6 @@
 """Nearest neighbours; no other module calls a nearest-neighbour library directly."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +23,29 @@ TREE_COLUMNS = 4  # with many rows, a tree is fastest up to this number of featu
 FEW_ROWS_TREE_COLUMNS = 8  # with few rows, a tree is fastest up to this number of features
 CENTER_ROWS = 1000  # number of rows whose mean is the center of a search in single precision
 EXACT_ROWS = 50_000  # up to this number of dense rows the default search is exact
+FEW_QUERIES = 4_096  # exact ones take as long as training the index of an approximate search
 EXACT_ROWS_ACCELERATOR = 500_000  # and up to this one on an accelerator
 SEARCHES = ("auto", "exact", "approximate")
+
+
+class SinglePrecision(NamedTuple):
+    """Rows whose Euclidean distances order them like the metric does.
+
+    Attributes
+    ----------
+    rows : numpy.ndarray of float32, shape (N, d)
+    center : numpy.ndarray, shape (d,), or None
+        What was subtracted from each row.
+    """
+
+    rows: Float[np.ndarray, "N d"]
+    center: Float[np.ndarray, " d"] | None
+
+    @staticmethod
+    def of(features: Features, metric: str) -> "SinglePrecision":
+        """Return the rows about a center that suits them."""
+        center = _center(features, metric)
+        return SinglePrecision(_to_single(features, metric, center), center)
 
 
 class Neighbors(NamedTuple):
@@ -49,16 +71,17 @@ def nearest_neighbors(
     queries: Features | None = None,
     search: str = "auto",
     progress: Progress | None = None,
+    single: Callable[[], SinglePrecision] | None = None,
 ) -> Neighbors:
     """Find the nearest neighbours of each query, or of each row among the *other* rows.
 
     SciPy's tree is used for at most four features, and for eight below 4,096 rows. Scikit-learn is
     used for more features below 4,096 rows, and for sparse features and distances. In all other
     cases faiss searches in single precision, and distances are recomputed in double precision. The
-    search is then exact for at most 50,000 rows, else by inverted lists, unless ``search`` says
-    otherwise. On an accelerator, exact neighbours are found by matrix products instead, by default
-    for at most 500,000 rows. Without faiss (extra ``graphuq[neighbors]``) scikit-learn compares all
-    pairs in single precision, however many.
+    search is then exact for at most 50,000 rows or 4,096 queries, else by inverted lists, unless
+    ``search`` says otherwise. On an accelerator, exact neighbours are found by matrix products
+    instead, by default for at most 500,000 rows. Without faiss (extra ``graphuq[neighbors]``)
+    scikit-learn compares all pairs in single precision, however many.
 
     Parameters
     ----------
@@ -71,6 +94,8 @@ def nearest_neighbors(
     search : {"auto", "exact", "approximate"}, default "auto"
     progress : callable, optional
         See `graphuq.utils.progress`.
+    single : callable, optional
+        Returns the rows in single precision, made before.
 
     Returns
     -------
@@ -92,7 +117,7 @@ def nearest_neighbors(
         search in SEARCHES, "search", f"{search!r} is unknown", f"use one of {', '.join(SEARCHES)}"
     )
     with safe_openmp():
-        return _nearest(features, n_neighbors, metric, queries, search, progress)
+        return _nearest(features, n_neighbors, metric, queries, search, progress, single)
 
 
 def _nearest(
@@ -102,6 +127,7 @@ def _nearest(
     queries: Features | None,
     search: str,
     progress: Progress | None,
+    single: Callable[[], SinglePrecision] | None,
 ) -> Neighbors:
     n_rows = features.shape[0]
     few = n_rows < FEW_ROWS and search != "approximate"
@@ -111,7 +137,8 @@ def _nearest(
     if few or sparse.issparse(features) or metric == "precomputed":
         return _by_scikit_learn(features, n_neighbors, metric, queries)
     limit = EXACT_ROWS_ACCELERATOR if has_accelerator() else EXACT_ROWS
-    exact = search == "exact" or (search == "auto" and n_rows <= limit)
+    few_queries = queries is not None and queries.shape[0] <= FEW_QUERIES
+    exact = search == "exact" or (search == "auto" and (n_rows <= limit or few_queries))
     if search == "auto" and not exact and not has_extra("neighbors"):
         warn_user(
             f"all pairs of {n_rows:,} rows are compared, which takes long; for a faster search run "
@@ -119,7 +146,8 @@ def _nearest(
             GraphuqWarning,
         )
         exact = True
-    return _in_single_precision(features, n_neighbors, metric, queries, exact, progress)
+    made = SinglePrecision.of(features, metric) if single is None else single()
+    return _in_single_precision(features, made, n_neighbors, metric, queries, exact, progress)
 
 
 def _by_scikit_learn(
@@ -141,6 +169,7 @@ def _index(**options: Any) -> Any:
 
 def _in_single_precision(
     features: Features,
+    single: SinglePrecision,
     n_neighbors: int,
     metric: str,
     queries: Features | None,
@@ -148,9 +177,8 @@ def _in_single_precision(
     progress: Progress | None,
 ) -> Neighbors:
     """Search in single precision, then recompute the distances in double precision."""
-    center = _center(features, metric)
-    space = _to_single(features, metric, center)
-    alike = None if queries is None else _to_single(queries, metric, center)
+    space = single.rows
+    alike = None if queries is None else _to_single(queries, metric, single.center)
     n_asked = n_neighbors + (queries is None)  # a row finds itself, too
     if exact and has_accelerator():
         indices, recall = neighbors_jax.nearest(space, alike, n_asked, progress), 1.0

@@ -80,7 +80,7 @@ class NodeBasis(ABC):
         if self.settings["laplacian"] == "unnormalized":
             return inverse[:, None] * (weights @ np.asarray(self.basis))
         node_degree = np.where(self.degrees > 0, self.degrees, 1.0)
-        mean = weights @ (np.asarray(self.basis) / np.sqrt(node_degree)[:, None])
+        mean = _times(weights, 1 / np.sqrt(node_degree)) @ np.asarray(self.basis)
         return (inverse * np.sqrt(degree))[:, None] * mean
 
     def combine(
@@ -93,8 +93,8 @@ class NodeBasis(ABC):
         weights : scipy.sparse.csr_array, shape (M, N)
             Weights that add to one a row; see `FeatureSpace.connect`.
         """
-        rows = np.asarray(self.basis) * self.node_scale[:, None]
-        return weights @ rows, np.ones(weights.shape[0])
+        rows = _times(weights, self.node_scale) @ np.asarray(self.basis)
+        return rows, np.ones(weights.shape[0])
 
     def extend_scale(self, weights: sparse.csr_array) -> Float[np.ndarray, " M"]:
         """Return `node_scale` of new nodes."""
@@ -102,6 +102,12 @@ class NodeBasis(ABC):
         if self.settings["laplacian"] != "random-walk":
             return np.ones(len(degree))
         return np.sqrt(self.degrees.mean() / np.where(degree > 0, degree, self.degrees.mean()))
+
+
+def _times(weights: sparse.csr_array, factor: Float[np.ndarray, " N"]) -> sparse.csr_array:
+    """Return weights to nodes times a factor of each node."""
+    values = weights.data * factor[weights.indices]
+    return sparse.csr_array((values, weights.indices, weights.indptr), shape=weights.shape)
 
 
 class SpectralBasis(NodeBasis):
