@@ -7,7 +7,7 @@ import graphuq as gq
 from graphuq.errors import IncompatibleParts
 from graphuq.inference.answers import GaussianMixture
 from graphuq.inference.model_average.components import Components
-from graphuq.inference.model_average.likely_components import fits_of
+from graphuq.inference.model_average.likely_components import fits_of, screened_for_two
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")
 
@@ -244,7 +244,10 @@ def test_fits_of_the_screening_are_those_of_the_components():
     basis = gq.Basis.of(gq.graphs.knn_graph(moons.features, 10))
     posterior = gq.models.Average().posterior(basis, labels)
     assert len(posterior.spectrum.blocks) < len(basis.blocks)
+    with screened_for_two(posterior):
+        first = fits_of(posterior)[1]
     kept, again = fits_of(posterior)[1], Components.of(posterior).fit()
+    assert kept[0] is first[0]
     assert len(kept) == len(again)
     for one, other in zip(kept, again, strict=True):
         np.testing.assert_allclose(one.log_evidence, other.log_evidence, atol=1e-8)

@@ -20,6 +20,7 @@ from graphuq.inference import (
     Sampler,
 )
 from graphuq.inference.draws import Draws, StopRule
+from graphuq.inference.model_average import screened_for_two
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converged
@@ -232,7 +233,8 @@ def _default_method(
             on_first_result(_result(posterior, ExpectationPropagation(), first, rng))
         elif posterior.is_weighted and chosen.refusal(posterior) is None:
             average = ModelAverage(fields="gibbs")
-            draws = average.run(posterior, RunSettings(n_samples=FIRST_DRAWS))
+            with screened_for_two(posterior):
+                draws = average.run(posterior, RunSettings(n_samples=FIRST_DRAWS))
             on_first_result(_result(posterior, average, draws, 0))
     return chosen, first
 

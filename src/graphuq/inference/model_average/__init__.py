@@ -8,6 +8,7 @@ from graphuq.inference.model_average.likely_components import (
     likeliest_component,
     likeliest_of_block,
     screened,
+    screened_for_two,
 )
 from graphuq.inference.model_average.sampler import ModelAverage
 
@@ -21,4 +22,5 @@ __all__ = [
     "likeliest_component",
     "likeliest_of_block",
     "screened",
+    "screened_for_two",
 ]

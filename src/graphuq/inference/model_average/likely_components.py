@@ -5,6 +5,8 @@ first labels of all components is compared, then that of twice as many, and so o
 is far behind is left out.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,6 +146,15 @@ def keep_screened(
         for m in own
     ]
     vars(posterior)[KEPT] = Screened(found.log_weights[own], found.numbers[own], fits)
+
+
+@contextmanager
+def screened_for_two(posterior: Posterior) -> Iterator[None]:
+    """Leave what `keep_screened` kept for another run after this one."""
+    kept = vars(posterior).get(KEPT)
+    yield
+    if kept is not None:
+        vars(posterior)[KEPT] = kept
 
 
 def fits_of(posterior: Posterior) -> tuple[Components, list[Component]]:
