@@ -8,11 +8,11 @@ from scipy.special import logsumexp, softmax
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
-from graphuq.inference import ExpectationPropagation, ModelAverage
+from graphuq.inference import ExpectationPropagation, ModelAverage, nested_low_rank
 from graphuq.inference.model_average import component_gaussians, likeliest_component
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
-from graphuq.inference.model_average.likely_components import stratified
+from graphuq.inference.model_average.likely_components import likely_components, stratified
 from graphuq.models import Average, Labels, Likeliest, Mixture, Term, auto, likeliest
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
@@ -55,6 +55,23 @@ def test_weights_are_those_of_all_components_fitted_to_all_labels(n_classes):
     np.testing.assert_allclose(weights, expected, atol=2e-3)
     assert found.log_evidence == pytest.approx(log_evidence, abs=0.01)
     assert np.sort(weights)[-2] > 0.01  # more than one counts
+
+
+@pytest.mark.parametrize("failing", range(4))
+def test_a_component_that_cannot_be_fitted_has_no_weight(failing, monkeypatch):
+    """It does not get the sites from which its sweeps started, which are another component's."""
+    target, fit = posterior(3), nested_low_rank.fit_low_rank_sites
+    factor = Components.of(target).factor(failing)
+
+    def fails_for_one(own, *settings):
+        if own.shape[1] == factor.shape[1] and np.isin(own, factor).all():
+            raise np.linalg.LinAlgError
+        return fit(own, *settings)
+
+    monkeypatch.setattr(nested_low_rank, "fit_low_rank_sites", fails_for_one)
+    found = likely_components(target)
+    assert failing not in found.given.numbers
+    assert len(found.given.numbers) >= 1
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

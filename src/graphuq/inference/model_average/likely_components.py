@@ -55,7 +55,8 @@ class LikelyComponents(NamedTuple):
 
 def likely_components(posterior: Posterior, enough: int | None = None) -> LikelyComponents:
     """Return the components whose evidence is not far behind, fitted to all labels, or enough."""
-    given, logs = _near(posterior)
+    given, found = _near(posterior)
+    logs = found.log_weights
     order = stratified(given.codes)[:enough]
     given = given.at(order, slice(None))
     n_all, n_labels = len(given.codes), min(N_FIRST, len(given.codes))
@@ -162,25 +163,22 @@ def fits_of(posterior: Posterior) -> tuple[Components, list[Component]]:
 
     With more than 30 labels they are those that 30 of them do not leave far behind.
     """
+    given, found = _near(posterior)
+    return given, given.fit() if found.fits is None else found.fits
+
+
+def _near(posterior: Posterior) -> tuple[Components, Screened]:
+    """Return components, and their screening, which is used up if the posterior keeps one.
+
+    With more than 30 labels they are those that 30 of them do not leave far behind.
+    """
     given = Components.of(posterior)
-    found = _screened(posterior)
-    if found.fits is not None:
-        return given, found.fits
-    given = given.at(slice(None), found.log_weights >= found.log_weights.max() - FAR_BEHIND)
-    return given, given.fit()
-
-
-def _near(posterior: Posterior) -> tuple[Components, Float[np.ndarray, " M"]]:
-    """Return the components that 30 labels do not leave far behind, and their log weights."""
-    logs = _screened(posterior).log_weights
-    near = logs >= logs.max() - FAR_BEHIND
-    return Components.of(posterior).at(slice(None), near), logs[near]
-
-
-def _screened(posterior: Posterior) -> Screened:
-    """Return what `keep_screened` kept, which is used up, or screen the components."""
     kept: Screened | None = vars(posterior).pop(KEPT, None)
-    return screened(posterior) if kept is None else kept
+    found = screened(posterior) if kept is None else kept
+    if found.fits is not None:
+        return given, found
+    near = found.log_weights >= found.log_weights.max() - FAR_BEHIND
+    return given.at(slice(None), near), Screened(found.log_weights[near], found.numbers[near], None)
 
 
 def _fitted(
@@ -188,8 +186,8 @@ def _fitted(
 ) -> tuple[list[Any], Float[np.ndarray, " M"]]:
     """Return the sites of the components, and log weights: −inf for those far behind.
 
-    Each starts from the sites of the likeliest one before it. A few sweeps then give the evidence
-    to a few nats, from below, since it is stationary in the sites. Those in reach are fitted.
+    Each starts from the sites of the likeliest one before it. The evidence is stationary in the
+    sites, so that a few sweeps give it to a few nats. Components in reach are then fitted.
     """
     from graphuq.inference.nested_low_rank import fit_low_rank_sites
 
@@ -202,6 +200,7 @@ def _fitted(
             try:
                 found = fit_low_rank_sites(factor, *settings)
             except np.linalg.LinAlgError:
+                found = None
                 break
             weight = float(some.log_prior[m]) + found.log_evidence
             if found.converged or not weight >= logs.max() - BEHIND - SLACK:
