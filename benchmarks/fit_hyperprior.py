@@ -112,7 +112,7 @@ def of_component(proposals, m, rows, counts, seed):
     rng, n = np.random.default_rng([seed, m]), N_SAMPLES[n_classes == 2]
     only, place = np.zeros(1), np.zeros(1, dtype=int)
     chains = ComponentChains(
-        [one.factor], [one.std], only, place, proposals.codes, n_classes, proposals.noise_std, seed
+        [one], only, place, proposals.codes, n_classes, proposals.noise_std, seed
     )
     _, draws = chains.propose(rng, chains.start(rng), n)
     u = np.einsum("skl,nl->nks", draws.coefficients.reshape(n, -1, rows.shape[1]), rows)

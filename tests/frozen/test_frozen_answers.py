@@ -12,7 +12,7 @@ import pytest
 from frozen.cases import ANSWERS, DATA, IS_SAMPLED, SETTINGS, fitted, shown
 
 FROZEN = json.loads(ANSWERS.read_text(encoding="utf-8"))
-MONTE_CARLO = 0.05  # five Monte-Carlo errors of a probability at which sampling stops
+MONTE_CARLO = 0.1  # five Monte-Carlo errors of a probability at which sampling stops
 SAMPLED = [setting for setting in SETTINGS if IS_SAMPLED[setting]]
 APPROXIMATE = [setting for setting in SETTINGS if not IS_SAMPLED[setting]]
 

@@ -197,9 +197,9 @@ def test_truncated_normal_numbers(low, high):
 def test_start_agrees_with_the_labels():
     rng = np.random.default_rng(0)
     own = np.array([2, 0, 1, 1, 2])
-    values = sweeps.start(rng, np.ones(5), own, 3)
+    values = sweeps.agreeing(rng.normal(size=(3, 5)), own)
     np.testing.assert_array_equal(values.argmax(axis=0), own)
-    signs = sweeps.start(rng, np.ones(3), np.array([0, -1, 0]), 1)
+    signs = sweeps.agreeing(rng.normal(size=(1, 3)), np.array([0, -1, 0]))
     np.testing.assert_array_equal(np.sign(signs[0]), [1, -1, 1])
 
 

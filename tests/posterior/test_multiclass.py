@@ -52,7 +52,7 @@ def test_default(fitted, digits):
     assert fitted.label_distributions_.shape == (len(codes), 3)
     np.testing.assert_allclose(fitted.label_distributions_.sum(axis=1), 1)
     assert fitted.result_.diagnostics.converged
-    assert fitted.result_.diagnostics.label_mcse < 0.015
+    assert fitted.result_.diagnostics.label_mcse < 0.03
     assert (fitted.transduction_[labelled] == NAMES[codes[labelled]]).all()
     assert (fitted.unseen_class_probability_ == 0).all()
 

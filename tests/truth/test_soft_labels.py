@@ -103,7 +103,7 @@ def test_weights_of_soft_labels(name):
     result = gq.infer(posterior(TWO, weights), METHODS[name][0], rng=1)
     error = gq.results.label_mean(result)[NODE] - enumerated(weights)[1]
     assert abs(error) < 4.5 * gq.results.label_mcse(result)[NODE] + 1e-4
-    assert gq.results.label_mcse(result)[NODE] < 0.02
+    assert gq.results.label_mcse(result)[NODE] < 0.04  # twice the bound of a probability
 
 
 @pytest.mark.parametrize(

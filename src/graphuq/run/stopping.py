@@ -26,7 +26,7 @@ WORST_NODES = 200  # nodes whose errors are then monitored
 FIRST_NODES, FIRST_FUNCTIONALS = 16, 8  # looked at first, which often makes the others unnecessary
 
 
-PROBABILITY_MCSE, MCSE_SHARE = 0.01, 0.99  # Monte-Carlo error of a probability at which sampling
+PROBABILITY_MCSE, MCSE_SHARE = 0.02, 0.99  # Monte-Carlo error of a probability at which sampling
 # stops by default, and the share of nodes that must have it
 
 

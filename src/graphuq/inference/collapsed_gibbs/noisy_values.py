@@ -68,11 +68,15 @@ class NoisyValues:
             factor, float(noise_std), codes, field.n_fields, not several, log_weights
         )
 
-    def start(self, rng: np.random.Generator) -> Float[np.ndarray, "R J"]:
-        """Return values that agree with the labels."""
+    def start(
+        self, rng: np.random.Generator, fields: Float[np.ndarray, "R J"] | None = None
+    ) -> Float[np.ndarray, "R J"]:
+        """Return values that agree with the labels, near fields at the labels if there are any."""
         from graphuq.inference.collapsed_gibbs import sweeps
 
-        return sweeps.start(rng, self.std, self.values.own, self.n_rows)
+        noise = rng.normal(size=(self.n_rows, len(self.std)))
+        values = noise * self.std if fields is None else fields + self.noise_std * noise
+        return sweeps.agreeing(values, self.values.own)
 
     def run(
         self, rng: np.random.Generator, state: Float[np.ndarray, "R J"], n_kept: int, thin: int

@@ -57,12 +57,14 @@ class Values(NamedTuple):
         return Values((q / s) @ q.T, columns * root, columns / root, own)
 
 
-def start(
-    rng: np.random.Generator, std: Float[np.ndarray, " J"], own: Int[np.ndarray, " J"], n_rows: int
+def agreeing(
+    values: Float[np.ndarray, "R J"], own: Int[np.ndarray, " J"]
 ) -> Float[np.ndarray, "R J"]:
-    """Return noisy values that agree with the labels, without correlation between labels."""
-    values = rng.normal(size=(n_rows, len(own))) * std
-    if n_rows == 1:
+    """Return noisy values changed so that they agree with the labels, from which chains start.
+
+    The largest value of a label is exchanged with that of the own class; one row changes its sign.
+    """
+    if len(values) == 1:
         return np.where(own == 0, 1.0, -1.0) * np.abs(values)
     columns = np.arange(len(own))
     largest = values.argmax(axis=0)

@@ -1,7 +1,7 @@
 """Collapsed Gibbs chains for the components of a mixture of priors, one for each component."""
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -9,13 +9,17 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from graphuq.inference.collapsed_gibbs.noisy_values import NoisyValues
 from graphuq.inference.model_average.class_shares import ClassShares
+from graphuq.inference.model_average.components import Component
 from graphuq.inference.model_average.walk import Moves
 from graphuq.utils.arrays import parallel_map
 
 MIN_WEIGHT = 1e-3  # share of the likeliest component, from which a component is proposed
 BEHIND = 12.0  # log weight behind the largest, from which class shares may not lift a component
-THIN, N_WARMUP = 3, 60  # least sweeps for each draw, and sweeps before the first
-LABELS_PER_SWEEP = 20  # a draw has another sweep for each so many labels, which mix more slowly
+THIN = 2  # sweeps for each draw, which costs as much as they do: draws may be somewhat alike
+
+# With class shares a proposal may depend little on the one before it, or chains are not exact.
+APART, LABELS_PER_SWEEP = 3, 20  # least sweeps, and labels for each of which there is another
+N_WARMUP = 20  # sweeps before the first draw, from a draw of expectation propagation
 N_PILOT = 64  # draws of a component, from which the mean weight of its class shares is estimated
 TRIES = 4  # proposals for each kept draw with class shares, whose weights have heavy tails
 
@@ -34,10 +38,8 @@ class ComponentChains:
 
     Parameters
     ----------
-    factors : sequence of numpy.ndarray, shape (J, L)
-        Map from white coordinates to one field at the labels, for each component.
-    stds : sequence of numpy.ndarray, shape (L,)
-        Standard deviations of the coefficients.
+    components : sequence of Component, length M
+        What expectation propagation found.
     log_weights : numpy.ndarray, shape (M,)
         Log probabilities of the components given the labels, up to a constant.
     numbers : numpy.ndarray of int, shape (M,)
@@ -66,8 +68,7 @@ class ComponentChains:
 
     def __init__(
         self,
-        factors: Any,
-        stds: Any,
+        components: Sequence[Component],
         log_weights: Float[np.ndarray, " M"],
         numbers: Int[np.ndarray, " M"],
         codes: Int[np.ndarray, " J"],
@@ -77,17 +78,18 @@ class ComponentChains:
         shares: ClassShares | None = None,
         correction: Correction | None = None,
     ) -> None:
-        self.shares, self.thin = shares, max(THIN, len(codes) // LABELS_PER_SWEEP)
+        self.shares, stds = shares, [one.std for one in components]
+        self.thin = THIN if shares is None else max(APART, len(codes) // LABELS_PER_SWEEP)
 
         def noisy(m: int) -> NoisyValues:
-            factor = factors[m][:, stds[m] > 0]
+            factor = components[m].factor[:, stds[m] > 0]
             return NoisyValues(factor, noise_std, codes, n_classes, n_classes == 2)
 
         def pilot(m: int) -> Float[np.ndarray, " S"]:
             assert shares is not None
             rng, values = np.random.default_rng([seed, int(numbers[m])]), noisy(m)
-            warm = values.run(rng, values.start(rng), 1, N_WARMUP)[-1]
-            white = values.white_given(rng, values.run(rng, warm, N_PILOT, self.thin))
+            warm = _warmed_up(rng, values, components[m])
+            white = values.white_given(rng, values.run(rng, warm, N_PILOT, 1))
             return shares.log_weights(coefficients_of(white, stds[m]))
 
         log_proposal = log_weights.copy()
@@ -113,12 +115,13 @@ class ComponentChains:
         self.log_evidence = float(logsumexp(corrected))
         self.log_proposal = log_softmax(log_proposal)
         self.numbers, self.stds = numbers[kept], [stds[m] for m in kept]
+        self.components = [components[m] for m in kept.tolist()]
         self.noisy = [noisy(m) for m in kept.tolist()]
 
     def start(self, rng: np.random.Generator) -> Float[np.ndarray, "M R J"]:
         """Return noisy values of each component after its warm-up."""
-        starts = [(noisy, noisy.start(rng)) for noisy in self.noisy]
-        return np.stack([noisy.run(rng, state, 1, N_WARMUP)[-1] for noisy, state in starts])
+        both = zip(self.noisy, self.components, strict=True)
+        return np.stack([_warmed_up(rng, noisy, one) for noisy, one in both])
 
     def propose(
         self, rng: np.random.Generator, state: Float[np.ndarray, "M R J"], n: int
@@ -144,6 +147,16 @@ class ComponentChains:
         columns = [*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)), log_likelihood]
         order = rng.permutation(n)
         return values, Moves(*(column[order] for column in columns))
+
+
+def _warmed_up(
+    rng: np.random.Generator, noisy: NoisyValues, component: Component
+) -> Float[np.ndarray, "R J"]:
+    """Return noisy values of a component: a chain that begins at its Gaussian has few sweeps."""
+    u = component.draws(rng, 1)[1][0].T
+    # u of a binary posterior has the distribution of (u₂ − u₁)/√2.
+    fields = (u[1:] - u[:1]) / np.sqrt(2.0) if noisy.one_field else u
+    return noisy.run(rng, noisy.start(rng, fields), 1, N_WARMUP)[-1]
 
 
 def tolerances(log_weights: Float[np.ndarray, " M"]) -> list[float]:

@@ -12,6 +12,9 @@ from graphuq.utils.arrays import parallel_map
 N_PARTS = 4  # into which components are divided at least, for the cores
 MAX_NUMBERS = 100_000  # in the matrices of components that are fitted together
 MAX_SWEEPS, TOLERANCE = 100, 1e-3  # of expectation propagation
+EVIDENCE_TOLERANCE = (
+    3e-3  # where draws are moved to the posterior: the evidence is then within 0.01
+)
 ROUGH_TOLERANCE = 1e-2  # of fits to some of the labels, which only leave components out
 JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
 
@@ -84,22 +87,27 @@ class Components(NamedTuple):
         used = std > 0
         return np.asarray(self.rows[:, used] * std[used])
 
-    def fit(self, tolerance: float = TOLERANCE) -> list["Component"]:
-        """Return the fixed point of expectation propagation of each component."""
+    def fit(self, tolerance: float = EVIDENCE_TOLERANCE, start: Any = None) -> list["Component"]:
+        """Return the fixed point of expectation propagation of each component.
+
+        All start from the same sites, if any are given.
+        """
         n_numbers = self.n_classes * len(self.codes) ** 2
         size = min(-(-len(self.stds) // N_PARTS), max(1, MAX_NUMBERS // n_numbers))
         parts = [self.stds[i : i + size] for i in range(0, len(self.stds), size)]
-        fits = parallel_map(lambda part: self._fit(part, tolerance), parts)
+        fits = parallel_map(lambda part: self._fit(part, tolerance, start), parts)
         return [one for part in fits for one in part]
 
-    def _fit(self, stds: Float[np.ndarray, "m L"], tolerance: float) -> list["Component"]:
+    def _fit(
+        self, stds: Float[np.ndarray, "m L"], tolerance: float, start: Any
+    ) -> list["Component"]:
         from graphuq.inference.nested_sites import fit_sites
 
         factors = self.rows * stds[:, None]
         covariances = factors @ np.swapaxes(factors, 1, 2)
         diagonal = np.einsum("mjj->mj", covariances)  # a view
         diagonal += JITTER * diagonal.max(axis=1, keepdims=True)
-        settings = self.codes, self.n_classes, self.noise_std, MAX_SWEEPS, tolerance
+        settings = self.codes, self.n_classes, self.noise_std, MAX_SWEEPS, tolerance, start
         sites = fit_sites(covariances, *settings)
         return [
             Component(*parts, parts[2].log_evidence if parts[2] and parts[2].converged else -np.inf)
@@ -126,6 +134,18 @@ class Component(NamedTuple):
     factor: Float[np.ndarray, "J L"]
     sites: Any
     log_evidence: float
+
+    def draws(
+        self, rng: np.random.Generator, n: int
+    ) -> tuple[Float[np.ndarray, "S K L"], Float[np.ndarray, "S J K"]]:
+        """Return draws of the Gaussian: white coordinates of K fields, and these at the labels."""
+        from graphuq.inference.nested_sites import draw_shifts
+
+        white = rng.normal(size=(n, self.sites.weights.shape[1], self.factor.shape[1]))
+        before = np.swapaxes(white @ self.factor.T, 1, 2)
+        shifts = draw_shifts(self.sites, rng, before)
+        white += np.swapaxes(shifts, 1, 2) @ self.factor
+        return white, np.swapaxes(white @ self.factor.T, 1, 2)
 
     def log_sites(self, u: Float[np.ndarray, "S J K"]) -> Float[np.ndarray, " S"]:
         """Return the log of all sites, scaled so that their prior mean is the evidence."""

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from scipy.special import softmax
 
 from graphuq.inference.model_average.components import (
+    EVIDENCE_TOLERANCE,
     MAX_SWEEPS,
     ROUGH_TOLERANCE,
     TOLERANCE,
@@ -116,7 +117,7 @@ def screened(posterior: Posterior) -> Screened:
     given, few = Components.of(posterior), len(posterior.labels) <= N_CHECKED
     if not few:
         given = given.at(stratified(given.codes)[:N_CHECKED], slice(None))
-    fits = given.fit(TOLERANCE if few else ROUGH_TOLERANCE)
+    fits = given.fit(EVIDENCE_TOLERANCE if few else ROUGH_TOLERANCE)
     logs = given.log_prior + [one.log_evidence for one in fits]
     known = logs if np.isfinite(logs).any() else given.log_prior
     return Screened(known, given.numbers, fits if few else None)
@@ -161,10 +162,14 @@ def screened_for_two(posterior: Posterior) -> Iterator[None]:
 def fits_of(posterior: Posterior) -> tuple[Components, list[Component]]:
     """Return components, and their fits to all labels; what `keep_screened` kept is used up.
 
-    With more than 30 labels they are those that 30 of them do not leave far behind.
+    With more than 30 labels they are those that 30 of them do not leave far behind, and start from
+    the sites of the likeliest.
     """
     given, found = _near(posterior)
-    return given, given.fit() if found.fits is None else found.fits
+    if found.fits is not None:
+        return given, found.fits
+    [first] = given.at(slice(None), [found.log_weights.argmax()]).fit()
+    return given, given.fit(start=first.sites)
 
 
 def _near(posterior: Posterior) -> tuple[Components, Screened]:

@@ -49,8 +49,7 @@ class Proposals:
     def chains(self, seed: int, corrected: bool) -> ComponentChains:
         """Return Gibbs chains of the components, with corrected evidence or without."""
         return ComponentChains(
-            [one.factor for one in self.components],
-            [one.std for one in self.components],
+            self.components,
             self.log_weights,
             self.numbers,
             self.codes,
@@ -105,18 +104,12 @@ class Proposals:
 
     def _of_component(self, place: int, rng: np.random.Generator, n: int) -> Moves:
         """Return draws from one component; the log ratio lacks the likelihood."""
-        from graphuq.inference.nested_sites import draw_shifts
-
         one = self.components[place]
-        white = rng.normal(size=(n, self.n_classes, one.factor.shape[1]))
-        before = np.swapaxes(white @ one.factor.T, 1, 2)  # (S, J, K)
-        shifts = draw_shifts(one.sites, rng, before)
-        white += np.swapaxes(shifts, 1, 2) @ one.factor
+        white, u = one.draws(rng, n)
         coefficients = white * one.std
         # u of a binary posterior has the distribution of (u₂ − u₁)/√2.
         if self.binary:
             coefficients = (coefficients[:, 1] - coefficients[:, 0]) / np.sqrt(2.0)
-        u = np.swapaxes(white @ one.factor.T, 1, 2)
         number = np.full(n, float(self.numbers[place]))
         coefficients = coefficients.reshape(n, -1)
         return Moves(coefficients, number, -one.log_sites(u), self._log_likelihood(u))
