@@ -7,7 +7,7 @@ import pytest
 from frozen.corpus_score import METHODS, RATES, SCORES, SETS, corpus, mean, score_of
 
 FROZEN = json.loads(SCORES.read_text(encoding="utf-8"))
-BOUND = 2e-3  # nats; the Monte-Carlo error of a mean over sets is below 1e-3
+BOUND = {1: 5e-3, 5: 2e-3}  # nats: five Monte-Carlo errors of a mean over sets, by labels a class
 
 
 def test_all_sets_are_frozen():
@@ -25,4 +25,4 @@ def test_mean_log_score(method, per_class):
     found = {name: score_of(name, per_class, method) for name in SETS}
     frozen = FROZEN[method][str(per_class)]
     moved = {name: round(found[name] - frozen[name], 4) for name in SETS}
-    assert mean(found) == pytest.approx(mean(frozen), abs=BOUND), moved
+    assert mean(found) == pytest.approx(mean(frozen), abs=BOUND[per_class]), moved

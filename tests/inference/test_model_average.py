@@ -97,6 +97,19 @@ def test_exact_draws_agree_with_weighted_draws_of_the_prior(n_classes, prior):
     np.testing.assert_allclose(found, shares, atol=5 * error + 0.02)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_chains_of_components_start_at_their_posterior(n_classes):
+    """Means of 400 starts agree with those of one long chain, within five standard errors."""
+    chains, rng, n = Proposals(posterior(n_classes)).chains(0, False), np.random.default_rng(1), 400
+    starts = np.stack([chains.start(rng) for _ in range(n)], axis=1)
+    for noisy, own in zip(chains.noisy, starts, strict=True):
+        chain = noisy.run(rng, own[0], 4000, 10)
+        assert (own.std(axis=0) > 0).all()
+        error = chain.std(axis=0) * np.sqrt(1 / n + 1 / 2000)  # draws that depend on each other
+        assert (np.abs(own.mean(axis=0) - chain.mean(axis=0)) < 5 * error).all()
+        np.testing.assert_allclose(own.std(axis=0), chain.std(axis=0), rtol=5 / np.sqrt(n))
+
+
 UNEQUAL = np.array([0, 10, 40, 70, 25, 60]), np.array([1, 1, 1, 1, -1, 1])
 
 

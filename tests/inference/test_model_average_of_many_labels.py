@@ -8,11 +8,11 @@ from scipy.special import logsumexp, softmax
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts
-from graphuq.inference import ExpectationPropagation, ModelAverage, nested_low_rank
-from graphuq.inference.model_average import component_gaussians, likeliest_component
+from graphuq.inference import ExpectationPropagation, ModelAverage, nested_low_rank, nested_sites
+from graphuq.inference.model_average import component_gaussians, components, likeliest_component
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
-from graphuq.inference.model_average.likely_components import likely_components, stratified
+from graphuq.inference.model_average.likely_components import fits_of, likely_components, stratified
 from graphuq.models import Average, Labels, Likeliest, Mixture, Term, auto, likeliest
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
@@ -72,6 +72,26 @@ def test_a_component_that_cannot_be_fitted_has_no_weight(failing, monkeypatch):
     found = likely_components(target)
     assert failing not in found.given.numbers
     assert len(found.given.numbers) >= 1
+
+
+def test_no_fit_starts_from_the_likeliest_one_if_it_has_no_fixed_point(monkeypatch):
+    target, fit = posterior(3, n_labels=60), nested_sites.fit_sites
+    given, expected = fits_of(target)
+
+    def without_fixed_point(covariances, labels, *settings):
+        found = fit(covariances, labels, *settings)
+        if len(covariances) == 1 and len(labels) == 60 and settings[-1] is None:
+            nothing = np.full_like(found[0].weights, np.nan)
+            return [found[0]._replace(weights=nothing, shifts=nothing, converged=False)]
+        return found
+
+    monkeypatch.setattr(components, "N_PARTS", 1)  # all but the likeliest are fitted together
+    monkeypatch.setattr(nested_sites, "fit_sites", without_fixed_point)
+    again, found = fits_of(target)
+    np.testing.assert_array_equal(again.numbers, given.numbers)
+    assert len(found) > 1
+    for one, other in zip(found, expected, strict=True):
+        assert one.log_evidence == pytest.approx(other.log_evidence, abs=0.01)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -12,9 +12,7 @@ from graphuq.utils.arrays import parallel_map
 N_PARTS = 4  # into which components are divided at least, for the cores
 MAX_NUMBERS = 100_000  # in the matrices of components that are fitted together
 MAX_SWEEPS, TOLERANCE = 100, 1e-3  # of expectation propagation
-EVIDENCE_TOLERANCE = (
-    3e-3  # where draws are moved to the posterior: the evidence is then within 0.01
-)
+EVIDENCE_TOLERANCE = 3e-3  # where the evidence alone is used as it is: it is then within 0.01
 ROUGH_TOLERANCE = 1e-2  # of fits to some of the labels, which only leave components out
 JITTER = 1e-9  # added to the diagonal of the covariance, as a share of its largest entry
 

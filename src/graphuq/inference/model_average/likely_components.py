@@ -163,13 +163,13 @@ def fits_of(posterior: Posterior) -> tuple[Components, list[Component]]:
     """Return components, and their fits to all labels; what `keep_screened` kept is used up.
 
     With more than 30 labels they are those that 30 of them do not leave far behind, and start from
-    the sites of the likeliest.
+    the sites of the likeliest, if it has a fixed point.
     """
     given, found = _near(posterior)
     if found.fits is not None:
         return given, found.fits
     [first] = given.at(slice(None), [found.log_weights.argmax()]).fit()
-    return given, given.fit(start=first.sites)
+    return given, given.fit(start=first.sites if np.isfinite(first.log_evidence) else None)
 
 
 def _near(posterior: Posterior) -> tuple[Components, Screened]:
