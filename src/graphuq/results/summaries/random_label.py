@@ -22,6 +22,12 @@ _AT = np.linspace(-REACH, REACH, int(2 * REACH) * STEPS_PER_UNIT + 1)
 TABLES = np.stack([ndtr(_AT), normal_hazard(_AT)], axis=1)  # Φ, and φ/Φ
 BEHIND = 8.0  # a class this far behind the largest mean has a probability below 1e-8
 BELOW, ABOVE, N_POINTS = 4.0, 4.5, 16  # range of the integral around the largest mean
+# Φ and φ/Φ at all points of the rule, one row for each mean behind the largest: a row is what the
+# processor reads at once.
+_POINTS = np.arange(int(BEHIND) * STEPS_PER_UNIT + 2)[:, None] / STEPS_PER_UNIT + np.linspace(
+    -BELOW, ABOVE, N_POINTS
+)
+RULE = np.concatenate([ndtr(_POINTS), normal_hazard(_POINTS)], axis=1).astype(np.float32)
 
 
 def class_shares(u: Float[np.ndarray, "B S K"], link: Link = None) -> Float[np.ndarray, "B S K"]:
@@ -64,68 +70,70 @@ def random_label_shares(
     """
     shares = np.zeros((len(u), n_batches, u.shape[1]))
     deviations = np.ascontiguousarray(np.broadcast_to(std, (len(u), u.shape[2])), dtype=np.float64)
-    _add_shares(np.ascontiguousarray(u), deviations, TABLES, shares)
+    _add_shares(np.ascontiguousarray(u), deviations, RULE, shares)
     shares *= n_batches / u.shape[2]
     return shares
 
 
 @njit_cached
 @no_type_check
-def _add_shares(u: Any, std: Any, table: Any, shares: Any) -> None:
+def _add_shares(u: Any, std: Any, rule: Any, shares: Any) -> None:
     n_rows, n_classes, n_draws = u.shape
     size = n_draws // shares.shape[1]
-    rival, mean = np.empty(n_classes, np.int64), np.empty(n_classes)
-    hazard, probability = np.empty(n_classes), np.empty(n_classes)
+    rival, behind = np.empty(n_classes, np.int64), np.empty(n_classes, np.float32)
+    hazard, product = np.empty((n_classes, N_POINTS), np.float32), np.empty(N_POINTS, np.float32)
+    probability = np.empty(n_classes, np.float32)
     for i in range(n_rows):
         for s in range(n_draws):
             largest = u[i, 0, s]
             for k in range(1, n_classes):
                 largest = max(largest, u[i, k, s])
-            n = 0
+            n, per_unit = 0, 1.0 / std[i, s]
             for k in range(n_classes):
-                behind = (u[i, k, s] - largest) / std[i, s]
-                if behind > -BEHIND:
-                    rival[n], mean[n] = k, behind
+                far = (largest - u[i, k, s]) * per_unit
+                if far < BEHIND:
+                    rival[n], behind[n] = k, far
                     n += 1
-            _probabilities(mean[:n], table, hazard, probability)
+            if n == 1:
+                probability[0] = 1.0
+            elif n == 2:
+                probability[0] = _normal_cdf((behind[1] - behind[0]) * 0.7071067811865476)
+                probability[1] = 1.0 - probability[0]
+            else:
+                _integrate(n, behind, rule, hazard, product, probability)
             for c in range(n):
                 shares[i, s // size, rival[c]] += probability[c]
 
 
 @njit_cached
 @no_type_check
-def _probabilities(mean: Any, table: Any, hazard: Any, probability: Any) -> None:
-    """Write the probability that each of the Gaussians of unit deviation is largest.
+def _integrate(
+    n: int, behind: Any, rule: Any, hazard: Any, product: Any, probability: Any
+) -> None:
+    """Write the probability that each of n Gaussians of unit deviation is the largest.
 
     The density of the maximum at t, ``∏ Φ(t − a_l)``, times the hazard of each class is integrated.
     """
-    n = len(mean)
-    if n == 1:
-        probability[0] = 1.0
-        return
-    if n == 2:
-        probability[0] = _normal_cdf((mean[0] - mean[1]) * 0.7071067811865476)
-        probability[1] = 1.0 - probability[0]
-        return
-    step = (BELOW + ABOVE) / (N_POINTS - 1)
-    for k in range(n):
-        probability[k] = 0.0
-    for g in range(N_POINTS):
-        t = g * step - BELOW
-        product = 1.0
-        for k in range(n):
-            at = min(max((t - mean[k] + REACH) * STEPS_PER_UNIT, 0.0), len(table) - 1.001)
-            i = int(at)
-            share = at - i
-            product *= table[i, 0] + share * (table[i + 1, 0] - table[i, 0])
-            hazard[k] = table[i, 1] + share * (table[i + 1, 1] - table[i, 1])
-        for k in range(n):
-            probability[k] += product * hazard[k]
-    total = 0.0
-    for k in range(n):
-        total += probability[k]
-    for k in range(n):
-        probability[k] /= total
+    total = np.float32(0.0)
+    product[:] = 1.0
+    for c in range(n):
+        at = behind[c] * np.float32(STEPS_PER_UNIT)
+        row = int(at)
+        share = at - np.float32(row)
+        for g in range(N_POINTS):
+            value = rule[row, g]
+            product[g] *= value + share * (rule[row + 1, g] - value)
+        for g in range(N_POINTS):
+            value = rule[row, N_POINTS + g]
+            hazard[c, g] = value + share * (rule[row + 1, N_POINTS + g] - value)
+    for c in range(n):
+        integral = np.float32(0.0)
+        for g in range(N_POINTS):
+            integral += product[g] * hazard[c, g]
+        probability[c] = integral
+        total += integral
+    for c in range(n):
+        probability[c] /= total
 
 
 @njit_cached
