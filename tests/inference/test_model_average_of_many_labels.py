@@ -7,13 +7,25 @@ import pytest
 from scipy.special import logsumexp, softmax
 
 import graphuq as gq
-from graphuq.errors import IncompatibleParts
-from graphuq.inference import ExpectationPropagation, ModelAverage, nested_low_rank, nested_sites
+from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.inference import (
+    MCMC,
+    ExpectationPropagation,
+    GaussianMixture,
+    ModelAverage,
+    nested_low_rank,
+    nested_sites,
+)
+from graphuq.inference.draws import Draws
 from graphuq.inference.model_average import component_gaussians, components, likeliest_component
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
 from graphuq.inference.model_average.components import Components
 from graphuq.inference.model_average.likely_components import fits_of, likely_components, stratified
 from graphuq.models import Average, Labels, Likeliest, Mixture, Term, auto, likeliest
+from graphuq.results.approximation_error import error_by_draws
+from graphuq.results.diagnostics import node_rows
+from graphuq.results.summaries import summarize
+from graphuq.run.choose_sampler import needs_no_draws
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
 SPECTRUM = gq.laplacian_spectrum(gq.graphs.knn_graph(MOONS.features), n_eigenpairs=20)
@@ -111,6 +123,47 @@ def test_gaussians_are_those_of_expectation_propagation(n_classes):
     bound = 5 * np.sqrt(variance / n) + 2e-3 * np.sqrt(variance)  # the tolerance of the sweeps
     assert (np.abs(u.mean(axis=0) - mean) < bound).all()
     np.testing.assert_allclose(u.var(axis=0), variance, rtol=5 * np.sqrt(2 / n) + 2e-3)
+
+
+def test_several_classes_are_answered_without_draws():
+    target = posterior(3)
+    found = gq.infer(target)
+    same = gq.infer(target, "expectation-propagation")
+    assert isinstance(found.answer, GaussianMixture)
+    np.testing.assert_array_equal(found.probabilities, same.probabilities)
+    assert gq.infer(target, n_samples=400).answer.white.shape[1] == 400
+    assert not needs_no_draws(posterior(3, n_labels=100))
+    assert not needs_no_draws(posterior(2))
+    for asking in (MCMC("model-average"), MCMC(thin=2), MCMC(stop=None)):
+        assert asking.asks_for_draws
+    assert not MCMC(checkpoint="run.npz").asks_for_draws
+
+
+def test_without_gaussians_there_are_draws(monkeypatch):
+    def fails(*_):
+        raise InvalidInput("inference", "it did not converge", "sample")
+
+    monkeypatch.setattr(ExpectationPropagation, "run", fails)
+    assert isinstance(gq.infer(posterior(3)).answer, Draws)
+
+
+def test_their_error_is_that_of_exact_draws():
+    """Of the answer itself, and of one whose fields are too large: to 0.01, or 20 %."""
+    target = posterior(3)
+    mixture = gq.infer(target).answer
+    exact = gq.infer(target, ModelAverage(fields="gibbs"), n_samples=3_000, stop=None)
+    nodes = np.setdiff1d(np.arange(200), target.labelled)
+    rows, link = node_rows(target)[nodes], target.likelihood.link
+    larger = [one._replace(white_mean=2 * one.white_mean) for one in mixture.components]
+    for own in (mixture, mixture._replace(components=tuple(larger))):
+        p = summarize(own, target.field, rows, link).label_mean
+        expected = np.sqrt(((p - exact.probabilities[nodes]) ** 2).sum(axis=1).mean() / 2)
+        assert error_by_draws(target, own, rows) == pytest.approx(expected, rel=0.2, abs=0.01)
+    assert expected > 0.05  # of the larger fields
+    found = gq.infer(target).diagnostics
+    assert found.acceptance is None
+    assert found.probability_error < 0.02
+    assert "differ from those of draws by about" in found.verdict
 
 
 @pytest.mark.slow

@@ -66,9 +66,10 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         Largest possible number of classes, including classes without a label. The number is
         learnt; `unseen_class_probability_` is the probability of a class without a label.
     inference : str, Sampler, Approximation or MCMC, default "auto"
-        Method that computes the posterior. "auto": the sampler that `graphuq.infer` chooses,
-        "model-average" for the default model. "expectation-propagation" and "laplace" are quick,
-        without a bound on their errors; "map" gives a point. "pcn", "hamiltonian" (about
+        Method that computes the posterior. "auto": the method that `graphuq.infer` chooses; for
+        the default model "model-average", and "expectation-propagation" with several classes and
+        more than 100 labels. "expectation-propagation" and "laplace" are quick, without a bound
+        on their errors; "map" gives a point. "pcn", "hamiltonian" (about
         expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
         "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers. Each
         of them serves every component of an average; see `graphuq.inference.EachComponent`.

@@ -24,8 +24,8 @@ class MCMC:
     Parameters
     ----------
     method : str or Sampler, default "auto"
-        A sampler, its name, or text as in Python; "auto" is the sampler that `graphuq.infer`
-        chooses.
+        A sampler, its name, or text as in Python; "auto" is the method that `graphuq.infer`
+        chooses: a sampler if any other setting of sampling is given.
     n_samples : int, default 4000
         Kept draws of each chain, or the largest number of them where a rule stops the chains.
     n_chains : int, optional
@@ -104,6 +104,12 @@ class MCMC:
     def is_auto(self) -> bool:
         """Whether the sampler is chosen for the posterior."""
         return self.method is None or (isinstance(self.method, str) and self.method == "auto")
+
+    @property
+    def asks_for_draws(self) -> bool:
+        """Whether a method is named, or a setting that only draws have."""
+        usual = MCMC(on_first_result=self.on_first_result, checkpoint=self.checkpoint)
+        return not self.is_auto or dataclasses.replace(self, method="auto") != usual
 
     def of_sampler(self, sampler: Sampler) -> "MCMC":
         """Return the settings for a sampler, which reports no first result."""

@@ -4,6 +4,9 @@ Draws of the Gaussian q have weights ``w ∝ π/q``, with π the posterior. Weig
 the posterior, so that a label mean of q is wrong by ``E_q[w f] / E_q[w] − E_q[f]``. Both means are
 taken over the same draws: if q is the posterior, nothing is left of them, not even noise. The
 standard error is that of the ratio's influence function ``w (f − E_w f)/E[w] − (f − E f)``.
+
+An average of several classes with many labels has too many dimensions for weights. Its error is
+the root mean square difference from few draws of `ModelAverage`, less their Monte-Carlo error.
 """
 
 from typing import NamedTuple
@@ -11,18 +14,20 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.inference import GaussianApproximation, GaussianMixture, Independence
-from graphuq.inference.model_average import ClassShares, coefficients_given
+from graphuq.inference import GaussianApproximation, GaussianMixture, Independence, ModelAverage
+from graphuq.inference.model_average import MANY_LABELS, ClassShares, coefficients_given
 from graphuq.inference.reference import n_proposals
+from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import MAX_IN_NUMPY, can_be_referred
-from graphuq.results.summaries import Rows, conditional_moments
+from graphuq.results.summaries import Rows, conditional_moments, summarize
 from graphuq.results.summaries.binary import expected_label
 from graphuq.results.summaries.random_label import class_shares
 
 MIN_EFFECTIVE = 50.0  # draws that weigh enough; with fewer, weighted means tell nothing
 MAX_UNKNOWN = 0.05  # share of components of unknown error, above which the sum is unknown
 N_ERRORS = 2.0  # standard errors that are added to a difference
+N_DRAWS, N_CHAINS = 100, 4  # by which the error with many labels is estimated
 
 
 class ApproximationError(NamedTuple):
@@ -35,7 +40,8 @@ class ApproximationError(NamedTuple):
         has coordinates that the Gaussian does not describe.
     probability_error : float or None
         Largest error of a class probability at the nodes looked at, with two standard errors of
-        its estimate added. None if too few draws have weight.
+        its estimate added. None if too few draws have weight. With several classes and more than
+        100 labels, the root mean square error of an average.
     """
 
     acceptance: float | None
@@ -47,6 +53,8 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
 
     Components with a small weight may have an unknown error, which then counts as 1.
     """
+    if posterior.likelihood.is_multiclass and len(posterior.labels) > MANY_LABELS:
+        return ApproximationError(None, error_by_draws(posterior, mixture, rows))
     shares = ClassShares.of(posterior)
     found = [
         approximation_error(posterior.component(int(number)), one, rows, shares)
@@ -62,6 +70,21 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
     errors = [1.0 if one.probability_error is None else one.probability_error for one in found]
     # The probabilities that are reported are those to a power, which enlarges errors by it at most.
     return ApproximationError(acceptance, posterior.sharpness * float(weights @ errors))
+
+
+def error_by_draws(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -> float:
+    """Return the root mean square error of class probabilities, beside 400 nearly exact draws.
+
+    The squared error of a node is ``½ Σ_k (p_k − p̂_k)²``, which is ``(p − p̂)²`` for two classes.
+    Without what Monte-Carlo errors add it is an estimate that may be negative at a node.
+    """
+    link = posterior.likelihood.link
+    settings = RunSettings(n_samples=N_DRAWS, n_chains=N_CHAINS)
+    draws = ModelAverage().run(posterior, settings)
+    drawn = summarize(draws, posterior.field, rows, link)
+    own = summarize(mixture, posterior.field, rows, link)
+    squares = (drawn.label_mean - own.label_mean) ** 2 - drawn.label_mcse**2
+    return float(np.sqrt(max(0.0, squares.sum(axis=1).mean() / 2)))
 
 
 def approximation_error(

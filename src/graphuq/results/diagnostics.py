@@ -156,7 +156,8 @@ class ApproximationDiagnostics:
         """Share of its draws that would be accepted as draws of the posterior.
 
         It is estimated from up to 1,600 draws. In many dimensions a small share need not mean wrong
-        probabilities. It is None for a point, and for a tail with more labels than eigenpairs.
+        probabilities. It is None for a point, for a tail with more labels than eigenpairs, and for
+        an average of several classes with more than 100 labels.
         """
         return self._error.acceptance
 
@@ -166,7 +167,8 @@ class ApproximationDiagnostics:
 
         Draws of the approximation are weighted as draws of the posterior, at up to 200 nodes,
         unlabelled ones first; two standard errors are added. None if it is unknown: where
-        `acceptance` is, and if too few draws have weight.
+        `acceptance` is, and if too few draws have weight. An average of several classes with more
+        than 100 labels has the root mean square error, beside 400 draws of `ModelAverage`.
         """
         return self._error.probability_error
 
@@ -184,6 +186,14 @@ class ApproximationDiagnostics:
                 "Sample, or use ExpectationPropagation(), to get probabilities."
             )
         name = f"An approximation ({self.description}), which has converged"
+        if self.acceptance is None and self.probability_error is not None:
+            error = f"{self.probability_error:.2g}"
+            if self.probability_error <= CLOSE:
+                return f"{name}; its probabilities differ from those of draws by about {error}."
+            return (
+                f"{name}; its probabilities differ from those of draws by about {error}, most "
+                "where labels contradict their neighbours. Sample to be sure."
+            )
         if self.acceptance is None:
             return f"{name}; its distance from the posterior is unknown. Sample to be sure."
         share = f"{self.acceptance:.0%} of its draws would be accepted as draws of the posterior"

@@ -28,7 +28,7 @@ from graphuq.results.reported import reported_at_nodes
 from graphuq.results.result import Result
 from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
-from graphuq.run.choose_sampler import choose_sampler, first_approximation
+from graphuq.run.choose_sampler import choose_sampler, first_approximation, needs_no_draws
 from graphuq.run.stopping import default_rule
 from graphuq.run.words import inference_from
 from graphuq.utils.checks import check_seed
@@ -74,7 +74,9 @@ def infer(
         "hamiltonian", "exact-hamiltonian", "reflective-hamiltonian", "tempered-hamiltonian",
         "elliptical-slice", "independence", "sequential-independence", "expectation-propagation",
         "laplace", "map", "model-average". By default, or "auto", the sampler that
-        `graphuq.run.choose_sampler.RULES` gives. An approximation answers in milliseconds and
+        `graphuq.run.choose_sampler.RULES` gives; but expectation propagation of each component
+        for an average of several classes with more than 100 labels, unless a setting of sampling
+        is given. An approximation answers in milliseconds and
         takes ``rng`` alone of the arguments below. `MCMC` is a sampler with its settings, in
         place of the arguments ``n_samples`` to ``checkpoint``.
     n_samples : int, optional
@@ -102,7 +104,8 @@ def infer(
     on_first_result : callable, optional
         Called once with a first result: that of expectation propagation, if it converges, before
         sampling starts, or the first 200 draws a chain of `CollapsedGibbs`, and of `ModelAverage`
-        with more than 100 labels, unless the run ends with them. Only without ``method``.
+        with more than 100 labels, unless the run ends with them. Only without ``method``, and
+        not if there are no draws.
     progress : bool or callable, default False
         True shows a bar on standard error. A callable is called with phase, steps done, total
         number of steps and acceptance.
@@ -166,6 +169,10 @@ def infer(
         if n_samples is not None and stop is None:
             sampling = dataclasses.replace(sampling, stop=None)
         chosen, given = sampling.method, {"checkpoint": sampling.checkpoint}
+        if not sampling.asks_for_draws and needs_no_draws(posterior):
+            found = _without_draws(posterior, rng, progress)
+            if found is not None:
+                return found
         if sampling.is_auto:
             chosen, first = _default_method(posterior, sampling.on_first_result, rng)
     if posterior.is_weighted and not chosen.averages:
@@ -183,6 +190,19 @@ def infer(
     result = _result(posterior, chosen, answer, rng, settings.precision)
     warn_unless_converged(result.diagnostics)
     return result
+
+
+def _without_draws(
+    posterior: Posterior, rng: int | np.random.Generator, progress: bool | Progress
+) -> Result | None:
+    """Return the mixture of Gaussians of an average, or None if a component has no Gaussian."""
+    method = EachComponent(ExpectationPropagation())
+    with reporting(progress) as report:
+        try:
+            answer = method.run(posterior, RunSettings(rng=rng, progress=report))
+        except (InvalidInput, IncompatibleParts):
+            return None
+    return _result(posterior, method, answer, rng)
 
 
 def _check_used(chosen: Any, given: dict[str, Any]) -> None:

@@ -8,12 +8,11 @@ from scipy.special import softmax
 
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_chains import tolerances
-from graphuq.inference.model_average.likely_components import likely_components
+from graphuq.inference.model_average.likely_components import MANY_LABELS, likely_components
 from graphuq.inference.model_average.proposals import Proposals
 from graphuq.inference.nested_start import StartingSites
 from graphuq.posterior.posterior import Posterior
 
-MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them
 MIN_WEIGHT = 1e-3  # share of the likeliest component, from which an evidence is corrected
 N_STRATA = 30  # parts of the posterior over components on graphs, each with one component
 MIN_BLOCK = 0.01  # share of a block, or of a function of its block, from which it has a part

@@ -24,6 +24,8 @@ from graphuq.inference.model_average.components import (
 )
 from graphuq.posterior.posterior import Posterior
 
+MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them, and
+# draws of the average are nearly exact
 N_CHECKED = 30  # labels that tell which components are out of the question
 N_FIRST = 60  # labels that are compared next
 BEHIND = 7.0  # log weight behind the largest, from which a component is left out

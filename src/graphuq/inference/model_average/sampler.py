@@ -27,6 +27,7 @@ from graphuq.inference.draws import BLOCK, Draws
 from graphuq.inference.driver import Block, drive
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.component_gaussians import ComponentGaussians
+from graphuq.inference.model_average.likely_components import MANY_LABELS
 from graphuq.inference.model_average.proposals import Proposals
 from graphuq.inference.model_average.walk import KeptMoves, Moves, walk
 from graphuq.inference.settings import RunSettings, check_run
@@ -34,7 +35,6 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.utils.arrays import parallel_map
 
 MIN_ACCEPTANCE = 0.8  # share of accepted proposals, from which none stays for long
-MANY_LABELS = 100  # more labels than this are served by draws that are nearly exact
 MAX_ERROR = 0.1  # relative error of the components' evidence, up to which draws count as exact
 FIELDS = ("auto", "exact", "gibbs")
 

@@ -107,9 +107,7 @@ def _add_shares(u: Any, std: Any, rule: Any, shares: Any) -> None:
 
 @njit_cached
 @no_type_check
-def _integrate(
-    n: int, behind: Any, rule: Any, hazard: Any, product: Any, probability: Any
-) -> None:
+def _integrate(n: int, behind: Any, rule: Any, hazard: Any, product: Any, probability: Any) -> None:
     """Write the probability that each of n Gaussians of unit deviation is the largest.
 
     The density of the maximum at t, ``∏ Φ(t − a_l)``, times the hazard of each class is integrated.
