@@ -148,7 +148,7 @@ def test_without_gaussians_there_are_draws(monkeypatch):
 
 
 def test_their_error_is_that_of_exact_draws():
-    """Of the answer itself, and of one whose fields are too large: to 0.01, or 20 %."""
+    """Errors agree to 0.01 or 20 %, for the answer itself and for fields that are too large."""
     target = posterior(3)
     mixture = gq.infer(target).answer
     exact = gq.infer(target, ModelAverage(fields="gibbs"), n_samples=3_000, stop=None)

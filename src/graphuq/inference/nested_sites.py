@@ -23,6 +23,7 @@ from jaxtyping import Float, Int
 
 from graphuq.inference.nested_start import StartingSites
 from graphuq.utils.arrays import njit_cached
+from graphuq.utils.batched_inverses import inverses, lower_inverses
 
 INITIAL_DAMPING, MIN_DAMPING = 0.9, 0.1  # share of each update, in the first sweep and at least
 DAMPING_LOSS = 0.7  # factor of the damping after a sweep in which the change grew
@@ -176,10 +177,9 @@ class _Given:
         roots = np.sqrt(np.swapaxes(weights, 1, 2))
         both = roots[..., :, None] * roots[..., None, :]
         self.systems = both * covariance[:, None] + np.eye(weights.shape[1])
-        inverse = np.linalg.inv(self.systems)
-        self.gains = 0.5 * both * (inverse + np.swapaxes(inverse, 2, 3))
+        self.gains = both * inverses(self.systems)
         self.lower = np.linalg.cholesky(self.gains.sum(axis=1))
-        self.inner_root = np.linalg.inv(self.lower)
+        self.inner_root = lower_inverses(self.lower)
         self.pull = field_shifts(weights, shifts)
         before = np.swapaxes(covariance @ self.pull, 1, 2)[..., None]
         gained = self.gains @ before
