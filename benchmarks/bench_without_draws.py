@@ -42,7 +42,7 @@ def scores(X, codes, labelled, inference):
     y = np.full(len(codes), -1)
     y[labelled] = codes[labelled]
     began = time.process_time()
-    graph = "precomputed" if isinstance(X, gq.Graph) else "knn"
+    graph = "precomputed" if isinstance(X, gq.graphs.Graph) else "knn"
     p = gq.GraphClassifier(graph, inference=inference).fit(X, y).label_distributions_
     seconds = time.process_time() - began
     found = evaluate(p, codes, labelled)
