@@ -63,6 +63,7 @@ def classify(
     from graphuq.cli.columns import check_format, require_one_source, weights_from
     from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
     from graphuq.cli.searching import parse_proportions, parse_search
+    from graphuq.cli.unread import OF_FIT, require_unread
 
     require(
         label_column is not None or labels is not None or annotator_columns is not None,
@@ -71,10 +72,13 @@ def classify(
         "name the column with the known classes, or give --labels FILE",
     )
     check_format(file_format)
+    read = {"FILE": file, "--labels": labels}
     if store is not None:
         require_one_source(label_column, labels)
+        require_unread(read, output, "rows-*.parquet", "settings.json")
         return classify_blocks(classify, all_given)
     require_store(file, workers, scheduler)
+    require_unread(read, output, *OF_FIT, *([file.name] if file.suffix.lower() == ".h5ad" else []))
     excluded = {"label_column": label_column, "labels": labels, "weight_column": weight_column,
                 "search": search, "max_classes": given.get("max_classes"),
                 "class_proportions": class_proportions}  # fmt: skip

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PAGE = "Page"
 WAIT = 10.0  # seconds for another run that writes to the output folder
 LABELS_FILE = "labels.jsonl"  # in the output folder, written at each label
+TABLES = ("labels.csv", "predictions.csv")  # of labels and of answers, written at the end
 
 
 DEFAULTS = {  # of the page, where they differ from those of the classifier
@@ -146,6 +147,10 @@ def label(
     check_writable(output)
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.items import Columns, read_source
+    from graphuq.cli.unread import require_unread
+
+    read = {"FILE": file, "--features": features, "--labels": labels}
+    require_unread(read, output, LABELS_FILE, *TABLES)
 
     encoder = encoder_from(encode, impute, kind, missing_value, scaling)
     columns = Columns(text_column, image_column, label_column, id_column, drop or (), images,
@@ -222,7 +227,7 @@ def _serve(page: "LabellingPage", output: Path, quiet: bool) -> None:
     predictions = page.predictions()
     labels = predictions.loc[predictions["given"].notna(), ["id", "given"]]
     labels = labels.rename(columns={"given": "label"})
-    tables = {"labels.csv": labels, "predictions.csv": predictions}
+    tables = dict(zip(TABLES, (labels, predictions), strict=True))
     with output_folder(output, wait=WAIT), atomic_folder(output) as folder:
         for name, table in tables.items():
             write_csv(table, folder / name)

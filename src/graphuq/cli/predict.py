@@ -46,11 +46,13 @@ def predict(
     from graphuq.classifier.regressor.regressor import GraphRegressor
     from graphuq.cli.preprocessing import restored
     from graphuq.cli.tables import read_table
+    from graphuq.cli.unread import require_unread
     from graphuq.results.formats import format_of
     from graphuq.results.storage import read_tree
     from graphuq.results.table import frame_of, write_table
     from graphuq.utils.gate import reading
 
+    require_unread({"POSTERIOR": posterior, "FILE": file}, output)
     format_of(output, "--output")  # raise for an unknown suffix before any work
     tree = read_tree(posterior)
     numbers = "regressor" in tree.children

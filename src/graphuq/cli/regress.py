@@ -67,10 +67,12 @@ def regress(
     from graphuq.cli.fitting import model_of_parts
     from graphuq.cli.preprocessing import preprocess
     from graphuq.cli.tables import read_table
+    from graphuq.cli.unread import OF_FIT, require_unread
     from graphuq.models import Regression
     from graphuq.results.table import frame_of, write_table
 
     check_format(file_format)
+    require_unread({"FILE": file}, output, *OF_FIT)
     parts = opt.OF_REGRESSION.names
     with output_folder(output):
         encoder = encoder_from(encode, impute, kind, missing_value, scaling)
