@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.classifier import GraphClassifier
-from graphuq.classifier.labels import check_classes, split_labels
+from graphuq.classifier.labels import check_classes, split_labels, unmasked
 from graphuq.classifier.types import Labels, Table
 from graphuq.errors import require
 from graphuq.graphs.inputs import is_frame, is_polars
@@ -176,7 +176,7 @@ def readings_of(y: Any, missing_label: object) -> tuple[np.ndarray, Int[np.ndarr
         values = np.array([[*row] for row in y.to_numpy()], dtype=object)
     else:
         require(np.ndim(y) == 2, "y", f"shape {np.shape(y)}", REMEDY)
-        values = np.array([[*row] for row in y], dtype=object)
+        values = np.array([[*row] for row in unmasked(y)], dtype=object)
         names = [str(a) for a in range(values.shape[-1])]
     flat, given = split_labels(values.ravel(), missing_label)
     classes, codes = np.unique(flat[given], return_inverse=True)

@@ -77,7 +77,7 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         ``inference=gq.inference.MCMC("pcn", n_samples=500)``, and have nested names:
         ``set_params(inference__n_samples=500)``.
     missing_label : object, default -1
-        Value of ``y`` that means unlabelled, besides NaN, None, ``pd.NA`` and "". With
+        Value of ``y`` that means unlabelled, besides NaN, None, ``pd.NA`` and blank text. With
         ``missing_label=None`` there is no further value, so that −1 can be a class.
     class_proportions : dict, array_like or "labels", optional
         Share of each class among the unlabelled rows, in the order of ``classes_`` or by name.

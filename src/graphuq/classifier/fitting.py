@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphuq.classifier.given_graph import checked_rows, labels_of_names
+from graphuq.classifier.labels import require_same_order
 from graphuq.classifier.options import (
     basis_of,
     build_graph,
@@ -38,6 +39,7 @@ def fit_classifier(
 ) -> None:
     """Infer the class of every row; see `GraphClassifier.fit`."""
     word, model, inference = check_options(classifier)  # before any work
+    require_same_order(X, y)
     graph, X, n_rows = checked_rows(classifier, word, X)
     given = training_labels(
         labels_of_names(y, graph), n_rows, classifier.missing_label, sample_weight,

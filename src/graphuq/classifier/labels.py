@@ -24,21 +24,42 @@ PLACEHOLDERS = frozenset(
 MOSTLY = 0.8  # share of rows; five-fold cross-validation of labels 0 and 1 stays below
 
 
+def unmasked(y: Any) -> Any:
+    """Return what is masked as missing: NaN among floats, None among others."""
+    if not np.ma.isMaskedArray(y):
+        return y
+    if not np.ma.is_masked(y):
+        return np.asarray(y)
+    values = y.data.astype(np.float64 if y.dtype.kind == "f" else object)
+    values[np.ma.getmaskarray(y)] = None
+    return values
+
+
 def label_array(y: Labels) -> np.ndarray:
-    """Return labels as an array; missing values of pandas and of mixed lists stay missing."""
+    """Return labels as an array; missing values of pandas and of mixed lists stay missing.
+
+    Labels that NumPy would change stay objects: texts that end with a zero byte, and integers
+    beside NaN that no float is equal to.
+    """
+    y = unmasked(y)
     dtype = getattr(y, "dtype", None)
     pandas = sys.modules.get("pandas")  # whoever has an object of pandas has imported it
     if pandas is not None and isinstance(dtype, pandas.api.extensions.ExtensionDtype):
         return np.asarray(y.astype(object))  # type: ignore[union-attr]
     values = np.asarray(y)
-    if isinstance(y, list | tuple) and values.ndim == 1 and values.dtype.kind == "U":
-        if all(isinstance(value, str) for value in y):
-            return values
+    if not (isinstance(y, list | tuple) and values.ndim == 1):
+        return values
+    if values.dtype.kind == "U":
         # NumPy has written NaN among texts as the text "nan", and -1 as "-1".
-        mixed = np.empty(len(y), dtype=object)
-        mixed[:] = y
-        return mixed
-    return values
+        changed = not all(isinstance(value, str) and value[-1:] != "\0" for value in y)
+    else:
+        whole = values.dtype.kind == "f"
+        changed = whole and any(isinstance(v, int) and v != float(v) for v in y)
+    if not changed:
+        return values
+    mixed = np.empty(len(y), dtype=object)
+    mixed[:] = y
+    return mixed
 
 
 def unknown_mask(values: np.ndarray) -> Bool[np.ndarray, " N"]:
@@ -59,7 +80,7 @@ def _is_unknown(value: object) -> bool:
 
 
 def missing_mask(values: np.ndarray, missing_label: object) -> Bool[np.ndarray, " N"]:
-    """Return which labels are missing: NaN, None, ``pd.NA``, "" and ``missing_label``.
+    """Return which labels are missing: NaN, None, ``pd.NA``, blank and ``missing_label``.
 
     Parameters
     ----------
@@ -71,7 +92,7 @@ def missing_mask(values: np.ndarray, missing_label: object) -> Bool[np.ndarray, 
     further = not _is_unknown(missing_label)
     for k in np.flatnonzero(~missing) if values.dtype.kind in "OUS" else ():
         text = isinstance(values[k], str)
-        missing[k] = (text and values[k] == "") or (
+        missing[k] = (text and not values[k].strip()) or (
             further and text == isinstance(missing_label, str) and bool(values[k] == missing_label)
         )
     if further and values.dtype.kind in "biuf" and not isinstance(missing_label, str):
@@ -101,7 +122,7 @@ def split_labels(
     ----------
     y : array_like, shape (N,)
     missing_label : object
-        Value that means unlabelled, besides NaN, None, ``pd.NA`` and "".
+        Value that means unlabelled, besides NaN, None, ``pd.NA`` and blank text.
     needed : bool, default True
         Whether at least one label must be given.
     argument : str, default "y"
@@ -110,7 +131,8 @@ def split_labels(
     Raises
     ------
     InvalidInput
-        If ``y`` is missing, not one-dimensional, or holds no label although one is needed.
+        If ``y`` is missing, not one-dimensional, or holds no label although one is needed; if
+        ``missing_label`` is text and the labels are numbers.
     """
     if y is None:
         raise InvalidInput(
@@ -133,8 +155,16 @@ def split_labels(
         "label at least one row of each class",
     )
     given = values[~missing]
+    texts = values.dtype.kind in "US" or any(isinstance(value, str | bytes) for value in given)
+    require(
+        texts or not isinstance(missing_label, str) or not missing_label.strip(),
+        "missing_label",
+        f"the text {missing_label!r} beside labels that are numbers",
+        "give a number, such as -1, or leave it out",
+    )
     if len(given) and values.dtype == object:
         _require_one_kind(given, argument)
+        _refuse_zero_bytes(given, argument)
         values = values.copy()
         values[missing] = given[0]  # a placeholder of the right type, never read
         values = np.array(values.tolist())
@@ -155,6 +185,17 @@ def _require_one_kind(given: np.ndarray, argument: str) -> None:
         )
 
 
+def _refuse_zero_bytes(given: np.ndarray, argument: str) -> None:
+    """Refuse texts that end with a zero byte, which arrays of texts drop."""
+    for value in given:
+        require(
+            not (isinstance(value, str) and value[-1:] == "\0"),
+            argument,
+            f"the label {value!r}, which ends with a zero byte",
+            "give it another name",
+        )
+
+
 def check_classes(classes: np.ndarray, missing_label: object) -> None:
     """Require at least two classes among the given labels."""
     hint = f" ({missing_label!r} means unlabelled; missing_label=None makes it a class)"
@@ -169,15 +210,18 @@ def check_classes(classes: np.ndarray, missing_label: object) -> None:
 def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> None:
     """Warn if a class that holds most rows has a name that often means "no label".
 
-    0 is such a name beside -1 and +1.
+    0 is such a name beside -1 and +1, and so is the largest number of an unsigned type, to which
+    -1 turns.
     """
     names, counts = np.unique(values[given], return_counts=True)
     largest = names[counts.argmax()]
     is_placeholder = isinstance(largest, str) and largest.strip().casefold() in PLACEHOLDERS
+    if values.dtype.kind == "u":
+        is_placeholder = largest == np.iinfo(values.dtype).max
     if is_placeholder and 2 * counts.max() > len(values):
         warn_user(
-            f"y: the class {str(largest)!r} holds {counts.max()} of {len(values)} rows. Does it "
-            f"mean unlabelled? Then pass missing_label={str(largest)!r}.",
+            f"y: the class {largest.item()!r} holds {counts.max()} of {len(values)} rows. Does it "
+            f"mean unlabelled? Then pass missing_label={largest.item()!r}.",
             MissingLabelWarning,
         )
     if names.tolist() == [0, 1] and counts[0] > MOSTLY * len(values) and _has_minus_one(values):
@@ -190,6 +234,27 @@ def warn_of_placeholder(values: np.ndarray, given: Bool[np.ndarray, " N"]) -> No
 
 def _has_minus_one(values: np.ndarray) -> bool:
     return values.dtype.kind in "if" and bool((values == -1).any())
+
+
+def require_same_order(X: Any, y: Any, argument: str = "y") -> None:
+    """Refuse labels whose names of rows are those of the features in another order.
+
+    Raises
+    ------
+    InvalidInput
+        If both have an index of the same names, which say otherwise than the positions.
+    """
+    own: Any = getattr(X, "index", None)
+    other: Any = getattr(y, "index", None)
+    if not (hasattr(own, "equals") and hasattr(other, "equals")) or len(own) != len(other):
+        return
+    differ = not own.equals(other) and own.is_unique and own.symmetric_difference(other).empty
+    require(
+        not differ,
+        argument,
+        "its index has the names of the rows of X in another order",
+        f"give {argument}.loc[X.index]",
+    )
 
 
 def codes_among(labels: Labels, classes: np.ndarray) -> Int[np.ndarray, " M"]:
@@ -223,8 +288,9 @@ def weights_of_rows(sample_weight: ArrayLike | None, n_rows: int) -> Float[np.nd
     """
     if sample_weight is None:
         return np.ones(n_rows)
-    weights = np.asarray(sample_weight)
     remedy = "give one number >= 0 a row"
+    require(not np.ma.is_masked(sample_weight), "sample_weight", "masked values", remedy)
+    weights = np.asarray(sample_weight)
     require(
         weights.shape == (n_rows,),
         "sample_weight",

@@ -243,9 +243,11 @@ class Prediction:
             In [0, 1]; NaN, with a warning, if no row is labelled.
         """
         from graphuq.classifier.given_graph import graph_of, labels_of_names, rows_to_predict
+        from graphuq.classifier.labels import require_same_order
         from graphuq.classifier.model_selection import labelled_accuracy
 
         check_is_fitted(self)
+        require_same_order(X, y)
         X, y = rows_to_predict(self, X), labels_of_names(y, graph_of(X))
         return labelled_accuracy(self, X, y, self.missing_label, sample_weight)
 

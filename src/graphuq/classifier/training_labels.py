@@ -11,6 +11,7 @@ from graphuq.classifier.labels import (
     check_classes,
     is_matrix,
     split_labels,
+    unmasked,
     warn_of_placeholder,
     weights_of_rows,
 )
@@ -87,10 +88,17 @@ def _soft_labels(
     """
     named = is_frame(y) or is_polars(y)
     try:
-        q = np.array(y.to_numpy() if named else y, dtype=np.float64)
+        q = np.array(y.to_numpy() if named else unmasked(y), dtype=np.float64)
     except (TypeError, ValueError):
         raise InvalidInput("y", "two columns or more that are not numbers", REMEDY) from None
     classes = np.array([str(name) for name in y.columns] if named else range(q.shape[1]))
+    names, counts = np.unique(classes, return_counts=True)
+    require(
+        counts.max() == 1,
+        "y",
+        f"{counts.max()} columns with the name {str(names[counts.argmax()])!r}",
+        "give each class its own name",
+    )
     require(q.shape[0] == n_rows, "y", f"{q.shape[0]} rows", f"X has {n_rows} rows")
     given = ~(np.isnan(q).all(axis=1) | (q == 0).all(axis=1)) & (weights > 0)
     require(

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int, UInt
@@ -78,13 +78,15 @@ class FeatureSpace:
     ) -> "FeatureSpace | None":
         """Make a feature space, or return None for a graph of distances.
 
-        A new row of distances to the nodes would not suffice to connect a new row.
+        A new row of distances to the nodes would not suffice to connect a new row. Features are
+        copied, unless they are mapped from a file, so that the caller may change them.
         """
         if weight.metric == "precomputed":
             return None
         scales = np.ones(features.shape[0]) if local_scales is None else local_scales
         lists = None if neighbors is None else neighbors.astype(np.int32)
-        return FeatureSpace(features, weight, scales, n_neighbors, complete, radius, lists)
+        own = features if _is_mapped(features) else features.copy()
+        return FeatureSpace(own, weight, scales, n_neighbors, complete, radius, lists)
 
     def to_dataset(self) -> "xr.Dataset":
         """Return the features, sparse ones as their three arrays, and the rule of the weights.
@@ -296,3 +298,12 @@ def _equal_rows(a: Features, b: Features) -> np.ndarray:
     if sparse.issparse(a):
         return np.asarray(abs(a - b).sum(axis=1)).ravel() == 0
     return np.asarray((a == b).all(axis=1))
+
+
+def _is_mapped(array: Any) -> bool:
+    """Return whether an array is, or is a view of, a file."""
+    while array is not None:
+        if isinstance(array, np.memmap):
+            return True
+        array = getattr(array, "base", None)
+    return False

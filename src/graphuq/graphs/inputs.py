@@ -119,11 +119,20 @@ def _first_text(values: Any, depth: int = 3) -> str | bytes | None:
 
 def _to_array(values: Any) -> Features:
     if sparse.issparse(values):
-        return sparse.csr_array(values, dtype=np.float64)
+        return canonical(sparse.csr_array(values, dtype=np.float64))
     if is_frame(values):
         return np.ascontiguousarray(values.to_numpy(dtype=np.float64, na_value=np.nan))
     single = isinstance(values, np.ndarray) and values.dtype in SINGLE
     return np.ascontiguousarray(values, dtype=np.float32 if single else np.float64)
+
+
+def canonical(matrix: sparse.csr_array) -> sparse.csr_array:
+    """Return a sparse matrix with one entry a place, in order; the given one stays as it is."""
+    if matrix.has_canonical_format:
+        return matrix
+    found = matrix.copy()
+    found.sum_duplicates()
+    return found
 
 
 def _refuse_other_kinds(values: Any, argument: str) -> None:

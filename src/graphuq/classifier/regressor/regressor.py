@@ -16,7 +16,7 @@ from graphuq.classifier.given_graph import (
     labels_of_names,
     rows_to_predict,
 )
-from graphuq.classifier.labels import weights_of_rows
+from graphuq.classifier.labels import require_same_order, weights_of_rows
 from graphuq.classifier.nested_parameters import NestedParameters
 from graphuq.classifier.new_rows import connected_rows, in_basis
 from graphuq.classifier.options import (
@@ -183,6 +183,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
             If scales of features differ by a factor of more than 100.
         """
         model = self._checked_model()
+        require_same_order(X, y)
         graph, X, n_rows = checked_rows(self, graph_from(self.graph), X)
         numbers = numbers_of(labels_of_names(y, graph))
         require(len(numbers) == n_rows, "y", f"{len(numbers)} values", f"X has {n_rows} rows")
@@ -294,6 +295,7 @@ class GraphRegressor(NestedParameters, RegressorMixin, BaseEstimator):
         float
             At most 1; NaN, with a warning, if no row has a number.
         """
+        require_same_order(X, y)
         X, y = rows_to_predict(self, X), labels_of_names(y, graph_of(X))
         numbers = numbers_of(y)
         known = ~np.isnan(numbers)
