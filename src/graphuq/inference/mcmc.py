@@ -105,6 +105,11 @@ class MCMC:
         """Whether the sampler is chosen for the posterior."""
         return self.method is None or (isinstance(self.method, str) and self.method == "auto")
 
+    @property
+    def has_no_settings(self) -> bool:
+        """Whether nothing is said about draws, so that an approximation will do."""
+        return self == MCMC(on_first_result=self.on_first_result)
+
     def of_sampler(self, sampler: Sampler) -> "MCMC":
         """Return the settings for a sampler, which reports no first result."""
         return dataclasses.replace(self, method=sampler, on_first_result=None)

@@ -27,6 +27,7 @@ from graphuq.inference import (
     Sampler,
     SequentialIndependence,
 )
+from graphuq.inference.near_classes import are_many
 from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import can_be_referred, log_likelihoods
 from graphuq.results.approximation_error import acceptance_of_gaussian
@@ -43,6 +44,7 @@ TRIALS = 400  # sequential proposals, by which their acceptance is estimated
 PROBES = 64  # draws of the Gaussian, by which its distance is estimated
 MAX_SPREAD = 15.0  # standard deviation of the log ratio to the Gaussian, in nats
 MULTICLASS_TOLERANCE = 1e-4  # tolerance of expectation propagation, in standard deviations
+MANY_TOLERANCE = 1e-3  # the same for many classes, where far ones share sites
 MAX_DENSE = 4_000  # white coordinates of a multiclass posterior that is approximated
 
 
@@ -236,6 +238,14 @@ RULES = (
         "bench_automatic.py: logistic labels whose Gaussian is far off",
     ),
 )
+
+
+def answers_by_gaussian(posterior: Posterior) -> bool:
+    """Return whether expectation propagation is the default: a probit of many classes."""
+    likelihood = posterior.likelihood
+    many = likelihood.is_multiclass and are_many(len(posterior.labels), posterior.n_fields)
+    known = not (posterior.learnt or likelihood.has_soft_labels)
+    return many and known and likelihood.probit_noise_std is not None
 
 
 def choose_sampler(posterior: Posterior, gaussian: GaussianApproximation | None) -> Sampler:

@@ -28,7 +28,12 @@ from graphuq.results.reported import reported_at_nodes
 from graphuq.results.result import Result
 from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
-from graphuq.run.choose_sampler import choose_sampler, first_approximation
+from graphuq.run.choose_sampler import (
+    MANY_TOLERANCE,
+    answers_by_gaussian,
+    choose_sampler,
+    first_approximation,
+)
 from graphuq.run.stopping import default_rule
 from graphuq.run.words import inference_from
 from graphuq.utils.checks import check_seed
@@ -167,7 +172,7 @@ def infer(
             sampling = dataclasses.replace(sampling, stop=None)
         chosen, given = sampling.method, {"checkpoint": sampling.checkpoint}
         if sampling.is_auto:
-            chosen, first = _default_method(posterior, sampling.on_first_result, rng)
+            chosen, first = _default_method(posterior, sampling, rng)
     if posterior.is_weighted and not chosen.averages:
         chosen = EachComponent(chosen)
     _check_used(chosen, given | {"progress": progress or None, "start": start})
@@ -221,11 +226,15 @@ def _run_settings(
 
 
 def _default_method(
-    posterior: Posterior,
-    on_first_result: Callable[[Result], None] | None,
-    rng: int | np.random.Generator,
-) -> tuple[Sampler, GaussianApproximation | None]:
-    """Return the sampler that the rules choose, and the first approximation, which is reported."""
+    posterior: Posterior, sampling: MCMC, rng: int | np.random.Generator
+) -> tuple[Sampler | Approximation, GaussianApproximation | None]:
+    """Return the sampler that the rules choose, and the first approximation, which is reported.
+
+    Of many classes expectation propagation is the answer, unless settings of draws are given.
+    """
+    on_first_result = sampling.on_first_result
+    if sampling.has_no_settings and answers_by_gaussian(posterior):
+        return ExpectationPropagation(tolerance=MANY_TOLERANCE), None
     first = first_approximation(posterior)
     chosen = choose_sampler(posterior, first)
     if on_first_result is not None and not chosen.first_draws_are_quick(posterior):
