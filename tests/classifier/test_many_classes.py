@@ -1,5 +1,7 @@
 """Hundreds of classes: what the default does, and how good its answer is."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,17 @@ def test_the_factors_of_the_nearest_label_correct_the_probabilities(monkeypatch)
     monkeypatch.setattr(gaussian_fields, "tilted_mean", lambda mean, *rest: mean)
     plain = error()
     assert tilted < plain / 3
+
+
+def test_more_classes_than_eigenpairs_have_as_many_eigenpairs():
+    """By default only; a number is taken as it is."""
+    features, _, y = clusters(170, 4)
+    model = gq.models.Fixed("matern", gq.likelihoods.Probit(0.1))
+    for given, expected in (("auto", 170), (40, 40)):
+        fit = gq.GraphClassifier(
+            n_eigenpairs=given, model=model, inference="expectation-propagation"
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # scikit-learn's, about many classes
+            fit.fit(features, y)
+        assert fit.result_.posterior.spectrum.n_eigenpairs == expected

@@ -10,6 +10,7 @@ from graphuq.inference.class_covariance import ClassCovariance, DenseCovariance
 from graphuq.inference.near_classes import far_classes, groups_of
 from graphuq.inference.nested_low_rank import fit_low_rank_sites
 from graphuq.inference.nested_shared import MAX_BYTES, fit_shared_sites, shares_sites
+from graphuq.inference.settings import check_memory
 from graphuq.results.summaries.tilted import both_positive
 
 K, EACH, NOISE = 12, 3, 0.3
@@ -172,6 +173,26 @@ def test_too_many_labels_are_refused_with_a_number_that_works():
     n_labels = int(str(caught.value).split("at most ")[1].split()[0])
     assert 8.0 * n_labels * (6 * n_labels + 20 * 600) <= MAX_BYTES
     assert n_labels > 10_000
+
+
+def test_too_many_coordinates_are_refused_with_a_number_of_labels_that_works():
+    """With so many labels, far classes share sites, and nothing of that size is made."""
+    labels = np.arange(20_000) % 200
+    with pytest.raises(InvalidInput, match=r"in 150 coordinates each, fills 22 GB") as caught:
+        nested_coordinates.fit_coordinate_sites(np.zeros((20_000, 150)), labels, 200, 1, 1, 1)
+    n_labels = int(str(caught.value).split("at most ")[1].split()[0])
+    assert n_labels > 5_000
+    assert not shares_sites(20_000, 150, 200)
+    assert shares_sites(n_labels, 150, 200)
+
+
+def test_the_number_of_draws_in_the_error_fits():
+    """Where not even four fit, the remedy is a method without draws."""
+    with pytest.raises(InvalidInput, match="fill 40 GB; keep 800 or fewer") as caught:
+        check_memory(4, 4_000, 312_500, np.dtype(float))
+    check_memory(4, int(str(caught.value).split("keep ")[1].split()[0]), 312_500, np.dtype(float))
+    with pytest.raises(InvalidInput, match="expectation-propagation"):
+        check_memory(4, 4_000, 10**9, np.dtype(float))
 
 
 def test_a_large_matrix_of_all_coordinates_is_refused(few_near):

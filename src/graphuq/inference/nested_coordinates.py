@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg.lapack import dpotrf, dpotri
 
+from graphuq.inference.nested_shared import check_coordinates
 from graphuq.inference.nested_sites import field_shifts, log_norm_of_noise, propose
 from graphuq.inference.nested_start import StartingSites
 from graphuq.inference.nested_sweeps import Sweeps
@@ -70,10 +71,13 @@ def fit_coordinate_sites(
 
     Raises
     ------
+    InvalidInput
+        If the matrices of a sweep do not fit into memory.
     numpy.linalg.LinAlgError
         If rounding errors make a matrix indefinite.
     """
     n_labels = len(labels)
+    check_coordinates(n_labels, factor.shape[1], n_classes)
     sites = np.zeros((2, n_labels, n_classes))
     sites[0, np.arange(n_labels), labels] = noise_std**-2.0
     if start is not None:

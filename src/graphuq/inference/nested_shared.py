@@ -37,6 +37,7 @@ MAX_COORDINATES = 16_000  # of all classes, whose covariance matrix fills 2 GB
 N_NEAR, MIN_NEAR = 48, 16  # labels of a class or near it, on average, and least near classes
 MAX_BYTES = 8e9  # of the matrices of a sweep
 MATRICES, TABLES = 6, 20  # J × J and J × K arrays of a sweep, at most
+COORDINATE_MATRICES = 3  # of all coordinates, in a sweep of `nested_coordinates`
 
 
 class SharedSites(NamedTuple):
@@ -168,6 +169,18 @@ def fit_shared_sites(
             toward=back.T @ covariance.toward,
             shared=back.T @ covariance.shared,
         ),
+    )
+
+
+def check_coordinates(n_labels: int, n_coordinates: int, n_classes: int) -> None:
+    """Raise `InvalidInput` if sweeps in coordinates do not fit into memory."""
+    n_bytes = 8.0 * COORDINATE_MATRICES * (n_classes * n_coordinates) ** 2
+    require(
+        n_bytes <= MAX_BYTES,
+        "y",
+        f"expectation propagation of {n_labels} labels of {n_classes} classes, in {n_coordinates} "
+        f"coordinates each, fills {n_bytes / 1e9:.0f} GB",
+        f"give at most {int(_most_labels(n_classes))} labels, or fewer eigenpairs",
     )
 
 

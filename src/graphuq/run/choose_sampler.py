@@ -45,6 +45,7 @@ PROBES = 64  # draws of the Gaussian, by which its distance is estimated
 MAX_SPREAD = 15.0  # standard deviation of the log ratio to the Gaussian, in nats
 MULTICLASS_TOLERANCE = 1e-4  # tolerance of expectation propagation, in standard deviations
 MANY_TOLERANCE = 1e-3  # the same for many classes, where far ones share sites
+MAX_SAMPLED = 10_000  # labels of several classes, up to which they are sampled
 MAX_DENSE = 4_000  # white coordinates of a multiclass posterior that is approximated
 
 
@@ -241,9 +242,13 @@ RULES = (
 
 
 def answers_by_gaussian(posterior: Posterior) -> bool:
-    """Return whether expectation propagation is the default: a probit of many classes."""
-    likelihood = posterior.likelihood
-    many = likelihood.is_multiclass and are_many(len(posterior.labels), posterior.n_fields)
+    """Return whether expectation propagation is the default, where draws would take long.
+
+    It is for a probit of many classes, or of several and very many labels.
+    """
+    likelihood, n_labels = posterior.likelihood, len(posterior.labels)
+    many = n_labels > MAX_SAMPLED or are_many(n_labels, posterior.n_fields)
+    many = many and likelihood.is_multiclass
     known = not (posterior.learnt or likelihood.has_soft_labels)
     return many and known and likelihood.probit_noise_std is not None
 

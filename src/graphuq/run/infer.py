@@ -19,9 +19,9 @@ from graphuq.inference import (
     Point,
     Sampler,
 )
-from graphuq.inference.draws import Draws, StopRule
+from graphuq.inference.draws import FIRST_CHECK, Draws, StopRule
 from graphuq.inference.model_average import screened_for_two
-from graphuq.inference.settings import RunSettings
+from graphuq.inference.settings import RunSettings, n_draws_that_fit
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converged
 from graphuq.results.reported import reported_at_nodes
@@ -79,7 +79,9 @@ def infer(
         "hamiltonian", "exact-hamiltonian", "reflective-hamiltonian", "tempered-hamiltonian",
         "elliptical-slice", "independence", "sequential-independence", "expectation-propagation",
         "laplace", "map", "model-average". By default, or "auto", the sampler that
-        `graphuq.run.choose_sampler.RULES` gives. An approximation answers in milliseconds and
+        `graphuq.run.choose_sampler.RULES` gives; without settings of draws it is
+        expectation propagation for several classes with more than 10,000 labels, or more than 50
+        classes and 12,000 classes × labels. An approximation answers in milliseconds and
         takes ``rng`` alone of the arguments below. `MCMC` is a sampler with its settings, in
         place of the arguments ``n_samples`` to ``checkpoint``.
     n_samples : int, optional
@@ -212,8 +214,13 @@ def _run_settings(
     if isinstance(sampling, Approximation):
         return RunSettings(rng=rng, progress=progress)
     stop = default_rule(posterior) if sampling.stop == "converged" else sampling.stop
+    n_samples = sampling.n_samples
+    if stop is not None and isinstance(chosen, Sampler):  # it ends the run long before, as a rule
+        n_chains = sampling.n_chains or chosen.n_chains(posterior)
+        n_fit = n_draws_that_fit(n_chains, posterior.field.dimension)
+        n_samples = min(n_samples, max(n_fit, FIRST_CHECK))
     return RunSettings(
-        n_samples=sampling.n_samples,
+        n_samples=n_samples,
         n_chains=sampling.n_chains,
         n_warmup=sampling.n_warmup,
         thin=sampling.thin,
@@ -230,7 +237,8 @@ def _default_method(
 ) -> tuple[Sampler | Approximation, GaussianApproximation | None]:
     """Return the sampler that the rules choose, and the first approximation, which is reported.
 
-    Of many classes expectation propagation is the answer, unless settings of draws are given.
+    Of many classes, or labels, expectation propagation is the answer, unless settings of draws are
+    given.
     """
     on_first_result = sampling.on_first_result
     if sampling.has_no_settings and answers_by_gaussian(posterior):
