@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from graphuq.evidence.criteria import ObservedPrior
 from graphuq.inference import expectation_propagation as ep
-from graphuq.inference.nested_answer import site_precisions, starting_sites
+from graphuq.inference.nested_answer import starting_sites
 from graphuq.inference.nested_low_rank import fit_low_rank_sites
 from graphuq.inference.nested_sites import draw_shifts, fit_sites
 from graphuq.inference.nested_start import StartingSites
@@ -299,7 +299,7 @@ def test_both_forms_of_expectation_propagation_agree(n_labels, monkeypatch):
     for name in ("white_mean", "white_covariance", "labelled_mean", "labelled_variance"):
         pair = getattr(at_labels, name), getattr(in_coordinates, name)
         np.testing.assert_allclose(*pair, atol=1e-4)
-    for name in ("class_precision", "class_shift"):
+    for name in ("class_weights", "class_shift"):
         pair = getattr(at_labels, name), getattr(in_coordinates, name)
         np.testing.assert_allclose(*pair, rtol=1e-3, atol=1e-4)
 
@@ -308,7 +308,7 @@ def test_sites_are_found_again_from_an_answer():
     """Precisions and shifts of the K fields at a label are those of one star of sites only."""
     codes = np.arange(12) % 4
     [sites] = fit_sites(random_covariance(12)[None], codes, 4, 0.7)
-    found = starting_sites(site_precisions(sites.weights), sites.pull, codes, 0.7)
+    found = starting_sites(sites.weights, sites.pull, codes)
     np.testing.assert_allclose(found.weights, sites.weights, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found.shifts, sites.shifts, rtol=1e-6, atol=1e-9)
 

@@ -51,8 +51,9 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         Laplacian of the graph.
     n_eigenpairs : int, "all" or "auto", default "auto"
         Number of eigenpairs ℓ of the Laplacian. "auto": min(150, N), or some more or
-        fewer, so that no copy of a multiple eigenvalue is cut off; none for
-        `RegularizedLaplacian`, which is solved exactly.
+        fewer, so that no copy of a multiple eigenvalue is cut off; as many as classes, if there
+        are more than 150 (docs/measurements/growth.md); none for `RegularizedLaplacian`, which is
+        solved exactly.
     tail_eigenvalue : bool, float or "mean", default False
         Value of the eigenvalues that are not computed: none of them is used (false), the largest
         computed one (true), their mean, or a number. See `graphuq.laplacian_spectrum`.

@@ -75,6 +75,7 @@ def fit_classifier(
             classifier.tail_eigenvalue,
             model,
             report,
+            labels.n_classes,
         )
     classifier.classes_ = given.classes
     selected = model.select(basis, labels)

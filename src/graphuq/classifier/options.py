@@ -25,6 +25,7 @@ from graphuq.likelihoods.multiclass import MAX_CLASSES
 from graphuq.models import MODELS, Model
 from graphuq.run.words import inference_from, part_from
 from graphuq.spectrum import Basis, Laplacian
+from graphuq.spectrum.solve import DEFAULT_EIGENPAIRS
 from graphuq.utils.checks import check_seed, require_integer
 from graphuq.utils.expressions import built, is_expression
 from graphuq.utils.progress import Progress
@@ -213,6 +214,7 @@ def basis_of(
     tail_eigenvalue: bool | float | str,
     model: Model,
     progress: Progress | None = None,
+    n_classes: int = 2,
 ) -> Basis | Laplacian:
     """Return the basis of a graph, or its Laplacian for a prior that is solved exactly.
 
@@ -228,6 +230,9 @@ def basis_of(
         )
         return Laplacian(graph, laplacian)
     n_pairs = n_pairs_of(n_eigenpairs, graph.n_nodes)
+    default = DEFAULT_EIGENPAIRS + graph.n_components - 1
+    if n_pairs is None and default < n_classes < graph.n_nodes:  # each is a place of its own
+        n_pairs = n_classes
     return Basis.of(graph, laplacian, n_pairs, tail_eigenvalue=tail_eigenvalue, progress=progress)
 
 

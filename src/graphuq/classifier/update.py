@@ -101,7 +101,7 @@ def sites_of(answer: Any, kept: Bool[np.ndarray, " J"]) -> GaussianApproximation
     """Return a Gaussian with the sites of the labels that are kept, or None if it has none."""
     if not isinstance(answer, GaussianApproximation):
         return None
-    if answer.class_precision is not None:
-        precision, shift = answer.class_precision[kept], answer.class_shift[kept]
-        return answer._replace(class_precision=precision, class_shift=shift)
+    if answer.class_weights is not None:
+        weights, shift = answer.class_weights[kept], answer.class_shift[kept]
+        return answer._replace(class_weights=weights, class_shift=shift)
     return None if answer.sites is None else answer._replace(sites=answer.sites[:, kept])

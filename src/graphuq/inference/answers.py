@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphuq.inference.class_covariance import ClassCovariance
 from graphuq.utils.extras import require_extra
 from graphuq.utils.packed_datasets import packed, unpacked
 
 if TYPE_CHECKING:
     import xarray as xr
 
+COVARIANCE = "class_covariance_"  # prefix of the names of the parts of a `ClassCovariance`
 N_VALUES = 1_000  # by which the distribution of a mixture's component is represented
 
 
@@ -21,7 +23,8 @@ class GaussianApproximation(NamedTuple):
     ----------
     white_mean, white_covariance : numpy.ndarray, shape (r,) and (r, r)
         Mean and covariance of the white coordinates that unlabelled nodes depend on; see
-        `graphuq.posterior.field`.
+        `graphuq.posterior.field`. Of many classes the covariance is a `ClassCovariance`, from
+        which ``numpy.asarray`` makes the matrix.
     labelled_mean, labelled_variance : numpy.ndarray, shape (J,)
         Mean and variance of u at each labelled node.
     labelled_label_mean : numpy.ndarray, shape (J,)
@@ -36,8 +39,9 @@ class GaussianApproximation(NamedTuple):
         Name of the method and number of iterations, in words.
     sites : numpy.ndarray, shape (2, J), or None
         Precisions and shifts of the Gaussian site of each label, if the method has sites.
-    class_precision, class_shift : numpy.ndarray, shape (J, K, K) and (J, K), or None
-        The same for multiclass likelihoods, whose sites are Gaussians in the K fields of a label.
+    class_weights, class_shift : numpy.ndarray, shape (J, K), or None
+        The same for multiclass likelihoods, whose sites are Gaussians in the K fields of a label:
+        w of the precision ``diag(w) − w wᵀ / Σ w``, and the shifts of the fields.
     """
 
     white_mean: Any
@@ -50,7 +54,7 @@ class GaussianApproximation(NamedTuple):
     seconds: float
     description: str
     sites: Any = None
-    class_precision: Any = None
+    class_weights: Any = None
     class_shift: Any = None
 
     @property
@@ -68,18 +72,25 @@ class GaussianApproximation(NamedTuple):
         import xarray as xr
 
         axes = ("labelled_node", "class")[: self.labelled_mean.ndim]
-        arrays = {
+        arrays: dict[str, Any] = {
             "white_mean": ("seen", self.white_mean),
-            "white_covariance": (("seen", "seen_again"), self.white_covariance),
             "labelled_mean": (axes, self.labelled_mean),
             "labelled_variance": (axes, self.labelled_variance),
             "labelled_label_mean": (axes, self.labelled_label_mean),
         }
         if self.sites is not None:
             arrays["sites"] = (("site_parameter", "labelled_node"), np.stack(self.sites))
-        if self.class_precision is not None:
-            arrays["class_precision"] = ((*axes, "class_again"), self.class_precision)
+        if self.class_weights is not None:
+            arrays["class_weights"] = (axes, self.class_weights)
             arrays["class_shift"] = (axes, self.class_shift)
+        if isinstance(self.white_covariance, ClassCovariance):
+            for name, values in self.white_covariance.arrays().items():
+                arrays[f"{COVARIANCE}{name}"] = (
+                    [f"{name}_{i}" for i in range(values.ndim)],
+                    values,
+                )
+        else:
+            arrays["white_covariance"] = (("seen", "seen_again"), self.white_covariance)
         numbers = ("log_evidence", "n_iterations", "seconds", "description")
         attributes = {name: getattr(self, name) for name in numbers}
         return {"gaussian": xr.Dataset(arrays, attrs=attributes)}
@@ -88,8 +99,13 @@ class GaussianApproximation(NamedTuple):
     def from_datasets(groups: "Mapping[str, xr.Dataset]") -> "GaussianApproximation":
         """Return the approximation that `to_datasets` took apart."""
         stored = groups["gaussian"]
+        arrays: dict[str, Any] = {str(name): array.to_numpy() for name, array in stored.items()}
+        parts = {n.removeprefix(COVARIANCE): a for n, a in arrays.items() if COVARIANCE in n}
+        if parts:
+            arrays = {name: a for name, a in arrays.items() if COVARIANCE not in name}
+            arrays["white_covariance"] = ClassCovariance.of_arrays(parts)
         return GaussianApproximation(
-            **{str(name): array.to_numpy() for name, array in stored.items()},
+            **arrays,
             log_evidence=float(stored.attrs["log_evidence"]),
             n_iterations=int(stored.attrs["n_iterations"]),
             seconds=float(stored.attrs["seconds"]),

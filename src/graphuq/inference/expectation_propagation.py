@@ -10,13 +10,13 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.errors import IncompatibleParts, InvalidInput, require
+from graphuq.errors import InvalidInput, require
 from graphuq.inference.answers import GaussianApproximation
 from graphuq.inference.base import Approximation, SiteTarget
 from graphuq.inference.nested_answer import nested_answer, starting_sites
 from graphuq.inference.nested_start import StartingSites
 from graphuq.inference.settings import RunSettings
-from graphuq.likelihoods import Probit
+from graphuq.inference.target_of_leads import target_of_leads
 from graphuq.posterior.field import (
     ClassDifferenceField,
     FieldMoments,
@@ -26,6 +26,7 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.posterior.target import Target
 from graphuq.utils.arrays import single_threaded_blas
 from graphuq.utils.checks import check_fields
+from graphuq.utils.progress import Progress
 
 Sites: TypeAlias = Float[np.ndarray, "2 J"]  # precisions and shifts
 PerLabel: TypeAlias = Float[np.ndarray, " J"]
@@ -33,7 +34,6 @@ PerLabel: TypeAlias = Float[np.ndarray, " J"]
 DAMPINGS = (1.0, 0.2)  # initial values, tried in this order until one converges
 SOFT_DAMPINGS = (0.2, 0.05)  # of soft labels, whose sites may have negative precisions
 SMALL = 1e9  # labels × coordinates², up to which one core is as fast as two
-MAX_NESTED = 4096  # labels of several classes up to which J × J matrices are made
 PARALLEL = 1e-8  # determinant over product of squares, below which two differences are parallel
 LEEWAY = 5.0  # factor by which the change may grow in a good sweep with Anderson's step
 GAIN, LOSS, MIN_DAMPING = 1.2, 0.5, 0.02  # factors of the damping after a good or a bad sweep
@@ -74,8 +74,8 @@ class ExpectationPropagation(Approximation):
         require(self.tolerance > 0, "tolerance", f"{self.tolerance!r}", "use a positive bound")
 
     def unused_arguments(self, given: Sequence[str]) -> list[str]:
-        """Return the arguments of `graphuq.infer` that have no effect: all but ``start``."""
-        return [name for name in given if name != "start"]
+        """Return the arguments of `graphuq.infer` that have no effect: those of draws."""
+        return [name for name in given if name not in ("start", "progress")]
 
     def run(
         self,
@@ -84,10 +84,13 @@ class ExpectationPropagation(Approximation):
         reference: GaussianApproximation | StartingSites | None = None,
     ) -> GaussianApproximation:
         """Return the approximation of a posterior, from the sites of the reference."""
-        return self.fit(posterior.plain_target, reference)
+        return self.fit(posterior.plain_target, reference, settings.progress)
 
     def fit(
-        self, target: SiteTarget, start: GaussianApproximation | StartingSites | None = None
+        self,
+        target: SiteTarget,
+        start: GaussianApproximation | StartingSites | None = None,
+        progress: Progress | None = None,
     ) -> GaussianApproximation:
         """Iterate to the fixed point.
 
@@ -96,6 +99,8 @@ class ExpectationPropagation(Approximation):
         target : SiteTarget
         start : GaussianApproximation or StartingSites, optional
             Answer for the first of these labels, from whose sites the sweeps start, or the sites.
+        progress : callable, optional
+            Called after each sweep of several classes.
 
         Raises
         ------
@@ -108,8 +113,8 @@ class ExpectationPropagation(Approximation):
         began = time.perf_counter()
         fields, several = target.field, target.likelihood.is_multiclass
         if several:
-            target = _binary_target(target)
-            found_nested = self._nested(fields, target, start)
+            target = target_of_leads(target)
+            found_nested = self._nested(fields, target, start, progress)
             if found_nested is not None:
                 return found_nested
         small = not several and len(target.labels) * target.field.dimension**2 < SMALL
@@ -127,12 +132,14 @@ class ExpectationPropagation(Approximation):
                 "raise max_sweeps, use a larger noise_std, or sample with PCN()",
             )
         given = found.given
-        class_precision = class_shift = None
+        class_weights = class_shift = None
         if several:
+            from graphuq.inference.nested_sites import field_shifts  # imports Numba
+
             with jax.enable_x64(True):
                 differences = cast(ClassDifferenceField, target.field)
-                class_sites = differences.label_sites(*found.sites)
-                class_precision, class_shift = map(np.asarray, class_sites)
+                class_weights, shifts = map(np.asarray, differences.star(*found.sites))
+                class_shift = field_shifts(class_weights, shifts)
                 mean = np.asarray(fields.at_labelled(given.white_mean))
                 spread = covariances_at(fields.field.factor, given.white_covariance)
             variance = np.diagonal(np.asarray(spread), axis1=1, axis2=2)
@@ -152,26 +159,33 @@ class ExpectationPropagation(Approximation):
             seconds=time.perf_counter() - began,
             description=f"expectation propagation, {found.n_sweeps} sweeps",
             sites=None if several else found.sites,
-            class_precision=class_precision,
+            class_weights=class_weights,
             class_shift=class_shift,
         )
 
     def _nested(
-        self, fields: Any, target: Target, start: GaussianApproximation | StartingSites | None
+        self,
+        fields: Any,
+        target: Target,
+        start: GaussianApproximation | StartingSites | None,
+        progress: Progress | None,
     ) -> GaussianApproximation | None:
-        """Return the answer of sweeps at the labels, or None where white coordinates are fewer."""
+        """Return the answer of nested sweeps, or None if they do not reach a fixed point."""
         leads = cast(ClassDifferenceField, target.field)
         factor = np.asarray(fields.one_class.matrix(), dtype=np.float64)
-        n_labels, r = factor.shape
-        k = leads.n_classes  # a sweep takes K r J (2 r + 4 J) operations, or 3 J (K − 1) (K r)²
-        if n_labels > MAX_NESTED or 2 * r + 4 * n_labels > 3 * k * (k - 1) * r:
-            return None
         codes, noise_std = np.asarray(leads.codes, dtype=np.int64), float(leads.noise_std)
         sites = start if isinstance(start, StartingSites) else None
-        if isinstance(start, GaussianApproximation) and start.class_precision is not None:
-            sites = starting_sites(start.class_precision, start.class_shift, codes, noise_std)
+        if isinstance(start, GaussianApproximation) and start.class_weights is not None:
+            sites = starting_sites(start.class_weights, start.class_shift, codes)
         return nested_answer(
-            factor, codes, leads.n_classes, noise_std, self.max_sweeps, self.tolerance, sites
+            factor,
+            codes,
+            leads.n_classes,
+            noise_std,
+            self.max_sweeps,
+            self.tolerance,
+            sites,
+            progress,
         )
 
 
@@ -182,30 +196,6 @@ def _first_sites(start: Any, labels: Float[np.ndarray, " J"]) -> Sites | None:
     if start is None or start.sites is None:
         return None
     return np.pad(np.asarray(start.sites), [(0, 0), (0, len(labels) - np.shape(start.sites)[1])])
-
-
-def _binary_target(target: SiteTarget) -> Target:
-    """Return each multiclass label as K − 1 binary labels of leads with shared noise."""
-    likelihood = target.likelihood
-    if likelihood.has_soft_labels:
-        raise IncompatibleParts(
-            "expectation propagation takes soft labels of two classes only; sample, as "
-            'inference="auto" does'
-        )
-    noise_std = likelihood.probit_noise_std
-    if noise_std is None or likelihood.learnt:
-        raise IncompatibleParts(
-            f"expectation propagation needs a probit of pairs of classes, and {likelihood} has "
-            "none; use Probit or Softmax of a fixed number of classes, or sample"
-        )
-    if not target.field.one_class.is_low_rank:
-        raise IncompatibleParts(
-            "expectation propagation of several classes needs a field without a tail, or with "
-            "fewer labels than eigenpairs; compute the spectrum with tail_eigenvalue=False"
-        )
-    leads = ClassDifferenceField.of(target.field, target.labels, float(noise_std))
-    n_sites = len(target.labels) * (leads.n_classes - 1)
-    return Target(leads, Probit(float(noise_std)), np.ones(n_sites))
 
 
 @runtime_checkable

@@ -1,15 +1,22 @@
-"""The Gaussian of nested expectation propagation in white coordinates, from sites at the labels.
-
-The factors of `nested_low_rank` give mean and covariance of the coordinates of all classes.
-"""
+"""The Gaussian of nested expectation propagation in white coordinates, from sites at the labels."""
 
 import time
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference.answers import GaussianApproximation
+from graphuq.inference.class_covariance import of_classes
 from graphuq.inference.nested_start import StartingSites
+from graphuq.utils.progress import Progress
+
+if TYPE_CHECKING:
+    from graphuq.inference.nested_low_rank import LowRankSites
+    from graphuq.inference.nested_shared import SharedSites
+
+MANY_LABELS = 4096  # labels up to which matrices of pairs of them are made
+BLOCK = 2_000  # labels whose variances are computed together
 
 
 def nested_answer(
@@ -20,6 +27,7 @@ def nested_answer(
     max_sweeps: int,
     tolerance: float,
     start: StartingSites | None = None,
+    progress: Progress | None = None,
 ) -> GaussianApproximation | None:
     """Return the fixed point of nested expectation propagation, or None if it is not reached.
 
@@ -37,26 +45,29 @@ def nested_answer(
         See `nested_sites.fit_sites`.
     start : StartingSites, optional
         Sites of the first labels.
+    progress : callable, optional
+        Called after each sweep.
     """
-    from graphuq.inference.nested_low_rank import fit_low_rank_sites  # imports Numba
+    from graphuq.inference.nested_coordinates import fit_coordinate_sites  # imports Numba
+    from graphuq.inference.nested_shared import shares_sites
 
     began = time.perf_counter()
+    settings = labels, n_classes, noise_std, max_sweeps, tolerance, start, progress
+    n_labels, r = factor.shape
+    # A sweep takes K r J (2 r + 4 J) operations at the labels, 3 J (K − 1) (K r)² in coordinates.
+    is_long = n_labels > MANY_LABELS or 2 * r + 4 * n_labels > 3 * n_classes * (n_classes - 1) * r
+    in_coordinates = is_long and not shares_sites(n_labels, r, n_classes)
+    fit: Any = fit_coordinate_sites if in_coordinates else fit_by_size
     try:
-        sites = fit_low_rank_sites(
-            factor, labels, n_classes, noise_std, max_sweeps, tolerance, start
-        )
+        sites = fit(factor, *settings)
     except np.linalg.LinAlgError:
         return None
     if not sites.converged:
         return None
-    n_labels, r = factor.shape
-    common = sites.common.transpose(1, 0, 2).reshape(n_labels, -1)
-    white_covariance = common.T @ common
-    variance = np.empty((n_labels, n_classes))
-    for k, root in enumerate(sites.roots):
-        block = slice(k * r, (k + 1) * r)
-        white_covariance[block, block] += root.T @ root
-        variance[:, k] = ((factor @ white_covariance[block, block]) * factor).sum(axis=1)
+    white_covariance = sites.covariance
+    together = of_classes(white_covariance, n_classes)
+    blocks = (factor[i : i + BLOCK] for i in range(0, n_labels, BLOCK))
+    variance = np.concatenate([together.at(rows).variance for rows in blocks])
     return GaussianApproximation(
         white_mean=sites.white_mean.ravel(),
         white_covariance=white_covariance,
@@ -67,31 +78,41 @@ def nested_answer(
         n_iterations=sites.n_sweeps,
         seconds=time.perf_counter() - began,
         description=f"expectation propagation, {sites.n_sweeps} sweeps",
-        class_precision=site_precisions(sites.weights),
+        class_weights=sites.weights,
         class_shift=sites.pull,
     )
 
 
-def starting_sites(
-    precision: Float[np.ndarray, "j K K"],
-    shift: Float[np.ndarray, "j K"],
-    labels: Int[np.ndarray, " J"],
-    noise_std: float,
-) -> StartingSites:
-    """Return the sites of the first j labels from their `site_precisions` and shifts.
+def fit_by_size(factor: Float[np.ndarray, "J r"], *settings: Any) -> "LowRankSites | SharedSites":
+    """Return the sites of all labels; of many classes, far ones share theirs.
 
-    With ``w_y = 1/γ²``, ``Σ w = w_y / (1 − γ² W_yy)`` and ``w_k = −γ² W_yk Σ w``; and
-    ``Σ ν = b_y γ² Σ w``, ``ν_k = w_k Σ ν / Σ w − b_k``.
+    Settings are those of `nested_low_rank.fit_low_rank_sites`.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If rounding errors make a matrix indefinite.
     """
-    rows, own = np.arange(len(precision)), labels[: len(precision)]
-    of_own = np.asarray(precision)[rows, own] * noise_std**2  # (j, K)
-    total = 1 / (noise_std**2 * (1 - of_own[rows, own]))
-    weights = -of_own * total[:, None]
-    weights[rows, own] = noise_std**-2.0
-    pulled = np.asarray(shift)[rows, own] * noise_std**2  # Σ ν / Σ w
-    shifts = weights * pulled[:, None] - shift
+    from graphuq.inference.nested_low_rank import fit_low_rank_sites  # imports Numba
+    from graphuq.inference.nested_shared import fit_shared_sites, shares_sites
+
+    is_shared = shares_sites(factor.shape[0], factor.shape[1], settings[1])
+    fit: Any = fit_shared_sites if is_shared else fit_low_rank_sites
+    return fit(factor, *settings)
+
+
+def starting_sites(
+    weights: Float[np.ndarray, "j K"], pull: Float[np.ndarray, "j K"], labels: Int[np.ndarray, " J"]
+) -> StartingSites:
+    """Return the sites of the first j labels from their weights, and the shifts of their fields.
+
+    As ``b_k = w_k Σν / Σw − ν_k`` and ``ν_y = 0``, the ratio ``Σν / Σw`` is ``b_y / w_y``.
+    """
+    rows, own = np.arange(len(weights)), labels[: len(weights)]
+    ratio = np.asarray(pull)[rows, own] / np.asarray(weights)[rows, own]
+    shifts = weights * ratio[:, None] - pull
     shifts[rows, own] = 0.0
-    return StartingSites(weights, shifts)
+    return StartingSites(np.asarray(weights), shifts)
 
 
 def site_precisions(weights: Float[np.ndarray, "J K"]) -> Float[np.ndarray, "J K K"]:

@@ -28,13 +28,10 @@ from graphuq.inference.nested_sites import (
     log_norm_of_noise,
     propose,
 )
+from graphuq.inference.nested_sweeps import Sweeps
 from graphuq.utils.arrays import single_threaded_blas
+from graphuq.utils.progress import Progress
 
-DAMPING, MIN_DAMPING = 0.8, 0.1  # share of each update, at first and at least
-DAMPING_LOSS = 0.7  # factor of the damping when the change grows by `GROWTH`
-GROWTH = 3.0
-HISTORY = 3  # earlier sweeps that an extrapolation uses
-MIN_INDEPENDENT = 1e-8  # share below which directions of the history are rounding error
 FEW_LABELS = 100  # labels up to which threads cost more than they save
 LABELS = 32  # labels whose covariances are in memory together, in each thread
 
@@ -69,6 +66,24 @@ class LowRankSites(NamedTuple):
     roots: Float[np.ndarray, "K r r"]
     common: Float[np.ndarray, "K J r"]
 
+    @property
+    def covariance(self) -> Float[np.ndarray, "n n"]:
+        """Covariance of the white coordinates of all classes, concatenated."""
+        _, n_labels, r = self.common.shape
+        common = self.common.transpose(1, 0, 2).reshape(n_labels, -1)
+        found = common.T @ common
+        for k, root in enumerate(self.roots):
+            block = slice(k * r, (k + 1) * r)
+            found[block, block] += root.T @ root
+        return np.asarray(found)
+
+    def white_draws(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "K S r"]:
+        """Return draws of the white coordinates of each class."""
+        n_classes, n_labels, r = self.common.shape
+        white = rng.normal(size=(n_classes, n, r)) @ self.roots
+        white += rng.normal(size=(n, n_labels)) @ self.common
+        return np.asarray(white + self.white_mean[:, None])
+
 
 def fit_low_rank_sites(
     factor: Float[np.ndarray, "J r"],
@@ -78,6 +93,7 @@ def fit_low_rank_sites(
     max_sweeps: int,
     tolerance: float,
     start: Any = None,
+    progress: Progress | None = None,
 ) -> LowRankSites:
     """Iterate the sites of all labels to their fixed point.
 
@@ -87,6 +103,8 @@ def fit_low_rank_sites(
         F, the map from the white coordinates of a class to its field at the labels.
     labels, n_classes, noise_std, max_sweeps, tolerance, start
         See `nested_sites.fit_sites`.
+    progress : callable, optional
+        Called after each sweep.
 
     Raises
     ------
@@ -96,7 +114,7 @@ def fit_low_rank_sites(
     n_labels, r = factor.shape
     if r > n_labels:  # the labels see J of the r directions; the others keep their prior
         turn, seen = qr(factor.T)
-        settings = labels, n_classes, noise_std, max_sweeps, tolerance, start
+        settings = labels, n_classes, noise_std, max_sweeps, tolerance, start, progress
         found = fit_low_rank_sites(np.ascontiguousarray(seen[:n_labels].T), *settings)
         back, unseen = turn[:, :n_labels].T, turn[:, n_labels:].T
         return found._replace(
@@ -108,8 +126,7 @@ def fit_low_rank_sites(
     if start is not None:
         sites[:, : len(start.weights)] = start.weights, start.shifts
     sites[0, np.arange(n_labels), labels] = noise_std**-2.0
-    damping, best, change, n_sweeps = DAMPING, np.inf, np.inf, 0
-    past: list[_Sweep] = []
+    sweeps, n_sweeps = Sweeps(), 0
     with single_threaded_blas(), ThreadPoolExecutor(os.cpu_count()) as pool:
         run: Map = pool.map if n_labels > FEW_LABELS else map
         while True:
@@ -118,13 +135,11 @@ def fit_low_rank_sites(
             new, *totals = propose(labels, sites, given.mean, variances)
             change, log_sites = map(float, totals)
             n_sweeps += 1
+            if progress is not None:
+                progress("sweeps", n_sweeps, max_sweeps, change)
             if not (change > tolerance and n_sweeps < max_sweeps):
                 break
-            if change > GROWTH * best:  # oscillation
-                damping, past = max(DAMPING_LOSS * damping, MIN_DAMPING), []
-            best = min(best, change)
-            past = [_Sweep(sites, new - sites), *past[:HISTORY]]
-            sites = _extrapolated(past, given.variances, damping)
+            sites = sweeps.next(sites, new, change, given.variances)
         log_evidence = log_sites + given.log_determinant
         log_evidence += log_norm_of_noise(labels, *sites) + 0.5 * (given.pull * given.mean).sum()
         roots = np.stack(given.roots)
@@ -204,34 +219,3 @@ def _of_class(
     white = root @ factor.T
     weighted = white * weights
     return root, white, weighted.T @ weighted, float(np.log(np.diagonal(lower)).sum())
-
-
-class _Sweep(NamedTuple):
-    """Sites before a sweep, and its undamped update, each (2, J, K)."""
-
-    sites: np.ndarray
-    residual: np.ndarray
-
-
-def _extrapolated(
-    sweeps: list[_Sweep], variances: Float[np.ndarray, "J K"], damping: float
-) -> Float[np.ndarray, "2 J K"]:
-    """Return Anderson's step (1965): the fixed point of a linear map with these sweeps.
-
-    Residuals are measured in deviations of ``v − u_k``. A site whose precision would be negative
-    is given the damped update.
-    """
-    now = sweeps[0]
-    plain = now.sites + damping * now.residual
-    if len(sweeps) == 1:
-        return plain
-    scale = np.stack([variances, np.sqrt(variances)])
-    moved = [one.sites - now.sites for one in sweeps[1:]]
-    changed = [one.residual - now.residual for one in sweeps[1:]]
-    design = np.stack([(scale * one).ravel() for one in changed], axis=1)
-    shares, *_ = np.linalg.lstsq(design, (scale * now.residual).ravel(), rcond=MIN_INDEPENDENT)
-    found = plain.copy()
-    for share, of_sites, of_residual in zip(shares, moved, changed, strict=True):
-        found -= share * (of_sites + damping * of_residual)
-    proper = np.isfinite(found).all(axis=0) & (found[0] >= 0)
-    return np.where(proper, found, plain)

@@ -130,10 +130,18 @@ def check_steps(n_samples: int, n_warmup: int, thin: int) -> None:
 def check_memory(n_chains: int, n_samples: int, dimension: int, dtype: np.dtype) -> None:
     """Raise if the draws do not fit into memory."""
     n_bytes = n_chains * n_samples * dimension * dtype.itemsize
+    n_fit = n_draws_that_fit(n_chains, dimension, dtype)
     require(
         n_bytes <= MAX_DRAW_BYTES,
         "n_samples",
         f"{n_samples} draws of {n_chains} chains in {dimension} dimensions fill "
         f"{n_bytes / 1e9:.0f} GB",
-        "keep fewer and raise thin instead",
+        f"keep {n_fit} or fewer and raise thin instead"
+        if n_fit >= 4
+        else 'use inference="expectation-propagation", which keeps no draws',
     )
+
+
+def n_draws_that_fit(n_chains: int, dimension: int, dtype: Any = np.float64) -> int:
+    """Return how many draws of each chain fit into memory."""
+    return int(MAX_DRAW_BYTES // (n_chains * dimension * np.dtype(dtype).itemsize))

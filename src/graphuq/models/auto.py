@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from graphuq.inference.near_classes import are_many
 from graphuq.models.average import Average
 from graphuq.models.base import Model
 from graphuq.models.evidence import LargestEvidence
@@ -22,6 +23,7 @@ class Auto(Model):
     labels and basis                                    model
     ==================================================  ====================
     soft labels; more classes than have labels; a tail  `LargestEvidence()`
+    many classes: over 50, and over 12,000 × labels     `Likeliest()`
     up to 1,000 labels                                  `Average()`
     more labels, at least five a class                  `Likeliest()`
     more labels, fewer than five a class                `LargestEvidence()`
@@ -42,6 +44,8 @@ class Auto(Model):
         has_tail = not isinstance(basis, Laplacian) and basis.tail_eigenvalue is not None
         if labels.distributions is not None or labels.has_unseen_classes or has_tail:
             return LargestEvidence()
+        if are_many(len(labels.codes), labels.n_classes):
+            return Likeliest()
         if len(labels.codes) <= MAX_AVERAGED:
             return Average()
         return Likeliest() if labels.are_enough(ENOUGH_EACH) else LargestEvidence()

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.inference import GaussianApproximation, GaussianMixture, Independence, ModelAverage
+from graphuq.inference.class_covariance import ClassCovariance
 from graphuq.inference.model_average import MANY_LABELS, ClassShares, coefficients_given
 from graphuq.inference.reference import n_proposals
 from graphuq.inference.settings import RunSettings
@@ -126,10 +127,12 @@ def acceptance_of_gaussian(posterior: Posterior, gaussian: GaussianApproximation
     """Return the share of a Gaussian's draws that would be accepted as draws of the posterior.
 
     Estimated from 1,600 draws, fewer from 1,000 labels on. The result is None if the target has
-    coordinates that the Gaussian does not describe.
+    coordinates that the Gaussian does not describe, or very many.
     """
     target = posterior.plain_target
     if posterior.likelihood.uses_all_nodes or not can_be_referred(target):
+        return None
+    if isinstance(gaussian.white_covariance, ClassCovariance):  # many classes, many coordinates
         return None
     return Independence().expected_acceptance(target, gaussian, n_proposals(posterior))
 

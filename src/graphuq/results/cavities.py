@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference import GaussianApproximation
-from graphuq.inference.nested_answer import starting_sites
+from graphuq.inference.nested_answer import site_precisions, starting_sites
 from graphuq.inference.nested_left_out import fields_without_each
 from graphuq.likelihoods import Likelihood
 from graphuq.posterior.field import covariances_at
@@ -33,12 +33,12 @@ def multiclass_cavities(
         return mean, vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     factor = np.asarray(posterior.field.one_class.factor)
     with jax.enable_x64(True):
-        covariance = np.asarray(covariances_at(factor, answer.white_covariance))
+        covariance = np.asarray(covariances_at(factor, np.asarray(answer.white_covariance)))
     mean = answer.labelled_mean
-    if answer.class_precision is None:
+    if answer.class_weights is None:
         first, second = slopes_at(posterior, mean)
     else:
-        second = -answer.class_precision
+        second = -site_precisions(answer.class_weights)
         first = answer.class_shift + np.einsum("jkl,jl->jk", second, mean)
     return _cavities(mean, covariance, first, second, prior_variance(posterior))
 
@@ -53,11 +53,11 @@ def _fitted_again(
     likelihood, n_labels = posterior.likelihood, len(posterior.labels)
     noise_std = likelihood.probit_noise_std
     n_numbers = likelihood.min_classes * n_labels**4
-    fits = answer.class_precision is not None and not likelihood.learnt and noise_std is not None
+    fits = answer.class_weights is not None and not likelihood.learnt and noise_std is not None
     if not fits or n_numbers > MAX_AGAIN or posterior.label_weights is not None:
         return None
     codes, noise = codes.astype(np.int64), float(noise_std)
-    start = starting_sites(answer.class_precision, answer.class_shift, codes, noise)
+    start = starting_sites(answer.class_weights, answer.class_shift, codes)
     factor = np.asarray(posterior.field.one_class.factor, dtype=np.float64)
     return fields_without_each(factor, codes, likelihood.min_classes, noise, start)
 

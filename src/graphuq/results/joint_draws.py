@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference import GaussianApproximation, GaussianMixture, Point
+from graphuq.inference.class_covariance import of_classes
 from graphuq.inference.draws import Draws
 from graphuq.posterior.field import ClassField
 from graphuq.posterior.posterior import Posterior
@@ -74,11 +75,9 @@ def coefficient_moments(
         return mean, np.asarray(within + between)
     field = posterior.field.one_class
     back = np.asarray(field.coefficient_map)
-    r = len(answer.white_covariance) // n_fields
-    blocks = answer.white_covariance.reshape(n_fields, r, n_fields, r)
-    inner = np.einsum("kikj->ij", blocks) / n_fields
+    inner = of_classes(answer.white_covariance, n_fields).mean_of_classes()
     rest = np.diag(np.asarray(field.mode_variance)) - back @ back.T
-    return answer.white_mean.reshape(n_fields, r) @ back.T, back @ inner @ back.T + rest
+    return answer.white_mean.reshape(n_fields, -1) @ back.T, back @ inner @ back.T + rest
 
 
 def residual_root(posterior: Posterior) -> Float[np.ndarray, "L L"]:
@@ -120,9 +119,8 @@ def _seen_draws(
     if isinstance(answer, Point):
         return np.repeat(answer.seen.reshape(1, n_fields, -1), n_draws, axis=0)
     if isinstance(answer, GaussianApproximation):
-        root = np.linalg.cholesky(answer.white_covariance)
-        seen = answer.white_mean + rng.normal(size=(n_draws, len(root))) @ root.T
-        return np.asarray(seen.reshape(n_draws, n_fields, -1))
+        apart = of_classes(answer.white_covariance, n_fields).draws(rng, n_draws)
+        return answer.white_mean.reshape(n_fields, -1) + apart
     seen = seen_draws(answer, posterior)
     return seen[rng.choice(len(seen), n_draws, replace=len(seen) < n_draws)]
 

@@ -19,16 +19,21 @@ from graphuq.inference import (
     Point,
     Sampler,
 )
-from graphuq.inference.draws import Draws, StopRule
+from graphuq.inference.draws import FIRST_CHECK, Draws, StopRule
 from graphuq.inference.model_average import screened_for_two
-from graphuq.inference.settings import RunSettings
+from graphuq.inference.settings import RunSettings, n_draws_that_fit
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.diagnostics import diagnose, node_rows, warn_unless_converged
 from graphuq.results.reported import reported_at_nodes
 from graphuq.results.result import Result
 from graphuq.results.settings import run_settings
 from graphuq.results.summaries import summarize
-from graphuq.run.choose_sampler import choose_sampler, first_approximation, needs_no_draws
+from graphuq.run.choose_sampler import (
+    MANY_TOLERANCE,
+    choose_sampler,
+    first_approximation,
+    needs_no_draws,
+)
 from graphuq.run.stopping import default_rule
 from graphuq.run.words import inference_from
 from graphuq.utils.checks import check_seed
@@ -74,9 +79,10 @@ def infer(
         "hamiltonian", "exact-hamiltonian", "reflective-hamiltonian", "tempered-hamiltonian",
         "elliptical-slice", "independence", "sequential-independence", "expectation-propagation",
         "laplace", "map", "model-average". By default, or "auto", the sampler that
-        `graphuq.run.choose_sampler.RULES` gives; but expectation propagation of each component
-        for an average of several classes with more than 100 labels, unless a setting of sampling
-        is given. An approximation answers in milliseconds and
+        `graphuq.run.choose_sampler.RULES` gives. Without settings of sampling it is expectation
+        propagation for an average of several classes with more than 100 labels, and for one
+        posterior of several classes with more than 10,000 labels, or more than 50 classes and
+        12,000 classes × labels. An approximation answers in milliseconds and
         takes ``rng`` alone of the arguments below. `MCMC` is a sampler with its settings, in
         place of the arguments ``n_samples`` to ``checkpoint``.
     n_samples : int, optional
@@ -170,7 +176,7 @@ def infer(
         if n_samples is not None and stop is None:
             sampling = dataclasses.replace(sampling, stop=None)
         chosen, given = sampling.method, {"checkpoint": sampling.checkpoint}
-        if not sampling.asks_for_draws and needs_no_draws(posterior):
+        if start is None and not sampling.asks_for_draws and needs_no_draws(posterior):
             found = _without_draws(posterior, rng, progress)
             if found is not None:
                 return found
@@ -196,8 +202,10 @@ def infer(
 def _without_draws(
     posterior: Posterior, rng: int | np.random.Generator, progress: bool | Progress
 ) -> Result | None:
-    """Return the mixture of Gaussians of an average, or None if a component has no Gaussian."""
-    method = EachComponent(ExpectationPropagation())
+    """Return the answer of expectation propagation, or None if there is no fixed point."""
+    method: Any = ExpectationPropagation(tolerance=MANY_TOLERANCE)
+    if posterior.is_weighted:
+        method = EachComponent(ExpectationPropagation())
     with reporting(progress) as report:
         try:
             answer = method.run(posterior, RunSettings(rng=rng, progress=report))
@@ -228,8 +236,13 @@ def _run_settings(
     if isinstance(sampling, Approximation):
         return RunSettings(rng=rng, progress=progress)
     stop = default_rule(posterior) if sampling.stop == "converged" else sampling.stop
+    n_samples = sampling.n_samples
+    if stop is not None and isinstance(chosen, Sampler):  # it ends the run long before, as a rule
+        n_chains = sampling.n_chains or chosen.n_chains(posterior)
+        n_fit = n_draws_that_fit(n_chains, posterior.field.dimension)
+        n_samples = min(n_samples, max(n_fit, FIRST_CHECK))
     return RunSettings(
-        n_samples=sampling.n_samples,
+        n_samples=n_samples,
         n_chains=sampling.n_chains,
         n_warmup=sampling.n_warmup,
         thin=sampling.thin,

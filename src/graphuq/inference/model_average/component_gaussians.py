@@ -71,10 +71,7 @@ class ComponentGaussians:
     ) -> Float[np.ndarray, "S R J"]:
         """Return fields at the labels from the Gaussian of one component: one row or K rows."""
         noisy, sites = self.noisy[i], self.sites[i]
-        n_labels, r = noisy.factor.shape
-        white = rng.normal(size=(self.given.n_classes, n, r)) @ sites.roots
-        white += rng.normal(size=(n, n_labels)) @ sites.common
-        white += sites.white_mean[:, None]
+        white = sites.white_draws(rng, n)
         if noisy.one_field:  # the difference of the two has the distribution of the one
             white = (white[1:] - white[:1]) / np.sqrt(2.0)
         return np.swapaxes(white @ noisy.factor.T, 0, 1)

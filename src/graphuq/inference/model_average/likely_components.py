@@ -22,6 +22,7 @@ from graphuq.inference.model_average.components import (
     Components,
     require_any,
 )
+from graphuq.inference.near_classes import are_many
 from graphuq.posterior.posterior import Posterior
 
 MANY_LABELS = 100  # more labels than this: only likely components are fitted to all of them, and
@@ -33,6 +34,7 @@ FAR_BEHIND = 10.0  # the same, given N_CHECKED labels
 N_TRIED, SLACK = 3, 2.0  # sweeps after which an evidence is known to this error, in nats
 KEPT = "_screened"  # name under which a posterior keeps what was found
 ENOUGH_LABELS = 480  # labels that tell the likeliest component
+ENOUGH_OF_MANY = 240  # the same for many classes, each of which tells the range again
 
 
 class LikelyComponents(NamedTuple):
@@ -42,7 +44,7 @@ class LikelyComponents(NamedTuple):
     ----------
     given : Components
         Those that are left, and all labels, in a random order.
-    sites : list of LowRankSites or None
+    sites : list of LowRankSites, SharedSites or None
         Of each component, at all labels.
     log_weights : numpy.ndarray, shape (M,)
         Log of prior probability times evidence; −inf without a fixed point.
@@ -77,10 +79,13 @@ def likely_components(posterior: Posterior, enough: int | None = None) -> Likely
 def likeliest_component(posterior: Posterior) -> int:
     """Return the number of the component that 480 of the labels, or all, leave most probable.
 
+    Of many classes 240 labels are enough.
+
     Components on a graph are many and each of them is improbable beforehand. So the sums of the
     probabilities of all components on a block are compared first.
     """
-    found = likely_components(posterior, ENOUGH_LABELS)
+    many = are_many(len(posterior.labels), posterior.n_fields)
+    found = likely_components(posterior, ENOUGH_OF_MANY if many else ENOUGH_LABELS)
     return likeliest_of_block(posterior, found.given.numbers, softmax(found.log_weights))
 
 
@@ -196,7 +201,7 @@ def _fitted(
     Each starts from the sites of the likeliest one before it. The evidence is stationary in the
     sites, so that a few sweeps give it to a few nats. Components in reach are then fitted.
     """
-    from graphuq.inference.nested_low_rank import fit_low_rank_sites
+    from graphuq.inference.nested_answer import fit_by_size
 
     sites: list[Any] = [None] * len(order)
     logs, best = np.full(len(order), -np.inf), None
@@ -205,7 +210,7 @@ def _fitted(
         for n_sweeps in (MAX_SWEEPS,) if best is None else (N_TRIED, MAX_SWEEPS):
             settings = some.codes, some.n_classes, some.noise_std, n_sweeps, tolerance, found
             try:
-                found = fit_low_rank_sites(factor, *settings)
+                found = fit_by_size(factor, *settings)
             except np.linalg.LinAlgError:
                 found = None
                 break

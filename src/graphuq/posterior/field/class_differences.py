@@ -63,7 +63,7 @@ class ClassDifferenceField(Field):
         others = jnp.arange(self.n_classes - 1)[None, :]
         return others + (others >= self.codes[:, None])
 
-    def _star(
+    def star(
         self, precision: Float[Array, " m"], shift: Float[Array, " m"]
     ) -> tuple[Float[Array, "J K"], Float[Array, "J K"]]:
         """Return w and ν of each label and class: τ, ν of another class, 1/γ² and 0 of its own."""
@@ -82,7 +82,7 @@ class ClassDifferenceField(Field):
         The noise is integrated. The precision is ``W = diag(w) − w wᵀ / Σ w`` and the shift
         ``w_k Σν / Σw − ν_k``, with w and ν of `condition`.
         """
-        w, nu = self._star(precision, shift)
+        w, nu = self.star(precision, shift)
         total = w.sum(axis=1, keepdims=True)
         share = w / total
         identity = jnp.eye(self.n_classes, dtype=w.dtype)[None]
@@ -116,7 +116,7 @@ class ClassDifferenceField(Field):
         covariance = cho_solve((lower, True), jnp.eye(n_classes * r))
         white_mean = covariance @ (pull.T @ factor).ravel()
         u = factor @ white_mean.reshape(n_classes, r).T
-        w, nu = self._star(precision, shift)
+        w, nu = self.star(precision, shift)
         total = w.sum(axis=1, keepdims=True)
         share, offset = w / total, nu.sum(axis=1, keepdims=True) / total
         spread = covariances_at(factor, covariance)

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.inference import GaussianApproximation
+from graphuq.inference.class_covariance import of_classes
 from graphuq.posterior.field import ClassField
 from graphuq.results.summaries.base import (
     BLOCK_ELEMENTS,
@@ -26,6 +27,7 @@ from graphuq.results.summaries.base import (
     slices,
 )
 from graphuq.results.summaries.random_label import REACH, STEPS_PER_UNIT, TABLES
+from graphuq.results.summaries.tilted import tilted_mean
 from graphuq.utils.arrays import njit_cached, parallel_map
 
 WIDTH = 5.0  # deviations on both sides of a mean, outside of which nothing is integrated
@@ -42,24 +44,26 @@ def gaussian_summaries(
     """
     n_classes = field.n_classes
     mean = np.asarray(field.by_class(np.asarray(answer.white_mean)[None]))[0]  # (K, r)
-    r = mean.shape[1]
-    blocks = answer.white_covariance.reshape(n_classes, r, n_classes, r).swapaxes(1, 2)
-    own = np.ascontiguousarray(np.einsum("kkrs->rks", blocks)).reshape(r, -1)
+    covariance = of_classes(answer.white_covariance, n_classes)
     weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
     found = NodeSummaries(*np.zeros((4, len(rows.scale), n_classes)))
 
     def fill(part: slice) -> None:
         loadings, std = conditional_distribution(field.field, rows[part])
         latent_mean = loadings @ mean.T
-        variance = np.maximum(_quadratic(loadings, own), 0.0)
-        apart = _independent_variances(loadings, blocks, latent_mean, variance)
+        fields = covariance.at(loadings)
+        apart = _independent_variances(fields, latent_mean)
+        leads = fields.leads()
         found.latent_mean[part] = latent_mean
-        found.latent_std[part] = np.sqrt(variance + std[:, None] ** 2)
+        found.latent_std[part] = np.sqrt(fields.variance + std[:, None] ** 2)
         for weight, scale in zip(weights, scales, strict=True):
-            deviation = np.sqrt(apart + std[:, None] ** 2 + scale**2)
-            found.label_mean[part] += weight * largest_shares(latent_mean, deviation)
+            own = apart + std[:, None] ** 2 + scale**2
+            center = latent_mean
+            if leads is not None:
+                center = tilted_mean(latent_mean, own, latent_mean.argmax(axis=1), leads)
+            found.label_mean[part] += weight * largest_shares(center, np.sqrt(own))
 
-    parallel_map(fill, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // (n_classes * r)))
+    parallel_map(fill, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // covariance.n_numbers))
     return found
 
 
@@ -84,28 +88,10 @@ def largest_shares(
     return shares
 
 
-def _quadratic(
-    loadings: Float[np.ndarray, "B r"], forms: Float[np.ndarray, "r m"]
-) -> Float[np.ndarray, "B K"]:
-    """Return ``l F_k l`` of each row l and matrix F_k, given the matrices side by side."""
-    products = (loadings @ forms).reshape(len(loadings), -1, loadings.shape[1])
-    return np.asarray(np.einsum("bkr,br->bk", products, loadings))
-
-
-def _independent_variances(
-    loadings: Float[np.ndarray, "B r"],
-    blocks: Float[np.ndarray, "K K r r"],
-    mean: Float[np.ndarray, "B K"],
-    variance: Float[np.ndarray, "B K"],
-) -> Float[np.ndarray, "B K"]:
+def _independent_variances(fields: Any, mean: Float[np.ndarray, "B K"]) -> Float[np.ndarray, "B K"]:
     """Return variances of independent fields that stand for the dependent ones at each node."""
     rows, top = np.arange(len(mean)), mean.argmax(axis=1)
-    with_top = np.empty_like(mean)
-    for t in np.unique(top):
-        at = np.flatnonzero(top == t)
-        forms = np.ascontiguousarray(blocks[:, t].transpose(1, 0, 2)).reshape(len(blocks[0, 0]), -1)
-        with_top[at] = _quadratic(loadings[at], forms)
-    apart = np.maximum(variance[rows, top, None] + variance - 2 * with_top, 0.0)
+    apart = fields.apart(top)
     if mean.shape[1] == 2:
         return apart.sum(axis=1, keepdims=True) / 2 + np.zeros_like(mean)
     # Of the rivals, the two with the best chances to be ahead of the top.
@@ -113,18 +99,11 @@ def _independent_variances(
     chances = -np.divide(behind, np.sqrt(apart), where=apart > 0, out=np.full_like(mean, np.inf))
     chances[rows, top] = -np.inf
     a, b = np.sort(np.argpartition(-chances, 1, axis=1)[:, :2], axis=1).T
-    common = np.empty(len(mean))
-    for pair in np.unique(a * len(blocks) + b):
-        k, other = divmod(int(pair), len(blocks))
-        at = np.flatnonzero((a == k) & (b == other))
-        between = _quadratic(loadings[at], blocks[k, other])[:, 0]
-        t = top[at]
-        common[at] = variance[at, t] - with_top[at, k] - with_top[at, other] + between
     of_rivals = np.where(np.arange(mean.shape[1]) == top[:, None], np.inf, apart)
-    common = np.clip(common, 0.0, of_rivals.min(axis=1))
+    common = np.clip(fields.shared_with(top, a, b), 0.0, of_rivals.min(axis=1))
     found = apart - common[:, None]
     found[rows, top] = common
-    return found
+    return np.asarray(found)
 
 
 @njit_cached
