@@ -527,18 +527,72 @@ def test_a_number_of_pairs_that_nobody_gave_is_never_blamed(data, tmp_path, monk
     )
 
 
+def kinds_of_tables():
+    """Return small tables of many kinds, with two classes or more."""
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=(400, 4))
+    constant = normal.copy()
+    constant[:, [1, 3]] = 3.0, 0.0
+    far = np.concatenate([normal[:, :3], 1000 + 1e3 * np.arange(20)[:, None] * np.ones(3)])
+    moons = gq.datasets.two_moons(300, n_features=2, noise_std=0.05).features
+    tables = {
+        "moons": moons,
+        "one column": rng.uniform(size=(300, 1)),
+        "constant columns": constant,
+        "duplicates": np.repeat(normal[:40], 10, axis=0),
+        "components": np.concatenate([normal[:80] + 50 * k for k in range(5)]),
+        "small integers": rng.integers(0, 3, size=(500, 4)),
+        "equal rows": np.ones((200, 2)),
+        "rows far from all others": far,
+        "heavy tails": np.exp(3 * normal),
+        "far from the origin": 1e5 + normal,
+        "tiny": 1e-6 * normal,
+        "more columns than rows": rng.normal(size=(200, 300)),
+    }
+    return [pytest.param(rows, id=name) for name, rows in tables.items()]
+
+
+@pytest.mark.slow_after(3)
+@pytest.mark.parametrize("rows", kinds_of_tables())
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+def test_small_tables_of_many_kinds_with_all_defaults(rows, tmp_path):
+    np.save(tmp_path / "rows.npy", rows)
+    given = {row: int(row % 4 < 2) for row in range(0, len(rows), 11)}
+    files = gq.BlockClassifier(tmp_path / "store").fit(tmp_path / "rows.npy", given)
+    shares = shares_in(files.to_parquet(tmp_path / "out"), [0, 1])
+    assert shares.shape == (len(rows), 2)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+def test_eigenvalues_without_a_gap_converge_in_a_few_passes(tmp_path, monkeypatch):
+    """Those of noise begin beyond the first window, which must then move beyond them."""
+    monkeypatch.setattr(pairs, "DENSE_BELOW", 0)
+    monkeypatch.setattr(pairs, "DENSE_AT_MOST", 0)
+    features = np.random.default_rng(0).normal(size=(1600, 30))
+    np.save(tmp_path / "rows.npy", features)
+    given = {row: int(features[row, 0] > 0) for row in range(20)}
+    options = {"search": "exact", "n_eigenpairs": 100, "model": "largest-evidence"}
+    found = gq.BlockClassifier(tmp_path / "store", **options).fit(tmp_path / "rows.npy", given)
+    record = found._stages.pairs.record
+    graph = gq.graphs.knn_graph(features, 15, gq.graphs.SelfTuning(4.0))
+    expected = gq.laplacian_spectrum(graph, n_eigenpairs=100, solver="dense").eigenvalues
+    assert expected[-1] > pairs.FIRST_LOW
+    assert record["n_passes"] <= 12
+    np.testing.assert_allclose(record["eigenvalues"], expected[1:], atol=1e-3)
+
+
 def test_a_small_table_without_clusters(tmp_path):
-    """Eigenvalues of noise are close to each other; passes would not converge."""
+    """Eigenvalues of noise are close to each other, and all pairs of few rows are computed."""
     features = np.random.default_rng(0).normal(size=(300, 5))
     np.save(tmp_path / "rows.npy", features)
     given = {row: int(features[row, 0] > 0) for row in range(20)}
     found = gq.BlockClassifier(tmp_path / "store", search="exact", n_parts=2)
     found.fit(tmp_path / "rows.npy", given)
     record, parts = found._stages.pairs.record, found._stages.pairs
-    assert (len(record["eigenvalues"]), record["solver"]) == (74, "dense")
+    assert (len(record["eigenvalues"]), record["solver"]) == (149, "dense")
     assert max(record["residuals"]) < 1e-6
     memory = gq.graphs.knn_graph(features, 15, gq.graphs.SelfTuning(4.0))
-    spectrum = gq.laplacian_spectrum(memory, n_eigenpairs=75)
+    spectrum = gq.laplacian_spectrum(memory, n_eigenpairs=150)
     np.testing.assert_allclose(record["eigenvalues"], spectrum.eigenvalues[1:], atol=1e-5)
     place = found._stages.places(np.arange(300))
     rows = np.asarray(parts.parts("vectors", found._stages.parts.record["starts"]).take(place))

@@ -58,8 +58,8 @@ class BlockClassifier:
     n_neighbors : int, default 15
     n_eigenpairs : int, optional
         ℓ, null vectors included; by default 150, and one more for each component of the graph
-        beyond the first, but at most a quarter of the rows. Below 1,500 rows they are found by a
-        dense factorisation.
+        beyond the first. Below 1,500 rows they are found by a dense factorisation; above there are
+        at most a quarter as many as rows.
     tolerance : float, default 1e-2
         Largest residual ``|L q − λ q|`` of an eigenvector, relative to the largest eigenvalue.
     search : {"approximate", "exact"}, default "approximate"

@@ -88,14 +88,15 @@ class Stages:
     def _n_wanted(self) -> int:
         """Return the number of eigenpairs without null vectors."""
         n_rows, n_null, asked = self.table.n_rows, self.n_components, self.options.n_eigenpairs
+        most = pairs.most_pairs(n_rows)
         if asked is None:
-            return min(DEFAULT_EIGENPAIRS - 1, (n_rows - n_null) // 4)
+            return min(DEFAULT_EIGENPAIRS - 1, most - n_null)
         require(
-            n_null < asked <= n_rows // 4,
+            n_null < asked <= most,
             "n_eigenpairs",
             f"{asked} pairs of {n_rows} rows in {n_null} component(s), each of which has a null "
             "vector",
-            "use more than the components, and at most a quarter of the rows",
+            f"use more than the components, and at most {most}",
         )
         return asked - n_null
 
