@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from graphuq.classifier.new_rows import connected_rows, in_basis, reached_by
 from graphuq.results.table import (
     INTERVAL,
     Latent,
@@ -34,15 +33,12 @@ def table_of_rows(
     classifier: Any, X: Any, ids: Sequence[Any] | np.ndarray | None
 ) -> "pd.DataFrame":
     """Return the table of rows, in the graph or not."""
-    result = classifier.result_
-    weights, nodes = connected_rows(classifier, X, "each class has the same probability")
-    rows = *in_basis(classifier, weights, result.posterior.spectrum), nodes
-    summaries, _ = classifier._summaries_of(*rows)
+    *rows, has_evidence = classifier._located(X)
+    summaries, nodes = classifier._summaries_of(*rows)
     latent = None
     if summaries.latent_mean.ndim == 1:
         interval = classifier._intervals_of(*rows, INTERVAL)
         latent = Latent(summaries.latent_mean, summaries.latent_std, interval)
-    has_evidence = reached_by(weights, nodes, result.has_evidence)
     known = classifier._given_codes(nodes)
     return frame_of(_columns(classifier, summaries, nodes, ids, has_evidence, known, latent))
 

@@ -59,10 +59,10 @@ def classify(
     """
     all_given = dict(locals())
     from graphuq.cli.annotators import annotators_from
-    from graphuq.cli.blocks import classify_blocks, require_store
     from graphuq.cli.columns import check_format, require_one_source, weights_from
     from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
     from graphuq.cli.searching import parse_proportions, parse_search
+    from graphuq.cli.stored import classify_in_store, require_store
 
     require(
         label_column is not None or labels is not None or annotator_columns is not None,
@@ -73,7 +73,7 @@ def classify(
     check_format(file_format)
     if store is not None:
         require_one_source(label_column, labels)
-        return classify_blocks(classify, all_given)
+        return classify_in_store(classify, all_given)
     require_store(file, workers, scheduler)
     excluded = {"label_column": label_column, "labels": labels, "weight_column": weight_column,
                 "search": search, "max_classes": given.get("max_classes"),

@@ -7,8 +7,8 @@ place, because a task reads the lists that it needs.
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.blocks.store import Stage
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine.store import Stage
+from graphuq.engine.tasks import Tasks
 
 MIN_RECALL = 0.998  # share of true neighbours for which the number of searched lists is chosen
 NEAR_LISTS = 6  # lists that the rows of a list choose from, relative to those that each searches
@@ -49,7 +49,7 @@ def _choose(rows: Stage, starts: list[int], k: int, tasks: Tasks) -> tuple[int, 
     sample = rng.permutation(rng.choice(len(features), n_sampled, replace=False))
     asked = features.take(sample)
     parts = [(rows, p, asked, starts[p], k + 1) for p in range(len(starts) - 1)]
-    found = tasks.map(_nearest_in_part, parts)
+    found = tasks.map(nearest_in_part, parts)
     distance = np.concatenate([some for some, _ in found], axis=1)
     nearest = np.concatenate([some for _, some in found], axis=1)
     order = np.argsort(distance, axis=1, kind="stable")
@@ -75,7 +75,7 @@ def _ranks(centres: Float[np.ndarray, "C d"], point: Float[np.ndarray, " d"]) ->
     return ranks
 
 
-def _nearest_in_part(
+def nearest_in_part(
     rows: Stage, p: int, asked: Float[np.ndarray, "R d"], start: int, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distances and places of the nearest rows of a part."""
@@ -98,7 +98,7 @@ def list_of(places: Int[np.ndarray, "*R"], list_starts: Int[np.ndarray, " C"]) -
 def _search_part(
     stage: Stage, rows: Stage, starts: list[int], p: int, k: int, n_searched: int
 ) -> None:
-    from graphuq.blocks.list_search import search_lists  # imports Numba
+    from graphuq.engine.list_search import search_lists  # imports Numba
 
     begin, end = starts[p], starts[p + 1]
     list_starts, centres = np.asarray(rows.load("list_starts")), np.asarray(rows.load("centres"))

@@ -15,10 +15,11 @@ import pytest
 from pyarrow import parquet
 
 import graphuq as gq
-from graphuq.blocks.cluster import MAX_DEATHS, dask_client, results_of
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine.cluster import MAX_DEATHS, dask_client, results_of
+from graphuq.engine.tasks import Tasks
 from graphuq.errors import InvalidInput
 from graphuq.utils.checks import require_integer
+from in_store import in_store
 from mixture import mixture
 
 distributed = pytest.importorskip("distributed", reason="pip install graphuq[dask]")
@@ -48,7 +49,7 @@ def data(tmp_path_factory):
 
 def classifier(store, **more):
     options = {"model": "largest-evidence", "n_eigenpairs": 30, "n_parts": N_PARTS} | more
-    return gq.BlockClassifier(store, **options)
+    return in_store(store, **options)
 
 
 def written(found, folder):
@@ -123,8 +124,8 @@ def test_a_killed_worker_changes_nothing(phase, twenty_thousand, tmp_path):
 def test_a_killed_driver_goes_on(stage, data, on_threads, tmp_path):
     program = (
         "import graphuq as gq\n"
-        f"c = gq.BlockClassifier({str(tmp_path / 'store')!r}, model='largest-evidence', "
-        f"n_eigenpairs=30, n_parts={N_PARTS})\n"
+        f"store = gq.Store({str(tmp_path / 'store')!r}, n_parts={N_PARTS})\n"
+        "c = gq.GraphClassifier(store=store, model='largest-evidence', n_eigenpairs=30)\n"
         f"c.fit({str(data[0])!r}, {data[2]!r})\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program])
@@ -212,8 +213,8 @@ def test_workers_without_this_graphuq_are_refused(graphuq, message, data, tmp_pa
 
 
 def test_a_cluster_without_workers_is_refused_before_and_while_it_works(monkeypatch):
-    monkeypatch.setattr("graphuq.blocks.cluster.NO_WORKERS", 0.3)
-    monkeypatch.setattr("graphuq.blocks.cluster.POLL", 0.1)
+    monkeypatch.setattr("graphuq.engine.cluster.NO_WORKERS", 0.3)
+    monkeypatch.setattr("graphuq.engine.cluster.POLL", 0.1)
     cluster = distributed.LocalCluster(n_workers=0, protocol="tcp", dashboard_address=None)
     with cluster, distributed.Client(cluster) as client:
         with pytest.raises(InvalidInput, match=r"client: .* no worker for 0\.3 s"):
@@ -235,7 +236,7 @@ def test_a_task_of_which_workers_die(tmp_path):
 
 def test_workers_that_die_before_they_take_a_task(monkeypatch):
     """A new worker at each look, as if a plugin killed it."""
-    monkeypatch.setattr("graphuq.blocks.cluster.POLL", 0.01)
+    monkeypatch.setattr("graphuq.engine.cluster.POLL", 0.01)
 
     class Flapping:
         n_looks = 0
@@ -277,7 +278,7 @@ def test_clients_are_checked():
 
 @pytest.mark.slow
 def test_a_scheduler_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr("graphuq.blocks.cluster.CONNECTING", 0.5)
+    monkeypatch.setattr("graphuq.engine.cluster.CONNECTING", 0.5)
     with (
         pytest.raises(InvalidInput, match="does not answer"),
         dask_client(scheduler="tcp://127.0.0.1:9"),

@@ -16,11 +16,11 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
-from graphuq.blocks.graph import load_block
-from graphuq.blocks.neighbors import list_of
-from graphuq.blocks.operator import Columns, PartedOperator, step_of_part
-from graphuq.blocks.store import SCRATCH, Stage
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine.graph import load_block
+from graphuq.engine.neighbors import list_of
+from graphuq.engine.operator import Columns, PartedOperator, step_of_part
+from graphuq.engine.store import SCRATCH, Stage
+from graphuq.engine.tasks import Tasks
 from graphuq.errors import NotConvergedWarning, require
 from graphuq.spectrum.chebyshev import ChebyshevFilter
 from graphuq.utils.user_warnings import warn_user
