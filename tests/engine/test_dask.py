@@ -146,6 +146,15 @@ def test_a_part_stays_on_its_worker(cluster):
     assert len(set(first)) == 2
 
 
+def test_a_result_is_saved_while_a_client_is_active(cluster, data, tmp_path):
+    """The writer of xarray would ask the cluster for a lock of bytes in memory."""
+    assert distributed.default_client() is cluster
+    X, given = data[1][:200], np.arange(200) % 2
+    fit = gq.GraphClassifier(model=FIXED, n_eigenpairs=20, inference="expectation-propagation")
+    fit.fit(X, np.where(np.arange(200) < 20, given, -1)).save(tmp_path / "fit.nc")
+    assert gq.load(tmp_path / "fit.nc").predict(X[:5]).shape == (5,)
+
+
 def test_an_error_of_a_task_comes_back(cluster):
     for client in (None, cluster):
         with pytest.raises(InvalidInput, match="number: -3"):

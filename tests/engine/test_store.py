@@ -4,7 +4,6 @@ import errno
 import json
 import shutil
 import sys
-import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +15,16 @@ from sklearn.exceptions import NotFittedError
 import graphuq as gq
 from graphuq.classifier.stored import fit as stored_fit
 from graphuq.classifier.stored.output import summary_of_store
-from graphuq.engine import graph, list_search, neighbors, pairs, partition, settings, tasks
+from graphuq.engine import (
+    equal_rows,
+    graph,
+    list_search,
+    neighbors,
+    pairs,
+    partition,
+    settings,
+    tasks,
+)
 from graphuq.engine.sources import open_source
 from graphuq.engine.stages import Stages
 from graphuq.engine.store import RowParts, Stage
@@ -393,17 +401,33 @@ def test_several_components_and_an_isolated_row(tmp_path):
     np.testing.assert_allclose(shares, memory.label_distributions_, atol=5e-3)
 
 
-def test_identical_rows(tmp_path):
-    features, classes = blobs(900, 2, spread=1.2)
-    features[:60], classes[:60] = features[0], classes[0]
+@pytest.mark.parametrize("n_copies", [15, 60])
+def test_equal_rows_count_once_as_in_memory(n_copies, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(900 // n_copies, 3)).astype(np.float32)
+    group = rng.permutation(np.repeat(np.arange(len(rows)), n_copies))
+    features, given = rows[group], {row: int(rows[group[row], 0] > 0) for row in range(12)}
     np.save(tmp_path / "rows.npy", features)
-    given = some_labels(classes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DisconnectedGraphWarning)
-        found = classifier_in(tmp_path / "store").fit(tmp_path / "rows.npy", given)
-    shares = shares_in(found.to_parquet(tmp_path / "out"), found.classes_)
-    assert np.isfinite(shares).all()
-    assert np.ptp(shares[:60], axis=0).max() < 0.2
+    killed, calls = equal_rows._replace_part, []
+
+    def die(*arguments):
+        killed(*arguments)
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(equal_rows, "_replace_part", die)
+    with pytest.raises(KeyboardInterrupt):
+        classifier_in(tmp_path / "store").fit(tmp_path / "rows.npy", given)
+    monkeypatch.setattr(equal_rows, "_replace_part", killed)
+    found = classifier_in(tmp_path / "store").fit(tmp_path / "rows.npy", given)
+    graph = gq.graphs.knn_graph(features, 15, gq.graphs.SelfTuning(4.0))
+    root = sparse.diags_array(1 / np.sqrt(graph.degrees))
+    assert found.n_components_ == graph.n_components == 1
+    assert abs(matrix_of(found) - root @ graph.weights @ root).max() < 1e-5
+    assert found._stored.stages.first.described()["distinct"]
+    folder = found.store.folder / found._stored.stages.first.neighbors.name
+    assert not any(path.is_dir() for path in folder.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -515,7 +539,7 @@ def test_a_number_of_pairs_that_nobody_gave_is_never_blamed(data, tmp_path, monk
     """Fewer pairs, or a dense factorisation, and the settings say so."""
     monkeypatch.setattr(pairs, "MAX_PASSES", 2)
     monkeypatch.setattr(pairs, "DENSE_AT_MOST", 0)
-    wanted = {"n_eigenpairs": None, "tolerance": 1e-3}
+    wanted = {"n_eigenpairs": "auto", "tolerance": 1e-3}
     with pytest.warns(NotConvergedWarning, match="149 eigenpairs did not converge in 2 passes, so"):
         found = classifier_in(tmp_path / "few", **wanted).fit(data[0], some_labels(data[2]))
     settings = json.loads(found.to_parquet(tmp_path / "out")[-1].read_text())

@@ -134,6 +134,7 @@ class GraphStages:
             "n_neighbors": self.options.n_neighbors,
             "weights": repr(self.options.weight),
             "recall": round(self.recall, 4),
+            **({"distinct": True} if "n_distinct" in self.neighbors.record else {}),
             "n_eigenpairs": self.stored.n_pairs,
             "tolerance": self.options.tolerance,
             "solver": self.pairs.record["solver"],
