@@ -175,6 +175,14 @@ def test_rows_in_memory_and_labels_of_all_kinds(fits, tmp_path):
     assert of_frame.feature_names_in_.tolist() == list("abcd")
     assert of_frame.predict_proba(frame[list("abcd")]).shape == (300, 2)
     assert len(list((tmp_path / "store").glob("parts-*"))) == 2  # names of columns are an input
+    in_memory = of_frame.set_params(store=None).fit(X, y)
+    assert not hasattr(in_memory, "sampled_rows_")
+    assert in_memory.predict_proba(X[:3]).shape == (3, 2)
+    again = in_memory.set_params(store=tmp_path / "store").fit(X, y)
+    assert not hasattr(again, "graph_")
+    assert again.suspect_labels()["node"].max() < 30
+    with pytest.raises(InvalidInput, match="estimator: has a store"):
+        gq.EvidenceSearch(gq.GraphClassifier(store="x"), {"n_neighbors": [5]}).fit(X, y)
     with pytest.raises(InvalidInput, match="y: no column 'z'"):
         gq.GraphClassifier(**options).fit(frame, "z")
     with pytest.raises(InvalidInput, match="X: a sparse matrix beside a store"):

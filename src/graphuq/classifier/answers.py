@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
+from graphuq.errors import require
 from graphuq.results.table import (
     INTERVAL,
     Latent,
@@ -23,8 +24,14 @@ def columns_of_fit(
     classifier: Any, ids: Sequence[Any] | np.ndarray | None, given: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
     """Return the columns of the rows of the fit; given labels are those of the fit by default."""
-    result = classifier.result_
+    result, stored = classifier.result_, classifier._stored
     nodes = np.arange(len(result.has_evidence))
+    require(
+        stored is None or len(nodes) == stored.stages.table.n_rows,
+        "store",
+        f"holds more rows than the {len(nodes)} of result_",
+        "use to_parquet, which writes all",
+    )
     known = given_codes(result) if given is None else given
     return _columns(classifier, result, nodes, ids, result.has_evidence, known, latent_of(result))
 

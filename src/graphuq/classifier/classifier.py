@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from graphuq.posterior.posterior import Posterior
 
 
+OF_MEMORY = ("graph_", "_basis", "_feature_space")
+OF_STORE = ("_stored", "sampled_rows_", "recall_", "n_components_", "estimate_")
+"""Attributes that a fit of the other kind removes."""
+
+
 class GraphClassifier(
     NestedParameters, Incremental, Prediction, InStore, ClassifierMixin, BaseEstimator
 ):
@@ -230,13 +235,14 @@ class GraphClassifier(
         with paused_collection():
             from graphuq.classifier.fitting import fit_classifier  # imports JAX
 
-        self._stored = None
         if self.store is None:
             fit_classifier(self, X, y, sample_weight)
         else:
             from graphuq.classifier.stored.fit import fit_in_store
 
             fit_in_store(self, X, y, sample_weight)
+        for name in OF_STORE if self.store is None else OF_MEMORY:
+            self.__dict__.pop(name, None)
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:

@@ -165,7 +165,10 @@ class Prediction:
         from graphuq.results import label_checks
 
         check_is_fitted(self)
-        return label_checks.suspect_labels(self.result_, n)
+        found = label_checks.suspect_labels(self.result_, n)
+        if self._stored is not None:
+            found["node"] = self._stored.sample[found["node"]]
+        return found
 
     def predict_latent(self, X: Table) -> "NodeSummaries":
         """Predict label mean, Monte-Carlo error, latent mean and deviation; see `Result`."""

@@ -19,6 +19,7 @@ KINDS = (
     "give a folder of Parquet files, a Parquet or NPY file, a Zarr array, a Dask collection, or "
     "rows in memory"
 )
+NO_NAMES = "give labels as a dict from row numbers to classes, and leave no_features out"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,7 +162,7 @@ def open_source(source: Any, special: Sequence[str] = ()) -> Source:
         not special,
         "columns",
         f"{list(special)} of '{path.name}', whose columns have no names",
-        "give labels as a dict from row numbers to classes",
+        NO_NAMES,
     )
     if path.is_dir():
         return _of_zarr(path)
@@ -253,7 +254,7 @@ def _of_zarr(path: Path) -> Source:
 
 def _of_dask(source: Any, special: Sequence[str]) -> Source:
     if hasattr(source, "chunks"):
-        require(not special, "columns", f"{list(special)} of an array", "give labels as a dict")
+        require(not special, "columns", f"{list(special)} of an array", NO_NAMES)
         require(source.ndim == 2, "source", f"{source.ndim} dimensions", "give rows and columns")
         source = source.rechunk({1: -1})
         sizes, width, names = source.chunks[0], source.shape[1], []
@@ -279,7 +280,7 @@ def _of_memory(source: Any, special: Sequence[str]) -> Source:
         source = source[[name for name in source.columns if name not in special]]
         check_kind(source, "X")
     else:
-        require(not special, "columns", f"{list(special)} of an array", "give labels as a dict")
+        require(not special, "columns", f"{list(special)} of an array", NO_NAMES)
     rows = to_matrix(source, "X", KINDS)
     require(isinstance(rows, np.ndarray), "X", "a sparse matrix beside a store", "give a dense one")
     require(rows.ndim == 2, "X", f"{rows.ndim} dimension(s)", "give rows and columns")

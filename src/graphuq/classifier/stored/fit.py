@@ -257,6 +257,7 @@ def fit_in_store(classifier: Any, X: Any, y: Any, sample_weight: Any = None) -> 
         stages.complete(tasks)
         _explore(classifier, stages, given, needed, model, inference_of(classifier), tasks)
     classifier.n_features_in_ = table.width
+    vars(classifier).pop("feature_names_in_", None)
     if table.names:
         classifier.feature_names_in_ = np.array(table.names, dtype=object)
     classifier.withdrawn_ = np.arange(0)
