@@ -105,6 +105,7 @@ def test_new_rows_have_the_same_probabilities(fits):
 def test_rows_outside_the_sample_have_the_numbers_of_their_places(fits, tmp_path, monkeypatch):
     X, classes, stored, _ = fits
     monkeypatch.setattr(stored_fit, "SAMPLED", 100)
+    monkeypatch.setattr(stored_fit, "WHOLE_UP_TO", 100)
     store = gq.Store(tmp_path / "store", n_parts=2, search="exact", tolerance=1e-3)
     few = gq.GraphClassifier(store=store, model=stored.model_).fit(X, few_labels(classes, 10))
     assert 100 <= len(few.sampled_rows_) <= 121
@@ -150,6 +151,7 @@ def test_labels_are_added_and_withdrawn(fits, tmp_path, monkeypatch):
 def test_candidates_outside_the_sample_are_refused(fits, tmp_path, monkeypatch):
     X, classes, stored, _ = fits
     monkeypatch.setattr(stored_fit, "SAMPLED", 100)
+    monkeypatch.setattr(stored_fit, "WHOLE_UP_TO", 100)
     given = few_labels(classes, 10)
     few = gq.GraphClassifier(store=tmp_path / "store", model=stored.model_).fit(X, given)
     others = np.setdiff1d(np.arange(len(X)), few.sampled_rows_)
@@ -187,6 +189,31 @@ def test_rows_in_memory_and_labels_of_all_kinds(fits, tmp_path):
         gq.GraphClassifier(**options).fit(frame, "z")
     with pytest.raises(InvalidInput, match="X: a sparse matrix beside a store"):
         gq.GraphClassifier(store=tmp_path / "store").fit(csr_array(X), y)
+
+
+@pytest.mark.slow_after(1)
+@pytest.mark.parametrize("name", ["_whiten_part", "_covariance_part", "_distances_part"])
+def test_an_interrupted_fit_of_other_blocks_goes_on_to_the_same_bytes(
+    name, fits, tmp_path, monkeypatch
+):
+    X, classes, stored, _ = fits
+    expected = stored.to_parquet(tmp_path / "whole")[0].read_bytes()
+    run = Tasks.map
+
+    def interrupted(self, function, arguments, phase=""):
+        if function.__name__ == name:
+            run(self, function, arguments[:1], phase)  # some of the tasks end
+            raise KeyboardInterrupt
+        return run(self, function, arguments, phase)
+
+    store = gq.Store(tmp_path / "store", n_parts=3, search="exact", tolerance=1e-3)
+    classifier = gq.GraphClassifier(store=store)
+    monkeypatch.setattr(Tasks, "map", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        classifier.fit(X, few_labels(classes, 10))
+    monkeypatch.setattr(Tasks, "map", run)
+    files = classifier.fit(X, few_labels(classes, 10)).to_parquet(tmp_path / "out")
+    assert files[0].read_bytes() == expected
 
 
 def test_sampling_in_a_store(fits, tmp_path):

@@ -129,7 +129,7 @@ class GraphClassifier(
         Kept draws per chain, or iterations of an approximation.
     sampled_rows_ : numpy.ndarray of int, shape (n,)
         With a store: rows that are the nodes of ``result_`` and that attributes of rows are of. All
-        of up to 20,000 rows; of more the labelled ones and 20,000 others. `to_parquet` writes all.
+        of up to 20,000 rows; of more the labelled ones and 10,000 others. `to_parquet` writes all.
     recall_, n_components_, estimate_ : float, int, Estimate
         With a store: share of the true neighbours that were found, estimated from 400 rows;
         components of the graph; memory and disk that were estimated before the work.

@@ -40,7 +40,8 @@ from graphuq.utils.output_folder import output_folder
 from graphuq.utils.progress import reporting
 from graphuq.utils.serialization import from_plain, to_plain
 
-SAMPLED = MAX_ROWS  # rows whose posterior `result_` has: all, where there is a second graph
+WHOLE_UP_TO = MAX_ROWS  # rows up to which `result_` has all, as there may be a second graph
+SAMPLED = 10_000  # rows of a longer table that it has, besides the labelled ones
 SERVED = {
     "graph": "knn", "weights": "auto", "metric": None, "laplacian": "symmetric",
     "tail_eigenvalue": False, "max_classes": None, "class_proportions": None,
@@ -293,7 +294,7 @@ def _explore(
         "codes": codes.tolist(),
         "model": repr(model),
         "inference": repr(method),
-        "sampled": SAMPLED,
+        "sampled": [WHOLE_UP_TO, SAMPLED],
         "seed": int(classifier.random_state),
     }
     stage = Stage.of(stages.store, "posterior", described, [stages.first.pairs])
@@ -365,9 +366,9 @@ def _infer(
 def sample_of(stages: Stages, labelled: np.ndarray) -> np.ndarray:
     """Return labelled rows, a row of each component, and a random sample of all rows, in order."""
     n_rows = stages.table.n_rows
-    if n_rows <= SAMPLED:
+    if n_rows <= WHOLE_UP_TO:
         return np.arange(n_rows)
-    random = np.random.default_rng(0).choice(n_rows, SAMPLED, replace=False)
+    random = np.random.default_rng(0).choice(n_rows, min(SAMPLED, n_rows), replace=False)
     return np.unique(np.concatenate([labelled, stages.first.stored.first_rows(), random]))
 
 
