@@ -7,7 +7,7 @@ from pyarrow import parquet
 from scipy.sparse import csr_array
 
 import graphuq as gq
-from graphuq.classifier.stored import fit as stored_fit
+from graphuq.classifier.stored import sample
 from graphuq.engine import functions
 from graphuq.engine.partition import copy_rows, partition
 from graphuq.engine.sources import open_source
@@ -104,8 +104,8 @@ def test_new_rows_have_the_same_probabilities(fits):
 
 def test_rows_outside_the_sample_have_the_numbers_of_their_places(fits, tmp_path, monkeypatch):
     X, classes, stored, _ = fits
-    monkeypatch.setattr(stored_fit, "SAMPLED", 100)
-    monkeypatch.setattr(stored_fit, "WHOLE_UP_TO", 100)
+    monkeypatch.setattr(sample, "SAMPLED", 100)
+    monkeypatch.setattr(sample, "WHOLE_UP_TO", 100)
     store = gq.Store(tmp_path / "store", n_parts=2, search="exact", tolerance=1e-3)
     few = gq.GraphClassifier(store=store, model=stored.model_).fit(X, few_labels(classes, 10))
     assert 100 <= len(few.sampled_rows_) <= 121
@@ -150,8 +150,8 @@ def test_labels_are_added_and_withdrawn(fits, tmp_path, monkeypatch):
 
 def test_candidates_outside_the_sample_are_refused(fits, tmp_path, monkeypatch):
     X, classes, stored, _ = fits
-    monkeypatch.setattr(stored_fit, "SAMPLED", 100)
-    monkeypatch.setattr(stored_fit, "WHOLE_UP_TO", 100)
+    monkeypatch.setattr(sample, "SAMPLED", 100)
+    monkeypatch.setattr(sample, "WHOLE_UP_TO", 100)
     given = few_labels(classes, 10)
     few = gq.GraphClassifier(store=tmp_path / "store", model=stored.model_).fit(X, given)
     others = np.setdiff1d(np.arange(len(X)), few.sampled_rows_)

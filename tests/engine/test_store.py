@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 import graphuq as gq
-from graphuq.classifier.stored import fit as stored_fit
+from graphuq.classifier.stored import sample
 from graphuq.classifier.stored.output import summary_of_store
 from graphuq.engine import (
     equal_rows,
@@ -246,8 +246,8 @@ def test_zarr_arrays_that_cannot_be_read(tmp_path, monkeypatch):
 
 def test_more_rows_than_the_sample_has(fitted, data, tmp_path, monkeypatch):
     found, files, _ = fitted
-    monkeypatch.setattr(stored_fit, "SAMPLED", 100)
-    monkeypatch.setattr(stored_fit, "WHOLE_UP_TO", 100)
+    monkeypatch.setattr(sample, "SAMPLED", 100)
+    monkeypatch.setattr(sample, "WHOLE_UP_TO", 100)
     shutil.copytree(found.store.folder, tmp_path / "store")
     shutil.rmtree(tmp_path / "store" / found._stored.posterior.name)
     again = classifier_in(tmp_path / "store").fit(data[0], some_labels(data[2]))

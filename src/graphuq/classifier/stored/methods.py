@@ -39,7 +39,7 @@ class InStore:
             Without the parameter ``store``, or if the table cannot be used.
         """
         self._check_store()
-        from graphuq.classifier.stored.fit import check_parameters, needed_for, table_of
+        from graphuq.classifier.stored.parameters import check_parameters, needed_for, table_of
 
         store, _ = check_parameters(self)
         return needed_for(self, table_of(X, y if isinstance(y, str) else None, store)[0])
