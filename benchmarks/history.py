@@ -69,9 +69,9 @@ COMMANDS = {
     "loop": ("bench_loop.py --alone 10000", from_loop),
     "rare": ("bench_unequal.py --rows 20000", lambda found: {"command line": found["seconds"]}),
     "chain": ("bench_pcn.py --cases voting --seconds 2", from_chain),
-    "blocks": (
-        "bench_blocks.py --rows 20000 --modes threads",
-        lambda found: {"row blocks": found["20000"]["threads"]["seconds"]},
+    "store": (
+        "bench_store.py --rows 20000 --modes threads",
+        lambda found: {"store": found["20000"]["threads"]["seconds"]},
     ),
 }
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         results,
         scores,
     )
-    from graphuq.blocks.classifier import BlockClassifier
     from graphuq.classifier.annotators import AnnotatorClassifier
     from graphuq.classifier.classifier import GraphClassifier
     from graphuq.classifier.loading import load
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
         Poisson,
         Uniform,
     )
+    from graphuq.engine.settings import Store
     from graphuq.errors import GraphuqError, GraphuqWarning
     from graphuq.evidence.importance_sampling import EvidenceEstimate, estimate_evidence
     from graphuq.evidence.maximize import EvidenceMaximum, maximize_evidence
@@ -77,7 +77,6 @@ if TYPE_CHECKING:
 
 _MODULE_OF = {
     "AnnotatorClassifier": "classifier.annotators",
-    "BlockClassifier": "blocks.classifier",
     "GraphClassifier": "classifier.classifier",
     "GraphRegressor": "classifier.regressor.regressor",
     "GraphuqError": "errors",
@@ -85,6 +84,7 @@ _MODULE_OF = {
     "EvidenceMaximum": "evidence.maximize",
     "maximize_evidence": "evidence.maximize",
     "adapt_truncation": "run.adapt_truncation",
+    "Store": "engine.settings",
     "Categorical": "distributions",
     "DiscreteUniform": "distributions",
     "Distribution": "distributions",
@@ -149,7 +149,6 @@ _MODULES = {
 __all__ = [
     "AnnotatorClassifier",
     "Basis",
-    "BlockClassifier",
     "Categorical",
     "Converged",
     "CumulativeMean",
@@ -177,6 +176,7 @@ __all__ = [
     "PowerFunctions",
     "Result",
     "Spectrum",
+    "Store",
     "TableEncoder",
     "Uniform",
     "WhitenedGraph",

@@ -19,8 +19,8 @@ PLACES = {
     "models/evidence.py:LargestEvidence": gq.models.LargestEvidence,
     "models/regression.py:Regression": gq.models.Regression,
 }
-BY_FILES = {"missing_label", "class_proportions", "progress"}
-"""Parameters whose options are of the table: --missing-label, --class-proportions, --quiet."""
+BY_FILES = {"missing_label", "class_proportions", "progress", "client"}
+"""Parameters with other options: --missing-label, --class-proportions, --quiet, --workers."""
 
 
 @pytest.mark.parametrize("place", PLACES)

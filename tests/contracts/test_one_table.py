@@ -77,12 +77,12 @@ def by_predict(features, given, n_classes, folder):
     return path
 
 
-def by_blocks(features, given, n_classes, folder):
+def by_store(features, given, n_classes, folder):
     np.save(folder / "x.npy", features)
-    parts = {**PARTS, "model": MODELS[n_classes], "search": "exact", "tolerance": 1e-5}
-    classifier = gq.BlockClassifier(folder / "store", n_parts=2, **parts)
+    store = gq.Store(folder / "store", n_parts=2, search="exact", tolerance=1e-5)
+    classifier = gq.GraphClassifier(store=store, **PARTS, model=MODELS[n_classes])
     labels = {row: str(name) for row, name in enumerate(given) if name}
-    return classifier.fit(folder / "x.npy", labels).to_parquet(folder / "blocks")[0]
+    return classifier.fit(folder / "x.npy", labels).to_parquet(folder / "stored")[0]
 
 
 def by_cells(features, given, n_classes, folder):
@@ -111,7 +111,7 @@ def by_page(features, given, n_classes, folder):
     return folder / "page.parquet"
 
 
-ROADS = [by_command, by_predict, by_blocks, by_cells, by_page]
+ROADS = [by_command, by_predict, by_store, by_cells, by_page]
 
 
 @pytest.fixture(scope="module", params=[2, 3])

@@ -10,8 +10,6 @@ from PIL import Image
 from scipy import sparse
 
 import graphuq as gq
-from graphuq.blocks.sources import open_source
-from graphuq.blocks.store import Stage
 from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.table_encoder import TableEncoder
 from graphuq.cli.cells import read_cells
@@ -20,6 +18,8 @@ from graphuq.cli.encoding import read_encoded
 from graphuq.cli.items import Columns, read_source
 from graphuq.cli.label_files import read_labels
 from graphuq.cli.tables import read_table
+from graphuq.engine.sources import open_source
+from graphuq.engine.store import Stage
 from graphuq.inference.checkpoint import Checkpoint
 from graphuq.labelling.features import reduced_pixels
 from graphuq.labelling.items import PictureFiles, TextItems

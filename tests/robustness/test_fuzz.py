@@ -21,9 +21,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphuq as gq
-from graphuq.blocks.sources import open_source
 from graphuq.cli.frames import read_frame
 from graphuq.cli.tables import read_table
+from graphuq.engine.sources import open_source
 from graphuq.errors import MAX_MESSAGE, GraphuqError
 from graphuq.run.words import method_from, part_from
 from graphuq.utils.expressions import built

@@ -93,8 +93,7 @@ answers = {
 features = {
     "anndata": lambda: __import__("graphuq.external.h5ad").external.h5ad.read_h5ad("a.h5ad"),
     "arviz": lambda: gq.to_arviz(result),
-    "blocks": lambda: gq.BlockClassifier("store").fit("rows.npy", {}),
-    "dask": lambda: __import__("graphuq.blocks.cluster").blocks.cluster.dask_client(
+    "dask": lambda: __import__("graphuq.engine.cluster").engine.cluster.dask_client(
         2
     ).__enter__(),
     "datasets": lambda: gq.datasets.load_mnist(folder="."),
@@ -108,6 +107,7 @@ features = {
     "plots": lambda: gq.plots.plot_certainty(result),
     "progress": lambda: gq.GraphClassifier(progress=True).fit(X, y),
     "report": lambda: gq.write_report(result, "report.html"),
+    "store": lambda: gq.GraphClassifier(store="store").fit("rows.npy", {}),
     "tables": result.to_dataframe,
 }
 messages = {}
@@ -130,12 +130,6 @@ anndata.AnnData(X).write_h5ad("a.h5ad")
 assert read_h5ad("a.h5ad").n_obs == 60
 """,
     "arviz": "gq.to_arviz(result)",
-    "blocks": """
-np.save("rows.npy", np.random.default_rng(0).normal(size=(600, 3)))
-few = gq.BlockClassifier("store", n_eigenpairs=20)
-blocks = few.fit("rows.npy", {0: "a", 1: "b", 2: "a"})
-assert any(Path("store").iterdir())
-""",
     "cli": """
 np.savetxt("rows.csv", X, delimiter=",", header="a,b", comments="")
 np.savetxt("labels.csv", np.column_stack([range(10), classes[:10]]), "%d", ",",
@@ -155,6 +149,12 @@ assert (gq.load("fit.nc").predict(X) == by_rows.predict(X)).all()
     "parquet": """gq.results.write_table(result.to_dataframe(), "answers.parquet")""",
     "plots": "gq.plots.plot_certainty(result)",
     "report": """gq.write_report(result, "report.html")""",
+    "store": """
+np.save("rows.npy", np.random.default_rng(0).normal(size=(600, 3)))
+few = gq.GraphClassifier(store="store", n_eigenpairs=20)
+few.fit("rows.npy", {0: "a", 1: "b", 2: "a"})
+assert any(Path("store").iterdir())
+""",
     "tables": "assert len(result.to_dataframe()) == 60",
 }
 FITTED = """

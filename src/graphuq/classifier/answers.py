@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from graphuq.classifier.new_rows import connected_rows, in_basis, reached_by
+from graphuq.errors import require
 from graphuq.results.table import (
     INTERVAL,
     Latent,
@@ -24,8 +24,14 @@ def columns_of_fit(
     classifier: Any, ids: Sequence[Any] | np.ndarray | None, given: np.ndarray | None = None
 ) -> dict[str, np.ndarray]:
     """Return the columns of the rows of the fit; given labels are those of the fit by default."""
-    result = classifier.result_
+    result, stored = classifier.result_, classifier._stored
     nodes = np.arange(len(result.has_evidence))
+    require(
+        stored is None or len(nodes) == stored.stages.table.n_rows,
+        "store",
+        f"holds more rows than the {len(nodes)} of result_",
+        "use to_parquet, which writes all",
+    )
     known = given_codes(result) if given is None else given
     return _columns(classifier, result, nodes, ids, result.has_evidence, known, latent_of(result))
 
@@ -34,15 +40,12 @@ def table_of_rows(
     classifier: Any, X: Any, ids: Sequence[Any] | np.ndarray | None
 ) -> "pd.DataFrame":
     """Return the table of rows, in the graph or not."""
-    result = classifier.result_
-    weights, nodes = connected_rows(classifier, X, "each class has the same probability")
-    rows = *in_basis(classifier, weights, result.posterior.spectrum), nodes
-    summaries, _ = classifier._summaries_of(*rows)
+    *rows, has_evidence = classifier._located(X)
+    summaries, nodes = classifier._summaries_of(*rows)
     latent = None
     if summaries.latent_mean.ndim == 1:
         interval = classifier._intervals_of(*rows, INTERVAL)
         latent = Latent(summaries.latent_mean, summaries.latent_std, interval)
-    has_evidence = reached_by(weights, nodes, result.has_evidence)
     known = classifier._given_codes(nodes)
     return frame_of(_columns(classifier, summaries, nodes, ids, has_evidence, known, latent))
 

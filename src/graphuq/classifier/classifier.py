@@ -11,14 +11,23 @@ from sklearn.utils.validation import check_is_fitted
 from graphuq.classifier.incremental import Incremental
 from graphuq.classifier.nested_parameters import NestedParameters
 from graphuq.classifier.prediction import Prediction
+from graphuq.classifier.stored.methods import InStore
 from graphuq.classifier.types import Groups, Labels, Table
+from graphuq.errors import require
 from graphuq.utils.lazy_imports import paused_collection
 
 if TYPE_CHECKING:
     from graphuq.posterior.posterior import Posterior
 
 
-class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin, BaseEstimator):
+OF_MEMORY = ("graph_", "_basis", "_feature_space")
+OF_STORE = ("_stored", "sampled_rows_", "recall_", "n_components_", "estimate_")
+"""Attributes that a fit of the other kind removes."""
+
+
+class GraphClassifier(
+    NestedParameters, Incremental, Prediction, InStore, ClassifierMixin, BaseEstimator
+):
     """Semi-supervised classifier with the probability of each class for each row.
 
     The estimator builds a similarity graph on all rows, labelled or not. The Laplacian spectrum
@@ -88,6 +97,14 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
     out_of_sample : {"mean", "nearest", "combination"}, default "mean"
         Prediction of rows outside the graph: from the weighted mean of their neighbours, from
         the nearest node, or from a combination of nodes. `docs/zhu.md` compares them.
+    store : path or Store, optional
+        Folder in which the fit works part by part, so that a table of any length needs little
+        memory; see `graphuq.Store` and docs/store.md. Then ``inference="auto"`` is expectation
+        propagation, ``random_state`` is an integer, and parameters that need all rows at a time
+        are refused.
+    client : dask.distributed.Client, optional
+        Cluster that works in the store, with the extra ``graphuq[dask]``. All workers must see the
+        store and the files of the table under the same paths. By default tasks run on threads.
     random_state : int, Generator, RandomState or None, default 0
         Seed of all random numbers; the same seed gives the same result.
     progress : bool or callable, default False
@@ -112,6 +129,12 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
     n_features_in_ : int
     n_iter_ : int
         Kept draws per chain, or iterations of an approximation.
+    sampled_rows_ : numpy.ndarray of int, shape (n,)
+        With a store: rows that are the nodes of ``result_`` and that attributes of rows are of. All
+        of up to 20,000 rows; of more the labelled ones and 10,000 others. `to_parquet` writes all.
+    recall_, n_components_, estimate_ : float, int, Estimate
+        With a store: share of the true neighbours that were found, estimated from 400 rows;
+        components of the graph; memory and disk that were estimated before the work.
 
     Examples
     --------
@@ -142,6 +165,8 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         missing_label: Any = -1,
         class_proportions: Any = None,
         out_of_sample: Any = "mean",
+        store: Any = None,
+        client: Any = None,
         random_state: Any = 0,
         progress: Any = False,
     ) -> None:
@@ -158,6 +183,8 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         self.missing_label = missing_label
         self.class_proportions = class_proportions
         self.out_of_sample = out_of_sample
+        self.store = store
+        self.client = client
         self.random_state = random_state
         self.progress = progress
 
@@ -169,12 +196,15 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         Parameters
         ----------
         X : array_like or sparse matrix, shape (N, d)
-            Features; with ``graph="precomputed"`` weights or a graph, with
+            Features; with ``store`` also the path of a folder of Parquet files, of a Parquet or NPY
+            file, or of a Zarr array, or a Dask collection; with ``graph="precomputed"`` weights or
+            a graph, with
             ``metric="precomputed"`` distances, both of shape (N, N). With a `Graph` as parameter,
             its features or None.
         y : array_like, shape (N,) or (N, K)
             Class of each row; ``missing_label``, NaN, None, ``pd.NA`` or "" if it is unknown. At
-            least two classes. For a graph, also a dict from names of nodes to classes. Soft labels
+            least two classes. For a graph, also a dict from names of nodes to classes. With
+            ``store`` also a dict from row numbers to classes, or the name of a column. Soft labels
             have K columns, the probability of each class before graph and other labels are seen;
             NaN or zeros in all columns of an unlabelled row. Names of columns are the classes. If
             all rows are certain (0 and 1), and each class has one, they are labels.
@@ -194,6 +224,8 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
             If features, weights, labels or options cannot be used.
         IncompatibleParts
             If labels have weights and the likelihood takes none.
+        StorageError
+            If a file cannot be read or written. What is complete in a store stays.
 
         Warns
         -----
@@ -205,7 +237,14 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         with paused_collection():
             from graphuq.classifier.fitting import fit_classifier  # imports JAX
 
-        fit_classifier(self, X, y, sample_weight)
+        if self.store is None:
+            fit_classifier(self, X, y, sample_weight)
+        else:
+            from graphuq.classifier.stored.fit import fit_in_store
+
+            fit_in_store(self, X, y, sample_weight)
+        for name in OF_STORE if self.store is None else OF_MEMORY:
+            self.__dict__.pop(name, None)
         return self
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
@@ -226,6 +265,12 @@ class GraphClassifier(NestedParameters, Incremental, Prediction, ClassifierMixin
         from graphuq.classifier.saving import save_classifier
 
         check_is_fitted(self)
+        require(
+            self._stored is None,
+            "store",
+            "given beside a file of the fit",
+            "keep the store, where the same call of fit finds all that is done",
+        )
         save_classifier(self, path, extra)
 
     @classmethod

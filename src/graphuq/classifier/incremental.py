@@ -34,6 +34,7 @@ class Incremental:
     missing_label: Any
     progress: Any
     _basis: Any
+    _stored: Any
     _feature_space: "FeatureSpace | None"
 
     @abstractmethod
@@ -95,8 +96,15 @@ class Incremental:
             f"give {len(rows)}, as rows",
         )
         changed = rows.astype(np.int64) if len(rows) == 0 else rows
-        withdrawn = changed[~given & np.isin(changed, self.result_.posterior.labelled)]
-        self._take_in(self.result_.posterior, changed, values, given, method)
+        if self._stored is None:
+            known = self.result_.posterior.labelled
+            self._take_in(self.result_.posterior, changed, values, given, method)
+        else:
+            from graphuq.classifier.stored.fit import changed_labels
+
+            known = self._stored.given.rows
+            changed_labels(self, changed, values, given, method)
+        withdrawn = changed[~given & np.isin(changed, known)]
         self.withdrawn_ = np.union1d(np.setdiff1d(self.withdrawn_, changed), withdrawn)
         return self
 
@@ -145,10 +153,15 @@ class Incremental:
         from graphuq.acquisition.query import query, unlabelled
 
         check_is_fitted(self)
+        hidden = self.withdrawn_
+        if self._stored is not None:
+            candidates = None if candidates is None else self._stored.nodes(candidates)
+            hidden = self._stored.nodes(hidden)
         rows = unlabelled(self.result_, candidates)
         shown = np.ones(len(self.result_.has_evidence), dtype=bool)
-        shown[self.withdrawn_] = False
-        return query(self.result_, n, rule, rows[shown[rows]])
+        shown[hidden] = False
+        found = query(self.result_, n, rule, rows[shown[rows]])
+        return found if self._stored is None else self._stored.sample[found]
 
     def add_rows(
         self: Own,
@@ -194,6 +207,9 @@ class Incremental:
         from graphuq.graphs.knn import grown_graph
 
         check_is_fitted(self)
+        require(
+            self._stored is None, "store", "given beside rows that are added", "fit all rows again"
+        )
         method = inference_of_update(self.inference, inference)
         choices = ("recompute", "extend")
         require(

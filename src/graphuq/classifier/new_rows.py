@@ -1,6 +1,6 @@
 """Rows of a fitted estimator's X: nodes of its graph, or new rows joined to their neighbours."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -14,6 +14,33 @@ from graphuq.graphs import Graph
 from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.utils.user_warnings import warn_user
+
+
+class Located(NamedTuple):
+    """Rows of X in the basis of a fit.
+
+    Attributes
+    ----------
+    eigenvectors : numpy.ndarray, shape (M, L)
+    scale : numpy.ndarray, shape (M,)
+    nodes : numpy.ndarray of int, shape (M,)
+        −1 outside the graph.
+    has_evidence : numpy.ndarray of bool, shape (M,)
+        Whether each row is, or is joined to, a node that the labels inform.
+    """
+
+    eigenvectors: Float[np.ndarray, "M L"]
+    scale: Float[np.ndarray, " M"]
+    nodes: Int[np.ndarray, " M"]
+    has_evidence: Bool[np.ndarray, " M"]
+
+
+def located(estimator: Any, X: Table) -> Located:
+    """Return the rows of X in the basis of a classifier, whose graph is in memory."""
+    result = estimator.result_
+    weights, nodes = connected_rows(estimator, X, "each class has the same probability")
+    rows = in_basis(estimator, weights, result.posterior.spectrum)
+    return Located(*rows, nodes, reached_by(weights, nodes, result.has_evidence))
 
 
 def rows_in_basis(
@@ -82,13 +109,11 @@ def connected_rows(
         )
     else:
         weights, nodes = space.connect(X, estimator.out_of_sample), space.find(X)
-        _warn_of_far_rows(weights, nodes, consequence)
+        warn_of_far_rows(weights, nodes, consequence)
     return weights, nodes
 
 
-def _warn_of_far_rows(
-    weights: sparse.csr_array, nodes: Int[np.ndarray, " M"], consequence: str
-) -> None:
+def warn_of_far_rows(weights: Any, nodes: Int[np.ndarray, " M"], consequence: str) -> None:
     """Warn if new rows are so far from all nodes that every weight is zero."""
     degree = np.asarray(abs(weights).sum(axis=1)).ravel()
     far = np.flatnonzero((nodes < 0) & (degree < SMALLEST_DEGREE))

@@ -14,6 +14,7 @@ from graphuq.errors import IncompatibleParts
 if TYPE_CHECKING:
     import pandas as pd
 
+    from graphuq.classifier.new_rows import Located
     from graphuq.graphs import FeatureSpace
     from graphuq.results.class_proportions import ClassThreshold
     from graphuq.results.result import Result
@@ -30,6 +31,7 @@ class Prediction:
     out_of_sample: Any
     result_: "Result"
     _feature_space: "FeatureSpace | None"
+    _stored: Any = None  # what is kept of a fit in a store
     _tuning: "ClassThreshold | None"
 
     def predict(self, X: Table) -> np.ndarray:
@@ -163,7 +165,10 @@ class Prediction:
         from graphuq.results import label_checks
 
         check_is_fitted(self)
-        return label_checks.suspect_labels(self.result_, n)
+        found = label_checks.suspect_labels(self.result_, n)
+        if self._stored is not None:
+            found["node"] = self._stored.sample[found["node"]]
+        return found
 
     def predict_latent(self, X: Table) -> "NodeSummaries":
         """Predict label mean, Monte-Carlo error, latent mean and deviation; see `Result`."""
@@ -332,7 +337,14 @@ class Prediction:
         self, X: Table
     ) -> tuple[Float[np.ndarray, "M L"], Float[np.ndarray, " M"], Int[np.ndarray, " M"]]:
         """Return eigenvector rows, scales, and nodes (−1 outside the graph) of the rows of X."""
-        from graphuq.classifier.new_rows import rows_in_basis
+        return self._located(X)[:3]
 
-        spectrum = self.result_.posterior.spectrum
-        return rows_in_basis(self, X, spectrum, "each class has the same probability")
+    def _located(self, X: Table) -> "Located":
+        """Return the rows of X in the basis, wherever their neighbours are."""
+        if self._stored is not None:
+            from graphuq.classifier.stored.new_rows import located_in_store
+
+            return located_in_store(self, X)
+        from graphuq.classifier.new_rows import located
+
+        return located(self, X)

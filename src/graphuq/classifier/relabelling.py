@@ -42,8 +42,8 @@ def relabelled(
         If a row does not exist or is given twice, if class names mix text and numbers, or if
         fewer than two classes are left.
     """
-    _check_rows(rows, posterior.spectrum.n_nodes)
-    _check_kind(classes, values[given])
+    check_rows(rows, posterior.spectrum.n_nodes)
+    check_kind(classes, values[given])
     kept = ~np.isin(posterior.labelled, rows)
     old = posterior.labels if posterior.likelihood.is_multiclass else posterior.labels > 0
     before = classes[old[kept].astype(np.int64)]
@@ -71,7 +71,7 @@ def relabelled(
     return changed, left
 
 
-def _check_rows(rows: Any, n_nodes: int) -> None:
+def check_rows(rows: Any, n_nodes: int) -> None:
     """Refuse rows that do not exist or are given twice."""
     if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
         raise InvalidInput("rows", f"{rows.dtype} of shape {rows.shape}", "give row numbers")
@@ -85,7 +85,7 @@ def _check_rows(rows: Any, n_nodes: int) -> None:
     require(len(np.unique(rows)) == len(rows), "rows", "a row is given twice", "give each once")
 
 
-def _check_kind(classes: np.ndarray, values: np.ndarray) -> None:
+def check_kind(classes: np.ndarray, values: np.ndarray) -> None:
     """Refuse text beside numbers, which have no common order."""
     kinds = [array.dtype.kind in "US" for array in (classes, values)]
     if len(values) and classes.dtype != object and kinds[0] != kinds[1]:

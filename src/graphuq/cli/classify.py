@@ -59,10 +59,10 @@ def classify(
     """
     all_given = dict(locals())
     from graphuq.cli.annotators import annotators_from
-    from graphuq.cli.blocks import classify_blocks, require_store
     from graphuq.cli.columns import check_format, require_one_source, weights_from
     from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
     from graphuq.cli.searching import parse_proportions, parse_search
+    from graphuq.cli.stored import classify_in_store, require_store
     from graphuq.cli.unread import OF_FIT, require_unread
 
     require(
@@ -76,7 +76,7 @@ def classify(
     if store is not None:
         require_one_source(label_column, labels)
         require_unread(read, output, "rows-*.parquet", "settings.json")
-        return classify_blocks(classify, all_given)
+        return classify_in_store(classify, all_given)
     require_store(file, workers, scheduler)
     require_unread(read, output, *OF_FIT, *([file.name] if file.suffix.lower() == ".h5ad" else []))
     excluded = {"label_column": label_column, "labels": labels, "weight_column": weight_column,

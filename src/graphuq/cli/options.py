@@ -8,7 +8,7 @@ import typer
 from graphuq.cli.generated import Options
 
 # Headings that group the options in the help text.
-INPUT, OUTPUT, BLOCKS = "Input", "Output and progress", "Large tables"
+INPUT, OUTPUT, LARGE = "Input", "Output and progress", "Large tables"
 FEATURES, GRAPH = "Features", "Graph and Laplacian"
 MODEL, SELECTION, SAMPLING = "Model", "Selection by evidence", "Sampling"
 
@@ -160,9 +160,9 @@ Store = Annotated[
     Path | None,
     option(
         "FOLDER",
-        "Work by row blocks, with all stages kept in this folder: for tables that do not fit in "
+        "Work part by part, with all stages kept in this folder: for tables that do not fit in "
         "memory. FILE may then be a folder of Parquet files, and Parquet files are written.",
-        BLOCKS,
+        LARGE,
     ),
 ]
 Workers = Annotated[
@@ -170,13 +170,13 @@ Workers = Annotated[
     option(
         "NUMBER",
         "Processes of a local Dask cluster, with --store.",
-        BLOCKS,
+        LARGE,
         default="threads, one a core",
     ),
 ]
 Scheduler = Annotated[
     str | None,
-    option("ADDRESS", "Scheduler of a Dask cluster, with --store, as in tcp://host:8786.", BLOCKS),
+    option("ADDRESS", "Scheduler of a Dask cluster, with --store, as in tcp://host:8786.", LARGE),
 ]
 Encode = Annotated[
     bool,

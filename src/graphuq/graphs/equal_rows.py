@@ -81,7 +81,7 @@ def among_distinct_rows(
     if n_groups == 1 or not (always or often):
         return None
     near = nearest_neighbors(groups.rows, min(k, n_groups - 1), metric, search=search)
-    group, step, distance = (part[groups.of_row] for part in _lists(groups.sizes, near, k))
+    group, step, distance = (part[groups.of_row] for part in lists_of_groups(groups.sizes, near, k))
     rank = np.empty(len(groups.members), np.int64)
     rank[groups.members] = np.arange(len(rank)) - groups.starts[groups.of_row[groups.members]]
     places = groups.starts[group] + (rank[:, None] + step) % groups.sizes[group]
@@ -108,10 +108,12 @@ def _groups_of(features: Features) -> _Groups:
     return _Groups(features[first], of_row, sizes, members, np.cumsum(sizes) - sizes)
 
 
-def _lists(
+def lists_of_groups(
     sizes: Int[np.ndarray, " P"], near: Neighbors, k: int
-) -> tuple[Int[np.ndarray, "P k"], Int[np.ndarray, "P k"], Float[np.ndarray, "P k"]]:
+) -> tuple[Int[np.ndarray, "p k"], Int[np.ndarray, "p k"], Float[np.ndarray, "p k"]]:
     """Return the groups of the k neighbours of a group's members, their steps and distances.
+
+    They are those of the first p groups, of which ``near`` has the neighbours.
 
     The neighbour of the member of rank i has the rank i + step, modulo the size of its group.
     Candidates come in order of preference, and the first k that exist are taken.
@@ -119,7 +121,7 @@ def _lists(
     n_groups, n_near = near.indices.shape
     half = k // 2
     ranks = np.arange(half)
-    spread = np.floor(sizes[:, None] ** (ranks / max(half, 1))).astype(np.int64)
+    spread = np.floor(sizes[:n_groups, None] ** (ranks / max(half, 1))).astype(np.int64)
     spread = np.maximum(spread, ranks + 1)  # distinct, and below the size if that exceeds k / 2
     own = np.arange(n_groups)[:, None]
     candidates: list[tuple[Any, Any, Any]] = [(own, spread, 0.0), (near.indices, 0, near.distances)]

@@ -54,6 +54,11 @@ class Model(ABC):
         """Whether a `Laplacian` is not enough."""
         return True
 
+    @property
+    def needs_features(self) -> bool:
+        """Whether the basis must hold the features of all rows."""
+        return False
+
     def used(self, posterior: Posterior) -> "Model":
         """Return the model with everything that the labels chose as numbers."""
         return self

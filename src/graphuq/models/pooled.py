@@ -88,6 +88,11 @@ class Pooled(Model):
         """Return the average with the model that is used for these labels."""
         return replace(self, model=self.model.select(basis, labels))
 
+    @property
+    def needs_features(self) -> bool:
+        """Whether the basis must hold the features of all rows: experts see them."""
+        return True
+
     def used(self, posterior: Posterior) -> Model:
         """Return the average with everything that the labels chose as numbers."""
         return replace(self, model=self.model.used(posterior))

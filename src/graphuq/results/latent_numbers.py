@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from graphuq.errors import IncompatibleParts, require
 from graphuq.likelihoods import Likelihood
@@ -117,6 +117,46 @@ def interval_at_rows(
     """Return equal-tailed intervals of u at nodes outside the graph."""
     rows = rows_outside(result.posterior, eigenvectors, scale)
     return summaries.credible_interval(result.answer, result.posterior.field, rows, probability)
+
+
+def at_rows_or_nodes(
+    result: "Result", outside: Float[np.ndarray, "m L"], nodes: Int[np.ndarray, " M"]
+) -> NodeSummaries:
+    """Return the posterior at rows, each of which is a node or, where that is −1, outside.
+
+    Parameters
+    ----------
+    result : Result
+    outside : numpy.ndarray, shape (m, L)
+        Rows of the basis of those outside, in their order, with a scale of 1.
+    nodes : numpy.ndarray of int, shape (M,)
+    """
+    known, is_out = at_nodes(result), nodes < 0
+    values = {name: value[nodes] for name, value in vars(known).items()}
+    if is_out.any():
+        new = at_rows(result, outside, np.ones(len(outside)))
+        for name, value in values.items():
+            value[is_out] = getattr(new, name)
+    return NodeSummaries(**values)
+
+
+def interval_at_rows_or_nodes(
+    result: "Result",
+    outside: Float[np.ndarray, "m L"],
+    nodes: Int[np.ndarray, " M"],
+    probability: float = 0.95,
+) -> Float[np.ndarray, "M *K 2"]:
+    """Return equal-tailed intervals of u at such rows."""
+    is_out, posterior = nodes < 0, result.posterior
+    shape = len(nodes), *result.latent_mean.shape[1:], 2
+    interval = np.empty(shape)
+    if is_out.any():
+        interval[is_out] = interval_at_rows(result, outside, np.ones(len(outside)), probability)
+    if not is_out.all():
+        rows = node_rows(posterior)[nodes[~is_out]]
+        found = summaries.credible_interval(result.answer, posterior.field, rows, probability)
+        interval[~is_out] = found
+    return interval
 
 
 def _response(result: "Result") -> Likelihood:

@@ -4,8 +4,10 @@ Every class stores itself (``to_dataset``, ``to_datasets``, or `graphuq.utils.se
 priors and likelihoods). This module only assembles the tree of groups.
 """
 
+import contextlib
 import hashlib
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,10 +66,17 @@ def write_tree(tree: "xr.DataTree", path: str | Path) -> None:
     """
     tree.attrs |= {"graphuq_format": FORMAT, "graphuq_version": version()}
     # In memory first: HDF5 crashes the process at exit when the disk fills up during a write.
-    content = tree.to_netcdf(engine="h5netcdf")
+    with _on_this_machine():
+        content = tree.to_netcdf(engine="h5netcdf")
     with atomic_write(path) as temporary, open(temporary, "wb") as file:
         file.write(content)
         file.write(MARK + hashlib.sha256(content).hexdigest().encode())
+
+
+def _on_this_machine() -> Any:
+    """Return a context in which xarray asks no cluster of Dask for a lock of what is in memory."""
+    dask: Any = sys.modules.get("dask")
+    return contextlib.nullcontext() if dask is None else dask.config.set(scheduler="synchronous")
 
 
 def to_tree(result: "Result") -> "xr.DataTree":

@@ -1,7 +1,7 @@
 """The table of answers: one row for each node or new row, with the same columns everywhere.
 
 `Result.to_dataframe`, `GraphClassifier.predict_table`, the commands ``classify`` and ``predict``,
-`BlockClassifier.to_parquet`, the cells of AnnData and the labelling page write this table.
+`GraphClassifier.to_parquet`, the cells of AnnData and the labelling page write this table.
 docs/files.md says what each column is. Columns are NumPy arrays by name, of which `frame_of` makes
 a table of pandas.
 """

@@ -9,9 +9,10 @@ approximation of Nyström from 100 nodes (Williams & Seeger 2001).
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy import sparse
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
@@ -65,16 +66,64 @@ class ExponentialFunctions(FeatureBlock):
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` nearly the covariance, none if all rows are equal."""
         rows = np.asarray(self.features, dtype=np.float64)
-        deviation = rows.std(axis=0)
-        varies = deviation > SMALLEST_DEVIATION * np.abs(rows).max(axis=0, initial=0.0)
-        if not varies.any():
+        deviation, largest = rows.std(axis=0), np.abs(rows).max(axis=0, initial=0.0)
+        scales = scales_of(deviation, largest)
+        if not np.isfinite(scales).any():
             return np.zeros((len(rows), 0))
-        rows = rows[:, varies] / deviation[varies]
-        drawn = np.random.default_rng(self.rng).permutation(len(rows))[:N_LANDMARKS]
-        landmarks = np.sort(drawn)
-        distances = cdist(rows, rows[landmarks], "cityblock")
-        n_pairs = distances.size - len(landmarks)  # of different nodes
-        covariance = np.exp(distances * (-RATE * n_pairs / distances.sum()))
-        values, vectors = eigh(covariance[landmarks])
+        landmarks = Landmarks(scales, rows[landmark_rows(len(rows), self.rng)])
+        distances = landmarks.distances(rows)
+        return landmarks.columns(distances.sum(), len(rows)).of_distances(distances)
+
+
+def landmark_rows(n_rows: int, rng: int = 0) -> Int[np.ndarray, " m"]:
+    """Return the rows from which the covariance is known, in order."""
+    return np.sort(np.random.default_rng(rng).permutation(n_rows)[:N_LANDMARKS])
+
+
+def scales_of(
+    deviation: Float[np.ndarray, " d"], largest: Float[np.ndarray, " d"]
+) -> Float[np.ndarray, " d"]:
+    """Return what each feature is divided by: its standard deviation, or ∞ if it is constant."""
+    return np.where(deviation > SMALLEST_DEVIATION * largest, deviation, np.inf)
+
+
+class Landmarks(NamedTuple):
+    """Rows from which the covariance is known.
+
+    Attributes
+    ----------
+    scales : numpy.ndarray, shape (d,)
+        See `scales_of`.
+    rows : numpy.ndarray, shape (m, d)
+        As the features have them.
+    """
+
+    scales: Float[np.ndarray, " d"]
+    rows: Float[np.ndarray, "m d"]
+
+    def distances(self, rows: Float[np.ndarray, "B d"]) -> Float[np.ndarray, "B m"]:
+        """Return the sums of absolute differences between rows and landmarks."""
+        used = np.isfinite(self.scales)
+        scaled = [np.asarray(some, np.float64)[:, used] / self.scales[used]
+                  for some in (rows, self.rows)]  # fmt: skip
+        return np.asarray(cdist(*scaled, "cityblock"))
+
+    def columns(self, total: float, n_rows: int) -> "ExponentialColumns":
+        """Return the columns, given the sum of the distances of all rows."""
+        n_pairs = n_rows * len(self.rows) - len(self.rows)  # of different nodes
+        rate = -RATE * n_pairs / total
+        values, vectors = eigh(np.exp(rate * self.distances(self.rows)))
         kept = values > SMALLEST * values[-1]
-        return np.asarray(covariance @ (vectors[:, kept] / np.sqrt(values[kept])))
+        return ExponentialColumns(self, float(rate), vectors[:, kept] / np.sqrt(values[kept]))
+
+
+class ExponentialColumns(NamedTuple):
+    """Columns of a block as a function of a row: ``exp(rate · distances) @ turn``."""
+
+    landmarks: Landmarks
+    rate: float
+    turn: Float[np.ndarray, "m r"]
+
+    def of_distances(self, distances: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B r"]:
+        """Return the columns of rows with these distances from the landmarks."""
+        return np.asarray(np.exp(self.rate * distances) @ self.turn)

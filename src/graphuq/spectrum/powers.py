@@ -49,7 +49,12 @@ class PowerFunctions(FeatureBlock):
     def values(self) -> Float[np.ndarray, "N m"]:
         """Columns F with ``F Fᵀ`` the covariance, none if all rows are equal."""
         scores, variances = principal_components(self.features)
-        shares = variances / variances.max(initial=0.0)
-        relative = shares ** ((POWER - 1) / 2)
-        kept = relative * np.sqrt(shares) > SMALLEST
-        return with_constant(scores[:, kept] * relative[kept])
+        weights = power_weights(variances)
+        return with_constant(scores[:, weights > 0] * weights[weights > 0])
+
+
+def power_weights(variances: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
+    """Return the factor of the scores of each principal component, 0 for those left out."""
+    shares = variances / variances.max(initial=0.0)
+    relative = shares ** ((POWER - 1) / 2)
+    return np.asarray(np.where(relative * np.sqrt(shares) > SMALLEST, relative, 0.0))

@@ -1,10 +1,9 @@
 """Principal components of features: the scores of all rows, and their variances."""
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.utils.extmath import randomized_svd
@@ -33,6 +32,55 @@ class Principal(NamedTuple):
     variances: Float[np.ndarray, " r"]
 
 
+class Moments(NamedTuple):
+    """Mean and covariance of rows, which can be summed over parts of a table.
+
+    Attributes
+    ----------
+    centre : numpy.ndarray, shape (d,)
+    covariance : numpy.ndarray, shape (d, d)
+    """
+
+    centre: Float[np.ndarray, " d"]
+    covariance: Float[np.ndarray, "d d"]
+
+    def of_columns(self, kept: Bool[np.ndarray, " d"]) -> "Moments":
+        """Return the moments of some columns."""
+        return Moments(self.centre[kept], self.covariance[np.ix_(kept, kept)])
+
+
+class Axes(NamedTuple):
+    """Directions of principal components: ``scores = (rows − centre) @ directions``.
+
+    Attributes
+    ----------
+    centre : numpy.ndarray, shape (d,)
+    directions : numpy.ndarray, shape (d, r)
+    variances : numpy.ndarray, shape (r,)
+        Mean squares of the scores, the largest first.
+    """
+
+    centre: Float[np.ndarray, " d"]
+    directions: Float[np.ndarray, "d r"]
+    variances: Float[np.ndarray, " r"]
+
+
+def principal_axes(moments: Moments, *, standardised: bool = False) -> Axes:
+    """Return up to 100 principal components of rows with these moments; see below."""
+    centre, squares = moments.centre, np.diag(moments.covariance)
+    used = squares > CONSTANT * (squares + centre**2)
+    if not used.any():
+        return Axes(centre, np.zeros((len(centre), 0)), np.zeros(0))
+    scale = np.sqrt(squares[used] if standardised else np.full(used.sum(), squares.max()))
+    scaled = moments.covariance[np.ix_(used, used)] / np.outer(scale, scale)
+    variances, vectors = eigh((scaled + scaled.T) / 2)
+    variances, vectors = variances[::-1][:MAX_COMPONENTS], vectors[:, ::-1][:, :MAX_COMPONENTS]
+    kept = variances > SMALLEST * variances[0]
+    directions = np.zeros((len(centre), int(kept.sum())))
+    directions[used] = vectors[:, kept] / scale[:, None]
+    return Axes(centre, directions, np.asarray(variances[kept]))
+
+
 def principal_components(features: MatrixLike, *, standardised: bool = False) -> Principal:
     """Return up to 100 principal components of features.
 
@@ -49,6 +97,29 @@ def principal_components(features: MatrixLike, *, standardised: bool = False) ->
     With more than 500 features they are approximate (Halko, Martinsson & Tropp 2011).
     """
     matrix: Any = check_features(features, "features")
+    n_rows, width = matrix.shape
+    if width > MAX_WIDTH:
+        return _approximate(matrix, standardised)
+    axes = principal_axes(_moments(matrix), standardised=standardised)
+    scores = np.empty((n_rows, axes.directions.shape[1]))
+    for part in row_blocks(n_rows, width):
+        scores[part] = (_dense(matrix[part]) - axes.centre) @ axes.directions
+    return Principal(_with_signs(scores), axes.variances)
+
+
+def _moments(matrix: Any) -> Moments:
+    """Return the moments of rows, about their mean or, if they are sparse, about zero."""
+    (n_rows, width), centre = matrix.shape, np.zeros(matrix.shape[1])
+    if not sparse.issparse(matrix):
+        centre = np.asarray(matrix.mean(axis=0, dtype=np.float64))
+    covariance = np.zeros((width, width))
+    for part in row_blocks(n_rows, width):
+        rows = _dense(matrix[part]) - centre
+        covariance += rows.T @ rows / n_rows
+    return Moments(centre, covariance)
+
+
+def _approximate(matrix: Any, standardised: bool) -> Principal:
     is_sparse, (n_rows, width) = sparse.issparse(matrix), matrix.shape
     squares, centre = np.zeros(width), np.zeros(width)
     if is_sparse:
@@ -58,28 +129,23 @@ def principal_components(features: MatrixLike, *, standardised: bool = False) ->
         for part in row_blocks(n_rows, width):
             squares += ((matrix[part] - centre) ** 2).sum(axis=0) / n_rows
     used = squares > CONSTANT * (squares + centre**2)
-    scale = np.sqrt(squares[used] if standardised else squares.max(initial=0.0))
     if not used.any():
         return Principal(np.zeros((n_rows, 0)), np.zeros(0))
-    if width > MAX_WIDTH:
-        factors = np.zeros(width)
-        factors[used] = 1 / scale
-        scaled = matrix @ sparse.diags_array(factors) if is_sparse else (matrix - centre) * factors
-        rank = min(MAX_COMPONENTS, *matrix.shape)
-        left, values, _ = randomized_svd(scaled, rank, random_state=0)
-        scores, variances = left * values, values**2 / n_rows
-    else:
-
-        def scaled_rows() -> Iterator[Float[np.ndarray, "n w"]]:
-            for part in row_blocks(n_rows, width):
-                rows = matrix[part].toarray() if is_sparse else matrix[part]
-                yield (rows[:, used] - centre[used]) / scale
-
-        variances, vectors = eigh(sum(rows.T @ rows for rows in scaled_rows()) / n_rows)
-        variances, vectors = variances[::-1], vectors[:, ::-1][:, :MAX_COMPONENTS]
-        scores = np.concatenate([rows @ vectors for rows in scaled_rows()])
-        variances = variances[:MAX_COMPONENTS]
+    factors = np.zeros(width)
+    factors[used] = 1 / np.sqrt(squares[used] if standardised else squares.max())
+    scaled = matrix @ sparse.diags_array(factors) if is_sparse else (matrix - centre) * factors
+    rank = min(MAX_COMPONENTS, *matrix.shape)
+    left, values, _ = randomized_svd(scaled, rank, random_state=0)
+    scores, variances = left * values, values**2 / n_rows
     kept = variances > SMALLEST * variances[0]
-    scores = scores[:, kept]
+    return Principal(_with_signs(scores[:, kept]), np.asarray(variances[kept]))
+
+
+def _dense(rows: Any) -> Float[np.ndarray, "n d"]:
+    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+
+
+def _with_signs(scores: Float[np.ndarray, "N r"]) -> Float[np.ndarray, "N r"]:
+    """Return scores whose entry of largest magnitude is positive, in each column."""
     signs = np.where(-scores.min(axis=0) > scores.max(axis=0), -1.0, 1.0)
-    return Principal(np.ascontiguousarray(scores * signs), np.asarray(variances[kept]))
+    return np.ascontiguousarray(scores * signs)

@@ -38,7 +38,12 @@ def whitened(features: MatrixLike) -> Float[np.ndarray, "N r"]:
     features : array_like or sparse matrix, shape (N, d)
     """
     scores, variances = principal_components(features, standardised=True)
-    return scores / np.sqrt(variances + FLOOR * variances.mean()) if len(variances) else scores
+    return scores * whitening_weights(variances)
+
+
+def whitening_weights(variances: Float[np.ndarray, " r"]) -> Float[np.ndarray, " r"]:
+    """Return the factor of the scores of each principal component."""
+    return np.asarray(1 / np.sqrt(variances + FLOOR * variances.sum() / max(1, len(variances))))
 
 
 def has_whitened_graph(features: MatrixLike) -> bool:

@@ -7,12 +7,11 @@ from graphuq.errors import MissingPackage
 EXTRAS = {
     "anndata": ("anndata",),
     "arviz": ("arviz", "xarray", "h5netcdf", "h5py"),
-    "blocks": ("faiss", "pyarrow"),
     "cli": (
         *("typer", "rich", "pyarrow", "pandas", "xarray", "h5netcdf", "h5py"),
         *("matplotlib", "jinja2"),
     ),
-    "dask": ("dask", "distributed", "faiss", "pyarrow"),
+    "dask": ("dask", "distributed", "faiss", "pyarrow", "xarray", "h5netcdf", "h5py"),
     "datasets": ("pooch",),
     "files": ("xarray", "h5netcdf", "h5py"),
     "jupyter": ("anywidget",),
@@ -22,6 +21,7 @@ EXTRAS = {
     "plots": ("matplotlib",),
     "progress": ("rich",),
     "report": ("jinja2", "matplotlib", "pandas", "PIL"),
+    "store": ("faiss", "pyarrow", "xarray", "h5netcdf", "h5py"),
     "tables": ("pandas",),
 }
 """Names by which the packages of each extra are imported."""

@@ -127,6 +127,12 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
             f"a {type(estimator).__name__}",
             "give a GraphClassifier, and transform X before",
         )
+        require(
+            estimator.store is None,
+            "estimator",
+            "has a store, and a search makes its graphs in memory",
+            "leave store out, search on fewer rows, and fit all with what was found",
+        )
         word = estimator.graph
         made = graph_of(X) if isinstance(word, str) and word == "precomputed" else None
         if made is not None:

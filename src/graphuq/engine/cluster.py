@@ -40,7 +40,7 @@ def dask_client(n_workers: int | None = None, scheduler: str | None = None) -> I
     ----------
     n_workers : int, optional
         Number of processes to start on this machine, with one thread each. They have no limit of
-        memory: tasks are sized by `BlockClassifier`, and Dask would count mapped files.
+        memory: tasks are sized by the estimate, and Dask would count mapped files.
     scheduler : str, optional
         Address of a running scheduler, such as ``tcp://host:8786``.
 

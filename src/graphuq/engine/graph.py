@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from graphuq.blocks.store import Stage
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine.store import Stage
+from graphuq.engine.tasks import Tasks
 from graphuq.errors import DisconnectedGraphWarning, require
 from graphuq.graphs.graph import NEGLIGIBLE_WEIGHT
 from graphuq.graphs.weights import WeightFunction

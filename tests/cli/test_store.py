@@ -1,4 +1,4 @@
-"""``graphuq classify --store``: tables by row blocks from the command line."""
+"""``graphuq classify --store``: tables in a store from the command line."""
 
 import json
 import subprocess
@@ -62,16 +62,16 @@ def test_a_folder_of_parquet_files(folder, tmp_path, capsys):
         [parquet.read_table(tmp_path / "o2" / f"rows-0000{k}.parquet") for k in range(2)]
     )
     assert again.equals(table)
-    assert len(list((tmp_path / "s").glob("pairs-*"))) == 1
+    assert len(list((tmp_path / "s").glob("pairs-*"))) == 2  # and of whitened rows
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--store", "s", "--pca", "3"], "--pca: 3 beside --store; leave it out"),
-        (["--store", "s", "--inference", "pcn"], "--inference: pcn beside --store"),
+        (["--store", "s", "--n-samples", "5"], "--n-samples: 5 beside --store"),
         (["--store", "s", "--scaling", "standard"], "--scaling: standard beside --store"),
-        (["--store", "s", "--n-eigenpairs", "auto"], "--n-eigenpairs: 'auto' beside --store"),
+        (["--store", "s", "--n-eigenpairs", "all"], "n_eigenpairs: 'all'"),
         (["--store", "s", "--workers", "0"], "workers"),
         (["--store", "s", "--workers", "1", "--scheduler", "tcp://a:1"], "give one of the two"),
         (["--workers", "2"], "--workers: 2 without --store; add --store FOLDER"),

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.blocks.sources import Block, Source
-from graphuq.blocks.store import RowParts, Stage
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine.sources import Block, Source
+from graphuq.engine.store import RowParts, Stage
+from graphuq.engine.tasks import Tasks
 from graphuq.errors import InvalidInput
 
 LIST_ROWS = 64  # smallest mean number of rows of a list

@@ -1,6 +1,7 @@
 """Tables that are read some rows at a time: Parquet, NPY and Zarr files, and Dask collections."""
 
 import dataclasses
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
-from graphuq.blocks.store import load_mapped
+from graphuq.engine.store import load_mapped
 from graphuq.errors import InvalidInput, StorageError, require
+from graphuq.graphs.inputs import check_kind, is_frame, is_polars, to_matrix
 from graphuq.utils.gate import reading
 
 BLOCK_ROWS = 100_000  # rows of a block of an array, and the smallest number of one of Parquet
-KINDS = "give a folder of Parquet files, a Parquet or NPY file, a Zarr array, or a Dask collection"
+KINDS = (
+    "give a folder of Parquet files, a Parquet or NPY file, a Zarr array, a Dask collection, or "
+    "rows in memory"
+)
+NO_NAMES = "give labels as a dict from row numbers to classes, and leave no_features out"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +28,9 @@ class Block:
 
     Attributes
     ----------
-    kind : {"parquet", "npy", "zarr", "dask"}
+    kind : {"parquet", "npy", "zarr", "dask", "memory"}
     where : str or object
-        Path of the file, or the delayed value of a Dask collection.
+        Path of the file, the delayed value of a Dask collection, or the rows.
     begin, end : int
         Rows of the file.
     groups : tuple of int
@@ -54,6 +60,8 @@ class Block:
         if self.kind == "dask":
             value = self._computed()
             return np.asarray(value[list(columns)] if columns else value)
+        if self.kind == "memory":
+            return np.asarray(self.where)
         if self.kind == "zarr":
             import zarr
 
@@ -101,7 +109,8 @@ class Source:
     width : int
         Number of columns with features.
     identity : list
-        What tells the table from others: names, sizes and times of files, or Dask's own name.
+        What tells the table from others: names, sizes and times of files, Dask's own name, or the
+        hash of rows in memory.
     """
 
     blocks: list[Block]
@@ -125,9 +134,9 @@ def open_source(source: Any, special: Sequence[str] = ()) -> Source:
 
     Parameters
     ----------
-    source : path, dask.array.Array or dask.dataframe.DataFrame
+    source : path, dask.array.Array, dask.dataframe.DataFrame, array_like or DataFrame
         A folder of Parquet files, which are taken in the order of their names; a Parquet file; an
-        NPY file; or a Zarr array.
+        NPY file; a Zarr array; or rows in memory.
     special : sequence of str
         Columns that are no features.
 
@@ -138,7 +147,8 @@ def open_source(source: Any, special: Sequence[str] = ()) -> Source:
         of a collection have no known number of rows.
     """
     if not isinstance(source, str | Path):
-        return _of_dask(source, special)
+        is_lazy = hasattr(source, "to_delayed")
+        return _of_dask(source, special) if is_lazy else _of_memory(source, special)
     path = Path(source).resolve()  # workers may be in another folder
     if not path.exists():
         raise StorageError(f"'{path}' does not exist")
@@ -152,7 +162,7 @@ def open_source(source: Any, special: Sequence[str] = ()) -> Source:
         not special,
         "columns",
         f"{list(special)} of '{path.name}', whose columns have no names",
-        "give labels as a dict from row numbers to classes",
+        NO_NAMES,
     )
     if path.is_dir():
         return _of_zarr(path)
@@ -243,9 +253,8 @@ def _of_zarr(path: Path) -> Source:
 
 
 def _of_dask(source: Any, special: Sequence[str]) -> Source:
-    require(hasattr(source, "to_delayed"), "source", f"a {type(source).__name__}", KINDS)
     if hasattr(source, "chunks"):
-        require(not special, "columns", f"{list(special)} of an array", "give labels as a dict")
+        require(not special, "columns", f"{list(special)} of an array", NO_NAMES)
         require(source.ndim == 2, "source", f"{source.ndim} dimensions", "give rows and columns")
         source = source.rechunk({1: -1})
         sizes, width, names = source.chunks[0], source.shape[1], []
@@ -260,6 +269,27 @@ def _of_dask(source: Any, special: Sequence[str]) -> Source:
     )  # fmt: skip
     blocks = [Block("dask", d, 0, int(n)) for d, n in zip(delayed, sizes, strict=True)]
     return Source(blocks, names, width, [str(d.key) for d in delayed])
+
+
+def _of_memory(source: Any, special: Sequence[str]) -> Source:
+    names: list[str] = []
+    if is_frame(source) or is_polars(source):
+        for name in special:
+            require(name in source.columns, "columns", f"no column {name!r}", "name a column of X")
+        names = [str(name) for name in source.columns if name not in special]
+        source = source[[name for name in source.columns if name not in special]]
+        check_kind(source, "X")
+    else:
+        require(not special, "columns", f"{list(special)} of an array", NO_NAMES)
+    rows = to_matrix(source, "X", KINDS)
+    require(isinstance(rows, np.ndarray), "X", "a sparse matrix beside a store", "give a dense one")
+    require(rows.ndim == 2, "X", f"{rows.ndim} dimension(s)", "give rows and columns")
+    digest = hashlib.sha256(np.ascontiguousarray(rows).data).hexdigest()
+    begins = range(0, len(rows), BLOCK_ROWS)
+    blocks = [
+        Block("memory", rows[b : b + BLOCK_ROWS], b, min(b + BLOCK_ROWS, len(rows))) for b in begins
+    ]
+    return Source(blocks, names, rows.shape[1], [digest, str(rows.dtype), *rows.shape])
 
 
 def _identity(path: Path) -> list[Any]:

@@ -15,10 +15,11 @@ import pytest
 from pyarrow import parquet
 
 import graphuq as gq
-from graphuq.blocks.cluster import MAX_DEATHS, dask_client, results_of
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine.cluster import MAX_DEATHS, dask_client, results_of
+from graphuq.engine.tasks import Tasks
 from graphuq.errors import InvalidInput
 from graphuq.utils.checks import require_integer
+from in_store import in_store
 from mixture import mixture
 
 distributed = pytest.importorskip("distributed", reason="pip install graphuq[dask]")
@@ -48,7 +49,7 @@ def data(tmp_path_factory):
 
 def classifier(store, **more):
     options = {"model": "largest-evidence", "n_eigenpairs": 30, "n_parts": N_PARTS} | more
-    return gq.BlockClassifier(store, **options)
+    return in_store(store, **options)
 
 
 def written(found, folder):
@@ -123,8 +124,8 @@ def test_a_killed_worker_changes_nothing(phase, twenty_thousand, tmp_path):
 def test_a_killed_driver_goes_on(stage, data, on_threads, tmp_path):
     program = (
         "import graphuq as gq\n"
-        f"c = gq.BlockClassifier({str(tmp_path / 'store')!r}, model='largest-evidence', "
-        f"n_eigenpairs=30, n_parts={N_PARTS})\n"
+        f"store = gq.Store({str(tmp_path / 'store')!r}, n_parts={N_PARTS})\n"
+        "c = gq.GraphClassifier(store=store, model='largest-evidence', n_eigenpairs=30)\n"
         f"c.fit({str(data[0])!r}, {data[2]!r})\n"
     )
     process = subprocess.Popen([sys.executable, "-c", program])
@@ -143,6 +144,15 @@ def test_a_part_stays_on_its_worker(cluster):
     first, second = (Tasks(cluster).map(os.getpid, [()] * 6) for _ in range(2))
     assert first == second
     assert len(set(first)) == 2
+
+
+def test_a_result_is_saved_while_a_client_is_active(cluster, data, tmp_path):
+    """The writer of xarray would ask the cluster for a lock of bytes in memory."""
+    assert distributed.default_client() is cluster
+    X, given = data[1][:200], np.arange(200) % 2
+    fit = gq.GraphClassifier(model=FIXED, n_eigenpairs=20, inference="expectation-propagation")
+    fit.fit(X, np.where(np.arange(200) < 20, given, -1)).save(tmp_path / "fit.nc")
+    assert gq.load(tmp_path / "fit.nc").predict(X[:5]).shape == (5,)
 
 
 def test_an_error_of_a_task_comes_back(cluster):
@@ -212,8 +222,8 @@ def test_workers_without_this_graphuq_are_refused(graphuq, message, data, tmp_pa
 
 
 def test_a_cluster_without_workers_is_refused_before_and_while_it_works(monkeypatch):
-    monkeypatch.setattr("graphuq.blocks.cluster.NO_WORKERS", 0.3)
-    monkeypatch.setattr("graphuq.blocks.cluster.POLL", 0.1)
+    monkeypatch.setattr("graphuq.engine.cluster.NO_WORKERS", 0.3)
+    monkeypatch.setattr("graphuq.engine.cluster.POLL", 0.1)
     cluster = distributed.LocalCluster(n_workers=0, protocol="tcp", dashboard_address=None)
     with cluster, distributed.Client(cluster) as client:
         with pytest.raises(InvalidInput, match=r"client: .* no worker for 0\.3 s"):
@@ -235,7 +245,7 @@ def test_a_task_of_which_workers_die(tmp_path):
 
 def test_workers_that_die_before_they_take_a_task(monkeypatch):
     """A new worker at each look, as if a plugin killed it."""
-    monkeypatch.setattr("graphuq.blocks.cluster.POLL", 0.01)
+    monkeypatch.setattr("graphuq.engine.cluster.POLL", 0.01)
 
     class Flapping:
         n_looks = 0
@@ -277,7 +287,7 @@ def test_clients_are_checked():
 
 @pytest.mark.slow
 def test_a_scheduler_that_does_not_answer(monkeypatch):
-    monkeypatch.setattr("graphuq.blocks.cluster.CONNECTING", 0.5)
+    monkeypatch.setattr("graphuq.engine.cluster.CONNECTING", 0.5)
     with (
         pytest.raises(InvalidInput, match="does not answer"),
         dask_client(scheduler="tcp://127.0.0.1:9"),

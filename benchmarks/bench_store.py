@@ -1,11 +1,11 @@
-"""Fits by row blocks beside fits in memory: time, memory, disk, accuracy and calibration.
+"""Fits in a store beside fits in memory: time, memory, disk, accuracy and calibration.
 
 Question: what do tables beyond memory cost, on threads and on a Dask cluster, and is the answer
 that of the library in memory?
 
 How to run:
 
-    python benchmarks/bench_blocks.py [--rows 200000 1000000] [--modes threads workers memory]
+    python benchmarks/bench_store.py [--rows 200000 1000000] [--modes threads workers memory]
 
 The data are the mixture of `mixture.py` with ten classes and 50 features, made and written as
 Parquet by blocks, and 20 labels per class. The graph has 15 neighbours, the spectrum 50 eigenpairs,
@@ -17,7 +17,7 @@ Prints: for each fit, wall and processor seconds of each stage; the largest memo
 that no file backs; the size of the store; recall, accuracy and calibration error, beside those of
 Bayes' rule with known clusters; and how far probabilities are from those in memory.
 
-Results go to ``benchmarks/results/blocks.json``.
+Results go to ``benchmarks/results/store.json``.
 """
 
 import argparse
@@ -39,9 +39,9 @@ from pyarrow import parquet
 from scipy.special import logsumexp
 
 import graphuq as gq
-from graphuq.blocks.cluster import dask_client
-from graphuq.blocks.resources import used
-from graphuq.blocks.store import Stage
+from graphuq.engine.cluster import dask_client
+from graphuq.engine.resources import used
+from graphuq.engine.store import Stage
 from mixture import NOISE, RANK, SPREAD
 from peers import RESULTS
 
@@ -140,8 +140,8 @@ class Watch:
             time.sleep(0.1)
 
 
-def fit_blocks(folder, labels, n_workers, memory, killed_in=None):
-    """Return figures of a fit by blocks, and its files."""
+def fit_in_store(folder, labels, n_workers, memory, killed_in=None):
+    """Return figures of a fit in a store, and its files."""
     store = folder / "store"
     with dask_client(n_workers) if n_workers else nullcontext() as client:
         watch, disk, finish = Watch(client), [], Stage.finish
@@ -158,13 +158,15 @@ def fit_blocks(folder, labels, n_workers, memory, killed_in=None):
                 os.kill(min(client.run(os.getpid).values()), signal.SIGKILL)
 
         Stage.finish = timed
-        settings = {"n_eigenpairs": PAIRS, "tolerance": TOLERANCE, "memory": memory}
-        classifier = gq.BlockClassifier(store, client=client, progress=kill, **settings)
+        settings = gq.Store(store, tolerance=TOLERANCE, memory=memory)
+        classifier = gq.GraphClassifier(
+            store=settings, client=client, progress=kill, n_eigenpairs=PAIRS
+        )
         began = time.perf_counter()
         files = classifier.fit(folder / "rows", labels).to_parquet(folder / "out")
         watch.stage("files")
         found = {"seconds": time.perf_counter() - began, "estimate": str(classifier.estimate_)}
-    stages = classifier._stages
+    stages = classifier._stored.stages.first
     pairs, graph = stages.pairs.record, stages.graph.record
     found |= {
         "recall": classifier.recall_,
@@ -219,7 +221,7 @@ def one_fit(mode, folder, memory):
     else:
         n_workers = None if mode == "threads" else 2
         killed_in = mode.removeprefix("killed-") if mode.startswith("killed-") else None
-        found, watch, shares = fit_blocks(folder, labels, n_workers, memory, killed_in)
+        found, watch, shares = fit_in_store(folder, labels, n_workers, memory, killed_in)
     found["stages"], found["GB without files"] = watch.stages, watch.peak
     scores, apart, largest, flips, n = Scores(), 0.0, 0.0, 0, 0
     for number, block in enumerate(shares):
@@ -247,7 +249,7 @@ def main():
     parser.add_argument("--memory", type=float, help="GB that a fit by blocks may use")
     parser.add_argument("--folder", type=Path, help="for data and store; by default temporary")
     parser.add_argument("--alone", nargs=2, help="run one mode in this process and print JSON")
-    parser.add_argument("--output", type=Path, default=RESULTS / "blocks.json")
+    parser.add_argument("--output", type=Path, default=RESULTS / "store.json")
     options = parser.parse_args()
     memory = None if options.memory is None else int(options.memory * 1e9)
     if options.alone:

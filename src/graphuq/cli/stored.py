@@ -1,4 +1,4 @@
-"""``graphuq classify --store``: tables of any length, by row blocks."""
+"""``graphuq classify --store``: tables of any length, part by part."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -15,12 +15,11 @@ USED = (
 )  # fmt: skip
 """Options of files that have a meaning beside ``--store``."""
 
-USED_OF_ESTIMATOR = (
-    "n_neighbors", "n_eigenpairs", "model", "prior", "likelihood", "inference", "random_state",
-)  # fmt: skip
+PASSED_ON = ("n_neighbors", "n_eigenpairs", "inference", "random_state")
+USED_OF_ESTIMATOR = (*PASSED_ON, "model", "prior", "likelihood")
 
 
-def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> None:
+def classify_in_store(command: Callable[..., None], given: Mapping[str, Any]) -> None:
     """Infer the class of every row of a folder of Parquet files, or of one large file.
 
     Parameters
@@ -35,10 +34,12 @@ def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> N
     GraphuqError
         If an option has no meaning here, or the input cannot be used.
     """
-    from graphuq.blocks.classifier import BlockClassifier
-    from graphuq.blocks.cluster import dask_client
+    from graphuq.classifier.classifier import GraphClassifier
+    from graphuq.classifier.stored.output import summary_of_store
     from graphuq.cli.fitting import model_of_parts
     from graphuq.cli.label_files import read_labels_of_rows
+    from graphuq.engine.cluster import dask_client
+    from graphuq.engine.settings import Store
 
     _refuse_others(command, given)
     file, label_column = given["file"], given["label_column"]
@@ -47,26 +48,26 @@ def classify_blocks(command: Callable[..., None], given: Mapping[str, Any]) -> N
     require(len(missing) == 1, "--missing-label", f"{missing} beside --store", "give one text")
     special = [*([given["truth_column"]] if given["truth_column"] else []), *(given["drop"] or ())]
     options = given["given"]
-    named = {n: options[n] for n in ("n_neighbors", "n_eigenpairs", "random_state") if n in options}
+    named = {name: options[name] for name in PASSED_ON if name in options}
     with dask_client(given["workers"], given["scheduler"]) as client:
-        classifier = BlockClassifier(
-            given["store"],
+        classifier = GraphClassifier(
+            store=Store(given["store"], no_features=special),
             client=client,
             **named,
             model=model_of_parts(options),
             missing_label=missing[0],
             progress=not given["quiet"],
         )
-        columns = [*([label_column] if label_column else []), *special]
         if not given["quiet"]:
             if client is not None and client.dashboard_link:
                 print(f"Dask's dashboard: {client.dashboard_link}")
-            print(f"It needs {classifier.estimate(file, columns)}.")
-        classifier.fit(file, labels, special)
+            print(f"It needs {classifier.estimate(file, label_column)}.")
+        classifier.fit(file, labels)
         files = classifier.to_parquet(given["output"])
         if not given["quiet"]:
-            print(classifier.summary())
+            print(summary_of_store(classifier))
             if given["truth_column"]:
+                columns = [*([label_column] if label_column else []), *special]
                 accuracy = _accuracy(file, given["truth_column"], columns, files)
                 print(f"Accuracy: {accuracy:.4f}.")
             print(f"{len(files)} files are in {given['output']}.")
@@ -92,22 +93,13 @@ def _refuse_others(command: Callable[..., None], given: Mapping[str, Any]) -> No
     for name in without:
         option, value = f"--{name.replace('_', '-')}", options.get(name, given.get(name))
         raise InvalidInput(option, f"{value} beside --store", "leave it out")
-    inference = options.get("inference", "auto")
-    require(
-        inference in ("auto", "expectation-propagation"),
-        "--inference",
-        f"{inference} beside --store, which has expectation propagation alone",
-        "leave it out",
-    )
-    pairs = options.get("n_eigenpairs", 1)
-    require(isinstance(pairs, int), "--n-eigenpairs", f"{pairs!r} beside --store", "give a number")
 
 
 def _accuracy(file: Path, column: str, special: list[str], files: Iterable[Path]) -> float:
     """Return the share of rows with a true class whose label is that class."""
     from pyarrow import parquet
 
-    from graphuq.blocks.sources import open_source
+    from graphuq.engine.sources import open_source
 
     right = total = 0
     written = [path for path in files if path.suffix == ".parquet"]

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from graphuq.blocks.cluster import check_workers, results_of
+from graphuq.engine.cluster import check_workers, results_of
 from graphuq.errors import require
 from graphuq.utils.progress import Progress
 
@@ -24,14 +24,12 @@ LIBRARIES = (
     "faiss",
     "pyarrow.compute",
     "pyarrow.parquet",
-    "graphuq.blocks.answer",
-    "graphuq.blocks.laplacian_step",
-    "graphuq.blocks.list_search",
-    "graphuq.blocks.pairs",
-    "graphuq.blocks.partition",
-    "graphuq.results.summaries.gaussian_fields",
+    "graphuq.engine.laplacian_step",
+    "graphuq.engine.list_search",
+    "graphuq.engine.pairs",
+    "graphuq.engine.partition",
 )
-"""Modules that are imported late because they are slow or optional."""
+"""Modules of the engine that are imported late because they are slow or optional."""
 
 
 class Tasks:
@@ -45,10 +43,16 @@ class Tasks:
         Folder that all workers must see.
     progress : callable, optional
         See `graphuq.utils.progress`.
+    libraries : tuple of str, default ()
+        Modules that tasks import, besides those of the engine.
     """
 
     def __init__(
-        self, client: Any = None, progress: Progress | None = None, folder: Path | None = None
+        self,
+        client: Any = None,
+        progress: Progress | None = None,
+        folder: Path | None = None,
+        libraries: tuple[str, ...] = (),
     ) -> None:
         require(
             client is None or (hasattr(client, "submit") and hasattr(client, "nthreads")),
@@ -57,6 +61,7 @@ class Tasks:
             "give a dask.distributed.Client, or None for threads",
         )
         self.client, self.progress, self.folder = client, progress, folder
+        self.libraries = libraries
         self._is_prepared = False
 
     @property
@@ -100,7 +105,7 @@ class Tasks:
     ) -> Generator[Any, None, None]:
         if not self._is_prepared:
             check_workers(self.client, self.folder)
-            self.client.register_worker_callbacks(limit_libraries)
+            self.client.register_worker_callbacks(partial(limit_libraries, self.libraries))
             self._is_prepared = True
         workers = sorted(self.client.nthreads())
         futures = []
@@ -108,7 +113,13 @@ class Tasks:
             home = {"workers": [workers[p % len(workers)]]} if workers else {}
             futures.append(
                 self.client.submit(
-                    run_alone, function, *some, pure=False, allow_other_workers=bool(home), **home
+                    run_alone,
+                    self.libraries,
+                    function,
+                    *some,
+                    pure=False,
+                    allow_other_workers=bool(home),
+                    **home,
                 )
             )
         try:
@@ -118,30 +129,30 @@ class Tasks:
                 self.client.cancel(unfinished)
 
 
-def run_alone(function: Callable[..., Any], *arguments: Any) -> Any:
+def run_alone(libraries: tuple[str, ...], function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task in a worker process, in which libraries use one thread."""
-    limit_libraries()
+    limit_libraries(libraries)
     return function(*arguments)
 
 
-def single_threaded() -> AbstractContextManager:
+def single_threaded(libraries: tuple[str, ...] = ()) -> AbstractContextManager:
     """Return a context in which libraries use one thread, so that results are reproducible."""
-    _import_libraries()
+    _import_libraries(libraries)
     return threadpool_limits(1)
 
 
 @cache
-def limit_libraries() -> Any:
+def limit_libraries(libraries: tuple[str, ...] = ()) -> Any:
     """Import what tasks use, and limit libraries to one thread, in this process for good.
 
     Workers do so before they take tasks: imports of extension modules in one thread, while another
     one looks for libraries, can wait for each other for ever.
     """
-    _import_libraries()
+    _import_libraries(libraries)
     return threadpool_limits(1)
 
 
-def _import_libraries() -> None:
+def _import_libraries(libraries: tuple[str, ...]) -> None:
     """Import what tasks use: several threads that import at once may see half of a module."""
-    for name in LIBRARIES:
+    for name in (*LIBRARIES, *libraries):
         import_module(name)

@@ -4,11 +4,14 @@ Each row searches the lists whose centres are nearest to it. No row is searched 
 place, because a task reads the lists that it needs.
 """
 
+from typing import Any
+
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.blocks.store import Stage
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine import equal_rows
+from graphuq.engine.store import Stage
+from graphuq.engine.tasks import Tasks
 
 MIN_RECALL = 0.998  # share of true neighbours for which the number of searched lists is chosen
 NEAR_LISTS = 6  # lists that the rows of a list choose from, relative to those that each searches
@@ -17,11 +20,32 @@ SAMPLE = 400  # rows that choose it, and as many others that estimate the recall
 
 
 def search(stage: Stage, rows: Stage, n_neighbors: int, exact: bool, tasks: Tasks) -> None:
-    """Find the neighbours of all rows.
+    """Find the neighbours of all rows; equal rows count once where they would hide others.
 
     The stage then holds, for part p, ``near-p``, the places of the neighbours of each row, nearest
     first, ``distance-p``, and ``scale-p``, the distance of the last one.
     """
+    starts = rows.record["starts"]
+    record = _search(stage, rows, n_neighbors, exact, tasks)
+    if not stage.has("equal"):  # the answer is another one once neighbours have been replaced
+        are_many = equal_rows.are_many(stage, len(starts) - 1, n_neighbors, tasks)
+        stage.save("equal", None, np.array(are_many))
+    if stage.load("equal"):
+        distinct, near = (Stage(str(stage.path(name, suffix=""))) for name in ("distinct", "near"))
+        n_distinct = equal_rows.find_distinct(distinct, rows, tasks)
+        if n_distinct > 1:
+            fewer = min(n_neighbors, n_distinct - 1)
+            record = _search(near, distinct, fewer, exact, tasks) | {"n_distinct": n_distinct}
+            equal_rows.replace_neighbors(stage, distinct, near, starts, n_neighbors, tasks)
+        for some in (distinct, near):
+            some.remove_all()
+    stage.finish(record)
+
+
+def _search(
+    stage: Stage, rows: Stage, n_neighbors: int, exact: bool, tasks: Tasks
+) -> dict[str, Any]:
+    """Find the nearest rows of all rows; return the record of the search."""
     starts = rows.record["starts"]
     n_lists = len(rows.load("list_starts")) - 1
     n_searched, recall = n_lists, 1.0
@@ -33,7 +57,7 @@ def search(stage: Stage, rows: Stage, n_neighbors: int, exact: bool, tasks: Task
         if not stage.has("distance", p)
     ]
     tasks.map(_search_part, arguments, "neighbours")
-    stage.finish({"recall": recall, "n_searched": n_searched, "n_lists": n_lists})
+    return {"recall": recall, "n_searched": n_searched, "n_lists": n_lists}
 
 
 def _choose(rows: Stage, starts: list[int], k: int, tasks: Tasks) -> tuple[int, float]:
@@ -49,7 +73,7 @@ def _choose(rows: Stage, starts: list[int], k: int, tasks: Tasks) -> tuple[int, 
     sample = rng.permutation(rng.choice(len(features), n_sampled, replace=False))
     asked = features.take(sample)
     parts = [(rows, p, asked, starts[p], k + 1) for p in range(len(starts) - 1)]
-    found = tasks.map(_nearest_in_part, parts)
+    found = tasks.map(nearest_in_part, parts)
     distance = np.concatenate([some for some, _ in found], axis=1)
     nearest = np.concatenate([some for _, some in found], axis=1)
     order = np.argsort(distance, axis=1, kind="stable")
@@ -75,7 +99,7 @@ def _ranks(centres: Float[np.ndarray, "C d"], point: Float[np.ndarray, " d"]) ->
     return ranks
 
 
-def _nearest_in_part(
+def nearest_in_part(
     rows: Stage, p: int, asked: Float[np.ndarray, "R d"], start: int, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return distances and places of the nearest rows of a part."""
@@ -98,7 +122,7 @@ def list_of(places: Int[np.ndarray, "*R"], list_starts: Int[np.ndarray, " C"]) -
 def _search_part(
     stage: Stage, rows: Stage, starts: list[int], p: int, k: int, n_searched: int
 ) -> None:
-    from graphuq.blocks.list_search import search_lists  # imports Numba
+    from graphuq.engine.list_search import search_lists  # imports Numba
 
     begin, end = starts[p], starts[p + 1]
     list_starts, centres = np.asarray(rows.load("list_starts")), np.asarray(rows.load("centres"))

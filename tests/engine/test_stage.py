@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from graphuq.blocks.store import SCRATCH, Stage, load_mapped
+from graphuq.engine.store import SCRATCH, Stage, load_mapped
 from graphuq.errors import StorageError
 from robustness.hostile import npy_header
 

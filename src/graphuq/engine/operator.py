@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from graphuq.blocks.graph import load_block
-from graphuq.blocks.store import SCRATCH, Stage
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine.graph import load_block
+from graphuq.engine.store import SCRATCH, Stage
+from graphuq.engine.tasks import Tasks
 
 _numbers = itertools.count()
 
@@ -89,7 +89,7 @@ def step_of_part(
     before: np.ndarray | None = None,
 ) -> Float[np.ndarray, "n b"]:
     """Return the rows of a part of ``of_l · L x + of_x · x − before``."""
-    from graphuq.blocks.laplacian_step import laplacian_step  # imports Numba
+    from graphuq.engine.laplacian_step import laplacian_step  # imports Numba
 
     block, columns = load_block(graph, p), stage.parts(name, starts)
     own, halo = columns.part(p), columns.take(block.halo)

@@ -16,11 +16,11 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.sparse.linalg import eigsh
 
-from graphuq.blocks.graph import load_block
-from graphuq.blocks.neighbors import list_of
-from graphuq.blocks.operator import Columns, PartedOperator, step_of_part
-from graphuq.blocks.store import SCRATCH, Stage
-from graphuq.blocks.tasks import Tasks
+from graphuq.engine.graph import load_block
+from graphuq.engine.neighbors import list_of
+from graphuq.engine.operator import Columns, PartedOperator, step_of_part
+from graphuq.engine.store import SCRATCH, Stage
+from graphuq.engine.tasks import Tasks
 from graphuq.errors import NotConvergedWarning, require
 from graphuq.spectrum.chebyshev import ChebyshevFilter
 from graphuq.utils.user_warnings import warn_user
@@ -33,9 +33,15 @@ MAX_PASSES = 60
 DENSE_BELOW = 1_500  # rows for which a dense factorisation is quicker
 DENSE_AT_MOST = 3_000  # rows for which it takes over where the passes do not converge
 HIGH = 2.0 * (1 + 1e-6)  # no eigenvalue of the normalised Laplacian is larger
-FIRST_LOW = 0.45  # largest begin of the window, as the first Ritz values are far too large
+FIRST_LOW = 0.45  # largest begin of the first window, as the first Ritz values are far too large
+LAST_LOW = 0.9 * HIGH  # largest begin of any window, so that its polynomial has a degree
 DEPENDENT = 1e-7  # share of the largest square below which a direction is rounding error
 GRAM_ROWS = 16_384  # rows whose products are summed at a time
+
+
+def most_pairs(n_rows: int) -> int:
+    """Return the largest number of pairs, null ones included: of many rows a quarter."""
+    return n_rows if n_rows < DENSE_BELOW else n_rows // 4
 
 
 def ritz_pairs(
@@ -229,7 +235,8 @@ class _Solver:
 
     def filter(self, number: int, values: Float[np.ndarray, " b"], n_settled: int) -> None:
         """Write the columns of the next pass; the first ``n_settled`` are not filtered again."""
-        window = ChebyshevFilter(min(float(values[-1]), FIRST_LOW * HIGH / 2), HIGH)
+        low = float(values[-1]) if number else min(float(values[-1]), FIRST_LOW)
+        window = ChebyshevFilter(min(low, LAST_LOW), HIGH)
         n_groups = -(-(self.width - n_settled) // GROUP)
         ends = np.linspace(n_settled, self.width, n_groups + 1).round().astype(int)
         groups = [self._group(number, 0, n_settled)] if n_settled else []

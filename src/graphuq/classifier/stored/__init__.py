@@ -1,0 +1,1 @@
+"""Fits whose rows, graph and eigenpairs are parts in a store; see `graphuq.engine`."""

@@ -1,0 +1,78 @@
+"""The basis at a sample of the rows of a store, of which a posterior is made."""
+
+import dataclasses
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from graphuq.engine.basis import StoredBasis
+from graphuq.engine.stages import Stages
+from graphuq.engine.tasks import Tasks
+from graphuq.spectrum import Basis
+from graphuq.spectrum.whitened import MAX_ROWS
+
+WHOLE_UP_TO = MAX_ROWS  # rows up to which `result_` has all, as there may be a second graph
+SAMPLED = 10_000  # rows of a longer table that it has, besides the labelled ones
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredBlock:
+    """A block of functions of the features at the sampled rows, computed when it is first used."""
+
+    name: str
+    compute: Any
+
+    @cached_property
+    def values(self) -> Any:
+        """Columns, shape (n, m)."""
+        return self.compute()
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredGraph(StoredBlock):
+    """A block of eigenpairs of another graph at the sampled rows."""
+
+    @cached_property
+    def spectrum(self) -> Any:
+        """Eigenpairs as those of so many nodes."""
+        return self.compute()
+
+    @cached_property
+    def values(self) -> Any:
+        """Eigenvectors as functions on the nodes."""
+        return self.spectrum.eigenvectors
+
+
+def sizes() -> list[int]:
+    """Return the numbers of rows that determine a sample."""
+    return [WHOLE_UP_TO, SAMPLED]
+
+
+def sample_of(stages: Stages, labelled: np.ndarray) -> np.ndarray:
+    """Return labelled rows, a row of each component, and a random sample of all rows, in order."""
+    n_rows = stages.table.n_rows
+    if n_rows <= WHOLE_UP_TO:
+        return np.arange(n_rows)
+    random = np.random.default_rng(0).choice(n_rows, min(SAMPLED, n_rows), replace=False)
+    return np.unique(np.concatenate([labelled, stages.first.stored.first_rows(), random]))
+
+
+def sampled_basis(stages: Stages, sample: np.ndarray, tasks: Tasks) -> Basis:
+    """Return the basis at some rows, as one of so many nodes; blocks are computed when used."""
+    stored, settings = stages.first.stored, stages.first.described()
+    places, blocks = stored.places(sample), list[StoredBlock]()
+    for name in stages.blocks(tasks):
+        if name in stages.graphs:
+            at = partial(_spectrum_of, stages, name, places, settings, tasks)
+            blocks.append(StoredGraph(name, at))
+        else:
+            own = StoredBasis(stored, stages.functions, {})
+            blocks.append(StoredBlock(name, partial(own.of_features, places, name)))
+    return Basis(stored.spectrum(sample, settings), tuple(blocks))
+
+
+def _spectrum_of(
+    stages: Stages, name: str, places: np.ndarray, settings: dict[str, Any], tasks: Tasks
+) -> Any:
+    return stages.other(name, tasks).spectrum(places, settings)
