@@ -10,7 +10,13 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from graphuq.errors import require
-from graphuq.graphs.features import check_features, divide_by_scales, row_blocks
+from graphuq.graphs.features import (
+    between,
+    check_features,
+    divide_by_scales,
+    has_direction,
+    row_blocks,
+)
 from graphuq.graphs.inputs import Features, MatrixLike
 from graphuq.graphs.neighbors import (
     Neighbors,
@@ -167,6 +173,7 @@ class FeatureSpace:
         Returns
         -------
         scipy.sparse.csr_array, shape (M, N)
+            Zeros for a row of zeros, if the graph has cosines.
 
         Raises
         ------
@@ -175,7 +182,13 @@ class FeatureSpace:
             their number of features.
         """
         require(rule in RULES, "rule", f"{rule!r} is unknown", f"use one of {', '.join(RULES)}")
-        queries, n_nodes = self.in_space(queries), self.features.shape[0]
+        queries, metric = self.in_space(queries), self.weight.metric
+        known = has_direction(queries, metric), has_direction(self.features, metric)
+        return sparse.csr_array(between(self._connected(queries, rule), *known))
+
+    def _connected(self, queries: Features, rule: str) -> sparse.csr_array:
+        """Return the weights of `connect`, also of rows of zeros."""
+        n_nodes = self.features.shape[0]
         if rule != "mean":
             k = 1 if rule == "nearest" else min(max(self.n_neighbors, MIN_COMBINED), n_nodes)
             indices = self._nearest(queries, k).indices
