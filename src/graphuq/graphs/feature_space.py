@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int, UInt
@@ -25,7 +25,7 @@ from graphuq.graphs.neighbors import (
     nearest_neighbors,
     neighbors_within,
 )
-from graphuq.graphs.weights import WeightFunction
+from graphuq.graphs.weights import Unweighted, WeightFunction
 from graphuq.utils.extras import require_extra
 from graphuq.utils.serialization import from_json, to_json
 
@@ -68,9 +68,10 @@ class FeatureSpace:
     complete: bool
     radius: float | None = None
     neighbors: Int[np.ndarray, "N k"] | None = None
+    makes_edges: ClassVar[bool] = True
 
     def __repr__(self) -> str:
-        return f"FeatureSpace(shape {self.features.shape}, {self.weight!r})"
+        return f"{type(self).__name__}(shape {self.features.shape}, {self.weight!r})"
 
     @staticmethod
     def of(
@@ -118,6 +119,7 @@ class FeatureSpace:
             n_neighbors=self.n_neighbors,
             complete=int(self.complete),
             radius=-1.0 if self.radius is None else self.radius,
+            makes_edges=int(self.makes_edges),
             width=self.features.shape[1],
         )
 
@@ -139,7 +141,8 @@ class FeatureSpace:
             arrays = tuple(stored[name].to_numpy() for name in names)
             features = sparse.csr_array(arrays, shape=shape)
         radius = float(stored.attrs["radius"])
-        return FeatureSpace(
+        kind = FeatureSpace if stored.attrs["makes_edges"] else NodeFeatures
+        return kind(
             features=features,
             weight=from_json(stored.attrs["weight"], WeightFunction),
             local_scales=stored["local_scales"].to_numpy(),
@@ -276,6 +279,59 @@ class FeatureSpace:
             indices[part][~same] = -1
             indices[candidates[~equal]] = -1
         return indices.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeFeatures(FeatureSpace):
+    """Features of the nodes of a given graph: they make no edges, and join no new rows."""
+
+    makes_edges: ClassVar[bool] = False
+
+    @staticmethod
+    def of_nodes(features: MatrixLike) -> "NodeFeatures":
+        """Return checked features, one row a node."""
+        rows = check_features(features, "X")
+        return NodeFeatures(rows, Unweighted(), np.ones(rows.shape[0]), 1, False)
+
+    def _connected(self, queries: Features, rule: str) -> sparse.csr_array:
+        """Return weight 1 from each row to its node, whatever the rule."""
+        nodes, n_nodes = self.find(queries), self.features.shape[0]
+        ones, rows = np.ones(len(nodes)), np.arange(len(nodes))
+        return sparse.csr_array((ones, (rows, nodes)), shape=(len(nodes), n_nodes))
+
+    def find(self, queries: MatrixLike) -> Int[np.ndarray, " M"]:
+        """Return the node of each row: all in their order, or any whose features no other has.
+
+        Raises
+        ------
+        InvalidInput
+            If a row is no node, or has the features of several.
+        """
+        rows = self.in_space(queries)
+        n_nodes = self.features.shape[0]
+        if rows.shape[0] == n_nodes and bool(_equal_rows(self.features, rows).all()):
+            return np.arange(n_nodes)
+        nodes = super().find(rows)
+        known = self._known[0]
+        asked = _fingerprints(rows)
+        several = np.searchsorted(known, asked, "right") - np.searchsorted(known, asked) > 1
+        new = np.flatnonzero(nodes < 0)
+        require(
+            len(new) == 0,
+            "X",
+            f"row {new[:1].tolist()} is no node of the graph, and features make no edges",
+            "add its edges to the graph and fit again; gq.graphs.with_features(graph, X) joins new "
+            "rows to the nodes of the nearest features",
+        )
+        shared = np.flatnonzero(several)
+        require(
+            len(shared) == 0,
+            "X",
+            f"row {shared[:1].tolist()} has the features of several nodes",
+            "give the rows of all nodes in their order, or read transduction_ and "
+            "label_distributions_",
+        )
+        return nodes
 
 
 def _fingerprints(features: Features) -> UInt[np.ndarray, " R"]:

@@ -54,6 +54,11 @@ class Model(ABC):
         """Whether a `Laplacian` is not enough."""
         return True
 
+    @property
+    def uses_blocks(self) -> bool:
+        """Whether blocks of the basis beside its eigenpairs are part of the model."""
+        return False
+
     def used(self, posterior: Posterior) -> "Model":
         """Return the model with everything that the labels chose as numbers."""
         return self

@@ -33,7 +33,9 @@ class Principal(NamedTuple):
     variances: Float[np.ndarray, " r"]
 
 
-def principal_components(features: MatrixLike, *, standardised: bool = False) -> Principal:
+def principal_components(
+    features: MatrixLike, *, standardised: bool = False, centred: bool = True
+) -> Principal:
     """Return up to 100 principal components of features.
 
     Parameters
@@ -43,6 +45,8 @@ def principal_components(features: MatrixLike, *, standardised: bool = False) ->
     standardised : bool, default False
         Whether each feature is first divided by its standard deviation, so that units have no
         influence.
+    centred : bool, default True
+        Whether dense features are centred.
 
     Notes
     -----
@@ -54,7 +58,8 @@ def principal_components(features: MatrixLike, *, standardised: bool = False) ->
     if is_sparse:
         squares = np.asarray(matrix.multiply(matrix).mean(axis=0)).ravel()
     else:
-        centre = np.asarray(matrix.mean(axis=0, dtype=np.float64))
+        if centred:
+            centre = np.asarray(matrix.mean(axis=0, dtype=np.float64))
         for part in row_blocks(n_rows, width):
             squares += ((matrix[part] - centre) ** 2).sum(axis=0) / n_rows
     used = squares > CONSTANT * (squares + centre**2)
