@@ -1,7 +1,9 @@
 """Blocks of a given graph against dense covariances, and evidence against orthant probabilities."""
 
 import dataclasses
+import json
 import warnings
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from graphuq.spectrum.smoothed import columns_of, smoothed, unit_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
 
+BLOCKS = json.loads(files("graphuq.models").joinpath("block_odds.json").read_text("utf-8"))
 N = 30
 RNG = np.random.default_rng(0)
 UPPER = np.triu(RNG.random((N, N)) < 0.15, 1) * RNG.uniform(0.5, 2, (N, N))
@@ -145,6 +148,7 @@ def test_evidence_is_that_of_the_dense_covariance(kind):
 
 
 def test_blocks_of_a_given_graph_and_their_sums_are_as_probable_as_the_graph():
+    """Blocks of tables have odds of their own, and a graph of features those of a second graph."""
     graph = gq.graphs.node_graph(GRAPH, KINDS["sparse"])
     basis = gq.Basis.of(graph)
     prior = learnt_mixture(basis, 2, 10)
@@ -155,7 +159,12 @@ def test_blocks_of_a_given_graph_and_their_sums_are_as_probable_as_the_graph():
     given = ["feature graph", "features", *(f"features over graph, {a}" for a in (0.05, 0.1, 0.2))]
     assert names == ["powers", "whitened linear", *given]
     assert set(total) == {"eigenpairs", *names, *(f"eigenpairs + {name}" for name in given)}
-    np.testing.assert_allclose(list(total.values()), 1 / len(total), rtol=1e-9)
+    known = [1, np.log(5), np.log(2)]
+    own = {"powers": "powers", "whitened linear": "whitened linear"}
+    own |= {"feature graph": "whitened graph"}
+    for name, share in total.items():
+        odds = np.exp(np.dot(BLOCKS[own[name]], known)) if name in own else 1.0
+        np.testing.assert_allclose(share, odds * total["eigenpairs"], rtol=1e-6)
     sums = [terms for terms in prior.components if len(terms) == 2]
     for one, other in sums:
         assert one.scale == other.scale

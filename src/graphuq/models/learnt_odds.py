@@ -17,8 +17,9 @@ tell more. A graph without columns that tear the first one apart has the odds of
 
 A graph that is given beside features of its nodes, or beside other graphs, is another matter: its
 edges may say nothing of the features, and one or the other may be useless. Nothing was learnt of
-such data. Each block has the same probability as the graph, and so have sums of the graph and each
-block that is given with it.
+such data. The blocks of tables keep their odds, and a graph of sparse features has those of the
+second graph. Other blocks have the same probability as the graph, and so have sums of the graph and
+each block that is given with it.
 """
 
 import json
@@ -36,7 +37,7 @@ from graphuq.priors import Matern
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.spectrum.joined import JOINED_GRAPH
-from graphuq.spectrum.node_blocks import NODE_BLOCKS
+from graphuq.spectrum.node_blocks import FEATURE_GRAPH, NODE_BLOCKS
 from graphuq.spectrum.whitened import WHITENED_GRAPH
 
 TABLE, BLOCKS = "learnt_odds.json", "block_odds.json"
@@ -44,7 +45,8 @@ MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
 FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equally probable
 SUM_RANKS, SUM_POWER = (2, 16), 2.0  # of the eigenvalue τ², and α, of graphs in sums
 N_SUMS = len(SUM_RANKS) * len(FEATURE_NOISES)  # of the graph and one block
-ALIKE = {JOINED_GRAPH: WHITENED_GRAPH}  # a block that too few data sets have to learn its odds
+# Blocks that too few data sets have to learn their odds.
+ALIKE = {JOINED_GRAPH: WHITENED_GRAPH, FEATURE_GRAPH: WHITENED_GRAPH}
 SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
 
 
@@ -87,7 +89,8 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
         else:
             more, logs = _on_graph(own, block.name, n_classes, n_labels)
         components += more
-        log_odds = np.append(log_odds, logs + (0.0 if given else odds[learnt_for] @ known))
+        more_odds = odds[learnt_for] @ known if learnt_for in odds else 0.0
+        log_odds = np.append(log_odds, logs + more_odds)
     sums = [
         terms for block in basis.blocks if block.name in given for terms in _sums(basis, block.name)
     ]
