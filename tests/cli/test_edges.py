@@ -67,3 +67,47 @@ def test_two_weights_of_an_edge_are_told(classify, tmp_path, capsys):
     pd.concat([EDGES, back]).to_csv(tmp_path / "edges.csv", index=False)
     assert classify(tmp_path / "edges.csv") == 0
     assert "edges with two weights; the larger" in capsys.readouterr().err
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Return a table of members in another order than in the edges, with two numbers each."""
+    rng = np.random.default_rng(0)
+    names = rng.permutation(TRUTH.index)
+    table = pd.DataFrame(rng.normal(size=(len(names), 2)), columns=["age", "belts"])
+    table.insert(0, "who", names)
+    label = TRUTH[names].where(np.isin(names, ["p0", "p1", "p33", "p32"]), "").to_numpy()
+    table["label"] = label
+    table.to_csv(tmp_path / "members.csv", index=False)
+    EDGES.to_csv(tmp_path / "ties.csv", index=False)
+    EDGES.sample(frac=0.5, random_state=0).to_csv(tmp_path / "half.csv", index=False)
+    command = ["classify", str(tmp_path / "members.csv"), "--id-column", "who", "--label-column"]
+    fast = ["label", "-o", str(tmp_path / "out"), "--inference", "expectation-propagation"]
+    return lambda graph, *more: run([*command, *fast, "--graph", graph, *more])
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
+def test_rows_of_a_table_are_the_nodes_of_a_graph_by_their_names(rows, tmp_path, capsys):
+    assert rows(str(tmp_path / "ties.csv"), "--edges", "source,target,ties") == 0
+    table = pd.read_csv(tmp_path / "out" / "predictions.csv", index_col="id")
+    assert (table["label"] == TRUTH[table.index]).mean() > 0.85
+    assert "features over graph" in (tmp_path / "out" / "report.html").read_text("utf-8")
+    both = f"{tmp_path / 'ties.csv'},{tmp_path / 'half.csv'}"
+    assert rows(both, "--quiet") == 0  # source and target are the default
+    assert "ties" in (tmp_path / "out" / "report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "words"),
+    [
+        ("missing.csv", [], "there is no file"),
+        ("ties.csv", ["--edges", "source,to"], "'to' is not among"),
+        ("ties.csv", ["--n-neighbors", "5"], "n_neighbors: 5 beside Graph"),
+        ("strange.csv", [], r"node \['p99'\] of 'strange.csv' has no row"),
+    ],
+)
+def test_graph_of_rows_that_does_not_fit(graph, options, words, rows, tmp_path, capsys):
+    pd.DataFrame({"source": ["p99"], "target": ["p0"]}).to_csv(tmp_path / "strange.csv")
+    assert rows(str(tmp_path / graph), *options) == 2
+    error = capsys.readouterr().err
+    assert re.search(words, error), error

@@ -60,8 +60,5 @@ def test_rows_that_cannot_be_added_are_refused():
         gq.graphs.grown_graph(first, ROWS[:3, :4])
     with pytest.raises(InvalidInput, match="NaN"):
         gq.graphs.grown_graph(first, np.full((1, 6), np.nan))
-    cosine = gq.graphs.knn_graph(ROWS, 5, metric="cosine")
-    with pytest.raises(InvalidInput, match="no cosine"):
-        gq.graphs.grown_graph(cosine, np.zeros((1, 6)))
     with pytest.raises(InvalidInput, match="complete"):
         gq.graphs.grown_graph(gq.graphs.complete_graph(ROWS[:50]), ROWS[:3])

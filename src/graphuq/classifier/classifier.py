@@ -36,12 +36,14 @@ class GraphClassifier(
 
     Parameters
     ----------
-    graph : {"knn", "complete", "precomputed"}, GraphBuilder or Graph, default "knn"
+    graph : {"knn", "complete", "precomputed"}, GraphBuilder, graph or graphs, default "knn"
         Graph of all rows; "precomputed" takes the data as weights of edges. Then ``X`` is an (N, N)
         matrix of weights, dense or sparse, a `Graph`, or a graph of NetworkX, igraph, PyTorch
-        Geometric or DGL; see `graphuq.graphs.from_adjacency`. A `Graph`: the X of `fit` is the
-        features that it was made from, or None. For a graph that was made from weights, X may be
-        anything with N rows. Parameters that build a graph are then refused.
+        Geometric or DGL; see `graphuq.graphs.from_adjacency`. Such a graph, or a sparse matrix of
+        weights, may also be the parameter itself: the X of `fit` is then the features of its
+        nodes, or None, and the evidence weighs graph and features (docs/nodes.md). A `Graph` that
+        was made from features takes these, or None. Parameters that build a graph are then refused.
+        A list of graphs, or a dict of names and graphs, are several graphs on the same nodes.
         `graphuq.graphs.Epsilon` or another builder, or its text ``"Epsilon(radius=0.4)"``, makes
         its own graph of X.
     n_neighbors : int or "auto", default "auto"
@@ -149,6 +151,8 @@ class GraphClassifier(
     (1, 2)
     """
 
+    uses_node_features = True
+
     def __init__(
         self,  # scikit-learn requires that any value is accepted here and checked by fit
         graph: Any = "knn",
@@ -198,9 +202,8 @@ class GraphClassifier(
         X : array_like or sparse matrix, shape (N, d)
             Features; with ``store`` also the path of a folder of Parquet files, of a Parquet or NPY
             file, or of a Zarr array, or a Dask collection; with ``graph="precomputed"`` weights or
-            a graph, with
-            ``metric="precomputed"`` distances, both of shape (N, N). With a `Graph` as parameter,
-            its features or None.
+            a graph, with ``metric="precomputed"`` distances, both of shape (N, N). With a graph as
+            parameter, features of its nodes, in their order, or None.
         y : array_like, shape (N,) or (N, K)
             Class of each row; ``missing_label``, NaN, None, ``pd.NA`` or "" if it is unknown. At
             least two classes. For a graph, also a dict from names of nodes to classes. With

@@ -21,14 +21,18 @@ from graphuq.classifier.options import (
 )
 from graphuq.classifier.training_labels import training_labels
 from graphuq.classifier.types import Labels, Table
-from graphuq.errors import require
+from graphuq.errors import GraphuqWarning, require
 from graphuq.inference import MCMC, Approximation
+from graphuq.models import Model
 from graphuq.posterior.posterior import Posterior
 from graphuq.results.class_proportions import class_thresholds, shares_of
 from graphuq.results.label_numbers import with_classes
 from graphuq.results.result import Result
 from graphuq.run.infer import infer
+from graphuq.spectrum import Basis
+from graphuq.spectrum.node_blocks import NODE_BLOCKS
 from graphuq.utils.progress import reporting
+from graphuq.utils.user_warnings import warn_user
 
 if TYPE_CHECKING:
     from graphuq.classifier.classifier import GraphClassifier
@@ -79,11 +83,22 @@ def fit_classifier(
         )
     classifier.classes_ = given.classes
     selected = model.select(basis, labels)
+    _warn_of_unused_blocks(basis, selected)
     posterior = selected.posterior(basis, labels)
     classifier.model_ = selected.used(posterior)
     classifier._feature_space, classifier._basis = classifier.graph_.feature_space, basis
     classifier.withdrawn_ = np.arange(0)
     classifier._explore(posterior, inference, shares)
+
+
+def _warn_of_unused_blocks(basis: Any, model: Model) -> None:
+    """Warn if a model leaves features of the nodes, or other graphs, out."""
+    names = basis.settings.get(NODE_BLOCKS, ()) if isinstance(basis, Basis) else ()
+    if names and not model.uses_blocks:
+        warn_user(
+            f"{model} uses the first graph alone, without {', '.join(names)}; use model='average'",
+            GraphuqWarning,
+        )
 
 
 def explore(

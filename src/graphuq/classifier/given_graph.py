@@ -7,12 +7,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _num_samples, validate_data
 
+from graphuq.classifier.feature_scales import warn_of_unequal_scales
 from graphuq.classifier.types import Table
 from graphuq.errors import require
-from graphuq.graphs import Graph, from_adjacency
+from graphuq.graphs import Graph, Unweighted, from_adjacency, node_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph_objects import kind_of_graph
 from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
+from graphuq.graphs.node_graph import GRAPH
 
 TOLERANCE = 1e-5  # relative; single precision of the same features
 
@@ -33,29 +35,26 @@ def checked_rows(classifier: Any, graph: Any, X: Any) -> tuple[Any, Any, int]:
     ------
     InvalidInput
         If X or a parameter does not fit the graph.
+
+    Notes
+    -----
+    A graph that was not made from features takes X as features of its nodes; see `node_graph`.
     """
     if isinstance(graph, Graph):
         names = ("n_neighbors", "weights", "metric")
         construction = {name: getattr(classifier, name) for name in names}
-        classifier.n_features_in_ = check_given_graph(graph, X, construction)
+        check_construction(graph, X, construction)
+        if X is not None and (graph.feature_space is None or graph.others):
+            graph = _beside_features(classifier, graph, X)
+        classifier.n_features_in_ = check_given_graph(graph, X)
         return graph, X, graph.n_nodes
     is_given = isinstance(graph, str) and graph == "precomputed"
     made = graph_of(X) if is_given else None
     if made is not None:
-        classifier.n_features_in_ = check_given_graph(made, None, {})
+        classifier.n_features_in_ = check_given_graph(made, None)
         return made, None, made.n_nodes
     require_rows(X, graph)
-    check_kind(X, "X")
-    if is_frame(X) or is_polars(X):
-        check_no_gaps(X, "X")
-    rows: Any = validate_data(
-        classifier,
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        ensure_min_samples=2,
-        ensure_all_finite=not is_given,  # the graph checks weights itself
-    )
+    rows: Any = _features(classifier, X, not is_given)  # the graph checks weights itself
     return graph, rows, rows.shape[0]
 
 
@@ -117,26 +116,20 @@ def labels_of_names(y: Any, graph: Any) -> Any:
     return labels
 
 
-def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any]) -> int:
-    """Check rows and parameters beside a given graph, and return the width of rows to predict.
+def check_construction(graph: Graph, X: Table | None, construction: dict[str, Any]) -> None:
+    """Check parameters beside a given graph, and that X is no graph and has one row a node.
 
     Parameters
     ----------
     graph : Graph
     X : array_like, shape (N, d), or None
-        Rows of the nodes. If the graph was made from features, they must be those features.
     construction : dict
         Parameters of the classifier that build a graph; each must have its default.
-
-    Returns
-    -------
-    int
-        Number of features d if the graph was made from features, otherwise number of nodes N.
 
     Raises
     ------
     InvalidInput
-        If X has other rows than the graph, or a parameter would have no effect.
+        If X is a graph or has another number of rows, or a parameter would have no effect.
     """
     defaults = {"n_neighbors": "auto", "weights": "auto"}
     for name, value in construction.items():
@@ -150,7 +143,7 @@ def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any
         library_of(X) is None,
         "X",
         f"a {library_of(X)} graph beside graph={graph!r}",
-        "give None, or use graph='precomputed', whose X may be a graph",
+        "give features of the nodes or None, or use graph='precomputed', whose X may be a graph",
     )
     if X is not None:
         n_rows = _num_samples(X)
@@ -161,6 +154,27 @@ def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any
             "give one row a node, or None; a cross-validation, which leaves rows out, needs "
             "features or graph='precomputed'",
         )
+
+
+def check_given_graph(graph: Graph, X: Table | None) -> int:
+    """Check features beside a given graph, and return the width of rows to predict.
+
+    Parameters
+    ----------
+    graph : Graph
+    X : array_like, shape (N, d), or None
+        Rows of the nodes. If the graph has features, they must be those.
+
+    Returns
+    -------
+    int
+        Number of features d if the graph has features, otherwise number of nodes N.
+
+    Raises
+    ------
+    InvalidInput
+        If X has other rows than the graph.
+    """
     space = graph.feature_space
     if space is None:
         return graph.n_nodes
@@ -172,6 +186,43 @@ def check_given_graph(graph: Graph, X: Table | None, construction: dict[str, Any
             "give those features, or None",
         )
     return int(space.features.shape[1])
+
+
+def _beside_features(classifier: Any, graph: Graph, X: Table) -> Graph:
+    """Return a given graph with X as features of its nodes.
+
+    Raises
+    ------
+    InvalidInput
+        If X is no features, or the estimator uses none.
+    """
+    require(
+        getattr(classifier, "uses_node_features", False),
+        "X",
+        f"features beside {graph!r}, which {type(classifier).__name__} does not use",
+        "give None, or graph='knn' to make a graph of the features",
+    )
+    rows = _features(classifier, X)
+    weights = graph.weights
+    same = rows.shape == weights.shape and abs(rows - weights).max() == 0
+    require(not same, "X", f"the weights of {graph!r}", "give features of the nodes, or None")
+    warn_of_unequal_scales(rows, Unweighted(), getattr(classifier, "feature_names_in_", None))
+    return node_graph({graph.settings.get("name", GRAPH): graph} | dict(graph.others), rows)
+
+
+def _features(classifier: Any, X: Table, is_finite: bool = True) -> Any:
+    """Return X as a matrix of numbers, after checks of the user's kind of table."""
+    check_kind(X, "X")
+    if is_frame(X) or is_polars(X):
+        check_no_gaps(X, "X")
+    return validate_data(
+        classifier,
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=2,
+        ensure_all_finite=is_finite,
+    )
 
 
 def require_rows(X: Table | None, graph: Any) -> None:

@@ -10,7 +10,6 @@ from sklearn.utils.validation import validate_data
 from graphuq.classifier.given_graph import rows_to_predict
 from graphuq.classifier.types import Table
 from graphuq.errors import FarRowsWarning, require
-from graphuq.graphs import Graph
 from graphuq.graphs.inputs import check_kind, check_no_gaps, is_frame, is_polars
 from graphuq.spectrum.basis import SMALLEST_DEGREE, NodeBasis
 from graphuq.utils.user_warnings import warn_user
@@ -95,7 +94,7 @@ def connected_rows(
     space = estimator._feature_space
     if space is None:
         require(
-            isinstance(estimator.graph, Graph) or estimator.graph == "precomputed",
+            not isinstance(estimator.metric, str) or estimator.metric != "precomputed",
             "X",
             "rows outside a graph that was made from distances",
             "fit again with them among the rows, or make the graph from features",

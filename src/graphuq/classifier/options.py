@@ -19,6 +19,7 @@ from graphuq.graphs import (
 )
 from graphuq.graphs.feature_space import RULES
 from graphuq.graphs.features import check_size
+from graphuq.graphs.node_graph import are_graphs, is_graph, node_graph
 from graphuq.graphs.weights import WeightFunction, weight_function
 from graphuq.inference import MCMC, Approximation
 from graphuq.likelihoods.multiclass import MAX_CLASSES
@@ -60,8 +61,11 @@ def value_of(estimator: Any, name: str) -> Any:
 
 
 def graph_from(graph: Any) -> Any:
-    """Return the builder of text as in Python, or the value itself."""
-    return part_from(graph, {}, GraphBuilder, "graph") if is_expression(graph) else graph
+    """Return the builder of text as in Python, given graphs as one `Graph`, or the value itself."""
+    if is_expression(graph):
+        return part_from(graph, {}, GraphBuilder, "graph")
+    given = not isinstance(graph, Graph) and (is_graph(graph) or are_graphs(graph))
+    return node_graph(graph) if given else graph
 
 
 def check_words(
@@ -82,7 +86,8 @@ def check_words(
         + (
             "a builder such as 'Epsilon(radius=0.4)', or a Graph"
             if isinstance(graph, str)
-            else "or a Graph, such as gq.graphs.from_adjacency(your_graph)"
+            else "or a Graph, such as gq.graphs.from_adjacency(your_graph), or a list or a dict "
+            "of graphs"
         ),
     )
     words = {"n_neighbors": ("auto",), "n_eigenpairs": ("auto", "all")}

@@ -87,10 +87,11 @@ def _with_all_blocks(classifier: "GraphClassifier", basis: Any) -> Any:
     """Return the basis with blocks that fewer labels left out, which are kept for the next time."""
     kept = vars(classifier).get("_basis")
     if kept is None or kept.n_nodes != basis.n_nodes:
-        if classifier._feature_space is None:
+        space = classifier._feature_space
+        if space is None or not space.makes_edges:  # a file holds no graph to smooth features over
             return basis
         own = {block.name: block for block in basis.blocks}
-        features = classifier._feature_space.rows_of_nodes(basis.n_nodes)
+        features = space.rows_of_nodes(basis.n_nodes)
         kept = Basis(eigenpairs_of(basis)).with_functions(features)
         blocks = tuple(own.get(block.name, block) for block in kept.blocks)
         kept = classifier._basis = dataclasses.replace(kept, blocks=blocks)

@@ -56,6 +56,8 @@ def classify(
     H5AD file is written there too, with the types of its cells.
 
     Example: graphuq classify votes.csv --label-column label --scaling standard -o out
+
+    --graph EDGES.csv is a graph of the rows, whose nodes have the names of --id-column.
     """
     all_given = dict(locals())
     from graphuq.cli.annotators import annotators_from
@@ -141,7 +143,7 @@ def _read(
     nodes: Mapping[str, Any],
     cells: Mapping[str, Any],
     options: Mapping[str, Any],
-) -> "tuple[Table, Any, str]":
+) -> "tuple[Table, Any, Any]":
     """Return the table of a file of any kind, its cells if it has some, and the graph to make.
 
     Parameters
@@ -155,6 +157,7 @@ def _read(
         Keyword arguments of the classifier.
     """
     from graphuq.cli.columns import refuse_given
+    from graphuq.cli.edges import edge_files, graph_of_rows, read_edges
 
     if file.suffix.lower() == ".h5ad" and file.is_file():
         from graphuq.cli.cells import read_cells
@@ -162,9 +165,8 @@ def _read(
         table, found = read_cells(file, nodes, **cells)
         return table, found, "precomputed" if cells["use_rep"] is None else options["graph"]
     refuse_given(cells, f"'{file.name}'", "leave it out, or give an H5AD file")
-    if edges is not None:
-        from graphuq.cli.edges import read_edges
-
+    lists = edge_files(options["graph"])
+    if edges is not None and not lists:
         return read_edges(file, edges, nodes), None, "precomputed"
     from graphuq.cli.encoding import encoder_from
     from graphuq.cli.fitting import require_features
@@ -181,6 +183,8 @@ def _read(
         encoder=encoder_from(*given),
         annotator_columns=nodes["annotator_columns"],
     )
+    if lists:
+        return table, None, graph_of_rows(lists, edges, table.ids)
     require_features(table, options)
     return table, None, options["graph"]
 

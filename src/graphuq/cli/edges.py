@@ -1,18 +1,21 @@
-"""A list of edges in a CSV or Parquet file, whose nodes ``graphuq classify`` labels."""
+"""Lists of edges in CSV or Parquet files, whose nodes ``graphuq classify`` labels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from graphuq.cli.columns import check_column, refuse_given
 from graphuq.cli.frames import as_text, read_frame
 from graphuq.cli.tables import Table
 from graphuq.errors import InvalidInput, StorageError, require
-from graphuq.graphs import from_edges
+from graphuq.graphs import Graph, from_edges, node_graph
 from graphuq.results.formats import table_formats
 from graphuq.utils.text_numbers import to_numbers
+
+DEFAULT_COLUMNS, WEIGHT = ("source", "target"), "weight"
 
 
 def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
@@ -39,13 +42,42 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
         If the file cannot be read, a column is missing, or an option has no meaning.
     """
     refuse_given(options, "--edges", "leave it out; labels of nodes are given with --labels FILE")
-    names = [name.strip() for name in columns.split(",")]
-    require(
-        len(names) in (2, 3) and all(names) and len(set(names)) == len(names),
-        "--edges",
-        f"{columns!r}",
-        "name two columns, or three with the weight: source,target,weight",
-    )
+    graph = _graph_of(path, columns)
+    assert graph.names is not None
+    return Table(graph.weights, graph.names.astype(str), None, None, [])
+
+
+def edge_files(graph: str) -> list[Path]:
+    """Return the files that ``--graph`` names, separated by commas, or none for any other word."""
+    paths = [Path(part.strip()) for part in graph.split(",")]
+    return paths if all(path.suffix.lower() in table_formats() for path in paths) else []
+
+
+def graph_of_rows(paths: Sequence[Path], columns: str | None, ids: np.ndarray) -> Graph:
+    """Return the graph of lists of edges between the rows of a table.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        CSV or Parquet files, one a graph, which gives the graph its name.
+    columns : str, optional
+        As for `read_edges`; by default ``source`` and ``target``, and ``weight`` if there is one.
+    ids : numpy.ndarray of str, shape (N,)
+        Names of the rows.
+
+    Raises
+    ------
+    InvalidInput, StorageError
+        If a file cannot be read, a column is missing, or an edge has a node without a row.
+    """
+    names = [path.stem for path in paths]
+    require(len(set(names)) == len(names), "--graph", f"files {names}", "give each its own name")
+    graphs = {path.stem: _graph_of(path, columns, ids) for path in paths}
+    return node_graph(graphs if len(graphs) > 1 else graphs[names[0]])
+
+
+def _graph_of(path: Path, columns: str | None, nodes: np.ndarray | None = None) -> Graph:
+    """Return the graph of a list of edges, of given nodes or of those that it names."""
     if not path.is_file():
         raise StorageError(f"there is no file '{path}'")
     require(
@@ -54,14 +86,32 @@ def read_edges(path: Path, columns: str, options: Mapping[str, Any]) -> Table:
         f"'{path.name}' has an unknown type for edges",
         f"use {' or '.join(table_formats())}",
     )
+    names = list(DEFAULT_COLUMNS) if columns is None else [n.strip() for n in columns.split(",")]
+    require(
+        len(names) in (2, 3) and all(names) and len(set(names)) == len(names),
+        "--edges",
+        f"{columns!r}",
+        "name two columns, or three with the weight: source,target,weight",
+    )
     frame = read_frame(path, names[:2])
+    found = [str(column) for column in frame.columns]
+    if columns is None and WEIGHT in found:
+        names.append(WEIGHT)
     for name in names:
-        check_column(name, [str(column) for column in frame.columns])
+        check_column(name, found)
     source, target = (as_text(frame[name]) for name in names[:2])
+    if nodes is not None:
+        known = set(nodes.tolist())
+        missing = [str(name) for name in (*source, *target) if name not in known]
+        require(
+            not missing,
+            "--graph",
+            f"node {missing[:1]} of '{path.name}' has no row",
+            "add a row for it, or name the column with the names of rows by --id-column",
+        )
     weight = _numbers(frame[names[2]]) if len(names) == 3 else None
-    graph = from_edges(source.tolist(), target.tolist(), weight)
-    assert graph.names is not None
-    return Table(graph.weights, graph.names.astype(str), None, None, [])
+    own = None if nodes is None else nodes.tolist()
+    return from_edges(source.tolist(), target.tolist(), weight, nodes=own)
 
 
 def _numbers(column: pd.Series) -> Any:

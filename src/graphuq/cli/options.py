@@ -126,7 +126,8 @@ Edges = Annotated[
     option(
         "COLUMNS",
         "FILE is a list of edges: columns with both nodes of an edge and, if there is one, "
-        "its weight, as in source,target,weight. Labels of nodes are given with --labels.",
+        "its weight, as in source,target,weight. Labels of nodes are given with --labels. Beside "
+        "--graph EDGES.csv: columns of that file.",
         INPUT,
     ),
 ]

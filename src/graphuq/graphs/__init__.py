@@ -8,6 +8,7 @@ from graphuq.graphs.epsilon import Epsilon, epsilon_graph
 from graphuq.graphs.feature_space import FeatureSpace
 from graphuq.graphs.graph import Graph
 from graphuq.graphs.knn import grown_graph, knn_graph
+from graphuq.graphs.node_graph import node_graph
 from graphuq.graphs.structured import grid_graph, path_graph, ring_graph, small_world_graph
 from graphuq.graphs.weights import (
     Cosine,
@@ -35,6 +36,7 @@ __all__ = [
     "grid_graph",
     "grown_graph",
     "knn_graph",
+    "node_graph",
     "path_graph",
     "ring_graph",
     "small_world_graph",

@@ -4,7 +4,7 @@ import numpy as np
 
 from graphuq.errors import InvalidInput
 from graphuq.graphs.feature_space import FeatureSpace
-from graphuq.graphs.features import check_neighbor_count, check_space
+from graphuq.graphs.features import between, check_neighbor_count, check_space, has_direction
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.neighbors import all_distances
@@ -36,7 +36,8 @@ def complete_graph(
     n_neighbors : int, default 10
         K of the self-tuning local scale (two moons of Bertozzi et al. 2018, §5.1.1).
     metric : {"euclidean", "cosine", "precomputed"}, optional
-        By default the metric of the weight function: cosine for "cosine", else Euclidean.
+        By default the metric of the weight function: cosine for "cosine", else Euclidean. Rows of
+        zeros have no cosine and so no neighbours.
 
     Returns
     -------
@@ -65,8 +66,9 @@ def complete_graph(
     local_scales = np.partition(distances, n_neighbors, axis=1)[:, n_neighbors]
     adjacency = weight.weight(distances, local_scales[:, None], local_scales[None, :])
     np.fill_diagonal(adjacency, 0.0)
+    known = has_direction(features, weight.metric)
     return make_graph(
-        adjacency,
+        between(adjacency, known, known),
         argument="X",
         feature_space=FeatureSpace.of(features, weight, local_scales, n_neighbors, complete=True),
         settings={

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from graphuq.errors import require
 from graphuq.graphs.builder import GraphBuilder
 from graphuq.graphs.feature_space import FeatureSpace
-from graphuq.graphs.features import check_space
+from graphuq.graphs.features import between, check_space, has_direction
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.inputs import MatrixLike
 from graphuq.graphs.neighbors import neighbors_within
@@ -65,7 +65,8 @@ def epsilon_graph(
     scale : float or array_like of shape (d,), optional
         Length scale of the ``"gaussian"`` weights, or one per feature.
     metric : {"euclidean", "cosine", "precomputed"}, optional
-        By default the metric of the weight function: cosine for "cosine", else Euclidean.
+        By default the metric of the weight function: cosine for "cosine", else Euclidean. Rows of
+        zeros have no cosine and so no neighbours.
 
     Returns
     -------
@@ -99,8 +100,9 @@ def epsilon_graph(
         f"no two of {features.shape[0]} nodes are within {radius!r}",
         "use a larger radius",
     )
+    known = has_direction(features, weight.metric)
     return make_graph(
-        pairs.adjacency(pairs.weights(weight)),
+        between(pairs.adjacency(pairs.weights(weight)), known, known),
         argument="X",
         feature_space=FeatureSpace.of(features, weight, radius=float(radius)),
         settings={

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int, UInt
@@ -10,7 +10,13 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from graphuq.errors import require
-from graphuq.graphs.features import check_features, divide_by_scales, row_blocks
+from graphuq.graphs.features import (
+    between,
+    check_features,
+    divide_by_scales,
+    has_direction,
+    row_blocks,
+)
 from graphuq.graphs.inputs import Features, MatrixLike
 from graphuq.graphs.neighbors import (
     Neighbors,
@@ -19,7 +25,7 @@ from graphuq.graphs.neighbors import (
     nearest_neighbors,
     neighbors_within,
 )
-from graphuq.graphs.weights import WeightFunction
+from graphuq.graphs.weights import Unweighted, WeightFunction
 from graphuq.utils.extras import require_extra
 from graphuq.utils.serialization import from_json, to_json
 
@@ -62,9 +68,10 @@ class FeatureSpace:
     complete: bool
     radius: float | None = None
     neighbors: Int[np.ndarray, "N k"] | None = None
+    makes_edges: ClassVar[bool] = True
 
     def __repr__(self) -> str:
-        return f"FeatureSpace(shape {self.features.shape}, {self.weight!r})"
+        return f"{type(self).__name__}(shape {self.features.shape}, {self.weight!r})"
 
     @staticmethod
     def of(
@@ -114,6 +121,7 @@ class FeatureSpace:
             n_neighbors=self.n_neighbors,
             complete=int(self.complete),
             radius=-1.0 if self.radius is None else self.radius,
+            makes_edges=int(self.makes_edges),
             width=self.features.shape[1],
         )
 
@@ -135,7 +143,8 @@ class FeatureSpace:
             arrays = tuple(stored[name].to_numpy() for name in names)
             features = sparse.csr_array(arrays, shape=shape)
         radius = float(stored.attrs["radius"])
-        return FeatureSpace(
+        kind = FeatureSpace if stored.attrs["makes_edges"] else NodeFeatures
+        return kind(
             features=features,
             weight=from_json(stored.attrs["weight"], WeightFunction),
             local_scales=stored["local_scales"].to_numpy(),
@@ -169,6 +178,7 @@ class FeatureSpace:
         Returns
         -------
         scipy.sparse.csr_array, shape (M, N)
+            Zeros for a row of zeros, if the graph has cosines.
 
         Raises
         ------
@@ -177,7 +187,13 @@ class FeatureSpace:
             their number of features.
         """
         require(rule in RULES, "rule", f"{rule!r} is unknown", f"use one of {', '.join(RULES)}")
-        queries, n_nodes = self.in_space(queries), self.features.shape[0]
+        queries, metric = self.in_space(queries), self.weight.metric
+        known = has_direction(queries, metric), has_direction(self.features, metric)
+        return sparse.csr_array(between(self._connected(queries, rule), *known))
+
+    def _connected(self, queries: Features, rule: str) -> sparse.csr_array:
+        """Return the weights of `connect`, also of rows of zeros."""
+        n_nodes = self.features.shape[0]
         if rule != "mean":
             k = 1 if rule == "nearest" else min(max(self.n_neighbors, MIN_COMBINED), n_nodes)
             indices = self._nearest(queries, k).indices
@@ -265,6 +281,59 @@ class FeatureSpace:
             indices[part][~same] = -1
             indices[candidates[~equal]] = -1
         return indices.astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NodeFeatures(FeatureSpace):
+    """Features of the nodes of a given graph: they make no edges, and join no new rows."""
+
+    makes_edges: ClassVar[bool] = False
+
+    @staticmethod
+    def of_nodes(features: MatrixLike) -> "NodeFeatures":
+        """Return checked features, one row a node."""
+        rows = check_features(features, "X")
+        return NodeFeatures(rows, Unweighted(), np.ones(rows.shape[0]), 1, False)
+
+    def _connected(self, queries: Features, rule: str) -> sparse.csr_array:
+        """Return weight 1 from each row to its node, whatever the rule."""
+        nodes, n_nodes = self.find(queries), self.features.shape[0]
+        ones, rows = np.ones(len(nodes)), np.arange(len(nodes))
+        return sparse.csr_array((ones, (rows, nodes)), shape=(len(nodes), n_nodes))
+
+    def find(self, queries: MatrixLike) -> Int[np.ndarray, " M"]:
+        """Return the node of each row: all in their order, or any whose features no other has.
+
+        Raises
+        ------
+        InvalidInput
+            If a row is no node, or has the features of several.
+        """
+        rows = self.in_space(queries)
+        n_nodes = self.features.shape[0]
+        if rows.shape[0] == n_nodes and bool(_equal_rows(self.features, rows).all()):
+            return np.arange(n_nodes)
+        nodes = super().find(rows)
+        known = self._known[0]
+        asked = _fingerprints(rows)
+        several = np.searchsorted(known, asked, "right") - np.searchsorted(known, asked) > 1
+        new = np.flatnonzero(nodes < 0)
+        require(
+            len(new) == 0,
+            "X",
+            f"row {new[:1].tolist()} is no node of the graph, and features make no edges",
+            "add its edges to the graph and fit again; gq.graphs.with_features(graph, X) joins new "
+            "rows to the nodes of the nearest features",
+        )
+        shared = np.flatnonzero(several)
+        require(
+            len(shared) == 0,
+            "X",
+            f"row {shared[:1].tolist()} has the features of several nodes",
+            "give the rows of all nodes in their order, or read transduction_ and "
+            "label_distributions_",
+        )
+        return nodes
 
 
 def _fingerprints(features: Features) -> UInt[np.ndarray, " R"]:

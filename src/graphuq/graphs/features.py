@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from graphuq.errors import require
@@ -100,30 +100,37 @@ def check_space(X: MatrixLike, weight: WeightFunction, argument: str = "X") -> F
     ------
     InvalidInput
         As `check_features`. Also if distances are not square, symmetric and non-negative with a
-        zero diagonal; if the numbers of scales and features differ; or if a row is zero and
-        therefore has no cosine.
+        zero diagonal; or if the numbers of scales and features differ.
     """
     features = check_features(X, argument)
     if weight.metric == "precomputed":
         return _check_distances(features, argument)
-    if weight.metric == "cosine":
-        check_lengths(features, argument)
     return divide_by_scales(features, weight, argument)
 
 
-def check_lengths(features: Features, argument: str = "X") -> None:
-    """Raise `InvalidInput` if a row is zero and therefore has no cosine."""
+def has_direction(features: Features, metric: str) -> Bool[np.ndarray, " N"]:
+    """Return whether each row has a cosine with others: all but rows of zeros, if the metric asks.
+
+    A row of zeros, such as a text without a known word, has no neighbours.
+    """
+    if metric != "cosine":
+        return np.ones(features.shape[0], dtype=bool)
     if sparse.issparse(features):
-        lengths = np.sqrt(np.asarray(abs(features).power(2).sum(axis=1)).ravel())
-    else:
-        lengths = np.linalg.norm(features, axis=1)
-    zero = np.flatnonzero(lengths == 0)
-    require(
-        len(zero) == 0,
-        argument,
-        f"{len(zero)} row(s) of zeros, first row {zero[:1].tolist()}, which have no cosine",
-        "drop them",
-    )
+        return np.asarray(abs(features).max(axis=1).todense()).ravel() > 0
+    parts = row_blocks(*features.shape)
+    return np.concatenate([(features[part] != 0).any(axis=1) for part in parts])
+
+
+def between(weights: Any, rows: Bool[np.ndarray, " M"], columns: Bool[np.ndarray, " N"]) -> Any:
+    """Return a matrix of weights with zeros outside these rows and columns."""
+    if rows.all() and columns.all():
+        return weights
+    if not sparse.issparse(weights):
+        return weights * np.multiply.outer(rows, columns)
+    left, right = (sparse.diags_array(kept.astype(np.float64)) for kept in (rows, columns))
+    kept = sparse.csr_array(left @ weights @ right)
+    kept.eliminate_zeros()
+    return kept
 
 
 def divide_by_scales(features: Features, weight: WeightFunction, argument: str = "X") -> Features:

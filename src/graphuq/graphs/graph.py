@@ -45,6 +45,8 @@ class Graph:
         Kind of the graph and the parameters that it was made with.
     names : numpy.ndarray, shape (N,), or None
         Names of the nodes, None if they are numbered from 0.
+    others : dict of str to Graph
+        Other graphs of the same nodes, by name; see `node_graph`.
     """
 
     weights: Weights
@@ -53,6 +55,7 @@ class Graph:
     feature_space: FeatureSpace | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     names: np.ndarray | None = None
+    others: "Mapping[str, Graph]" = field(default_factory=dict)
 
     @property
     def n_nodes(self) -> int:
@@ -67,6 +70,11 @@ class Graph:
         """
         space = self.feature_space
         return None if space is None else space.rows_of_nodes(self.n_nodes)
+
+    @property
+    def has_node_features(self) -> bool:
+        """Whether the nodes have features that did not make the edges; see `node_graph`."""
+        return self.feature_space is not None and not self.feature_space.makes_edges
 
     @property
     def n_components(self) -> int:

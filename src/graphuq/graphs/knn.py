@@ -7,7 +7,7 @@ from graphuq.errors import InvalidInput, require
 from graphuq.graphs.distances import graph_of_distances
 from graphuq.graphs.equal_rows import among_distinct_rows
 from graphuq.graphs.feature_space import FeatureSpace
-from graphuq.graphs.features import check_lengths, check_neighbor_count, check_space
+from graphuq.graphs.features import between, check_neighbor_count, check_space, has_direction
 from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.inputs import Features, MatrixLike
 from graphuq.graphs.neighbors import Neighbors, add_rows, nearest_neighbors
@@ -53,7 +53,8 @@ def knn_graph(
         neighbours (the definition of Bertozzi et al. 2018, §5.1.3). ``"average"``:
         ``(A + Aᵀ)/2``, which halves the weight of edges that are directed in A.
     metric : {"euclidean", "cosine", "precomputed"}, optional
-        By default the metric of the weight function: cosine for "cosine", else Euclidean.
+        By default the metric of the weight function: cosine for "cosine", else Euclidean. Rows of
+        zeros, such as texts without a known word, have no cosine and so no neighbours.
     search : {"auto", "exact", "approximate"}, default "auto"
         "approximate" searches inverted lists until 99 % of the true neighbours of a sample are
         found; ``settings["recall"]`` is the share that was found. "auto" is approximate for more
@@ -142,8 +143,6 @@ def grown_graph(graph: Graph, X: MatrixLike) -> Graph:
             "make a graph of all rows, or use knn_graph with features",
         )
     more, metric = space.in_space(X), space.weight.metric
-    if metric == "cosine":
-        check_lengths(more)
     features, neighbors = add_rows(space.features, space.neighbors, more, metric)
     neighbors = neighbors._replace(recall=min(neighbors.recall, graph.settings["recall"]))
     always = "distinct" in graph.settings
@@ -169,8 +168,9 @@ def _graph_of_neighbors(
     space = FeatureSpace.of(
         features, weight, pairs.local_scales, n_neighbors, neighbors=neighbors.indices
     )
+    known = has_direction(features, weight.metric)
     return make_graph(
-        pairs.adjacency(values),
+        between(pairs.adjacency(values), known, known),
         argument="X",
         feature_space=space,
         settings={

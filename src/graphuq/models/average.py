@@ -76,6 +76,11 @@ class Average(Model):
         if reason is not None:
             raise IncompatibleParts(f"{self} needs {reason}")
 
+    @property
+    def uses_blocks(self) -> bool:
+        """Whether blocks of the basis beside its eigenpairs are part of the model."""
+        return True
+
     def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
         """Return the weighted set of posteriors; see `Model.posterior`."""
         self.check(labels)
@@ -93,7 +98,7 @@ class Average(Model):
         of_blocks, shares = np.array(prior.blocks)[found.numbers], softmax(found.log_weights)
         names = [block.name for block in basis.blocks]
         least = MIN_SHARE if len(labels.codes) <= N_CHECKED else MIN_SHARE_OF_SOME
-        kept = [n for n in names if shares[of_blocks == n].sum() >= least]
+        kept = [n for n in names if shares[prior.uses(n)[found.numbers]].sum() >= least]
         if kept != names:
             left = own.with_blocks(kept) if kept else eigenpairs_of(basis)
             average = self._on(left, labels, SHARPNESS)

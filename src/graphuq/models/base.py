@@ -59,6 +59,11 @@ class Model(ABC):
         """Whether the basis must hold the features of all rows."""
         return False
 
+    @property
+    def uses_blocks(self) -> bool:
+        """Whether blocks of the basis beside its eigenpairs are part of the model."""
+        return False
+
     def used(self, posterior: Posterior) -> "Model":
         """Return the model with everything that the labels chose as numbers."""
         return self

@@ -14,6 +14,12 @@ on its own eigenvalues; functions of the features have five, of different noise.
 block against the graph are ``exp(a + b log(J/K) + c log K)``, learnt by `benchmarks/fit_blocks.py`
 (docs/measurements/blocks.md): with few labels a graph is the better guess, with many the features
 tell more. A graph without columns that tear the first one apart has the odds of the second graph.
+
+A graph that is given beside features of its nodes, or beside other graphs, is another matter: its
+edges may say nothing of the features, and one or the other may be useless. Nothing was learnt of
+such data. The blocks of tables keep their odds, and a graph of sparse features has those of the
+second graph. Other blocks have the same probability as the graph, and so have sums of the graph and
+each block that is given with it.
 """
 
 import json
@@ -31,12 +37,16 @@ from graphuq.priors import Matern
 from graphuq.spectrum import SpectralBasis
 from graphuq.spectrum.blocks import EIGENPAIRS, spectrum_of
 from graphuq.spectrum.joined import JOINED_GRAPH
+from graphuq.spectrum.node_blocks import FEATURE_GRAPH, NODE_BLOCKS
 from graphuq.spectrum.whitened import WHITENED_GRAPH
 
 TABLE, BLOCKS = "learnt_odds.json", "block_odds.json"
 MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
 FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equally probable
-ALIKE = {JOINED_GRAPH: WHITENED_GRAPH}  # a block that too few data sets have to learn its odds
+SUM_RANKS, SUM_POWER = (2, 16), 2.0  # of the eigenvalue τ², and α, of graphs in sums
+N_SUMS = len(SUM_RANKS) * len(FEATURE_NOISES)  # of the graph and one block
+# Blocks that too few data sets have to learn their odds.
+ALIKE = {JOINED_GRAPH: WHITENED_GRAPH, FEATURE_GRAPH: WHITENED_GRAPH}
 SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
 
 
@@ -67,20 +77,46 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
     """
     components, log_odds = _on_graph(basis, EIGENPAIRS, n_classes, n_labels)
     known = np.array([1.0, np.log(n_labels / n_classes), np.log(n_classes)])
-    odds = _stored(BLOCKS)
+    odds, given = _stored(BLOCKS), set(basis.settings.get(NODE_BLOCKS, ()))
     for block in basis.blocks:
         learnt_for = ALIKE.get(block.name, block.name)
-        if learnt_for not in odds:
+        if learnt_for not in odds and block.name not in given:
             continue
         own = spectrum_of(basis, block.name)
         if own is None:
             more = [Term(1 / noise, block=block.name) for noise in FEATURE_NOISES]
-            logs = np.full(len(more), -np.log(len(more)))
+            logs = _even(len(more))
         else:
             more, logs = _on_graph(own, block.name, n_classes, n_labels)
         components += more
-        log_odds = np.append(log_odds, logs + odds[learnt_for] @ known)
-    return Mixture([(one,) for one in components], Categorical(np.exp(log_odds - log_odds.max())))
+        more_odds = odds[learnt_for] @ known if learnt_for in odds else 0.0
+        log_odds = np.append(log_odds, logs + more_odds)
+    sums = [
+        terms for block in basis.blocks if block.name in given for terms in _sums(basis, block.name)
+    ]
+    log_odds = np.append(log_odds, np.tile(_even(N_SUMS), len(sums) // N_SUMS))
+    every = [*((one,) for one in components), *sums]
+    return Mixture(every, Categorical(np.exp(log_odds - log_odds.max())))
+
+
+def _even(n: int) -> Float[np.ndarray, " n"]:
+    """Return the logarithms of n equal probabilities."""
+    return np.full(n, -np.log(n))
+
+
+def _sums(basis: SpectralBasis, block: str) -> list[tuple[Term, Term]]:
+    """Return sums of a field on the graph and one on a block, of equal variance."""
+    other, found = spectrum_of(basis, block), []
+    own: Any = spectrum_of(basis, EIGENPAIRS)
+    for rank in SUM_RANKS:
+        priors = [
+            None if graph is None else Matern(eigenvalue_of_rank(graph, rank) ** 0.5, SUM_POWER)
+            for graph in (own, other)
+        ]
+        for noise in FEATURE_NOISES:
+            scale = 0.5**0.5 / noise
+            found.append((Term(scale, priors[0]), Term(scale, priors[1], block)))
+    return found
 
 
 def _on_graph(

@@ -45,6 +45,11 @@ class Likeliest(Model):
             "give a model with a mixture, such as gq.models.Average()",
         )
 
+    @property
+    def uses_blocks(self) -> bool:
+        """Whether blocks of the basis beside its eigenpairs are part of the model."""
+        return self.of.uses_blocks
+
     def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
         """Return the posterior of one component.
 

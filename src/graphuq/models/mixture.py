@@ -194,6 +194,10 @@ class Mixture(Prior):
         """Name of the blocks of each component; those of a sum are joined by " + "."""
         return [" + ".join(term.block for term in terms) for terms in self.components]
 
+    def uses(self, block: str) -> Bool[np.ndarray, " M"]:
+        """Return which components have a term on a block."""
+        return np.array([any(t.block == block for t in terms) for terms in self.components])
+
     def only(self, number: int) -> "Mixture":
         """Return the prior of one component, without anything learnt."""
         return changed(self, {"component": int(number)})

@@ -97,6 +97,11 @@ class Pooled(Model):
         """Return the average with everything that the labels chose as numbers."""
         return replace(self, model=self.model.used(posterior))
 
+    @property
+    def uses_blocks(self) -> bool:
+        """Whether blocks of the basis beside its eigenpairs are part of the model."""
+        return True
+
     def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
         """Return the model's posterior with the experts' answers; see `Model.posterior`."""
         self.check(labels)

@@ -93,7 +93,7 @@ class Posterior:
     target : Target or HierarchicalTarget
         The posterior in white coordinates, as samplers see it.
     has_evidence : numpy.ndarray of bool, shape (N,)
-        Whether a node's component of the graph has a label.
+        Whether a node's component of a graph has a label, or it has features beside a given graph.
 
     Raises
     ------
@@ -390,9 +390,8 @@ class Posterior:
 
     @property
     def has_evidence(self) -> np.ndarray:
-        """Whether a node's component of the graph has a label, shape (N,)."""
-        components = self.spectrum.components
-        return np.isin(components, components[self.labelled])
+        """Whether labels inform a node, shape (N,); see `NodeBasis.informed_by`."""
+        return np.asarray(self.spectrum.informed_by(self.labelled))
 
     def __repr__(self) -> str:
         columns = "eigenpairs" if self.spectrum.has_eigenpairs else "covariance columns"

@@ -19,6 +19,7 @@ from graphuq.report.figures import ALTERNATIVES, chain_figures, result_figures
 from graphuq.report.numbers import write_numbers_report
 from graphuq.report.thumbnails import picture
 from graphuq.results import label_numbers
+from graphuq.results.average_parts import block_weights
 from graphuq.results.errors_left import expected_errors
 from graphuq.results.label_checks import suspect_labels
 from graphuq.results.label_numbers import (
@@ -277,6 +278,10 @@ def _learnt(result: Result) -> list[dict[str, Any]]:
         else:
             continue
         found.append({"name": name, **row})
+    prior = repr(result.posterior.prior)
+    for name, share in block_weights(result).items():
+        words = f"{share:.0%} of the draws"
+        found.append({"name": name, "prior": prior, "low": None, "median": words, "high": None})
     return found
 
 

@@ -6,6 +6,7 @@ from graphuq.utils.lazy_imports import lazy_names
 
 if TYPE_CHECKING:
     from graphuq.results.arviz_data import to_arviz
+    from graphuq.results.average_parts import block_weights
     from graphuq.results.class_proportions import class_thresholds
     from graphuq.results.convergence import convergence_of
     from graphuq.results.errors_left import expected_errors
@@ -45,6 +46,7 @@ _MODULE_OF = {
     "Result": "result",
     "TableFormat": "formats",
     "at_rows": "latent_numbers",
+    "block_weights": "average_parts",
     "class_codes": "label_numbers",
     "class_thresholds": "class_proportions",
     "convergence_of": "convergence",
@@ -84,6 +86,7 @@ __all__ = [
     "Result",
     "TableFormat",
     "at_rows",
+    "block_weights",
     "class_codes",
     "class_thresholds",
     "convergence_of",

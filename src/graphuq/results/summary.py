@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Int
 
+from graphuq.results.average_parts import block_weights
 from graphuq.results.label_numbers import class_codes, is_labelled
 from graphuq.results.reported import lines_on
 
@@ -43,6 +44,9 @@ def summary_of(result: "Result") -> Summary:
         f"Uncertain: {uncertain} unlabelled nodes have a probability below {CERTAIN}.",
     ]
     lines += lines_on(result)
+    if parts := block_weights(result):
+        shown = ", ".join(f"{name} {share:.2f}" for name, share in parts.items())
+        lines.append(f"Share of each part of the average: {shown}.")
     lines += [f"Hyperparameter {line}." for line in _hyperparameter_lines(result)]
     if result.log_evidence is not None:
         lines.append(f"Log evidence: {result.log_evidence:.2f}.")

@@ -12,6 +12,7 @@ from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.nystrom import nystrom_spectrum
 from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.precision import Precision
+from graphuq.spectrum.smoothed import SmoothedFeatures
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum, load_spectrum
 from graphuq.spectrum.whitened import WhitenedGraph, WhitenedLinear
@@ -27,6 +28,7 @@ __all__ = [
     "PowerFunctions",
     "Precision",
     "ProductBasis",
+    "SmoothedFeatures",
     "SpectralBasis",
     "Spectrum",
     "WhitenedGraph",

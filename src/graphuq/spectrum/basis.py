@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from graphuq.spectrum.closed_form import ProductBasis
@@ -57,6 +57,10 @@ class NodeBasis(ABC):
     def n_components(self) -> int:
         """Number of connected components, and so of null vectors of the Laplacian."""
         return int(self.components.max()) + 1
+
+    def informed_by(self, nodes: Int[np.ndarray, " J"]) -> Bool[np.ndarray, " N"]:
+        """Return which nodes labels at some nodes inform: those of their components."""
+        return np.isin(self.components, self.components[nodes])
 
     def extend(self, weights: sparse.csr_array) -> Float[np.ndarray, "M L"]:
         """Return rows of `basis` for new nodes, each a weighted mean over its neighbours.

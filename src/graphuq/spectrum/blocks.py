@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 
 from graphuq.errors import InvalidInput, require
@@ -24,6 +24,7 @@ from graphuq.spectrum.closed_form import ProductBasis
 from graphuq.spectrum.exponential import ExponentialFunctions, has_exponential
 from graphuq.spectrum.feature_block import has_varying_rows
 from graphuq.spectrum.joined import JOINED_GRAPH, JoinedGraph, columns_that_tear
+from graphuq.spectrum.node_blocks import NODE_BLOCKS, informed, node_blocks
 from graphuq.spectrum.powers import PowerFunctions
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
@@ -132,6 +133,8 @@ class Basis(SpectralBasis):
     ) -> "Basis":
         """Return the basis of a graph: its eigenpairs, and functions of its features if it has any.
 
+        A graph of `graphuq.graphs.node_graph` has more blocks; see docs/nodes.md.
+
         Parameters
         ----------
         graph : Graph
@@ -141,7 +144,19 @@ class Basis(SpectralBasis):
         spectrum = laplacian_spectrum(
             graph, laplacian, n_eigenpairs, tail_eigenvalue=tail_eigenvalue, progress=progress
         )
-        return Basis(spectrum).with_functions(graph.features)
+        basis = Basis(spectrum).with_functions(graph.features)
+        more = node_blocks(graph, laplacian, n_eigenpairs)
+        if not more:
+            return basis
+        require(
+            spectrum.tail_eigenvalue is None,
+            "tail_eigenvalue",
+            f"{tail_eigenvalue!r} beside features of the nodes, or several graphs",
+            "leave it out",
+        )
+        settings = {**spectrum.settings, NODE_BLOCKS: [block.name for block in more]}
+        blocks = (*basis.blocks, *more)
+        return Basis(dataclasses.replace(spectrum, settings=settings), blocks, graph.features)
 
     def with_functions(self, features: MatrixLike | None, before: "Basis | None" = None) -> "Basis":
         """Return the basis with functions of the features; the same without any, or with a tail.
@@ -240,6 +255,11 @@ class Basis(SpectralBasis):
     def tail_eigenvalue(self) -> float | None:  # type: ignore[override]
         """Eigenvalue of the tail; see `Spectrum`."""
         return self.spectrum.tail_eigenvalue
+
+    def informed_by(self, nodes: Int[np.ndarray, " J"]) -> Bool[np.ndarray, " N"]:
+        """Return which nodes labels at some nodes inform, by any block of a given graph."""
+        own = [one for one in self.blocks if one.name in self.settings.get(NODE_BLOCKS, ())]
+        return super().informed_by(nodes) | informed(own, nodes)
 
     def has(self, name: str) -> bool:
         """Return whether there is a block of functions of this name."""

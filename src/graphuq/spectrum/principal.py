@@ -81,7 +81,9 @@ def principal_axes(moments: Moments, *, standardised: bool = False) -> Axes:
     return Axes(centre, directions, np.asarray(variances[kept]))
 
 
-def principal_components(features: MatrixLike, *, standardised: bool = False) -> Principal:
+def principal_components(
+    features: MatrixLike, *, standardised: bool = False, centred: bool = True
+) -> Principal:
     """Return up to 100 principal components of features.
 
     Parameters
@@ -91,6 +93,8 @@ def principal_components(features: MatrixLike, *, standardised: bool = False) ->
     standardised : bool, default False
         Whether each feature is first divided by its standard deviation, so that units have no
         influence.
+    centred : bool, default True
+        Whether dense features are centred.
 
     Notes
     -----
@@ -99,18 +103,18 @@ def principal_components(features: MatrixLike, *, standardised: bool = False) ->
     matrix: Any = check_features(features, "features")
     n_rows, width = matrix.shape
     if width > MAX_WIDTH:
-        return _approximate(matrix, standardised)
-    axes = principal_axes(_moments(matrix), standardised=standardised)
+        return _approximate(matrix, standardised, centred)
+    axes = principal_axes(_moments(matrix, centred), standardised=standardised)
     scores = np.empty((n_rows, axes.directions.shape[1]))
     for part in row_blocks(n_rows, width):
         scores[part] = (_dense(matrix[part]) - axes.centre) @ axes.directions
     return Principal(_with_signs(scores), axes.variances)
 
 
-def _moments(matrix: Any) -> Moments:
+def _moments(matrix: Any, centred: bool) -> Moments:
     """Return the moments of rows, about their mean or, if they are sparse, about zero."""
     (n_rows, width), centre = matrix.shape, np.zeros(matrix.shape[1])
-    if not sparse.issparse(matrix):
+    if centred and not sparse.issparse(matrix):
         centre = np.asarray(matrix.mean(axis=0, dtype=np.float64))
     covariance = np.zeros((width, width))
     for part in row_blocks(n_rows, width):
@@ -119,13 +123,14 @@ def _moments(matrix: Any) -> Moments:
     return Moments(centre, covariance)
 
 
-def _approximate(matrix: Any, standardised: bool) -> Principal:
+def _approximate(matrix: Any, standardised: bool, centred: bool) -> Principal:
     is_sparse, (n_rows, width) = sparse.issparse(matrix), matrix.shape
     squares, centre = np.zeros(width), np.zeros(width)
     if is_sparse:
         squares = np.asarray(matrix.multiply(matrix).mean(axis=0)).ravel()
     else:
-        centre = np.asarray(matrix.mean(axis=0, dtype=np.float64))
+        if centred:
+            centre = np.asarray(matrix.mean(axis=0, dtype=np.float64))
         for part in row_blocks(n_rows, width):
             squares += ((matrix[part] - centre) ** 2).sum(axis=0) / n_rows
     used = squares > CONSTANT * (squares + centre**2)

@@ -14,12 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from graphuq.classifier.classifier import GraphClassifier
 from graphuq.classifier.given_graph import graph_of, labels_of_names
+from graphuq.classifier.options import graph_from
 from graphuq.classifier.search.checkpoint import SearchCheckpoint
 from graphuq.classifier.search.objective import PARTS, SearchProblem
 from graphuq.classifier.search.optimizer import ContinuousParameter, Optimizer
 from graphuq.classifier.types import Labels, Table
 from graphuq.distributions import Distribution
 from graphuq.errors import GraphuqError, require
+from graphuq.graphs import Graph
 from graphuq.utils.progress import Progress, progress_bar
 
 STEPPED = ("n_neighbors", "graph__radius")  # the evidence is not a smooth function of these
@@ -137,6 +139,15 @@ class EvidenceSearch(ClassifierMixin, BaseEstimator):
         made = graph_of(X) if isinstance(word, str) and word == "precomputed" else None
         if made is not None:
             estimator, X = clone(estimator).set_params(graph=made), None
+        word = graph_from(estimator.graph)
+        if isinstance(word, Graph):
+            require(
+                X is None or (word.feature_space is not None and not word.others),
+                "X",
+                f"features beside {word!r}, of which the search chooses nothing",
+                "give None; GraphClassifier itself weighs graphs and features of the nodes",
+            )
+            estimator = clone(estimator).set_params(graph=word)
         y = labels_of_names(y, estimator.graph)
         self._problem = SearchProblem(estimator, self.criterion, X, y)
         lists, stepped, optimized = _split_by_kind(self.parameters, self._problem.estimator)
