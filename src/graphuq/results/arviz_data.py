@@ -3,16 +3,22 @@
 import os
 import tempfile
 import warnings
+from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Int
 
+from graphuq.inference import Point
 from graphuq.results.diagnostics import monitored_nodes, node_rows
+from graphuq.results.joint_draws import joint_draws
 from graphuq.results.sampling import draws as draws_of
 from graphuq.results.sampling import is_sampled
 from graphuq.results.storage import label_groups
 from graphuq.results.summaries import class_probability_draws, latent_draws
+from graphuq.results.summaries.binary import expected_label
+from graphuq.results.summaries.random_label import class_shares
 from graphuq.utils.extras import require_extra
 
 if TYPE_CHECKING:
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
 
     from graphuq.results.result import Result
 
+INDEPENDENT = 4, 250  # chains and draws of an approximation
 INTERNAL = "unconstrained_posterior"  # ArviZ's own name of a group of transformed coordinates
 
 
@@ -32,8 +39,9 @@ def to_arviz(result: "Result") -> Any:
     `Result.probabilities` of an average differ (`graphuq.results.reported`). Learnt
     hyperparameters have their own names. ``u`` is the latent field at the same nodes. Group
     ``unconstrained_posterior`` holds the white coordinates in which the chains move. The groups
-    ``sample_stats``, ``observed_data`` and ``constant_data`` follow ArviZ's conventions. An
-    approximation has no draws: its numbers are in the group ``gaussian`` or ``point``.
+    ``sample_stats``, ``observed_data`` and ``constant_data`` follow ArviZ's conventions. For a
+    Gaussian approximation, ``posterior`` has 1,000 independent draws of it, at unlabelled nodes;
+    its numbers are in groups of their own, as those of a point, which has no draws.
     """
     require_extra("arviz")
     import xarray as xr
@@ -45,7 +53,7 @@ def to_arviz(result: "Result") -> Any:
         internal = {INTERNAL: kept[["white"]]}
         groups = {"posterior": _posterior(result), "sample_stats": stats, **internal, **groups}
     else:
-        groups = {**stored, **groups}
+        groups = {**_approximate(result), **stored, **groups}
     # ArviZ 1 warns when it is asked for this class, and gives DataTree in its place.
     inference_data = vars(import_arviz()).get("InferenceData")
     return xr.DataTree.from_dict(groups) if inference_data is None else inference_data(**groups)
@@ -53,28 +61,59 @@ def to_arviz(result: "Result") -> Any:
 
 def _posterior(result: "Result") -> "xr.Dataset":
     """Return class probabilities, learnt hyperparameters and u at nodes, in every draw."""
-    require_extra("arviz")
-    import xarray as xr
-
     posterior, draws = result.posterior, draws_of(result)
     nodes, shape = monitored_nodes(posterior), (draws.n_chains, draws.n_samples)
     rows = node_rows(posterior)[nodes]
     link = posterior.likelihood.link
     probability = class_probability_draws(draws, posterior.field, rows, link)
     u = latent_draws(draws, posterior.field, rows)
+    at_nodes = {"class_probability": probability, "u": u}
+    return _dataset(result, nodes, at_nodes, shape, draws.hyperparameters)
+
+
+def _dataset(
+    result: "Result",
+    nodes: Int[np.ndarray, " n"],
+    at_nodes: Mapping[str, np.ndarray],
+    shape: tuple[int, int],
+    hyperparameters: Mapping[str, np.ndarray],
+) -> "xr.Dataset":
+    """Return arrays (node, draw, …) and hyperparameters by chain and draw."""
+    import xarray as xr
+
     axes = ("chain", "draw", "node", "class")
 
     def by_chain(values: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
-        """Nodes × draws as chains × draws × nodes."""
         moved = np.moveaxis(values, 0, 1)
         return axes[: moved.ndim + 1], moved.reshape(*shape, *moved.shape[1:])
 
-    data: dict[str, Any] = {"class_probability": by_chain(probability)}
-    for name, values in draws.hyperparameters.items():
+    data: dict[str, Any] = {"class_probability": by_chain(at_nodes["class_probability"])}
+    for name, values in hyperparameters.items():
         data[name] = (("chain", "draw", f"{name}_index")[: values.ndim], values)
-    data["u"] = by_chain(u)
+    data["u"] = by_chain(at_nodes["u"])
     names = [str(name) for name in result.classes]
     return xr.Dataset(data, coords={"node": nodes, "class": names})
+
+
+def _approximate(result: "Result") -> "dict[str, xr.Dataset]":
+    """Return the group ``posterior`` with independent draws of Gaussians; none of a point."""
+    posterior, nodes = result.posterior, monitored_nodes(result.posterior)
+    nodes = np.setdiff1d(nodes, posterior.labelled)
+    if isinstance(result.answer, Point) or not len(nodes):
+        return {}
+    n_chains, n_draws = INDEPENDENT
+    u = joint_draws(
+        result.answer, posterior, nodes, n_chains * n_draws, np.random.default_rng(0)
+    )  # (n, S, K)
+    link = posterior.likelihood.link
+    if posterior.likelihood.is_multiclass:
+        probability = class_shares(u, link)
+    else:
+        u = u[:, :, 0]
+        label = expected_label(u.copy(), np.zeros(len(nodes)), link)
+        probability = np.stack([1 - label, 1 + label], axis=2) / 2
+    found = _dataset(result, nodes, {"class_probability": probability, "u": u}, INDEPENDENT, {})
+    return {"posterior": found.assign_attrs(draws="independent, of an approximation")}
 
 
 def import_arviz() -> ModuleType:
