@@ -65,7 +65,9 @@ SOFT = np.full((12, 2), 0.5)
         (BASIS, labels(distributions=SOFT), LargestEvidence()),
         (BASIS.with_tail(1.0), labels(), LargestEvidence()),
         (BASIS, labels(n_each=501), Likeliest()),
-        (BASIS, labels(n_classes=300, n_each=4), LargestEvidence()),
+        (BASIS, labels(n_classes=300, n_each=4), Likeliest()),
+        (BASIS, labels(n_classes=60, n_each=4), Likeliest()),
+        (BASIS, labels(n_classes=60, n_each=3), Average()),
     ],
 )
 def test_the_rule_of_the_default(basis, given, expected):

@@ -26,13 +26,12 @@ from scipy.sparse import coo_array
 
 from graphuq.errors import require
 from graphuq.inference.class_covariance import ClassCovariance, Leads
-from graphuq.inference.near_classes import FEW_CLASSES, Group, far_classes, groups_of
+from graphuq.inference.near_classes import FEW_CLASSES, Group, are_many, far_classes, groups_of
 from graphuq.inference.nested_sites import field_shifts, log_norm_of_noise, propose
 from graphuq.inference.nested_start import StartingSites
 from graphuq.inference.nested_sweeps import Sweeps
 from graphuq.utils.progress import Progress
 
-MANY_OPERATIONS = 5e9  # of a sweep in which every class has its own site
 MAX_COORDINATES = 16_000  # of all classes, whose covariance matrix fills 2 GB
 N_NEAR, MIN_NEAR = 48, 16  # labels of a class or near it, on average, and least near classes
 MAX_BYTES = 8e9  # of the matrices of a sweep
@@ -71,14 +70,12 @@ class SharedSites(NamedTuple):
 def shares_sites(n_labels: int, n_coordinates: int, n_classes: int) -> bool:
     """Return whether far classes share sites.
 
-    They do if many classes with their own sites need long sweeps, of ``K r J (2 r + 4 J)``
-    operations, or if the covariance matrix of all coordinates is large.
+    They do if classes are many, or the covariance matrix of all coordinates is large.
     """
-    r = min(n_coordinates, n_labels)
-    operations = float(n_classes) * r * n_labels * (2 * r + 4 * n_labels)
-    is_long = n_classes > FEW_CLASSES and operations > MANY_OPERATIONS
     is_large = n_classes * n_coordinates > MAX_COORDINATES
-    return (is_long or is_large) and bytes_of_sweeps(n_labels, n_classes) <= MAX_BYTES
+    return (is_large or are_many(n_labels, n_classes)) and bytes_of_sweeps(
+        n_labels, n_classes
+    ) <= MAX_BYTES
 
 
 def n_near_classes(n_labels: int, n_classes: int) -> int:

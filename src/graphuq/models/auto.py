@@ -12,7 +12,6 @@ from graphuq.posterior.posterior import Posterior
 from graphuq.spectrum import Laplacian, SpectralBasis
 
 MAX_AVERAGED = 1_000  # labels up to which averages over models are quick
-ENOUGH_EACH = 5  # labels a class, on average, from which one component is better than evidence
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,10 +22,9 @@ class Auto(Model):
     labels and basis                                    model
     ==================================================  ====================
     soft labels; more classes than have labels; a tail  `LargestEvidence()`
-    many classes: over 50, and over 12,000 × labels     `Likeliest()`
+    over 50 classes, and 12,000 classes × labels        `Likeliest()`
     up to 1,000 labels                                  `Average()`
-    more labels, at least five a class                  `Likeliest()`
-    more labels, fewer than five a class                `LargestEvidence()`
+    more labels                                         `Likeliest()`
     ==================================================  ====================
 
     Examples
@@ -44,11 +42,10 @@ class Auto(Model):
         has_tail = not isinstance(basis, Laplacian) and basis.tail_eigenvalue is not None
         if labels.distributions is not None or labels.has_unseen_classes or has_tail:
             return LargestEvidence()
-        if are_many(len(labels.codes), labels.n_classes):
+        n_labels = len(labels.codes)
+        if n_labels > MAX_AVERAGED or are_many(n_labels, labels.n_classes):
             return Likeliest()
-        if len(labels.codes) <= MAX_AVERAGED:
-            return Average()
-        return Likeliest() if labels.are_enough(ENOUGH_EACH) else LargestEvidence()
+        return Average()
 
     def posterior(self, basis: SpectralBasis | Laplacian, labels: Labels) -> Posterior:
         """Return the posterior of the selected model; see `Model.posterior`."""
