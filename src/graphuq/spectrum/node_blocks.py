@@ -94,7 +94,9 @@ def node_blocks(graph: Graph, laplacian: str, n_eigenpairs: int | None) -> list[
         return blocks
     if sparse.issparse(features) and graph.n_nodes <= MAX_ROWS:
         blocks.append(FeatureGraph(features, laplacian))
-    columns = columns_of(features)  # once for all blocks
+    columns: Any = columns_of(features)  # once for all blocks
+    if sparse.issparse(features):  # rows of zeros stay known as such
+        columns = sparse.csr_array(columns)
     blocks.append(SmoothedFeatures(columns, graph, 1.0, FEATURES))
     for name, own in {graph.settings["name"]: graph, **graph.others}.items():
         over = f"{FEATURES} over {name}"
