@@ -164,7 +164,10 @@ def test_blocks_of_a_given_graph_and_their_sums_are_as_probable_as_the_graph():
     own |= {"feature graph": "whitened graph"}
     for name, share in total.items():
         odds = np.exp(np.dot(BLOCKS[own[name]], known)) if name in own else 1.0
-        np.testing.assert_allclose(share, odds * total["eigenpairs"], rtol=1e-6)
+        odds = 2.0 if name == "eigenpairs" else odds  # learnt components, and steep ones
+        np.testing.assert_allclose(share, odds * total["features"], rtol=1e-6)
+    steep = [terms for terms in prior.components if terms[0].prior and terms[0].prior.alpha > 10]
+    assert {terms[0].prior.alpha for terms in steep if len(terms) == 1} == {16, 64}
     sums = [terms for terms in prior.components if len(terms) == 2]
     for one, other in sums:
         assert one.scale == other.scale

@@ -19,10 +19,12 @@ A graph that is given beside features of its nodes, or beside other graphs, is a
 edges may say nothing of the features, and one or the other may be useless. Nothing was learnt of
 such data. The blocks of tables keep their odds, and a graph of sparse features has those of the
 second graph. Other blocks have the same probability as the graph, and so have sums of the graph and
-each block that is given with it.
+each block that is given with it, and steep priors on the graph, of few modes: the eigenvalues of a
+graph with few triangles are nearly equal.
 """
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -43,8 +45,10 @@ from graphuq.spectrum.whitened import WHITENED_GRAPH
 TABLE, BLOCKS = "learnt_odds.json", "block_odds.json"
 MIN_PROBABILITY = 1e-4  # prior probability below which a component is left out
 FEATURE_NOISES = (0.03, 0.1, 0.3, 1.0, 3.0)  # γ of components on features, equally probable
-SUM_RANKS, SUM_POWER = (2, 16), 2.0  # of the eigenvalue τ², and α, of graphs in sums
-N_SUMS = len(SUM_RANKS) * len(FEATURE_NOISES)  # of the graph and one block
+SUM_RANKS, SUM_POWERS = (2, 16), (2.0, 32.0)  # of the eigenvalue τ², and α, of graphs in sums
+N_SUMS = len(SUM_RANKS) * len(SUM_POWERS) * len(FEATURE_NOISES)  # of the graph and one block
+# Of a graph with few triangles the leading eigenvectors alone tell classes.
+STEEP_RANKS, STEEP_POWERS = (1,), (16.0, 64.0)
 # Blocks that too few data sets have to learn their odds.
 ALIKE = {JOINED_GRAPH: WHITENED_GRAPH, FEATURE_GRAPH: WHITENED_GRAPH}
 SMALLEST_EIGENVALUE = 1e-6  # bound of τ² for components of a graph that are nearly disconnected
@@ -91,6 +95,14 @@ def learnt_mixture(basis: SpectralBasis, n_classes: int, n_labels: int) -> Mixtu
         components += more
         more_odds = odds[learnt_for] @ known if learnt_for in odds else 0.0
         log_odds = np.append(log_odds, logs + more_odds)
+    if given:
+        steep = [
+            Term(1 / noise, prior)
+            for prior in _priors(basis, STEEP_RANKS, STEEP_POWERS)
+            for noise in FEATURE_NOISES
+        ]
+        components += steep
+        log_odds = np.append(log_odds, _even(len(steep)))
     sums = [
         terms for block in basis.blocks if block.name in given for terms in _sums(basis, block.name)
     ]
@@ -107,16 +119,19 @@ def _even(n: int) -> Float[np.ndarray, " n"]:
 def _sums(basis: SpectralBasis, block: str) -> list[tuple[Term, Term]]:
     """Return sums of a field on the graph and one on a block, of equal variance."""
     other, found = spectrum_of(basis, block), []
-    own: Any = spectrum_of(basis, EIGENPAIRS)
-    for rank in SUM_RANKS:
-        priors = [
-            None if graph is None else Matern(eigenvalue_of_rank(graph, rank) ** 0.5, SUM_POWER)
-            for graph in (own, other)
-        ]
+    settings = SUM_RANKS, SUM_POWERS
+    firsts = _priors(basis, *settings)
+    seconds = [None] * len(firsts) if other is None else _priors(other, *settings)
+    for first, second in zip(firsts, seconds, strict=True):
         for noise in FEATURE_NOISES:
             scale = 0.5**0.5 / noise
-            found.append((Term(scale, priors[0]), Term(scale, priors[1], block)))
+            found.append((Term(scale, first), Term(scale, second, block)))
     return found
+
+
+def _priors(graph: SpectralBasis, ranks: Sequence[int], powers: Sequence[float]) -> list[Matern]:
+    """Return priors whose τ² is an eigenvalue of a rank, for each rank and power α."""
+    return [Matern(eigenvalue_of_rank(graph, rank) ** 0.5, a) for rank in ranks for a in powers]
 
 
 def _on_graph(

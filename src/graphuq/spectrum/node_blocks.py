@@ -14,7 +14,7 @@ from graphuq.errors import GraphuqWarning
 from graphuq.graphs import Graph, SelfTuning, knn_graph
 from graphuq.graphs.node_graph import FEATURES
 from graphuq.spectrum.feature_block import FeatureBlock, has_varying_rows
-from graphuq.spectrum.smoothed import SmoothedFeatures
+from graphuq.spectrum.smoothed import SmoothedFeatures, columns_of
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 from graphuq.spectrum.whitened import MAX_ROWS, N_NEIGHBORS, SHARPNESS, functions_of
@@ -94,10 +94,13 @@ def node_blocks(graph: Graph, laplacian: str, n_eigenpairs: int | None) -> list[
         return blocks
     if sparse.issparse(features) and graph.n_nodes <= MAX_ROWS:
         blocks.append(FeatureGraph(features, laplacian))
-    blocks.append(SmoothedFeatures(features, graph, 1.0, FEATURES))
+    columns: Any = columns_of(features)  # once for all blocks
+    if sparse.issparse(features):  # rows of zeros stay known as such
+        columns = sparse.csr_array(columns)
+    blocks.append(SmoothedFeatures(columns, graph, 1.0, FEATURES))
     for name, own in {graph.settings["name"]: graph, **graph.others}.items():
         over = f"{FEATURES} over {name}"
-        blocks += [SmoothedFeatures(features, own, a, f"{over}, {a:g}") for a in RESTARTS]
+        blocks += [SmoothedFeatures(columns, own, a, f"{over}, {a:g}") for a in RESTARTS]
     return blocks
 
 

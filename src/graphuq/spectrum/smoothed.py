@@ -28,7 +28,7 @@ from graphuq.spectrum.precision import Precision
 from graphuq.spectrum.principal import principal_components
 
 POWER = 2  # of the covariance H Hᵀ; docs/measurements/nodes.md
-MAX_NUMBERS, N_DIRECTIONS = 10_000_000, 300  # of features; directions in place of larger ones
+MAX_NUMBERS, N_DIRECTIONS = 1_000_000, 300  # of features; directions in place of larger ones
 TOLERANCE = 1e-6  # relative residual of the smoothed features
 
 
@@ -44,7 +44,7 @@ class SmoothedFeatures(FeatureBlock):
     Attributes
     ----------
     features : array_like or sparse matrix, shape (N, d)
-        They are centred, and sparse rows of zeros are not. More than ten million numbers are
+        They are centred, and sparse rows of zeros are not. More than a million numbers are
         reduced to 300 directions, of the largest singular values.
     graph : Graph
         Of N nodes.
