@@ -132,7 +132,8 @@ def test_several_classes_are_answered_without_draws():
     assert isinstance(found.answer, GaussianMixture)
     np.testing.assert_array_equal(found.probabilities, same.probabilities)
     assert gq.infer(target, n_samples=400).answer.white.shape[1] == 400
-    assert not needs_no_draws(posterior(3, n_labels=100))
+    assert needs_no_draws(posterior(3, n_labels=6))
+    assert not needs_no_draws(posterior(3, n_labels=5))
     assert not needs_no_draws(posterior(2))
     for asking in (MCMC("model-average"), MCMC(thin=2), MCMC(stop=None)):
         assert asking.asks_for_draws

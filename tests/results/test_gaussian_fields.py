@@ -5,7 +5,10 @@ import pytest
 from scipy.stats import norm
 
 import graphuq as gq
+from graphuq.inference.class_covariance import DenseCovariance, Leads
+from graphuq.inference.label_leads import LabelLeads
 from graphuq.results.diagnostics import node_rows
+from graphuq.results.summaries import summarize
 from graphuq.results.summaries.base import conditional_moments
 from graphuq.results.summaries.gaussian_fields import largest_shares
 from graphuq.results.summaries.random_label import class_shares
@@ -73,7 +76,7 @@ def posterior_of(n_classes, random_labels):
     ("n_classes", "random_labels", "bound"), [(3, False, 0.0), (3, True, 0.0), (6, True, 0.015)]
 )
 def test_a_gaussian_of_dependent_classes_agrees_with_its_draws(n_classes, random_labels, bound):
-    """Three classes are exact but for the error of the draws; six are close."""
+    """Without exact factors of labels, three classes are exact but for the error of the draws."""
     posterior = posterior_of(n_classes, random_labels)
     result = gq.infer(posterior, "expectation-propagation")
     answer = result.answer
@@ -87,9 +90,64 @@ def test_a_gaussian_of_dependent_classes_agrees_with_its_draws(n_classes, random
     shares = class_shares(u, posterior.likelihood.link)
     error = shares.std(axis=1) / np.sqrt(n_draws) + 1e-4
     assert error.max() < 0.005
-    assert (
-        np.abs(gq.results.label_mean(result)[part] - shares.mean(axis=1)) < bound + 5 * error
-    ).all()
+    gaussian = summarize(
+        answer._replace(leads=None), posterior.field, rows, posterior.likelihood.link
+    )
+    assert (np.abs(gaussian.label_mean - shares.mean(axis=1)) < bound + 5 * error).all()
     deviation = u.std(axis=1)
     np.testing.assert_allclose(result.latent_std[part], deviation, rtol=5 / np.sqrt(2 * n_draws))
     assert (gq.results.label_mcse(result) == 0).all()
+
+
+def test_covariances_of_leads_are_those_of_the_joint_matrix():
+    """Of coordinates of all classes, fields at labels, and the noisy value of the own class."""
+    rng = np.random.default_rng(0)
+    n_classes, r, n_labels = 4, 3, 6
+    root = rng.normal(size=(n_classes * r, n_classes * r))
+    covariance, factor = root @ root.T, rng.normal(size=(n_labels, r))
+    codes = np.array([0, 1, 2, 0, 1, 1])  # the last class has no label
+    weights = rng.uniform(0.5, 2.0, size=(n_labels, n_classes))
+    nothing = np.zeros((n_labels, n_classes))
+    leads = Leads(codes, nothing, weights, nothing, 1.0)
+    found = LabelLeads.of(DenseCovariance(covariance, n_classes), leads, factor)
+    loadings, top = rng.normal(size=(5, r)), np.array([0, 1, 2, 1, 3])
+    at = found.at(loadings, top)
+    for i, t in enumerate(top):
+        if t == 3:
+            assert np.isnan(at.covariance[i]).all()
+            continue
+        own = np.flatnonzero(codes == t)
+        tells = (factor[own] @ loadings[i]) ** 2 / (factor[own] ** 2).sum(axis=1)
+        j = own[tells.argmax()]
+        fields = np.kron(np.eye(n_classes), factor[j])  # of the label, from all coordinates
+        share = weights[j] / weights[j].sum()
+        here = np.kron(np.eye(n_classes), loadings[i])
+        for k in range(n_classes):
+            lead = share @ fields - fields[k]
+            variance = lead @ covariance @ lead + 1 / weights[j].sum()
+            np.testing.assert_allclose(at.variance[i, k], variance, atol=1e-10)
+            ahead = here[t] - here[k]
+            np.testing.assert_allclose(at.covariance[i, k], ahead @ covariance @ lead, atol=1e-10)
+
+
+def test_exact_factors_of_the_nearest_label_bring_probabilities_to_those_of_chains(tmp_path):
+    """Where fields are large beside the noise, Gaussians are far off."""
+    target = posterior_of(5, random_labels=False)
+    target = gq.Posterior(
+        target.spectrum, gq.priors.Matern(tau=0.3, alpha=3.0), gq.likelihoods.Probit(0.05, 5),
+        target.labelled, target.labels,
+    )  # fmt: skip
+    nodes = np.setdiff1d(np.arange(200), target.labelled)
+    rows, link = node_rows(target)[nodes], target.likelihood.link
+    chains = gq.infer(target, "collapsed-gibbs", n_samples=2_000)
+    result = gq.infer(target, "expectation-propagation")
+    plain = summarize(result.answer._replace(leads=None), target.field, rows, link).label_mean
+    exact = chains.probabilities[nodes]
+    before, after = (np.abs(p - exact).mean() for p in (plain, result.probabilities[nodes]))
+    assert after < 0.75 * before
+    result.save(tmp_path / "result.nc")
+    again = gq.results.load(tmp_path / "result.nc")
+    np.testing.assert_array_equal(again.probabilities, result.probabilities)
+    np.testing.assert_array_equal(
+        summarize(again.answer, target.field, rows, link).label_mean, result.probabilities[nodes]
+    )

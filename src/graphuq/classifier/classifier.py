@@ -80,8 +80,8 @@ class GraphClassifier(
     inference : str, Sampler, Approximation or MCMC, default "auto"
         Method that computes the posterior. "auto": the method that `graphuq.infer` chooses; for
         the default model "model-average", and "expectation-propagation" with several classes and
-        more than 100 labels. "expectation-propagation" and "laplace" are quick, without a bound
-        on their errors; "map" gives a point. "pcn", "hamiltonian" (about
+        two labels a class or more. "expectation-propagation" and "laplace" are quick, without a
+        bound on their errors; "map" gives a point. "pcn", "hamiltonian" (about
         expectation propagation), "collapsed-gibbs", "exact-hamiltonian",
         "reflective-hamiltonian", "tempered-hamiltonian" and "elliptical-slice" are samplers. Each
         of them serves every component of an average; see `graphuq.inference.EachComponent`.

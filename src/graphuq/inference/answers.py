@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphuq.inference.class_covariance import ClassCovariance
+from graphuq.inference.class_covariance import ClassCovariance, Leads
 from graphuq.utils.extras import require_extra
 from graphuq.utils.packed_datasets import packed, unpacked
 
 if TYPE_CHECKING:
     import xarray as xr
 
+LEADS = "leads_"  # prefix of the names of the parts of `Leads`
 COVARIANCE = "class_covariance_"  # prefix of the names of the parts of a `ClassCovariance`
 N_VALUES = 1_000  # by which the distribution of a mixture's component is represented
 
@@ -42,6 +43,9 @@ class GaussianApproximation(NamedTuple):
     class_weights, class_shift : numpy.ndarray, shape (J, K), or None
         The same for multiclass likelihoods, whose sites are Gaussians in the K fields of a label:
         w of the precision ``diag(w) − w wᵀ / Σ w``, and the shifts of the fields.
+    leads : Leads or None
+        Leads of the class of each label over the others, whose exact factors summaries use. Of
+        many classes the covariance has them.
     """
 
     white_mean: Any
@@ -56,6 +60,7 @@ class GaussianApproximation(NamedTuple):
     sites: Any = None
     class_weights: Any = None
     class_shift: Any = None
+    leads: Any = None
 
     @property
     def hyperparameters(self) -> dict[str, np.ndarray]:
@@ -83,6 +88,10 @@ class GaussianApproximation(NamedTuple):
         if self.class_weights is not None:
             arrays["class_weights"] = (axes, self.class_weights)
             arrays["class_shift"] = (axes, self.class_shift)
+        if self.leads is not None:
+            axis = {"codes": "labelled_node", "noise_std": ()}
+            for name, values in self.leads._asdict().items():
+                arrays[f"{LEADS}{name}"] = (axis.get(name, ("labelled_node", "class")), values)
         if isinstance(self.white_covariance, ClassCovariance):
             for name, values in self.white_covariance.arrays().items():
                 arrays[f"{COVARIANCE}{name}"] = (
@@ -104,6 +113,9 @@ class GaussianApproximation(NamedTuple):
         if parts:
             arrays = {name: a for name, a in arrays.items() if COVARIANCE not in name}
             arrays["white_covariance"] = ClassCovariance.of_arrays(parts)
+        leads = {n.removeprefix(LEADS): arrays.pop(n) for n in [*arrays] if n.startswith(LEADS)}
+        if leads:
+            arrays["leads"] = Leads(**leads | {"noise_std": float(leads["noise_std"])})
         return GaussianApproximation(
             **arrays,
             log_evidence=float(stored.attrs["log_evidence"]),

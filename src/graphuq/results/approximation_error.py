@@ -5,8 +5,8 @@ the posterior, so that a label mean of q is wrong by ``E_q[w f] / E_q[w] − E_q
 taken over the same draws: if q is the posterior, nothing is left of them, not even noise. The
 standard error is that of the ratio's influence function ``w (f − E_w f)/E[w] − (f − E f)``.
 
-An average of several classes with many labels has too many dimensions for weights. Its error is
-the root mean square difference from few draws of `ModelAverage`, less their Monte-Carlo error.
+An average of several classes has too many dimensions for weights. Its error is the root mean square
+difference from few draws of `ModelAverage`, less their Monte-Carlo error.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from jaxtyping import Float
 
 from graphuq.inference import GaussianApproximation, GaussianMixture, Independence, ModelAverage
 from graphuq.inference.class_covariance import ClassCovariance
-from graphuq.inference.model_average import MANY_LABELS, ClassShares, coefficients_given
+from graphuq.inference.model_average import ClassShares, coefficients_given
 from graphuq.inference.reference import n_proposals
 from graphuq.inference.settings import RunSettings
 from graphuq.posterior.posterior import Posterior
@@ -28,7 +28,7 @@ from graphuq.results.summaries.random_label import class_shares
 MIN_EFFECTIVE = 50.0  # draws that weigh enough; with fewer, weighted means tell nothing
 MAX_UNKNOWN = 0.05  # share of components of unknown error, above which the sum is unknown
 N_ERRORS = 2.0  # standard errors that are added to a difference
-N_DRAWS, N_CHAINS = 100, 4  # by which the error with many labels is estimated
+N_DRAWS, N_CHAINS = 100, 4  # by which the error of an average of several classes is estimated
 
 
 class ApproximationError(NamedTuple):
@@ -41,8 +41,8 @@ class ApproximationError(NamedTuple):
         has coordinates that the Gaussian does not describe.
     probability_error : float or None
         Largest error of a class probability at the nodes looked at, with two standard errors of
-        its estimate added. None if too few draws have weight. With several classes and more than
-        100 labels, the root mean square error of an average.
+        its estimate added. None if too few draws have weight. For an average of several classes,
+        the root mean square error.
     """
 
     acceptance: float | None
@@ -54,7 +54,7 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
 
     Components with a small weight may have an unknown error, which then counts as 1.
     """
-    if posterior.likelihood.is_multiclass and len(posterior.labels) > MANY_LABELS:
+    if posterior.likelihood.is_multiclass:
         return ApproximationError(None, error_by_draws(posterior, mixture, rows))
     shares = ClassShares.of(posterior)
     found = [
@@ -74,7 +74,7 @@ def mixture_error(posterior: Posterior, mixture: GaussianMixture, rows: Rows) ->
 
 
 def error_by_draws(posterior: Posterior, mixture: GaussianMixture, rows: Rows) -> float:
-    """Return the root mean square error of class probabilities, beside 400 nearly exact draws.
+    """Return the root mean square error of class probabilities, beside 400 draws.
 
     The squared error of a node is ``½ Σ_k (p_k − p̂_k)²``, which is ``(p − p̂)²`` for two classes.
     Without what Monte-Carlo errors add it is an estimate that may be negative at a node.

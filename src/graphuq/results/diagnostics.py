@@ -157,7 +157,7 @@ class ApproximationDiagnostics:
 
         It is estimated from up to 1,600 draws. In many dimensions a small share need not mean wrong
         probabilities. It is None for a point, for a tail with more labels than eigenpairs, and for
-        an average of several classes with more than 100 labels.
+        an average of several classes.
         """
         return self._error.acceptance
 
@@ -167,8 +167,8 @@ class ApproximationDiagnostics:
 
         Draws of the approximation are weighted as draws of the posterior, at up to 200 nodes,
         unlabelled ones first; two standard errors are added. None if it is unknown: where
-        `acceptance` is, and if too few draws have weight. An average of several classes with more
-        than 100 labels has the root mean square error, beside 400 draws of `ModelAverage`.
+        `acceptance` is, and if too few draws have weight. An average of several classes has the
+        root mean square error, beside 400 draws of `ModelAverage`.
         """
         return self._error.probability_error
 

@@ -3,7 +3,6 @@
 from graphuq.inference.model_average.class_shares import ClassShares
 from graphuq.inference.model_average.each_component import EachComponent, coefficients_given
 from graphuq.inference.model_average.likely_components import (
-    MANY_LABELS,
     N_CHECKED,
     keep_screened,
     likeliest_component,
@@ -14,7 +13,6 @@ from graphuq.inference.model_average.likely_components import (
 from graphuq.inference.model_average.sampler import ModelAverage
 
 __all__ = [
-    "MANY_LABELS",
     "N_CHECKED",
     "ClassShares",
     "EachComponent",
