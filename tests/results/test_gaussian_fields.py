@@ -100,7 +100,7 @@ def test_a_gaussian_of_dependent_classes_agrees_with_its_draws(n_classes, random
 
 
 def test_covariances_of_leads_are_those_of_the_joint_matrix():
-    """Of coordinates of all classes, fields at labels, and the noisy value of the own class."""
+    """The matrix has coordinates of all classes, and the noisy value of the own class."""
     rng = np.random.default_rng(0)
     n_classes, r, n_labels = 4, 3, 6
     root = rng.normal(size=(n_classes * r, n_classes * r))
