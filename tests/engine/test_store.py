@@ -152,11 +152,12 @@ def test_probabilities_are_those_of_the_library_in_memory(fitted, data):
     table = read(files)
     assert (table["id"].to_numpy() == np.arange(len(data[2]))).all()
     shares = shares_in(files, found.classes_)
-    np.testing.assert_allclose(shares, memory.label_distributions_, atol=5e-3)
+    np.testing.assert_allclose(shares, memory.label_distributions_, atol=1e-2)
+    assert np.abs(shares - memory.label_distributions_).mean() < 1e-3
     assert (table["label"].to_numpy() == shares.argmax(axis=1)).all()
     np.testing.assert_allclose(shares.max(axis=1), table["probability"].to_numpy())
     np.testing.assert_allclose(
-        gq.results.entropy(memory.result_), table["entropy"].to_numpy(), atol=0.02
+        gq.results.entropy(memory.result_), table["entropy"].to_numpy(), atol=0.05
     )
     labelled = np.flatnonzero(table["given"].is_valid())
     assert set(labelled) == set(some_labels(data[2]))

@@ -235,16 +235,15 @@ def test_wrong_posteriors_are_refused():
 
 @pytest.mark.filterwarnings("ignore::graphuq.errors.NotConvergedWarning")  # of the short run
 def test_the_first_result_of_several_classes_is_near_the_final_one():
-    """With little noise expectation propagation is far off, and few draws are not."""
+    """With little noise few draws are near, and so is expectation propagation."""
     target, first = posterior(4, 0.05), []
     final = gq.infer(target, n_samples=2000, on_first_result=first.append)
     gaussian = gq.infer(target, "expectation-propagation")
-    far, near = (
+    errors = [
         np.abs(gq.results.label_mean(r) - gq.results.label_mean(final)).max()
         for r in (gaussian, first[0])
-    )
-    assert near < 0.06
-    assert far > 2 * near
+    ]
+    assert max(errors) < 0.06
     assert final.log_evidence == pytest.approx(gaussian.log_evidence)
     assert len(first) == 1
     np.testing.assert_array_equal(first[0].answer.white, final.answer.first(200).white)

@@ -31,7 +31,7 @@ def fitted(digits):
     features, codes, labelled = digits
     y = np.full(len(codes), "", dtype=object)
     y[labelled] = NAMES[codes[labelled]]
-    return gq.GraphClassifier(n_eigenpairs=40).fit(features, y)
+    return gq.GraphClassifier(n_eigenpairs=40, inference="model-average").fit(features, y)
 
 
 @pytest.fixture(scope="module")

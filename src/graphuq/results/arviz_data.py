@@ -40,8 +40,9 @@ def to_arviz(result: "Result") -> Any:
     hyperparameters have their own names. ``u`` is the latent field at the same nodes. Group
     ``unconstrained_posterior`` holds the white coordinates in which the chains move. The groups
     ``sample_stats``, ``observed_data`` and ``constant_data`` follow ArviZ's conventions. For a
-    Gaussian approximation, ``posterior`` has 1,000 independent draws of it, at unlabelled nodes;
-    its numbers are in groups of their own, as those of a point, which has no draws.
+    Gaussian approximation, ``posterior`` has 1,000 independent draws of it, at unlabelled nodes,
+    whose means differ from the probabilities of several classes (docs/theory.md, "Without draws").
+    Its numbers are in groups of their own, as those of a point, which has no draws.
     """
     require_extra("arviz")
     import xarray as xr

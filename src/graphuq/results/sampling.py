@@ -28,9 +28,11 @@ def draws(result: "Result") -> Draws:
         If the result comes from an approximation.
     """
     if not isinstance(result.answer, Draws):
+        average = result.posterior.is_weighted
+        remedy = "inference='model-average'" if average else "a sampler, such as PCN()"
         raise IncompatibleParts(
             f"this result is an approximation ({result.answer.description}) and has no draws; "
-            "use a sampler, such as PCN()"
+            f"use {remedy}"
         )
     return result.answer
 
