@@ -104,10 +104,12 @@ def test_rows_of_a_table_are_the_nodes_of_a_graph_by_their_names(rows, tmp_path,
         ("ties.csv", ["--edges", "source,to"], "'to' is not among"),
         ("ties.csv", ["--n-neighbors", "5"], "n_neighbors: 5 beside Graph"),
         ("strange.csv", [], r"node \['p99'\] of 'strange.csv' has no row"),
+        ("other.csv", [], "'source' is not among .* as in --edges a,b"),
     ],
 )
 def test_graph_of_rows_that_does_not_fit(graph, options, words, rows, tmp_path, capsys):
     pd.DataFrame({"source": ["p99"], "target": ["p0"]}).to_csv(tmp_path / "strange.csv")
+    pd.DataFrame({"a": ["p1"], "b": ["p0"]}).to_csv(tmp_path / "other.csv", index=False)
     assert rows(str(tmp_path / graph), *options) == 2
     error = capsys.readouterr().err
     assert re.search(words, error), error

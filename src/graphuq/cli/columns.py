@@ -33,7 +33,9 @@ def feature_columns_of(present: list[str], required: Sequence[str]) -> list[str]
     return list(required)
 
 
-def check_column(column: str, columns: list[str]) -> None:
+def check_column(
+    column: str, columns: list[str], remedy: str = "name a column of the file"
+) -> None:
     """Require that a column is in the file."""
     if column in columns:
         return
@@ -41,7 +43,7 @@ def check_column(column: str, columns: list[str]) -> None:
     raise InvalidInput(
         "column",
         f"'{column}' is not among {columns[:8]}{' …' if len(columns) > 8 else ''}",
-        f"did you mean '{near[0]}'?" if near else "name a column of the file",
+        f"did you mean '{near[0]}'?" if near else remedy,
     )
 
 

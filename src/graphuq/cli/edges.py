@@ -98,7 +98,7 @@ def _graph_of(path: Path, columns: str | None, nodes: np.ndarray | None = None) 
     if columns is None and WEIGHT in found:
         names.append(WEIGHT)
     for name in names:
-        check_column(name, found)
+        check_column(name, found, f"name the columns of nodes, as in --edges {','.join(found[:2])}")
     source, target = (as_text(frame[name]) for name in names[:2])
     if nodes is not None:
         known = set(nodes.tolist())
