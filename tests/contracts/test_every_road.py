@@ -141,8 +141,10 @@ def test_page(own, tmp_path):
 )
 def test_files_that_are_no_parts(name, text, words, tmp_path, capsys):
     (tmp_path / name).write_text(text)
+    before = sys.path.copy()
     assert run(["--parts", str(tmp_path / name), "datasets", "voting"]) == 2
     assert words in capsys.readouterr().err
+    assert sys.path == before  # processes that are started later find no numpy.py there
     assert run(["--parts", str(tmp_path / "missing.py"), "datasets", "voting"]) == 2
 
 

@@ -25,8 +25,19 @@ def import_parts(file: Path) -> None:
         f"'{file.name}'",
         "give a Python file, with a name such as own_prior.py",
     )
-    if folder not in sys.path:
+    is_new = folder not in sys.path
+    if is_new:
         sys.path.insert(0, folder)
+    try:
+        _import(name, file)
+    except InvalidInput:
+        if is_new:
+            sys.path.remove(folder)  # or a file such as numpy.py would be found by other processes
+        raise
+
+
+def _import(name: str, file: Path) -> None:
+    """Import the module of a name, which must be that of the file."""
     found = importlib.util.find_spec(name)
     origin = None if found is None else found.origin
     require(
