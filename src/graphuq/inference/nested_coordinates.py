@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg.lapack import dpotrf, dpotri
 
 from graphuq.inference.nested_shared import check_coordinates
-from graphuq.inference.nested_sites import field_shifts, log_norm_of_noise, propose
+from graphuq.inference.nested_sites import field_shifts, propose
 from graphuq.inference.nested_start import StartingSites
-from graphuq.inference.nested_sweeps import Sweeps
+from graphuq.inference.nested_sweeps import Sweep, first_sites, swept
+from graphuq.utils.inverses import inverse_of
 from graphuq.utils.progress import Progress
 
 BLOCK = 4_000_000  # numbers of the matrices of some labels
@@ -78,40 +78,25 @@ def fit_coordinate_sites(
     """
     n_labels = len(labels)
     check_coordinates(n_labels, factor.shape[1], n_classes)
-    sites = np.zeros((2, n_labels, n_classes))
-    sites[0, np.arange(n_labels), labels] = noise_std**-2.0
-    if start is not None:
-        sites[:, : len(start.weights)] = start.weights, start.shifts
-    elif n_labels > MANY_LABELS:
+    sites = first_sites(labels, n_classes, noise_std, start)
+    if start is None and n_labels > MANY_LABELS:
         part = np.random.default_rng(0).permutation(n_labels)[: n_labels // PART]
         settings = labels[part], n_classes, noise_std, max_sweeps, max(tolerance, 1e-2)
-        found = fit_coordinate_sites(
-            factor[part], *settings, StartingSites(*sites[:, :0]), progress
-        )
-        moments = _moments(factor, found.white_mean, found.covariance, sites)
+        nothing = StartingSites(*sites[:, :0])  # which is a start: the part is fitted whole
+        few = fit_coordinate_sites(factor[part], *settings, nothing, progress)
+        moments = _moments(factor, few.white_mean, few.covariance, sites)
         sites, *_ = propose(labels, sites, *moments)
-        sites[:, part] = found.weights, found.shifts
-    sweeps, n_sweeps = Sweeps(), 0
-    while True:
+        sites[:, part] = few.weights, few.shifts
+
+    def sweep(sites: Float[np.ndarray, "2 J K"]) -> Sweep:
         given = _Given(factor, sites)
-        mean, variances = _moments(factor, given.white_mean, given.covariance, sites)
-        new, *totals = propose(labels, sites, mean, variances)
-        change, log_sites = map(float, totals)
-        n_sweeps += 1
-        if progress is not None:
-            progress("sweeps", n_sweeps, max_sweeps, change)
-        if not (change > tolerance and n_sweeps < max_sweeps):
-            break
-        sites = sweeps.next(sites, new, change, variances)
-    log_evidence = log_sites + log_norm_of_noise(labels, *sites) + given.log_gaussian
+        new, *totals = propose(labels, sites, given.mean, given.variances)
+        return Sweep(given, new, *map(float, totals))
+
+    found = swept(sites, sweep, max_sweeps, tolerance, progress)
+    given = found.last.given
     return CoordinateSites(
-        log_evidence=log_evidence,
-        weights=sites[0],
-        shifts=sites[1],
-        pull=given.pull,
-        change=change,
-        n_sweeps=n_sweeps,
-        converged=bool(change <= tolerance and np.isfinite(log_evidence)),
+        **found.described(labels, tolerance),
         white_mean=given.white_mean,
         covariance=given.covariance,
     )
@@ -131,18 +116,14 @@ class _Given:
                     between = weights[:, k] * (np.delete(share, k, axis=1).sum(axis=1))
                 block = factor.T @ (between[:, None] * factor)
                 precision[k * r : (k + 1) * r, other * r : (other + 1) * r] += block
-        lower, failed = dpotrf(precision, lower=1, overwrite_a=1)
-        if failed:
-            raise np.linalg.LinAlgError("the precision of the coordinates is not positive definite")
-        half, _ = dpotri(lower, lower=1)
-        below = np.tril(half, -1)
-        self.covariance = below + below.T + np.diag(half.diagonal())
+        self.covariance, log_determinant = inverse_of(precision)
         self.pull = field_shifts(*sites)
         natural = (factor.T @ self.pull).T.ravel()
         white = self.covariance @ natural
         self.white_mean = white.reshape(n_classes, r)
-        self.log_gaussian = 0.5 * float(natural @ white) - float(np.log(lower.diagonal()).sum())
+        self.log_gaussian = 0.5 * (float(natural @ white) - log_determinant)
         self.log_gaussian -= 0.5 * float(np.log(weights.sum(axis=1)).sum())
+        self.mean, self.variances = _moments(factor, self.white_mean, self.covariance, sites)
 
 
 def _moments(

@@ -22,13 +22,8 @@ from jaxtyping import Float, Int
 from scipy.linalg import qr
 from scipy.linalg.lapack import dtrtri
 
-from graphuq.inference.nested_sites import (
-    field_shifts,
-    lead_variances,
-    log_norm_of_noise,
-    propose,
-)
-from graphuq.inference.nested_sweeps import Sweeps
+from graphuq.inference.nested_sites import field_shifts, lead_variances, propose
+from graphuq.inference.nested_sweeps import Sweep, first_sites, swept
 from graphuq.utils.arrays import single_threaded_blas
 from graphuq.utils.progress import Progress
 
@@ -115,43 +110,28 @@ def fit_low_rank_sites(
     if r > n_labels:  # the labels see J of the r directions; the others keep their prior
         turn, seen = qr(factor.T)
         settings = labels, n_classes, noise_std, max_sweeps, tolerance, start, progress
-        found = fit_low_rank_sites(np.ascontiguousarray(seen[:n_labels].T), *settings)
+        turned = fit_low_rank_sites(np.ascontiguousarray(seen[:n_labels].T), *settings)
         back, unseen = turn[:, :n_labels].T, turn[:, n_labels:].T
-        return found._replace(
-            white_mean=found.white_mean @ back,
-            roots=np.stack([np.vstack([root @ back, unseen]) for root in found.roots]),
-            common=found.common @ back,
+        return turned._replace(
+            white_mean=turned.white_mean @ back,
+            roots=np.stack([np.vstack([root @ back, unseen]) for root in turned.roots]),
+            common=turned.common @ back,
         )
-    sites = np.zeros((2, n_labels, n_classes))
-    if start is not None:
-        sites[:, : len(start.weights)] = start.weights, start.shifts
-    sites[0, np.arange(n_labels), labels] = noise_std**-2.0
-    sweeps, n_sweeps = Sweeps(), 0
     with single_threaded_blas(), ThreadPoolExecutor(os.cpu_count()) as pool:
         run: Map = pool.map if n_labels > FEW_LABELS else map
-        while True:
+
+        def sweep(sites: Float[np.ndarray, "2 J K"]) -> Sweep:
             given = _Given(factor, sites[0], sites[1], run)
-            variances = given.lead_variances(sites[0], run)
-            new, *totals = propose(labels, sites, given.mean, variances)
-            change, log_sites = map(float, totals)
-            n_sweeps += 1
-            if progress is not None:
-                progress("sweeps", n_sweeps, max_sweeps, change)
-            if not (change > tolerance and n_sweeps < max_sweeps):
-                break
-            sites = sweeps.next(sites, new, change, given.variances)
-        log_evidence = log_sites + given.log_determinant
-        log_evidence += log_norm_of_noise(labels, *sites) + 0.5 * (given.pull * given.mean).sum()
+            new, *totals = propose(labels, sites, given.mean, given.lead_variances(sites[0], run))
+            return Sweep(given, new, *map(float, totals))
+
+        first = first_sites(labels, n_classes, noise_std, start)
+        found = swept(first, sweep, max_sweeps, tolerance, progress)
+        given = found.last.given
         roots = np.stack(given.roots)
         common = np.stack(list(run(np.matmul, given.thin, roots)))
     return LowRankSites(
-        log_evidence=float(log_evidence),
-        weights=sites[0],
-        shifts=sites[1],
-        pull=given.pull,
-        change=float(change),
-        n_sweeps=n_sweeps,
-        converged=bool(change <= tolerance and np.isfinite(log_evidence)),
+        **found.described(labels, tolerance),
         white_mean=np.einsum("kba,kb->ka", roots, given.white_mean),
         roots=roots,
         common=common,
@@ -186,7 +166,8 @@ class _Given:
         of_class = zip(self.white, self.white_mean, strict=True)
         self.mean = np.stack([x.T @ m for x, m in of_class], axis=1)
         self.own = np.stack([(x**2).sum(axis=0) for x in self.white])
-        self.log_determinant = -float(sum(determinants) + np.log(np.diagonal(lower)).sum())
+        self.log_gaussian = 0.5 * float((self.pull * self.mean).sum())
+        self.log_gaussian -= float(sum(determinants) + np.log(np.diagonal(lower)).sum())
         self.variances = np.empty((n_labels, n_classes))
 
     def lead_variances(

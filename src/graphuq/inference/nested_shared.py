@@ -21,15 +21,16 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg import qr
-from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
+from scipy.linalg.lapack import dtrtri
 from scipy.sparse import coo_array
 
 from graphuq.errors import require
 from graphuq.inference.class_covariance import ClassCovariance, Leads
 from graphuq.inference.near_classes import FEW_CLASSES, Group, are_many, far_classes, groups_of
-from graphuq.inference.nested_sites import field_shifts, log_norm_of_noise, propose
+from graphuq.inference.nested_sites import field_shifts, propose
 from graphuq.inference.nested_start import StartingSites
-from graphuq.inference.nested_sweeps import Sweeps
+from graphuq.inference.nested_sweeps import Sweep, first_sites, swept
+from graphuq.utils.inverses import inverse_of
 from graphuq.utils.progress import Progress
 
 MAX_COORDINATES = 16_000  # of all classes, whose covariance matrix fills 2 GB
@@ -132,34 +133,19 @@ def fit_shared_sites(
     n_near = n_near_classes(n_labels, n_classes) if n_near is None else n_near
     is_far = far_classes(prior, labels, n_classes, n_near)
     groups = list(groups_of(is_far))
-    sites = np.zeros((2, n_labels, n_classes))
-    if start is not None:
-        sites[:, : len(start.weights)] = start.weights, start.shifts
-    sites = _with_shared(sites, is_far)
-    sites[0, np.arange(n_labels), labels] = noise_std**-2.0
-    sweeps, n_sweeps = Sweeps(), 0
-    while True:
+
+    def sweep(sites: Float[np.ndarray, "2 J K"]) -> Sweep:
         given = _Given(factor, prior, sites, is_far, groups)
         proposed, _, log_sites = propose(labels, sites, given.mean, given.variances)
         new = _with_shared(proposed, is_far)
-        change = _change(sites, new, given)
-        n_sweeps += 1
-        if progress is not None:
-            progress("sweeps", n_sweeps, max_sweeps, change)
-        if not (change > tolerance and n_sweeps < max_sweeps):
-            break
-        sites = sweeps.next(sites, new, change, given.variances)
-    log_evidence = given.log_gaussian + float(log_sites) + log_norm_of_noise(labels, *sites)
-    leads = Leads.of(labels, sites, given.mean, noise_std)
-    covariance = given.covariance(leads)
+        return Sweep(given, new, _change(sites, new, given), float(log_sites))
+
+    first = _with_shared(first_sites(labels, n_classes, noise_std, start), is_far)
+    found = swept(first, sweep, max_sweeps, tolerance, progress)
+    given = found.last.given
+    covariance = given.covariance(Leads.of(labels, found.sites, given.mean, noise_std))
     return SharedSites(
-        log_evidence=log_evidence,
-        weights=sites[0],
-        shifts=sites[1],
-        pull=given.pull,
-        change=change,
-        n_sweeps=n_sweeps,
-        converged=bool(change <= tolerance and np.isfinite(log_evidence)),
+        **found.described(labels, tolerance),
         white_mean=given.white_mean @ back,
         covariance=covariance._replace(
             base=back.T @ covariance.base @ back + unseen.T @ unseen,
@@ -245,7 +231,7 @@ class _Given:
         inverse = n_classes * (self.shared[:, None] * prior * self.shared)
         inverse[rows, rows] += n_classes * self.shared
         self.changes, determinants = self._of_groups(inverse)
-        self._v, log_v = _inverse(inverse)
+        self._v, log_v = inverse_of(inverse)
         # Means: A_k b_k + A_k W_k V Σ_l W_l A_l b_l = A c + A_·S y_k, with Σ_l b_l = 0.
         before, gathered = self._a @ pull, np.zeros(n_labels)
         for group, change in zip(groups, self.changes, strict=True):
@@ -325,13 +311,3 @@ def _times(
 ) -> Float[np.ndarray, "c s"]:
     """Return the product of each matrix with its vector."""
     return np.asarray((matrices @ vectors[:, :, None])[:, :, 0])
-
-
-def _inverse(matrix: Float[np.ndarray, "J J"]) -> tuple[Float[np.ndarray, "J J"], float]:
-    """Return the inverse of a positive definite matrix, and the log of its determinant."""
-    lower, failed = dpotrf(matrix, lower=1)
-    if failed:
-        raise np.linalg.LinAlgError("the precision of the noisy values is not positive definite")
-    half, _ = dpotri(lower, lower=1)
-    below = np.tril(half, -1)
-    return below + below.T + np.diag(half.diagonal()), 2 * float(np.log(lower.diagonal()).sum())

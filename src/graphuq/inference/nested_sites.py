@@ -23,7 +23,7 @@ from jaxtyping import Float, Int
 
 from graphuq.inference.nested_start import StartingSites
 from graphuq.utils.arrays import njit_cached
-from graphuq.utils.batched_inverses import inverses, lower_inverses
+from graphuq.utils.inverses import inverses, lower_inverses
 
 INITIAL_DAMPING, MIN_DAMPING = 0.9, 0.1  # share of each update, in the first sweep and at least
 DAMPING_LOSS = 0.7  # factor of the damping after a sweep in which the change grew

@@ -1,9 +1,14 @@
-"""Steps of the sweeps of nested expectation propagation, extrapolated to their fixed point."""
+"""The sweeps of nested expectation propagation, extrapolated to their fixed point."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
+
+from graphuq.inference.nested_sites import log_norm_of_noise
+from graphuq.inference.nested_start import StartingSites
+from graphuq.utils.progress import Progress
 
 DAMPING, MIN_DAMPING = 0.8, 0.1  # share of each update, at first and at least
 DAMPING_LOSS = 0.7  # factor of the damping when the change grows by `GROWTH`
@@ -12,7 +17,82 @@ HISTORY = 3  # earlier sweeps that an extrapolation uses
 MIN_INDEPENDENT = 1e-8  # share below which directions of the history are rounding error
 
 
-class _Sweep(NamedTuple):
+class Sweep(NamedTuple):
+    """What a sweep finds.
+
+    Attributes
+    ----------
+    given : object
+        The fields given the sites: ``pull``, ``variances`` of ``v − u_k``, and ``log_gaussian``,
+        the log norm of the Gaussian.
+    new : numpy.ndarray, shape (2, J, K)
+        Undamped update of the sites.
+    change : float
+        Largest change of the update.
+    log_sites : float
+        Log norm of the sites.
+    """
+
+    given: Any
+    new: Float[np.ndarray, "2 J K"]
+    change: float
+    log_sites: float
+
+
+class FixedPoint(NamedTuple):
+    """Sites and what the last sweep found of them."""
+
+    sites: Float[np.ndarray, "2 J K"]
+    last: Sweep
+    n_sweeps: int
+
+    def described(self, labels: Int[np.ndarray, " J"], tolerance: float) -> dict[str, Any]:
+        """Return the attributes that all records of nested sites have."""
+        log_evidence = self.last.log_sites + log_norm_of_noise(labels, *self.sites)
+        log_evidence += self.last.given.log_gaussian
+        change = self.last.change
+        return {
+            "log_evidence": log_evidence,
+            "weights": self.sites[0],
+            "shifts": self.sites[1],
+            "pull": self.last.given.pull,
+            "change": change,
+            "n_sweeps": self.n_sweeps,
+            "converged": bool(change <= tolerance and np.isfinite(log_evidence)),
+        }
+
+
+def first_sites(
+    labels: Int[np.ndarray, " J"], n_classes: int, noise_std: float, start: StartingSites | None
+) -> Float[np.ndarray, "2 J K"]:
+    """Return the sites before the first sweep: zero, but for those of a start and own classes."""
+    sites = np.zeros((2, len(labels), n_classes))
+    if start is not None:
+        sites[:, : len(start.weights)] = start.weights, start.shifts
+    sites[0, np.arange(len(labels)), labels] = noise_std**-2.0
+    return sites
+
+
+def swept(
+    sites: Float[np.ndarray, "2 J K"],
+    sweep: Callable[[Float[np.ndarray, "2 J K"]], Sweep],
+    max_sweeps: int,
+    tolerance: float,
+    progress: Progress | None = None,
+) -> FixedPoint:
+    """Repeat a sweep until its largest change is at most the tolerance."""
+    steps, n_sweeps = Sweeps(), 0
+    while True:
+        found = sweep(sites)
+        n_sweeps += 1
+        if progress is not None:
+            progress("sweeps", n_sweeps, max_sweeps, found.change)
+        if not (found.change > tolerance and n_sweeps < max_sweeps):
+            return FixedPoint(sites, found, n_sweeps)
+        sites = steps.next(sites, found.new, found.change, found.given.variances)
+
+
+class _Step(NamedTuple):
     """Sites before a sweep, and its undamped update, each (2, J, K)."""
 
     sites: np.ndarray
@@ -24,7 +104,7 @@ class Sweeps:
 
     def __init__(self) -> None:
         self.damping, self._best = DAMPING, np.inf
-        self._past: list[_Sweep] = []
+        self._past: list[_Step] = []
 
     def next(
         self,
@@ -47,25 +127,25 @@ class Sweeps:
         if change > GROWTH * self._best:  # oscillation
             self.damping, self._past = max(DAMPING_LOSS * self.damping, MIN_DAMPING), []
         self._best = min(self._best, change)
-        self._past = [_Sweep(sites, new - sites), *self._past[:HISTORY]]
+        self._past = [_Step(sites, new - sites), *self._past[:HISTORY]]
         return _extrapolated(self._past, variances, self.damping)
 
 
 def _extrapolated(
-    sweeps: list[_Sweep], variances: Float[np.ndarray, "J K"], damping: float
+    steps: list[_Step], variances: Float[np.ndarray, "J K"], damping: float
 ) -> Float[np.ndarray, "2 J K"]:
     """Return Anderson's step (1965): the fixed point of a linear map with these sweeps.
 
     Residuals are measured in deviations of ``v − u_k``. A site whose precision would be negative
     is given the damped update.
     """
-    now = sweeps[0]
+    now = steps[0]
     plain = now.sites + damping * now.residual
-    if len(sweeps) == 1:
+    if len(steps) == 1:
         return plain
     scale = np.stack([variances, np.sqrt(variances)])
-    moved = [one.sites - now.sites for one in sweeps[1:]]
-    changed = [one.residual - now.residual for one in sweeps[1:]]
+    moved = [one.sites - now.sites for one in steps[1:]]
+    changed = [one.residual - now.residual for one in steps[1:]]
     design = np.stack([(scale * one).ravel() for one in changed], axis=1)
     shares, *_ = np.linalg.lstsq(design, (scale * now.residual).ravel(), rcond=MIN_INDEPENDENT)
     found = plain.copy()
