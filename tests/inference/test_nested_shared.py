@@ -6,7 +6,9 @@ from scipy.stats import multivariate_normal
 
 from graphuq.errors import InvalidInput
 from graphuq.inference import nested_coordinates
-from graphuq.inference.class_covariance import ClassCovariance, DenseCovariance
+from graphuq.inference.class_covariance import ClassCovariance
+from graphuq.inference.dense_covariance import DenseCovariance
+from graphuq.inference.label_leads import Leads
 from graphuq.inference.near_classes import far_classes, groups_of
 from graphuq.inference.nested_low_rank import fit_low_rank_sites
 from graphuq.inference.nested_shared import MAX_BYTES, fit_shared_sites, shares_sites
@@ -116,7 +118,8 @@ def test_leads_at_nodes_are_those_of_the_matrix(few_near):
     """Covariance of ``u_t − u_k`` at a node with ``v − u_k`` at the label that tells most of it."""
     factor, labels, found = few_near
     loadings = factor[::4] + 0.1
-    fields = found.covariance.at(loadings)
+    own = Leads.of(labels, found.weights, found.shifts, factor @ found.white_mean.T, NOISE)
+    fields = found.covariance.with_leads(own, factor).at(loadings)
     top = (loadings @ found.white_mean.T).argmax(axis=1)
     fields.apart(top)
     leads = fields.leads()

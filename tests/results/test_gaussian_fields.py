@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import norm
 
 import graphuq as gq
-from graphuq.inference.class_covariance import DenseCovariance, Leads
-from graphuq.inference.label_leads import LabelLeads
+from graphuq.inference.label_leads import LabelLeads, Leads
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import summarize
 from graphuq.results.summaries.base import conditional_moments
@@ -109,7 +108,8 @@ def test_covariances_of_leads_are_those_of_the_joint_matrix():
     weights = rng.uniform(0.5, 2.0, size=(n_labels, n_classes))
     nothing = np.zeros((n_labels, n_classes))
     leads = Leads(codes, nothing, weights, nothing, 1.0)
-    found = LabelLeads.of(DenseCovariance(covariance, n_classes), leads, factor)
+    blocks = covariance.reshape(n_classes, r, n_classes, r)
+    found = LabelLeads.of(blocks, leads, factor)
     loadings, top = rng.normal(size=(5, r)), np.array([0, 1, 2, 1, 3])
     at = found.at(loadings, top)
     for i, t in enumerate(top):

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphuq.inference.class_covariance import ClassCovariance, Leads
+from graphuq.inference.class_covariance import ClassCovariance
+from graphuq.inference.label_leads import Leads
 from graphuq.utils.extras import require_extra
 from graphuq.utils.packed_datasets import packed, unpacked
 
@@ -44,8 +45,7 @@ class GaussianApproximation(NamedTuple):
         The same for multiclass likelihoods, whose sites are Gaussians in the K fields of a label:
         w of the precision ``diag(w) − w wᵀ / Σ w``, and the shifts of the fields.
     leads : Leads or None
-        Leads of the class of each label over the others, whose exact factors summaries use. Of
-        many classes the covariance has them.
+        Leads of the class of each label over the others, whose exact factors summaries use.
     """
 
     white_mean: Any

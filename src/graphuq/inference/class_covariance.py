@@ -15,150 +15,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.errors import require
+from graphuq.inference.dense_covariance import DenseCovariance
+from graphuq.inference.label_leads import Leads, LeadsAt
 from graphuq.inference.near_classes import Group
 
 MAX_DENSE_BYTES = 4e9  # of the matrix of all coordinates
 NAMES = ("base", "toward", "shared", "common", "at_labels")
-
-
-class Leads(NamedTuple):
-    """Leads ``h = v − u_k`` of the noisy value of each label's own class, and their sites.
-
-    Attributes
-    ----------
-    codes : numpy.ndarray of int, shape (J,)
-        Own class of each label.
-    mean : numpy.ndarray, shape (J, K)
-    precision, shift : numpy.ndarray, shape (J, K)
-        Sites of the leads.
-    noise_std : float
-        γ of the factors ``Φ(h / γ)``, which the sites replace.
-    """
-
-    codes: Int[np.ndarray, " J"]
-    mean: Float[np.ndarray, "J K"]
-    precision: Float[np.ndarray, "J K"]
-    shift: Float[np.ndarray, "J K"]
-    noise_std: float
-
-    @staticmethod
-    def of(
-        labels: Int[np.ndarray, " J"],
-        sites: Float[np.ndarray, "2 J K"],
-        mean: Float[np.ndarray, "J K"],
-        noise_std: float,
-    ) -> "Leads":
-        """Return the leads of nested sites, given the means of the fields at the labels."""
-        weights, shifts = sites
-        center = ((weights * mean).sum(axis=1) + shifts.sum(axis=1)) / weights.sum(axis=1)
-        return Leads(labels, center[:, None] - mean, weights, shifts, noise_std)
-
-
-class LeadsAt(NamedTuple):
-    """Leads at the label that tells most of each of B nodes, one of the likeliest class there.
-
-    Attributes
-    ----------
-    covariance : numpy.ndarray, shape (B, K)
-        Covariance of ``u_t − u_k`` at the node and the lead over class k.
-    variance, mean, precision, shift : numpy.ndarray, shape (B, K)
-        Of the lead, and its site.
-    noise_std : float
-    """
-
-    covariance: Float[np.ndarray, "B K"]
-    variance: Float[np.ndarray, "B K"]
-    mean: Float[np.ndarray, "B K"]
-    precision: Float[np.ndarray, "B K"]
-    shift: Float[np.ndarray, "B K"]
-    noise_std: float
-
-
-class DenseCovariance(NamedTuple):
-    """A matrix of the coordinates of all classes, with the methods of `ClassCovariance`.
-
-    Attributes
-    ----------
-    matrix : numpy.ndarray, shape (K r, K r)
-    n_classes : int
-        K.
-    """
-
-    matrix: Float[np.ndarray, "n n"]
-    n_classes: int
-
-    @property
-    def blocks(self) -> Float[np.ndarray, "K r K r"]:
-        """The matrix by classes."""
-        shape = self.n_classes, len(self.matrix) // self.n_classes
-        return self.matrix.reshape(*shape, *shape)
-
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers `at` needs for a node, about."""
-        return len(self.matrix)
-
-    def mean_of_classes(self) -> Float[np.ndarray, "r r"]:
-        """Return the covariance within a class, over all classes."""
-        return np.asarray(np.einsum("kikj->ij", self.blocks) / self.n_classes)
-
-    def draws(self, rng: np.random.Generator, n: int) -> Float[np.ndarray, "S K r"]:
-        """Return draws of the coordinates of all classes, of mean zero."""
-        root = np.linalg.cholesky(self.matrix)
-        return np.asarray((rng.normal(size=(n, len(root))) @ root.T).reshape(n, self.n_classes, -1))
-
-    def at(self, loadings: Float[np.ndarray, "B r"]) -> "DenseFieldsAt":
-        """Return the covariances of the K fields at nodes, given their loadings."""
-        return DenseFieldsAt(np.swapaxes(self.blocks, 1, 2), loadings)
-
-
-class DenseFieldsAt:
-    """The methods of `FieldsAt` for the blocks of a matrix, shape (K, K, r, r)."""
-
-    def __init__(
-        self, blocks: Float[np.ndarray, "K K r r"], loadings: Float[np.ndarray, "B r"]
-    ) -> None:
-        self.blocks, self.loadings = blocks, loadings
-        own = np.einsum("kkrs->rks", blocks)
-        self.variance = np.maximum(_quadratic(loadings, _side_by_side(own)), 0.0)
-
-    def apart(self, top: Int[np.ndarray, " B"]) -> Float[np.ndarray, "B K"]:
-        """Return ``Var(u_t − u_k)`` of class t of each node and all k."""
-        self._with_top, rows = np.empty_like(self.variance), np.arange(len(top))
-        for t in np.unique(top):
-            at = np.flatnonzero(top == t)
-            forms = _side_by_side(self.blocks[:, t].transpose(1, 0, 2))
-            self._with_top[at] = _quadratic(self.loadings[at], forms)
-        found = self.variance[rows, top, None] + self.variance - 2 * self._with_top
-        return np.maximum(found, 0.0)
-
-    def shared_with(
-        self, top: Int[np.ndarray, " B"], a: Int[np.ndarray, " B"], b: Int[np.ndarray, " B"]
-    ) -> Float[np.ndarray, " B"]:
-        """Return ``Cov(u_t − u_a, u_t − u_b)`` of three classes of each node, after `apart`."""
-        n_classes, between = len(self.blocks), np.empty(len(top))
-        for pair in np.unique(a * n_classes + b):
-            k, other = divmod(int(pair), n_classes)
-            at = np.flatnonzero((a == k) & (b == other))
-            between[at] = _quadratic(self.loadings[at], self.blocks[k, other])[:, 0]
-        rows = np.arange(len(top))
-        with_a, with_b = self._with_top[rows, a], self._with_top[rows, b]
-        return np.asarray(self.variance[rows, top] - with_a - with_b + between)
-
-    def leads(self) -> None:
-        """Return None: the sites of the labels are not known here."""
-
-
-def _side_by_side(forms: Float[np.ndarray, "r K r"]) -> Float[np.ndarray, "r m"]:
-    return np.ascontiguousarray(forms).reshape(len(forms), -1)
-
-
-def _quadratic(
-    loadings: Float[np.ndarray, "B r"], forms: Float[np.ndarray, "r m"]
-) -> Float[np.ndarray, "B K"]:
-    """Return ``l F_k l`` of each row l and matrix F_k, given the matrices side by side."""
-    products = (loadings @ forms).reshape(len(loadings), -1, loadings.shape[1])
-    return np.asarray(np.einsum("bkr,br->bk", products, loadings))
 
 
 class ClassCovariance(NamedTuple):
@@ -178,7 +40,8 @@ class ClassCovariance(NamedTuple):
         ``A = F B⁻¹ Fᵀ``.
     groups : tuple of (Group, numpy.ndarray of shape (c, s, s))
         Classes with the labels near them, and M_k of each.
-    leads : Leads
+    leads : Leads, optional
+        See `with_leads`.
     """
 
     base: Float[np.ndarray, "r r"]
@@ -187,7 +50,7 @@ class ClassCovariance(NamedTuple):
     common: Float[np.ndarray, "J J"]
     at_labels: Float[np.ndarray, "J J"]
     groups: tuple[tuple[Group, np.ndarray], ...]
-    leads: Leads
+    leads: Leads | None = None
 
     @property
     def n_classes(self) -> int:
@@ -249,13 +112,17 @@ class ClassCovariance(NamedTuple):
         """Return the covariances of the K fields at nodes, given their loadings."""
         return FieldsAt(self, loadings)
 
+    def with_leads(self, leads: Leads, factor: Float[np.ndarray, "J r"]) -> "ClassCovariance":
+        """Return the same with the leads of the labels, which `FieldsAt.leads` needs."""
+        return self._replace(leads=leads)
+
     def arrays(self) -> dict[str, np.ndarray]:
         """Return it as arrays, from which `of_arrays` makes it again."""
         found: dict[str, np.ndarray] = {name: getattr(self, name) for name in NAMES}
         for g, (group, change) in enumerate(self.groups):
             found |= {f"classes_{g}": group.classes, f"places_{g}": group.places}
             found |= {f"used_{g}": group.used, f"change_{g}": change}
-        return found | {f"lead_{name}": np.asarray(a) for name, a in self.leads._asdict().items()}
+        return found
 
     @staticmethod
     def of_arrays(arrays: Mapping[str, np.ndarray]) -> "ClassCovariance":
@@ -265,9 +132,7 @@ class ClassCovariance(NamedTuple):
             g = len(groups)
             own: Any = [arrays[f"{name}_{g}"] for name in Group._fields]
             groups.append((Group(*own), arrays[f"change_{g}"]))
-        of_leads: Any = [arrays[f"lead_{name}"] for name in Leads._fields]
-        leads = Leads(*of_leads)._replace(noise_std=float(of_leads[-1]))
-        found: Any = [*(arrays[name] for name in NAMES), tuple(groups), leads]
+        found: Any = [*(arrays[name] for name in NAMES), tuple(groups)]
         return ClassCovariance(*found)
 
     def _classes(self) -> Any:
@@ -346,9 +211,14 @@ class FieldsAt:
         with_a, with_b = self._with_top[a, rows], self._with_top[b, rows]
         return np.asarray(self._own[top, rows] - with_a - with_b + between)
 
-    def leads(self) -> LeadsAt:
-        """Return the leads at the label of class t that tells most of each node, after `apart`."""
+    def leads(self) -> LeadsAt | None:
+        """Return the leads at the label of class t that tells most of each node, after `apart`.
+
+        None if the covariance does not have those of the labels.
+        """
         own, top = self._leads, self._top
+        if own is None:
+            return None
         tells = self.toward**2 / self._at_labels.diagonal()[:, None]
         label = np.where(own.codes[:, None] == top, tells, -1.0).argmax(axis=0)
         rows = np.arange(len(top))

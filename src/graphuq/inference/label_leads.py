@@ -1,4 +1,4 @@
-"""How leads at labels vary with the fields elsewhere, given the covariance of all coordinates.
+"""Leads at labels, and how they vary with the fields elsewhere, given a covariance matrix.
 
 A label of class t says that its noisy value v of class t is ahead of the fields of all other
 classes: its leads are ``h_k = v − u_k``. A summary exchanges the Gaussian sites of the leads at the
@@ -10,9 +10,60 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from graphuq.inference.class_covariance import DenseCovariance, Leads, LeadsAt
-
 MAX_NUMBERS = 20_000_000  # of covariances with leads
+
+
+class Leads(NamedTuple):
+    """Leads ``h = v − u_k`` of the noisy value of each label's own class, and their sites.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray of int, shape (J,)
+        Own class of each label.
+    mean : numpy.ndarray, shape (J, K)
+    precision, shift : numpy.ndarray, shape (J, K)
+        Sites of the leads.
+    noise_std : float
+        γ of the factors ``Φ(h / γ)``, which the sites replace.
+    """
+
+    codes: Int[np.ndarray, " J"]
+    mean: Float[np.ndarray, "J K"]
+    precision: Float[np.ndarray, "J K"]
+    shift: Float[np.ndarray, "J K"]
+    noise_std: float
+
+    @staticmethod
+    def of(
+        labels: Int[np.ndarray, " J"],
+        weights: Float[np.ndarray, "J K"],
+        shifts: Float[np.ndarray, "J K"],
+        mean: Float[np.ndarray, "J K"],
+        noise_std: float,
+    ) -> "Leads":
+        """Return the leads of nested sites, given the means of the fields at the labels."""
+        center = ((weights * mean).sum(axis=1) + shifts.sum(axis=1)) / weights.sum(axis=1)
+        return Leads(labels, center[:, None] - mean, weights, shifts, noise_std)
+
+
+class LeadsAt(NamedTuple):
+    """Leads at the label that tells most of each of B nodes, one of the likeliest class there.
+
+    Attributes
+    ----------
+    covariance : numpy.ndarray, shape (B, K)
+        Covariance of ``u_t − u_k`` at the node and the lead over class k.
+    variance, mean, precision, shift : numpy.ndarray, shape (B, K)
+        Of the lead, and its site.
+    noise_std : float
+    """
+
+    covariance: Float[np.ndarray, "B K"]
+    variance: Float[np.ndarray, "B K"]
+    mean: Float[np.ndarray, "B K"]
+    precision: Float[np.ndarray, "B K"]
+    shift: Float[np.ndarray, "B K"]
+    noise_std: float
 
 
 class LabelLeads(NamedTuple):
@@ -36,14 +87,13 @@ class LabelLeads(NamedTuple):
 
     @staticmethod
     def of(
-        covariance: DenseCovariance, leads: Leads, factor: Float[np.ndarray, "J r"]
+        blocks: Float[np.ndarray, "K r K r"], leads: Leads, factor: Float[np.ndarray, "J r"]
     ) -> "LabelLeads | None":
-        """Return them, or None if they are too many numbers."""
+        """Return them for a covariance matrix by classes, or None if they are too many numbers."""
         n_labels, r = factor.shape
-        n_classes = covariance.n_classes
+        n_classes, rows, own = len(blocks), np.arange(n_labels), leads.codes
         if n_labels * n_classes * r > MAX_NUMBERS:
             return None
-        blocks, rows, own = covariance.blocks, np.arange(n_labels), leads.codes
         share = leads.precision / leads.precision.sum(axis=1, keepdims=True)
         # Covariances of the coordinates of class k with v, and with the fields of the label.
         with_v = np.zeros((n_classes, n_labels, r))

@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from graphuq.inference.answers import GaussianApproximation
-from graphuq.inference.class_covariance import DenseCovariance, Leads, of_classes
+from graphuq.inference.class_covariance import of_classes
+from graphuq.inference.label_leads import Leads
 from graphuq.inference.nested_start import StartingSites
 from graphuq.utils.progress import Progress
 
@@ -66,16 +67,13 @@ def nested_answer(
         return None
     white_covariance = sites.covariance
     together = of_classes(white_covariance, n_classes)
-    leads = None
-    if isinstance(together, DenseCovariance):
-        at_labels = factor @ sites.white_mean.T
-        leads = Leads.of(labels, np.stack([sites.weights, sites.shifts]), at_labels, noise_std)
+    at_labels = factor @ sites.white_mean.T
     blocks = (factor[i : i + BLOCK] for i in range(0, n_labels, BLOCK))
     variance = np.concatenate([together.at(rows).variance for rows in blocks])
     return GaussianApproximation(
         white_mean=sites.white_mean.ravel(),
         white_covariance=white_covariance,
-        labelled_mean=factor @ sites.white_mean.T,
+        labelled_mean=at_labels,
         labelled_variance=variance,
         labelled_label_mean=np.full_like(variance, np.nan),  # `summaries` estimates it from draws
         log_evidence=sites.log_evidence,
@@ -84,7 +82,7 @@ def nested_answer(
         description=f"expectation propagation, {sites.n_sweeps} sweeps",
         class_weights=sites.weights,
         class_shift=sites.pull,
-        leads=leads,
+        leads=Leads.of(labels, sites.weights, sites.shifts, at_labels, noise_std),
     )
 
 

@@ -25,7 +25,7 @@ from scipy.linalg.lapack import dtrtri
 from scipy.sparse import coo_array
 
 from graphuq.errors import require
-from graphuq.inference.class_covariance import ClassCovariance, Leads
+from graphuq.inference.class_covariance import ClassCovariance
 from graphuq.inference.near_classes import FEW_CLASSES, Group, are_many, far_classes, groups_of
 from graphuq.inference.nested_sites import field_shifts, propose
 from graphuq.inference.nested_start import StartingSites
@@ -143,7 +143,7 @@ def fit_shared_sites(
     first = _with_shared(first_sites(labels, n_classes, noise_std, start), is_far)
     found = swept(first, sweep, max_sweeps, tolerance, progress)
     given = found.last.given
-    covariance = given.covariance(Leads.of(labels, found.sites, given.mean, noise_std))
+    covariance = given.covariance()
     return SharedSites(
         **found.described(labels, tolerance),
         white_mean=given.white_mean @ back,
@@ -257,13 +257,13 @@ class _Given:
         log_shared = 2 * float(np.log(np.diagonal(lower)).sum())  # log|I + G D|
         self.log_gaussian -= 0.5 * ((n_classes - 2) * log_shared + determinants + log_v)
 
-    def covariance(self, leads: Leads) -> ClassCovariance:
+    def covariance(self) -> ClassCovariance:
         """Return the covariance of the white coordinates."""
         base = self._root.T @ self._root
         together = tuple(zip(self.groups, self.changes, strict=True))
         shared = self._factor.T * self.shared
         toward = base @ self._factor.T
-        return ClassCovariance(base, toward, shared, self._v, self._a, together, leads)
+        return ClassCovariance(base, toward, shared, self._v, self._a, together)
 
     def _of_groups(self, inverse: Float[np.ndarray, "J J"]) -> tuple[list[np.ndarray], float]:
         """Return M_k of all classes and Σ log|I + A_SS Δ_k|; add Σ M_k to the inverse."""

@@ -16,8 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from graphuq.inference import GaussianApproximation
-from graphuq.inference.class_covariance import DenseCovariance, of_classes
-from graphuq.inference.label_leads import LabelLeads
+from graphuq.inference.class_covariance import of_classes
 from graphuq.posterior.field import ClassField
 from graphuq.results.summaries.base import (
     BLOCK_ELEMENTS,
@@ -48,25 +47,22 @@ def gaussian_summaries(
     covariance = of_classes(answer.white_covariance, n_classes)
     weights, scales = (np.ones(1), np.zeros(1)) if link is None else link
     found = NodeSummaries(*np.zeros((4, len(rows.scale), n_classes)))
-    at_labels = None
-    if answer.leads is not None:  # of few classes
-        dense = DenseCovariance(np.asarray(answer.white_covariance), n_classes)
-        at_labels = LabelLeads.of(dense, answer.leads, np.asarray(field.field.factor))
+    if answer.leads is not None:
+        covariance = covariance.with_leads(answer.leads, np.asarray(field.field.factor))
 
     def fill(part: slice) -> None:
         loadings, std = conditional_distribution(field.field, rows[part])
         latent_mean = loadings @ mean.T
         fields = covariance.at(loadings)
         apart = _independent_variances(fields, latent_mean)
-        top = latent_mean.argmax(axis=1)
-        leads = fields.leads() if at_labels is None else at_labels.at(loadings, top)
+        leads = fields.leads()
         found.latent_mean[part] = latent_mean
         found.latent_std[part] = np.sqrt(fields.variance + std[:, None] ** 2)
         for weight, scale in zip(weights, scales, strict=True):
             own = apart + std[:, None] ** 2 + scale**2
             center = latent_mean
             if leads is not None:
-                center = tilted_mean(latent_mean, own, top, leads)
+                center = tilted_mean(latent_mean, own, latent_mean.argmax(axis=1), leads)
             found.label_mean[part] += weight * largest_shares(center, np.sqrt(own))
 
     parallel_map(fill, slices(len(rows.scale), 4 * BLOCK_ELEMENTS // covariance.n_numbers))

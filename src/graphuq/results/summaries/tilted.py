@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri, owens_t
 
-from graphuq.inference.class_covariance import LeadsAt
+from graphuq.inference.label_leads import LeadsAt
 
 TINY = 1e-9  # deviations from zero that `both_positive` resolves
 LEAST = 1e-15  # probability of a pair of classes
