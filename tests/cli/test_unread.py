@@ -25,6 +25,7 @@ def files(tmp_path, monkeypatch):
     frame.to_parquet("out/predictions.parquet")
     frame.drop(columns="number").to_parquet("out/rows-00000.parquet")
     os.link("table.csv", "out/search.csv")
+    frame.to_csv("links.csv", index=False)
     (tmp_path / "link.csv").symlink_to("out/predictions.csv")
     return tmp_path
 
@@ -37,6 +38,16 @@ COMMANDS = {
     "table with a second name": ["classify", "table.csv", *LABEL, "-o", "out"],
     "table that is not named so": ["classify", "out/../out/predictions.csv", *LABEL, "-o", "out/"],
     "labels": ["classify", "out/labels.csv", "--labels", "out/predictions.csv", "-o", "out"],
+    "edges": ["classify", "table.csv", *LABEL, "--graph", "out/predictions.csv", "-o", "out"],
+    "one of several lists of edges": [
+        "classify",
+        "links.csv",
+        *LABEL,
+        "--graph",
+        "links.csv,out/predictions.csv",
+        "-o",
+        "out",
+    ],
     "blocks": ["classify", "out/rows-00000.parquet", *LABEL, "--store", "s", "-o", "out"],
     "folder of blocks": ["classify", "out", *LABEL, "--store", "s", "-o", "out"],
     "numbers": ["regress", "out/predictions.csv", "--target-column", "number", "-o", "out"],

@@ -62,6 +62,7 @@ def classify(
     all_given = dict(locals())
     from graphuq.cli.annotators import annotators_from
     from graphuq.cli.columns import check_format, require_one_source, weights_from
+    from graphuq.cli.edges import edge_files
     from graphuq.cli.fitting import check_options, classifier_options, fit_and_write
     from graphuq.cli.searching import parse_proportions, parse_search
     from graphuq.cli.stored import classify_in_store, require_store
@@ -74,7 +75,8 @@ def classify(
         "name the column with the known classes, or give --labels FILE",
     )
     check_format(file_format)
-    read = {"FILE": file, "--labels": labels}
+    lists = edge_files(str(given.get("graph", "")))
+    read = {"FILE": file, "--labels": labels} | {f"--graph {path}": path for path in lists}
     if store is not None:
         require_one_source(label_column, labels)
         require_unread(read, output, "rows-*.parquet", "settings.json")

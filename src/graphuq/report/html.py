@@ -267,7 +267,7 @@ def _learnt(result: Result) -> list[dict[str, Any]]:
             prior = repr(result.posterior.learnt.get(name, result.posterior.prior))
             row = {"prior": prior, "low": low, "median": median, "high": high}
         elif sampled and value.dtype == bool:
-            words = f"in {np.mean(value):.0%} of the draws"
+            words = f"probability {np.mean(value):.2f}"
             prior = repr(result.posterior.prior)
             row = {"prior": prior, "low": None, "median": words, "high": None}
         elif isinstance(value, bool):
@@ -280,7 +280,7 @@ def _learnt(result: Result) -> list[dict[str, Any]]:
         found.append({"name": name, **row})
     prior = repr(result.posterior.prior)
     for name, share in block_weights(result).items():
-        words = f"{share:.0%} of the draws"
+        words = f"probability {share:.2f}"
         found.append({"name": name, "prior": prior, "low": None, "median": words, "high": None})
     return found
 

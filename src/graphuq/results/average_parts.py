@@ -24,7 +24,8 @@ def block_weights(result: "Result") -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        They add to one. Blocks without a draw are left out. Empty for a result that is no average.
+        They add to one. Blocks below 0.001, or without a draw, are left out. Empty for a result
+        that is no average.
 
     Examples
     --------

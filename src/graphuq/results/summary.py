@@ -91,7 +91,7 @@ def _hyperparameter_lines(result: "Result") -> list[str]:
             shown = f"{value:.4g}" if isinstance(value, float) else f"{value}"
             lines.append(f"{name}: {shown}, chosen by the evidence")
         elif np.asarray(value).dtype == bool:
-            lines.append(f"{name}: in {np.mean(value):.0%} of the draws")
+            lines.append(f"{name}: true with probability {np.mean(value):.2f}")
         elif np.ndim(value) == 2:
             quantiles = quantiles_of_draws(value)
             if quantiles is not None:
