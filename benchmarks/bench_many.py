@@ -12,7 +12,8 @@ are of five classes of eight clusters each, in 10 dimensions, with a fifth more 
 Each fit is a process of its own, with one thread.
 
 Prints, for each size: seconds of CPU of the fit, imports excluded, peak memory in GB, accuracy and
-mean log score of the hidden rows, and the exponents of time and memory since the size before.
+mean log score of the hidden rows, of which less is better, and the exponents of time and memory
+since the size before.
 
 Results go to ``benchmarks/results/many.json``.
 """
@@ -74,7 +75,7 @@ def fit(kind, size, other):
         "seconds": seconds,
         "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         "accuracy": float((probabilities.argmax(axis=1) == classes)[hidden].mean()),
-        "log_score": float(np.log(own)[hidden].mean()),
+        "log_score": -float(np.log(own)[hidden].mean()),
         "method": type(classifier.result_.answer).__name__,
     }
     print(json.dumps(found))
