@@ -39,8 +39,8 @@ class MCMC:
         Rule that ends the run early, or none: all draws are made. Also text such as
         ``"Converged(ess=1000)"``. "converged": R-hat is below 1.01,
         effective sample sizes are above 400, and 99 % of the nodes have probabilities with a
-        Monte-Carlo error below 0.02, or 0.01 with up to two labels a class. None: all
-        ``n_samples`` are made.
+        Monte-Carlo error below 0.02, or 0.01 with up to two labels a class and 20 in all.
+        None: all ``n_samples`` are made.
     precision : {"float64", "float32"}, default "float64"
         Precision of the chains; everything else is computed in float64. Label means of the two
         agree within their Monte-Carlo error (``benchmarks/bench_pcn.py``).

@@ -90,7 +90,7 @@ def infer(
         4,000 by default. Without either, sampling stops as that of `GraphClassifier`: at 4,000
         draws a chain, or once R-hat is below 1.01, effective sample sizes are above 400, and 99 %
         of the nodes have probabilities with a Monte-Carlo error below 0.02, or 0.01 with up to
-        two labels a class.
+        two labels a class and 20 in all.
     n_chains : int, optional
         By default 32, and from 1,000 labels on fewer, down to 4: extra chains are cheap while
         all states fit in the CPU cache. Tempered Hamiltonian takes 4, reversible jump 8.

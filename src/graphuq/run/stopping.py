@@ -28,16 +28,14 @@ FIRST_NODES, FIRST_FUNCTIONALS = 16, 8  # looked at first, which often makes the
 
 PROBABILITY_MCSE, MCSE_SHARE = 0.02, 0.99  # Monte-Carlo error of a probability at which sampling
 # stops by default, and the share of nodes that must have it
-FEW_LABELS, SMALL_MCSE = (
-    2,
-    0.01,
-)  # labels a class up to which the error is smaller: draws are quick,
-# and probabilities are moderate everywhere, so that an error at all nodes costs log score
+# Few labels, of each class and in all: draws are quick, and probabilities moderate at all nodes, so
+# that their errors cost log score.
+FEW_EACH, FEW_LABELS, SMALL_MCSE = 2, 20, 0.01
 
 
 def default_rule(posterior: Posterior) -> "Converged":
     """Return the rule by which sampling stops if neither a rule nor a number of draws is given."""
-    few = len(posterior.labels) <= FEW_LABELS * posterior.n_classes
+    few = len(posterior.labels) <= min(FEW_LABELS, FEW_EACH * posterior.n_classes)
     # The label mean of two classes, p₊ − p₋, has twice the error of a probability.
     unit = 1 if posterior.likelihood.is_multiclass else 2
     bound = unit * (SMALL_MCSE if few else PROBABILITY_MCSE)
