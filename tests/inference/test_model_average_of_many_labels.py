@@ -25,6 +25,7 @@ from graphuq.models import Average, Labels, Likeliest, Mixture, Term, auto, like
 from graphuq.results.approximation_error import error_by_draws
 from graphuq.results.diagnostics import node_rows
 from graphuq.results.summaries import summarize
+from graphuq.run import choose_sampler
 from graphuq.run.choose_sampler import needs_no_draws
 
 MOONS = gq.datasets.two_moons(200, n_features=2, noise_std=0.25)
@@ -146,6 +147,10 @@ def test_without_gaussians_there_are_draws(monkeypatch):
 
     monkeypatch.setattr(ExpectationPropagation, "run", fails)
     assert isinstance(gq.infer(posterior(3)).answer, Draws)
+    monkeypatch.setattr(choose_sampler, "MAX_SAMPLED", 100)  # labels of one posterior
+    one = dataclasses.replace(posterior(3), prior=gq.priors.Matern())
+    with pytest.raises(InvalidInput, match="did not converge"):
+        gq.infer(one)
 
 
 def test_their_error_is_that_of_exact_draws():

@@ -202,7 +202,7 @@ def infer(
 def _without_draws(
     posterior: Posterior, rng: int | np.random.Generator, progress: bool | Progress
 ) -> Result | None:
-    """Return the answer of expectation propagation, or None if there is no fixed point."""
+    """Return the answer of expectation propagation; None if a component of an average has none."""
     method: Any = ExpectationPropagation(tolerance=MANY_TOLERANCE)
     if posterior.is_weighted:
         method = EachComponent(ExpectationPropagation())
@@ -210,7 +210,9 @@ def _without_draws(
         try:
             answer = method.run(posterior, RunSettings(rng=rng, progress=report))
         except (InvalidInput, IncompatibleParts):
-            return None
+            if posterior.is_weighted:
+                return None
+            raise  # with very many labels or classes draws are no way out
     return _result(posterior, method, answer, rng)
 
 
