@@ -65,7 +65,8 @@ def default_graph(X):
     if isinstance(X, gq.graphs.Graph):
         return X
     n_neighbors = min(N_NEIGHBORS, X.shape[0] - 1)
-    return gq.graphs.knn_graph(X, n_neighbors, weights=gq.graphs.SelfTuning(4.0))
+    weights = gq.graphs.SelfTuning(4.0)
+    return gq.graphs.knn_graph(X, n_neighbors, weights=weights, n_components="auto")
 
 
 # ---- graphuq

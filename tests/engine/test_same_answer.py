@@ -40,6 +40,15 @@ def torn(n_rows=700, seed=1):
     return np.column_stack([0.2 * features, 4.0 * sex]), classes
 
 
+def wide(n_rows=600, seed=2):
+    """Return 120 columns, of which six directions tell three classes, and the classes."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(3, size=n_rows)
+    means = np.eye(3, 6)[classes] * 3 + rng.normal(size=(n_rows, 6))
+    rows = means @ rng.normal(size=(6, 120)) / 3 + 0.5 * rng.normal(size=(n_rows, 120))
+    return rows.astype(np.float32), classes
+
+
 def few_labels(classes, n_each, seed=0):
     """Return an array of labels, −1 for most rows."""
     rng, y = np.random.default_rng(seed), np.full(len(classes), -1)
@@ -62,7 +71,13 @@ def blocks_of(classifier):
 @pytest.mark.slow_after(2)
 @pytest.mark.parametrize(
     ("table", "n_each", "block"),
-    [(crabs, 10, "whitened graph"), (torn, 3, "joined graph"), (crabs, 1, None), (digits, 6, None)],
+    [
+        (crabs, 10, "whitened graph"),
+        (torn, 3, "joined graph"),
+        (crabs, 1, None),
+        (digits, 6, None),
+        (wide, 5, None),
+    ],
 )
 @pytest.mark.filterwarnings("ignore::graphuq.errors.DisconnectedGraphWarning")
 @pytest.mark.filterwarnings("ignore::graphuq.errors.FeatureScaleWarning")
@@ -70,6 +85,8 @@ def test_default_fits_in_a_store_and_in_memory_agree(table, n_each, block, tmp_p
     X, classes = table()
     stored, memory = both(X, few_labels(classes, n_each), tmp_path)
     assert blocks_of(stored) == blocks_of(memory)
+    own = "n_components"
+    assert stored.result_.settings.get(own) == memory.result_.settings.get(own)
     assert block is None or block in blocks_of(stored)
     apart = np.abs(stored.label_distributions_ - memory.label_distributions_)
     assert apart.mean() < 0.01
@@ -250,3 +267,15 @@ def test_rows_that_are_all_equal_have_no_functions(tmp_path):
     partition(parts, rows, 2, 0, Tasks())
     functions.compute(stage, parts, Tasks())
     assert stage.record["blocks"] == []
+
+
+@pytest.mark.slow_after(2)
+def test_new_rows_of_many_features_are_joined_as_in_memory(tmp_path):
+    X, classes = wide()
+    stored, memory = both(X[:550], few_labels(classes[:550], 5), tmp_path)
+    assert stored.result_.settings["n_components"] == 50
+    apart = np.abs(stored.predict_proba(X[540:]) - memory.predict_proba(X[540:]))
+    assert apart.mean() < 0.01
+    np.testing.assert_allclose(
+        stored.predict_proba(X[540:550]), stored.label_distributions_[540:550], atol=1e-6
+    )

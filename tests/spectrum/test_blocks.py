@@ -9,6 +9,7 @@ from scipy import sparse
 
 import graphuq as gq
 from graphuq.errors import IncompatibleParts, InvalidInput
+from graphuq.graphs.principal import principal_components
 from graphuq.models import Mixture, Term
 from graphuq.models.learnt_odds import learnt_mixture
 from graphuq.results.trust.truncation import last_eigenvalue, mean_omitted_eigenvalue
@@ -20,7 +21,6 @@ from graphuq.spectrum import (
     WhitenedLinear,
 )
 from graphuq.spectrum.joined import columns_that_tear
-from graphuq.spectrum.principal import principal_components
 from graphuq.spectrum.whitened import whitened
 
 RNG = np.random.default_rng(0)

@@ -209,7 +209,9 @@ def build_graph(
     n_neighbors = neighbors_of(graph, n_neighbors, X.shape[0])
     if graph == "complete":
         return complete_graph(X, n_neighbors=n_neighbors, weights=weight)
-    return knn_graph(X, n_neighbors=n_neighbors, weights=weight, progress=progress)
+    return knn_graph(
+        X, n_neighbors=n_neighbors, weights=weight, n_components="auto", progress=progress
+    )
 
 
 def basis_of(

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from graphuq.engine.store import Stage
 from graphuq.engine.tasks import Tasks
+from graphuq.graphs.principal import Axes, Moments, principal_axes
 from graphuq.spectrum.exponential import (
     EXPONENTIAL,
     ExponentialColumns,
@@ -18,7 +19,6 @@ from graphuq.spectrum.exponential import (
     scales_of,
 )
 from graphuq.spectrum.powers import POWERS, power_weights
-from graphuq.spectrum.principal import Axes, Moments, principal_axes
 from graphuq.spectrum.whitened import WHITENED_LINEAR, whitening_weights
 
 MAX_WIDTH = 4_000  # features up to which their covariance, of 128 MB, is computed

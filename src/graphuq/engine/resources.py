@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 from graphuq.errors import InvalidInput
+from graphuq.graphs.principal import MAIN_COMPONENTS, MANY_FEATURES
 from graphuq.utils.gate import memory_bytes
 
 PART_ROWS = 200_000  # rows of a part, unless more memory or less is at hand
@@ -70,7 +71,8 @@ def estimate(
         rounds = -(-n_rows // (most * n_workers))  # all workers have the same number of parts
         n_parts = max(1, min(rounds * n_workers, n_rows // 64))
     needed = WHOLE + lists + n_workers * a_row * -(-n_rows // n_parts)
-    kept = 4 * width + 16 + 12 * n_neighbors + 8 * ends + 32 + 8 * n_columns
+    points = 4 * MAIN_COMPONENTS + 8 if width > MANY_FEATURES else 0
+    kept = 4 * width + points + 16 + 12 * n_neighbors + 8 * ends + 32 + 8 * n_columns
     passing = max(8 * width, 20 * n_neighbors + 16 * ends, 12 * n_columns + 12 * 64)
     return Estimate(int(needed), int(n_rows * (kept + passing)), n_parts)
 

@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Int
 
-from graphuq.engine import functions, graph, neighbors, pairs, partition
+from graphuq.engine import functions, graph, neighbors, pairs, partition, points
 from graphuq.engine.basis import StoredBasis, StoredPairs
 from graphuq.engine.sources import Source
 from graphuq.engine.store import Stage
 from graphuq.engine.tasks import Tasks
 from graphuq.errors import GraphuqWarning, require
 from graphuq.graphs import SelfTuning
+from graphuq.graphs.principal import MAIN_COMPONENTS, MANY_FEATURES, Moments
 from graphuq.graphs.weights import WeightFunction
 from graphuq.spectrum.joined import JOINED_GRAPH, columns_that_tear
-from graphuq.spectrum.principal import Moments
 from graphuq.spectrum.solve import DEFAULT_EIGENPAIRS
 from graphuq.spectrum.whitened import (
     N_NEIGHBORS,
@@ -44,6 +44,7 @@ class GraphOptions:
     n_eigenpairs: int | None
     tolerance: float
     seed: int
+    n_components: int | None = None
 
 
 class GraphStages:
@@ -51,8 +52,9 @@ class GraphStages:
 
     Attributes
     ----------
-    rows, parts, neighbors, graph, pairs : Stage
-        ``rows`` is removed once ``parts`` is complete.
+    rows, parts, points, neighbors, graph, pairs : Stage
+        ``rows`` is removed once ``parts`` is complete. ``points`` is ``parts``, unless distances
+        are measured in principal components.
     """
 
     def __init__(self, store: Path, rows: Stage, options: GraphOptions) -> None:
@@ -60,7 +62,10 @@ class GraphStages:
         parted = {"n_parts": options.n_parts, "seed": options.seed}
         self.parts = Stage.of(store, "parts", parted, [rows])
         searched = {"n_neighbors": options.n_neighbors, "exact": options.exact}
-        self.neighbors = Stage.of(store, "neighbors", searched, [self.parts])
+        main = {"n_components": options.n_components}
+        has_own = options.n_components is not None
+        self.points = Stage.of(store, "points", main, [self.parts]) if has_own else self.parts
+        self.neighbors = Stage.of(store, "neighbors", searched, [self.points])
         weighed = {"weights": repr(options.weight)}
         self.graph = Stage.of(store, "graph", weighed, [self.neighbors])
         wanted = {
@@ -87,8 +92,11 @@ class GraphStages:
             partition.partition(self.parts, self.rows, options.n_parts, options.seed, tasks)
         self.rows.remove_all()
         n_rows = self.parts.record["starts"][-1]
+        if options.n_components is not None and not self.points.is_done:
+            own = options.n_components, options.weight
+            points.project(self.points, self.parts, *own, tasks)
         if not self.neighbors.is_done:
-            neighbors.search(self.neighbors, self.parts, options.n_neighbors, options.exact, tasks)
+            neighbors.search(self.neighbors, self.points, options.n_neighbors, options.exact, tasks)
         if not self.graph.is_done:
             graph.build(self.graph, self.parts, self.neighbors, options.weight, tasks)
         graph.warn_if_disconnected(self.graph.record, n_rows)
@@ -115,6 +123,12 @@ class GraphStages:
         )
         return asked - n_null
 
+    def measured(self, rows: np.ndarray) -> np.ndarray:
+        """Return the points of rows of features, in single precision."""
+        if self.options.n_components is None:
+            return np.ascontiguousarray(rows, dtype=np.float32)
+        return points.measured(self.points, np.asarray(rows, dtype=np.float32))
+
     @property
     def stored(self) -> StoredPairs:
         """Eigenpairs of all rows."""
@@ -134,6 +148,7 @@ class GraphStages:
             "n_neighbors": self.options.n_neighbors,
             "weights": repr(self.options.weight),
             "recall": round(self.recall, 4),
+            **({} if self.points is self.parts else {"n_components": self.options.n_components}),
             **({"distinct": True} if "n_distinct" in self.neighbors.record else {}),
             "n_eigenpairs": self.stored.n_pairs,
             "tolerance": self.options.tolerance,
@@ -156,7 +171,9 @@ class Stages:
     def __init__(self, store: Path, table: Source, options: GraphOptions) -> None:
         self.store, self.table, self.options = store, table, options
         source = {"source": table.identity, "names": table.names, "seed": options.seed}
-        self.first = GraphStages(store, Stage.of(store, "rows", source), options)
+        wide = MAIN_COMPONENTS if table.width > MANY_FEATURES else None
+        first = dataclasses.replace(options, n_components=wide)
+        self.first = GraphStages(store, Stage.of(store, "rows", source), first)
         self.functions = Stage.of(store, "functions", {}, [self.first.parts])
 
     def complete(self, tasks: Tasks) -> None:

@@ -25,6 +25,7 @@ from graphuq.graphs.neighbors import (
     nearest_neighbors,
     neighbors_within,
 )
+from graphuq.graphs.principal import Axes
 from graphuq.graphs.weights import Unweighted, WeightFunction
 from graphuq.utils.extras import require_extra
 from graphuq.utils.serialization import from_json, to_json
@@ -59,6 +60,8 @@ class FeatureSpace:
         Distance within which a new row connects to all nodes, or None.
     neighbors : numpy.ndarray of int, shape (N, K), or None
         Nearest neighbours of each node in a knn graph, otherwise None.
+    axes : Axes or None
+        Principal components in which distances are measured; None for the features themselves.
     """
 
     features: Features
@@ -68,6 +71,7 @@ class FeatureSpace:
     complete: bool
     radius: float | None = None
     neighbors: Int[np.ndarray, "N k"] | None = None
+    axes: Axes | None = None
     makes_edges: ClassVar[bool] = True
 
     def __repr__(self) -> str:
@@ -82,6 +86,7 @@ class FeatureSpace:
         complete: bool = False,
         radius: float | None = None,
         neighbors: Int[np.ndarray, "N k"] | None = None,
+        axes: Axes | None = None,
     ) -> "FeatureSpace | None":
         """Make a feature space, or return None for a graph of distances.
 
@@ -93,7 +98,7 @@ class FeatureSpace:
         scales = np.ones(features.shape[0]) if local_scales is None else local_scales
         lists = None if neighbors is None else neighbors.astype(np.int32)
         own = features if _is_mapped(features) else features.copy()
-        return FeatureSpace(own, weight, scales, n_neighbors, complete, radius, lists)
+        return FeatureSpace(own, weight, scales, n_neighbors, complete, radius, lists, axes)
 
     def to_dataset(self) -> "xr.Dataset":
         """Return the features, sparse ones as their three arrays, and the rule of the weights.
@@ -116,6 +121,10 @@ class FeatureSpace:
             stored["features"] = (("node", "feature"), self.features)
         if self.neighbors is not None:
             stored["neighbors"] = (("node", "neighbor"), self.neighbors)
+        if self.axes is not None:
+            stored["axes_centre"] = ("feature", self.axes.centre)
+            stored["axes_directions"] = (("feature", "axis"), self.axes.directions)
+            stored["axes_variances"] = ("axis", self.axes.variances)
         return stored.assign_attrs(
             weight=to_json(self.weight, "weights"),
             n_neighbors=self.n_neighbors,
@@ -143,6 +152,7 @@ class FeatureSpace:
             arrays = tuple(stored[name].to_numpy() for name in names)
             features = sparse.csr_array(arrays, shape=shape)
         radius = float(stored.attrs["radius"])
+        axes = [stored[f"axes_{n}"].to_numpy() for n in Axes._fields if f"axes_{n}" in stored]
         kind = FeatureSpace if stored.attrs["makes_edges"] else NodeFeatures
         return kind(
             features=features,
@@ -152,6 +162,7 @@ class FeatureSpace:
             complete=bool(stored.attrs["complete"]),
             radius=None if radius < 0 else radius,
             neighbors=stored["neighbors"].to_numpy() if "neighbors" in stored else None,
+            axes=Axes(*axes) if axes else None,
         )
 
     def rows_of_nodes(self, n_nodes: int) -> Features | None:
@@ -187,8 +198,8 @@ class FeatureSpace:
             their number of features.
         """
         require(rule in RULES, "rule", f"{rule!r} is unknown", f"use one of {', '.join(RULES)}")
-        queries, metric = self.in_space(queries), self.weight.metric
-        known = has_direction(queries, metric), has_direction(self.features, metric)
+        queries, metric = self.measured(self.in_space(queries)), self.weight.metric
+        known = has_direction(queries, metric), has_direction(self.points, metric)
         return sparse.csr_array(between(self._connected(queries, rule), *known))
 
     def _connected(self, queries: Features, rule: str) -> sparse.csr_array:
@@ -201,12 +212,12 @@ class FeatureSpace:
                 np.ones(indices.shape) if k == 1 else self._combination_weights(queries, indices)
             )
         elif self.radius is not None:
-            near = neighbors_within(self.features, self.radius, self.weight.metric, queries)
+            near = neighbors_within(self.points, self.radius, self.weight.metric, queries)
             ones = np.ones_like(near.data)
             near.data = self.weight.weight(near.data, ones, ones)
             return near
         elif self.complete:
-            distances = all_distances(self.features, self.weight.metric, queries)
+            distances = all_distances(self.points, self.weight.metric, queries)
             ranked = np.partition(distances, self.n_neighbors - 1, axis=1)
             scale_rows = ranked[:, self.n_neighbors - 1][:, None]
             return sparse.csr_array(
@@ -223,12 +234,21 @@ class FeatureSpace:
     def _nearest(self, queries: Features, k: int) -> Neighbors:
         """Return the nearest nodes; what the search prepares is kept for the next rows."""
         return nearest_neighbors(
-            self.features, k, self.weight.metric, queries, single=lambda: self._single_precision
+            self.points, k, self.weight.metric, queries, single=lambda: self._single_precision
         )
 
     @cached_property
+    def points(self) -> Features:
+        """Points of the nodes between which distances are measured."""
+        return self.measured(self.features)
+
+    def measured(self, rows: Features) -> Features:
+        """Return the points of rows that are in this space."""
+        return rows if self.axes is None else self.axes.scores(rows)
+
+    @cached_property
     def _single_precision(self) -> SinglePrecision:
-        return SinglePrecision.of(self.features, self.weight.metric)
+        return SinglePrecision.of(self.points, self.weight.metric)
 
     @cached_property
     def _known(self) -> tuple[UInt[np.ndarray, " N"], Int[np.ndarray, " N"]]:
@@ -261,7 +281,7 @@ class FeatureSpace:
         """Compute weights that add to one, whose combination of nodes is nearest to each query."""
         weights = np.empty(indices.shape)
         for row, chosen in enumerate(indices):
-            difference = _to_dense(self.features[chosen]) - _to_dense(queries[[row]])
+            difference = _to_dense(self.points[chosen]) - _to_dense(queries[[row]])
             gram = difference @ difference.T
             gram[np.diag_indices(len(chosen))] += RIDGE * max(np.trace(gram), SMALLEST_TRACE)
             solution = np.linalg.solve(gram, np.ones(len(chosen)))

@@ -1,5 +1,7 @@
 """Graphs of nearest neighbours."""
 
+from typing import Literal
+
 import numpy as np
 from scipy import sparse
 
@@ -12,6 +14,7 @@ from graphuq.graphs.graph import Graph, make_graph
 from graphuq.graphs.inputs import Features, MatrixLike
 from graphuq.graphs.neighbors import Neighbors, add_rows, nearest_neighbors
 from graphuq.graphs.pairs import NodePairs
+from graphuq.graphs.principal import Axes, main_axes
 from graphuq.graphs.weights import Scale, WeightFunction, weight_function
 from graphuq.utils.checks import describe
 from graphuq.utils.progress import Progress
@@ -26,6 +29,7 @@ def knn_graph(
     symmetrize: str = "union",
     metric: str | None = None,
     search: str = "auto",
+    n_components: int | Literal["auto"] | None = None,
     progress: Progress | None = None,
 ) -> Graph:
     """Join each node to its K nearest neighbours.
@@ -59,6 +63,11 @@ def knn_graph(
         "approximate" searches inverted lists until 99 % of the true neighbours of a sample are
         found; ``settings["recall"]`` is the share that was found. "auto" is approximate for more
         than 50,000 rows with more than four dense features, else exact.
+    n_components : int, "auto" or None, default None
+        Number of principal components of the features, 1 to d, in which distances are measured.
+        None: distances of the features themselves. "auto", which `GraphClassifier` uses, is 50 for
+        more than 100 dense features with Euclidean distances and without scales of their own, else
+        None.
     progress : callable, optional
         Called with "neighbours", rows done, N, and NaN; see `graphuq.utils.progress`.
 
@@ -92,11 +101,13 @@ def knn_graph(
         f"{describe(progress)} is not a function",
         "give a callback, or leave it out",
     )
+    axes = main_axes(features, weight, n_components)
+    points = features if axes is None else axes.scores(features)
     neighbors = nearest_neighbors(
-        features, n_neighbors, weight.metric, search=search, progress=progress
+        points, n_neighbors, weight.metric, search=search, progress=progress
     )
-    distinct = among_distinct_rows(features, neighbors, weight.metric, search)
-    return _graph_of_neighbors(features, weight, neighbors, symmetrize, distinct)
+    distinct = among_distinct_rows(points, neighbors, weight.metric, search)
+    return _graph_of_neighbors(features, weight, neighbors, symmetrize, distinct, axes)
 
 
 def grown_graph(graph: Graph, X: MatrixLike) -> Graph:
@@ -105,6 +116,7 @@ def grown_graph(graph: Graph, X: MatrixLike) -> Graph:
     The result is the graph that `knn_graph` makes of all rows (with ``search="exact"``, if the
     given graph is exact). The neighbours of the new rows are found, and the new rows enter the
     neighbour lists of the old ones. This takes ``N M`` distances instead of ``(N + M)²``.
+    Principal components in which distances are measured stay those of the given graph.
 
     Parameters
     ----------
@@ -143,12 +155,13 @@ def grown_graph(graph: Graph, X: MatrixLike) -> Graph:
             "make a graph of all rows, or use knn_graph with features",
         )
     more, metric = space.in_space(X), space.weight.metric
-    features, neighbors = add_rows(space.features, space.neighbors, more, metric)
+    points, neighbors = add_rows(space.points, space.neighbors, space.measured(more), metric)
+    features = points if space.axes is None else np.concatenate([space.features, more])
     neighbors = neighbors._replace(recall=min(neighbors.recall, graph.settings["recall"]))
     always = "distinct" in graph.settings
-    distinct = among_distinct_rows(features, neighbors, metric, "exact", always)
+    distinct = among_distinct_rows(points, neighbors, metric, "exact", always)
     symmetrize = graph.settings["symmetrize"]
-    return _graph_of_neighbors(features, space.weight, neighbors, symmetrize, distinct)
+    return _graph_of_neighbors(features, space.weight, neighbors, symmetrize, distinct, space.axes)
 
 
 def _graph_of_neighbors(
@@ -157,6 +170,7 @@ def _graph_of_neighbors(
     nearest: Neighbors,
     symmetrize: str,
     distinct: Neighbors | None,
+    axes: Axes | None,
 ) -> Graph:
     """Make the graph that joins each node to its nearest neighbours, or nearest distinct ones."""
     neighbors = nearest if distinct is None else distinct
@@ -166,7 +180,7 @@ def _graph_of_neighbors(
         values = np.where(pairs.mutual, values, values / 2)
     n_neighbors = neighbors.indices.shape[1]
     space = FeatureSpace.of(
-        features, weight, pairs.local_scales, n_neighbors, neighbors=neighbors.indices
+        features, weight, pairs.local_scales, n_neighbors, neighbors=neighbors.indices, axes=axes
     )
     known = has_direction(features, weight.metric)
     return make_graph(
@@ -180,6 +194,7 @@ def _graph_of_neighbors(
             "symmetrize": symmetrize,
             "metric": weight.metric,
             "recall": round(neighbors.recall, 4),
+            **({} if axes is None else {"n_components": axes.directions.shape[1]}),
             **({} if distinct is None else {"distinct": True}),
         },
     )

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from graphuq.graphs.principal import principal_components
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
-from graphuq.spectrum.principal import principal_components
 
 POWERS = "powers"
 POWER = 3  # of the covariance; 1 and 2 beside it gain nothing (docs/measurements/blocks.md)

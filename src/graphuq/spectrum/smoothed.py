@@ -22,10 +22,10 @@ from sklearn.utils.extmath import randomized_svd
 from graphuq.errors import require
 from graphuq.graphs import Graph
 from graphuq.graphs.inputs import Features
+from graphuq.graphs.principal import principal_components
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
 from graphuq.spectrum.laplacian import Laplacian
 from graphuq.spectrum.precision import Precision
-from graphuq.spectrum.principal import principal_components
 
 POWER = 2  # of the covariance H Hᵀ; docs/measurements/nodes.md
 MAX_NUMBERS, N_DIRECTIONS = 1_000_000, 300  # of features; directions in place of larger ones

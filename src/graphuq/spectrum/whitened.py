@@ -17,8 +17,8 @@ from scipy import sparse
 from graphuq.errors import GraphuqWarning
 from graphuq.graphs import SelfTuning, knn_graph
 from graphuq.graphs.inputs import MatrixLike
+from graphuq.graphs.principal import principal_components
 from graphuq.spectrum.feature_block import FeatureBlock, with_constant
-from graphuq.spectrum.principal import principal_components
 from graphuq.spectrum.solve import laplacian_spectrum
 from graphuq.spectrum.spectrum import Spectrum
 

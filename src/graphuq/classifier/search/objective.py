@@ -36,6 +36,7 @@ from graphuq.graphs.neighbors import (
     neighbors_within,
 )
 from graphuq.graphs.pairs import AllNodePairs, NodePairs
+from graphuq.graphs.principal import main_axes
 from graphuq.inference import Laplace
 from graphuq.models import LargestEvidence
 from graphuq.models.evidence import likelihood_of, prior_of
@@ -217,7 +218,7 @@ class SearchProblem:
                 lambda: NodePairs.of_directed(sparse.csr_array(from_adjacency(self.X).weights)),
             )
         space = f"{weight.metric} {getattr(weight, 'feature_scales', None)}"
-        features = self._once(f"features {space}", lambda: check_space(self.X, weight))
+        features: Any = self._once(f"features {space}", lambda: check_space(self.X, weight))
         scaled = getattr(weight, "feature_scales", None) is not None
         unscaled = np.asarray(self.X, dtype=float) if scaled else None
         if isinstance(kind, Epsilon):
@@ -246,14 +247,15 @@ class SearchProblem:
         if not 1 <= k < self.X.shape[0]:
             raise InvalidInput("n_neighbors", f"{k}", f"use 1 to {self.X.shape[0] - 1}")
         most = max(k, self._most_neighbors)
+        points = self._once(f"points {space}", lambda: _points(features, weight))
         distances, indices = self._once(
             f"nearest {most} {space}",
-            lambda: nearest_neighbors(features, most, weight.metric)[:2],
+            lambda: nearest_neighbors(points, most, weight.metric)[:2],
         )
         nearest = Neighbors(distances[:, :k], indices[:, :k])
         distinct = self._once(
             f"distinct {k} {space}",
-            lambda: among_distinct_rows(features, nearest, weight.metric),
+            lambda: among_distinct_rows(points, nearest, weight.metric),
         )
         found = nearest if distinct is None else distinct
         return NodePairs.of_neighbors(found.distances, found.indices, unscaled)
@@ -262,6 +264,12 @@ class SearchProblem:
         if key not in self._found:
             self._found[key] = find()
         return self._found[key]
+
+
+def _points(features: Any, weight: Any) -> Any:
+    """Return the points between which the default graph measures distances."""
+    axes = main_axes(features, weight, "auto")
+    return features if axes is None else axes.scores(features)
 
 
 def _parts_of(classifier: GraphClassifier) -> LargestEvidence:

@@ -58,21 +58,22 @@ def _joined(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return places of neighbours, nearest first, weights, and whether the first is the row."""
     stages, starts = fit.stages.first, fit.basis.pairs.starts
-    k, asked = stages.options.n_neighbors, np.ascontiguousarray(rows, dtype=np.float32)
-    parts = [(stages.parts, p, asked, starts[p], k) for p in range(len(starts) - 1)]
+    k, asked = stages.options.n_neighbors, stages.measured(rows)
+    parts = [(stages.points, p, asked, starts[p], k) for p in range(len(starts) - 1)]
     found = tasks.map(nearest_in_part, parts)
     distance = np.concatenate([some for some, _ in found], axis=1)
     near = np.concatenate([some for _, some in found], axis=1)
     order = np.argsort(distance, axis=1, kind="stable")[:, :k]
     near = np.take_along_axis(near, order, axis=1)
-    features = stages.parts.parts("features", starts).take(near.ravel())
-    features = features.reshape(*near.shape, -1).astype(np.float64)
-    distance = np.sqrt(((features - asked[:, None].astype(np.float64)) ** 2).sum(axis=2))
+    points = stages.points.parts("features", starts).take(near.ravel())
+    points = points.reshape(*near.shape, -1).astype(np.float64)
+    distance = np.sqrt(((points - asked[:, None].astype(np.float64)) ** 2).sum(axis=2))
     order = np.lexsort((near, distance), axis=1)
     near, distance = (np.take_along_axis(some, order, axis=1) for some in (near, distance))
     scales = stages.neighbors.parts("scale", starts).take(near.ravel()).reshape(near.shape)
     weights = stages.options.weight.weight(distance, distance[:, -1:], scales)
-    return near, np.asarray(weights), distance[:, 0] == 0
+    nearest = stages.parts.parts("features", starts).take(near[:, 0])
+    return near, np.asarray(weights), (nearest == rows.astype(np.float32)).all(axis=1)
 
 
 def _extended(

@@ -1,20 +1,27 @@
 """Principal components of features: the scores of all rows, and their variances."""
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import sparse
 from scipy.linalg import eigh
 from sklearn.utils.extmath import randomized_svd
 
+from graphuq.errors import require
 from graphuq.graphs.features import check_features, row_blocks
-from graphuq.graphs.inputs import MatrixLike
+from graphuq.graphs.inputs import Features, MatrixLike
+from graphuq.graphs.weights import WeightFunction, feature_scales
+from graphuq.utils.checks import require_integer
 
 MAX_COMPONENTS = 100  # components that are kept
 MAX_WIDTH = 500  # features up to which all components are computed, without approximation
 CONSTANT = 1e-20  # variance, relative to the mean square, up to which a feature is constant
 SMALLEST = 1e-6  # variance, relative to the largest, below which a component is rounding error
+MANY_FEATURES = 100  # more than these have neighbours by their main components
+MAIN_COMPONENTS = 50  # of which neighbours are found; as scanpy has for genes
+MAX_ROWS = 20_000  # rows from which the main components are found
+EXACT_WIDTH = 1_000  # features up to which they are those of the covariance, to rounding errors
 
 
 class Principal(NamedTuple):
@@ -64,6 +71,66 @@ class Axes(NamedTuple):
     directions: Float[np.ndarray, "d r"]
     variances: Float[np.ndarray, " r"]
 
+    def scores(self, rows: Any) -> Float[np.ndarray, "N r"]:
+        """Return the scores of rows with these axes."""
+        scores = np.empty((rows.shape[0], self.directions.shape[1]))
+        for part in row_blocks(*rows.shape):
+            scores[part] = (_dense(rows[part]) - self.centre) @ self.directions
+        return scores
+
+
+def rows_of_axes(n_rows: int) -> Int[np.ndarray, " R"]:
+    """Return the rows from which the main axes are found: at most 20,000, evenly spaced."""
+    return np.arange(0, n_rows, max(1, -(-n_rows // MAX_ROWS)))
+
+
+def main_axes(
+    features: Features, weight: WeightFunction, n_components: int | Literal["auto"] | None
+) -> Axes | None:
+    """Return orthonormal axes of the main components, in which neighbours are found.
+
+    Distances of many features add up noise of all of them, which hides who is near. Axes are those
+    of at most 20,000 rows, evenly spaced. With more than 1,000 features they are approximate.
+
+    Parameters
+    ----------
+    features : numpy.ndarray or scipy.sparse.csr_array, shape (N, d)
+    weight : WeightFunction
+    n_components : int, "auto" or None
+        "auto" is 50 for more than 100 dense features with Euclidean distances and without scales
+        of their own, else None.
+
+    Returns
+    -------
+    Axes or None
+        None if neighbours are those of the features themselves.
+
+    Raises
+    ------
+    InvalidInput
+        If the number is not an integer from 1 to d, or features are sparse or have another metric.
+    """
+    is_sparse, width = sparse.issparse(features), features.shape[1]
+    suits = weight.metric == "euclidean" and not is_sparse
+    if isinstance(n_components, str) and n_components == "auto":
+        many = suits and width > MANY_FEATURES and feature_scales(weight) is None
+        n_components = MAIN_COMPONENTS if many else None
+    if n_components is None:
+        return None
+    require_integer("n_components", n_components, 1, width)
+    require(
+        suits,
+        "n_components",
+        f"{n_components} of {'sparse features' if is_sparse else f'the metric {weight.metric!r}'}",
+        "leave it out, or give dense features with Euclidean distances",
+    )
+    from sklearn.decomposition import PCA
+
+    rows = np.asarray(features[rows_of_axes(len(features))], dtype=np.float64)
+    solver = "covariance_eigh" if width <= EXACT_WIDTH else "auto"
+    found = PCA(min(int(n_components), *rows.shape), svd_solver=solver, random_state=0).fit(rows)
+    return Axes(found.mean_, found.components_.T, found.explained_variance_)
+
 
 def principal_axes(moments: Moments, *, standardised: bool = False) -> Axes:
     """Return up to 100 principal components of rows with these moments; see below."""
@@ -101,14 +168,10 @@ def principal_components(
     With more than 500 features they are approximate (Halko, Martinsson & Tropp 2011).
     """
     matrix: Any = check_features(features, "features")
-    n_rows, width = matrix.shape
-    if width > MAX_WIDTH:
+    if matrix.shape[1] > MAX_WIDTH:
         return _approximate(matrix, standardised, centred)
     axes = principal_axes(_moments(matrix, centred), standardised=standardised)
-    scores = np.empty((n_rows, axes.directions.shape[1]))
-    for part in row_blocks(n_rows, width):
-        scores[part] = (_dense(matrix[part]) - axes.centre) @ axes.directions
-    return Principal(_with_signs(scores), axes.variances)
+    return Principal(_with_signs(axes.scores(matrix)), axes.variances)
 
 
 def _moments(matrix: Any, centred: bool) -> Moments:
