@@ -105,7 +105,7 @@ def test_unknown_categories_and_new_gaps():
     with pytest.raises(InvalidInput, match=r"it lacks \['count'\] of the 2 columns"):
         encoder.transform(new[["colour"]])
     refusing = gq.TableEncoder().fit(table)
-    with pytest.raises(InvalidInput, match="column 'colour' has 1 empty cells, the first in row 1"):
+    with pytest.raises(InvalidInput, match="column 'colour' has 1 empty cell, the first in row 1"):
         refusing.transform(new.iloc[:2, :1].assign(count=1))
 
 
@@ -142,7 +142,18 @@ def test_kinds_of_texts():
 @pytest.mark.parametrize(
     ("table", "parameters", "words"),
     [
-        (TABLE, {}, "X: column 'size' has 29 empty cells, the first in row 0; fill them, or use"),
+        (
+            TABLE[["size", "count"]],
+            {},
+            "X: column 'size' has 29 empty cells, the first in row 0; fill them, or use",
+        ),
+        (TABLE, {}, "X: empty cells in 'size', 'day', 'colour', 'paid'; use impute=True$"),
+        (
+            TABLE[["grade", "size"]].assign(name=[f"n{i}" for i in range(N)]),
+            {"encode": False},
+            "X: text or dates in 'grade'; empty cells in 'size'; texts like names in 'name'; "
+            "use encode=True, use impute=True, leave out 'name'$",
+        ),
         (TABLE[["grade"]], {"encode": False}, "column 'grade' is a category, as '.' in row 0; "),
         (pd.DataFrame({"a": [f"n{i}" for i in range(60)]}), {}, "60 different texts .*like names"),
         (pd.DataFrame({"a": [None, None]}), {"impute": True}, "column 'a' has no value in any row"),
@@ -204,3 +215,96 @@ def test_votes_with_gaps(data_folder):
     y = np.where(np.arange(435) % 40 == 0, truth, -1)
     classifier = gq.GraphClassifier(inference="expectation-propagation").fit(features, y)
     assert (classifier.transduction_ == truth).mean() > 0.85
+
+
+WRITTEN = {
+    "n/a": lambda x: np.where(np.arange(60) == 7, "n/a", x.astype(str)),
+    "typo": lambda x: np.where(np.arange(60) == 7, "twelve", x.astype(str)),
+    "percent": lambda x: [f"{value} %" for value in x],
+    "price": lambda x: [f"${value:,.2f}" for value in x],
+    "comma": lambda x: [f"{value:.2f}".replace(".", ",") for value in x],
+    "thousands": lambda x: [f"{value * 1000:,.0f}" for value in x],
+    "kilogram": lambda x: [f"{value} kg" for value in x],
+}
+
+
+@pytest.mark.filterwarnings("ignore::graphuq.errors.GraphuqWarning")
+@pytest.mark.parametrize("name", WRITTEN)
+def test_numbers_in_disguise_are_numbers(name):
+    x = RNG.normal(5, 2, 60).round(2)
+    table = pd.DataFrame({name: np.array(WRITTEN[name](x), dtype=object)})
+    encoder = gq.TableEncoder(impute=True).fit(table)
+    assert encoder.kinds_ == {name: "number"}
+    features = encoder.transform(table)
+    filled = np.arange(60) != 7 if name in ("n/a", "typo") else np.ones(60, bool)
+    plain = gq.TableEncoder().fit_transform(pd.DataFrame({name: x[filled]}))
+    ratio = features[filled, 0] - features[filled, 0].mean(), plain[:, 0]
+    np.testing.assert_allclose(ratio[0] / ratio[0].std(), ratio[1], atol=1e-2)
+    again = gq.TableEncoder.from_tree(_tree(encoder))
+    assert again.readings_ == encoder.readings_
+    np.testing.assert_array_equal(again.transform(table.iloc[7:8]), features[7:8])
+
+
+def _tree(encoder):
+    import xarray as xr
+
+    return xr.DataTree.from_dict(encoder.to_groups())
+
+
+def test_odd_cells_are_named():
+    texts = np.array(["n/a", "?", *[str(k) for k in range(58)]], dtype=object)
+    table = pd.DataFrame({"a": texts, "b": ["<0.1"] + ["0.5"] * 59, "c": ["1/2/2012"] * 60})
+    with pytest.warns(
+        GraphuqWarning,
+        match=r"^X: cells among numbers or dates that count as empty: 'n/a' \(1 in a\), '\?' \(1 "
+        r"in a\); bounds that count as numbers: b \('<0.1'\); '1/2/2012' and others "
+        r"of 'c' could be read in another way: say it by kinds=\{'c': 'date %d/%m/%Y'\}",
+    ):
+        encoder = gq.TableEncoder(impute=True, scale=False).fit(table)
+    assert encoder.transform(table)[:3, 1].tolist() == [0.1, 0.5, 0.5]
+    told = gq.TableEncoder(scale=False, kinds={"c": "date %d/%m/%Y"}).fit_transform(table[["c"]])
+    assert told[0, 0] == (datetime.date(2012, 2, 1) - datetime.date(1970, 1, 1)).days
+    refused = "column 'a' has 2 cells without a value, such as 'n/a' in row 0; fill"
+    with pytest.raises(InvalidInput, match=refused):
+        gq.TableEncoder().fit(table[["a"]])
+    with pytest.raises(InvalidInput, match="kinds: 'date x' of 'c'; write a format after it"):
+        gq.TableEncoder(kinds={"c": "date x"}).fit(table[["c"]])
+
+
+def test_a_survey_with_a_gap_word_in_each_column_has_as_many_features_as_columns():
+    answers = RNG.integers(1, 40, (60, 10)).astype(str).astype(object)
+    answers[np.arange(10), np.arange(10)] = "n/a"
+    table = pd.DataFrame(answers, columns=[f"q{k}" for k in range(10)])
+    with pytest.warns(GraphuqWarning, match=r"'n/a' \(1 in q0, .* and 5 more\)"):
+        encoder = gq.TableEncoder(impute=True).fit(table)
+    names = encoder.get_feature_names_out().tolist()
+    assert names[:10] == [f"number__q{k}" for k in range(10)]
+    assert len(names) == 20  # and "was empty" of each
+
+
+def test_codes_and_names_stay_categories():
+    codes = {"mixed": ["1", "2", "A"] * 20, "grade": ["1", "1+", "2"] * 20, "q": ["Q1", "Q2"] * 30}
+    assert set(gq.TableEncoder().fit(pd.DataFrame(codes)).kinds_.values()) == {"category"}
+
+
+def test_new_rows_are_read_as_those_of_the_fit():
+    """One new cell alone would be read in another way."""
+    table = pd.DataFrame({"a": ["1,234", "2,5", "3,75"] * 20, "d": ["13/2/2012", "3/4/2012"] * 30})
+    encoder = gq.TableEncoder(scale=False).fit(table)
+    april = (datetime.date(2012, 4, 3) - datetime.date(1970, 1, 1)).days
+    new = pd.DataFrame({"a": ["1,234"], "d": ["3/4/2012"]})
+    assert encoder.transform(new).tolist() == [[1.234, april]]
+    with pytest.raises(InvalidInput, match="'a' holds 'about 3' in row 0, which is no finite numb"):
+        encoder.transform(new.assign(a="about 3"))
+
+
+def test_a_number_that_fits_both_marks_follows_the_other_columns_and_is_named():
+    table = pd.DataFrame({"a": ["1,200", "2,500"], "b": ["1,5", "2,25"]})
+    with pytest.warns(GraphuqWarning, match="'1,200' and others of 'a' .* 'number .'"):
+        features = gq.TableEncoder(scale=False).fit_transform(table)
+    np.testing.assert_array_equal(features, [[1.2, 1.5], [2.5, 2.25]])
+    told = gq.TableEncoder(scale=False, kinds={"a": "number ."}).fit_transform(table)
+    np.testing.assert_array_equal(told, [[1200, 1.5], [2500, 2.25]])
+    np.testing.assert_array_equal(
+        gq.TableEncoder(scale=False).fit_transform(table[["a"]]), [[1200], [2500]]
+    )

@@ -195,9 +195,13 @@ def changed(column=None, value=None, **options):
 @pytest.mark.parametrize(
     ("change", "more", "words"),
     [
-        (changed("a", np.nan), [], "column 'a' is empty in row 3"),
+        (changed("a", np.nan), [], "column 'a' has 1 empty cell, the first in row 3"),
         (changed("a", "inf"), [], "NaN or infinite values in 1 row"),
-        (changed("a", "much"), [], "column 'a' holds text ('much' in row 3)"),
+        (
+            changed("a", "much"),
+            [],
+            "column 'a' has 1 cell without a value, such as 'much' in row 3",
+        ),
         (changed("name", "row1"), [], "'row1'] occurs more than once"),
         (changed("name", ""), [], "name: missing in row [3]"),
         (changed(n_labelled=0), [], "no row has a label"),
@@ -227,7 +231,7 @@ def changed(column=None, value=None, **options):
         (changed(), ["--drop", "nme"], "did you mean 'name'?"),
         (lambda p: p.write_text(""), [], "is not a readable csv file"),
         (lambda p: p.write_bytes(b"PAR1" + bytes(range(256))), [], "is not a readable csv file"),
-        (lambda p: p.write_text("name,a,b,truth,label\n"), [], "empty (shape (0, 2))"),
+        (lambda p: p.write_text("name,a,b,truth,label\n"), [], "no rows below the header"),
         (lambda p: p.unlink(), [], "there is no file"),
         (lambda p: p.write_text(frame().to_csv(index=False)[:-25]), [], "the last row of"),
     ],

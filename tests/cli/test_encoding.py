@@ -1,5 +1,7 @@
 """``--encode`` and ``--impute`` of ``graphuq classify`` and ``graphuq regress``."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,10 +116,14 @@ def test_regress_encodes(folder):
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ([], "column 'size' is empty in row 0; fill the cell, or use --drop or"),
-        (["--drop", "size"], "column 'colour' holds text ('?' in row 0); add --encode, or name it"),
-        (["--impute"], "column 'colour' is a category, as '?' in row 0; leave it out, or encode"),
-        (["--encode"], "column 'size' has 18 empty cells, the first in row 0; fill them, or use"),
+        (
+            [],
+            "features: empty cells in 'size'; text or dates in 'colour', 'day', 'note'; add "
+            "--encode --impute\n",
+        ),
+        (["--drop", "size"], "text or dates in 'colour', 'day', 'note'; add --encode\n"),
+        (["--impute"], "text or dates in 'colour', 'day', 'member', 'note'; add --encode\n"),
+        (["--encode"], "column 'size' has 18 empty cells, the first in row 0; fill them, or add"),
         (["--kind", "zip=text"], "--kind: given without --encode; add --encode"),
         (["--missing-value", "?"], "--missing-value: given without --encode or --impute"),
         (["--encode", "--kind", "zip"], "--kind: 'zip'; write COLUMN=KIND, as in zip=text"),
@@ -139,3 +145,20 @@ def test_arrays_and_edges_have_no_such_columns(folder, capsys):
     np.save(folder / "x.npy", np.ones((N, 2)))
     assert classify(folder, "--impute", file="x.npy") == 2
     assert "--impute: given beside 'x.npy'; give a .csv or .parquet" in capsys.readouterr().err
+
+
+def test_all_columns_that_stop_a_run_are_named_at_once(tmp_path, capsys):
+    """The table of the Titanic's passengers needed three runs."""
+    names = {"name": [f"Mr. {k}" for k in range(N)], "ticket": [f"A/5 {k}" for k in range(N)]}
+    table = TABLE[["size", "colour", "zip"]].assign(**names, label=np.where(CLASS, "x", "y"))
+    table.loc[:, "cabin no"] = [f"C{k}" if k % 3 else "" for k in range(N)]
+    table.to_csv(tmp_path / "t.csv", index=False)
+    command = ["classify", str(tmp_path / "t.csv"), "--label-column", "label", "--quiet"]
+    command += ["--inference", "expectation-propagation", "-o", str(tmp_path / "out")]
+    assert run(command) == 2
+    told = "--encode --impute --drop name --drop ticket --drop 'cabin no'"
+    assert capsys.readouterr().err == (
+        "graphuq: error: features: empty cells in 'size'; text or dates in 'colour'; texts like "
+        f"names in 'name', 'ticket', 'cabin no'; add {told}\n"
+    )
+    assert run([*command, *shlex.split(told)]) == 0

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from graphuq.classifier.table_encoder import TableEncoder
+from graphuq.classifier.table_encoder.refusals import RefusedColumns
 from graphuq.cli.columns import check_column, feature_columns_of
 from graphuq.cli.frames import as_text, read_frame
 from graphuq.errors import require
@@ -97,7 +98,10 @@ def read_encoded(
     require(rest.shape[1] > 0, "file", "no feature columns", "give at least one")
     names = encoder.feature_names_in_.tolist() if fitted else []
     rest = rest[feature_columns_of([str(name) for name in rest.columns], names)]
-    features = encoder.transform(rest) if fitted else encoder.fit_transform(rest)
+    try:
+        features = encoder.transform(rest) if fitted else encoder.fit_transform(rest)
+    except RefusedColumns as error:
+        raise error.at_command_line(fitted) from None
     return columns, check_features(features, "features"), encoder.get_feature_names_out().tolist()
 
 

@@ -11,10 +11,12 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow.parquet import ParquetFile
 
+from graphuq.classifier.table_encoder import TableEncoder
+from graphuq.classifier.table_encoder.refusals import RefusedColumns, empty_cells
 from graphuq.cli.columns import check_column, feature_columns_of, generated_names
 from graphuq.cli.frames import as_text, read_frame
 from graphuq.errors import InvalidInput, require
-from graphuq.graphs.features import check_features
+from graphuq.graphs.features import check_features, row_blocks
 from graphuq.graphs.inputs import Features
 from graphuq.results.formats import table_formats
 from graphuq.results.formats.parquet import check_repeated
@@ -26,7 +28,6 @@ from graphuq.utils.gate import (
     require_file,
     sparse_from,
 )
-from graphuq.utils.text_numbers import to_numbers
 
 ARRAYS = (".npy", ".npz")  # files without a table
 BATCH_ROWS = 65_536  # rows that are read together
@@ -169,7 +170,7 @@ def _read_frame(
         check_column(column, list(frame.columns))
     rest = frame.drop(columns=[*special, *dropped])
     names = feature_columns_of([str(name) for name in rest.columns], required)
-    return columns, _numeric(rest[names]), names
+    return columns, _numeric(rest[names], bool(required)), names
 
 
 def _read_npz(path: Path, special: list[str]) -> _Contents:
@@ -229,25 +230,13 @@ def _read_parquet(
         names = feature_columns_of(rest, required)
         frame = file.read(columns=special).to_pandas()
         columns = {column: as_text(frame[column]) for column in special}
-        for name in names:
-            _refuse_type(schema.field(name).type, name)
         dtype = _number_type([schema.field(name).type for name in names])
         if dtype is None:
-            return columns, _numeric(file.read(columns=names).to_pandas()), names
+            frame = file.read(columns=names).to_pandas()
+            return columns, _numeric(frame, bool(required)), names
         features = _read_batches(file, names, dtype)
+        _refuse_gaps(features, names, bool(required))
     return columns, check_features(features, "features"), names
-
-
-def _refuse_type(kind: pa.DataType, name: str) -> None:
-    """Refuse a column of texts or dates, which has a type in its file, as features."""
-    temporal = pa.types.is_temporal(kind)
-    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    require(
-        not (temporal or text or pa.types.is_nested(kind) or pa.types.is_binary(kind)),
-        "features",
-        f"column '{name}' holds {'dates' if temporal else 'text' if text else str(kind)}",
-        "add --encode, or name it with --drop, --id-column, --label-column or --truth-column",
-    )
 
 
 def _number_type(types: list[pa.DataType]) -> type[np.floating] | None:
@@ -280,38 +269,45 @@ def _allocate(shape: tuple[int, int], dtype: type[np.floating]) -> np.ndarray:
         return np.memmap(file, dtype, shape=shape)
 
 
-def _numeric(frame: pd.DataFrame) -> np.ndarray:
+def _numeric(frame: pd.DataFrame, is_fitted: bool) -> np.ndarray:
     """Return the columns of features as numbers.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    is_fitted : bool
+        Whether these are new rows for a model.
 
     Raises
     ------
     InvalidInput
-        If a column holds text or has empty cells.
+        If columns hold something else or have empty cells; all of them are named.
     """
     require(frame.shape[1] > 0, "file", "no feature columns", "give at least one column of numbers")
-    for name in frame.columns:
-        column = frame[name]
-        if pd.api.types.is_numeric_dtype(column):
-            continue
-        converted = to_numbers(column)
-        bad = converted.isna().to_numpy()
-        if not bad.any():
-            frame = frame.assign(**{str(name): converted})
-            continue
-        row = int(np.flatnonzero(bad)[0])
-        value = column.iloc[row]
-        if pd.isna(value) or str(value).strip() == "":
-            raise InvalidInput(
-                "features",
-                f"column '{name}' is empty in row {row}",
-                "fill the cell, or use --drop or, with classify and regress, --impute",
-            )
-        raise InvalidInput(
-            "features",
-            f"column '{name}' holds text ({str(value)[:20]!r} in row {row})",
-            "add --encode, or name it with --drop, --id-column, --label-column or --truth-column",
-        )
-    return check_features(frame.to_numpy(dtype=np.float64), "features")
+    require(len(frame) > 0, "file", "no rows below the header", "give at least 2 rows")
+    if all(frame[name].dtype.kind in "biuf" for name in frame.columns):
+        features = frame.to_numpy(dtype=np.float64)
+        _refuse_gaps(features, [str(name) for name in frame.columns], is_fitted)
+        return check_features(features, "features")
+    numbers = {name: float for name in frame.columns if frame[name].dtype.kind == "b"}
+    try:
+        found = TableEncoder(False, scale=False).fit_transform(frame.astype(numbers))
+    except RefusedColumns as error:
+        raise error.at_command_line(is_fitted) from None
+    return check_features(found, "features")
+
+
+def _refuse_gaps(features: np.ndarray, names: list[str], is_fitted: bool) -> None:
+    """Refuse empty cells, with the names of all their columns."""
+    first: dict[int, int] = {}
+    for rows in row_blocks(*features.shape):
+        places, columns = np.nonzero(np.isnan(features[rows]))
+        for place, column in zip(places.tolist(), columns.tolist(), strict=True):
+            first.setdefault(column, rows.start + place)
+    if first:
+        found = [empty_cells(names[k], int(np.isnan(features[:, k]).sum()), first[k])
+                 for k in sorted(first)]  # fmt: skip
+        raise RefusedColumns(found).at_command_line(is_fitted)
 
 
 def check_ids(ids: np.ndarray, column: str) -> None:

@@ -1,27 +1,21 @@
-"""Columns of a table: what kind each is, and its values in the one form that the encoder takes."""
+"""Columns of a table: their empty cells, and their values in the one form of the encoder."""
 
-import datetime
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
+from graphuq.classifier.table_encoder.readings import Reading
 from graphuq.errors import InvalidInput, require
 from graphuq.graphs.inputs import is_frame, is_polars
 from graphuq.utils.extras import require_extra
-from graphuq.utils.text_numbers import to_numbers
+from graphuq.utils.written.gaps import is_gap_word
 
 if TYPE_CHECKING:
     import pandas as pd
 
-KINDS = ("number", "date", "category", "text")
-MIN_WORDS = 4.0  # mean number of words of a cell, from which a column is text
-FEW = 20  # different values that are categories, however few rows have each
-MAX_CATEGORIES = 1_000
-SECONDS = 86_400.0  # of a day, the unit of dates
 BOOLEANS = {"TRUE": "True", "true": "True", "FALSE": "False", "false": "False"}
-SAY_KIND = "leave it out, or say what it is: kinds={{{0!r}: 'category'}} (--kind {0}=category)"
 
 
 def frame_of(X: Any, argument: str = "X") -> "pd.DataFrame":
@@ -60,88 +54,30 @@ def _polars_values(series: Any) -> Any:
     return np.array([*series.to_list(), None], dtype=object)[:-1]  # None keeps NumPy from guessing
 
 
-def gaps_of(column: "pd.Series", missing_values: Collection[str] = ()) -> Bool[np.ndarray, " N"]:
-    """Return which cells are empty: NaN, None, NaT, "" and texts that mean a gap."""
+def gaps_of(
+    column: "pd.Series", missing_values: Collection[str] = (), with_words: bool = False
+) -> Bool[np.ndarray, " N"]:
+    """Return which cells are empty: NaN, None, NaT, "" and texts that mean a gap.
+
+    Parameters
+    ----------
+    column : pandas.Series
+    missing_values : collection of str
+    with_words : bool, default False
+        Whether words for "nothing" are such texts, as they are among numbers.
+    """
     gaps = np.array(column.isna(), dtype=bool)
     if column.dtype.kind in "biufmM":
         return gaps
     empty = {"", *missing_values}
     for row, value in enumerate(column):
-        if isinstance(value, str) and value.strip() in empty:
-            gaps[row] = True
+        if isinstance(value, str):
+            gaps[row] = value.strip() in empty or (with_words and is_gap_word(value))
     return gaps
 
 
-def kind_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"]) -> str:
-    """Return the kind of a column: "number", "date", "category" or "text".
-
-    Texts are numbers or dates (ISO 8601) if all of them can be read as such. They are text if
-    cells have four words or more and most are different; otherwise categories.
-
-    Raises
-    ------
-    InvalidInput
-        If the column holds something else, or nearly as many different texts as rows.
-    """
-    import pandas as pd
-
-    name, kind = str(column.name), column.dtype.kind
-    if kind == "b" or isinstance(column.dtype, pd.CategoricalDtype):
-        return "category"
-    if kind in "iuf":
-        return "number"
-    if kind == "M":
-        return "date"
-    filled = column[~gaps]
-    require(len(filled) > 0, "X", f"column {name!r} has no value in any row", "leave it out")
-    types = {type(value) for value in filled}
-    if kind == "O" or types <= {str}:
-        if types <= {bool, np.bool_}:
-            return "category"
-        if all(issubclass(one, datetime.date) for one in types):
-            return "date"
-        if all(issubclass(one, int | float | np.number | str) for one in types):
-            return _kind_of_texts(name, filled.astype(str).str.strip())
-    raise InvalidInput(
-        "X",
-        f"column {name!r} ({column.dtype}) holds values such as {filled.iloc[0]!r}",
-        "convert it to numbers, texts or dates, or leave it out",
-    )
-
-
-def _kind_of_texts(name: str, texts: "pd.Series") -> str:
-
-    if to_numbers(texts).notna().all():
-        return "number"
-    if texts.str.match(r"\d{4}-\d\d?-\d\d?").all() and _as_dates(texts).notna().all():
-        return "date"
-    n_different, share = texts.nunique(), texts.nunique() / len(texts)
-    if share > 0.5 and texts.str.count(r"\S+").mean() >= MIN_WORDS:
-        return "text"
-    require(
-        n_different <= FEW or share <= 0.5,
-        "X",
-        f"column {name!r} has {n_different} different texts in {len(texts)} rows, such as "
-        f"{texts.iloc[0][:20]!r}, like names",
-        SAY_KIND.format(name),
-    )
-    require(
-        n_different <= MAX_CATEGORIES,
-        "X",
-        f"column {name!r} has {n_different} different texts",
-        f"leave it out, or join them to at most {MAX_CATEGORIES} categories",
-    )
-    return "category"
-
-
-def _as_dates(texts: Any) -> Any:
-    import pandas as pd
-
-    return pd.to_datetime(texts, errors="coerce", utc=True, format="ISO8601")
-
-
-def values_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"], kind: str) -> np.ndarray:
-    """Return the values of a column of a known kind.
+def values_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"], reading: Reading) -> np.ndarray:
+    """Return the values of a column that is read in a known way.
 
     Returns
     -------
@@ -154,9 +90,10 @@ def values_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"], kind: str) -> n
     InvalidInput
         If a cell cannot be read as this kind, or is infinite.
     """
+    kind = reading.kind
     if kind in ("number", "date"):
-        numbers = _numbers(column) if kind == "number" else _days(column)
-        numbers[gaps] = np.nan
+        numbers = np.full(len(column), np.nan)
+        numbers[~gaps] = reading.numbers(column[~gaps])
         wrong = np.flatnonzero(~np.isfinite(numbers) & ~gaps)
         if len(wrong):
             row = int(wrong[0])
@@ -174,39 +111,9 @@ def values_of(column: "pd.Series", gaps: Bool[np.ndarray, " N"], kind: str) -> n
     return texts
 
 
-def _numbers(column: "pd.Series") -> Float[np.ndarray, " N"]:
-
-    numbers = to_numbers(column)
-    return numbers.to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-
-
-def _days(column: "pd.Series") -> Float[np.ndarray, " N"]:
-    import pandas as pd
-
-    dates = column if column.dtype.kind == "M" else _as_dates(column.astype(str).str.strip())
-    if getattr(dates.dtype, "tz", None) is None:
-        dates = dates.dt.tz_localize("UTC")
-    since = dates - pd.Timestamp(0, tz="UTC")
-    return since.dt.total_seconds().to_numpy(dtype=np.float64, copy=True) / SECONDS
-
-
 def _as_text(value: Any) -> str:
     """Return a category as text: 3.0 as 3, and true as True."""
     if isinstance(value, float | np.floating) and float(value).is_integer():
         value = int(value)
     text = str(value).strip()
     return BOOLEANS.get(text, text)
-
-
-def check_kinds(kinds: Mapping[str, str] | None, names: Collection[str]) -> dict[str, str]:
-    """Return the kinds that the user names, by column.
-
-    Raises
-    ------
-    InvalidInput
-        If a column is not in the table, or a kind is unknown.
-    """
-    for name, kind in (kinds or {}).items():
-        require(name in names, "kinds", f"no column {name!r}", f"use one of {list(names)[:8]}")
-        require(kind in KINDS, "kinds", f"{kind!r} of {name!r}", f"use one of {', '.join(KINDS)}")
-    return dict(kinds or {})

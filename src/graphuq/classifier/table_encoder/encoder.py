@@ -10,12 +10,20 @@ from jaxtyping import Float
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from graphuq.classifier.table_encoder.columns import (
+from graphuq.classifier.table_encoder.columns import frame_of, gaps_of, values_of
+from graphuq.classifier.table_encoder.readings import (
+    NO_VALUE,
+    Reading,
     check_kinds,
-    frame_of,
-    gaps_of,
-    kind_of,
-    values_of,
+    decimal_mark_of,
+    reading_of,
+    remarks,
+)
+from graphuq.classifier.table_encoder.refusals import (
+    ENCODE,
+    RefusedColumn,
+    RefusedColumns,
+    empty_cells,
 )
 from graphuq.classifier.table_encoder.transformer import build, from_plain, to_plain
 from graphuq.errors import GraphuqWarning, InvalidInput, StorageError, require
@@ -56,9 +64,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     scale : bool, default True
         Whether numbers and dates are scaled.
     kinds : dict of str to str, optional
-        Kind of some columns: "number", "date", "category" or "text". By default text columns are
-        texts if they have four words or more on average and most are different, otherwise
-        categories; and texts that are all numbers, or all ISO dates, count as those.
+        Kind of some columns: "number", "date", "category" or "text". The format of dates or the
+        decimal mark may follow it: "date %d/%m/%Y", "number ,". By default text columns are texts
+        if they have four words or more on average and most are different, otherwise categories.
+        Texts that are numbers count as those: all of them with one unit, such as "12 %" or
+        "$1,234", or nearly all. So do dates of one format. docs/tables.md has the rules.
     missing_values : sequence of str, optional
         Texts that mean an empty cell, such as "?", besides NaN, None, NaT and "".
 
@@ -66,6 +76,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ----------
     kinds_ : dict of str to str
         Kind of each column.
+    readings_ : dict of str to Reading
+        Kind of each column, format of its numbers or dates, and texts that count as empty cells.
     transformer_ : sklearn.compose.ColumnTransformer
     feature_names_in_ : numpy.ndarray of str
     n_features_in_ : int
@@ -108,17 +120,21 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If a column cannot be used, by its name.
+            If columns cannot be used; all of them are named.
+
+        Warns
+        -----
+        GraphuqWarning
+            If some cells among numbers or dates count as empty, are only bounds, as "<0.1" is, or
+            if dates could be read in another way.
         """
         frame = frame_of(X)
-        given = check_kinds(self.kinds, frame.columns.tolist())
+        self._read_columns(frame)
+        self.kinds_ = {name: reading.kind for name, reading in self.readings_.items()}
         gaps = self._gaps(frame, frame.columns)
-        self.kinds_ = {
-            name: given.get(name) or kind_of(frame[name], gaps[name]) for name in frame.columns
-        }
-        for name, kind in self.kinds_.items():
-            self._check_column(frame[name], gaps[name], kind)
         cleaned = self._cleaned(frame, gaps)
+        if found := remarks(frame, self.readings_, self.kinds or {}):
+            warn_user(f"X: {'; '.join(found)}", GraphuqWarning)
         empty = [n for n in frame.columns if self.kinds_[n] != "text" and gaps[n].any()]
         made = build(self.kinds_, empty, self.scale, len(frame))
         try:
@@ -163,8 +179,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "give all columns of the fit, under the same names",
         )
         gaps = self._gaps(frame, self.kinds_)
-        for name in self.kinds_:
-            self._check_gaps(name, gaps[name])
+        self._refuse([e for n in self.kinds_ for e in self._gaps_refused(frame[n], gaps[n])])
         cleaned = self._cleaned(frame, gaps)
         self._warn_of_unknown(cleaned)
         features: np.ndarray = self.transformer_.transform(cleaned)
@@ -188,6 +203,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "transformer_")
         plain: dict[str, Any] = {name: getattr(self, name) for name in PARAMETERS}
         plain |= {"columns": self.kinds_, "empty": self._empty}
+        plain["readings"] = {name: one.to_plain() for name, one in self.readings_.items()}
         plain["learnt"] = to_plain(self.transformer_, self.kinds_)
         return {GROUP: xr.Dataset({"encoding": ((), json.dumps(plain))})}
 
@@ -198,6 +214,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         texts = tuple(plain["missing_values"])
         encoder = cls(**{n: plain[n] for n in PARAMETERS} | {"missing_values": texts})
         encoder.kinds_, encoder._empty = plain["columns"], plain["empty"]
+        encoder.readings_ = {
+            name: Reading.from_plain(kind, plain["readings"][name])
+            for name, kind in encoder.kinds_.items()
+        }
         encoder.transformer_ = from_plain(
             plain["learnt"], encoder.kinds_, encoder._empty, encoder.scale
         )
@@ -220,44 +240,65 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         with reading(path, "encoder of tables"):
             return cls.from_tree(tree)
 
+    def _read_columns(self, frame: "pd.DataFrame") -> None:
+        """Find how each column is read, or refuse all columns that the parameters do not allow."""
+        given = check_kinds(self.kinds, frame.columns.tolist())
+        decimal = decimal_mark_of(frame)
+        self.readings_: dict[str, Reading] = {}
+        refused: list[RefusedColumn] = []
+        for name in frame.columns:
+            column, gaps = frame[name], gaps_of(frame[name], self._missing_values())
+            try:
+                reading = reading_of(column, gaps, given.get(name), decimal)
+                gaps |= gaps_of(column, reading.gaps)
+                if gaps.all():
+                    raise RefusedColumn(name, *NO_VALUE)
+            except RefusedColumn as error:
+                refused.append(error)
+                continue
+            self.readings_[name] = reading
+            if not self.encode and reading.kind != "number":
+                row = int((~gaps).argmax())
+                problem = f"is a {reading.kind}, as {str(column.iloc[row])[:20]!r} in row {row}"
+                remedy = "leave it out, or encode it by encode=True (--encode)"
+                refused.append(RefusedColumn(name, problem, remedy, "text or dates", ENCODE))
+            refused += self._gaps_refused(column, gaps)
+        self._refuse(refused)
+
+    def _missing_values(self) -> tuple[str, ...]:
+        texts = self.missing_values
+        return (texts,) if isinstance(texts, str) else tuple(texts)
+
     def _gaps(self, frame: "pd.DataFrame", names: Iterable[str]) -> dict[str, np.ndarray]:
         """Return which cells of each column are empty."""
-        texts = self.missing_values
-        texts = (texts,) if isinstance(texts, str) else texts
-        return {name: gaps_of(frame[name], texts) for name in names}
+        found = {}
+        for name in names:
+            reading = self.readings_[name]
+            texts = [*self._missing_values(), *reading.gaps]
+            found[name] = gaps_of(frame[name], texts, reading.kind in ("number", "date"))
+        return found
 
-    def _check_column(self, column: "pd.Series", gaps: np.ndarray, kind: str) -> None:
-        """Raise `InvalidInput` for a column that the parameters do not allow."""
-        filled = np.flatnonzero(~gaps)
+    def _gaps_refused(self, column: "pd.Series", gaps: np.ndarray) -> list[RefusedColumn]:
+        """Return the refusal of a column with empty cells, if it is one."""
         name = str(column.name)
-        require(len(filled) > 0, "X", f"column {name!r} has no value in any row", "leave it out")
-        if not self.encode:
-            shown = str(column.iloc[int(filled[0])])[:20]
-            require(
-                kind == "number",
-                "X",
-                f"column {name!r} is a {kind}, as {shown!r} in row {filled[0]}",
-                "leave it out, or encode it by encode=True (--encode)",
-            )
-        self._check_gaps(name, gaps)
+        if self.impute or self.readings_[name].kind == "text" or not gaps.any():
+            return []
+        row = int(gaps.argmax())
+        text = column.iloc[row]
+        return [empty_cells(name, int(gaps.sum()), row, text if isinstance(text, str) else "")]
 
-    def _check_gaps(self, name: str, gaps: np.ndarray) -> None:
-        if self.impute or self.kinds_[name] == "text":
-            return
-        require(
-            not gaps.any(),
-            "X",
-            f"column {name!r} has {gaps.sum()} empty cells, the first in row {gaps.argmax()}",
-            "fill them, or use impute=True (--impute)",
-        )
+    @staticmethod
+    def _refuse(refused: list[RefusedColumn]) -> None:
+        if refused:
+            raise RefusedColumns(refused)
 
     def _cleaned(self, frame: "pd.DataFrame", gaps: Mapping[str, np.ndarray]) -> "pd.DataFrame":
         """Return the columns in the form that the transformer takes."""
         import pandas as pd
 
         columns = {}
-        for name, kind in self.kinds_.items():
-            values = values_of(frame[name], gaps[name], kind)
+        for name in self.kinds_:
+            values = values_of(frame[name], gaps[name], self.readings_[name])
             columns[name] = pd.Series(values, dtype=values.dtype)
         return pd.DataFrame(columns)
 

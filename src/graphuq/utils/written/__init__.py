@@ -1,0 +1,1 @@
+"""Cells as people write them: numbers with units and marks, dates, words for "nothing"."""
